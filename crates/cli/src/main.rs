@@ -1,0 +1,3 @@
+//! The `mcptest` command.
+
+fn main() {}

@@ -1,0 +1,3 @@
+//! Benchmarks of the gates.
+
+fn main() {}

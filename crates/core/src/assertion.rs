@@ -1,0 +1,210 @@
+//! Assertions: a target, a matcher, and what a failure says.
+
+use std::fmt;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::diag::{Problem, Problems, suggest};
+use crate::eval::{self, GateKind};
+use crate::json;
+use crate::matcher::{Answer, Matcher};
+use crate::target::{Selection, Target};
+
+/// The top-level names of the trace envelope.
+pub const ENVELOPE_ROOTS: [&str; 5] = ["tool_calls", "tool_results", "tool_names", "final_response", "conversation"];
+
+/// One place at which a recorded value is not what was expected.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct AssertionDiff {
+    /// JSON pointer into the value that was judged.
+    pub path: String,
+    /// What was expected there; absent where nothing was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expected: Option<Value>,
+    /// What was recorded there; absent where nothing was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub actual: Option<Value>,
+    /// The difference in words.
+    pub note: String,
+}
+
+impl AssertionDiff {
+    pub(crate) fn new(path: impl Into<String>, expected: Option<&Value>, actual: Option<&Value>) -> Self {
+        Self { path: path.into(), expected: expected.cloned(), actual: actual.cloned(), note: String::new() }
+    }
+
+    pub(crate) fn note(mut self, note: &str) -> Self {
+        note.clone_into(&mut self.note);
+        self
+    }
+
+    /// The same diff seen from further up.
+    pub(crate) fn under(mut self, prefix: &str) -> Self {
+        self.path.insert_str(0, prefix);
+        self
+    }
+}
+
+impl fmt::Display for AssertionDiff {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let place = if self.path.is_empty() { "value" } else { &self.path };
+        write!(f, "{place}: {}", self.note)?;
+        if let Some(expected) = &self.expected {
+            write!(f, ", expected {}", json::excerpt(expected, 80))?;
+        }
+        if let Some(actual) = &self.actual {
+            write!(f, ", recorded {}", json::excerpt(actual, 80))?;
+        }
+        Ok(())
+    }
+}
+
+/// What an assertion's target resolves in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    /// The trace envelope.
+    Envelope,
+    /// One gate's metrics.
+    Gate(GateKind),
+}
+
+/// A compiled assertion.
+#[derive(Debug, Clone)]
+pub struct Assertion {
+    target: Target,
+    matcher: Matcher,
+    message: Option<String>,
+}
+
+/// What an assertion says of a value.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Check {
+    /// It holds.
+    Pass,
+    /// It does not hold.
+    Fail {
+        /// One line.
+        reason: String,
+        /// Where the value differs.
+        diffs: Vec<AssertionDiff>,
+    },
+}
+
+impl Assertion {
+    /// Compiles an assertion as written. Paths of problems start at the assertion.
+    ///
+    /// ```
+    /// use mcptest_core::{Assertion, Scope};
+    /// use mcptest_core::eval::GateKind;
+    /// use serde_json::json;
+    ///
+    /// let scope = Scope::Gate(GateKind::Stability);
+    /// assert!(Assertion::compile(scope, "stability.score", &json!({ "schema": { "minimum": 0.7 } }), None).is_ok());
+    /// let problems = Assertion::compile(scope, "stability.scor", &json!({ "exact": 1 }), None).unwrap_err();
+    /// assert_eq!(
+    ///     problems.to_string(),
+    ///     "/target: `stability` has no metric `scor` (hint: did you mean `stability.score`?)",
+    /// );
+    /// ```
+    pub fn compile(scope: Scope, target: &str, matcher: &Value, message: Option<String>) -> Result<Self, Problems> {
+        let mut problems = Problems::default();
+        let target = match Target::parse(target) {
+            Ok(target) => Some(target),
+            Err(error) => {
+                problems.push(Problem::new("/target", format!("malformed target `{target}`: {error}")));
+                None
+            }
+        };
+        let matcher = Matcher::parse(matcher).map_err(|inner| problems.extend_at("/matcher", inner)).ok();
+        match (target, matcher) {
+            (Some(target), Some(matcher)) => Self::new(scope, target, matcher, message),
+            (Some(target), None) => {
+                if let Err(problem) = check_target(scope, &target) {
+                    problems.push(problem);
+                }
+                Err(problems)
+            }
+            _ => Err(problems),
+        }
+    }
+
+    /// An assertion from its parts; the target must exist in the scope.
+    pub fn new(scope: Scope, target: Target, matcher: Matcher, message: Option<String>) -> Result<Self, Problems> {
+        check_target(scope, &target)?;
+        if let (Scope::Gate(_), Some(word)) = (scope, exact_boolean(&matcher)) {
+            let number = i32::from(word);
+            let problem = Problem::new("/matcher", format!("metrics are numbers: `exact: {word}` can never hold"));
+            return Err(problem.hint(format!("write `exact: {number}`")).into());
+        }
+        Ok(Self { target, matcher, message })
+    }
+
+    /// The target.
+    pub fn target(&self) -> &Target {
+        &self.target
+    }
+
+    /// The matcher.
+    pub fn matcher(&self) -> &Matcher {
+        &self.matcher
+    }
+
+    /// The author's own words for a failure.
+    pub fn message(&self) -> Option<&str> {
+        self.message.as_deref()
+    }
+
+    /// Judges a trace envelope.
+    pub fn check(&self, envelope: &Value) -> Check {
+        self.judge(self.target.select(envelope))
+    }
+
+    pub(crate) fn judge(&self, selection: Selection<'_>) -> Check {
+        let (reason, diffs) = match selection {
+            Selection::Nothing { reached, reason } => {
+                let place = if reached.is_empty() { String::new() } else { format!(" beyond `{reached}`") };
+                (format!("`{}` selects nothing{place}: {reason}", self.target), Vec::new())
+            }
+            Selection::Found(actual) => match self.matcher.check(&actual) {
+                Answer::Holds => return Check::Pass,
+                Answer::DoesNotHold(diffs) => {
+                    let recorded = json::excerpt(&actual, 80);
+                    (format!("`{}` is {recorded}, expected {}", self.target, self.matcher), diffs)
+                }
+                Answer::CannotJudge(why) => {
+                    (format!("`{}` cannot be judged by {}: {why}", self.target, self.matcher), Vec::new())
+                }
+            },
+        };
+        let reason = match &self.message {
+            Some(message) => format!("{message} ({reason})"),
+            None => reason,
+        };
+        Check::Fail { reason, diffs }
+    }
+}
+
+/// `exact: true` or `exact: false`, also under `not`.
+fn exact_boolean(matcher: &Matcher) -> Option<bool> {
+    match matcher {
+        Matcher::Exact(Value::Bool(word)) => Some(*word),
+        Matcher::Not(inner) => exact_boolean(inner),
+        _ => None,
+    }
+}
+
+fn check_target(scope: Scope, target: &Target) -> Result<(), Problem> {
+    let root = target.root();
+    match scope {
+        Scope::Envelope if ENVELOPE_ROOTS.contains(&root) => Ok(()),
+        Scope::Envelope => {
+            let problem = Problem::new("/target", format!("a trace has no `{root}`"));
+            Err(match eval::GATES.iter().find(|gate| gate.prefix == root) {
+                Some(gate) => problem.hint(format!("metrics belong in the `expect:` of `{}:`", gate.kind)),
+                None => problem.hint(suggest(root, ENVELOPE_ROOTS)),
+            })
+        }
+        Scope::Gate(kind) => kind.info().check_target(target),
+    }
+}

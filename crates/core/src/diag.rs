@@ -1,0 +1,130 @@
+//! Problems with what a person wrote: all of them at once, each with its place, what is wrong and what to do.
+
+use std::fmt;
+
+/// One mistake in a rule (a matcher, a gate's parameters).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// JSON pointer to the mistake inside the rule; empty for the rule itself.
+    pub path: String,
+    /// What is wrong.
+    pub message: String,
+    /// What to do about it.
+    pub hint: Option<String>,
+}
+
+impl Problem {
+    /// A problem at `path` without a hint.
+    pub fn new(path: impl Into<String>, message: impl Into<String>) -> Self {
+        Self { path: path.into(), message: message.into(), hint: None }
+    }
+
+    /// The same problem with a hint.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.path.is_empty() {
+            write!(f, "{}: ", self.path)?;
+        }
+        f.write_str(&self.message)?;
+        match &self.hint {
+            Some(hint) => write!(f, " (hint: {hint})"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Every problem of one rule; never empty where it is returned as an error.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Problems(pub Vec<Problem>);
+
+impl Problems {
+    /// Adds one problem.
+    pub fn push(&mut self, problem: Problem) {
+        self.0.push(problem);
+    }
+
+    /// Adds the problems of a part that sits at `path`.
+    pub fn extend_at(&mut self, path: &str, inner: Problems) {
+        self.0
+            .extend(inner.0.into_iter().map(|problem| Problem { path: format!("{path}{}", problem.path), ..problem }));
+    }
+
+    /// `value` when there is no problem, the problems otherwise.
+    pub fn or<T>(self, value: T) -> Result<T, Self> {
+        if self.0.is_empty() { Ok(value) } else { Err(self) }
+    }
+}
+
+impl From<Problem> for Problems {
+    fn from(problem: Problem) -> Self {
+        Self(vec![problem])
+    }
+}
+
+impl fmt::Display for Problems {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, problem) in self.0.iter().enumerate() {
+            if at > 0 {
+                f.write_str("\n")?;
+            }
+            problem.fmt(f)?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Problems {}
+
+/// The candidate nearest to `word`, when it is near enough to be what the writer meant.
+pub fn did_you_mean<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let word: String = word.chars().take(64).flat_map(char::to_lowercase).collect();
+    candidates
+        .into_iter()
+        .map(|candidate| (strsim::damerau_levenshtein(&word, &candidate.to_lowercase()), candidate))
+        .filter(|(distance, candidate)| *distance * 3 <= candidate.len().max(word.len()) + 1)
+        .min()
+        .map(|(_, candidate)| candidate)
+}
+
+/// "did you mean `x`?", or the list of what is allowed when nothing is near.
+pub fn suggest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str> + Clone) -> String {
+    if let Some(near) = did_you_mean(word, candidates.clone()) {
+        return format!("did you mean `{near}`?");
+    }
+    let all: Vec<_> = candidates.into_iter().collect();
+    format!("one of: {}", all.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn near_words_are_suggested_and_far_ones_are_listed() {
+        let modes = ["strict", "subset", "superset"];
+        assert_eq!(suggest("strct", modes), "did you mean `strict`?");
+        assert_eq!(suggest("Superset", modes), "did you mean `superset`?");
+        assert_eq!(suggest("banana", modes), "one of: strict, subset, superset");
+    }
+
+    #[test]
+    fn problems_print_place_message_and_hint() {
+        let mut all = Problems::default();
+        all.extend_at(
+            "/expect/0",
+            Problem::new("/matcher", "unknown matcher `exat`").hint("did you mean `exact`?").into(),
+        );
+        all.push(Problem::new("", "needs at least one call"));
+        assert_eq!(
+            all.to_string(),
+            "/expect/0/matcher: unknown matcher `exat` (hint: did you mean `exact`?)\nneeds at least one call"
+        );
+    }
+}

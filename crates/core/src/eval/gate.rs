@@ -1,0 +1,205 @@
+//! What every gate shares: metrics, the judging of expectations, the outcome.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use super::table::GateInfo;
+use crate::assertion::{Assertion, AssertionDiff, Check};
+use crate::target::{Selection, Target};
+
+/// What a gate says of a run, or of all runs of a cell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Verdict {
+    /// Everything asserted holds.
+    Pass,
+    /// The trace lacks the evidence the gate needs. Counts as a failure.
+    Unassessable,
+    /// Something asserted does not hold.
+    Fail,
+    /// The gate could not be evaluated.
+    Error,
+}
+
+impl Verdict {
+    /// The word used in reports.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Pass => "pass",
+            Self::Unassessable => "unassessable",
+            Self::Fail => "fail",
+            Self::Error => "error",
+        }
+    }
+}
+
+/// The numbers a gate computed. A metric without a value is absent, and the gate knows why.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Metrics {
+    values: BTreeMap<&'static str, Value>,
+    missing: BTreeMap<&'static str, String>,
+}
+
+impl Metrics {
+    pub(crate) fn set(&mut self, name: &'static str, value: impl Into<Value>) {
+        self.values.insert(name, value.into());
+    }
+
+    pub(crate) fn set_flag(&mut self, name: &'static str, value: bool) {
+        self.set(name, u8::from(value));
+    }
+
+    /// Sets a value that may not exist; one that does not is simply absent.
+    pub(crate) fn set_known(&mut self, name: &'static str, value: Option<impl Into<Value>>) {
+        if let Some(value) = value {
+            self.set(name, value);
+        }
+    }
+
+    /// Says that a metric has no value because the evidence for it was not recorded.
+    pub(crate) fn lacks_evidence(&mut self, name: &'static str, why: impl Into<String>) {
+        self.missing.insert(name, why.into());
+    }
+
+    /// The metrics as one JSON object, without the gate's prefix.
+    pub fn object(&self) -> Value {
+        Value::Object(
+            self.values.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect::<Map<_, _>>(),
+        )
+    }
+
+    /// The value of one metric.
+    pub fn get(&self, name: &str) -> Option<&Value> {
+        self.values.get(name)
+    }
+
+    /// Why a metric has no value, when that is for want of evidence.
+    pub fn why_missing(&self, name: &str) -> Option<&str> {
+        self.missing.get(name).map(String::as_str)
+    }
+
+    fn number(&self, name: &str) -> Option<f64> {
+        self.get(name)?.as_f64()
+    }
+}
+
+/// What a gate asserts: its own default, or what the author wrote instead.
+#[derive(Debug, Clone, Default)]
+pub enum Expect {
+    /// The default assertion of the gate.
+    #[default]
+    Default,
+    /// The author's assertions; they replace the default and nothing else.
+    Own(Vec<Assertion>),
+}
+
+/// One reason why a gate did not pass.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct GateFailure {
+    /// The metric or limit that was judged.
+    pub target: String,
+    /// One line.
+    pub reason: String,
+    /// Where values differ.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub diffs: Vec<AssertionDiff>,
+}
+
+/// What a gate found: verdict, metrics, reasons, and the gate's own detail.
+#[derive(Debug, Clone, PartialEq)]
+pub struct GateOutcome<D> {
+    /// The verdict.
+    pub verdict: Verdict,
+    /// Every metric that has a value.
+    pub metrics: Metrics,
+    /// Why the verdict is not a pass; empty when it is.
+    pub failures: Vec<GateFailure>,
+    /// One line with the gate's numbers.
+    pub line: String,
+    /// What the numbers were made from.
+    pub detail: D,
+}
+
+/// Collects failures while a gate is judged.
+#[derive(Debug, Default)]
+pub(crate) struct Judge {
+    verdict: Option<Verdict>,
+    failures: Vec<GateFailure>,
+}
+
+impl Judge {
+    /// Records a failed limit.
+    pub(crate) fn fail(&mut self, target: impl Into<String>, reason: impl Into<String>) {
+        self.add(Verdict::Fail, target.into(), reason.into(), Vec::new());
+    }
+
+    /// Records a limit that the evidence does not reach.
+    pub(crate) fn unassessable(&mut self, target: impl Into<String>, reason: impl Into<String>) {
+        self.add(Verdict::Unassessable, target.into(), reason.into(), Vec::new());
+    }
+
+    /// Records that the gate could not be evaluated.
+    pub(crate) fn error(&mut self, target: impl Into<String>, reason: impl Into<String>) {
+        self.add(Verdict::Error, target.into(), reason.into(), Vec::new());
+    }
+
+    fn add(&mut self, verdict: Verdict, target: String, reason: String, diffs: Vec<AssertionDiff>) {
+        self.verdict = self.verdict.max(Some(verdict));
+        self.failures.push(GateFailure { target, reason, diffs });
+    }
+
+    /// Judges the default or the author's assertions. `default_reason` explains a failed default in the gate's words.
+    pub(crate) fn expect(
+        &mut self,
+        gate: &GateInfo,
+        expect: &Expect,
+        metrics: &Metrics,
+        default_reason: impl Fn() -> Option<String>,
+    ) {
+        match expect {
+            Expect::Default => {
+                for bound in gate.default {
+                    let target = format!("{}.{}", gate.prefix, bound.metric);
+                    match metrics.number(bound.metric) {
+                        Some(value) if value >= bound.at_least => {}
+                        Some(value) => {
+                            let numbers = format!("`{target}` is {value}, expected at least {}", bound.at_least);
+                            let reason = default_reason().map_or(numbers.clone(), |why| format!("{why} ({numbers})"));
+                            self.fail(target, reason);
+                        }
+                        None => {
+                            let why = metrics.why_missing(bound.metric).unwrap_or("it has no value");
+                            self.unassessable(target, format!("not assessable: {why}"));
+                        }
+                    }
+                }
+            }
+            Expect::Own(assertions) => {
+                let object = metrics.object();
+                for assertion in assertions {
+                    self.own(assertion, &object, metrics);
+                }
+            }
+        }
+    }
+
+    fn own(&mut self, assertion: &Assertion, object: &Value, metrics: &Metrics) {
+        let target: &Target = assertion.target();
+        let selection = target.select_below_root(object);
+        if let (Selection::Nothing { .. }, Some(why)) =
+            (&selection, target.second_key().and_then(|name| metrics.why_missing(name)))
+        {
+            self.unassessable(target.to_string(), format!("`{target}` is not assessable: {why}"));
+            return;
+        }
+        if let Check::Fail { reason, diffs } = assertion.judge(selection) {
+            self.add(Verdict::Fail, target.to_string(), reason, diffs);
+        }
+    }
+
+    pub(crate) fn outcome<D>(self, metrics: Metrics, line: String, detail: D) -> GateOutcome<D> {
+        GateOutcome { verdict: self.verdict.unwrap_or(Verdict::Pass), metrics, failures: self.failures, line, detail }
+    }
+}

@@ -1,0 +1,179 @@
+//! Maximum bipartite matching (Hopcroft and Karp), and the proof when it falls short (Hall).
+//!
+//! Left vertices are what must be covered, in order of importance; right vertices are what covers them. Candidates
+//! are tried in the order given, so the first round is the natural one: each left vertex takes its earliest free
+//! candidate. A vertex once covered stays covered, so covering important vertices first and adding the rest later
+//! loses none of them.
+
+use std::collections::VecDeque;
+
+/// A matching, seen from both sides.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Matching {
+    /// The right vertex of each left one.
+    pub(crate) right_of: Vec<Option<usize>>,
+    /// The left vertex of each right one.
+    pub(crate) left_of: Vec<Option<usize>>,
+}
+
+/// Left vertices that together have too few candidates.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Deficit {
+    /// The left vertices, ascending.
+    pub(crate) left: Vec<usize>,
+    /// All right vertices that any of them can take, ascending: fewer than there are left vertices.
+    pub(crate) right: Vec<usize>,
+}
+
+const UNREACHED: u32 = u32::MAX;
+
+/// A maximum matching of all left vertices.
+pub(crate) fn maximum(candidates: &[Vec<u32>], right: usize) -> Matching {
+    let mut matching = Matching { right_of: vec![None; candidates.len()], left_of: vec![None; right] };
+    extend(candidates, &mut matching, |_| true);
+    matching
+}
+
+/// Grows `matching` to a maximum over the left vertices that `wanted` admits, keeping covered ones covered.
+pub(crate) fn extend(candidates: &[Vec<u32>], matching: &mut Matching, wanted: impl Fn(usize) -> bool) {
+    let mut layer = vec![UNREACHED; candidates.len()];
+    let mut tried = vec![0_usize; candidates.len()];
+    let mut queue: VecDeque<usize> = VecDeque::new();
+    loop {
+        layer.fill(UNREACHED);
+        tried.fill(0);
+        let free = |left: &usize| matching.right_of[*left].is_none() && wanted(*left);
+        let roots: Vec<usize> = (0..candidates.len()).filter(free).collect();
+        queue.extend(&roots);
+        for root in &roots {
+            layer[*root] = 0;
+        }
+        let mut reachable = false;
+        while let Some(left) = queue.pop_front() {
+            for right in &candidates[left] {
+                match matching.left_of[*right as usize] {
+                    None => reachable = true,
+                    Some(next) if layer[next] == UNREACHED => {
+                        layer[next] = layer[left] + 1;
+                        queue.push_back(next);
+                    }
+                    Some(_) => {}
+                }
+            }
+        }
+        if !reachable {
+            return;
+        }
+        for root in roots {
+            augment(candidates, matching, &layer, &mut tried, root);
+        }
+    }
+}
+
+/// Follows one shortest alternating path from `root` and flips it, if there still is one.
+fn augment(candidates: &[Vec<u32>], matching: &mut Matching, layer: &[u32], tried: &mut [usize], root: usize) {
+    let mut path = vec![root];
+    while let Some(left) = path.last().copied() {
+        let Some(right) = candidates[left].get(tried[left]).map(|right| *right as usize) else {
+            path.pop();
+            continue;
+        };
+        tried[left] += 1;
+        match matching.left_of[right] {
+            None => {
+                let mut take = right;
+                while let Some(left) = path.pop() {
+                    let given_up = matching.right_of[left].replace(take);
+                    matching.left_of[take] = Some(left);
+                    match given_up {
+                        Some(previous) => take = previous,
+                        None => return,
+                    }
+                }
+                return;
+            }
+            Some(next) if layer[next] == layer[left] + 1 => path.push(next),
+            Some(_) => {}
+        }
+    }
+}
+
+/// Why `start` cannot be covered by a maximum matching: a set of left vertices with too few candidates.
+pub(crate) fn deficit(candidates: &[Vec<u32>], matching: &Matching, start: usize) -> Deficit {
+    let mut left_seen = vec![false; candidates.len()];
+    let mut right_seen = vec![false; matching.left_of.len()];
+    let mut pending = vec![start];
+    left_seen[start] = true;
+    while let Some(left) = pending.pop() {
+        for right in &candidates[left] {
+            let right = *right as usize;
+            if std::mem::replace(&mut right_seen[right], true) {
+                continue;
+            }
+            if let Some(next) = matching.left_of[right]
+                && !std::mem::replace(&mut left_seen[next], true)
+            {
+                pending.push(next);
+            }
+        }
+    }
+    let members = |seen: &[bool]| (0..seen.len()).filter(|at| seen[*at]).collect();
+    Deficit { left: members(&left_seen), right: members(&right_seen) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_greedy_choice_is_undone_when_another_needs_it() {
+        let candidates = vec![vec![0, 1], vec![0]];
+        assert_eq!(maximum(&candidates, 2).right_of, [Some(1), Some(0)]);
+    }
+
+    #[test]
+    fn a_shortfall_is_proved_by_vertices_with_too_few_candidates() {
+        let candidates = vec![vec![0], vec![0, 1], vec![0], vec![2]];
+        let matching = maximum(&candidates, 3);
+        let uncovered = (0..4).find(|left| matching.right_of[*left].is_none()).unwrap();
+        let proof = deficit(&candidates, &matching, uncovered);
+        assert_eq!((proof.left, proof.right), (vec![0, 2], vec![0]));
+    }
+
+    fn brute(candidates: &[Vec<u32>], at: usize, used: &mut Vec<u32>) -> usize {
+        if at == candidates.len() {
+            return 0;
+        }
+        let mut best = brute(candidates, at + 1, used);
+        for right in &candidates[at] {
+            if !used.contains(right) {
+                used.push(*right);
+                best = best.max(1 + brute(candidates, at + 1, used));
+                used.pop();
+            }
+        }
+        best
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(2_000) })]
+        #[test]
+        fn the_matching_is_maximum_and_every_shortfall_is_proved(
+            candidates in prop::collection::vec(prop::collection::vec(0_u32..6, 0..6), 0..6)
+        ) {
+            let matching = maximum(&candidates, 6);
+            let size = matching.right_of.iter().flatten().count();
+            prop_assert_eq!(size, brute(&candidates, 0, &mut Vec::new()));
+            for (left, right) in matching.right_of.iter().enumerate() {
+                if let Some(right) = right {
+                    prop_assert_eq!(matching.left_of[*right], Some(left));
+                    prop_assert!(candidates[left].contains(&u32::try_from(*right).unwrap()));
+                } else {
+                    let proof = deficit(&candidates, &matching, left);
+                    prop_assert!(proof.right.len() < proof.left.len());
+                }
+            }
+        }
+    }
+}

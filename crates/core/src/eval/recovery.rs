@@ -1,0 +1,254 @@
+//! `recovery`: what the agent made of an injected fault, in virtual time.
+//!
+//! Nothing here waits or measures: the recorded fault marks are the clock. It stands at 0 at the first faulted call
+//! and each faulted call from there on adds the virtual time it took.
+
+use serde::Serialize;
+
+use super::gate::{Expect, GateOutcome, Judge, Metrics};
+use super::table::GateKind;
+use crate::trace::{FaultMark, Role, StopReason, ToolCall, ToolResult, Trace};
+
+/// Points in time of one fault, in milliseconds of one clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RecoveryMarks {
+    /// When the faulted call started.
+    pub call_start_ms: u64,
+    /// When the agent noticed.
+    pub detected_ms: Option<u64>,
+    /// When the run had recovered.
+    pub recovered_ms: Option<u64>,
+    /// Time budget of one call.
+    pub timeout_budget_ms: u64,
+}
+
+/// How a fault went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct RecoveryReport {
+    /// From the start of the call until it was noticed.
+    pub time_to_detection_ms: Option<u64>,
+    /// From the start of the call until the run had recovered.
+    pub time_to_recovery_ms: Option<u64>,
+    /// How long a user saw nothing happen.
+    pub user_visible_hang_ms: u64,
+    /// The run recovered.
+    pub recovered: bool,
+    /// The fault was noticed within the budget.
+    pub clean_timeout: bool,
+}
+
+/// Folds marks into a report. A mark before the start did not happen.
+///
+/// ```
+/// use mcptest_core::eval::{RecoveryMarks, score_recovery};
+///
+/// let report = score_recovery(&RecoveryMarks {
+///     call_start_ms: 1_000,
+///     detected_ms: Some(3_500),
+///     recovered_ms: Some(4_200),
+///     timeout_budget_ms: 2_500,
+/// });
+/// assert_eq!((report.time_to_detection_ms, report.time_to_recovery_ms), (Some(2_500), Some(3_200)));
+/// assert!(report.clean_timeout && report.recovered);
+/// ```
+pub fn score_recovery(marks: &RecoveryMarks) -> RecoveryReport {
+    let since_start = |mark: Option<u64>| mark.and_then(|mark| mark.checked_sub(marks.call_start_ms));
+    let detection = since_start(marks.detected_ms);
+    let recovery = since_start(marks.recovered_ms);
+    RecoveryReport {
+        time_to_detection_ms: detection,
+        time_to_recovery_ms: recovery,
+        user_visible_hang_ms: detection.into_iter().chain(recovery).min().unwrap_or(marks.timeout_budget_ms),
+        recovered: recovery.is_some(),
+        clean_timeout: detection.is_some_and(|ms| ms <= marks.timeout_budget_ms),
+    }
+}
+
+/// Parameters of the gate.
+#[derive(Debug, Clone)]
+pub struct RecoveryParams {
+    /// Time budget of one call.
+    pub max_detection_ms: u64,
+    /// Most virtual time until the run ended well.
+    pub max_recovery_ms: Option<u64>,
+    /// The fault must be noticed within the budget.
+    pub require_clean_timeout: bool,
+    /// A fault must have been met at all.
+    pub require_hit: bool,
+    /// A later call must have succeeded.
+    pub require_call: bool,
+    /// What is asserted.
+    pub expect: Expect,
+}
+
+impl Default for RecoveryParams {
+    fn default() -> Self {
+        Self {
+            max_detection_ms: 3000,
+            max_recovery_ms: None,
+            require_clean_timeout: false,
+            require_hit: true,
+            require_call: false,
+            expect: Expect::Default,
+        }
+    }
+}
+
+/// What a trace shows of its faults.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Recovery {
+    /// The report.
+    pub report: RecoveryReport,
+    /// Calls that were denied an answer.
+    pub fault_hits: usize,
+    /// Calls that were answered late.
+    pub fault_delays: usize,
+    /// Index of the first call after the first hit that succeeded.
+    pub recovered_by: Option<usize>,
+}
+
+/// The compiled gate.
+#[derive(Debug, Clone, Default)]
+pub struct RecoveryGate {
+    /// The parameters.
+    pub params: RecoveryParams,
+}
+
+impl RecoveryGate {
+    /// Scores a run by its recorded fault marks.
+    pub fn evaluate(&self, trace: &Trace) -> GateOutcome<Option<Recovery>> {
+        let gate = GateKind::Recovery.info();
+        let mut metrics = Metrics::default();
+        let mut judge = Judge::default();
+        let found = match observe(trace, self.params.max_detection_ms) {
+            Ok(found) => found,
+            Err(why) => {
+                for metric in gate.metrics {
+                    metrics.lacks_evidence(metric.name, why.clone());
+                }
+                judge.unassessable("recovery", format!("not assessable: {why}"));
+                return judge.outcome(metrics, format!("not assessable: {why}"), None);
+            }
+        };
+        let report = found.report;
+        let limits = self.broken_limits(&found);
+        metrics.set_flag("passed", report.recovered && limits.is_empty());
+        metrics.set_flag("recovered", report.recovered);
+        metrics.set_flag("recovered_by_call", found.recovered_by.is_some());
+        metrics.set_flag("clean_timeout", report.clean_timeout);
+        metrics.set_known("time_to_detection_ms", report.time_to_detection_ms);
+        metrics.set_known("time_to_recovery_ms", report.time_to_recovery_ms);
+        metrics.set("user_visible_hang_ms", report.user_visible_hang_ms);
+        metrics.set("fault_hits", found.fault_hits);
+        metrics.set("fault_delays", found.fault_delays);
+        let ended = || Some("the run did not end by itself with an answer".to_owned());
+        if limits.is_empty() || matches!(self.params.expect, Expect::Own(_)) {
+            judge.expect(gate, &self.params.expect, &metrics, ended);
+        } else if !report.recovered {
+            judge.fail("recovery.recovered", "the run did not end by itself with an answer");
+        }
+        for (target, reason) in limits {
+            judge.fail(target, reason);
+        }
+        judge.outcome(metrics, line(&found), Some(found))
+    }
+
+    /// Limits given as parameters; they hold whatever is asserted of the metrics.
+    fn broken_limits(&self, found: &Recovery) -> Vec<(&'static str, String)> {
+        let params = &self.params;
+        let mut broken = Vec::new();
+        if params.require_hit && found.fault_hits == 0 {
+            let why = "no call met a fault, so nothing was tested";
+            broken.push(("require_hit", why.to_owned()));
+        }
+        if let Some(limit) = params.max_recovery_ms {
+            match found.report.time_to_recovery_ms {
+                Some(ms) if ms <= limit => {}
+                Some(ms) => broken.push(("max_recovery_ms", format!("recovery took {ms} ms, at most {limit} allowed"))),
+                None => broken.push(("max_recovery_ms", format!("no recovery within {limit} ms or at all"))),
+            }
+        }
+        if params.require_clean_timeout && found.fault_hits > 0 && !found.report.clean_timeout {
+            let limit = params.max_detection_ms;
+            broken.push(match found.report.time_to_detection_ms {
+                Some(ms) => ("require_clean_timeout", format!("the fault was noticed after {ms} ms, budget {limit}")),
+                None => ("require_clean_timeout", "the fault was never noticed".to_owned()),
+            });
+        }
+        if params.require_call && found.recovered_by.is_none() {
+            broken.push(("require_call", "no call succeeded after the first fault".to_owned()));
+        }
+        broken
+    }
+}
+
+fn line(found: &Recovery) -> String {
+    let time = |ms: Option<u64>| ms.map_or_else(|| "never".to_owned(), |ms| format!("{ms} ms"));
+    format!(
+        "{} hits, {} delays, detected {}, recovered {}",
+        found.fault_hits,
+        found.fault_delays,
+        time(found.report.time_to_detection_ms),
+        time(found.report.time_to_recovery_ms)
+    )
+}
+
+/// Reads the virtual clock off a trace; the error says which evidence is missing.
+fn observe(trace: &Trace, budget_ms: u64) -> Result<Recovery, String> {
+    let calls = trace.tool_calls.as_ref().ok_or("the tool calls were not recorded")?;
+    let results: Vec<&ToolResult> = (0..calls.len())
+        .map(|at| trace.result(at).ok_or_else(|| format!("the result of tool_calls[{at}] was not recorded")))
+        .collect::<Result<_, _>>()?;
+    let stop = trace.conversation.stop_reason.ok_or("the stop reason was not recorded")?;
+    let answer = trace.final_response.as_deref().ok_or("the final response was not recorded")?;
+    let mut clock = 0_u64;
+    let mut first_hit: Option<(usize, u64)> = None;
+    for (at, fault) in results.iter().enumerate().filter_map(|(at, result)| Some((at, result.fault.as_ref()?))) {
+        clock = clock.saturating_add(fault.ms);
+        if fault.is_hit() {
+            first_hit = first_hit.or(Some((at, clock)));
+        }
+    }
+    let detected_ms = match first_hit {
+        Some((at, end)) => acted_again(trace, calls, at, stop)?.then_some(end),
+        None => None,
+    };
+    let recovered = stop == StopReason::Completed && !answer.trim().is_empty();
+    let marks = RecoveryMarks {
+        call_start_ms: 0,
+        detected_ms,
+        recovered_ms: recovered.then_some(clock),
+        timeout_budget_ms: budget_ms,
+    };
+    let faults = || results.iter().filter_map(|result| result.fault.as_ref());
+    let recovered_by = first_hit.and_then(|(hit, _)| {
+        (hit + 1..calls.len()).find(|at| results[*at].failed() == Some(false) && is_later(&calls[hit], &calls[*at]))
+    });
+    Ok(Recovery {
+        report: score_recovery(&marks),
+        fault_hits: faults().filter(|fault| fault.is_hit()).count(),
+        fault_delays: faults().filter(|fault| !FaultMark::is_hit(fault)).count(),
+        recovered_by,
+    })
+}
+
+/// Whether a call after `hit` was made knowing of it: calls of one turn are made together.
+fn is_later(hit: &ToolCall, call: &ToolCall) -> bool {
+    match (hit.turn, call.turn) {
+        (Some(hit), Some(call)) => call > hit,
+        _ => true,
+    }
+}
+
+/// Whether the agent acted again after the call that was denied an answer.
+fn acted_again(trace: &Trace, calls: &[ToolCall], hit: usize, stop: StopReason) -> Result<bool, String> {
+    if stop == StopReason::Completed {
+        // The run ended with a message of the model that came after every result.
+        return Ok(true);
+    }
+    match (calls[hit].turn, &trace.conversation.turns) {
+        (Some(turn), Some(turns)) => Ok(turns.iter().skip(turn + 1).any(|turn| turn.role == Role::Assistant)),
+        (Some(_), None) if calls[hit + 1..].iter().any(|call| call.turn > calls[hit].turn) => Ok(true),
+        _ => Err(format!("whether the agent acted after tool_calls[{hit}] was not recorded")),
+    }
+}

@@ -1,0 +1,307 @@
+//! `reliability`: how often runs pass, how sure that is, and how many runs it takes.
+//!
+//! Arithmetic is integers and `+ - * / sqrt` only, so every machine prints the same digits.
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::gate::{Expect, GateOutcome, Judge, Metrics};
+use super::table::GateKind;
+use crate::target::{Selection, Target};
+
+/// A question that has no answer.
+#[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
+pub enum ReliabilityError {
+    /// Only three levels have a critical value here.
+    #[error("confidence must be 90, 95 or 99, found {0}")]
+    UnknownConfidence(u32),
+    /// No runs, no interval.
+    #[error("runs must be at least 1, found 0")]
+    NoRuns,
+    /// The half-width of an interval inside 0 to 1.
+    #[error("half-width must be greater than 0 and at most 0.5, found {0}")]
+    HalfWidth(f64),
+    /// A half-width so small that the number of runs cannot be counted.
+    #[error("half-width {0} asks for more runs than can be counted")]
+    TooManyRuns(f64),
+}
+
+/// A confidence level that has a critical value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Confidence {
+    /// 90 percent.
+    P90,
+    /// 95 percent.
+    #[default]
+    P95,
+    /// 99 percent.
+    P99,
+}
+
+impl Confidence {
+    /// The level of a percent.
+    pub fn from_percent(percent: u32) -> Result<Self, ReliabilityError> {
+        match percent {
+            90 => Ok(Self::P90),
+            95 => Ok(Self::P95),
+            99 => Ok(Self::P99),
+            other => Err(ReliabilityError::UnknownConfidence(other)),
+        }
+    }
+
+    /// The level in percent.
+    pub fn percent(self) -> u32 {
+        match self {
+            Self::P90 => 90,
+            Self::P95 => 95,
+            Self::P99 => 99,
+        }
+    }
+
+    /// The standard normal critical value.
+    pub fn z(self) -> f64 {
+        match self {
+            Self::P90 => 1.645,
+            Self::P95 => 1.96,
+            Self::P99 => 2.576,
+        }
+    }
+}
+
+/// Runs needed so that the pass rate is known to within `half_width` (0.05 is plus or minus 5 percent).
+///
+/// ```
+/// use mcptest_core::eval::{confidence_band, recommend_runs};
+///
+/// assert_eq!(recommend_runs(0.1, 90)?, 68);
+/// assert!(confidence_band(68, 90)? <= 0.1);
+/// # Ok::<(), mcptest_core::eval::ReliabilityError>(())
+/// ```
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the value is whole, positive and below 2^53"
+)]
+pub fn recommend_runs(half_width: f64, confidence: u32) -> Result<u64, ReliabilityError> {
+    let z = Confidence::from_percent(confidence)?.z();
+    if !(half_width > 0.0 && half_width <= 0.5) {
+        return Err(ReliabilityError::HalfWidth(half_width));
+    }
+    let ratio = z / half_width;
+    let runs = (ratio * ratio * 0.25 - 1e-9).ceil();
+    if runs < 9_007_199_254_740_992.0 { Ok(runs as u64) } else { Err(ReliabilityError::TooManyRuns(half_width)) }
+}
+
+/// The worst-case half-width that a number of runs buys.
+pub fn confidence_band(runs: u64, confidence: u32) -> Result<f64, ReliabilityError> {
+    let z = Confidence::from_percent(confidence)?.z();
+    if runs == 0 {
+        return Err(ReliabilityError::NoRuns);
+    }
+    Ok(z * (0.25 / runs as f64).sqrt())
+}
+
+/// Outcomes of several runs, summarised.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ReliabilitySummary {
+    /// Number of runs.
+    pub runs: usize,
+    /// 100 when at least one run passed, else 0.
+    pub pass_at_k: u32,
+    /// Last entry of the decay curve.
+    pub passhat_k: u32,
+    /// Every run passed, and there was one.
+    pub all_passed: bool,
+    /// Spread of the outcomes in percent of the most there can be.
+    pub variance_amplification: u32,
+    /// Passes weighted by position, in percent.
+    pub graceful_degradation: u32,
+    /// Entry i: `(passes/k)^k` over the first `k = i + 1` runs, in truncated percent.
+    pub decay_curve: Vec<u32>,
+    /// Passes over runs, in percent.
+    pub pass_rate: f64,
+    /// Lower end of the Wilson interval, in percent.
+    pub wilson_low: f64,
+    /// Upper end of the Wilson interval, in percent.
+    pub wilson_high: f64,
+    /// Entry k: unbiased chance, in percent, that at least one of k runs passes.
+    pub pass_at: Vec<f64>,
+    /// Entry k: unbiased chance, in percent, that all of k runs pass.
+    pub pass_hat: Vec<f64>,
+}
+
+/// Summarises outcomes in run order, with a 95 percent interval. No outcomes give zeros.
+///
+/// ```
+/// use mcptest_core::eval::summarize;
+/// use serde_json::json;
+///
+/// let summary = summarize(&[true, false, true, true, true]);
+/// assert_eq!(summary.decay_curve, [100, 25, 29, 31, 32]);
+/// assert_eq!(summary.resolve_target("reliability.graceful_degradation"), Some(json!(87)));
+/// assert_eq!(summary.metrics_object()["pass_at_k"], json!(100));
+/// ```
+pub fn summarize(outcomes: &[bool]) -> ReliabilitySummary {
+    summarize_at(outcomes, Confidence::default())
+}
+
+/// Summarises outcomes with an interval at the given confidence.
+pub fn summarize_at(outcomes: &[bool], confidence: Confidence) -> ReliabilitySummary {
+    let runs = outcomes.len();
+    let passes = outcomes.iter().filter(|passed| **passed).count();
+    let decay_curve = decay(outcomes);
+    let (wilson_low, wilson_high) = wilson(passes, runs, confidence.z());
+    ReliabilitySummary {
+        runs,
+        pass_at_k: if passes > 0 { 100 } else { 0 },
+        passhat_k: decay_curve.last().copied().unwrap_or(0),
+        all_passed: runs > 0 && passes == runs,
+        variance_amplification: variance_amplification(passes, runs),
+        graceful_degradation: graceful_degradation(outcomes),
+        decay_curve,
+        pass_rate: if runs == 0 { 0.0 } else { 100.0 * passes as f64 / runs as f64 },
+        wilson_low,
+        wilson_high,
+        pass_at: draws(runs - passes, runs).map(|none| 100.0 - none).collect(),
+        pass_hat: draws(passes, runs).collect(),
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a percent from 0 to 100")]
+fn decay(outcomes: &[bool]) -> Vec<u32> {
+    let mut passes = 0_u32;
+    outcomes
+        .iter()
+        .zip(1_u32..)
+        .map(|(passed, k)| {
+            passes += u32::from(*passed);
+            (power(f64::from(passes) / f64::from(k), k) * 100.0) as u32
+        })
+        .collect()
+}
+
+/// `base^exponent` by squaring; library `powi` may differ between machines in the last digit.
+fn power(mut base: f64, mut exponent: u32) -> f64 {
+    let mut result = 1.0;
+    while exponent > 0 {
+        if exponent & 1 == 1 {
+            result *= base;
+        }
+        base *= base;
+        exponent >>= 1;
+    }
+    result
+}
+
+/// `round(std_dev / 0.5 * 100)` of the pass indicators.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a percent from 0 to 100")]
+fn variance_amplification(passes: usize, runs: usize) -> u32 {
+    if runs == 0 {
+        return 0;
+    }
+    let deviation = (passes as f64 * (runs - passes) as f64).sqrt() / runs as f64;
+    (deviation / 0.5 * 100.0 + 0.5) as u32
+}
+
+/// `round(100 * sum(position of passes) / sum(positions))`, in integers.
+fn graceful_degradation(outcomes: &[bool]) -> u32 {
+    let positions = || (1_u128..).zip(outcomes);
+    let total: u128 = positions().map(|(position, _)| position).sum();
+    let passed: u128 = positions().filter(|(_, passed)| **passed).map(|(position, _)| position).sum();
+    let rounded = (200 * passed + total).checked_div(2 * total).unwrap_or(0);
+    u32::try_from(rounded).unwrap_or(100)
+}
+
+/// Percent chance, for k from 0 to `all`, that k runs drawn without return are all among the `good` ones.
+fn draws(good: usize, all: usize) -> impl Iterator<Item = f64> {
+    let mut chance = 1.0;
+    (0..=all).map(move |k| {
+        if k > 0 {
+            chance *= good.saturating_sub(k - 1) as f64 / (all - (k - 1)) as f64;
+        }
+        100.0 * chance
+    })
+}
+
+/// The Wilson interval of a pass rate, in percent.
+fn wilson(passes: usize, runs: usize, z: f64) -> (f64, f64) {
+    if runs == 0 {
+        return (0.0, 0.0);
+    }
+    let (n, p) = (runs as f64, passes as f64 / runs as f64);
+    let square = z * z;
+    let scale = 1.0 + square / n;
+    let centre = (p + square / (2.0 * n)) / scale;
+    let half = z * (p * (1.0 - p) / n + square / (4.0 * n * n)).sqrt() / scale;
+    // The ends are exact where the formula is exact but floating point is not.
+    let low = if passes == 0 { 0.0 } else { (100.0 * (centre - half)).max(0.0) };
+    let high = if passes == runs { 100.0 } else { (100.0 * (centre + half)).min(100.0) };
+    (low, high)
+}
+
+impl ReliabilitySummary {
+    fn metrics(&self) -> Metrics {
+        let mut metrics = Metrics::default();
+        metrics.set("runs", self.runs);
+        metrics.set("pass_at_k", self.pass_at_k);
+        metrics.set("passhat_k", self.passhat_k);
+        metrics.set_flag("all_passed", self.all_passed);
+        metrics.set("variance_amplification", self.variance_amplification);
+        metrics.set("graceful_degradation", self.graceful_degradation);
+        metrics.set("decay_curve", json!(self.decay_curve));
+        metrics.set("pass_rate", self.pass_rate);
+        metrics.set("wilson_low", self.wilson_low);
+        metrics.set("wilson_high", self.wilson_high);
+        metrics.set("pass_at", json!(self.pass_at));
+        metrics.set("pass_hat", json!(self.pass_hat));
+        metrics
+    }
+
+    /// Every metric, without the `reliability.` prefix.
+    pub fn metrics_object(&self) -> Value {
+        self.metrics().object()
+    }
+
+    /// The value of a target such as `reliability.decay_curve[2]`; `None` for one that selects nothing.
+    pub fn resolve_target(&self, target: &str) -> Option<Value> {
+        let target = Target::parse(target).ok().filter(|target| target.root() == "reliability")?;
+        match target.select_below_root(&self.metrics_object()) {
+            Selection::Found(value) => Some(value.into_owned()),
+            Selection::Nothing { .. } => None,
+        }
+    }
+}
+
+/// The compiled gate.
+#[derive(Debug, Clone, Default)]
+pub struct ReliabilityGate {
+    /// Confidence of the interval.
+    pub confidence: Confidence,
+    /// What is asserted.
+    pub expect: Expect,
+}
+
+impl ReliabilityGate {
+    /// Judges the outcomes of all runs of a cell, in run order.
+    pub fn evaluate(&self, outcomes: &[bool]) -> GateOutcome<ReliabilitySummary> {
+        let gate = GateKind::Reliability.info();
+        let summary = summarize_at(outcomes, self.confidence);
+        let metrics = summary.metrics();
+        let mut judge = Judge::default();
+        let passes = outcomes.iter().filter(|passed| **passed).count();
+        let line = format!(
+            "{passes}/{} passed, {:.1} % ({} % interval {:.1} to {:.1} %)",
+            summary.runs,
+            summary.pass_rate,
+            self.confidence.percent(),
+            summary.wilson_low,
+            summary.wilson_high
+        );
+        if outcomes.is_empty() {
+            judge.unassessable("reliability.runs", "not assessable: no run has an outcome");
+        } else {
+            judge.expect(gate, &self.expect, &metrics, || Some(line.clone()));
+        }
+        judge.outcome(metrics, line, summary)
+    }
+}

@@ -1,0 +1,371 @@
+//! The one table of gates: name, scope, parameters, metrics, default assertion.
+//!
+//! A gate that is not here does not exist; tests walk the table and hold every row against the code.
+
+use std::fmt;
+
+use crate::diag::{Problem, did_you_mean};
+use crate::target::Target;
+
+/// Every gate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum GateKind {
+    /// The calls against a reference.
+    Trajectory,
+    /// Data flow and order between calls.
+    TrajectoryAxes,
+    /// Wasted calls.
+    GoldenPath,
+    /// Steadiness inside and across runs.
+    Stability,
+    /// Pass rates over runs.
+    Reliability,
+    /// Behaviour after an injected fault.
+    Recovery,
+}
+
+/// Whether a gate reads one run or all runs of a cell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RunScope {
+    /// One run at a time.
+    PerRun,
+    /// All runs together.
+    OverRuns,
+}
+
+/// What a metric's number is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MetricKind {
+    /// 1 or 0.
+    Flag,
+    /// A whole number of at least 0.
+    Count,
+    /// 0 to 1.
+    Ratio,
+    /// 0 to 100.
+    Percent,
+    /// Milliseconds of virtual time.
+    Millis,
+    /// A list of percents.
+    Percents,
+}
+
+/// One metric of a gate.
+#[derive(Debug, Clone, Copy)]
+pub struct MetricInfo {
+    /// Name below the gate's prefix.
+    pub name: &'static str,
+    /// What its number is.
+    pub kind: MetricKind,
+    /// What it says.
+    pub meaning: &'static str,
+}
+
+/// One parameter of a gate.
+#[derive(Debug, Clone, Copy)]
+pub struct ParamInfo {
+    /// Its key.
+    pub name: &'static str,
+    /// What values it takes.
+    pub takes: &'static str,
+    /// The value when it is left out; empty for none.
+    pub default: &'static str,
+    /// What it does.
+    pub meaning: &'static str,
+}
+
+/// A default assertion: the metric is at least this.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Bound {
+    /// The metric, below the gate's prefix.
+    pub metric: &'static str,
+    /// The least value that passes.
+    pub at_least: f64,
+}
+
+/// One row of the table.
+#[derive(Debug, Clone, Copy)]
+pub struct GateInfo {
+    /// The gate.
+    pub kind: GateKind,
+    /// The first part of its targets.
+    pub prefix: &'static str,
+    /// What it reads.
+    pub scope: RunScope,
+    /// The question it answers.
+    pub question: &'static str,
+    /// Its parameters, without `expect`.
+    pub params: &'static [ParamInfo],
+    /// Its metrics.
+    pub metrics: &'static [MetricInfo],
+    /// What it asserts when `expect` is left out.
+    pub default: &'static [Bound],
+}
+
+impl fmt::Display for GateKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl GateKind {
+    /// The key of the gate's block.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Trajectory => "trajectory",
+            Self::TrajectoryAxes => "trajectory_axes",
+            Self::GoldenPath => "golden_path",
+            Self::Stability => "stability",
+            Self::Reliability => "reliability",
+            Self::Recovery => "recovery",
+        }
+    }
+
+    /// The gate's row.
+    pub fn info(self) -> &'static GateInfo {
+        // The table is in the order of the enum; a test holds it to that.
+        &GATES[self as usize]
+    }
+}
+
+impl MetricKind {
+    /// What the number is, in words.
+    pub fn describe(self) -> &'static str {
+        match self {
+            Self::Flag => "1 or 0",
+            Self::Count => "count",
+            Self::Ratio => "0 to 1",
+            Self::Percent => "percent",
+            Self::Millis => "ms of virtual time",
+            Self::Percents => "list of percents",
+        }
+    }
+}
+
+impl GateInfo {
+    /// Checks that a target names a metric of this gate.
+    pub(crate) fn check_target(&self, target: &Target) -> Result<(), Problem> {
+        let (prefix, kind) = (self.prefix, self.kind);
+        let wrong = |message: String| Problem::new("/target", message);
+        let names = || self.metrics.iter().map(|metric| metric.name);
+        if target.root() != prefix {
+            let problem = wrong(format!("`{target}` is not a metric of `{kind}`"));
+            let elsewhere = GATES.iter().find(|gate| {
+                let has = target.second_key().is_some_and(|name| gate.metrics.iter().any(|m| m.name == name));
+                gate.prefix == target.root() && has
+            });
+            return Err(match elsewhere {
+                Some(gate) => problem.hint(format!("it belongs in the `expect:` of `{}:`", gate.kind)),
+                None => problem.hint(format!("its targets start with `{prefix}.`")),
+            });
+        }
+        let name = target.second_key().unwrap_or("");
+        let Some(metric) = self.metrics.iter().find(|metric| metric.name == name) else {
+            let problem = wrong(format!("`{kind}` has no metric `{name}`"));
+            let elsewhere =
+                GATES.iter().find(|gate| gate.prefix == prefix && gate.metrics.iter().any(|m| m.name == name));
+            return Err(match (elsewhere, did_you_mean(name, names())) {
+                (Some(gate), _) => problem.hint(format!("it belongs in the `expect:` of `{}:`", gate.kind)),
+                (None, Some(near)) => problem.hint(format!("did you mean `{prefix}.{near}`?")),
+                (None, None) => problem.hint(format!("one of: {}", names().collect::<Vec<_>>().join(", "))),
+            });
+        };
+        if target.has_more_than_two_steps() && metric.kind != MetricKind::Percents {
+            return Err(wrong(format!("`{prefix}.{name}` is a number and has nothing below it")));
+        }
+        Ok(())
+    }
+}
+
+const fn metric(name: &'static str, kind: MetricKind, meaning: &'static str) -> MetricInfo {
+    MetricInfo { name, kind, meaning }
+}
+
+const fn param(name: &'static str, takes: &'static str, default: &'static str, meaning: &'static str) -> ParamInfo {
+    ParamInfo { name, takes, default, meaning }
+}
+
+const fn at_least(metric: &'static str, at_least: f64) -> Bound {
+    Bound { metric, at_least }
+}
+
+/// Every gate, in the order of [`GateKind`].
+pub static GATES: [GateInfo; 6] = {
+    use MetricKind::{Count, Flag, Millis, Percent, Percents, Ratio};
+    [
+        GateInfo {
+            kind: GateKind::Trajectory,
+            prefix: "trajectory",
+            scope: RunScope::PerRun,
+            question: "Did the right calls happen, with the right arguments, in the right order?",
+            params: &[
+                param(
+                    "mode",
+                    "strict, subsequence, unordered, superset, subset",
+                    "strict",
+                    "how reference and recorded calls line up",
+                ),
+                param(
+                    "calls",
+                    "list of expected calls",
+                    "[]",
+                    "the reference: name, server, args, optional, status, ignore_args",
+                ),
+                param(
+                    "max_extra",
+                    "whole number",
+                    "",
+                    "most recorded calls that may be left over; not with strict or subset",
+                ),
+            ],
+            metrics: &[
+                metric("passed", Flag, "1 when the recorded calls satisfy the mode"),
+                metric(
+                    "mismatch_count",
+                    Count,
+                    "required expectations without a call, plus calls that are not allowed",
+                ),
+            ],
+            default: &[at_least("passed", 1.0)],
+        },
+        GateInfo {
+            kind: GateKind::TrajectoryAxes,
+            prefix: "trajectory",
+            scope: RunScope::PerRun,
+            question: "Did each call come after the calls it depends on?",
+            params: &[
+                param(
+                    "dependencies",
+                    "list of {producer, consumer, via, required}",
+                    "[]",
+                    "a consumer runs only after its producer; `via` demands that the value came from it",
+                ),
+                param("order", "list of {first, second, required}", "[]", "a second call runs only after a first one"),
+            ],
+            metrics: &[
+                metric("dependency_satisfaction", Percent, "share of dependency edges that hold, rounded down"),
+                metric("order_satisfaction", Percent, "share of order edges that hold, rounded down"),
+                metric("edges_exercised", Count, "edges whose later call was recorded at all"),
+            ],
+            default: &[at_least("dependency_satisfaction", 100.0), at_least("order_satisfaction", 100.0)],
+        },
+        GateInfo {
+            kind: GateKind::GoldenPath,
+            prefix: "golden_path",
+            scope: RunScope::PerRun,
+            question: "How many calls were wasted?",
+            params: &[
+                param(
+                    "calls",
+                    "list of tool names",
+                    "[]",
+                    "the ideal sequence; its length sets how many calls are due",
+                ),
+                param(
+                    "allow_extra_steps",
+                    "true or false",
+                    "false",
+                    "calls beyond the length of the path cost nothing",
+                ),
+                param("penalize_backtracking", "true or false", "true", "returning to an earlier tool costs"),
+                param("penalize_repeated_tools", "true or false", "true", "calling the same tool twice in a row costs"),
+            ],
+            metrics: &[
+                metric("penalty", Ratio, "1 / (1 + waste / 2); 1 is no waste"),
+                metric("passed", Flag, "1 when nothing that costs was wasted"),
+                metric("extra_steps", Count, "recorded calls beyond the length of the path"),
+                metric("backtracks", Count, "returns to a tool used before, other than the one just used"),
+                metric("repeated_tools", Count, "calls of the tool that was just used"),
+            ],
+            default: &[at_least("passed", 1.0)],
+        },
+        GateInfo {
+            kind: GateKind::Stability,
+            prefix: "stability",
+            scope: RunScope::OverRuns,
+            question: "Did sessions stay steady, and did all runs take the same way?",
+            params: &[],
+            metrics: &[
+                metric("score", Ratio, "mean over runs of each run's weakest sub-score"),
+                metric("weakest_score", Ratio, "the worst run's weakest sub-score"),
+                metric("variance", Ratio, "population variance over runs of the weakest sub-score"),
+                metric("tool_usage_stability", Ratio, "least over runs: how few different tools were used"),
+                metric("response_consistency", Ratio, "least over runs: how alike in length the answers were"),
+                metric("redundancy", Ratio, "least over runs: share of calls that repeat no earlier call"),
+                metric("cost_per_progress", Ratio, "least over runs: tokens against distinct calls"),
+                metric(
+                    "tool_sequence_similarity",
+                    Ratio,
+                    "mean over pairs of runs: longest common subsequence of tools",
+                ),
+                metric(
+                    "argument_consistency",
+                    Ratio,
+                    "mean over pairs of runs: same tool at a position, same arguments",
+                ),
+                metric("early_divergence", Flag, "1 when most pairs that split do so at the first or second call"),
+            ],
+            default: &[at_least("weakest_score", 0.5)],
+        },
+        GateInfo {
+            kind: GateKind::Reliability,
+            prefix: "reliability",
+            scope: RunScope::OverRuns,
+            question: "How often does it pass, and how sure can one be?",
+            params: &[param("confidence", "90, 95 or 99", "95", "confidence level of the Wilson interval")],
+            metrics: &[
+                metric("runs", Count, "number of runs"),
+                metric("pass_at_k", Percent, "100 when at least one run passed, else 0"),
+                metric("passhat_k", Percent, "last entry of the decay curve: 100 exactly when every run passed"),
+                metric("all_passed", Flag, "1 when every run passed"),
+                metric(
+                    "variance_amplification",
+                    Percent,
+                    "spread of outcomes: 0 when all agree, 100 for an even split",
+                ),
+                metric("graceful_degradation", Percent, "passes weighted by position: late failures cost more"),
+                metric("decay_curve", Percents, "entry i: (passes/k)^k over the first k = i + 1 runs, truncated"),
+                metric("pass_rate", Percent, "passes over runs"),
+                metric("wilson_low", Percent, "lower end of the Wilson interval of the pass rate"),
+                metric("wilson_high", Percent, "upper end of the Wilson interval of the pass rate"),
+                metric("pass_at", Percents, "entry k: unbiased chance that at least one of k runs passes"),
+                metric("pass_hat", Percents, "entry k: unbiased chance that all of k runs pass"),
+            ],
+            default: &[at_least("passhat_k", 100.0)],
+        },
+        GateInfo {
+            kind: GateKind::Recovery,
+            prefix: "recovery",
+            scope: RunScope::PerRun,
+            question: "Did the agent get over a dead tool?",
+            params: &[
+                param("max_detection_ms", "whole number", "3000", "time budget of one call"),
+                param("max_recovery_ms", "whole number", "", "most virtual time until the run ended well"),
+                param(
+                    "require_clean_timeout",
+                    "true or false",
+                    "false",
+                    "the fault must be noticed within max_detection_ms",
+                ),
+                param("require_hit", "true or false", "true", "a fault must have been met at all"),
+                param("require_call", "true or false", "false", "a later call must have succeeded"),
+            ],
+            metrics: &[
+                metric("passed", Flag, "1 when the run recovered within every limit given"),
+                metric("recovered", Flag, "1 when the run ended by itself with an answer"),
+                metric("recovered_by_call", Flag, "1 when a call after the first fault succeeded"),
+                metric("clean_timeout", Flag, "1 when the fault was noticed within max_detection_ms"),
+                metric("time_to_detection_ms", Millis, "from the first faulted call until the agent could act again"),
+                metric("time_to_recovery_ms", Millis, "from the first faulted call until the run ended well"),
+                metric(
+                    "user_visible_hang_ms",
+                    Millis,
+                    "until detection or recovery, whichever is earlier; else the budget",
+                ),
+                metric("fault_hits", Count, "calls that were denied an answer"),
+                metric("fault_delays", Count, "calls that were answered late"),
+            ],
+            default: &[at_least("passed", 1.0)],
+        },
+    ]
+};

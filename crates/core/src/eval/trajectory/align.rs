@@ -1,0 +1,254 @@
+//! Lining up expectations and recorded calls: by position, in order, or one to one.
+
+use super::rule::{Fit, Rule, Seen};
+use super::{MatchMode, TooLarge};
+use crate::eval::matching::{self, Matching};
+
+/// Most cells of an in-order alignment, one byte each.
+const MAX_CELLS: usize = 1 << 26;
+
+/// Which calls may meet which expectations.
+pub(super) struct Fits {
+    /// Per expectation, the recorded calls that fit or may fit, ascending.
+    rows: Vec<Vec<(u32, Fit)>>,
+    unknown: bool,
+}
+
+impl Fits {
+    pub(super) fn new(rules: &[Rule], seen: &[Seen<'_>], mode: MatchMode) -> Result<Self, TooLarge> {
+        let recorded = u32::try_from(seen.len()).map_err(|_| too_large(rules.len(), seen.len(), u32::MAX as usize))?;
+        let positional = mode == MatchMode::Strict && !rules.iter().any(|rule| rule.optional);
+        let mut unknown = false;
+        let mut rows = Vec::with_capacity(rules.len());
+        for (at, rule) in rules.iter().enumerate() {
+            let mut row = Vec::new();
+            let calls = if positional { at..seen.len().min(at + 1) } else { 0..seen.len() };
+            // Enough sure candidates for every expectation to find a free one: more cannot change an assignment.
+            let mut wanted = if is_assignment(mode) { rules.len() } else { usize::MAX };
+            for (call, found) in (0..recorded).zip(seen).skip(calls.start).take(calls.len()) {
+                let fit = rule.fit(found);
+                if fit != Fit::No {
+                    row.push((call, fit));
+                    unknown |= fit == Fit::Unknown;
+                    wanted -= usize::from(fit == Fit::Yes);
+                }
+                if wanted == 0 {
+                    break;
+                }
+            }
+            rows.push(row);
+        }
+        Ok(Self { rows, unknown })
+    }
+
+    pub(super) fn any_unknown(&self) -> bool {
+        self.unknown
+    }
+
+    /// Whether a call surely fits an expectation.
+    pub(super) fn surely(&self, rule: usize, call: usize) -> bool {
+        let found = self.rows[rule].binary_search_by_key(&call, |(at, _)| *at as usize);
+        found.is_ok_and(|at| self.rows[rule][at].1 == Fit::Yes)
+    }
+
+    /// The first evidence that is missing, in words.
+    pub(super) fn why_unknown(&self, rules: &[Rule], seen: &[Seen<'_>]) -> String {
+        let open = self.rows.iter().enumerate().find_map(|(rule, row)| {
+            let (call, _) = row.iter().find(|(_, fit)| *fit == Fit::Unknown)?;
+            Some((rule, *call as usize))
+        });
+        let Some((rule, call)) = open else {
+            return String::new();
+        };
+        let missing = rules[rule].missing(&seen[call]);
+        format!("tool_calls[{call}] ({}) may meet calls[{rule}], but its {missing} was not recorded", seen[call].name)
+    }
+
+    fn candidates(&self, least: Fit) -> Vec<Vec<u32>> {
+        let sure = |row: &Vec<(u32, Fit)>| row.iter().filter(|(_, fit)| *fit >= least).map(|(at, _)| *at).collect();
+        self.rows.iter().map(sure).collect()
+    }
+}
+
+/// Whether a mode assigns calls one to one in any order and leaves calls over.
+fn is_assignment(mode: MatchMode) -> bool {
+    matches!(mode, MatchMode::Unordered | MatchMode::Superset)
+}
+
+fn too_large(expected: usize, recorded: usize, limit: usize) -> TooLarge {
+    TooLarge { expected, recorded, limit }
+}
+
+/// How expectations and calls line up.
+pub(super) struct Alignment {
+    /// The recorded call of each expectation.
+    pub(super) matched: Vec<Option<usize>>,
+    /// Expectations that must be met and are not.
+    pub(super) missing: Vec<usize>,
+    /// Recorded calls that are not allowed.
+    pub(super) not_allowed: Vec<usize>,
+    /// The assignment behind it, for one-to-one modes, with the candidates it was made from.
+    pub(super) assignment: Option<(Vec<Vec<u32>>, Matching)>,
+    /// Positions compared one by one.
+    pub(super) positional: bool,
+}
+
+impl Alignment {
+    pub(super) fn passed(&self) -> bool {
+        self.mismatches() == 0
+    }
+
+    /// A wrong position is one mismatch though it lacks an expectation and has a call too many.
+    pub(super) fn mismatches(&self) -> usize {
+        if self.positional {
+            self.missing.len().max(self.not_allowed.len())
+        } else {
+            self.missing.len() + self.not_allowed.len()
+        }
+    }
+}
+
+pub(super) fn align(
+    mode: MatchMode,
+    rules: &[Rule],
+    max_extra: Option<usize>,
+    fits: &Fits,
+    recorded: usize,
+    least: Fit,
+) -> Result<Alignment, TooLarge> {
+    let candidates = fits.candidates(least);
+    Ok(match mode {
+        MatchMode::Strict if rules.iter().all(|rule| !rule.optional) => positional(&candidates, recorded),
+        MatchMode::Strict => {
+            let matched = in_order(rules, &candidates, recorded, 1)?;
+            finish(rules, matched, recorded, Some(0))
+        }
+        MatchMode::Subsequence => {
+            let matched = match earliest(rules, &candidates) {
+                Some(matched) => matched,
+                None => in_order(rules, &candidates, recorded, recorded as u64 + 1)?,
+            };
+            finish(rules, matched, recorded, max_extra)
+        }
+        MatchMode::Unordered | MatchMode::Superset => {
+            let mut matching = matching::maximum(&[], recorded);
+            matching.right_of = vec![None; rules.len()];
+            matching::extend(&candidates, &mut matching, |at| !rules[at].optional);
+            matching::extend(&candidates, &mut matching, |_| true);
+            let mut found = finish(rules, matching.right_of.clone(), recorded, max_extra);
+            found.assignment = Some((candidates, matching));
+            found
+        }
+        MatchMode::Subset => subset(&candidates, recorded),
+    })
+}
+
+/// What the mode makes of calls left over and expectations unmet.
+fn finish(rules: &[Rule], matched: Vec<Option<usize>>, recorded: usize, max_extra: Option<usize>) -> Alignment {
+    let missing = (0..rules.len()).filter(|at| matched[*at].is_none() && !rules[*at].optional).collect();
+    let mut used = vec![false; recorded];
+    for call in matched.iter().flatten() {
+        used[*call] = true;
+    }
+    let allowed = max_extra.unwrap_or(recorded);
+    let not_allowed = (0..recorded).filter(|call| !used[*call]).skip(allowed).collect();
+    Alignment { matched, missing, not_allowed, assignment: None, positional: false }
+}
+
+fn positional(candidates: &[Vec<u32>], recorded: usize) -> Alignment {
+    let matched: Vec<_> = candidates.iter().map(|row| row.first().map(|call| *call as usize)).collect();
+    let missing = (0..matched.len()).filter(|at| matched[*at].is_none()).collect();
+    let not_allowed = (0..recorded).filter(|call| matched.get(*call).copied().flatten().is_none()).collect();
+    Alignment { matched, missing, not_allowed, assignment: None, positional: true }
+}
+
+/// Every recorded call needs an expectation of its own; the earliest calls are served first.
+fn subset(candidates: &[Vec<u32>], recorded: usize) -> Alignment {
+    let mut by_call = vec![Vec::new(); recorded];
+    for (rule, row) in (0_u32..).zip(candidates) {
+        for call in row {
+            by_call[*call as usize].push(rule);
+        }
+    }
+    let matching = matching::maximum(&by_call, candidates.len());
+    let not_allowed = (0..recorded).filter(|call| matching.right_of[*call].is_none()).collect();
+    Alignment {
+        matched: matching.left_of.clone(),
+        missing: Vec::new(),
+        not_allowed,
+        assignment: Some((by_call, matching)),
+        positional: false,
+    }
+}
+
+/// Each expectation takes the earliest call after the last one taken. Exact when every expectation is required and
+/// all are met, since then the number of calls left over is the same for every way of meeting them.
+fn earliest(rules: &[Rule], candidates: &[Vec<u32>]) -> Option<Vec<Option<usize>>> {
+    if rules.iter().any(|rule| rule.optional) {
+        return None;
+    }
+    let mut next = 0;
+    let mut matched = Vec::with_capacity(rules.len());
+    for row in candidates {
+        let call = *row.get(row.partition_point(|call| *call < next))?;
+        matched.push(Some(call as usize));
+        next = call + 1;
+    }
+    Some(matched)
+}
+
+/// The cheapest alignment that keeps order: an unmet required expectation costs `miss`, a call left over costs 1.
+fn in_order(
+    rules: &[Rule],
+    candidates: &[Vec<u32>],
+    recorded: usize,
+    miss: u64,
+) -> Result<Vec<Option<usize>>, TooLarge> {
+    const MATCH: u8 = 0;
+    const SKIP_CALL: u8 = 1;
+    const SKIP_RULE: u8 = 2;
+    let width = recorded + 1;
+    let cells = width.checked_mul(rules.len()).filter(|cells| *cells <= MAX_CELLS);
+    let cells = cells.ok_or_else(|| too_large(rules.len(), recorded, MAX_CELLS))?;
+    let mut step = vec![SKIP_RULE; cells];
+    // below[call]: cost of the expectations after this one against the calls from `call` on.
+    let mut below: Vec<u64> = (0..width).map(|call| (recorded - call) as u64).collect();
+    let mut here = vec![0; width];
+    let mut fits = vec![false; width];
+    for (at, rule) in rules.iter().enumerate().rev() {
+        fits.fill(false);
+        for call in &candidates[at] {
+            fits[*call as usize] = true;
+        }
+        let skip_rule = if rule.optional { 0 } else { miss };
+        for call in (0..width).rev() {
+            let (mut cost, mut best) = (below[call] + skip_rule, SKIP_RULE);
+            if call < recorded {
+                let skip = here[call + 1] + 1;
+                if skip <= cost {
+                    (cost, best) = (skip, SKIP_CALL);
+                }
+                if fits[call] && below[call + 1] <= cost {
+                    (cost, best) = (below[call + 1], MATCH);
+                }
+            }
+            here[call] = cost;
+            step[at * width + call] = best;
+        }
+        std::mem::swap(&mut below, &mut here);
+    }
+    let mut matched = vec![None; rules.len()];
+    let (mut at, mut call) = (0, 0);
+    while at < rules.len() {
+        match step[at * width + call] {
+            MATCH => {
+                matched[at] = Some(call);
+                at += 1;
+                call += 1;
+            }
+            SKIP_CALL => call += 1,
+            _ => at += 1,
+        }
+    }
+    Ok(matched)
+}

@@ -1,0 +1,183 @@
+//! Why recorded calls and reference do not line up: nearest misses and proofs.
+
+use super::align::{Alignment, Fits};
+use super::rule::{Rule, Seen};
+use super::{Competition, MatchMode, TraceMismatch, TraceValidation};
+use crate::assertion::AssertionDiff;
+use crate::eval::matching;
+
+/// Most calls compared in search of nearest misses. A hopeless trace is explained by its first calls.
+const MAX_COMPARED: usize = 20_000;
+
+pub(super) fn explain(
+    mode: MatchMode,
+    max_extra: Option<usize>,
+    rules: &[Rule],
+    alignment: &Alignment,
+    fits: &Fits,
+    seen: &[Seen<'_>],
+) -> TraceValidation {
+    let passed = alignment.passed();
+    let mut out = TraceValidation {
+        passed,
+        mismatches: Vec::new(),
+        matched: alignment.matched.clone(),
+        competitions: Vec::new(),
+    };
+    if passed {
+        return out;
+    }
+    if alignment.positional {
+        out.mismatches = positions(rules, alignment, seen);
+        return out;
+    }
+    out.competitions = competitions(mode, alignment);
+    let mut used = vec![false; seen.len()];
+    for call in alignment.matched.iter().flatten() {
+        used[*call] = true;
+    }
+    let mut budget = MAX_COMPARED;
+    for at in &alignment.missing {
+        let rule = &rules[*at];
+        let near = nearest(*at, rule, fits, seen, &used, &mut budget);
+        let taken = out.competitions.iter().find(|set| set.expected.contains(at) && set.expected.len() > 1);
+        let why = match (&near, taken) {
+            (_, Some(set)) => compete(set),
+            (Some((call, diffs)), None) => format!("nearest is tool_calls[{call}], which differs at {}", places(diffs)),
+            (None, None) if seen.iter().any(|found| found.name == rule.name) => {
+                "the calls of that tool are out of order or taken".to_owned()
+            }
+            (None, None) => "that tool was not called".to_owned(),
+        };
+        let (recorded_index, diffs) = near.map_or((None, Vec::new()), |(call, diffs)| (Some(call), diffs));
+        out.mismatches.push(TraceMismatch {
+            expected_index: Some(*at),
+            recorded_index,
+            diffs,
+            reason: format!("calls[{at}] ({}) has no recorded call: {why}", rule.name),
+        });
+    }
+    for call in &alignment.not_allowed {
+        let name = seen[*call].name;
+        let taken = out.competitions.iter().find(|set| set.recorded.contains(call) && !set.expected.is_empty());
+        let why = match (mode, max_extra, taken) {
+            (MatchMode::Subset, _, Some(set)) => compete(set),
+            (_, Some(limit), _) => format!("at most {limit} calls may be left over"),
+            _ => "the reference does not allow it".to_owned(),
+        };
+        out.mismatches.push(TraceMismatch {
+            expected_index: None,
+            recorded_index: Some(*call),
+            diffs: Vec::new(),
+            reason: format!("tool_calls[{call}] ({name}) is one too many: {why}"),
+        });
+    }
+    out
+}
+
+/// One mismatch per wrong position, per missing and per extra call.
+fn positions(rules: &[Rule], alignment: &Alignment, seen: &[Seen<'_>]) -> Vec<TraceMismatch> {
+    let wrong = |at: &usize| alignment.matched.get(*at).copied().flatten().is_none();
+    let mismatch = |at: usize| match (rules.get(at), seen.get(at)) {
+        (Some(rule), Some(found)) => {
+            let diffs = rule.diffs(found);
+            let reason = if rule.name == found.name {
+                format!("tool_calls[{at}] ({}) differs from calls[{at}] at {}", rule.name, places(&diffs))
+            } else {
+                format!("tool_calls[{at}] is {}, expected {}", found.name, rule.name)
+            };
+            TraceMismatch { expected_index: Some(at), recorded_index: Some(at), diffs, reason }
+        }
+        (Some(rule), None) => TraceMismatch {
+            expected_index: Some(at),
+            recorded_index: None,
+            diffs: Vec::new(),
+            reason: format!("calls[{at}] ({}) has no recorded call: the trace ended after {}", rule.name, seen.len()),
+        },
+        (None, found) => TraceMismatch {
+            expected_index: None,
+            recorded_index: Some(at),
+            diffs: Vec::new(),
+            reason: format!(
+                "tool_calls[{at}] ({}) is one too many: the reference has {} calls",
+                found.map_or("", |found| found.name),
+                rules.len()
+            ),
+        },
+    };
+    (0..rules.len().max(seen.len())).filter(wrong).map(mismatch).collect()
+}
+
+/// The call of the same tool with the fewest differences; among equals a free one, then the earliest.
+fn nearest(
+    at: usize,
+    rule: &Rule,
+    fits: &Fits,
+    seen: &[Seen<'_>],
+    used: &[bool],
+    budget: &mut usize,
+) -> Option<(usize, Vec<AssertionDiff>)> {
+    let mut best: Option<((usize, bool), usize, Vec<AssertionDiff>)> = None;
+    for (call, found) in seen.iter().enumerate() {
+        if found.name != rule.name || fits.surely(at, call) {
+            continue;
+        }
+        let Some(left) = budget.checked_sub(1) else {
+            break;
+        };
+        *budget = left;
+        let diffs = rule.diffs(found);
+        let rank = (diffs.len(), used[call]);
+        if !diffs.is_empty() && best.as_ref().is_none_or(|(least, _, _)| rank < *least) {
+            best = Some((rank, call, diffs));
+        }
+    }
+    best.map(|(_, call, diffs)| (call, diffs))
+}
+
+/// Which expectations compete for which too few calls, or the other way round. Disjoint proofs, each once.
+fn competitions(mode: MatchMode, alignment: &Alignment) -> Vec<Competition> {
+    let Some((candidates, matching)) = &alignment.assignment else {
+        return Vec::new();
+    };
+    let short = if mode == MatchMode::Subset { &alignment.not_allowed } else { &alignment.missing };
+    let mut proved = vec![false; candidates.len()];
+    let mut out = Vec::new();
+    for start in short {
+        if proved[*start] || candidates[*start].is_empty() {
+            continue;
+        }
+        let proof = matching::deficit(candidates, matching, *start);
+        for left in &proof.left {
+            proved[*left] = true;
+        }
+        let (expected, recorded) =
+            if mode == MatchMode::Subset { (proof.right, proof.left) } else { (proof.left, proof.right) };
+        out.push(Competition { expected, recorded });
+    }
+    out
+}
+
+fn compete(set: &Competition) -> String {
+    let list = |name: &str, items: &[usize]| {
+        let mut words: Vec<_> = items.iter().take(6).map(|at| format!("{name}[{at}]")).collect();
+        if items.len() > 6 {
+            words.push(format!("{} more", items.len() - 6));
+        }
+        words.join(", ")
+    };
+    let (expected, recorded) = (list("calls", &set.expected), list("tool_calls", &set.recorded));
+    if set.expected.len() > set.recorded.len() {
+        format!("{expected} compete for {recorded}")
+    } else {
+        format!("{recorded} compete for {expected}")
+    }
+}
+
+fn places(diffs: &[AssertionDiff]) -> String {
+    let mut words: Vec<_> = diffs.iter().take(3).map(|diff| diff.path.clone()).collect();
+    if diffs.len() > 3 {
+        words.push(format!("{} more", diffs.len() - 3));
+    }
+    words.join(", ")
+}

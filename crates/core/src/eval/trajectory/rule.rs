@@ -1,0 +1,235 @@
+//! When an expectation fits a recorded call.
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+
+use super::{CallRule, ExpectedArgs, StatusRule};
+use crate::assertion::AssertionDiff;
+use crate::diag::{Problem, Problems};
+use crate::json;
+use crate::matcher::{Matcher, Schema, contains};
+use crate::trace::Trace;
+
+/// Whether an expectation fits a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Fit {
+    No,
+    /// The evidence that would tell was not recorded.
+    Unknown,
+    Yes,
+}
+
+impl Fit {
+    fn of(known: Option<bool>) -> Self {
+        match known {
+            Some(true) => Self::Yes,
+            Some(false) => Self::No,
+            None => Self::Unknown,
+        }
+    }
+}
+
+/// What a gate sees of a recorded call.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Seen<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) server: Option<&'a str>,
+    pub(crate) args: Option<&'a Value>,
+    pub(crate) failed: Option<bool>,
+}
+
+impl<'a> Seen<'a> {
+    /// The calls of a trace; `None` when they were not recorded.
+    pub(crate) fn all(trace: &'a Trace) -> Option<Vec<Self>> {
+        let calls = trace.tool_calls.as_ref()?;
+        let seen = calls.iter().enumerate().map(|(index, call)| Seen {
+            name: &call.name,
+            server: call.server.as_deref(),
+            args: call.args.as_ref(),
+            failed: trace.result(index).and_then(crate::trace::ToolResult::failed),
+        });
+        Some(seen.collect())
+    }
+}
+
+/// A compiled expectation.
+#[derive(Debug, Clone)]
+pub(super) struct Rule {
+    pub(super) name: String,
+    pub(super) optional: bool,
+    server: Option<String>,
+    status: StatusRule,
+    args: Args,
+    ignore: Vec<String>,
+}
+
+#[derive(Debug, Clone)]
+enum Args {
+    Any,
+    Exact(Value),
+    Subset(Value),
+    Schema(Schema),
+}
+
+impl Rule {
+    /// Compiles an expectation. Paths of problems start at the expectation.
+    pub(super) fn compile(rule: &CallRule) -> Result<Self, Problems> {
+        let mut problems = Problems::default();
+        for (at, pointer) in rule.ignore_args.iter().enumerate() {
+            if !pointer.starts_with('/') {
+                let problem = Problem::new(format!("/ignore_args/{at}"), format!("`{pointer}` is not a JSON pointer"));
+                problems.push(problem.hint(format!("write `/{pointer}`")));
+            }
+        }
+        let compared = matches!(rule.call.args, ExpectedArgs::Exact(_) | ExpectedArgs::Subset(_));
+        if !rule.ignore_args.is_empty() && !compared {
+            let message = "`ignore_args` has no meaning here: arguments are not compared value by value";
+            problems.push(Problem::new("/ignore_args", message).hint("use it with `exact` or `subset`"));
+        }
+        let mut ignore = rule.ignore_args.clone();
+        // Later elements of a list go first, so that removing one does not move the next.
+        ignore.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| b.cmp(a)));
+        let args = match &rule.call.args {
+            ExpectedArgs::Any | ExpectedArgs::Ignore => Args::Any,
+            ExpectedArgs::Exact(value) => Args::Exact(expected(value, "/args/exact", &ignore, &mut problems)),
+            ExpectedArgs::Subset(value) => Args::Subset(expected(value, "/args/subset", &ignore, &mut problems)),
+            ExpectedArgs::Schema(value) => match Schema::compile(value) {
+                Ok(schema) => Args::Schema(schema),
+                Err(inner) => {
+                    problems.extend_at("/args/schema", inner);
+                    Args::Any
+                }
+            },
+        };
+        problems.or(Self {
+            name: rule.call.name.clone(),
+            optional: rule.optional,
+            server: rule.server.clone(),
+            status: rule.status,
+            args,
+            ignore,
+        })
+    }
+
+    /// Whether this expectation fits a call.
+    pub(super) fn fit(&self, seen: &Seen<'_>) -> Fit {
+        if self.name != seen.name {
+            return Fit::No;
+        }
+        let cheap = self.server_fit(seen).min(self.status_fit(seen));
+        if cheap == Fit::No { Fit::No } else { cheap.min(self.args_fit(seen)) }
+    }
+
+    fn server_fit(&self, seen: &Seen<'_>) -> Fit {
+        let Some(server) = &self.server else {
+            return Fit::Yes;
+        };
+        Fit::of(seen.server.map(|found| found == server))
+    }
+
+    fn status_fit(&self, seen: &Seen<'_>) -> Fit {
+        match self.status {
+            StatusRule::Any => Fit::Yes,
+            StatusRule::Ok => Fit::of(seen.failed.map(|failed| !failed)),
+            StatusRule::Error => Fit::of(seen.failed),
+        }
+    }
+
+    fn args_fit(&self, seen: &Seen<'_>) -> Fit {
+        if matches!(self.args, Args::Any) {
+            return Fit::Yes;
+        }
+        let Some(args) = seen.args else {
+            return Fit::Unknown;
+        };
+        if json::deeper_than(args, json::MAX_DEPTH) {
+            return Fit::No;
+        }
+        let args = pruned(args, &self.ignore);
+        let fits = match &self.args {
+            Args::Any => true,
+            Args::Exact(value) => json::equal(value, &args),
+            Args::Subset(value) => contains::fits(value, &args),
+            Args::Schema(schema) => schema.fits(&args),
+        };
+        if fits { Fit::Yes } else { Fit::No }
+    }
+
+    /// Where a call differs from this expectation; what is unknown is not a difference.
+    pub(super) fn diffs(&self, seen: &Seen<'_>) -> Vec<AssertionDiff> {
+        let mut out = Vec::new();
+        let mut word = |path: &str, want: &str, got: &str| {
+            let (want, got) = (Value::from(want), Value::from(got));
+            out.push(AssertionDiff::new(path, Some(&want), Some(&got)).note("differs"));
+        };
+        if self.name != seen.name {
+            word("/name", &self.name, seen.name);
+        }
+        if let (Fit::No, Some(want), Some(got)) = (self.server_fit(seen), &self.server, seen.server) {
+            word("/server", want, got);
+        }
+        if self.status_fit(seen) == Fit::No {
+            word("/status", self.status.as_str(), if seen.failed == Some(true) { "error" } else { "ok" });
+        }
+        if let Some(args) = seen.args {
+            out.extend(self.args_diffs(args).into_iter().map(|diff| diff.under("/args")));
+        }
+        out
+    }
+
+    fn args_diffs(&self, args: &Value) -> Vec<AssertionDiff> {
+        if json::deeper_than(args, json::MAX_DEPTH) {
+            return vec![AssertionDiff::new("", None, None).note("nests too deep to be compared")];
+        }
+        let args = pruned(args, &self.ignore);
+        match &self.args {
+            Args::Any => Vec::new(),
+            Args::Exact(value) => Matcher::exact_diffs(value, &args),
+            Args::Subset(value) => contains::diffs(value, &args),
+            Args::Schema(schema) => schema.diffs(&args),
+        }
+    }
+
+    /// What was not recorded of a call that may fit.
+    pub(super) fn missing(&self, seen: &Seen<'_>) -> &'static str {
+        if self.server_fit(seen) == Fit::Unknown {
+            "server"
+        } else if self.status_fit(seen) == Fit::Unknown {
+            "result"
+        } else {
+            "args"
+        }
+    }
+}
+
+fn expected(value: &Value, path: &str, ignore: &[String], problems: &mut Problems) -> Value {
+    if json::deeper_than(value, json::MAX_DEPTH) {
+        problems.push(Problem::new(path, format!("nests deeper than {} levels", json::MAX_DEPTH)));
+        return Value::Null;
+    }
+    pruned(value, ignore).into_owned()
+}
+
+/// The value without what the pointers name.
+fn pruned<'a>(value: &'a Value, ignore: &[String]) -> Cow<'a, Value> {
+    let mut value = Cow::Borrowed(value);
+    for pointer in ignore {
+        if value.pointer(pointer).is_none() {
+            continue;
+        }
+        let (parent, last) = pointer.rsplit_once('/').unwrap_or(("", pointer));
+        match value.to_mut().pointer_mut(parent) {
+            Some(Value::Object(map)) => {
+                map.remove(&last.replace("~1", "/").replace("~0", "~"));
+            }
+            Some(Value::Array(items)) => {
+                if let Some(at) = last.parse().ok().filter(|at: &usize| *at < items.len()) {
+                    items.remove(at);
+                }
+            }
+            _ => {}
+        }
+    }
+    value
+}

@@ -1,0 +1,225 @@
+//! `trajectory_axes`: order and data flow between calls, and nothing else about them.
+//!
+//! An edge is broken when a later call has no earlier call before it. `via` asks for more: the value the consumer
+//! used must stand in what an earlier producer returned.
+
+mod provenance;
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::gate::{Expect, GateOutcome, Judge, Metrics};
+use super::table::GateKind;
+use crate::diag::{Problem, Problems};
+use crate::target::Target;
+use crate::trace::{ToolCall, Trace};
+
+/// A consumer runs only after its producer.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct DependencyEdge {
+    /// The tool whose output is read.
+    pub producer: String,
+    /// The tool that reads it.
+    pub consumer: String,
+    /// Path in the consumer's arguments to the value that must come from the producer.
+    pub via: Option<String>,
+    /// The consumer must have been called.
+    pub required: bool,
+}
+
+/// A second call runs only after a first one.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct OrderEdge {
+    /// The tool that goes first.
+    pub first: String,
+    /// The tool that goes second.
+    pub second: String,
+    /// The second tool must have been called.
+    pub required: bool,
+}
+
+/// Parameters of the gate.
+#[derive(Debug, Clone, Default)]
+pub struct AxesParams {
+    /// Data-flow edges.
+    pub dependencies: Vec<DependencyEdge>,
+    /// Order edges.
+    pub order: Vec<OrderEdge>,
+    /// What is asserted.
+    pub expect: Expect,
+}
+
+/// Which axis an edge belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Axis {
+    /// Data flow.
+    Dependency,
+    /// Order.
+    Order,
+}
+
+/// Whether an edge holds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EdgeState {
+    /// Every later call had its earlier call.
+    Held,
+    /// The later call was never made, so there was nothing to break.
+    NotExercised,
+    /// It is broken, and why.
+    Broken(String),
+    /// The evidence that would tell was not recorded.
+    Unknown(String),
+}
+
+/// One edge as found in a trace.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct EdgeResult {
+    /// The axis.
+    pub axis: Axis,
+    /// The edge as `earlier -> later`.
+    pub edge: String,
+    /// What was found.
+    pub state: EdgeState,
+    /// Whether the later call was recorded at all.
+    pub exercised: bool,
+}
+
+#[derive(Debug, Clone)]
+struct Edge {
+    axis: Axis,
+    earlier: String,
+    later: String,
+    via: Option<Target>,
+    required: bool,
+}
+
+/// The compiled gate.
+#[derive(Debug, Clone)]
+pub struct TrajectoryAxes {
+    edges: Vec<Edge>,
+    expect: Expect,
+}
+
+impl TrajectoryAxes {
+    /// Compiles the edges. Paths of problems start at the gate's block.
+    pub fn new(params: AxesParams) -> Result<Self, Problems> {
+        let mut problems = Problems::default();
+        let mut edges = Vec::new();
+        for (at, edge) in params.dependencies.into_iter().enumerate() {
+            let via = edge.via.as_deref().map(Target::parse).transpose().unwrap_or_else(|error| {
+                let path = format!("/dependencies/{at}/via");
+                problems.push(Problem::new(path, format!("malformed path: {error}")));
+                None
+            });
+            let (earlier, later, required) = (edge.producer, edge.consumer, edge.required);
+            check_self(&earlier, &later, || format!("/dependencies/{at}"), &mut problems);
+            edges.push(Edge { axis: Axis::Dependency, earlier, later, via, required });
+        }
+        for (at, edge) in params.order.into_iter().enumerate() {
+            let (earlier, later, required) = (edge.first, edge.second, edge.required);
+            check_self(&earlier, &later, || format!("/order/{at}"), &mut problems);
+            edges.push(Edge { axis: Axis::Order, earlier, later, via: None, required });
+        }
+        problems.or(Self { edges, expect: params.expect })
+    }
+
+    /// Scores a run.
+    pub fn evaluate(&self, trace: &Trace) -> GateOutcome<Vec<EdgeResult>> {
+        let gate = GateKind::TrajectoryAxes.info();
+        let mut metrics = Metrics::default();
+        let mut judge = Judge::default();
+        let Some(calls) = &trace.tool_calls else {
+            for metric in gate.metrics {
+                metrics.lacks_evidence(metric.name, "the tool calls were not recorded");
+            }
+            judge.expect(gate, &self.expect, &metrics, || None);
+            return judge.outcome(metrics, "not assessable: the tool calls were not recorded".into(), Vec::new());
+        };
+        let by_name = group(calls);
+        let results: Vec<_> = self.edges.iter().map(|edge| edge.evaluate(trace, calls, &by_name)).collect();
+        axis(&results, Axis::Dependency, "dependency_satisfaction", &mut metrics);
+        axis(&results, Axis::Order, "order_satisfaction", &mut metrics);
+        metrics.set("edges_exercised", results.iter().filter(|result| result.exercised).count());
+        let wrong = results.iter().find_map(|result| match &result.state {
+            EdgeState::Broken(why) => Some(format!("{}: {why}", result.edge)),
+            _ => None,
+        });
+        judge.expect(gate, &self.expect, &metrics, || wrong.clone());
+        judge.outcome(metrics, line(&results), results)
+    }
+}
+
+fn check_self(earlier: &str, later: &str, path: impl Fn() -> String, problems: &mut Problems) {
+    if earlier == later {
+        let problem = Problem::new(path(), format!("an edge from `{earlier}` to itself can never hold"));
+        problems.push(problem.hint("name two different tools"));
+    }
+}
+
+/// Indices of the calls of each tool, ascending.
+fn group(calls: &[ToolCall]) -> BTreeMap<&str, Vec<usize>> {
+    let mut by_name: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+    for (at, call) in calls.iter().enumerate() {
+        by_name.entry(&call.name).or_default().push(at);
+    }
+    by_name
+}
+
+/// Whole percent of the axis' edges that hold, rounded down; an axis without edges is satisfied.
+fn axis(results: &[EdgeResult], axis: Axis, name: &'static str, metrics: &mut Metrics) {
+    let on_axis = || results.iter().filter(|result| result.axis == axis);
+    let unknown = on_axis().find_map(|result| match &result.state {
+        EdgeState::Unknown(why) => Some(format!("{}: {why}", result.edge)),
+        _ => None,
+    });
+    if let Some(why) = unknown {
+        metrics.lacks_evidence(name, why);
+        return;
+    }
+    let held = on_axis().filter(|result| matches!(result.state, EdgeState::Held | EdgeState::NotExercised)).count();
+    metrics.set(name, (held * 100).checked_div(on_axis().count()).unwrap_or(100));
+}
+
+fn line(results: &[EdgeResult]) -> String {
+    let count = |wanted: fn(&EdgeState) -> bool| results.iter().filter(|result| wanted(&result.state)).count();
+    let idle = count(|state| *state == EdgeState::NotExercised);
+    let mut line = format!("{} of {} edges held", count(|state| *state == EdgeState::Held) + idle, results.len());
+    if idle > 0 {
+        line.push_str(&format!(", {idle} not exercised"));
+    }
+    let unknown = count(|state| matches!(state, EdgeState::Unknown(_)));
+    if unknown > 0 {
+        line.push_str(&format!(", {unknown} not assessable"));
+    }
+    line
+}
+
+impl Edge {
+    fn evaluate(&self, trace: &Trace, calls: &[ToolCall], by_name: &BTreeMap<&str, Vec<usize>>) -> EdgeResult {
+        let of = |name: &str| by_name.get(name).map_or(&[][..], Vec::as_slice);
+        let (earlier, later) = (of(&self.earlier), of(&self.later));
+        let state = match (later.first(), earlier.first()) {
+            (None, _) if self.required => EdgeState::Broken(format!("{} was never called", self.later)),
+            (None, _) => EdgeState::NotExercised,
+            (Some(second), None) => {
+                EdgeState::Broken(format!("tool_calls[{second}] ({}) has no {} before it", self.later, self.earlier))
+            }
+            (Some(second), Some(first)) if second < first => {
+                EdgeState::Broken(format!("tool_calls[{second}] ({}) ran before any {}", self.later, self.earlier))
+            }
+            _ => match &self.via {
+                Some(via) => provenance::check(trace, calls, earlier, later, via),
+                None => EdgeState::Held,
+            },
+        };
+        EdgeResult {
+            axis: self.axis,
+            edge: format!("{} -> {}", self.earlier, self.later),
+            state,
+            exercised: !later.is_empty(),
+        }
+    }
+}

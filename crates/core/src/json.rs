@@ -1,0 +1,350 @@
+//! JSON as evidence: strict parsing, canonical text, equality, depth, and words for what was found.
+//!
+//! Equality of arguments is equality of canonical text: keys sorted, integers in decimal, an integral float below
+//! 2^53 as that integer, `-0.0` as `0`, any other float in its shortest round-trip form. Nothing here recurses
+//! over a value, so a deep one cannot exhaust the stack.
+
+use std::fmt::Write as _;
+
+use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Number, Value};
+
+/// Deepest nesting of lists and objects that a trace or a matched value may have.
+pub const MAX_DEPTH: usize = 128;
+
+/// Integral floats below this magnitude are exact integers.
+const EXACT_FLOAT: f64 = 9_007_199_254_740_992.0;
+
+/// A JSON text that could not be read, with its position.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}, column {column}: {message}")]
+pub struct JsonError {
+    /// Line, from 1.
+    pub line: usize,
+    /// Column, from 1.
+    pub column: usize,
+    /// What is wrong there.
+    pub message: String,
+}
+
+/// Reads a JSON text. Unlike `serde_json::from_str`, a duplicate key is an error: keeping the last one silently
+/// would let a trace say two things at once.
+pub fn parse(text: &str) -> Result<Value, JsonError> {
+    match serde_json::from_str::<Strict>(text) {
+        Ok(Strict(value)) => Ok(value),
+        Err(error) => {
+            let full = error.to_string();
+            let place = format!(" at line {} column {}", error.line(), error.column());
+            Err(JsonError {
+                line: error.line(),
+                column: error.column(),
+                message: full.strip_suffix(&place).unwrap_or(&full).to_owned(),
+            })
+        }
+    }
+}
+
+struct Strict(Value);
+
+impl<'de> Deserialize<'de> for Strict {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Build;
+        impl<'de> Visitor<'de> for Build {
+            type Value = Value;
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("a JSON value")
+            }
+            fn visit_unit<E>(self) -> Result<Value, E> {
+                Ok(Value::Null)
+            }
+            fn visit_bool<E>(self, v: bool) -> Result<Value, E> {
+                Ok(Value::Bool(v))
+            }
+            fn visit_u64<E>(self, v: u64) -> Result<Value, E> {
+                Ok(Value::from(v))
+            }
+            fn visit_i64<E>(self, v: i64) -> Result<Value, E> {
+                Ok(Value::from(v))
+            }
+            fn visit_f64<E>(self, v: f64) -> Result<Value, E> {
+                Ok(Value::from(v))
+            }
+            fn visit_str<E>(self, v: &str) -> Result<Value, E> {
+                Ok(Value::String(v.to_owned()))
+            }
+            fn visit_string<E>(self, v: String) -> Result<Value, E> {
+                Ok(Value::String(v))
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Value, A::Error> {
+                let mut items = Vec::new();
+                while let Some(Strict(item)) = seq.next_element()? {
+                    items.push(item);
+                }
+                Ok(Value::Array(items))
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Value, A::Error> {
+                let mut map = Map::new();
+                while let Some(key) = access.next_key::<String>()? {
+                    if map.contains_key(&key) {
+                        return Err(A::Error::custom(format!("duplicate key {key:?}")));
+                    }
+                    let Strict(value) = access.next_value()?;
+                    map.insert(key, value);
+                }
+                Ok(Value::Object(map))
+            }
+        }
+        deserializer.deserialize_any(Build).map(Strict)
+    }
+}
+
+/// The canonical text of a value.
+pub fn canonical(value: &Value) -> String {
+    let mut out = String::new();
+    write_canonical(value, &mut out);
+    out
+}
+
+/// Appends the canonical text of `value` to `out`.
+pub fn write_canonical(value: &Value, out: &mut String) {
+    enum Open<'a> {
+        List(std::slice::Iter<'a, Value>),
+        Object(std::vec::IntoIter<(&'a String, &'a Value)>),
+    }
+    let mut stack: Vec<Open<'_>> = Vec::new();
+    let mut next = Some(value);
+    loop {
+        match next.take() {
+            Some(Value::Null) => out.push_str("null"),
+            Some(Value::Bool(b)) => out.push_str(if *b { "true" } else { "false" }),
+            Some(Value::Number(n)) => write_number(n, out),
+            Some(Value::String(s)) => write_string(s, out),
+            Some(Value::Array(items)) => {
+                out.push('[');
+                stack.push(Open::List(items.iter()));
+            }
+            Some(Value::Object(map)) => {
+                out.push('{');
+                let mut entries: Vec<_> = map.iter().collect();
+                entries.sort_unstable_by_key(|(key, _)| *key);
+                stack.push(Open::Object(entries.into_iter()));
+            }
+            None => {}
+        }
+        let Some(open) = stack.last_mut() else { return };
+        // A closed string ends in a quote, so an opening bracket at the end is always structure.
+        let first = out.ends_with(['[', '{']);
+        let more = match open {
+            Open::List(items) => items.next().map(|item| (None, item)),
+            Open::Object(entries) => entries.next().map(|(key, item)| (Some(key), item)),
+        };
+        let Some((key, item)) = more else {
+            out.push(if matches!(open, Open::List(_)) { ']' } else { '}' });
+            stack.pop();
+            continue;
+        };
+        if !first {
+            out.push(',');
+        }
+        if let Some(key) = key {
+            write_string(key, out);
+            out.push(':');
+        }
+        next = Some(item);
+    }
+}
+
+/// The canonical text of a number.
+pub fn number_text(number: &Number) -> String {
+    let mut out = String::new();
+    write_number(number, &mut out);
+    out
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "the float is integral and below 2^53")]
+fn write_number(number: &Number, out: &mut String) {
+    // Writing into a String cannot fail.
+    let _ = match number.as_f64() {
+        Some(float) if number.is_f64() && float.fract() == 0.0 && float.abs() < EXACT_FLOAT => {
+            write!(out, "{}", float as i64)
+        }
+        _ => write!(out, "{number}"),
+    };
+}
+
+fn write_string(text: &str, out: &mut String) {
+    out.push('"');
+    let mut plain = 0;
+    for (at, byte) in text.bytes().enumerate() {
+        if byte >= 0x20 && byte != b'"' && byte != b'\\' {
+            continue;
+        }
+        out.push_str(&text[plain..at]);
+        plain = at + 1;
+        let _ = match byte {
+            b'"' => out.write_str("\\\""),
+            b'\\' => out.write_str("\\\\"),
+            b'\n' => out.write_str("\\n"),
+            b'\r' => out.write_str("\\r"),
+            b'\t' => out.write_str("\\t"),
+            control => write!(out, "\\u{control:04x}"),
+        };
+    }
+    out.push_str(&text[plain..]);
+    out.push('"');
+}
+
+/// Whether two values have the same canonical text.
+pub fn equal(a: &Value, b: &Value) -> bool {
+    let mut pending = vec![(a, b)];
+    while let Some((a, b)) = pending.pop() {
+        match (a, b) {
+            (Value::Null, Value::Null) => {}
+            (Value::Bool(x), Value::Bool(y)) if x == y => {}
+            (Value::String(x), Value::String(y)) if x == y => {}
+            (Value::Number(x), Value::Number(y)) if numbers_equal(x, y) => {}
+            (Value::Array(x), Value::Array(y)) if x.len() == y.len() => {
+                pending.extend(x.iter().zip(y));
+            }
+            (Value::Object(x), Value::Object(y)) if x.len() == y.len() => {
+                for (key, left) in x {
+                    let Some(right) = y.get(key) else {
+                        return false;
+                    };
+                    pending.push((left, right));
+                }
+            }
+            _ => return false,
+        }
+    }
+    true
+}
+
+fn numbers_equal(a: &Number, b: &Number) -> bool {
+    a == b || ((a.is_f64() || b.is_f64()) && number_text(a) == number_text(b))
+}
+
+/// Whether `value` nests lists and objects deeper than `limit` levels.
+pub fn deeper_than(value: &Value, limit: usize) -> bool {
+    let mut pending = vec![(value, 0)];
+    while let Some((value, depth)) = pending.pop() {
+        let children: &mut dyn Iterator<Item = &Value> = match value {
+            Value::Array(items) => &mut items.iter(),
+            Value::Object(map) => &mut map.values(),
+            _ => continue,
+        };
+        if depth >= limit {
+            return true;
+        }
+        pending.extend(children.map(|child| (child, depth + 1)));
+    }
+    false
+}
+
+/// The kind of a value with its article: "a string", "an object".
+pub fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "an object",
+    }
+}
+
+/// The kind of a value and a short look at it: `a string ("abc")`, `a list of 3`.
+pub fn describe(value: &Value) -> String {
+    match value {
+        Value::Null => "null".to_owned(),
+        Value::Array(items) => format!("a list of {}", items.len()),
+        Value::Object(map) if map.len() == 1 => "an object with 1 key".to_owned(),
+        Value::Object(map) => format!("an object with {} keys", map.len()),
+        _ => format!("{} ({})", kind(value), excerpt(value, 40)),
+    }
+}
+
+/// Canonical text cut to `limit` characters, `…` marking the cut.
+pub fn excerpt(value: &Value, limit: usize) -> String {
+    let text = match value {
+        // A megabyte of text is not escaped to show forty characters of it.
+        Value::String(long) if long.len() > limit * 4 => {
+            let head: String = long.chars().take(limit + 1).collect();
+            canonical(&Value::String(head))
+        }
+        _ => canonical(value),
+    };
+    cut(&text, limit)
+}
+
+/// `text` cut to `limit` characters, `…` marking the cut.
+pub fn cut(text: &str, limit: usize) -> String {
+    match text.char_indices().nth(limit) {
+        None => text.to_owned(),
+        Some((at, _)) => format!("{}…", &text[..at]),
+    }
+}
+
+/// One step of a JSON pointer, escaped.
+pub(crate) fn pointer_step(key: &str) -> String {
+    key.replace('~', "~0").replace('/', "~1")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn canonical_text_sorts_keys_and_normalises_numbers() {
+        let value: Value =
+            serde_json::from_str(r#"{"b":[1.0,-0.0,1e3,2.5,-7,{}],"a":{"z":"\u0001\"\\","y":[]}}"#).unwrap();
+        assert_eq!(canonical(&value), r#"{"a":{"y":[],"z":"\u0001\"\\"},"b":[1,0,1000,2.5,-7,{}]}"#);
+    }
+
+    #[test]
+    fn strings_that_end_in_a_bracket_do_not_swallow_the_comma() {
+        assert_eq!(canonical(&json!(["[", "{", ["{"]])), r#"["[","{",["{"]]"#);
+    }
+
+    #[test]
+    fn large_integers_keep_every_digit_and_stay_apart() {
+        let a = json!(9_007_199_254_740_993_u64);
+        let b = json!(9_007_199_254_740_992_u64);
+        assert_eq!(canonical(&a), "9007199254740993");
+        assert!(!equal(&a, &b));
+        assert!(!equal(&b, &json!(9_007_199_254_740_992.0_f64)));
+    }
+
+    #[test]
+    fn equality_follows_canonical_text_not_json_types() {
+        assert!(equal(&json!({"n": 1, "m": 0}), &json!({"m": -0.0, "n": 1.0})));
+        assert!(!equal(&json!(1), &json!(true)));
+        assert!(!equal(&json!(1), &json!("1")));
+    }
+
+    #[test]
+    fn duplicate_keys_are_an_error_with_a_position() {
+        let error = parse("{\"a\": 1,\n \"b\": {\"x\": 1, \"x\": 2}}").unwrap_err();
+        assert_eq!(error.line, 2);
+        assert_eq!(error.message, "duplicate key \"x\"");
+    }
+
+    #[test]
+    fn deep_values_are_measured_and_printed_without_recursion() {
+        let mut deep = json!(1);
+        for _ in 0..500 {
+            deep = json!([deep]);
+        }
+        assert!(deeper_than(&deep, 499));
+        assert!(!deeper_than(&deep, 500));
+        assert_eq!(canonical(&deep).len(), 1001);
+        assert!(equal(&deep, &deep.clone()));
+    }
+
+    #[test]
+    fn excerpts_cut_at_characters() {
+        assert_eq!(excerpt(&json!("åäö"), 3), "\"åä…");
+        assert_eq!(describe(&json!("x".repeat(1_000_000))).chars().count(), 52);
+    }
+}

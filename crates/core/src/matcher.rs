@@ -1,0 +1,97 @@
+//! Matchers: predicates on a selected value, with three answers.
+//!
+//! A matcher holds, does not hold, or cannot judge a value of the type it was given. `not` swaps the first two;
+//! "cannot judge" stays what it is, so that a wrong target never passes by being negated. Regexes and schemas are
+//! compiled when the matcher is built.
+
+pub(crate) mod contains;
+mod exact;
+mod parse;
+pub mod schema;
+mod text;
+
+use serde_json::Value;
+
+use crate::assertion::AssertionDiff;
+use crate::json;
+pub use parse::NAMES;
+pub use schema::Schema;
+
+/// A compiled predicate.
+#[derive(Debug, Clone)]
+pub enum Matcher {
+    /// Canonical equality.
+    Exact(Value),
+    /// Substring, element, object subset or list multiset.
+    Contains(Value),
+    /// Substring without case.
+    IContains(String),
+    /// Every item is contained.
+    ContainsAll(Vec<Value>),
+    /// A regex finds a match.
+    Regex(regex::Regex),
+    /// The value validates against a JSON Schema.
+    Schema(Schema),
+    /// The inner matcher does not hold.
+    Not(Box<Matcher>),
+}
+
+/// What a matcher says of a value.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Answer {
+    /// It holds.
+    Holds,
+    /// It does not hold, and where.
+    DoesNotHold(Vec<AssertionDiff>),
+    /// The value is of a type this matcher has nothing to say about.
+    CannotJudge(String),
+}
+
+impl Answer {
+    pub(crate) fn no(diff: AssertionDiff) -> Self {
+        Self::DoesNotHold(vec![diff])
+    }
+
+    fn from_diffs(diffs: Vec<AssertionDiff>) -> Self {
+        if diffs.is_empty() { Self::Holds } else { Self::DoesNotHold(diffs) }
+    }
+}
+
+impl Matcher {
+    /// Every place at which two values differ canonically.
+    pub(crate) fn exact_diffs(expected: &Value, actual: &Value) -> Vec<AssertionDiff> {
+        exact::diffs(expected, actual)
+    }
+
+    /// Judges a value.
+    pub fn check(&self, actual: &Value) -> Answer {
+        if json::deeper_than(actual, json::MAX_DEPTH) {
+            return Answer::CannotJudge(format!("the value nests deeper than {} levels", json::MAX_DEPTH));
+        }
+        match self {
+            Self::Exact(expected) => Answer::from_diffs(exact::diffs(expected, actual)),
+            Self::Contains(expected) => contains::check(expected, actual),
+            Self::IContains(expected) => text::icontains(expected, actual),
+            Self::ContainsAll(items) => contains_all(items, actual),
+            Self::Regex(regex) => text::regex(regex, actual),
+            Self::Schema(schema) => schema.check(actual),
+            Self::Not(inner) => match inner.check(actual) {
+                Answer::Holds => Answer::no(AssertionDiff::new("", None, Some(actual)).note("matched, but must not")),
+                Answer::DoesNotHold(_) => Answer::Holds,
+                cannot @ Answer::CannotJudge(_) => cannot,
+            },
+        }
+    }
+}
+
+fn contains_all(items: &[Value], actual: &Value) -> Answer {
+    let mut diffs = Vec::new();
+    for item in items {
+        match contains::check(item, actual) {
+            Answer::Holds => {}
+            Answer::DoesNotHold(missing) => diffs.extend(missing),
+            cannot @ Answer::CannotJudge(_) => return cannot,
+        }
+    }
+    Answer::from_diffs(diffs)
+}

@@ -1,0 +1,113 @@
+//! Reading a matcher: an object with one known key.
+
+use std::fmt;
+
+use serde_json::Value;
+
+use super::{Matcher, Schema};
+use crate::diag::{Problem, Problems, suggest};
+use crate::json;
+
+/// The matchers a rule may use.
+pub const NAMES: [&str; 7] = ["exact", "contains", "icontains", "contains-all", "regex", "schema", "not"];
+/// Matchers that ask a model: known by name so that the refusal can say why.
+const MODEL_GRADED: [&str; 3] = ["llm-judge", "llm-jury", "similar"];
+
+impl Matcher {
+    /// Compiles a matcher such as `{"contains": "Oslo"}`. Paths of problems start at the matcher.
+    ///
+    /// ```
+    /// use mcptest_core::{Answer, Matcher};
+    /// use serde_json::json;
+    ///
+    /// let matcher = Matcher::parse(&json!({ "not": { "regex": "^refund" } }))?;
+    /// assert_eq!(matcher.check(&json!("get_invoice")), Answer::Holds);
+    /// assert!(matches!(matcher.check(&json!({})), Answer::CannotJudge(_)));
+    ///
+    /// let problems = Matcher::parse(&json!({ "schema": { "minimun": 1 } })).unwrap_err();
+    /// assert_eq!(
+    ///     problems.to_string(),
+    ///     "/schema/minimun: unknown schema keyword `minimun` (hint: did you mean `minimum`?)",
+    /// );
+    /// # Ok::<(), mcptest_core::Problems>(())
+    /// ```
+    pub fn parse(value: &Value) -> Result<Self, Problems> {
+        if json::deeper_than(value, json::MAX_DEPTH) {
+            return Err(Problem::new("", format!("nests deeper than {} levels", json::MAX_DEPTH)).into());
+        }
+        parse(value)
+    }
+}
+
+fn parse(value: &Value) -> Result<Matcher, Problems> {
+    let Some(map) = value.as_object() else {
+        let problem = Problem::new("", format!("a matcher is an object, found {}", json::describe(value)));
+        return Err(problem.hint("write it as `exact: value`").into());
+    };
+    let mut entries = map.iter();
+    let (Some((name, rule)), None) = (entries.next(), entries.next()) else {
+        let problem = Problem::new("", format!("a matcher has exactly one key, found {}", map.len()));
+        return Err(problem.hint(format!("one of: {}", NAMES.join(", "))).into());
+    };
+    let inside = |problem: Problem| {
+        let mut problems = Problems::default();
+        problems.extend_at(&format!("/{}", json::pointer_step(name)), problem.into());
+        problems
+    };
+    let text = || {
+        let found = || inside(Problem::new("", format!("`{name}` takes a string, found {}", json::describe(rule))));
+        rule.as_str().ok_or_else(found)
+    };
+    match name.as_str() {
+        "exact" => Ok(Matcher::Exact(rule.clone())),
+        "contains" => Ok(Matcher::Contains(rule.clone())),
+        "icontains" => Ok(Matcher::IContains(text()?.to_owned())),
+        "contains-all" => match rule.as_array() {
+            Some(items) if !items.is_empty() => Ok(Matcher::ContainsAll(items.clone())),
+            _ => Err(inside(Problem::new(
+                "",
+                format!("`contains-all` takes a list of at least one item, found {}", json::describe(rule)),
+            ))),
+        },
+        "regex" => regex::Regex::new(text()?)
+            .map(Matcher::Regex)
+            .map_err(|error| inside(Problem::new("", format!("malformed regex: {}", one_line(&error))))),
+        "schema" => Schema::compile(rule).map(Matcher::Schema).map_err(|inner| nested("/schema", inner)),
+        "not" => parse(rule).map(|inner| Matcher::Not(Box::new(inner))).map_err(|inner| nested("/not", inner)),
+        other if MODEL_GRADED.contains(&other) => {
+            let problem = Problem::new("", format!("`{other}` asks a model, and a verdict here never does"));
+            Err(inside(problem.hint(format!("use one of: {}", NAMES.join(", ")))))
+        }
+        other => Err(inside(Problem::new("", format!("unknown matcher `{other}`")).hint(suggest(other, NAMES)))),
+    }
+}
+
+fn nested(path: &str, inner: Problems) -> Problems {
+    let mut problems = Problems::default();
+    problems.extend_at(path, inner);
+    problems
+}
+
+/// The last line of a regex error says what is wrong; the lines before draw it.
+fn one_line(error: &regex::Error) -> String {
+    let text = error.to_string();
+    let last = text.lines().last().unwrap_or(&text);
+    last.trim_start_matches("error: ").to_owned()
+}
+
+impl fmt::Display for Matcher {
+    /// The matcher as a person says it: `exact "open"`, `not contains "refund"`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Exact(value) => write!(f, "exact {}", json::excerpt(value, 200)),
+            Self::Contains(value) => write!(f, "contains {}", json::excerpt(value, 200)),
+            Self::IContains(text) => write!(f, "icontains {text:?}"),
+            Self::ContainsAll(items) => {
+                write!(f, "contains-all {}", json::excerpt(&Value::Array(items.clone()), 200))
+            }
+            Self::Regex(regex) => write!(f, "regex /{regex}/"),
+            Self::Schema(schema) => write!(f, "schema {}", json::excerpt(schema.source(), 200)),
+            Self::Not(inner) => write!(f, "not {inner}"),
+        }
+    }
+}

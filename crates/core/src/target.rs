@@ -1,0 +1,361 @@
+//! Targets: the path an assertion reads, such as `tool_calls[0].args.city` or `tool_calls[*].name`.
+//!
+//! A path that selects nothing is an answer of its own, never an empty value: it says how far it got.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde_json::Value;
+
+use crate::json;
+
+/// A parsed path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Target {
+    text: String,
+    steps: Vec<Step>,
+}
+
+/// One step of a path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Step {
+    Key(String),
+    /// `[2]`, or `[-1]` counted from the end.
+    Index(i64),
+    /// `[*]`
+    Every,
+}
+
+/// A path that cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("column {column}: {message}")]
+pub struct TargetError {
+    /// Column in characters, from 1.
+    pub column: usize,
+    /// What is wrong there.
+    pub message: String,
+}
+
+/// What a path selects.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Selection<'a> {
+    /// The value, or the list of values a `[*]` gathered.
+    Found(Cow<'a, Value>),
+    /// Nothing.
+    Nothing {
+        /// The part of the path that still selected something; empty when the first step failed.
+        reached: String,
+        /// Why the next step selected nothing.
+        reason: String,
+    },
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl Target {
+    /// Reads a path: `a.b`, `a[0]`, `a[-1]`, `a[*].b`, `a["odd key"]`.
+    ///
+    /// ```
+    /// use mcptest_core::Target;
+    ///
+    /// assert!(Target::parse("tool_results[-1].content[*].text").is_ok());
+    /// let error = Target::parse("tool_calls[0.args").unwrap_err();
+    /// assert_eq!(error.to_string(), "column 13: expected `]`, found `.`");
+    /// ```
+    pub fn parse(text: &str) -> Result<Self, TargetError> {
+        Ok(Self { text: text.to_owned(), steps: Parser { text, at: 0 }.path()? })
+    }
+
+    /// The first key of the path.
+    pub fn root(&self) -> &str {
+        match self.steps.first() {
+            Some(Step::Key(key)) => key,
+            _ => "",
+        }
+    }
+
+    /// The second key of the path, for targets such as `stability.score`.
+    pub(crate) fn second_key(&self) -> Option<&str> {
+        match self.steps.get(1) {
+            Some(Step::Key(key)) => Some(key),
+            _ => None,
+        }
+    }
+
+    /// The index that follows the first two keys, as in `reliability.decay_curve[3]`.
+    pub(crate) fn has_more_than_two_steps(&self) -> bool {
+        self.steps.len() > 2
+    }
+
+    /// Selects in `value`.
+    pub fn select<'a>(&self, value: &'a Value) -> Selection<'a> {
+        self.select_from(value, 0)
+    }
+
+    /// Selects in `value` with the first key of the path already taken.
+    pub(crate) fn select_below_root<'a>(&self, value: &'a Value) -> Selection<'a> {
+        self.select_from(value, 1)
+    }
+
+    fn select_from<'a>(&self, value: &'a Value, start: usize) -> Selection<'a> {
+        let mut furthest = Stop { step: start, reason: String::new() };
+        let steps = self.steps.get(start..).unwrap_or(&[]);
+        match walk(value, steps, start, &mut furthest) {
+            Some(Walked::One(value)) => Selection::Found(Cow::Borrowed(value)),
+            Some(Walked::Many(values)) => {
+                Selection::Found(Cow::Owned(Value::Array(values.into_iter().cloned().collect())))
+            }
+            None => Selection::Nothing { reached: spell(&self.steps[..furthest.step]), reason: furthest.reason },
+        }
+    }
+}
+
+/// The furthest step that failed.
+struct Stop {
+    step: usize,
+    reason: String,
+}
+
+impl Stop {
+    fn note(&mut self, step: usize, reason: impl FnOnce() -> String) {
+        if self.reason.is_empty() || step > self.step {
+            *self = Self { step, reason: reason() };
+        }
+    }
+}
+
+enum Walked<'a> {
+    One(&'a Value),
+    Many(Vec<&'a Value>),
+}
+
+fn walk<'a>(start: &'a Value, steps: &[Step], first: usize, stop: &mut Stop) -> Option<Walked<'a>> {
+    let mut value = start;
+    for (offset, step) in steps.iter().enumerate() {
+        let at = first + offset;
+        let next = match (step, value) {
+            (Step::Key(key), Value::Object(map)) => {
+                map.get(key).ok_or_else(|| format!("no key {key:?} in {}", json::describe(value)))
+            }
+            (Step::Index(index), Value::Array(items)) => {
+                pick(items, *index).ok_or_else(|| format!("no index {index} in {}", json::describe(value)))
+            }
+            (Step::Every, Value::Array(items)) => {
+                return every(items, &steps[offset + 1..], at + 1, stop);
+            }
+            (Step::Key(_), _) => Err(format!("{} has no keys", json::describe(value))),
+            (Step::Index(_) | Step::Every, _) => Err(format!("{} is not a list", json::describe(value))),
+        };
+        match next {
+            Ok(next) => value = next,
+            Err(reason) => {
+                stop.note(at, || reason);
+                return None;
+            }
+        }
+    }
+    Some(Walked::One(value))
+}
+
+/// An empty list selects an empty list; a list none of whose elements has the rest selects nothing.
+fn every<'a>(items: &'a [Value], rest: &[Step], first: usize, stop: &mut Stop) -> Option<Walked<'a>> {
+    let mut values = Vec::new();
+    let mut any = items.is_empty();
+    for item in items {
+        match walk(item, rest, first, stop) {
+            Some(Walked::One(value)) => values.push(value),
+            Some(Walked::Many(inner)) => values.extend(inner),
+            None => continue,
+        }
+        any = true;
+    }
+    any.then_some(Walked::Many(values))
+}
+
+fn pick(items: &[Value], index: i64) -> Option<&Value> {
+    let distance = usize::try_from(index.unsigned_abs()).ok()?;
+    if index < 0 { items.get(items.len().checked_sub(distance)?) } else { items.get(distance) }
+}
+
+fn spell(steps: &[Step]) -> String {
+    let mut out = String::new();
+    for step in steps {
+        match step {
+            Step::Key(key) if key.chars().all(is_plain) => {
+                if !out.is_empty() {
+                    out.push('.');
+                }
+                out.push_str(key);
+            }
+            Step::Key(key) => {
+                out.push('[');
+                out.push_str(&json::canonical(&Value::String(key.clone())));
+                out.push(']');
+            }
+            Step::Index(index) => out.push_str(&format!("[{index}]")),
+            Step::Every => out.push_str("[*]"),
+        }
+    }
+    out
+}
+
+fn is_plain(c: char) -> bool {
+    !matches!(c, '.' | '[' | ']' | '"' | '\'' | '*') && !c.is_whitespace() && !c.is_control()
+}
+
+struct Parser<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+impl Parser<'_> {
+    fn path(mut self) -> Result<Vec<Step>, TargetError> {
+        if self.text.starts_with('$') && !self.text[1..].starts_with(is_plain) {
+            return Err(self.error("a target starts with a name, not `$`"));
+        }
+        let mut steps = vec![Step::Key(self.name()?)];
+        while let Some(c) = self.peek() {
+            self.at += c.len_utf8();
+            match c {
+                '.' => steps.push(Step::Key(self.name()?)),
+                '[' => steps.push(self.bracket()?),
+                _ => {
+                    self.at -= c.len_utf8();
+                    return Err(self.error(&format!("expected `.` or `[`, found `{c}`")));
+                }
+            }
+        }
+        Ok(steps)
+    }
+
+    fn peek(&self) -> Option<char> {
+        self.text[self.at..].chars().next()
+    }
+
+    fn error(&self, message: &str) -> TargetError {
+        TargetError { column: self.text[..self.at].chars().count() + 1, message: message.to_owned() }
+    }
+
+    fn found(&self) -> String {
+        self.peek().map_or_else(|| "the end".to_owned(), |c| format!("`{c}`"))
+    }
+
+    fn name(&mut self) -> Result<String, TargetError> {
+        let rest = &self.text[self.at..];
+        let end = rest.find(|c| !is_plain(c)).unwrap_or(rest.len());
+        if end == 0 {
+            return Err(self.error(&format!("expected a name, found {}", self.found())));
+        }
+        self.at += end;
+        Ok(rest[..end].to_owned())
+    }
+
+    fn bracket(&mut self) -> Result<Step, TargetError> {
+        let rest = &self.text[self.at..];
+        let step = match self.peek() {
+            Some('*') => {
+                self.at += 1;
+                Step::Every
+            }
+            Some('"') => {
+                let mut stream = serde_json::Deserializer::from_str(rest).into_iter::<String>();
+                let Some(Ok(key)) = stream.next() else {
+                    return Err(self.error("the quoted key is not closed or not a JSON string"));
+                };
+                self.at += stream.byte_offset();
+                Step::Key(key)
+            }
+            _ => {
+                let end = rest.find(|c: char| !(c.is_ascii_digit() || c == '-')).unwrap_or(rest.len());
+                let Ok(index) = rest[..end].parse() else {
+                    return Err(
+                        self.error(&format!("expected an index, `*` or a double-quoted key, found {}", self.found()))
+                    );
+                };
+                self.at += end;
+                Step::Index(index)
+            }
+        };
+        if self.peek() != Some(']') {
+            return Err(self.error(&format!("expected `]`, found {}", self.found())));
+        }
+        self.at += 1;
+        Ok(step)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn select(path: &str, value: &Value) -> Result<Value, String> {
+        match Target::parse(path).expect(path).select(value) {
+            Selection::Found(found) => Ok(found.into_owned()),
+            Selection::Nothing { reached, reason } => Err(format!("{reached}: {reason}")),
+        }
+    }
+
+    #[test]
+    fn paths_select_keys_indices_and_lists() {
+        let value = json!({
+            "a": [{ "b": 1 }, { "b": 2, "c": [3, 4] }, { "c": [] }],
+            "odd key": { "x.y": true },
+            "none": [],
+        });
+        for (path, found) in [
+            ("a[0].b", json!(1)),
+            ("a[-1].c", json!([])),
+            ("a[-3].b", json!(1)),
+            ("a[*].b", json!([1, 2])),
+            ("a[*].c[*]", json!([3, 4])),
+            ("none[*].b", json!([])),
+            ("none[*]", json!([])),
+        ] {
+            assert_eq!(select(path, &value), Ok(found), "{path}");
+        }
+        let odd = json!({ "r": value });
+        assert_eq!(select(r#"r["odd key"]["x.y"]"#, &odd), Ok(json!(true)));
+    }
+
+    #[test]
+    fn a_path_that_selects_nothing_says_how_far_it_got() {
+        let value = json!({ "a": [{ "b": 1 }], "s": "text" });
+        for (path, message) in [
+            ("a[0].c", "a[0]: no key \"c\" in an object with 1 key"),
+            ("a[1]", "a: no index 1 in a list of 1"),
+            ("a[-2]", "a: no index -2 in a list of 1"),
+            ("a[*].b.c", "a[*].b: a number (1) has no keys"),
+            ("s[*]", "s: a string (\"text\") is not a list"),
+            ("z", ": no key \"z\" in an object with 2 keys"),
+            ("a[-9223372036854775808]", "a: no index -9223372036854775808 in a list of 1"),
+        ] {
+            assert_eq!(select(path, &value), Err(message.to_owned()), "{path}");
+        }
+    }
+
+    #[test]
+    fn malformed_paths_name_the_column() {
+        for (path, message) in [
+            ("", "column 1: expected a name, found the end"),
+            ("$.a", "column 1: a target starts with a name, not `$`"),
+            (".a", "column 1: expected a name, found `.`"),
+            ("a..b", "column 3: expected a name, found `.`"),
+            ("a.", "column 3: expected a name, found the end"),
+            ("a[", "column 3: expected an index, `*` or a double-quoted key, found the end"),
+            ("a[x]", "column 3: expected an index, `*` or a double-quoted key, found `x`"),
+            ("a['x']", "column 3: expected an index, `*` or a double-quoted key, found `'`"),
+            ("a[1", "column 4: expected `]`, found the end"),
+            ("a[\"x]", "column 3: the quoted key is not closed or not a JSON string"),
+            ("å b", "column 2: expected `.` or `[`, found ` `"),
+            ("a]", "column 2: expected `.` or `[`, found `]`"),
+            ("a[--1]", "column 3: expected an index, `*` or a double-quoted key, found `-`"),
+        ] {
+            assert_eq!(Target::parse(path).unwrap_err().to_string(), message, "{path}");
+        }
+    }
+}

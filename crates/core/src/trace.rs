@@ -1,0 +1,269 @@
+//! The trace envelope: what a run observably did, and nothing else.
+//!
+//! Absent is unknown; present and empty is empty. Every part that a recording may lack is an `Option`, JSON `null`
+//! reads like an absent key, and no reader fills a gap with a guess. Two exceptions are part of the format: a turn
+//! with `content: null` is known to carry no text, and `tool_results[i]: null` says that no answer is known.
+
+mod envelope;
+mod lenient;
+mod read;
+
+pub(crate) use lenient::read_lenient;
+pub use lenient::tool_calls_from_envelope;
+pub use read::TraceError;
+
+use serde_json::Value;
+
+/// What one run observably did.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Trace {
+    /// Every tool call in dispatch order.
+    pub tool_calls: Option<Vec<ToolCall>>,
+    /// `tool_results[i]` answers `tool_calls[i]`; `None` where no answer is known.
+    pub tool_results: Option<Vec<Option<ToolResult>>>,
+    /// Text of the last assistant message; empty when that message carries no text.
+    pub final_response: Option<String>,
+    /// The exchange around the calls.
+    pub conversation: Conversation,
+}
+
+/// The trace under the name it has while a conversation is being recorded.
+pub type ConversationTrace = Trace;
+
+/// One recorded tool call.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ToolCall {
+    /// Tool name without any server prefix.
+    pub name: String,
+    /// The server that owns the tool; empty for a tool that no server has.
+    pub server: Option<String>,
+    /// Arguments as emitted. Text that was not JSON is kept as a string.
+    pub args: Option<Value>,
+    /// Who made the call, when it was generated code and not the model itself.
+    pub caller: Option<Value>,
+    /// The provider's call id.
+    pub id: Option<String>,
+    /// Index into `conversation.turns` of the assistant turn that emitted the call.
+    pub turn: Option<usize>,
+}
+
+/// The answer to one tool call.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ToolResult {
+    /// Whether the call failed.
+    pub is_error: Option<bool>,
+    /// MCP content blocks.
+    pub content: Option<Vec<Value>>,
+    /// Structured content.
+    pub structured_content: Option<Value>,
+    /// How the call failed.
+    pub error: Option<CallError>,
+    /// The injected fault this call met.
+    pub fault: Option<FaultMark>,
+    /// Wall time of the call when it was recorded.
+    pub duration_ms: Option<u64>,
+}
+
+/// How a call failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CallError {
+    /// The layer that failed.
+    pub kind: ErrorKind,
+    /// JSON-RPC or HTTP code.
+    pub code: Option<i64>,
+    /// The message as received.
+    pub message: String,
+}
+
+/// An injected fault as it was met by one call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FaultMark {
+    /// Name of the fault in the suite.
+    pub name: String,
+    /// What was injected.
+    pub kind: FaultKind,
+    /// What the agent saw.
+    pub effect: FaultEffect,
+    /// Virtual time this call took.
+    pub ms: u64,
+}
+
+/// The exchange around the calls.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Conversation {
+    /// Model name.
+    pub model: Option<String>,
+    /// Messages in order.
+    pub turns: Option<Vec<Turn>>,
+    /// Token usage.
+    pub tokens: Tokens,
+    /// Why the run ended.
+    pub stop_reason: Option<StopReason>,
+    /// Wall time of the run when it was recorded.
+    pub duration_ms: Option<u64>,
+}
+
+/// One message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Turn {
+    /// Who speaks.
+    pub role: Role,
+    /// The text; `None` for a message that carries none.
+    pub content: Option<String>,
+}
+
+/// Token usage of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Tokens {
+    /// Tokens read.
+    pub input: Option<u64>,
+    /// Tokens written.
+    pub output: Option<u64>,
+    /// Tokens served from a cache.
+    pub cached: Option<u64>,
+    /// All tokens, as the provider counted them.
+    pub total: Option<u64>,
+}
+
+/// Declares a closed set of words: the enum, its list, its spelling.
+macro_rules! words {
+    ($(#[$meta:meta])* $name:ident { $($(#[$vmeta:meta])* $variant:ident = $word:literal),+ $(,)? }) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
+        pub enum $name { $($(#[$vmeta])* #[serde(rename = $word)] $variant),+ }
+
+        impl $name {
+            /// Every member, in the order of the reference.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
+
+            /// The word used in files.
+            pub fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $word),+ }
+            }
+
+            /// The member a word stands for.
+            pub fn from_word(word: &str) -> Option<Self> {
+                match word { $($word => Some(Self::$variant),)+ _ => None }
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(self.as_str())
+            }
+        }
+    };
+}
+pub(crate) use words;
+
+words! {
+    /// Who speaks in a turn.
+    Role {
+        /// The person or the harness.
+        User = "user",
+        /// The model.
+        Assistant = "assistant",
+        /// A tool's answer.
+        Tool = "tool",
+    }
+}
+
+words! {
+    /// Why a run ended.
+    StopReason {
+        /// The model finished by itself.
+        Completed = "completed",
+        /// The turn limit was reached.
+        MaxTurns = "max_turns",
+        /// The reply was cut at its token limit.
+        MaxTokens = "max_tokens",
+        /// The model refused.
+        Refused = "refused",
+        /// The run broke.
+        Error = "error",
+    }
+}
+
+words! {
+    /// The layer at which a call failed.
+    ErrorKind {
+        /// The tool answered with an error result.
+        Tool = "tool",
+        /// A JSON-RPC error.
+        Jsonrpc = "jsonrpc",
+        /// An HTTP status.
+        Http = "http",
+        /// No answer in time.
+        Timeout = "timeout",
+        /// The connection broke.
+        Transport = "transport",
+        /// An injected fault.
+        Fault = "fault",
+    }
+}
+
+words! {
+    /// What an injected fault does.
+    FaultKind {
+        /// Never answers.
+        Hang = "hang",
+        /// Never answers, for another reason.
+        Wedged = "wedged",
+        /// Answers late.
+        Slow = "slow",
+        /// Hangs a number of times, then works.
+        RecoverAfter = "recover_after",
+        /// A protocol error.
+        Error = "error",
+        /// An error result.
+        IsError = "is_error",
+        /// The connection drops.
+        Drop = "drop",
+    }
+}
+
+words! {
+    /// What the agent saw of a fault.
+    FaultEffect {
+        /// A timeout.
+        Timeout = "timeout",
+        /// A late but good answer.
+        Delay = "delay",
+        /// An error.
+        Error = "error",
+    }
+}
+
+impl FaultMark {
+    /// Whether the agent was denied an answer. A delay is late, not denied.
+    pub fn is_hit(&self) -> bool {
+        self.effect != FaultEffect::Delay
+    }
+}
+
+impl ToolResult {
+    /// Whether the call failed; `None` when the recording does not say.
+    pub fn failed(&self) -> Option<bool> {
+        let denied = self.error.is_some() || self.fault.as_ref().is_some_and(FaultMark::is_hit);
+        if denied { Some(true) } else { self.is_error }
+    }
+
+    /// The text blocks of the result.
+    pub fn texts(&self) -> impl Iterator<Item = &str> {
+        self.content.iter().flatten().filter_map(|block| block.get("text")?.as_str())
+    }
+}
+
+impl Tokens {
+    /// All tokens: as counted by the provider, else input and output together.
+    pub fn spent(&self) -> Option<u64> {
+        self.total.or_else(|| Some(self.input?.saturating_add(self.output?)))
+    }
+}
+
+impl Trace {
+    /// The answer to call `index`, when it is known.
+    pub fn result(&self, index: usize) -> Option<&ToolResult> {
+        self.tool_results.as_ref()?.get(index)?.as_ref()
+    }
+}

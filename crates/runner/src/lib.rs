@@ -1,0 +1,1 @@
+//! See the package description; the code arrives with the first command that needs it.
