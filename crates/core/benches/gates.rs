@@ -1,3 +1,186 @@
-//! Benchmarks of the gates.
+//! How gates scale: `cargo bench -p mcptest-core`.
+//!
+//! Times are printed for reading; only ratios can fail, since they do not depend on the machine. Ten times the
+//! calls may cost at most twelve times the time in every gate that promises linear cost. Every size goes through
+//! the same 100,000 calls, cut into traces of that size, so that short traces are not measured in a warmer cache.
+#![expect(
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "a benchmark reads the clock and prints; its inputs are its own"
+)]
 
-fn main() {}
+use std::hint::black_box;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use mcptest_core::Trace;
+use mcptest_core::eval::{
+    AxesParams, DependencyEdge, Expect, ExpectedArgs, ExpectedCall, GoldenPath, GoldenPathGate, MatchMode, OrderEdge,
+    RecoveryGate, StabilityGate, Trajectory, TrajectoryAxes, TrajectoryParams,
+};
+use serde_json::{Value, json};
+
+const SIZES: [usize; 5] = [10, 100, 1_000, 10_000, 100_000];
+/// Calls in the corpus of every size.
+const CALLS: usize = 100_000;
+/// Ten times the calls may cost at most this many times the time.
+const MOST: f64 = 12.0;
+
+fn main() -> ExitCode {
+    let mut failed = false;
+    println!("ns per call, and time against a tenth of the calls");
+    print!("{:<22}", "gate");
+    for size in SIZES {
+        print!("{size:>10} calls");
+    }
+    println!();
+    let golden = GoldenPathGate { golden: GoldenPath::new(["search", "open", "note"]), expect: Expect::Default };
+    let axes = axes();
+    let recovery = RecoveryGate::default();
+    let stability = StabilityGate::default();
+    let strict: Vec<Trajectory> = SIZES.iter().map(|size| reference(MatchMode::Strict, *size)).collect();
+    failed |= row("strict", |at, trace| drop(black_box(strict[at].evaluate(trace))));
+    failed |= row("golden_path", |_, trace| drop(black_box(golden.evaluate(trace))));
+    failed |= row("trajectory_axes (via)", |_, trace| drop(black_box(axes.evaluate(trace))));
+    failed |= row("recovery", |_, trace| drop(black_box(recovery.evaluate(trace))));
+    failed |= row("stability (one run)", |_, trace| drop(black_box(stability.evaluate(&[trace]))));
+
+    println!("\nsingle cases");
+    let ten = session(10, 0);
+    let strict_ten = reference(MatchMode::Strict, 10);
+    case("strict over 10 calls", || drop(black_box(strict_ten.evaluate(&ten))));
+    let (overlapping, hundred) = overlapping(100);
+    case("unordered 100 x 100, overlapping partial args", || drop(black_box(overlapping.evaluate(&hundred))));
+    let (long_a, long_b) = (session(10_000, 0), session(10_000, 1));
+    let two = case("two runs of 10,000 calls (LCS)", || drop(black_box(stability.evaluate(&[&long_a, &long_b]))));
+    let one = case("the same without comparing (two sessions)", || {
+        drop(black_box(stability.evaluate(&[&long_a])));
+        drop(black_box(stability.evaluate(&[&long_b])));
+    });
+    println!("  of which LCS and arguments: {:.2} ms", millis(two.saturating_sub(one)));
+    let paths: Vec<Trace> = (0..1_000).map(|run| session(50, run % 5)).collect();
+    let refs: Vec<&Trace> = paths.iter().collect();
+    let many = case("1,000 runs of 50 calls over 5 paths", || drop(black_box(stability.evaluate(&refs))));
+    let few: Vec<&Trace> = refs[..100].to_vec();
+    let fewer = case("100 runs of 50 calls over 5 paths", || drop(black_box(stability.evaluate(&few))));
+    println!("  1,000 runs against 100 runs: x{:.1}", many.as_secs_f64() / fewer.as_secs_f64());
+
+    if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+}
+
+fn row(name: &str, run: impl Fn(usize, &Trace)) -> bool {
+    print!("{name:<22}");
+    let mut failed = false;
+    let mut last: Option<f64> = None;
+    for (at, size) in SIZES.into_iter().enumerate() {
+        let traces: Vec<Trace> = (0..CALLS / size).map(|_| session(size, 0)).collect();
+        let time = best(|| traces.iter().for_each(|trace| run(at, trace)));
+        let nanos = time.as_secs_f64() * 1e9 / CALLS as f64;
+        let growth = last.map(|last| 10.0 * nanos / last);
+        let shown = growth.map_or_else(String::new, |growth| format!("x{growth:.1}"));
+        print!("{nanos:>9.1} {shown:<6}");
+        failed |= growth.is_some_and(|growth| growth > MOST);
+        last = Some(nanos);
+    }
+    println!("{}", if failed { "  over the limit" } else { "" });
+    failed
+}
+
+fn case(name: &str, run: impl Fn()) -> Duration {
+    let time = best(run);
+    println!("  {name}: {:.4} ms", millis(time));
+    time
+}
+
+fn millis(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e3
+}
+
+/// The shortest of several rounds; a round of a fast case repeats it until it takes a millisecond.
+fn best(run: impl Fn()) -> Duration {
+    let time = |repeat: u32| {
+        let start = Instant::now();
+        for _ in 0..repeat {
+            run();
+        }
+        start.elapsed()
+    };
+    let mut repeat = 1;
+    while time(repeat) < Duration::from_millis(1) {
+        repeat *= 2;
+    }
+    (0..7).map(|_| time(repeat)).min().unwrap() / repeat
+}
+
+fn axes() -> TrajectoryAxes {
+    TrajectoryAxes::new(AxesParams {
+        dependencies: vec![DependencyEdge {
+            producer: "search".into(),
+            consumer: "open".into(),
+            via: Some("url".into()),
+            ..DependencyEdge::default()
+        }],
+        order: vec![OrderEdge { first: "search".into(), second: "note".into(), required: true }],
+        ..AxesParams::default()
+    })
+    .unwrap()
+}
+
+/// A session of searches, openings of what was found, and notes; every third call in its own words.
+fn session(calls: usize, path: usize) -> Trace {
+    let names = ["search", "open", "note", "search", "open", "list", "tag"];
+    let (mut tool_calls, mut results, mut turns) =
+        (Vec::new(), Vec::new(), vec![json!({"role": "user", "content": "go"})]);
+    for at in 0..calls {
+        let name = if path > 0 && at % (path + 3) == path { "tag" } else { names[at % names.len()] };
+        let page = at - at % 7;
+        let args = match name {
+            "open" => json!({ "url": format!("https://docs.test/page/{page}"), "format": "text" }),
+            _ => json!({ "q": format!("question {at}"), "limit": 20, "filter": { "lang": "en", "year": 2026 } }),
+        };
+        turns.push(json!({ "role": "assistant", "content": format!("Step {at} of the work.") }));
+        tool_calls.push(json!({ "name": name, "server": "docs", "args": args, "turn": at + 1 }));
+        let text = format!("Found https://docs.test/page/{page} and https://docs.test/other/{at}, 2 results.");
+        let mut result = json!({ "is_error": false, "content": [{ "type": "text", "text": text }] });
+        if at % 50 == 3 {
+            result["fault"] = json!({ "name": "slow", "kind": "slow", "effect": "delay", "ms": 200 });
+        }
+        results.push(result);
+    }
+    Trace::read(&json!({
+        "tool_calls": tool_calls,
+        "tool_results": results,
+        "final_response": "done",
+        "conversation": { "turns": turns, "tokens": { "total": calls * 900 }, "stop_reason": "completed" },
+    }))
+    .unwrap()
+}
+
+fn reference(mode: MatchMode, calls: usize) -> Trajectory {
+    let recorded = session(calls, 0).tool_calls.unwrap();
+    let rule = |name: String, args: Value| ExpectedCall { name, args: ExpectedArgs::Exact(args) }.into();
+    let calls = recorded.into_iter().map(|call| rule(call.name, call.args.unwrap())).collect();
+    Trajectory::new(TrajectoryParams { mode, calls, ..TrajectoryParams::default() }).unwrap()
+}
+
+/// Expectations that each fit many calls, so that taking the first fit would fail.
+fn overlapping(size: usize) -> (Trajectory, Trace) {
+    let recorded: Vec<Value> = (0..size)
+        .map(|at| json!({ "name": "search", "server": "s", "args": { "q": at % 10, "tag": at % 7, "n": at } }))
+        .collect();
+    let calls = (0..size)
+        .map(|at| {
+            let at = size - 1 - at;
+            let args = match at % 3 {
+                0 => json!({ "q": at % 10 }),
+                1 => json!({ "q": at % 10, "tag": at % 7 }),
+                _ => json!({ "n": at }),
+            };
+            ExpectedCall { name: "search".into(), args: ExpectedArgs::Subset(args) }.into()
+        })
+        .collect();
+    let gate = Trajectory::new(TrajectoryParams { mode: MatchMode::Unordered, calls, ..TrajectoryParams::default() });
+    (gate.unwrap(), Trace::read(&json!({ "tool_calls": recorded })).unwrap())
+}

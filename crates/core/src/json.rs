@@ -2,7 +2,7 @@
 //!
 //! Equality of arguments is equality of canonical text: keys sorted, integers in decimal, an integral float below
 //! 2^53 as that integer, `-0.0` as `0`, any other float in its shortest round-trip form. Nothing here recurses
-//! over a value, so a deep one cannot exhaust the stack.
+//! deeper than a stated limit, so a deep value cannot exhaust the stack.
 
 use std::fmt::Write as _;
 
@@ -109,7 +109,10 @@ pub fn canonical(value: &Value) -> String {
 pub fn write_canonical(value: &Value, out: &mut String) {
     enum Open<'a> {
         List(std::slice::Iter<'a, Value>),
-        Object(std::vec::IntoIter<(&'a String, &'a Value)>),
+        /// Keys in order as they come.
+        Object(serde_json::map::Iter<'a>),
+        /// Keys put in order, for a build of `serde_json` that keeps the order of insertion.
+        Sorted(std::vec::IntoIter<(&'a String, &'a Value)>),
     }
     let mut stack: Vec<Open<'_>> = Vec::new();
     let mut next = Some(value);
@@ -125,9 +128,13 @@ pub fn write_canonical(value: &Value, out: &mut String) {
             }
             Some(Value::Object(map)) => {
                 out.push('{');
-                let mut entries: Vec<_> = map.iter().collect();
-                entries.sort_unstable_by_key(|(key, _)| *key);
-                stack.push(Open::Object(entries.into_iter()));
+                stack.push(if map.keys().is_sorted() {
+                    Open::Object(map.iter())
+                } else {
+                    let mut entries: Vec<_> = map.iter().collect();
+                    entries.sort_unstable_by_key(|(key, _)| *key);
+                    Open::Sorted(entries.into_iter())
+                });
             }
             None => {}
         }
@@ -137,6 +144,7 @@ pub fn write_canonical(value: &Value, out: &mut String) {
         let more = match open {
             Open::List(items) => items.next().map(|item| (None, item)),
             Open::Object(entries) => entries.next().map(|(key, item)| (Some(key), item)),
+            Open::Sorted(entries) => entries.next().map(|(key, item)| (Some(key), item)),
         };
         let Some((key, item)) = more else {
             out.push(if matches!(open, Open::List(_)) { ']' } else { '}' });
@@ -196,8 +204,9 @@ fn write_string(text: &str, out: &mut String) {
 
 /// Whether two values have the same canonical text.
 pub fn equal(a: &Value, b: &Value) -> bool {
-    let mut pending = vec![(a, b)];
-    while let Some((a, b)) = pending.pop() {
+    let mut pending: Vec<(&Value, &Value)> = Vec::new();
+    let mut next = Some((a, b));
+    while let Some((a, b)) = next.take().or_else(|| pending.pop()) {
         match (a, b) {
             (Value::Null, Value::Null) => {}
             (Value::Bool(x), Value::Bool(y)) if x == y => {}
@@ -224,21 +233,14 @@ fn numbers_equal(a: &Number, b: &Number) -> bool {
     a == b || ((a.is_f64() || b.is_f64()) && number_text(a) == number_text(b))
 }
 
-/// Whether `value` nests lists and objects deeper than `limit` levels.
+/// Whether `value` nests lists and objects deeper than `limit` levels. Looks no deeper than that.
 pub fn deeper_than(value: &Value, limit: usize) -> bool {
-    let mut pending = vec![(value, 0)];
-    while let Some((value, depth)) = pending.pop() {
-        let children: &mut dyn Iterator<Item = &Value> = match value {
-            Value::Array(items) => &mut items.iter(),
-            Value::Object(map) => &mut map.values(),
-            _ => continue,
-        };
-        if depth >= limit {
-            return true;
-        }
-        pending.extend(children.map(|child| (child, depth + 1)));
+    let inside = |child: &Value| limit == 0 || deeper_than(child, limit - 1);
+    match value {
+        Value::Array(items) => limit == 0 || items.iter().any(inside),
+        Value::Object(map) => limit == 0 || map.values().any(inside),
+        _ => false,
     }
-    false
 }
 
 /// The kind of a value with its article: "a string", "an object".

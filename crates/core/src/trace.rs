@@ -57,9 +57,9 @@ pub struct ToolResult {
     /// Structured content.
     pub structured_content: Option<Value>,
     /// How the call failed.
-    pub error: Option<CallError>,
+    pub error: Option<Box<CallError>>,
     /// The injected fault this call met.
-    pub fault: Option<FaultMark>,
+    pub fault: Option<Box<FaultMark>>,
     /// Wall time of the call when it was recorded.
     pub duration_ms: Option<u64>,
 }
@@ -244,7 +244,7 @@ impl FaultMark {
 impl ToolResult {
     /// Whether the call failed; `None` when the recording does not say.
     pub fn failed(&self) -> Option<bool> {
-        let denied = self.error.is_some() || self.fault.as_ref().is_some_and(FaultMark::is_hit);
+        let denied = self.error.is_some() || self.fault.as_ref().is_some_and(|fault| fault.is_hit());
         if denied { Some(true) } else { self.is_error }
     }
 

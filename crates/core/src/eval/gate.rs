@@ -122,6 +122,17 @@ pub struct GateOutcome<D> {
     pub detail: D,
 }
 
+/// `1 call`, `2 calls`.
+pub(crate) fn plural(count: usize, what: &str) -> String {
+    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
+}
+
+/// A number with at most four decimals.
+fn short(value: f64) -> String {
+    let text = format!("{value:.4}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
 /// Collects failures while a gate is judged.
 #[derive(Debug, Default)]
 pub(crate) struct Judge {
@@ -165,7 +176,8 @@ impl Judge {
                     match metrics.number(bound.metric) {
                         Some(value) if value >= bound.at_least => {}
                         Some(value) => {
-                            let numbers = format!("`{target}` is {value}, expected at least {}", bound.at_least);
+                            let shown = short(value);
+                            let numbers = format!("`{target}` is {shown}, expected at least {}", bound.at_least);
                             let reason = default_reason().map_or(numbers.clone(), |why| format!("{why} ({numbers})"));
                             self.fail(target, reason);
                         }

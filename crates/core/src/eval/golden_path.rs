@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use super::gate::{Expect, GateOutcome, Judge, Metrics};
+use super::gate::{Expect, GateOutcome, Judge, Metrics, plural};
 use super::table::GateKind;
 use crate::trace::{ToolCall, Trace};
 
@@ -120,13 +120,16 @@ impl GoldenPathGate {
             || "not assessable: the tool calls were not recorded".to_owned(),
             |score| {
                 format!(
-                    "penalty {:.2}: {} extra, {} backtracks, {} repeated",
-                    score.penalty, score.extra_steps, score.backtracks, score.repeated_tools
+                    "penalty {:.2}: {}, {}, {}",
+                    score.penalty,
+                    plural(score.extra_steps, "extra step"),
+                    plural(score.backtracks, "backtrack"),
+                    plural(score.repeated_tools, "repeated tool")
                 )
             },
         );
         let mut judge = Judge::default();
-        judge.expect(gate, &self.expect, &metrics, || Some(line.clone()));
+        judge.expect(gate, &self.expect, &metrics, || None);
         judge.outcome(metrics, line, score)
     }
 }

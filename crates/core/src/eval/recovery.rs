@@ -5,9 +5,9 @@
 
 use serde::Serialize;
 
-use super::gate::{Expect, GateOutcome, Judge, Metrics};
+use super::gate::{Expect, GateOutcome, Judge, Metrics, plural};
 use super::table::GateKind;
-use crate::trace::{FaultMark, Role, StopReason, ToolCall, ToolResult, Trace};
+use crate::trace::{Role, StopReason, ToolCall, Trace};
 
 /// Points in time of one fault, in milliseconds of one clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -185,9 +185,9 @@ impl RecoveryGate {
 fn line(found: &Recovery) -> String {
     let time = |ms: Option<u64>| ms.map_or_else(|| "never".to_owned(), |ms| format!("{ms} ms"));
     format!(
-        "{} hits, {} delays, detected {}, recovered {}",
-        found.fault_hits,
-        found.fault_delays,
+        "{}, {}, detected {}, recovered {}",
+        plural(found.fault_hits, "hit"),
+        plural(found.fault_delays, "delay"),
         time(found.report.time_to_detection_ms),
         time(found.report.time_to_recovery_ms)
     )
@@ -196,17 +196,28 @@ fn line(found: &Recovery) -> String {
 /// Reads the virtual clock off a trace; the error says which evidence is missing.
 fn observe(trace: &Trace, budget_ms: u64) -> Result<Recovery, String> {
     let calls = trace.tool_calls.as_ref().ok_or("the tool calls were not recorded")?;
-    let results: Vec<&ToolResult> = (0..calls.len())
-        .map(|at| trace.result(at).ok_or_else(|| format!("the result of tool_calls[{at}] was not recorded")))
-        .collect::<Result<_, _>>()?;
     let stop = trace.conversation.stop_reason.ok_or("the stop reason was not recorded")?;
     let answer = trace.final_response.as_deref().ok_or("the final response was not recorded")?;
     let mut clock = 0_u64;
+    let (mut fault_hits, mut fault_delays) = (0, 0);
     let mut first_hit: Option<(usize, u64)> = None;
-    for (at, fault) in results.iter().enumerate().filter_map(|(at, result)| Some((at, result.fault.as_ref()?))) {
-        clock = clock.saturating_add(fault.ms);
-        if fault.is_hit() {
-            first_hit = first_hit.or(Some((at, clock)));
+    let mut recovered_by = None;
+    for (at, call) in calls.iter().enumerate() {
+        let result = trace.result(at).ok_or_else(|| format!("the result of tool_calls[{at}] was not recorded"))?;
+        if let Some(fault) = &result.fault {
+            clock = clock.saturating_add(fault.ms);
+            fault_hits += usize::from(fault.is_hit());
+            fault_delays += usize::from(!fault.is_hit());
+            if fault.is_hit() {
+                first_hit = first_hit.or(Some((at, clock)));
+            }
+        }
+        if let Some((hit, _)) = first_hit
+            && recovered_by.is_none()
+            && result.failed() == Some(false)
+            && is_later(&calls[hit], call)
+        {
+            recovered_by = Some(at);
         }
     }
     let detected_ms = match first_hit {
@@ -220,16 +231,7 @@ fn observe(trace: &Trace, budget_ms: u64) -> Result<Recovery, String> {
         recovered_ms: recovered.then_some(clock),
         timeout_budget_ms: budget_ms,
     };
-    let faults = || results.iter().filter_map(|result| result.fault.as_ref());
-    let recovered_by = first_hit.and_then(|(hit, _)| {
-        (hit + 1..calls.len()).find(|at| results[*at].failed() == Some(false) && is_later(&calls[hit], &calls[*at]))
-    });
-    Ok(Recovery {
-        report: score_recovery(&marks),
-        fault_hits: faults().filter(|fault| fault.is_hit()).count(),
-        fault_delays: faults().filter(|fault| !FaultMark::is_hit(fault)).count(),
-        recovered_by,
-    })
+    Ok(Recovery { report: score_recovery(&marks), fault_hits, fault_delays, recovered_by })
 }
 
 /// Whether a call after `hit` was made knowing of it: calls of one turn are made together.

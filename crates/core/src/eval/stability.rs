@@ -5,6 +5,7 @@
 
 mod across;
 mod lcs;
+mod numbers;
 mod session;
 
 use serde::Serialize;
@@ -130,8 +131,7 @@ pub fn agent_stability_across(envelopes: &[Value]) -> StabilityAcross {
     let traces: Vec<_> = envelopes.iter().map(read_lenient).collect();
     let weakest: Vec<_> = traces.iter().map(|trace| report(trace).weakest_score()).collect();
     let (score, weakest_score, variance) = spread(&weakest);
-    let refs: Vec<&Trace> = traces.iter().collect();
-    let paths = Paths::new(&refs);
+    let paths = Paths::new(&numbers::number(&traces.iter().collect::<Vec<_>>()));
     let none = if envelopes.is_empty() { 0.0 } else { 1.0 };
     StabilityAcross {
         score,
@@ -167,11 +167,13 @@ impl StabilityGate {
     pub fn evaluate(&self, runs: &[&Trace]) -> GateOutcome<Vec<Session>> {
         let gate = GateKind::Stability.info();
         let mut metrics = Metrics::default();
-        let sessions: Vec<_> = runs.iter().map(|trace| Session::of(trace)).collect();
+        let numbered = numbers::number(runs);
+        let sessions: Vec<_> =
+            runs.iter().zip(&numbered).map(|(trace, calls)| Session::of_numbered(trace, calls.as_deref())).collect();
         let line = within(&sessions, &mut metrics);
-        between(runs, &mut metrics);
+        between(&Paths::new(&numbered), &mut metrics);
         let mut judge = Judge::default();
-        judge.expect(gate, &self.expect, &metrics, || Some(line.clone()));
+        judge.expect(gate, &self.expect, &metrics, || None);
         judge.outcome(metrics, line, sessions)
     }
 }
@@ -230,8 +232,7 @@ fn culprit(sessions: &[Session], weakest: &[(usize, f64)], least: f64) -> String
 }
 
 /// Metrics of the way taken from run to run.
-fn between(runs: &[&Trace], metrics: &mut Metrics) {
-    let paths = Paths::new(runs);
+fn between(paths: &Paths, metrics: &mut Metrics) {
     let mut put = |name, value: Option<Value>| match value {
         Some(value) => metrics.set(name, value),
         None => metrics.lacks_evidence(name, paths.why_unknown()),

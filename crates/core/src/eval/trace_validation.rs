@@ -44,15 +44,8 @@ pub fn validate_trace(calls: &[ToolCall], expected: &ExpectedTrace) -> Result<Tr
         ..TrajectoryParams::default()
     })?;
     let none = Value::Object(Map::new());
-    let seen: Vec<_> = calls
-        .iter()
-        .map(|call| Seen {
-            name: &call.name,
-            server: call.server.as_deref(),
-            args: Some(call.args.as_ref().unwrap_or(&none)),
-            failed: None,
-        })
-        .collect();
+    let seen: Vec<_> =
+        calls.iter().map(|call| Seen::new(call, Some(call.args.as_ref().unwrap_or(&none)), None)).collect();
     let too_large = |reason: String| Problems::from(Problem::new("/calls", reason));
     let (validation, _) = gate.validate(&seen).map_err(|error| too_large(error.to_string()))?;
     Ok(validation)

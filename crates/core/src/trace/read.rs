@@ -141,8 +141,8 @@ fn result(value: &Value) -> Read<ToolResult> {
         is_error: field(map, "is_error", boolean)?,
         content: field(map, "content", |v| list(v, |block| object(block).map(|_| block.clone())))?,
         structured_content: get(map, "structured_content").cloned(),
-        error: field(map, "error", error)?,
-        fault: field(map, "fault", fault)?,
+        error: field(map, "error", error)?.map(Box::new),
+        fault: field(map, "fault", fault)?.map(Box::new),
         duration_ms: field(map, "duration_ms", whole)?,
     })
 }

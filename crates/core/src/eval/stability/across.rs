@@ -1,16 +1,11 @@
 //! How alike the ways of several runs are.
 //!
-//! Tools and arguments become small numbers once; runs with the same sequence are one class, and classes, not
-//! runs, are compared.
+//! Runs with the same sequence are one class, and classes, not runs, are compared.
 
 use std::collections::BTreeMap;
 
 use super::lcs;
-use crate::json;
-use crate::trace::Trace;
-
-/// Marks arguments that were not recorded.
-const UNRECORDED: u32 = u32::MAX;
+use super::numbers::{Call, UNRECORDED};
 
 /// The runs' ways, as classes.
 pub(super) struct Paths {
@@ -24,30 +19,20 @@ pub(super) struct Paths {
 }
 
 impl Paths {
-    pub(super) fn new(runs: &[&Trace]) -> Self {
-        let mut names = Names::default();
-        let mut args = Names::default();
+    pub(super) fn new(runs: &[Option<Vec<Call>>]) -> Self {
         let mut detailed: BTreeMap<(Vec<u32>, Vec<u32>), u64> = BTreeMap::new();
         let mut sequences: BTreeMap<Vec<u32>, u64> = BTreeMap::new();
-        let mut text = String::new();
-        for trace in runs {
-            let mut tools = Vec::new();
-            let mut with = Vec::new();
-            for call in trace.tool_calls.iter().flatten() {
-                tools.push(names.number(&call.name));
-                with.push(call.args.as_ref().map_or(UNRECORDED, |value| {
-                    text.clear();
-                    json::write_canonical(value, &mut text);
-                    args.number(&text)
-                }));
-            }
+        for calls in runs {
+            let calls = calls.as_deref().unwrap_or(&[]);
+            let tools: Vec<u32> = calls.iter().map(|call| call.tool).collect();
+            let with = calls.iter().map(|call| call.args).collect();
             *sequences.entry(tools.clone()).or_default() += 1;
             *detailed.entry((tools, with)).or_default() += 1;
         }
         Self {
             sequences: sequences.into_iter().collect(),
             detailed: detailed.into_iter().map(|((tools, with), count)| (tools, with, count)).collect(),
-            blind: runs.iter().position(|trace| trace.tool_calls.is_none()),
+            blind: runs.iter().position(Option::is_none),
             runs: runs.len() as u64,
         }
     }
@@ -124,19 +109,4 @@ impl Paths {
 
 fn pairs_among(count: u64) -> f64 {
     (count as f64) * (count as f64 - 1.0) / 2.0
-}
-
-/// Numbers for texts, from 0 in order of appearance.
-#[derive(Default)]
-struct Names(BTreeMap<String, u32>);
-
-impl Names {
-    fn number(&mut self, text: &str) -> u32 {
-        if let Some(number) = self.0.get(text) {
-            return *number;
-        }
-        let next = u32::try_from(self.0.len()).unwrap_or(UNRECORDED - 1);
-        self.0.insert(text.to_owned(), next);
-        next
-    }
 }

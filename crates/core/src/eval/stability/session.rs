@@ -1,10 +1,8 @@
 //! The four sub-scores of one session.
 
-use std::collections::BTreeMap;
-use std::fmt::Write as _;
-
-use crate::json;
-use crate::trace::{Role, ToolCall, Trace};
+use super::numbers::{self, Call, UNRECORDED};
+use crate::eval::gate::plural;
+use crate::trace::{Role, Trace};
 
 /// Tokens per distinct call at which `cost_per_progress` starts to fall.
 const TARGET_TOKENS: f64 = 2000.0;
@@ -41,7 +39,11 @@ pub struct Session {
 impl Session {
     /// Scores a session.
     pub fn of(trace: &Trace) -> Self {
-        let calls = trace.tool_calls.as_deref();
+        let numbered = numbers::number(&[trace]);
+        Self::of_numbered(trace, numbered.first().and_then(Option::as_deref))
+    }
+
+    pub(super) fn of_numbered(trace: &Trace, calls: Option<&[Call]>) -> Self {
         let turns = trace.conversation.turns.as_ref().map(|turns| {
             let spoken = turns.iter().filter(|turn| turn.role == Role::Assistant);
             spoken.map(|turn| turn.content.as_deref()).collect::<Vec<_>>()
@@ -88,13 +90,13 @@ impl Session {
     }
 }
 
-fn tool_usage(calls: &[ToolCall]) -> SubScore {
-    let mut names: Vec<&str> = calls.iter().map(|call| call.name.as_str()).collect();
-    let total = names.len();
-    names.sort_unstable();
-    names.dedup();
-    let value = if total < 2 { 1.0 } else { 1.0 - (names.len() as f64 - 1.0) / (total as f64 - 1.0) };
-    SubScore::of(value, format!("{} in {}", plural(names.len(), "tool"), plural(total, "call")))
+fn tool_usage(calls: &[Call]) -> SubScore {
+    let total = calls.len();
+    let mut tools: Vec<u32> = calls.iter().map(|call| call.tool).collect();
+    tools.sort_unstable();
+    tools.dedup();
+    let value = if total < 2 { 1.0 } else { 1.0 - (tools.len() as f64 - 1.0) / (total as f64 - 1.0) };
+    SubScore::of(value, format!("{} in {}", plural(tools.len(), "tool"), plural(total, "call")))
 }
 
 /// Lengths in characters of the turns that carry text.
@@ -127,52 +129,15 @@ fn cost_per_progress(distinct: usize, tokens: u64) -> SubScore {
     SubScore::of(value, format!("{tokens} tokens for {}", plural(distinct, "distinct call")))
 }
 
-fn plural(count: usize, what: &str) -> String {
-    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
-}
-
-/// How many calls differ in name, server or canonical arguments; `None` when unrecorded arguments leave it open.
-fn distinct_calls(calls: &[ToolCall]) -> Option<usize> {
-    let mut per_tool: BTreeMap<(&str, Option<&str>), (usize, bool)> = BTreeMap::new();
-    for call in calls {
-        let (count, blind) = per_tool.entry((&call.name, call.server.as_deref())).or_default();
-        *count += 1;
-        *blind |= call.args.is_none();
-    }
-    if per_tool.values().any(|(count, blind)| *blind && *count > 1) {
+/// How many calls differ in tool, server or arguments; `None` when unrecorded arguments leave it open.
+fn distinct_calls(calls: &[Call]) -> Option<usize> {
+    let mut sorted = calls.to_vec();
+    sorted.sort_unstable();
+    let same_tool = |pair: &[Call]| (pair[0].tool, pair[0].server) == (pair[1].tool, pair[1].server);
+    // Unrecorded arguments sort last, so they stand second in a pair wherever the tool was called twice.
+    if sorted.windows(2).any(|pair| same_tool(pair) && pair[1].args == UNRECORDED) {
         return None;
     }
-    let mut text = String::new();
-    let mut keys: Vec<(u64, usize, usize)> = Vec::with_capacity(calls.len());
-    for call in calls {
-        let start = text.len();
-        // Tool names and servers are length-prefixed, so that no two keys run together.
-        let _ = write!(text, "{}:{}", call.name.len(), call.name);
-        let _ = match &call.server {
-            Some(server) => write!(text, "{}:{server}", server.len()),
-            None => write!(text, "-"),
-        };
-        if let Some(args) = &call.args {
-            json::write_canonical(args, &mut text);
-        }
-        keys.push((spread_hash(&text.as_bytes()[start..]), start, text.len()));
-    }
-    // Sorted by a hash first: equal keys meet, and only equal hashes are compared in full.
-    keys.sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| text[a.1..a.2].cmp(&text[b.1..b.2])));
-    keys.dedup_by(|a, b| a.0 == b.0 && text[a.1..a.2] == text[b.1..b.2]);
-    Some(keys.len())
-}
-
-/// FNV-1a over eight bytes at a time. It only orders keys: a collision costs a comparison, never a wrong count.
-fn spread_hash(bytes: &[u8]) -> u64 {
-    let (words, rest) = bytes.as_chunks::<8>();
-    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
-    let mut mix = |word: u64| hash = (hash ^ word).wrapping_mul(0x0100_0000_01b3).rotate_left(29);
-    for word in words {
-        mix(u64::from_le_bytes(*word));
-    }
-    for byte in rest {
-        mix(u64::from(*byte));
-    }
-    hash
+    sorted.dedup();
+    Some(sorted.len())
 }

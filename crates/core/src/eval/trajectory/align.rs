@@ -9,26 +9,30 @@ const MAX_CELLS: usize = 1 << 26;
 
 /// Which calls may meet which expectations.
 pub(super) struct Fits {
-    /// Per expectation, the recorded calls that fit or may fit, ascending.
-    rows: Vec<Vec<(u32, Fit)>>,
+    /// The recorded calls that fit or may fit, ascending, expectation after expectation. By position only the call
+    /// at the same place is looked at.
+    cells: Vec<(u32, Fit)>,
+    /// Where the cells of each expectation end.
+    ends: Vec<usize>,
+    by_position: bool,
     unknown: bool,
 }
 
 impl Fits {
     pub(super) fn new(rules: &[Rule], seen: &[Seen<'_>], mode: MatchMode) -> Result<Self, TooLarge> {
         let recorded = u32::try_from(seen.len()).map_err(|_| too_large(rules.len(), seen.len(), u32::MAX as usize))?;
-        let positional = mode == MatchMode::Strict && !rules.iter().any(|rule| rule.optional);
+        let by_position = mode == MatchMode::Strict && !rules.iter().any(|rule| rule.optional);
         let mut unknown = false;
-        let mut rows = Vec::with_capacity(rules.len());
+        let mut cells = Vec::with_capacity(rules.len());
+        let mut ends = Vec::with_capacity(rules.len());
         for (at, rule) in rules.iter().enumerate() {
-            let mut row = Vec::new();
-            let calls = if positional { at..seen.len().min(at + 1) } else { 0..seen.len() };
+            let (skip, take) = if by_position { (at, 1) } else { (0, seen.len()) };
             // Enough sure candidates for every expectation to find a free one: more cannot change an assignment.
             let mut wanted = if is_assignment(mode) { rules.len() } else { usize::MAX };
-            for (call, found) in (0..recorded).zip(seen).skip(calls.start).take(calls.len()) {
+            for (call, found) in (0..recorded).zip(seen).skip(skip).take(take) {
                 let fit = rule.fit(found);
                 if fit != Fit::No {
-                    row.push((call, fit));
+                    cells.push((call, fit));
                     unknown |= fit == Fit::Unknown;
                     wanted -= usize::from(fit == Fit::Yes);
                 }
@@ -36,9 +40,18 @@ impl Fits {
                     break;
                 }
             }
-            rows.push(row);
+            ends.push(cells.len());
         }
-        Ok(Self { rows, unknown })
+        Ok(Self { cells, ends, by_position, unknown })
+    }
+
+    fn row(&self, rule: usize) -> &[(u32, Fit)] {
+        let start = if rule == 0 { 0 } else { self.ends[rule - 1] };
+        &self.cells[start..self.ends[rule]]
+    }
+
+    fn rows(&self) -> impl Iterator<Item = &[(u32, Fit)]> {
+        (0..self.ends.len()).map(|rule| self.row(rule))
     }
 
     pub(super) fn any_unknown(&self) -> bool {
@@ -47,13 +60,14 @@ impl Fits {
 
     /// Whether a call surely fits an expectation.
     pub(super) fn surely(&self, rule: usize, call: usize) -> bool {
-        let found = self.rows[rule].binary_search_by_key(&call, |(at, _)| *at as usize);
-        found.is_ok_and(|at| self.rows[rule][at].1 == Fit::Yes)
+        let row = self.row(rule);
+        let found = row.binary_search_by_key(&call, |(at, _)| *at as usize);
+        found.is_ok_and(|at| row[at].1 == Fit::Yes)
     }
 
     /// The first evidence that is missing, in words.
     pub(super) fn why_unknown(&self, rules: &[Rule], seen: &[Seen<'_>]) -> String {
-        let open = self.rows.iter().enumerate().find_map(|(rule, row)| {
+        let open = self.rows().enumerate().find_map(|(rule, row)| {
             let (call, _) = row.iter().find(|(_, fit)| *fit == Fit::Unknown)?;
             Some((rule, *call as usize))
         });
@@ -65,8 +79,14 @@ impl Fits {
     }
 
     fn candidates(&self, least: Fit) -> Vec<Vec<u32>> {
-        let sure = |row: &Vec<(u32, Fit)>| row.iter().filter(|(_, fit)| *fit >= least).map(|(at, _)| *at).collect();
-        self.rows.iter().map(sure).collect()
+        let enough = |row: &[(u32, Fit)]| row.iter().filter(|(_, fit)| *fit >= least).map(|(at, _)| *at).collect();
+        self.rows().map(enough).collect()
+    }
+
+    /// By position: the call at the place of each expectation, where it fits.
+    fn positions(&self, least: Fit) -> Vec<Option<usize>> {
+        let here = |row: &[(u32, Fit)]| row.first().filter(|(_, fit)| *fit >= least).map(|(at, _)| *at as usize);
+        self.rows().map(here).collect()
     }
 }
 
@@ -116,9 +136,11 @@ pub(super) fn align(
     recorded: usize,
     least: Fit,
 ) -> Result<Alignment, TooLarge> {
+    if fits.by_position {
+        return Ok(positional(fits.positions(least), recorded));
+    }
     let candidates = fits.candidates(least);
     Ok(match mode {
-        MatchMode::Strict if rules.iter().all(|rule| !rule.optional) => positional(&candidates, recorded),
         MatchMode::Strict => {
             let matched = in_order(rules, &candidates, recorded, 1)?;
             finish(rules, matched, recorded, Some(0))
@@ -155,8 +177,7 @@ fn finish(rules: &[Rule], matched: Vec<Option<usize>>, recorded: usize, max_extr
     Alignment { matched, missing, not_allowed, assignment: None, positional: false }
 }
 
-fn positional(candidates: &[Vec<u32>], recorded: usize) -> Alignment {
-    let matched: Vec<_> = candidates.iter().map(|row| row.first().map(|call| *call as usize)).collect();
+fn positional(matched: Vec<Option<usize>>, recorded: usize) -> Alignment {
     let missing = (0..matched.len()).filter(|at| matched[*at].is_none()).collect();
     let not_allowed = (0..recorded).filter(|call| matched.get(*call).copied().flatten().is_none()).collect();
     Alignment { matched, missing, not_allowed, assignment: None, positional: true }

@@ -9,7 +9,7 @@ use crate::assertion::AssertionDiff;
 use crate::diag::{Problem, Problems};
 use crate::json;
 use crate::matcher::{Matcher, Schema, contains};
-use crate::trace::Trace;
+use crate::trace::{ToolCall, ToolResult, Trace};
 
 /// Whether an expectation fits a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -37,17 +37,22 @@ pub(crate) struct Seen<'a> {
     pub(crate) server: Option<&'a str>,
     pub(crate) args: Option<&'a Value>,
     pub(crate) failed: Option<bool>,
+    /// The arguments nest deeper than any comparison goes, so no expectation about them fits.
+    too_deep: bool,
 }
 
 impl<'a> Seen<'a> {
+    pub(crate) fn new(call: &'a ToolCall, args: Option<&'a Value>, failed: Option<bool>) -> Self {
+        let too_deep = args.is_some_and(|args| json::deeper_than(args, json::MAX_DEPTH));
+        Self { name: &call.name, server: call.server.as_deref(), args, failed, too_deep }
+    }
+
     /// The calls of a trace; `None` when they were not recorded.
     pub(crate) fn all(trace: &'a Trace) -> Option<Vec<Self>> {
         let calls = trace.tool_calls.as_ref()?;
-        let seen = calls.iter().enumerate().map(|(index, call)| Seen {
-            name: &call.name,
-            server: call.server.as_deref(),
-            args: call.args.as_ref(),
-            failed: trace.result(index).and_then(crate::trace::ToolResult::failed),
+        let seen = calls.iter().enumerate().map(|(index, call)| {
+            let failed = trace.result(index).and_then(ToolResult::failed);
+            Self::new(call, call.args.as_ref(), failed)
         });
         Some(seen.collect())
     }
@@ -172,16 +177,17 @@ impl Rule {
         if self.status_fit(seen) == Fit::No {
             word("/status", self.status.as_str(), if seen.failed == Some(true) { "error" } else { "ok" });
         }
-        if let Some(args) = seen.args {
-            out.extend(self.args_diffs(args).into_iter().map(|diff| diff.under("/args")));
+        match seen.args {
+            Some(_) if seen.too_deep => {
+                out.push(AssertionDiff::new("/args", None, None).note("nests too deep to be compared"));
+            }
+            Some(args) => out.extend(self.args_diffs(args).into_iter().map(|diff| diff.under("/args"))),
+            None => {}
         }
         out
     }
 
     fn args_diffs(&self, args: &Value) -> Vec<AssertionDiff> {
-        if json::deeper_than(args, json::MAX_DEPTH) {
-            return vec![AssertionDiff::new("", None, None).note("nests too deep to be compared")];
-        }
         let args = pruned(args, &self.ignore);
         match &self.args {
             Args::Any => Vec::new(),

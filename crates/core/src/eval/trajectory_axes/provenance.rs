@@ -65,16 +65,16 @@ pub(super) fn check(
 /// The texts of the scalars that can prove something: not empty strings, booleans or null.
 fn scalars(value: &Value) -> Vec<String> {
     let mut out = Vec::new();
-    each_scalar(value, &mut |text| out.push(text));
+    each_scalar(value, &mut |text| out.push(text.to_owned()));
     out
 }
 
-fn each_scalar(value: &Value, found: &mut impl FnMut(String)) {
+fn each_scalar(value: &Value, found: &mut impl FnMut(&str)) {
     let mut pending = vec![value];
     while let Some(value) = pending.pop() {
         match value {
-            Value::String(text) if !text.trim().is_empty() => found(text.clone()),
-            Value::Number(number) => found(json::number_text(number)),
+            Value::String(text) if !text.trim().is_empty() => found(text),
+            Value::Number(number) => found(&json::number_text(number)),
             Value::Array(items) => pending.extend(items.iter().rev()),
             Value::Object(map) => pending.extend(map.values()),
             _ => {}
@@ -118,19 +118,19 @@ impl<'a> Shown<'a> {
                 }
             };
             if let Some(structured) = &result.structured_content {
-                each_scalar(structured, &mut |text| note(&text));
+                each_scalar(structured, &mut note);
             }
             for (key, part) in result.content.iter().flatten().filter_map(Value::as_object).flatten() {
                 // What a block is says nothing about what it carries.
                 if !matches!(key.as_str(), "type" | "mimeType" | "annotations" | "_meta") {
-                    each_scalar(part, &mut |text| note(&text));
+                    each_scalar(part, &mut note);
                 }
             }
             for text in result.texts() {
                 if text.trim_start().starts_with(['{', '['])
                     && let Ok(inner) = serde_json::from_str(text)
                 {
-                    each_scalar(&inner, &mut |text| note(&text));
+                    each_scalar(&inner, &mut note);
                 }
                 for found in finder.iter().flat_map(|finder| finder.find_overlapping_iter(text)) {
                     if stands_alone(text, found.start(), found.end()) {

@@ -1,0 +1,148 @@
+//! Calls as small numbers: equal tools, servers and canonical arguments get equal numbers, in all runs alike.
+//!
+//! Arguments are written out canonically once. Keys are put in order by a hash first, so that equal ones meet and
+//! only equal hashes are compared in full: no more than a sort of numbers, and no crafted input makes it slow or
+//! wrong.
+
+use std::collections::BTreeMap;
+
+use crate::json;
+use crate::trace::Trace;
+
+/// Marks arguments that were not recorded.
+pub(super) const UNRECORDED: u32 = u32::MAX;
+
+/// One call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Call {
+    pub(super) tool: u32,
+    pub(super) server: u32,
+    pub(super) args: u32,
+}
+
+/// The calls of each run; `None` for a run whose calls were not recorded.
+pub(super) fn number(runs: &[&Trace]) -> Vec<Option<Vec<Call>>> {
+    let mut tools = Numbers::default();
+    let mut servers = Numbers::default();
+    let mut arguments = Arguments::default();
+    let mut out: Vec<Option<Vec<Call>>> = Vec::with_capacity(runs.len());
+    for trace in runs {
+        let Some(calls) = &trace.tool_calls else {
+            out.push(None);
+            continue;
+        };
+        let mut numbered = Vec::with_capacity(calls.len());
+        for call in calls {
+            numbered.push(Call {
+                tool: tools.of(Some(&call.name)),
+                server: servers.of(call.server.as_deref()),
+                // The place among all arguments for now; equal ones are merged below.
+                args: call.args.as_ref().map_or(UNRECORDED, |args| arguments.add(args)),
+            });
+        }
+        out.push(Some(numbered));
+    }
+    let merged = arguments.merge();
+    for call in out.iter_mut().flatten().flatten() {
+        call.args = merged.get(call.args as usize).copied().unwrap_or(UNRECORDED);
+    }
+    out
+}
+
+/// Numbers for names, from 0 in order of appearance.
+#[derive(Default)]
+struct Numbers<'a>(BTreeMap<Option<&'a str>, u32>);
+
+impl<'a> Numbers<'a> {
+    fn of(&mut self, name: Option<&'a str>) -> u32 {
+        let next = capped(self.0.len());
+        *self.0.entry(name).or_insert(next)
+    }
+}
+
+/// A trace with four thousand million calls does not fit in memory, so the cap is never met.
+fn capped(count: usize) -> u32 {
+    u32::try_from(count).unwrap_or(UNRECORDED - 1)
+}
+
+/// Canonical arguments, end to end in one text.
+#[derive(Default)]
+struct Arguments {
+    text: String,
+    /// Hash and end of each.
+    keys: Vec<(u64, usize)>,
+}
+
+impl Arguments {
+    fn add(&mut self, args: &serde_json::Value) -> u32 {
+        let start = self.text.len();
+        json::write_canonical(args, &mut self.text);
+        self.keys.push((hash(&self.text.as_bytes()[start..]), self.text.len()));
+        capped(self.keys.len() - 1)
+    }
+
+    /// For each, a number that equal ones share.
+    fn merge(&self) -> Vec<u32> {
+        let text = |at: u32| {
+            let at = at as usize;
+            let start = if at == 0 { 0 } else { self.keys[at - 1].1 };
+            &self.text[start..self.keys[at].1]
+        };
+        let mut order: Vec<(u64, u32)> = self.keys.iter().zip(0..).map(|((hash, _), at)| (*hash, at)).collect();
+        order.sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| text(a.1).cmp(text(b.1))).then(a.1.cmp(&b.1)));
+        let mut merged = vec![0; order.len()];
+        let mut last: Option<(u64, u32)> = None;
+        for (hash, at) in order {
+            let same = last.filter(|(other, first)| *other == hash && text(*first) == text(at));
+            let first = same.map_or(at, |(_, first)| first);
+            merged[at as usize] = first;
+            last = Some((hash, first));
+        }
+        merged
+    }
+}
+
+/// A quick mix of eight bytes at a time. It only orders keys: a collision costs a comparison, never a wrong number.
+fn hash(bytes: &[u8]) -> u64 {
+    let (words, rest) = bytes.as_chunks::<8>();
+    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+    let mut mix = |word: u64| hash = (hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
+    for word in words {
+        mix(u64::from_le_bytes(*word));
+    }
+    for byte in rest {
+        mix(u64::from(*byte));
+    }
+    hash
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn equal_calls_share_numbers_across_runs_and_unequal_ones_do_not() {
+        let read = |calls: serde_json::Value| Trace::read(&json!({ "tool_calls": calls })).unwrap();
+        let a = read(json!([
+            { "name": "f", "server": "s", "args": { "x": 1, "y": [2] } },
+            { "name": "f", "server": "s", "args": { "y": [2.0], "x": 1 } },
+            { "name": "f", "args": { "x": 1, "y": [2] } },
+            { "name": "f", "server": "", "args": { "x": 1 } },
+            { "name": "f", "server": "s" },
+        ]));
+        let b = read(json!([{ "name": "g", "server": "s", "args": { "x": 1, "y": [2] } }]));
+        let blind = Trace::default();
+        let numbered = number(&[&a, &blind, &b]);
+        let (calls, other) = (numbered[0].as_ref().unwrap(), numbered[2].as_ref().unwrap());
+        assert!(numbered[1].is_none());
+        assert_eq!(calls[0], calls[1]);
+        assert_eq!((calls[2].tool, calls[2].args), (calls[0].tool, calls[0].args));
+        assert_ne!(calls[2].server, calls[0].server);
+        assert_ne!(calls[3].server, calls[2].server);
+        assert_ne!(calls[3].args, calls[0].args);
+        assert_eq!(calls[4].args, UNRECORDED);
+        assert_eq!((other[0].args, other[0].server), (calls[0].args, calls[0].server));
+        assert_ne!(other[0].tool, calls[0].tool);
+    }
+}
