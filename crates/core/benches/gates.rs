@@ -17,8 +17,8 @@ use std::time::{Duration, Instant};
 
 use mcptest_core::Trace;
 use mcptest_core::eval::{
-    AxesParams, DependencyEdge, Expect, ExpectedArgs, ExpectedCall, GoldenPath, GoldenPathGate, MatchMode, OrderEdge,
-    RecoveryGate, StabilityGate, Trajectory, TrajectoryAxes, TrajectoryParams,
+    AxesParams, DependencyEdge, Expect, ExpectedArgs, ExpectedCall, GoldenPath, GoldenPathGate, MatchMode, Narrative,
+    NarrativeParams, OrderEdge, RecoveryGate, StabilityGate, Trajectory, TrajectoryAxes, TrajectoryParams,
 };
 use serde_json::{Value, json};
 
@@ -67,6 +67,16 @@ fn main() -> ExitCode {
     let fewer = case("100 runs of 50 calls over 5 paths", || drop(black_box(stability.evaluate(&few))));
     println!("  1,000 runs against 100 runs: x{:.1}", many.as_secs_f64() / fewer.as_secs_f64());
 
+    println!("\nnarrative: ns per byte of the message, and time against a tenth of it");
+    let narrative = Narrative::new(NarrativeParams::default()).unwrap();
+    let story = "I checked the order, and your reservation for May 17, 2024, has been updated; the `old` one \
+        was not deleted. Would you like me to send \"the file\"? - 2 bags added (free)\n";
+    let endless = "the order was closed and the bag, I sent it, added, if canceled and put the ";
+    failed |= messages("prose", &narrative, story);
+    failed |= messages("one endless sentence", &narrative, endless);
+    failed |= messages("unclosed quotes", &narrative, "'a \"b `c [d ");
+    failed |= messages("one endless word", &narrative, "a_b.");
+
     if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }
 
@@ -83,6 +93,28 @@ fn row(name: &str, run: impl Fn(usize, &Trace)) -> bool {
         print!("{nanos:>9.1} {shown:<6}");
         failed |= growth.is_some_and(|growth| growth > MOST);
         last = Some(nanos);
+    }
+    println!("{}", if failed { "  over the limit" } else { "" });
+    failed
+}
+
+fn messages(name: &str, gate: &Narrative, piece: &str) -> bool {
+    print!("{name:<22}");
+    let mut failed = false;
+    let mut last: Option<f64> = None;
+    for size in [10_000, 100_000, 1_000_000] {
+        let trace = Trace::read(&json!({
+            "tool_calls": [{ "name": "update_reservation", "args": { "bag": 1 } }, { "name": "send_file", "args": {} }],
+            "tool_results": [{ "is_error": false, "content": [] }, { "is_error": true, "content": [] }],
+            "final_response": piece.repeat(size / piece.len() + 1),
+        }))
+        .unwrap();
+        let time = best(|| drop(black_box(gate.evaluate(&trace)))).as_secs_f64();
+        let growth = last.map(|last| time / last);
+        let shown = growth.map_or_else(String::new, |growth| format!("x{growth:.1}"));
+        print!("{:>9.1} {shown:<6}", time * 1e9 / size as f64);
+        failed |= growth.is_some_and(|growth| growth > MOST);
+        last = Some(time);
     }
     println!("{}", if failed { "  over the limit" } else { "" });
     failed

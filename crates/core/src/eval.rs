@@ -6,6 +6,7 @@
 mod gate;
 pub mod golden_path;
 pub(crate) mod matching;
+pub mod narrative;
 pub mod recovery;
 pub mod reliability;
 pub mod stability;
@@ -17,6 +18,7 @@ pub mod trajectory_axes;
 pub use crate::trace::tool_calls_from_envelope;
 pub use gate::{Expect, GateFailure, GateOutcome, Metrics, Verdict};
 pub use golden_path::{GoldenPath, GoldenPathGate, PathScore, score_golden_path};
+pub use narrative::{ExtractionMode, Narrative, NarrativeParams, NarrativeReport};
 pub use recovery::{RecoveryGate, RecoveryMarks, RecoveryParams, RecoveryReport, score_recovery};
 pub use reliability::{
     Confidence, ReliabilityError, ReliabilityGate, ReliabilitySummary, confidence_band, recommend_runs, summarize,
@@ -25,7 +27,7 @@ pub use stability::{
     StabilityAcross, StabilityFloors, StabilityGate, StabilityReport, agent_stability, agent_stability_across,
     drift_flags,
 };
-pub use table::{GATES, GateInfo, GateKind, MetricInfo, MetricKind, ParamInfo, RunScope};
+pub use table::{Bound, GATES, GateInfo, GateKind, MetricInfo, MetricKind, ParamInfo, RunScope};
 pub use trace_validation::validate_trace;
 pub use trajectory::{
     CallRule, ExpectedArgs, ExpectedCall, ExpectedTrace, MatchMode, StatusRule, TraceMismatch, TraceValidation,

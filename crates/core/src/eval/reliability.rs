@@ -162,8 +162,8 @@ pub fn summarize_at(outcomes: &[bool], confidence: Confidence) -> ReliabilitySum
         pass_rate: if runs == 0 { 0.0 } else { 100.0 * passes as f64 / runs as f64 },
         wilson_low,
         wilson_high,
-        pass_at: draws(runs - passes, runs).map(|none| 100.0 - none).collect(),
-        pass_hat: draws(passes, runs).collect(),
+        pass_at: if runs == 0 { vec![0.0] } else { draws(runs - passes, runs).map(|none| 100.0 - none).collect() },
+        pass_hat: if runs == 0 { vec![0.0] } else { draws(passes, runs).collect() },
     }
 }
 

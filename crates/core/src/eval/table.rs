@@ -22,6 +22,8 @@ pub enum GateKind {
     Reliability,
     /// Behaviour after an injected fault.
     Recovery,
+    /// The closing story against the deeds.
+    Narrative,
 }
 
 /// Whether a gate reads one run or all runs of a cell.
@@ -118,6 +120,7 @@ impl GateKind {
             Self::Stability => "stability",
             Self::Reliability => "reliability",
             Self::Recovery => "recovery",
+            Self::Narrative => "narrative",
         }
     }
 
@@ -190,7 +193,7 @@ const fn at_least(metric: &'static str, at_least: f64) -> Bound {
 }
 
 /// Every gate, in the order of [`GateKind`].
-pub static GATES: [GateInfo; 6] = {
+pub static GATES: [GateInfo; 7] = {
     use MetricKind::{Count, Flag, Millis, Percent, Percents, Ratio};
     [
         GateInfo {
@@ -366,6 +369,44 @@ pub static GATES: [GateInfo; 6] = {
                 metric("fault_delays", Count, "calls that were answered late"),
             ],
             default: &[at_least("passed", 1.0)],
+        },
+        GateInfo {
+            kind: GateKind::Narrative,
+            prefix: "narrative",
+            scope: RunScope::PerRun,
+            question: "Does the closing message tell the truth about what was done?",
+            params: &[
+                param("mutating_tools", "list of tool names", "[]", "tools that change something whatever their name"),
+                param(
+                    "readonly_tools",
+                    "list of tool names",
+                    "[]",
+                    "tools that change nothing; wins over mutating_tools",
+                ),
+                param("mutating_verbs", "list of verbs", "[]", "further verbs that claim a change, in their base form"),
+                param("aliases", "map of claim to tool", "{}", "the tool that carries out a claim, such as add_bag"),
+                param("synonyms", "true or false", "true", "a verb of the same family backs a claim"),
+                param("max_divergence_score", "number from 0 to 1", "", "most divergence that passes"),
+                param(
+                    "llm_assisted",
+                    "true or false",
+                    "false",
+                    "record a model's opinion beside the trace; it is never judged",
+                ),
+            ],
+            metrics: &[
+                metric("divergence_score", Ratio, "disagreements over calls and claims, at most 1"),
+                metric("claimed_but_absent", Count, "deeds that were claimed and not done"),
+                metric("present_but_unclaimed", Count, "tools that were called and are not mentioned"),
+                metric("arg_mismatch", Count, "stated values that no call was given"),
+                metric("unclaimed_mutating", Count, "unmentioned tools that change something"),
+                metric(
+                    "gate_passed",
+                    Flag,
+                    "1 when no change is claimed that did not happen, and the score is within its limit",
+                ),
+            ],
+            default: &[at_least("gate_passed", 1.0)],
         },
     ]
 };

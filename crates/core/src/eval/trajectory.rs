@@ -287,8 +287,14 @@ impl Trajectory {
         // The limit applies whatever the author expects of the metrics.
         if let (Expect::Own(_), Some(limit)) = (&self.expect, self.max_extra) {
             let extra = seen.len() - validation.matched.iter().flatten().count();
-            if extra > limit && !undecided {
-                judge.fail("max_extra", format!("{extra} recorded calls are left over, at most {limit} allowed"));
+            match &unknown {
+                Some(unknown) if undecided || extra <= limit => {
+                    judge.unassessable("max_extra", format!("how many calls are left over is open: {}", unknown.why));
+                }
+                _ if extra > limit => {
+                    judge.fail("max_extra", format!("{extra} recorded calls are left over, at most {limit} allowed"));
+                }
+                _ => {}
             }
         }
         judge.outcome(metrics, line, validation)

@@ -87,6 +87,25 @@ pub struct EdgeResult {
     pub exercised: bool,
 }
 
+impl Axis {
+    fn metric(self) -> &'static str {
+        match self {
+            Self::Dependency => "dependency_satisfaction",
+            Self::Order => "order_satisfaction",
+        }
+    }
+}
+
+impl EdgeResult {
+    /// The edge and why it is broken, if it is.
+    fn broken(&self) -> Option<(&str, &str)> {
+        match &self.state {
+            EdgeState::Broken(why) => Some((&self.edge, why)),
+            _ => None,
+        }
+    }
+}
+
 #[derive(Debug, Clone)]
 struct Edge {
     axis: Axis,
@@ -140,13 +159,19 @@ impl TrajectoryAxes {
         };
         let by_name = group(calls);
         let results: Vec<_> = self.edges.iter().map(|edge| edge.evaluate(trace, calls, &by_name)).collect();
-        axis(&results, Axis::Dependency, "dependency_satisfaction", &mut metrics);
-        axis(&results, Axis::Order, "order_satisfaction", &mut metrics);
+        axis(&results, Axis::Dependency, &mut metrics);
+        axis(&results, Axis::Order, &mut metrics);
         metrics.set("edges_exercised", results.iter().filter(|result| result.exercised).count());
-        let wrong = results.iter().find_map(|result| match &result.state {
-            EdgeState::Broken(why) => Some(format!("{}: {why}", result.edge)),
-            _ => None,
-        });
+        if matches!(self.expect, Expect::Default) {
+            // An edge that is broken for certain decides, whatever another edge's missing evidence would say.
+            for bound in gate.default.iter().filter(|bound| metrics.get(bound.metric).is_none()) {
+                let on_axis = |result: &&EdgeResult| result.axis.metric() == bound.metric;
+                for (edge, why) in results.iter().filter(on_axis).filter_map(EdgeResult::broken) {
+                    judge.fail(format!("{}.{}", gate.prefix, bound.metric), format!("{edge}: {why}"));
+                }
+            }
+        }
+        let wrong = results.iter().find_map(|result| result.broken().map(|(edge, why)| format!("{edge}: {why}")));
         judge.expect(gate, &self.expect, &metrics, || wrong.clone());
         judge.outcome(metrics, line(&results), results)
     }
@@ -169,7 +194,8 @@ fn group(calls: &[ToolCall]) -> BTreeMap<&str, Vec<usize>> {
 }
 
 /// Whole percent of the axis' edges that hold, rounded down; an axis without edges is satisfied.
-fn axis(results: &[EdgeResult], axis: Axis, name: &'static str, metrics: &mut Metrics) {
+fn axis(results: &[EdgeResult], axis: Axis, metrics: &mut Metrics) {
+    let name = axis.metric();
     let on_axis = || results.iter().filter(|result| result.axis == axis);
     let unknown = on_axis().find_map(|result| match &result.state {
         EdgeState::Unknown(why) => Some(format!("{}: {why}", result.edge)),

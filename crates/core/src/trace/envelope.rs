@@ -5,7 +5,8 @@ use serde_json::{Map, Value, json};
 use super::{Tokens, ToolCall, ToolResult, Trace, Turn};
 
 impl Trace {
-    /// The envelope as JSON. What is unknown is left out; `Trace::read` gives the same trace back.
+    /// The envelope as JSON. What is unknown is left out, so `Trace::read` gives the same trace back; a final response
+    /// that was not recorded is read off the last assistant turn, where there is one.
     ///
     /// ```
     /// use mcptest_core::trace::{ConversationTrace, ToolCall};

@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 
 use super::read::{get, whole};
 use super::{Conversation, Role, Tokens, ToolCall, Trace, Turn};
+use crate::json;
 
 /// The recorded calls of an envelope, or of a cassette that nests one under `trace`; none when neither has a list.
 ///
@@ -36,11 +37,16 @@ fn call(value: &Value) -> ToolCall {
     ToolCall {
         name: text("name").unwrap_or_else(String::new),
         server: text("server"),
-        args: get(map, "args").or_else(|| get(map, "arguments")).cloned(),
+        args: get(map, "args").or_else(|| get(map, "arguments")).map(bounded),
         caller: None,
         id: text("id"),
         turn: None,
     }
+}
+
+/// Arguments too deep to be compared are kept as their text: apart from each other, and equal to nothing expected.
+fn bounded(args: &Value) -> Value {
+    if json::deeper_than(args, json::MAX_DEPTH) { Value::String(json::canonical(args)) } else { args.clone() }
 }
 
 /// As much of a trace as stability reads, with every gap taken as empty: no calls, `{}`, no turns, no tokens.

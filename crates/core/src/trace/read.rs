@@ -86,13 +86,16 @@ fn trace(map: &Map<String, Value>) -> Read<Trace> {
     let conversation = field(map, "conversation", conversation)?.unwrap_or_else(Conversation::default);
     let mut final_response = field(map, "final_response", text)?;
     if let Some(results) = &tool_results {
-        let calls = tool_calls.as_ref().map_or(0, Vec::len);
-        if results.len() > calls {
-            return Err(TraceError {
-                path: "tool_results".to_owned(),
-                expected: format!("at most as long as tool_calls ({calls})"),
-                found: format!("a list of {}", results.len()),
-            });
+        let expected = match &tool_calls {
+            None => Some("absent where tool_calls is".to_owned()),
+            Some(calls) if calls.len() < results.len() => {
+                Some(format!("at most as long as tool_calls ({})", calls.len()))
+            }
+            Some(_) => None,
+        };
+        if let Some(expected) = expected {
+            let found = format!("a list of {}", results.len());
+            return Err(TraceError { path: "tool_results".to_owned(), expected, found });
         }
     }
     if let Some(turns) = &conversation.turns {
@@ -181,7 +184,8 @@ fn turn(value: &Value) -> Read<Turn> {
     let map = object(value)?;
     Ok(Turn {
         role: required(map, "role", |v| word(v, Role::ALL, Role::as_str))?,
-        content: field(map, "content", text)?,
+        // A message without text says so: `content: null`. Leaving the key out would say nothing.
+        content: required(map, "content", |v| if v.is_null() { Ok(None) } else { text(v).map(Some) })?,
     })
 }
 

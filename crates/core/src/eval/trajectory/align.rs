@@ -75,7 +75,7 @@ impl Fits {
             return String::new();
         };
         let missing = rules[rule].missing(&seen[call]);
-        format!("tool_calls[{call}] ({}) may meet calls[{rule}], but its {missing} was not recorded", seen[call].name)
+        format!("tool_calls[{call}] ({}) may meet calls[{rule}], but has no recorded {missing}", seen[call].name)
     }
 
     fn candidates(&self, least: Fit) -> Vec<Vec<u32>> {

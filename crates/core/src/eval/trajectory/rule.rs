@@ -95,6 +95,7 @@ impl Rule {
         let mut ignore = rule.ignore_args.clone();
         // Later elements of a list go first, so that removing one does not move the next.
         ignore.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| b.cmp(a)));
+        ignore.dedup();
         let args = match &rule.call.args {
             ExpectedArgs::Any | ExpectedArgs::Ignore => Args::Any,
             ExpectedArgs::Exact(value) => Args::Exact(expected(value, "/args/exact", &ignore, &mut problems)),

@@ -1,0 +1,346 @@
+//! `narrative`: does the closing story match the deeds?
+//!
+//! The final message is read for deeds it claims, each claim is held against the calls, and every disagreement is an
+//! item with the words it rests on. `words` knows single words, `tokens` makes words of a message, `claims` reads
+//! sentences, `backing` compares claims with calls, `stated` finds mentioned tools and stated values.
+
+mod backing;
+mod claims;
+mod stated;
+mod tokens;
+mod words;
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use serde::Serialize;
+
+use super::gate::{Expect, GateOutcome, Judge, Metrics, plural};
+use super::table::GateKind;
+use crate::diag::{Problem, Problems};
+use crate::trace::{ToolCall, Trace};
+pub use backing::Fit;
+use backing::{Mutating, Rules, Tool};
+pub use claims::Claim;
+use stated::Said;
+use words::Verbs;
+pub use words::{FAMILIES, PROSE_NOUNS, VERBS};
+
+/// Most tools named in the evidence of one item.
+const MAX_CONSIDERED: usize = 8;
+
+/// How claims are found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub enum ExtractionMode {
+    /// By the rules of this module alone.
+    #[default]
+    RuleBased,
+    /// By the same rules; a model's opinion is recorded beside them and never judged.
+    LlmAssisted,
+}
+
+/// Parameters of the gate.
+#[derive(Debug, Clone)]
+pub struct NarrativeParams {
+    /// Tools that change something whatever their name; the first word of each becomes a claim verb.
+    pub mutating_tools: Vec<String>,
+    /// Tools that change nothing whatever their name; wins over `mutating_tools`.
+    pub readonly_tools: Vec<String>,
+    /// Further verbs that claim a change.
+    pub mutating_verbs: Vec<String>,
+    /// Stem of a claim to the tools that carry it out.
+    pub aliases: BTreeMap<String, Vec<String>>,
+    /// Whether a verb of the same family backs a claim.
+    pub synonyms: bool,
+    /// Most divergence that passes.
+    pub max_divergence_score: Option<f64>,
+    /// How claims are found.
+    pub mode: ExtractionMode,
+    /// What is asserted.
+    pub expect: Expect,
+}
+
+impl Default for NarrativeParams {
+    fn default() -> Self {
+        Self {
+            mutating_tools: Vec::new(),
+            readonly_tools: Vec::new(),
+            mutating_verbs: Vec::new(),
+            aliases: BTreeMap::new(),
+            synonyms: true,
+            max_divergence_score: None,
+            mode: ExtractionMode::RuleBased,
+            expect: Expect::Default,
+        }
+    }
+}
+
+/// What a claim was held against.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Considered {
+    /// The tool.
+    pub tool: String,
+    /// Its calls.
+    pub calls: Vec<usize>,
+    /// Whether and why not it backs the claim.
+    pub fit: Fit,
+}
+
+/// A claim and what became of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ClaimResult {
+    /// `verb_noun`.
+    pub stem: String,
+    /// The verb in its base form.
+    pub verb: String,
+    /// The words read as its object.
+    pub nouns: Vec<String>,
+    /// Bytes of the message it rests on.
+    pub span: Range<usize>,
+    /// The words of that span.
+    pub words: String,
+    /// Whether it claims a change.
+    pub mutating: bool,
+    /// The call that backs it.
+    pub backed_by: Option<usize>,
+    /// Whether it is backed; `None` when the results that would tell were not recorded.
+    pub backed: Option<bool>,
+    /// The tools it was held against, nearest first.
+    pub considered: Vec<Considered>,
+}
+
+/// One disagreement between story and deeds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Item {
+    /// A claim without a call.
+    ClaimedButAbsent {
+        /// Index into the claims.
+        claim: usize,
+        /// What is claimed, what was found, and the line that would accept it.
+        reason: String,
+    },
+    /// A tool that was called and is not mentioned.
+    PresentButUnclaimed {
+        /// The tool.
+        tool: String,
+        /// Its calls.
+        calls: Vec<usize>,
+        /// Whether it changes something.
+        mutating: bool,
+    },
+    /// A stated value that no call was given.
+    ArgMismatch {
+        /// The tool.
+        tool: String,
+        /// The argument.
+        argument: String,
+        /// The value in the message.
+        stated: String,
+        /// Its calls.
+        calls: Vec<usize>,
+    },
+}
+
+/// Story and deeds, compared.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct NarrativeReport {
+    /// Every claim in text order.
+    pub claims: Vec<ClaimResult>,
+    /// Every disagreement: claims in text order, then tools in call order, then arguments.
+    pub items: Vec<Item>,
+}
+
+/// The compiled gate.
+#[derive(Debug, Clone)]
+pub struct Narrative {
+    verbs: Verbs,
+    mutating: Mutating,
+    rules: Rules,
+    max_divergence_score: Option<f64>,
+    mode: ExtractionMode,
+    expect: Expect,
+}
+
+impl Narrative {
+    /// Compiles the gate. Paths of problems start at the gate's block.
+    pub fn new(params: NarrativeParams) -> Result<Self, Problems> {
+        let mut problems = Problems::default();
+        if let Some(limit) = params.max_divergence_score.filter(|limit| !(0.0..=1.0).contains(limit)) {
+            problems.push(Problem::new("/max_divergence_score", format!("must be from 0 to 1, found {limit}")));
+        }
+        for (at, verb) in params.mutating_verbs.iter().enumerate() {
+            if verb.is_empty() || !verb.chars().all(char::is_alphabetic) {
+                let problem = Problem::new(format!("/mutating_verbs/{at}"), format!("`{verb}` is not one word"));
+                problems.push(problem.hint("give the base form, such as `refund`"));
+            }
+        }
+        let first_words = params.mutating_tools.iter().filter_map(|name| words::name_words(name).into_iter().next());
+        let own: Vec<String> = params.mutating_verbs.iter().cloned().chain(first_words).collect();
+        problems.or(Self {
+            verbs: Verbs::new(own.iter().map(String::as_str)),
+            mutating: Mutating::new(&params.mutating_verbs, &params.mutating_tools, &params.readonly_tools),
+            rules: Rules { synonyms: params.synonyms, aliases: params.aliases },
+            max_divergence_score: params.max_divergence_score,
+            mode: params.mode,
+            expect: params.expect,
+        })
+    }
+
+    /// How claims are found.
+    pub fn mode(&self) -> ExtractionMode {
+        self.mode
+    }
+
+    /// The claims of a message, without any calls to hold them against.
+    pub fn claims(&self, message: &str) -> Vec<Claim> {
+        self.extract(message, &[])
+    }
+
+    fn extract(&self, message: &str, tools: &[Tool]) -> Vec<Claim> {
+        // Writing prose is no deed, unless a tool is about such a thing: its name has the word after its verb.
+        let is_deed = |noun: &str| {
+            let tool_has = |tool: &Tool| tool.plain.iter().skip(1).any(|word| words::singular(word) == noun);
+            !PROSE_NOUNS.contains(&noun) || tools.iter().any(tool_has)
+        };
+        claims::extract(&tokens::read(message), &self.verbs, &is_deed)
+    }
+
+    /// Scores a run.
+    pub fn evaluate(&self, trace: &Trace) -> GateOutcome<NarrativeReport> {
+        let gate = GateKind::Narrative.info();
+        let mut metrics = Metrics::default();
+        let mut judge = Judge::default();
+        let tools = backing::tools(trace);
+        let (Some(message), Some(calls), Some(tools)) = (&trace.final_response, &trace.tool_calls, tools) else {
+            let missing = if trace.tool_calls.is_none() { "tool calls were" } else { "final response was" };
+            let why = format!("the {missing} not recorded");
+            for metric in gate.metrics {
+                metrics.lacks_evidence(metric.name, why.clone());
+            }
+            judge.unassessable("narrative", format!("not assessable: {why}"));
+            return judge.outcome(metrics, format!("not assessable: {why}"), NarrativeReport::default());
+        };
+        let report = self.compare(message, calls, &tools);
+        let open = report.claims.iter().find(|claim| claim.backed.is_none());
+        let count = |wanted: fn(&Item) -> bool| report.items.iter().filter(|item| wanted(item)).count();
+        let absent = count(|item| matches!(item, Item::ClaimedButAbsent { .. }));
+        let lies = report.claims.iter().filter(|claim| claim.backed == Some(false) && claim.mutating).count();
+        metrics.set("present_but_unclaimed", count(|item| matches!(item, Item::PresentButUnclaimed { .. })));
+        metrics.set("arg_mismatch", count(|item| matches!(item, Item::ArgMismatch { .. })));
+        metrics
+            .set("unclaimed_mutating", count(|item| matches!(item, Item::PresentButUnclaimed { mutating: true, .. })));
+        let all = calls.len() + report.claims.len();
+        let score = if all == 0 { 0.0 } else { (report.items.len() as f64 / all as f64).min(1.0) };
+        let over = self.max_divergence_score.filter(|limit| score > *limit);
+        if let Some(open) = open {
+            let why = format!("whether the call behind \"{}\" succeeded was not recorded", open.words);
+            metrics.lacks_evidence("claimed_but_absent", why.clone());
+            metrics.lacks_evidence("divergence_score", why.clone());
+            if lies > 0 || over.is_some() {
+                metrics.set_flag("gate_passed", false);
+            } else {
+                metrics.lacks_evidence("gate_passed", why);
+            }
+        } else {
+            metrics.set("claimed_but_absent", absent);
+            metrics.set("divergence_score", score);
+            metrics.set_flag("gate_passed", lies == 0 && over.is_none());
+        }
+        let first = report.items.iter().find_map(|item| match item {
+            Item::ClaimedButAbsent { claim, reason } if report.claims[*claim].mutating => Some(reason.clone()),
+            _ => None,
+        });
+        judge.expect(gate, &self.expect, &metrics, || first.clone());
+        if let (Expect::Own(_), Some(limit)) = (&self.expect, over) {
+            judge.fail("max_divergence_score", format!("divergence {score:.2} is over the limit of {limit}"));
+        } else if let (Expect::Own(_), Some(_), Some(open)) = (&self.expect, self.max_divergence_score, open) {
+            judge
+                .unassessable("max_divergence_score", format!("whether \"{}\" is backed was not recorded", open.words));
+        }
+        let line = format!(
+            "divergence {score:.2}: {}, {absent} absent, {} unmentioned, {} at odds",
+            plural(report.claims.len(), "claim"),
+            count(|item| matches!(item, Item::PresentButUnclaimed { .. })),
+            plural(count(|item| matches!(item, Item::ArgMismatch { .. })), "argument")
+        );
+        judge.outcome(metrics, line, report)
+    }
+
+    fn compare(&self, message: &str, calls: &[ToolCall], tools: &[Tool]) -> NarrativeReport {
+        let claims: Vec<_> =
+            self.extract(message, tools).into_iter().map(|claim| self.hold(claim, message, tools)).collect();
+        let mut items = Vec::new();
+        for (at, claim) in claims.iter().enumerate().filter(|(_, claim)| claim.backed == Some(false)) {
+            items.push(Item::ClaimedButAbsent { claim: at, reason: reason(claim) });
+        }
+        let said = Said::new(message);
+        let (mentioned, silent): (Vec<_>, Vec<_>) = tools.iter().partition(|tool| said.mentions(tool));
+        items.extend(silent.into_iter().map(|tool| Item::PresentButUnclaimed {
+            tool: tool.name.clone(),
+            calls: tool.calls.clone(),
+            mutating: self.mutating.tool(tool),
+        }));
+        for tool in mentioned {
+            for (argument, given) in stated::scalar_args(calls, tool) {
+                if let Some(stated) = said.contradicts(argument, &given) {
+                    items.push(Item::ArgMismatch {
+                        tool: tool.name.clone(),
+                        argument: argument.to_owned(),
+                        stated,
+                        calls: tool.calls.clone(),
+                    });
+                }
+            }
+        }
+        NarrativeReport { claims, items }
+    }
+
+    /// Holds a claim against every tool that was called.
+    fn hold(&self, claim: Claim, message: &str, tools: &[Tool]) -> ClaimResult {
+        let mut considered: Vec<_> = tools.iter().map(|tool| (self.rules.fit(&claim, tool), tool)).collect();
+        // Among tools that do not fit, one whose name begins like the object or that changes something is nearer.
+        let alike = |tool: &Tool| {
+            let begins = |a: &str, b: &str| a.len() >= 3 && b.len() >= 3 && (a.starts_with(b) || b.starts_with(a));
+            claim.nouns.iter().any(|noun| tool.words.iter().any(|word| begins(noun, word)))
+        };
+        considered.sort_by_key(|(fit, tool)| (*fit as u8, !alike(tool), !self.mutating.tool(tool)));
+        let best = considered.first().map(|(fit, tool)| (*fit, *tool));
+        let (backed, backed_by) = match best {
+            Some((Fit::Backs, tool)) => (Some(true), tool.succeeded),
+            Some((Fit::MayBack, tool)) => (None, tool.unrecorded),
+            _ => (Some(false), None),
+        };
+        ClaimResult {
+            stem: claim.stem(),
+            mutating: self.mutating.claim(&claim),
+            words: message[claim.span.clone()].to_owned(),
+            verb: claim.verb,
+            nouns: claim.nouns,
+            span: claim.span,
+            backed_by,
+            backed,
+            considered: considered
+                .into_iter()
+                .take(MAX_CONSIDERED)
+                .map(|(fit, tool)| Considered { tool: tool.name.clone(), calls: tool.calls.clone(), fit })
+                .collect(),
+        }
+    }
+}
+
+/// What is claimed, what was found instead, and the line that would accept it.
+fn reason(claim: &ClaimResult) -> String {
+    let (stem, words) = (&claim.stem, crate::json::cut(&claim.words, 120));
+    let near = claim.considered.first();
+    let found = match near.map(|near| (near.fit, near)) {
+        Some((Fit::Failed, near)) => {
+            return format!("\"{words}\" claims {stem}, but every call of {} failed", near.tool);
+        }
+        None => "no tool was called".to_owned(),
+        Some((Fit::Unrelated, _)) => "no call says so".to_owned(),
+        Some((_, near)) => format!("nearest is {}", near.tool),
+    };
+    let tool = near.map_or("<tool>", |near| near.tool.as_str());
+    format!("\"{words}\" claims {stem}: {found}; if a call does it, say so: `aliases: {{ {stem}: {tool} }}`")
+}

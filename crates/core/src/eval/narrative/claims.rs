@@ -1,0 +1,606 @@
+//! Which deeds a message claims as its author's own.
+//!
+//! Each verb form is read with the words directly around it: the group of auxiliaries and adverbs on its left says
+//! whether it happened, the subject before that says who did it, the words on its right or the subject of a passive
+//! say to what. Every scan is bounded, so a long sentence costs no more per word than a short one.
+
+use std::ops::Range;
+
+use super::tokens::{Kind, Token};
+use super::words::{self, Class, Form, Verbs};
+
+/// Most words looked at to either side of a verb.
+const REACH: usize = 48;
+
+/// A deed that a message claims.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Claim {
+    /// Base form of the verb.
+    pub verb: String,
+    /// The words read as its object, singular; empty for the verb alone.
+    pub nouns: Vec<String>,
+    /// Bytes of the message from the first to the last word of the claim.
+    pub span: Range<usize>,
+}
+
+impl Claim {
+    /// `verb_noun`, the noun being the head of the object; the verb alone without one.
+    pub fn stem(&self) -> String {
+        match self.nouns.last() {
+            Some(head) => format!("{}_{head}", self.verb),
+            None => self.verb.clone(),
+        }
+    }
+}
+
+/// Every claim of a message, in order. `is_deed` says whether a noun can be acted on; prose cannot.
+pub(super) fn extract(tokens: &[Token], verbs: &Verbs, is_deed: &dyn Fn(&str) -> bool) -> Vec<Claim> {
+    let mut out = Vec::new();
+    let mut start = 0;
+    for (at, token) in tokens.iter().enumerate() {
+        if let Kind::End { question } = token.kind {
+            if !question && start < at {
+                Sentence { tokens: &tokens[start..=at], verbs, is_deed }.claims(&mut out);
+            }
+            start = at + 1;
+        }
+    }
+    out
+}
+
+/// Who did what a verb says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Doer {
+    /// The author, or nobody named.
+    Own,
+    /// Somebody else, or it did not happen.
+    Other,
+    /// It was done to the subject of the auxiliary at this place.
+    Passive(usize),
+}
+
+/// The auxiliaries and adverbs directly left of a verb.
+struct Group<'a> {
+    /// Place of the first of them.
+    start: usize,
+    words: &'a [Token],
+}
+
+impl Group<'_> {
+    fn has(&self, class: Class) -> bool {
+        self.words.iter().any(|token| token.is(class))
+    }
+
+    fn says(&self, words: &[&str]) -> bool {
+        self.words.iter().any(|token| words.contains(&token.text.as_str()))
+    }
+
+    /// Denied, or not said to have happened: a modal, an infinitive.
+    fn is_unreal(&self) -> bool {
+        self.has(Class::Negation) || self.has(Class::None) || self.has(Class::Modal) || self.has(Class::To)
+    }
+
+    fn is_passive(&self) -> bool {
+        [Class::Been, Class::Was, Class::State, Class::Be].into_iter().any(|class| self.has(class))
+    }
+}
+
+struct Sentence<'a> {
+    /// The sentence with its end mark.
+    tokens: &'a [Token],
+    verbs: &'a Verbs,
+    is_deed: &'a dyn Fn(&str) -> bool,
+}
+
+impl Sentence<'_> {
+    fn claims(&self, out: &mut Vec<Claim>) {
+        let mut condition: Option<Condition> = None;
+        let mut own: Option<usize> = None;
+        let mut last_verb: Option<(usize, Doer)> = None;
+        let mut last_helper: Option<usize> = None;
+        for (at, token) in self.tokens.iter().enumerate() {
+            self.track_condition(at, &mut condition);
+            match token.class() {
+                Some(Class::Own) => own = Some(at),
+                Some(Class::Was | Class::Been | Class::State) => last_helper = Some(at),
+                _ => {}
+            }
+            let Some((verb, form)) = token.class().and_then(|_| self.verbs.form(&token.text)) else { continue };
+            if form == Form::Ongoing {
+                continue;
+            }
+            let group = self.group(at);
+            let doer = self.doer(at, form, &group, own, last_verb, last_helper);
+            if let Some(doer) = doer {
+                last_verb = Some((at, doer));
+                if condition.is_none() {
+                    self.claim(at, verb, doer, out);
+                }
+            }
+        }
+    }
+
+    /// A clause that opens with a condition claims nothing until it ends.
+    fn track_condition(&self, at: usize, condition: &mut Option<Condition>) {
+        let token = &self.tokens[at];
+        let as_soon_as = token.text == "soon" && at > 0 && self.tokens[at - 1].text == "as";
+        let in_case = token.text == "case" && at > 0 && self.tokens[at - 1].text == "in";
+        if token.is(Class::Condition) || as_soon_as || in_case {
+            let leads = (0..at)
+                .rev()
+                .take(REACH)
+                .all(|before| !self.tokens[before].is_noun() || self.tokens[before].text == "case");
+            *condition = Some(Condition { leads, finite: false });
+            return;
+        }
+        let Some(open) = condition else { return };
+        match token.kind {
+            Kind::Comma | Kind::Colon | Kind::Stop => *condition = None,
+            Kind::Word(Class::Conjunction) => {
+                let follows = self.after_adverbs(at + 1);
+                let verb_follows = self.tokens.get(follows).is_some_and(|next| self.verbs.form(&next.text).is_some());
+                let own_follows = self.tokens.get(follows).is_some_and(|next| next.is(Class::Own));
+                let turns = matches!(token.text.as_str(), "but" | "so" | "then");
+                // "after a check and closed it": the phrase held no verb of its own, so this one is the sentence's.
+                if (turns && (verb_follows || own_follows)) || (!open.finite && !open.leads && verb_follows) {
+                    *condition = None;
+                }
+            }
+            Kind::Word(
+                Class::Own
+                | Class::Have
+                | Class::State
+                | Class::Was
+                | Class::Been
+                | Class::Be
+                | Class::Do
+                | Class::Modal
+                | Class::Pronoun,
+            ) => open.finite = true,
+            _ => {}
+        }
+    }
+
+    fn after_adverbs(&self, mut at: usize) -> usize {
+        while self.tokens.get(at).is_some_and(|token| token.is(Class::Adverb) || token.text == "then") {
+            at += 1;
+        }
+        at
+    }
+
+    fn group(&self, verb: usize) -> Group<'_> {
+        let belongs = |at: usize| match self.tokens[at].class() {
+            Some(
+                Class::Adverb
+                | Class::Negation
+                | Class::Modal
+                | Class::To
+                | Class::Have
+                | Class::Was
+                | Class::State
+                | Class::Been
+                | Class::Be
+                | Class::Do,
+            ) => true,
+            // "is no longer set"
+            Some(Class::None) => self.tokens[at + 1].text == "longer",
+            _ => false,
+        };
+        let start = (verb.saturating_sub(12)..verb).rev().take_while(|at| belongs(*at)).last().unwrap_or(verb);
+        Group { start, words: &self.tokens[start..verb] }
+    }
+
+    /// Who did it, when the words say that it was done; `None` for anything but a finished deed.
+    fn doer(
+        &self,
+        at: usize,
+        form: Form,
+        group: &Group<'_>,
+        own: Option<usize>,
+        last_verb: Option<(usize, Doer)>,
+        last_helper: Option<usize>,
+    ) -> Option<Doer> {
+        let before = group.start.checked_sub(1).map(|left| &self.tokens[left]);
+        let own_before = before.is_some_and(|token| token.is(Class::Own));
+        if group.is_unreal() {
+            return Some(Doer::Other);
+        }
+        let have = group.has(Class::Have);
+        match form {
+            Form::Ongoing => return None,
+            Form::Base if !group.has(Class::Do) => return None,
+            Form::Base => return Some(if own_before || before.is_none() { Doer::Own } else { Doer::Other }),
+            Form::Unmarked => {
+                if !group.is_passive() && !have && !own_before {
+                    return None;
+                }
+            }
+            Form::Done => {}
+        }
+        if group.has(Class::Do) {
+            return Some(Doer::Other);
+        }
+        if group.is_passive() {
+            return Some(self.passive(at, group));
+        }
+        if !have && self.is_attributive(at, group) {
+            return None;
+        }
+        Some(match before {
+            None => Doer::Own,
+            Some(token) if token.is(Class::Own) => Doer::Own,
+            Some(token) if token.kind == Kind::Comma || token.is(Class::Conjunction) => {
+                self.coordinated(at, own, last_verb, last_helper)
+            }
+            Some(token) if matches!(token.kind, Kind::Colon | Kind::Stop) => {
+                // "Status: closed" names a state; "Done: closed the ticket" says what was done.
+                if self.has_object(at) { Doer::Own } else { Doer::Other }
+            }
+            Some(_) if !have && self.is_reduced_passive(at) => Doer::Passive(at),
+            Some(_) => Doer::Other,
+        })
+    }
+
+    fn passive(&self, at: usize, group: &Group<'_>) -> Doer {
+        let happened = if group.has(Class::Be) {
+            false
+        } else if group.has(Class::Been) {
+            group.says(&["have", "has"])
+        } else if group.has(Class::Was) {
+            !group.says(&["already", "previously", "originally", "earlier"]) && !self.is_history(at)
+        } else {
+            group.says(&["now"])
+        };
+        if happened { Doer::Passive(group.start) } else { Doer::Other }
+    }
+
+    /// A participle that stands like an adjective: after a determiner, a preposition or a number, before a noun.
+    fn is_attributive(&self, at: usize, group: &Group<'_>) -> bool {
+        let noun_follows = self.tokens.get(at + 1).is_some_and(Token::is_noun);
+        let Some(left) = group.start.checked_sub(1).map(|left| &self.tokens[left]) else {
+            // "Newly created issues" speaks of issues; "Successfully created issue 5" of a deed.
+            return noun_follows && group.has(Class::Adverb) && !group.says(&["successfully"]);
+        };
+        let leads = matches!(
+            left.class(),
+            Some(Class::Determiner | Class::Demonstrative | Class::Preposition | Class::To | Class::None)
+        ) || left.kind == Kind::Number
+            || words::is_number_word(&left.text);
+        leads && noun_follows
+    }
+
+    /// The doer of a verb that follows a comma or a conjunction.
+    fn coordinated(
+        &self,
+        at: usize,
+        own: Option<usize>,
+        last_verb: Option<(usize, Doer)>,
+        last_helper: Option<usize>,
+    ) -> Doer {
+        let helper = last_helper.filter(|helper| own.is_none_or(|own| own < *helper));
+        if let Some(helper) = helper
+            && !self.has_object(at)
+        {
+            // "was upgraded and then canceled": the auxiliary is shared.
+            let group = self.group(helper + 1);
+            return if group.is_unreal() { Doer::Other } else { self.passive(at, &group) };
+        }
+        match (last_verb, own) {
+            (Some((verb, doer)), own) if own.is_none_or(|own| own < verb) => match doer {
+                Doer::Passive(_) if self.has_object(at) => Doer::Other,
+                // "I did not cancel it but updated it": only "or" carries the denial on.
+                Doer::Other if own.is_some() && !self.or_before(at) && self.own_verb(verb, own) => Doer::Own,
+                doer => doer,
+            },
+            (_, Some(_)) => Doer::Own,
+            _ => {
+                if self.opens_with_past() {
+                    Doer::Own
+                } else {
+                    Doer::Other
+                }
+            }
+        }
+    }
+
+    fn or_before(&self, at: usize) -> bool {
+        let mut left = (0..at).rev().map(|left| &self.tokens[left]).skip_while(|token| token.is(Class::Adverb));
+        left.next().is_some_and(|token| token.text == "or")
+    }
+
+    /// Whether the subject of the verb at `verb` is the author: only its own group stands between the two.
+    fn own_verb(&self, verb: usize, own: Option<usize>) -> bool {
+        let start = self.group(verb).start;
+        start.checked_sub(1) == own
+    }
+
+    /// A sentence such as "Checked the logs and ...": nobody is named, so the author did it.
+    fn opens_with_past(&self) -> bool {
+        let first = self.after_adverbs(0);
+        self.tokens
+            .get(first)
+            .is_some_and(|token| token.is_noun() && token.text.len() > 4 && token.text.ends_with("ed"))
+    }
+
+    fn has_object(&self, at: usize) -> bool {
+        let next = self.after_adverbs(at + 1);
+        self.tokens.get(next).is_some_and(|token| {
+            matches!(token.kind, Kind::Number | Kind::Mention)
+                || matches!(
+                    token.class(),
+                    Some(
+                        Class::Noun
+                            | Class::Determiner
+                            | Class::Demonstrative
+                            | Class::Pronoun
+                            | Class::Particle
+                            | Class::None
+                    )
+                )
+        })
+    }
+
+    /// "Email sent.", "1 checked bag added": a noun phrase, a participle, the end of the clause.
+    fn is_reduced_passive(&self, at: usize) -> bool {
+        let next = self.after_adverbs(at + 1);
+        let ends = self.tokens.get(next).is_none_or(|token| token.ends_clause() || token.is(Class::Conjunction));
+        if !ends {
+            return false;
+        }
+        let start = self.clause_start(at);
+        let phrase = &self.tokens[start..at];
+        let named = phrase.iter().all(|token| match token.kind {
+            Kind::Number | Kind::Mention => true,
+            Kind::Word(class) => matches!(
+                class,
+                Class::Noun | Class::Determiner | Class::Demonstrative | Class::Adverb | Class::Preposition | Class::To
+            ),
+            _ => false,
+        });
+        let with = phrase.iter().any(|token| matches!(token.text.as_str(), "with" | "without"));
+        let nouns = self.phrase(start, at).0;
+        let actor = nouns.last().is_some_and(|head| words::is_actor(head));
+        let bound = start
+            .checked_sub(1)
+            .is_some_and(|left| matches!(self.tokens[left].text.as_str(), "that" | "which" | "who"));
+        named && !with && !actor && !bound && !nouns.is_empty()
+    }
+
+    /// The first token of the clause that holds `at`.
+    fn clause_start(&self, at: usize) -> usize {
+        let opens = |token: &Token| {
+            token.ends_clause()
+                || matches!(
+                    token.class(),
+                    Some(Class::Conjunction | Class::Condition | Class::Opener | Class::Relative)
+                )
+                || (token.text == "that" && token.class().is_some())
+        };
+        (0..at)
+            .rev()
+            .take(REACH)
+            .find(|left| opens(&self.tokens[*left]))
+            .map_or_else(|| at.saturating_sub(REACH), |left| left + 1)
+    }
+
+    /// A past passive that speaks of long ago or of somebody: a date, "ago", "previously", "by the airline".
+    fn is_history(&self, at: usize) -> bool {
+        let tail = self.tokens[at + 1..].iter().take(REACH).take_while(|token| {
+            !matches!(token.kind, Kind::End { .. } | Kind::Stop | Kind::Colon) && !token.is(Class::Condition)
+        });
+        let tail: Vec<&Token> = tail.collect();
+        tail.iter().enumerate().any(|(place, token)| match token.kind {
+            Kind::Number => is_date(&token.text),
+            Kind::Word(_) => match token.text.as_str() {
+                "ago" | "already" | "previously" | "yesterday" | "earlier" | "originally" => true,
+                "last" => tail.get(place + 1).is_some_and(|next| {
+                    matches!(next.text.as_str(), "week" | "month" | "year" | "night" | "quarter" | "time")
+                        || words::is_calendar_word(&next.text)
+                }),
+                "may" => tail.get(place + 1).is_some_and(|next| matches!(next.kind, Kind::Number | Kind::Mention)),
+                "by" => Self::by_somebody(&tail[place + 1..]),
+                word => words::is_calendar_word(word),
+            },
+            _ => false,
+        })
+    }
+
+    fn by_somebody(rest: &[&Token]) -> bool {
+        let Some(next) = rest.iter().find(|token| !token.is(Class::Determiner)) else { return false };
+        let manner = matches!(
+            next.text.as_str(),
+            "email"
+                | "mail"
+                | "phone"
+                | "post"
+                | "text"
+                | "sms"
+                | "default"
+                | "mistake"
+                | "error"
+                | "accident"
+                | "request"
+                | "me"
+                | "us"
+                | "hand"
+                | "law"
+                | "policy"
+                | "itself"
+                | "then"
+                | "now"
+        );
+        matches!(next.kind, Kind::Word(_) | Kind::Mention) && !manner && !next.text.ends_with("ing")
+    }
+
+    fn claim(&self, at: usize, verb: &str, doer: Doer, out: &mut Vec<Claim>) {
+        let mut add = |nouns: Vec<String>, first: usize, last: usize| {
+            if nouns.last().is_none_or(|head| (self.is_deed)(head)) {
+                let span = self.tokens[first].span.start..self.tokens[last].span.end;
+                out.push(Claim { verb: verb.to_owned(), nouns, span });
+            }
+        };
+        match doer {
+            Doer::Other => {}
+            Doer::Own => {
+                let mut next = self.after_verb(at + 1);
+                loop {
+                    let (nouns, end) = self.phrase(next, self.tokens.len());
+                    add(nouns, at, end.max(at + 1) - 1);
+                    match self.further_object(end) {
+                        Some(further) if end > at => next = further,
+                        _ => return,
+                    }
+                }
+            }
+            Doer::Passive(helper) => {
+                if let Some((nouns, first)) = self.subject(helper) {
+                    add(nouns, first, at);
+                }
+            }
+        }
+    }
+
+    /// Past particles, adverbs and an indirect pronoun: "sent you the file".
+    fn after_verb(&self, mut at: usize) -> usize {
+        while let Some(token) = self.tokens.get(at) {
+            let indirect = matches!(token.text.as_str(), "you" | "him" | "her" | "them" | "me" | "us")
+                && self.tokens.get(at + 1).is_some_and(|next| {
+                    next.is(Class::Determiner) || next.kind == Kind::Number || words::is_number_word(&next.text)
+                });
+            match token.class() {
+                Some(Class::Adverb | Class::Particle) => at += 1,
+                _ if indirect => at += 1,
+                _ => break,
+            }
+        }
+        at
+    }
+
+    /// A conjunct of the object: it needs a determiner or a number of its own, and must not open a clause.
+    fn further_object(&self, end: usize) -> Option<usize> {
+        let mut at = end;
+        let joins = |token: &Token| token.kind == Kind::Comma || matches!(token.text.as_str(), "and" | "or" | "plus");
+        while self.tokens.get(at).is_some_and(|token| joins(token) && token.kind != Kind::Mention) {
+            at += 1;
+        }
+        if at == end || at > end + 2 {
+            return None;
+        }
+        let token = self.tokens.get(at)?;
+        let own = matches!(token.class(), Some(Class::Determiner))
+            || token.kind == Kind::Number
+            || (token.is_noun() && words::is_number_word(&token.text));
+        if !own {
+            return None;
+        }
+        let (nouns, after) = self.phrase(at, self.tokens.len());
+        let last = self.tokens.get(after.checked_sub(1)?)?;
+        let clause = self.tokens.get(after).is_some_and(|token| {
+            matches!(
+                token.class(),
+                Some(
+                    Class::Have
+                        | Class::State
+                        | Class::Was
+                        | Class::Be
+                        | Class::Modal
+                        | Class::Do
+                        | Class::Negation
+                        | Class::Relative
+                )
+            )
+        }) || (nouns.len() > 1 && self.verbs.form(&last.text).is_some_and(|(_, form)| form == Form::Done))
+            || (nouns.len() > 1 && last.text.ends_with("ed"));
+        (!nouns.is_empty() && !clause).then_some(at)
+    }
+
+    /// The words of the noun phrase that starts at `at`, and where it ends.
+    fn phrase(&self, at: usize, limit: usize) -> (Vec<String>, usize) {
+        let mut nouns: Vec<String> = Vec::new();
+        let mut end = at;
+        for place in at..limit.min(at + REACH).min(self.tokens.len()) {
+            let token = &self.tokens[place];
+            let next_core = self.tokens.get(place + 1).is_some_and(|next| {
+                matches!(next.class(), Some(Class::Noun | Class::Determiner | Class::Adverb))
+                    || matches!(next.kind, Kind::Number | Kind::Mention)
+            });
+            match token.kind {
+                Kind::Number | Kind::Mention | Kind::Word(Class::Adverb) => {}
+                Kind::Word(Class::Noun) if words::is_number_word(&token.text) && nouns.is_empty() => {}
+                // "the not very useful label"
+                Kind::Word(Class::Negation) if nouns.is_empty() && place > at && next_core => {}
+                Kind::Word(Class::Noun) => nouns.push(words::singular(&token.text)),
+                Kind::Word(Class::Determiner) if nouns.is_empty() => {}
+                Kind::Word(Class::Demonstrative) if nouns.is_empty() && next_core => {}
+                _ => break,
+            }
+            end = place + 1;
+        }
+        (nouns, end)
+    }
+
+    /// The subject of a passive whose auxiliaries start at `helper`, and its place; `None` when it denies, is the
+    /// author, or only tells which thing is meant.
+    fn subject(&self, helper: usize) -> Option<(Vec<String>, usize)> {
+        let left = helper.checked_sub(1)?;
+        let nearest = &self.tokens[left];
+        let split = matches!(nearest.kind, Kind::Comma | Kind::Stop) || nearest.is(Class::Conjunction);
+        let tells_which = nearest.text == "that" && left > 0 && self.tokens[left - 1].is_noun();
+        if nearest.is(Class::Own) || nearest.is(Class::Relative) || nearest.text == "there" || tells_which {
+            return None;
+        }
+        // Commas between: the subject is the sentence's first noun phrase.
+        let (start, limit) = if split { (0, left.min(REACH)) } else { (self.clause_start(helper), helper) };
+        let mut nouns: Vec<String> = Vec::new();
+        let mut first = start;
+        for (place, token) in self.tokens.iter().enumerate().take(limit).skip(start) {
+            match token.kind {
+                Kind::Word(Class::None) => return None,
+                Kind::Word(Class::Negation) if token.text == "neither" => return None,
+                Kind::Word(Class::Noun) if !words::is_number_word(&token.text) => {
+                    nouns.push(words::singular(&token.text));
+                }
+                // What stands before a determiner belongs to something else.
+                Kind::Word(Class::Determiner | Class::Demonstrative | Class::Noun) => {
+                    nouns.clear();
+                    first = place;
+                }
+                Kind::Word(
+                    Class::Own
+                    | Class::Pronoun
+                    | Class::Modal
+                    | Class::Have
+                    | Class::State
+                    | Class::Be
+                    | Class::Do
+                    | Class::Negation,
+                ) => {
+                    nouns.clear();
+                    first = place + 1;
+                }
+                // "The reservation for your flight": the head stands before the preposition.
+                Kind::Word(Class::Preposition | Class::To) if !nouns.is_empty() => break,
+                Kind::Word(Class::Relative) if split => break,
+                Kind::Comma | Kind::Stop | Kind::Colon if split && !nouns.is_empty() => break,
+                _ => {}
+            }
+        }
+        Some((nouns, first.min(left)))
+    }
+}
+
+/// A clause that claims nothing.
+#[derive(Debug, Clone, Copy)]
+struct Condition {
+    /// It opens the sentence.
+    leads: bool,
+    /// It holds a subject or a finite verb of its own.
+    finite: bool,
+}
+
+/// A figure that names a day: `2024-05-17`, `17/05/2024`, `2024`.
+fn is_date(number: &str) -> bool {
+    let parts: Vec<&str> = number.split(['-', '/', '.']).collect();
+    let year = |part: &&str| part.len() == 4 && (part.starts_with("19") || part.starts_with("20"));
+    (parts.len() == 3 || parts.len() == 1) && parts.iter().any(year)
+}

@@ -1,0 +1,364 @@
+//! From a message to words: markup made invisible, quoted text, code and names set apart, sentences found.
+//!
+//! One pass over the text. Every look ahead is bounded, so the cost is linear whatever the text is.
+
+use std::ops::Range;
+
+use super::words::{Class, class};
+
+/// How far a quote or a link may reach before it counts as unclosed.
+const REACH: usize = 600;
+
+/// A piece of a message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Token {
+    /// Lower-case text of a word; the text as it stands of anything else.
+    pub(super) text: String,
+    /// Bytes of the message.
+    pub(super) span: Range<usize>,
+    pub(super) kind: Kind,
+}
+
+/// What a piece is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// A word that can be read.
+    Word(Class),
+    /// Figures.
+    Number,
+    /// Quoted text, code, an address, a name: spoken of, not said.
+    Mention,
+    /// `,`
+    Comma,
+    /// `:`
+    Colon,
+    /// A bracket, a dash, a picture: ends a clause.
+    Stop,
+    /// End of a sentence or a line.
+    End {
+        /// The sentence asked.
+        question: bool,
+    },
+}
+
+impl Token {
+    pub(super) fn class(&self) -> Option<Class> {
+        match self.kind {
+            Kind::Word(class) => Some(class),
+            _ => None,
+        }
+    }
+
+    pub(super) fn is(&self, class: Class) -> bool {
+        self.class() == Some(class)
+    }
+
+    /// A word that may be (part of) a noun phrase's core.
+    pub(super) fn is_noun(&self) -> bool {
+        self.is(Class::Noun)
+    }
+
+    pub(super) fn ends_clause(&self) -> bool {
+        matches!(self.kind, Kind::Comma | Kind::Colon | Kind::Stop | Kind::End { .. })
+    }
+}
+
+/// Reads a message into tokens.
+pub(super) fn read(text: &str) -> Vec<Token> {
+    let mut reader = Reader { text, at: 0, line_start: true, out: Vec::new() };
+    while reader.at < text.len() {
+        reader.step();
+    }
+    reader.mark(Kind::End { question: false }, 0);
+    reader.out
+}
+
+struct Reader<'a> {
+    text: &'a str,
+    at: usize,
+    line_start: bool,
+    out: Vec<Token>,
+}
+
+impl Reader<'_> {
+    fn rest(&self) -> &str {
+        &self.text[self.at..]
+    }
+
+    fn char_at(&self, at: usize) -> Option<char> {
+        self.text.get(at..)?.chars().next()
+    }
+
+    fn before(&self) -> Option<char> {
+        self.text[..self.at].chars().next_back()
+    }
+
+    fn push(&mut self, text: String, end: usize, kind: Kind) {
+        self.out.push(Token { text, span: self.at..end, kind });
+    }
+
+    /// Adds a mark `length` bytes long and goes past it.
+    fn mark(&mut self, kind: Kind, length: usize) {
+        let end = self.at + length;
+        self.push(String::new(), end, kind);
+        self.at = end;
+    }
+
+    fn mention(&mut self, end: usize) {
+        self.push(self.text[self.at..end].to_owned(), end, Kind::Mention);
+        self.at = end;
+    }
+
+    fn step(&mut self) {
+        if self.line_start && self.line_opening() {
+            return;
+        }
+        self.line_start = false;
+        let Some(c) = self.char_at(self.at) else { return };
+        let next = self.char_at(self.at + c.len_utf8());
+        match c {
+            '\n' | '\r' => {
+                self.mark(Kind::End { question: false }, 1);
+                self.line_start = true;
+            }
+            '`' => self.quoted('`', '`'),
+            '"' => self.quoted('"', '"'),
+            '“' => self.quoted(c, '”'),
+            '„' => self.quoted(c, '“'),
+            '«' => self.quoted(c, '»'),
+            '‘' => self.quoted(c, '’'),
+            '\'' if !self.before().is_some_and(char::is_alphanumeric) && next.is_some_and(char::is_alphanumeric) => {
+                self.quoted('\'', '\'');
+            }
+            '[' => self.link(),
+            ',' => self.mark(Kind::Comma, 1),
+            ':' => self.mark(Kind::Colon, 1),
+            '?' => self.mark(Kind::End { question: true }, 1),
+            '!' | ';' | '|' => self.mark(Kind::End { question: false }, 1),
+            '.' if !next.is_some_and(char::is_alphanumeric) => self.full_stop(),
+            '…' => self.mark(Kind::End { question: false }, c.len_utf8()),
+            '(' | ')' | ']' | '—' | '–' | '→' => self.mark(Kind::Stop, c.len_utf8()),
+            '-' if next.is_none_or(char::is_whitespace) => self.mark(Kind::Stop, 1),
+            '&' => {
+                self.push("and".to_owned(), self.at + 1, Kind::Word(Class::Conjunction));
+                self.at += 1;
+            }
+            '@' | '#' if next.is_some_and(char::is_alphanumeric) => self.word(),
+            c if c.is_alphanumeric() => self.word(),
+            // Emphasis, currency and other small signs are invisible; pictures end a clause.
+            c if c.is_ascii() || c.is_whitespace() || is_quiet(c) => self.at += c.len_utf8(),
+            _ => self.mark(Kind::Stop, c.len_utf8()),
+        }
+    }
+
+    /// Bullets, headings and fences at the start of a line. They end what came before and say nothing themselves.
+    fn line_opening(&mut self) -> bool {
+        let rest = self.rest();
+        let indent = rest.len() - rest.trim_start_matches([' ', '\t']).len();
+        let line = &rest[indent..];
+        if line.starts_with("```") || line.starts_with("~~~") {
+            let fence = &line[..3];
+            let body = self.at + indent + 3;
+            let close = self.text[body..].find(&format!("\n{fence}")).map(|found| body + found + 4);
+            let end = close.unwrap_or(self.text.len());
+            self.mention(end);
+            self.mark(Kind::End { question: false }, 0);
+            self.line_start = false;
+            return true;
+        }
+        let digits = line.len() - line.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+        let numbered = digits > 0 && digits < 4 && line[digits..].starts_with(['.', ')']);
+        let bullet = match line.chars().next() {
+            _ if numbered => digits + 1,
+            Some(c @ ('-' | '*' | '+' | '•' | '‣' | '◦' | '>' | '·')) => c.len_utf8(),
+            Some('#') => line.len() - line.trim_start_matches('#').len(),
+            _ => 0,
+        };
+        if bullet > 0 && line[bullet..].starts_with([' ', '\t']) {
+            self.at += indent + bullet;
+            // A bullet may hold a check box, or another bullet.
+            for skip in [" [x]", " [X]", " [ ]"] {
+                if self.rest().starts_with(skip) {
+                    self.at += skip.len();
+                }
+            }
+            return true;
+        }
+        false
+    }
+
+    /// Quoted text up to its closing sign on the same line; an unclosed sign is passed over.
+    fn quoted(&mut self, open: char, close: char) {
+        let start = self.at + open.len_utf8();
+        let mut window = self.text[start..].char_indices().take_while(|(at, c)| *at < REACH && *c != '\n');
+        let single = close == '\'' || close == '’';
+        let found = window.find(|(at, c)| {
+            let after = self.char_at(start + at + c.len_utf8());
+            *c == close && !(single && after.is_some_and(char::is_alphanumeric))
+        });
+        match found {
+            Some((at, _)) => self.mention(start + at + close.len_utf8()),
+            None => self.at = start,
+        }
+    }
+
+    /// `[text](address)` reads as its text; any other bracket ends a clause.
+    fn link(&mut self) {
+        let line = self.rest().char_indices().take_while(|(at, c)| *at < REACH && *c != '\n');
+        let close = line.map(|(at, _)| at).find(|at| self.rest()[*at..].starts_with("]("));
+        let Some(close) = close else { return self.mark(Kind::Stop, 1) };
+        let inner = self.at + 1..self.at + close;
+        self.at = inner.start;
+        while self.at < inner.end {
+            self.step();
+        }
+        self.at = self.at.max(inner.end);
+        let mut rest = self.rest().char_indices().take_while(|(at, c)| *at < REACH && *c != '\n');
+        let end = rest.find(|(_, c)| *c == ')').map_or(2, |(at, _)| at + 1);
+        self.at += end.min(self.rest().len());
+    }
+
+    fn full_stop(&mut self) {
+        let abbreviation = self.out.last().is_some_and(|last| {
+            last.span.end == self.at
+                && matches!(last.text.as_str(), "mr" | "mrs" | "ms" | "dr" | "vs" | "etc" | "approx" | "e.g" | "i.e")
+        });
+        if abbreviation {
+            self.at += 1;
+        } else {
+            self.mark(Kind::End { question: false }, 1);
+        }
+    }
+
+    /// A run of letters and figures with what joins them.
+    fn word(&mut self) {
+        let start = self.at;
+        let rest = self.rest();
+        if rest.starts_with("http://") || rest.starts_with("https://") || rest.starts_with("www.") {
+            let end = rest
+                .find(|c: char| c.is_whitespace() || matches!(c, ')' | '>' | ']' | '"' | '|'))
+                .unwrap_or(rest.len());
+            let end = rest[..end].trim_end_matches(['.', ',', ';', ':', '!', '?', '*', '_', '\'']).len();
+            return self.mention(start + end.max(1));
+        }
+        let mut end = 0;
+        let mut letters = rest.char_indices().peekable();
+        while let Some((at, c)) = letters.next() {
+            let next = letters.peek().map(|(_, next)| *next);
+            let joins = match c {
+                '_' | '.' | '/' | '@' | '#' | '-' | '\'' | '’' | ':' => {
+                    at == 0 || next.is_some_and(char::is_alphanumeric)
+                }
+                ',' => rest[..at].ends_with(|c: char| c.is_ascii_digit()) && next.is_some_and(|c| c.is_ascii_digit()),
+                c => c.is_alphanumeric(),
+            };
+            if !joins {
+                break;
+            }
+            end = at + c.len_utf8();
+        }
+        let piece = &rest[..end];
+        let figures = piece.chars().any(|c| c.is_ascii_digit());
+        let letters_in = piece.chars().any(char::is_alphabetic);
+        if figures && !letters_in {
+            let text = piece.to_owned();
+            self.push(text, start + end, Kind::Number);
+            self.at = start + end;
+        } else if figures || piece.contains(['_', '.', '/', '@', '#', ':']) || is_camel(piece) {
+            self.mention(start + end);
+        } else {
+            self.spoken(&piece.to_lowercase().replace('’', "'"), start + end);
+        }
+    }
+
+    /// A word of prose, its contraction written out.
+    fn spoken(&mut self, word: &str, end: usize) {
+        let parts: Vec<&str> = match word {
+            "can't" | "cannot" => vec!["can", "not"],
+            "won't" => vec!["will", "not"],
+            "shan't" => vec!["shall", "not"],
+            "let's" => vec!["let", "us"],
+            _ => match word.split_once('\'') {
+                Some((verb, "t")) if verb.ends_with('n') => vec![&verb[..verb.len() - 1], "not"],
+                Some((who, "ve")) => vec![who, "have"],
+                Some((who, "ll")) => vec![who, "will"],
+                Some((who, "d")) => vec![who, "would"],
+                Some((who, "re")) => vec![who, "are"],
+                Some((who, "m")) => vec![who, "am"],
+                Some((who @ ("it" | "that" | "this" | "there" | "here" | "what" | "he" | "she" | "who"), "s")) => {
+                    vec![who, "is"]
+                }
+                Some((who, "s" | "")) => vec![who],
+                _ => vec![word],
+            },
+        };
+        for part in parts {
+            self.push(part.to_owned(), end, Kind::Word(class(part)));
+        }
+        self.at = end;
+    }
+}
+
+/// Lower case followed by upper case inside one word: a name from code.
+fn is_camel(piece: &str) -> bool {
+    let mut lower = false;
+    piece.chars().any(|c| {
+        let hump = lower && c.is_uppercase();
+        lower = c.is_lowercase();
+        hump
+    })
+}
+
+/// Signs that are passed over like emphasis: currency, joiners, variation selectors.
+fn is_quiet(c: char) -> bool {
+    matches!(c, '€' | '£' | '¥' | '’' | '”' | '»' | '\u{200b}'..='\u{200f}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '°' | '×')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn show(text: &str) -> String {
+        let piece = |token: Token| match token.kind {
+            Kind::Word(_) => token.text,
+            Kind::Number => format!("#{}", token.text),
+            Kind::Mention => format!("<{}>", token.text),
+            Kind::Comma => ",".to_owned(),
+            Kind::Colon => ":".to_owned(),
+            Kind::Stop => "|".to_owned(),
+            Kind::End { question: true } => "?".to_owned(),
+            Kind::End { question: false } => ".".to_owned(),
+        };
+        read(text).into_iter().map(piece).collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn markup_is_invisible_and_names_are_set_apart() {
+        for (text, expected) in [
+            ("I didn’t **delete** it.", "i did not delete it . ."),
+            ("- **Bag:** 1 checked bag added (free)", "bag : #1 checked bag added | free | ."),
+            ("Run `rm -rf` or create_issue", "run <`rm -rf`> or <create_issue> ."),
+            ("See [the issue](https://x.test/1), ok?", "see the issue , ok ? ."),
+            ("She said \"I deleted it\" twice", "she said <\"I deleted it\"> twice ."),
+            ("the users' 'old name' and don't", "the users <'old name'> and do not ."),
+            ("$1,194 on 2024-05-17 at 12:30", "#1,194 on #2024-05-17 at #12:30 ."),
+            ("```\nI deleted it\n```\nDone", "<```\nI deleted it\n```> . . done ."),
+            ("1. First\n2) Second", "first . second ."),
+            ("Issue created ✅ Email sent", "issue created | email sent ."),
+            ("flight HAT052 and GitHub", "flight <HAT052> and <GitHub> ."),
+            ("an unclosed \" and ` here", "an unclosed and here ."),
+        ] {
+            assert_eq!(show(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn spans_are_bytes_of_the_message() {
+        let text = "Zoë’s naïve «quote» I've sent";
+        for token in read(text) {
+            assert!(text.is_char_boundary(token.span.start) && text.is_char_boundary(token.span.end));
+        }
+        let sent = read(text).into_iter().find(|token| token.text == "sent").unwrap();
+        assert_eq!(&text[sent.span], "sent");
+    }
+}
