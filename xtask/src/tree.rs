@@ -32,6 +32,10 @@ impl Tree {
                 return Err(Failure::broken(format!("{} has a name that is not text", path.display())));
             };
             let kind = entry.file_type().map_err(|error| Failure::io("read", &path, &error))?;
+            if kind.is_symlink() {
+                // What a link leads to is in the tree already, or is no part of it.
+                continue;
+            }
             if kind.is_dir() {
                 let of_tools = name.starts_with('.') && !DOT_FOLDERS.contains(&name.as_str());
                 let built = prefix.is_empty() && name == "target";
