@@ -1,3 +1,104 @@
 //! Project automation: `cargo xtask ci`, `tidy`, `gen [--check]`.
+//!
+//! This file reads the arguments and turns the result into an exit code: 0 for well, 1 when a check said no, 2 when
+//! something could not run. It is meant for this repository only and is never published.
 
-fn main() {}
+mod ci;
+mod failure;
+mod generate;
+mod out;
+mod tidy;
+mod tree;
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use failure::Failure;
+
+const USAGE: &str = "\
+usage: cargo xtask <command>
+
+  ci             everything that must hold before a merge
+  tidy           what the compiler and clippy cannot check
+  gen            write the generated files
+  gen --check    fail when a generated file is stale";
+
+/// What was asked for.
+#[derive(Debug, PartialEq, Eq)]
+enum Task {
+    Ci,
+    Tidy,
+    Generate(generate::Mode),
+    Help,
+}
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let done = parse(&args).and_then(|task| run(&task));
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            out::complain(&format!("error: {failure}"));
+            failure.exit_code()
+        }
+    }
+}
+
+fn parse(args: &[String]) -> Result<Task, Failure> {
+    let words: Vec<&str> = args.iter().map(String::as_str).collect();
+    match words.as_slice() {
+        ["ci"] => Ok(Task::Ci),
+        ["tidy"] => Ok(Task::Tidy),
+        ["gen"] => Ok(Task::Generate(generate::Mode::Write)),
+        ["gen", "--check"] => Ok(Task::Generate(generate::Mode::Check)),
+        ["-h" | "--help" | "help"] => Ok(Task::Help),
+        [] => Err(Failure::broken(format!("no command given\n{USAGE}"))),
+        _ => Err(Failure::broken(format!("cannot make sense of `{}`\n{USAGE}", words.join(" ")))),
+    }
+}
+
+fn run(task: &Task) -> Result<(), Failure> {
+    let root = root()?;
+    match task {
+        Task::Ci => ci::run(root),
+        Task::Tidy => tidy::run(root),
+        Task::Generate(mode) => generate::run(root, *mode),
+        Task::Help => {
+            out::say(USAGE);
+            Ok(())
+        }
+    }
+}
+
+/// The root of the repository, which is where this package's folder stands.
+fn root() -> Result<&'static Path, Failure> {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.parent().ok_or_else(|| Failure::broken("the package stands in no folder".to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn task(line: &str) -> Result<Task, Failure> {
+        let args: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+        parse(&args)
+    }
+
+    #[test]
+    fn every_command_of_the_usage_is_understood() {
+        assert_eq!(task("ci"), Ok(Task::Ci));
+        assert_eq!(task("tidy"), Ok(Task::Tidy));
+        assert_eq!(task("gen"), Ok(Task::Generate(generate::Mode::Write)));
+        assert_eq!(task("gen --check"), Ok(Task::Generate(generate::Mode::Check)));
+        assert_eq!(task("--help"), Ok(Task::Help));
+    }
+
+    #[test]
+    fn anything_else_is_refused_and_never_taken_for_a_command() {
+        for line in ["", "CI", "ci --fast", "gen --chek", "gen --check extra", "tidy ci"] {
+            let failure = task(line).unwrap_err();
+            assert!(matches!(failure, Failure::Broken(_)), "{line}");
+        }
+    }
+}

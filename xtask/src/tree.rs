@@ -1,0 +1,97 @@
+//! The text files of the repository, read once.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use crate::failure::Failure;
+
+/// Folders with a dot that belong to the project; others belong to tools.
+const DOT_FOLDERS: [&str; 3] = [".cargo", ".ci", ".github"];
+
+/// Text files by their path from the root, with `/` between steps.
+#[derive(Debug, Default)]
+pub(crate) struct Tree {
+    files: BTreeMap<String, String>,
+}
+
+impl Tree {
+    /// Reads everything below `root` but build output and folders of tools. Files that are not text are left out.
+    pub(crate) fn read(root: &Path) -> Result<Self, Failure> {
+        let mut tree = Self::default();
+        tree.read_folder(root, "")?;
+        Ok(tree)
+    }
+
+    fn read_folder(&mut self, folder: &Path, prefix: &str) -> Result<(), Failure> {
+        let entries = fs::read_dir(folder).map_err(|error| Failure::io("read", folder, &error))?;
+        for entry in entries {
+            let entry = entry.map_err(|error| Failure::io("read", folder, &error))?;
+            let path = entry.path();
+            let Ok(name) = entry.file_name().into_string() else {
+                return Err(Failure::broken(format!("{} has a name that is not text", path.display())));
+            };
+            let kind = entry.file_type().map_err(|error| Failure::io("read", &path, &error))?;
+            if kind.is_symlink() {
+                // What a link leads to is in the tree already, or is no part of it.
+                continue;
+            }
+            if kind.is_dir() {
+                let of_tools = name.starts_with('.') && !DOT_FOLDERS.contains(&name.as_str());
+                let built = prefix.is_empty() && name == "target";
+                if !of_tools && !built {
+                    self.read_folder(&path, &format!("{prefix}{name}/"))?;
+                }
+            } else {
+                let bytes = fs::read(&path).map_err(|error| Failure::io("read", &path, &error))?;
+                if let Ok(text) = String::from_utf8(bytes) {
+                    self.files.insert(format!("{prefix}{name}"), text);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The text of one file.
+    pub(crate) fn get(&self, path: &str) -> Option<&str> {
+        self.files.get(path).map(String::as_str)
+    }
+
+    /// Every file, in the order of the paths.
+    pub(crate) fn files(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.files.iter().map(|(path, text)| (path.as_str(), text.as_str()))
+    }
+
+    /// Whether a file has this path, or any file lies below it.
+    pub(crate) fn has(&self, path: &str) -> bool {
+        let folder = format!("{}/", path.trim_end_matches('/'));
+        self.files.contains_key(path) || self.files.keys().any(|file| file.starts_with(&folder))
+    }
+}
+
+#[cfg(test)]
+impl<const N: usize> From<[(&str, &str); N]> for Tree {
+    fn from(files: [(&str, &str); N]) -> Self {
+        Self { files: files.into_iter().map(|(path, text)| (path.to_owned(), text.to_owned())).collect() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_repository_is_read_without_build_output_and_folders_of_tools() {
+        let tree = Tree::read(crate::root().unwrap()).unwrap();
+        for path in ["Cargo.toml", ".ci/run", ".cargo/config.toml", "xtask/src/tree.rs", "crates/core"] {
+            assert!(tree.has(path), "{path}");
+        }
+        assert!(!tree.has(".git") && !tree.has("target") && !tree.has("crates/cor"));
+    }
+
+    #[test]
+    fn a_folder_that_cannot_be_read_is_an_error_and_not_an_empty_tree() {
+        let failure = Tree::read(Path::new("no/such/folder")).unwrap_err();
+        assert!(matches!(failure, Failure::Broken(_)));
+    }
+}
