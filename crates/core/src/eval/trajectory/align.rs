@@ -118,6 +118,8 @@ pub(super) fn align(
 ) -> Result<Alignment, TooLarge> {
     let candidates = fits.candidates(least);
     Ok(match mode {
+        // Without a reference there is no plan to hold the calls to; only subset reads it as "no calls".
+        MatchMode::Strict if rules.is_empty() => finish(rules, Vec::new(), recorded, None),
         MatchMode::Strict if rules.iter().all(|rule| !rule.optional) => positional(&candidates, recorded),
         MatchMode::Strict => {
             let matched = in_order(rules, &candidates, recorded, 1)?;
