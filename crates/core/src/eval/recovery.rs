@@ -247,7 +247,9 @@ fn acted_again(trace: &Trace, calls: &[ToolCall], hit: usize, stop: StopReason) 
         return Ok(true);
     }
     match (calls[hit].turn, &trace.conversation.turns) {
-        (Some(turn), Some(turns)) => Ok(turns.iter().skip(turn.saturating_add(1)).any(|turn| turn.role == Role::Assistant)),
+        (Some(turn), Some(turns)) => {
+            Ok(turns.iter().skip(turn.saturating_add(1)).any(|turn| turn.role == Role::Assistant))
+        }
         (Some(_), None) if calls[hit + 1..].iter().any(|call| call.turn > calls[hit].turn) => Ok(true),
         _ => Err(format!("whether the agent acted after tool_calls[{hit}] was not recorded")),
     }
