@@ -3,8 +3,8 @@
 use mcptest_core::eval::{
     AxesParams, CallRule, DependencyEdge, Expect, ExpectedArgs, ExpectedCall, ExpectedTrace, GATES, GateKind,
     GateOutcome, GoldenPath, GoldenPathGate, MatchMode, MetricKind, Metrics, OrderEdge, RecoveryGate, RecoveryParams,
-    ReliabilityGate, StabilityGate, StatusRule, Trajectory, TrajectoryAxes, TrajectoryParams, agent_stability,
-    agent_stability_across, drift_flags, summarize, tool_calls_from_envelope, validate_trace,
+    ReliabilityGate, StabilityFloors, StabilityGate, StatusRule, Trajectory, TrajectoryAxes, TrajectoryParams,
+    agent_stability, agent_stability_across, drift_flags, summarize, tool_calls_from_envelope, validate_trace,
 };
 use mcptest_core::trace::{ToolCall, ToolResult};
 use mcptest_core::{Answer, Assertion, Matcher, Scope, Target, Trace, Verdict, json as evidence};
@@ -482,7 +482,7 @@ fn exercise(value: &Value) {
             format!("{:?}", Trace::read(value)),
             format!("{calls:?}"),
             format!("{:?}", agent_stability(value)),
-            format!("{:?}", drift_flags(&agent_stability(value), &Default::default())),
+            format!("{:?}", drift_flags(&agent_stability(value), &StabilityFloors::default())),
             format!("{:?}", agent_stability_across(&[value.clone(), json!({}), value.clone()])),
             evidence::canonical(value),
             evidence::excerpt(value, 40),

@@ -119,11 +119,10 @@ fn pass_at_and_pass_hat_are_the_unbiased_estimates() {
             let all: Vec<bool> = (0..runs).map(|at| at < passes).collect();
             let summary = summarize(&all);
             assert_eq!((summary.pass_at.len() as u64, summary.pass_hat.len() as u64), (runs + 1, runs + 1));
-            for k in 0..=runs {
-                let (any, every) = (summary.pass_at[k as usize], summary.pass_hat[k as usize]);
+            for (k, (any, every)) in (0..).zip(summary.pass_at.iter().zip(&summary.pass_hat)) {
                 let draws = choose(runs, k) as f64;
-                close(any, 100.0 * (1.0 - choose(runs - passes, k) as f64 / draws));
-                close(every, 100.0 * choose(passes, k) as f64 / draws);
+                close(*any, 100.0 * (1.0 - choose(runs - passes, k) as f64 / draws));
+                close(*every, 100.0 * choose(passes, k) as f64 / draws);
             }
         }
     }
