@@ -13,8 +13,8 @@ use std::error::Error;
 use mcptest_core::eval::stability::SUB_SCORES;
 use mcptest_core::eval::{
     AxesParams, DependencyEdge, ExpectedArgs, ExpectedCall, GateOutcome, GoldenPath, GoldenPathGate, MatchMode,
-    OrderEdge, RecoveryGate, RecoveryParams, ReliabilityGate, StabilityGate, Trajectory, TrajectoryAxes,
-    TrajectoryParams,
+    Narrative, NarrativeParams, OrderEdge, RecoveryGate, RecoveryParams, ReliabilityGate, StabilityGate, Trajectory,
+    TrajectoryAxes, TrajectoryParams,
 };
 use mcptest_core::{Trace, Verdict, json};
 use serde_json::json;
@@ -76,12 +76,14 @@ fn all_gates(trace: &Trace) -> Result<(), Box<dyn Error>> {
             ..RecoveryParams::default()
         },
     };
+    let narrative = Narrative::new(NarrativeParams::default())?;
     let (trajectory, recovery) = (trajectory.evaluate(trace), recovery.evaluate(trace));
     let passed = trajectory.verdict == Verdict::Pass && recovery.verdict == Verdict::Pass;
     show("trajectory", &trajectory);
     show("trajectory_axes", &axes.evaluate(trace));
     show("golden_path", &golden.evaluate(trace));
     show("recovery", &recovery);
+    show("narrative", &narrative.evaluate(trace));
     // Gates over runs want several runs; here the one run stands for three that went the same way.
     show("stability", &StabilityGate::default().evaluate(&[trace, trace, trace]));
     show("reliability", &ReliabilityGate::default().evaluate(&[passed; 3]));
@@ -89,8 +91,10 @@ fn all_gates(trace: &Trace) -> Result<(), Box<dyn Error>> {
 }
 
 fn show<D>(gate: &str, outcome: &GateOutcome<D>) {
-    println!("{:<6}{gate:<17}{}", outcome.verdict.as_str(), outcome.line);
+    if outcome.failures.is_empty() {
+        println!("{:<6}{gate:<17}{}", outcome.verdict.as_str(), outcome.line);
+    }
     for failure in &outcome.failures {
-        println!("      {:<17}because {}", "", failure.reason);
+        println!("{:<6}{gate:<17}{}", outcome.verdict.as_str(), failure.reason);
     }
 }

@@ -86,7 +86,12 @@ impl Target {
         }
     }
 
-    /// The index that follows the first two keys, as in `reliability.decay_curve[3]`.
+    /// Whether a key follows the first two, as in `reliability.decay_curve.first`.
+    pub(crate) fn key_below_metric(&self) -> bool {
+        matches!(self.steps.get(2), Some(Step::Key(_)))
+    }
+
+    /// Whether anything follows the first two keys, as in `reliability.decay_curve[3]`.
     pub(crate) fn has_more_than_two_steps(&self) -> bool {
         self.steps.len() > 2
     }
@@ -271,6 +276,10 @@ impl Parser<'_> {
             }
             _ => {
                 let end = rest.find(|c: char| !(c.is_ascii_digit() || c == '-')).unwrap_or(rest.len());
+                let digits = rest[..end].trim_start_matches('-');
+                if !digits.is_empty() && digits.len() > 18 && !digits.contains('-') {
+                    return Err(self.error("the index is too large"));
+                }
                 let Ok(index) = rest[..end].parse() else {
                     return Err(
                         self.error(&format!("expected an index, `*` or a double-quoted key, found {}", self.found()))

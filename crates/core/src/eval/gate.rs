@@ -91,7 +91,7 @@ pub enum Expect {
     /// The default assertion of the gate.
     #[default]
     Default,
-    /// The author's assertions; they replace the default and nothing else.
+    /// The author's assertions; they replace the default and nothing else. None at all is an error.
     Own(Vec<Assertion>),
 }
 
@@ -187,6 +187,9 @@ impl Judge {
                         }
                     }
                 }
+            }
+            Expect::Own(assertions) if assertions.is_empty() => {
+                self.error("expect", "an empty list of expectations asserts nothing");
             }
             Expect::Own(assertions) => {
                 let object = metrics.object();

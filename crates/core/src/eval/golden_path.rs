@@ -129,7 +129,7 @@ impl GoldenPathGate {
             },
         );
         let mut judge = Judge::default();
-        judge.expect(gate, &self.expect, &metrics, || None);
+        judge.expect(gate, &self.expect, &metrics, || Some(line.clone()));
         judge.outcome(metrics, line, score)
     }
 }

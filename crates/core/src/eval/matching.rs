@@ -98,27 +98,53 @@ fn augment(candidates: &[Vec<u32>], matching: &mut Matching, layer: &[u32], trie
     }
 }
 
-/// Why `start` cannot be covered by a maximum matching: a set of left vertices with too few candidates.
-pub(crate) fn deficit(candidates: &[Vec<u32>], matching: &Matching, start: usize) -> Deficit {
-    let mut left_seen = vec![false; candidates.len()];
-    let mut right_seen = vec![false; matching.left_of.len()];
-    let mut pending = vec![start];
-    left_seen[start] = true;
-    while let Some(left) = pending.pop() {
-        for right in &candidates[left] {
-            let right = *right as usize;
-            if std::mem::replace(&mut right_seen[right], true) {
-                continue;
-            }
-            if let Some(next) = matching.left_of[right]
-                && !std::mem::replace(&mut left_seen[next], true)
-            {
-                pending.push(next);
+/// Why the left vertices in `starts` cannot all be covered by a maximum matching: sets of left vertices with too few
+/// candidates, sets that share a vertex being one.
+pub(crate) fn deficits(candidates: &[Vec<u32>], matching: &Matching, starts: &[usize]) -> Vec<Deficit> {
+    const UNSEEN: usize = usize::MAX;
+    let mut left_set = vec![UNSEEN; candidates.len()];
+    let mut right_set = vec![UNSEEN; matching.left_of.len()];
+    // Sets that turned out to be one: each points to an earlier set, or to itself.
+    let mut joined: Vec<usize> = Vec::new();
+    for start in starts.iter().copied() {
+        if left_set[start] != UNSEEN {
+            continue;
+        }
+        let mut set = joined.len();
+        joined.push(set);
+        left_set[start] = set;
+        let mut pending = vec![start];
+        while let Some(left) = pending.pop() {
+            for right in candidates[left].iter().map(|right| *right as usize) {
+                if right_set[right] != UNSEEN {
+                    let other = root(&joined, right_set[right]);
+                    let first = other.min(set);
+                    joined[other.max(set)] = first;
+                    set = first;
+                    continue;
+                }
+                right_set[right] = set;
+                if let Some(next) = matching.left_of[right].filter(|next| left_set[*next] == UNSEEN) {
+                    left_set[next] = set;
+                    pending.push(next);
+                }
             }
         }
     }
-    let members = |seen: &[bool]| (0..seen.len()).filter(|at| seen[*at]).collect();
-    Deficit { left: members(&left_seen), right: members(&right_seen) }
+    let members = |sets: &[usize], wanted: usize| {
+        (0..sets.len()).filter(|at| sets[*at] != UNSEEN && root(&joined, sets[*at]) == wanted).collect()
+    };
+    (0..joined.len())
+        .filter(|set| joined[*set] == *set)
+        .map(|set| Deficit { left: members(&left_set, set), right: members(&right_set, set) })
+        .collect()
+}
+
+fn root(joined: &[usize], mut set: usize) -> usize {
+    while joined[set] != set {
+        set = joined[set];
+    }
+    set
 }
 
 #[cfg(test)]
@@ -134,11 +160,12 @@ mod tests {
 
     #[test]
     fn a_shortfall_is_proved_by_vertices_with_too_few_candidates() {
-        let candidates = vec![vec![0], vec![0, 1], vec![0], vec![2]];
+        let candidates = vec![vec![0], vec![0, 1], vec![0], vec![2], vec![0], vec![2]];
         let matching = maximum(&candidates, 3);
-        let uncovered = (0..4).find(|left| matching.right_of[*left].is_none()).unwrap();
-        let proof = deficit(&candidates, &matching, uncovered);
-        assert_eq!((proof.left, proof.right), (vec![0, 2], vec![0]));
+        let uncovered: Vec<_> = (0..6).filter(|left| matching.right_of[*left].is_none()).collect();
+        let sets: Vec<_> =
+            deficits(&candidates, &matching, &uncovered).into_iter().map(|set| (set.left, set.right)).collect();
+        assert_eq!(sets, [(vec![0, 2, 4], vec![0]), (vec![3, 5], vec![2])]);
     }
 
     fn brute(candidates: &[Vec<u32>], at: usize, used: &mut Vec<u32>) -> usize {
@@ -170,8 +197,11 @@ mod tests {
                     prop_assert_eq!(matching.left_of[*right], Some(left));
                     prop_assert!(candidates[left].contains(&u32::try_from(*right).unwrap()));
                 } else {
-                    let proof = deficit(&candidates, &matching, left);
-                    prop_assert!(proof.right.len() < proof.left.len());
+                    let proof = deficits(&candidates, &matching, &[left]).remove(0);
+                    prop_assert!(proof.left.contains(&left) && proof.right.len() < proof.left.len());
+                    for member in &proof.left {
+                        prop_assert!(candidates[*member].iter().all(|right| proof.right.contains(&(*right as usize))));
+                    }
                 }
             }
         }

@@ -105,6 +105,8 @@ pub struct Recovery {
     pub fault_delays: usize,
     /// Index of the first call after the first hit that succeeded.
     pub recovered_by: Option<usize>,
+    /// Index of a later call of which the recording does not say whether it succeeded, when none is known to have.
+    pub may_be_recovered_by: Option<usize>,
 }
 
 /// The compiled gate.
@@ -132,9 +134,18 @@ impl RecoveryGate {
         };
         let report = found.report;
         let limits = self.broken_limits(&found);
-        metrics.set_flag("passed", report.recovered && limits.is_empty());
+        let open = found.may_be_recovered_by.map(|at| format!("whether tool_calls[{at}] succeeded was not recorded"));
+        let waits = open.is_some() && self.params.require_call && found.fault_hits > 0;
+        let passed = report.recovered && limits.is_empty();
+        match &open {
+            Some(why) if waits && passed => metrics.lacks_evidence("passed", why.clone()),
+            _ => metrics.set_flag("passed", passed),
+        }
         metrics.set_flag("recovered", report.recovered);
-        metrics.set_flag("recovered_by_call", found.recovered_by.is_some());
+        match &open {
+            Some(why) => metrics.lacks_evidence("recovered_by_call", why.clone()),
+            None => metrics.set_flag("recovered_by_call", found.recovered_by.is_some()),
+        }
         metrics.set_flag("clean_timeout", report.clean_timeout);
         metrics.set_known("time_to_detection_ms", report.time_to_detection_ms);
         metrics.set_known("time_to_recovery_ms", report.time_to_recovery_ms);
@@ -149,6 +160,9 @@ impl RecoveryGate {
         }
         for (target, reason) in limits {
             judge.fail(target, reason);
+        }
+        if let (Some(why), Expect::Own(_)) = (open.filter(|_| waits), &self.params.expect) {
+            judge.unassessable("require_call", format!("not assessable: {why}"));
         }
         judge.outcome(metrics, line(&found), Some(found))
     }
@@ -175,7 +189,8 @@ impl RecoveryGate {
                 None => ("require_clean_timeout", "the fault was never noticed".to_owned()),
             });
         }
-        if params.require_call && found.recovered_by.is_none() {
+        let may_be = found.may_be_recovered_by.is_some();
+        if params.require_call && found.fault_hits > 0 && found.recovered_by.is_none() && !may_be {
             broken.push(("require_call", "no call succeeded after the first fault".to_owned()));
         }
         broken
@@ -197,11 +212,15 @@ fn line(found: &Recovery) -> String {
 fn observe(trace: &Trace, budget_ms: u64) -> Result<Recovery, String> {
     let calls = trace.tool_calls.as_ref().ok_or("the tool calls were not recorded")?;
     let stop = trace.conversation.stop_reason.ok_or("the stop reason was not recorded")?;
-    let answer = trace.final_response.as_deref().ok_or("the final response was not recorded")?;
+    // Only a run that ended by itself needs its answer looked at.
+    let answer = match (stop, trace.final_response.as_deref()) {
+        (StopReason::Completed, answer) => answer.ok_or("the final response was not recorded")?,
+        _ => "",
+    };
     let mut clock = 0_u64;
     let (mut fault_hits, mut fault_delays) = (0, 0);
     let mut first_hit: Option<(usize, u64)> = None;
-    let mut recovered_by = None;
+    let (mut recovered_by, mut may_be) = (None, None);
     for (at, call) in calls.iter().enumerate() {
         let result = trace.result(at).ok_or_else(|| format!("the result of tool_calls[{at}] was not recorded"))?;
         if let Some(fault) = &result.fault {
@@ -213,11 +232,13 @@ fn observe(trace: &Trace, budget_ms: u64) -> Result<Recovery, String> {
             }
         }
         if let Some((hit, _)) = first_hit
-            && recovered_by.is_none()
-            && result.failed() == Some(false)
             && is_later(&calls[hit], call)
         {
-            recovered_by = Some(at);
+            match result.failed() {
+                Some(false) => recovered_by = recovered_by.or(Some(at)),
+                Some(true) => {}
+                None => may_be = may_be.or(Some(at)),
+            }
         }
     }
     let detected_ms = match first_hit {
@@ -231,7 +252,13 @@ fn observe(trace: &Trace, budget_ms: u64) -> Result<Recovery, String> {
         recovered_ms: recovered.then_some(clock),
         timeout_budget_ms: budget_ms,
     };
-    Ok(Recovery { report: score_recovery(&marks), fault_hits, fault_delays, recovered_by })
+    Ok(Recovery {
+        report: score_recovery(&marks),
+        fault_hits,
+        fault_delays,
+        recovered_by,
+        may_be_recovered_by: may_be.filter(|_| recovered_by.is_none()),
+    })
 }
 
 /// Whether a call after `hit` was made knowing of it: calls of one turn are made together.
@@ -249,7 +276,9 @@ fn acted_again(trace: &Trace, calls: &[ToolCall], hit: usize, stop: StopReason) 
         return Ok(true);
     }
     match (calls[hit].turn, &trace.conversation.turns) {
-        (Some(turn), Some(turns)) => Ok(turns.iter().skip(turn + 1).any(|turn| turn.role == Role::Assistant)),
+        (Some(turn), Some(turns)) => {
+            Ok(turns.iter().skip(turn.saturating_add(1)).any(|turn| turn.role == Role::Assistant))
+        }
         (Some(_), None) if calls[hit + 1..].iter().any(|call| call.turn > calls[hit].turn) => Ok(true),
         _ => Err(format!("whether the agent acted after tool_calls[{hit}] was not recorded")),
     }

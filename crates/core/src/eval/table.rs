@@ -162,7 +162,10 @@ impl GateInfo {
                 None => problem.hint(format!("its targets start with `{prefix}.`")),
             });
         }
-        let name = target.second_key().unwrap_or("");
+        let Some(name) = target.second_key() else {
+            let problem = wrong(format!("`{target}` names no metric"));
+            return Err(problem.hint(format!("one of: {}", names().collect::<Vec<_>>().join(", "))));
+        };
         let Some(metric) = self.metrics.iter().find(|metric| metric.name == name) else {
             let problem = wrong(format!("`{kind}` has no metric `{name}`"));
             let elsewhere =
@@ -173,10 +176,15 @@ impl GateInfo {
                 (None, None) => problem.hint(format!("one of: {}", names().collect::<Vec<_>>().join(", "))),
             });
         };
-        if target.has_more_than_two_steps() && metric.kind != MetricKind::Percents {
-            return Err(wrong(format!("`{prefix}.{name}` is a number and has nothing below it")));
+        match metric.kind {
+            MetricKind::Percents if target.key_below_metric() => Err(wrong(format!("`{prefix}.{name}` is a list"))
+                .hint(format!("write `{prefix}.{name}[0]` or `{prefix}.{name}[*]`"))),
+            MetricKind::Percents => Ok(()),
+            _ if target.has_more_than_two_steps() => {
+                Err(wrong(format!("`{prefix}.{name}` is a number and has nothing below it")))
+            }
+            _ => Ok(()),
         }
-        Ok(())
     }
 }
 

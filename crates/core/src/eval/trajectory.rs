@@ -13,7 +13,7 @@ mod rule;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::gate::{Expect, GateOutcome, Judge, Metrics};
+use super::gate::{Expect, GateOutcome, Judge, Metrics, plural};
 use super::table::GateKind;
 use crate::assertion::AssertionDiff;
 use crate::diag::{Problem, Problems};
@@ -277,10 +277,8 @@ impl Trajectory {
                 let matched = validation.matched.iter().flatten().count();
                 format!("{} of {} expected calls matched, {}", matched, self.rules.len(), self.mode)
             }
-            _ => match validation.mismatches.len() {
-                1 => format!("1 mismatch, {}", self.mode),
-                many => format!("{many} mismatches, {}", self.mode),
-            },
+            _ if validation.mismatches.len() == 1 => format!("1 mismatch, {}", self.mode),
+            _ => format!("{} mismatches, {}", validation.mismatches.len(), self.mode),
         };
         let first = validation.mismatches.first().map(|mismatch| mismatch.reason.clone());
         judge.expect(gate, &self.expect, &metrics, || first.clone());
@@ -292,7 +290,8 @@ impl Trajectory {
                     judge.unassessable("max_extra", format!("how many calls are left over is open: {}", unknown.why));
                 }
                 _ if extra > limit => {
-                    judge.fail("max_extra", format!("{extra} recorded calls are left over, at most {limit} allowed"));
+                    let left = plural(extra, "recorded call");
+                    judge.fail("max_extra", format!("{left} left over, at most {limit} allowed"));
                 }
                 _ => {}
             }

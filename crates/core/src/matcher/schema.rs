@@ -258,6 +258,7 @@ fn sorted(map: &Map<String, Value>) -> Vec<(&String, &Value)> {
 fn refused(error: &jsonschema::ValidationError<'_>) -> Problems {
     let text = error.to_string();
     let path = error.instance_path().as_str();
+    let text = text.trim_end_matches(". Adjust configuration to ignore unrecognized formats");
     let problem = if text.contains("Retrieval is disabled") {
         Problem::new(path, "the schema refers to another document, and schemas are never fetched")
             .hint("copy the definition under `$defs` and refer to it as `#/$defs/name`")

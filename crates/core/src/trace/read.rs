@@ -103,7 +103,7 @@ fn trace(map: &Map<String, Value>) -> Read<Trace> {
             if let Some(turn) = call.turn.filter(|turn| *turn >= turns.len()) {
                 return Err(TraceError {
                     path: format!("tool_calls[{index}].turn"),
-                    expected: format!("an index into conversation.turns ({} entries)", turns.len()),
+                    expected: format!("an index into conversation.turns (length {})", turns.len()),
                     found: turn.to_string(),
                 });
             }

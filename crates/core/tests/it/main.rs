@@ -1,9 +1,23 @@
 //! Behaviour of the library as its users see it. One binary, one harness.
+//!
+//! One module per area. Tables go through a `check` function; whole values are compared.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a helper that meets the unexpected fails its test")]
+#![expect(clippy::float_cmp, reason = "results are deterministic to the last bit, and tests hold them to that")]
+#![expect(clippy::needless_pass_by_value, reason = "tables of `json!` values read better without borrows")]
 #![expect(
-    clippy::unwrap_used,
-    clippy::panic,
     clippy::disallowed_methods,
-    reason = "tests read their cases from files and stop at the first surprise"
+    reason = "sentences are read from a folder, so that a new case is a block in a file"
 )]
 
+mod axes;
+mod golden_path;
 mod narrative;
+mod properties;
+mod recovery;
+mod reliability;
+mod stability;
+mod support;
+mod table;
+mod target_matcher;
+mod trace;
+mod trajectory;

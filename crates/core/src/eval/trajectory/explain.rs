@@ -4,6 +4,7 @@ use super::align::{Alignment, Fits};
 use super::rule::{Rule, Seen};
 use super::{Competition, MatchMode, TraceMismatch, TraceValidation};
 use crate::assertion::AssertionDiff;
+use crate::eval::gate::plural;
 use crate::eval::matching;
 
 /// Most calls compared in search of nearest misses. A hopeless trace is explained by its first calls.
@@ -99,9 +100,9 @@ fn positions(rules: &[Rule], alignment: &Alignment, seen: &[Seen<'_>]) -> Vec<Tr
             recorded_index: Some(at),
             diffs: Vec::new(),
             reason: format!(
-                "tool_calls[{at}] ({}) is one too many: the reference has {} calls",
+                "tool_calls[{at}] ({}) is one too many: the reference has {}",
                 found.map_or("", |found| found.name),
-                rules.len()
+                plural(rules.len(), "call")
             ),
         },
     };
@@ -135,27 +136,18 @@ fn nearest(
     best.map(|(_, call, diffs)| (call, diffs))
 }
 
-/// Which expectations compete for which too few calls, or the other way round. Disjoint proofs, each once.
+/// Which expectations compete for which too few calls, or the other way round. Proofs that share a vertex are one.
 fn competitions(mode: MatchMode, alignment: &Alignment) -> Vec<Competition> {
     let Some((candidates, matching)) = &alignment.assignment else {
         return Vec::new();
     };
     let short = if mode == MatchMode::Subset { &alignment.not_allowed } else { &alignment.missing };
-    let mut proved = vec![false; candidates.len()];
-    let mut out = Vec::new();
-    for start in short {
-        if proved[*start] || candidates[*start].is_empty() {
-            continue;
-        }
-        let proof = matching::deficit(candidates, matching, *start);
-        for left in &proof.left {
-            proved[*left] = true;
-        }
-        let (expected, recorded) =
-            if mode == MatchMode::Subset { (proof.right, proof.left) } else { (proof.left, proof.right) };
-        out.push(Competition { expected, recorded });
-    }
-    out
+    let starts: Vec<usize> = short.iter().copied().filter(|start| !candidates[*start].is_empty()).collect();
+    let by_side = |proof: matching::Deficit| match mode {
+        MatchMode::Subset => Competition { expected: proof.right, recorded: proof.left },
+        _ => Competition { expected: proof.left, recorded: proof.right },
+    };
+    matching::deficits(candidates, matching, &starts).into_iter().map(by_side).collect()
 }
 
 fn compete(set: &Competition) -> String {

@@ -1,0 +1,356 @@
+//! Order and data flow between calls.
+
+use mcptest_core::eval::trajectory_axes::{Axis, EdgeResult, EdgeState};
+use mcptest_core::eval::{AxesParams, DependencyEdge, GateKind, GateOutcome, OrderEdge, TrajectoryAxes};
+use mcptest_core::{Trace, Verdict};
+use serde_json::{Value, json};
+
+use crate::support::{called, judged, own, read};
+
+fn dependency(producer: &str, consumer: &str) -> DependencyEdge {
+    DependencyEdge { producer: producer.into(), consumer: consumer.into(), via: None, required: false }
+}
+
+fn order(first: &str, second: &str) -> OrderEdge {
+    OrderEdge { first: first.into(), second: second.into(), required: false }
+}
+
+fn evaluate(dependencies: Vec<DependencyEdge>, order: Vec<OrderEdge>, trace: &Trace) -> GateOutcome<Vec<EdgeResult>> {
+    TrajectoryAxes::new(AxesParams { dependencies, order, ..AxesParams::default() }).unwrap().evaluate(trace)
+}
+
+fn metrics(dependency: u32, order: u32, exercised: u32) -> Value {
+    json!({ "dependency_satisfaction": dependency, "order_satisfaction": order, "edges_exercised": exercised })
+}
+
+#[test]
+fn an_edge_breaks_when_a_later_call_has_no_earlier_one_before_it() {
+    for (trace, state) in [
+        (&["p", "c"][..], EdgeState::Held),
+        (&["x", "p", "y", "c", "c", "p"], EdgeState::Held),
+        (&["p"], EdgeState::NotExercised),
+        (&[], EdgeState::NotExercised),
+        (&["c"], EdgeState::Broken("tool_calls[0] (c) has no p before it".into())),
+        (&["c", "p"], EdgeState::Broken("tool_calls[0] (c) ran before any p".into())),
+        (&["x", "c", "p", "c"], EdgeState::Broken("tool_calls[1] (c) ran before any p".into())),
+    ] {
+        let exercised = u32::from(trace.contains(&"c"));
+        let percent = if matches!(state, EdgeState::Broken(_)) { 0 } else { 100 };
+        let edge = |axis| EdgeResult { axis, edge: "p -> c".into(), state: state.clone(), exercised: exercised == 1 };
+        let found = evaluate(vec![dependency("p", "c")], vec![], &called(trace));
+        assert_eq!(found.detail, [edge(Axis::Dependency)], "{trace:?}");
+        assert_eq!(found.metrics.object(), metrics(percent, 100, exercised));
+        assert_eq!(found.verdict == Verdict::Pass, percent == 100);
+        let found = evaluate(vec![], vec![order("p", "c")], &called(trace));
+        assert_eq!(found.detail, [edge(Axis::Order)], "{trace:?}");
+        assert_eq!(found.metrics.object(), metrics(100, percent, exercised));
+        assert_eq!(found.verdict == Verdict::Pass, percent == 100);
+    }
+}
+
+#[test]
+fn percents_are_rounded_down_and_an_empty_axis_is_satisfied() {
+    let trace = called(&["a", "b", "c"]);
+    assert_eq!(evaluate(vec![], vec![], &trace).metrics.object(), metrics(100, 100, 0));
+    let two_of_three = vec![order("a", "b"), order("b", "c"), order("c", "a")];
+    assert_eq!(evaluate(vec![], two_of_three, &trace).metrics.object(), metrics(100, 66, 3));
+    let one_of_three = vec![dependency("a", "c"), dependency("b", "a"), dependency("c", "b")];
+    assert_eq!(evaluate(one_of_three, vec![], &trace).metrics.object(), metrics(33, 100, 3));
+}
+
+#[test]
+fn names_compare_without_server() {
+    let trace = read(json!({
+        "tool_calls": [{ "name": "p", "server": "one", "args": {} }, { "name": "c", "server": "two", "args": {} }],
+    }));
+    assert_eq!(evaluate(vec![dependency("p", "c")], vec![], &trace).verdict, Verdict::Pass);
+}
+
+#[test]
+fn a_required_edge_breaks_when_its_later_call_never_ran() {
+    let edge = DependencyEdge { required: true, ..dependency("p", "c") };
+    let found = evaluate(vec![edge.clone()], vec![], &called(&["p"]));
+    assert_eq!(found.detail[0].state, EdgeState::Broken("c was never called".into()));
+    assert_eq!(
+        judged(&found),
+        (
+            Verdict::Fail,
+            vec![
+                "trajectory.dependency_satisfaction: p -> c: c was never called \
+                 (`trajectory.dependency_satisfaction` is 0, expected at least 100)"
+                    .into()
+            ]
+        )
+    );
+    assert_eq!(evaluate(vec![edge], vec![], &called(&["p", "c"])).verdict, Verdict::Pass);
+    let edge = OrderEdge { required: true, ..order("p", "c") };
+    assert_eq!(evaluate(vec![], vec![edge.clone()], &called(&[])).verdict, Verdict::Fail);
+    assert_eq!(evaluate(vec![], vec![edge], &called(&["p", "c"])).verdict, Verdict::Pass);
+}
+
+#[test]
+fn the_line_shows_edges_that_were_not_exercised() {
+    let found = evaluate(vec![dependency("p", "c")], vec![order("a", "b")], &called(&["p", "c"]));
+    assert_eq!(found.line, "2 of 2 edges held, 1 not exercised");
+    assert_eq!(found.metrics.object(), metrics(100, 100, 1));
+}
+
+#[test]
+fn an_edge_from_a_tool_to_itself_and_a_malformed_path_are_load_errors() {
+    let problems = TrajectoryAxes::new(AxesParams {
+        dependencies: vec![dependency("a", "b"), DependencyEdge { via: Some("x..y".into()), ..dependency("a", "a") }],
+        order: vec![order("b", "b")],
+        ..AxesParams::default()
+    })
+    .unwrap_err();
+    assert_eq!(
+        problems.to_string(),
+        "/dependencies/1/via: malformed path: column 3: expected a name, found `.`\n\
+         /dependencies/1: an edge from `a` to itself can never hold (hint: name two different tools)\n\
+         /order/0: an edge from `b` to itself can never hold (hint: name two different tools)"
+    );
+}
+
+#[test]
+fn unrecorded_calls_are_unassessable() {
+    let found = evaluate(vec![dependency("p", "c")], vec![order("p", "c")], &read(json!({})));
+    assert_eq!(
+        judged(&found),
+        (
+            Verdict::Unassessable,
+            vec![
+                "trajectory.dependency_satisfaction: not assessable: the tool calls were not recorded".into(),
+                "trajectory.order_satisfaction: not assessable: the tool calls were not recorded".into(),
+            ]
+        )
+    );
+    assert_eq!(found.metrics.object(), json!({}));
+}
+
+#[test]
+fn own_assertions_replace_the_default() {
+    let gate = |maximum: u32| {
+        let matcher = json!({ "schema": { "minimum": maximum } });
+        let expect = own(GateKind::TrajectoryAxes, &[("trajectory.order_satisfaction", matcher)]);
+        let order = vec![order("a", "b"), order("b", "a")];
+        TrajectoryAxes::new(AxesParams { order, expect, dependencies: vec![] }).unwrap()
+    };
+    assert_eq!(gate(50).evaluate(&called(&["a", "b"])).verdict, Verdict::Pass);
+    assert_eq!(gate(51).evaluate(&called(&["a", "b"])).verdict, Verdict::Fail);
+}
+
+/// A producer call, its result, and a consumer call with `args`.
+fn flow(result: Value, args: Value) -> Trace {
+    read(json!({
+        "tool_calls": [{ "name": "p", "args": {} }, { "name": "c", "args": args }],
+        "tool_results": [result, null],
+    }))
+}
+
+fn state(via: &str, trace: &Trace) -> EdgeState {
+    let edge = DependencyEdge { via: Some(via.into()), ..dependency("p", "c") };
+    evaluate(vec![edge], vec![], trace).detail.remove(0).state
+}
+
+/// The value came from the producer, or it did not.
+fn check(result: Value, args: Value, came_from_it: bool) {
+    let found = state("v", &flow(result.clone(), args.clone()));
+    let expected =
+        matches!(&found, EdgeState::Held) == came_from_it && matches!(&found, EdgeState::Held | EdgeState::Broken(_));
+    assert!(expected, "{args} from {result}: {found:?}");
+}
+
+fn structured(value: Value) -> Value {
+    json!({ "is_error": false, "structured_content": value })
+}
+
+fn text(text: &str) -> Value {
+    json!({ "is_error": false, "content": [{ "type": "text", "text": text }] })
+}
+
+#[test]
+fn a_value_is_found_as_a_scalar_of_structured_content() {
+    let from = |value: Value| structured(json!({ "rows": [{ "id": value }] }));
+    check(from(json!("HAT042")), json!({ "v": "HAT042" }), true);
+    check(from(json!("HAT042")), json!({ "v": "HAT04" }), false);
+    check(from(json!("HAT042")), json!({ "v": "hat042" }), false);
+    check(from(json!(42)), json!({ "v": 42 }), true);
+    check(from(json!(42)), json!({ "v": 42.0 }), true);
+    check(from(json!(42)), json!({ "v": "42" }), true);
+    check(from(json!("42")), json!({ "v": 42 }), true);
+    check(from(json!(420)), json!({ "v": 42 }), false);
+    check(from(json!("a long name")), json!({ "v": "long" }), false);
+    check(structured(json!({ "HAT042": 1 })), json!({ "v": "HAT042" }), false);
+}
+
+#[test]
+fn a_value_is_found_in_text_at_token_boundaries_only() {
+    check(text("flight HAT042 found"), json!({ "v": "HAT042" }), true);
+    check(text("HAT042"), json!({ "v": "HAT042" }), true);
+    check(text("(HAT042)."), json!({ "v": "HAT042" }), true);
+    check(text("id=42, next"), json!({ "v": 42 }), true);
+    check(text("see https://x.test/a?b=1 now"), json!({ "v": "https://x.test/a?b=1" }), true);
+    check(text("from San José today"), json!({ "v": "San José" }), true);
+    check(text("XHAT042"), json!({ "v": "HAT042" }), false);
+    check(text("HAT0421"), json!({ "v": "HAT042" }), false);
+    check(text("id_42"), json!({ "v": 42 }), false);
+    check(text("42.5 kg"), json!({ "v": 42 }), false);
+    check(text("-42"), json!({ "v": 42 }), false);
+    check(text("-42"), json!({ "v": -42 }), true);
+    check(text("San Joséphine"), json!({ "v": "San José" }), false);
+    check(text("nothing here"), json!({ "v": "HAT042" }), false);
+    check(text("HAT0421 and then HAT042"), json!({ "v": "HAT042" }), true);
+}
+
+#[test]
+fn a_value_is_found_in_json_that_a_text_carries() {
+    check(text("{\"flights\": [{\"id\": \"A-7 b\", \"price\": 12.50}]}"), json!({ "v": "A-7 b" }), true);
+    check(text("{\"flights\": [{\"id\": \"A-7 b\", \"price\": 12.50}]}"), json!({ "v": 12.5 }), true);
+    check(text("{\"line\": \"a\\nb\"}"), json!({ "v": "a\nb" }), true);
+    check(text(" [1e3]"), json!({ "v": 1000 }), true);
+    check(text("{\"id\": 70}"), json!({ "v": 7 }), false);
+}
+
+#[test]
+fn every_scalar_of_the_value_must_come_from_a_producer() {
+    let from = structured(json!(["a", "b", 3]));
+    check(from.clone(), json!({ "v": ["a", "b"] }), true);
+    check(from.clone(), json!({ "v": { "x": "a", "y": [3] } }), true);
+    check(from, json!({ "v": ["a", "z"] }), false);
+}
+
+#[test]
+fn values_that_prove_nothing_break_the_edge() {
+    let everything = structured(json!(["", true, false, null, " "]));
+    for value in [json!(""), json!(true), json!(false), json!(null), json!([]), json!({}), json!(["", null])] {
+        let shown = value.to_string();
+        assert_eq!(
+            state("v", &flow(everything.clone(), json!({ "v": value }))),
+            EdgeState::Broken(format!("tool_calls[1] (c): `v` is {shown}, which proves nothing"))
+        );
+    }
+}
+
+#[test]
+fn broken_provenance_says_what_was_sought_and_where() {
+    assert_eq!(
+        state("to[0].id", &flow(text("none"), json!({ "to": [{ "id": "X9" }] }))),
+        EdgeState::Broken("`to[0].id` of tool_calls[1] (X9) stands in no earlier good result of p".into())
+    );
+    assert_eq!(
+        state("v", &flow(text("none"), json!({ "w": 1 }))),
+        EdgeState::Broken("tool_calls[1] (c) has no argument `v`".into())
+    );
+}
+
+#[test]
+fn a_failed_producer_proves_nothing() {
+    for result in [
+        json!({ "is_error": true, "content": [{ "type": "text", "text": "X9" }] }),
+        json!({ "is_error": false, "error": { "kind": "tool", "message": "" }, "structured_content": "X9" }),
+        json!({
+            "is_error": false, "structured_content": "X9",
+            "fault": { "name": "f", "kind": "hang", "effect": "timeout", "ms": 3000 },
+        }),
+    ] {
+        check(result, json!({ "v": "X9" }), false);
+    }
+    let late = json!({
+        "is_error": false, "structured_content": "X9",
+        "fault": { "name": "f", "kind": "slow", "effect": "delay", "ms": 10 },
+    });
+    check(late, json!({ "v": "X9" }), true);
+}
+
+#[test]
+fn only_results_of_earlier_producer_calls_count() {
+    let trace = |first: &str, third: &str| {
+        let result = |text: &str| json!({ "is_error": false, "structured_content": text });
+        read(json!({
+            "tool_calls": [{ "name": "p" }, { "name": "c", "args": { "v": "X9" } }, { "name": "p" }],
+            "tool_results": [result(first), result("other"), result(third)],
+        }))
+    };
+    assert_eq!(state("v", &trace("X9", "other")), EdgeState::Held);
+    assert!(matches!(state("v", &trace("other", "X9")), EdgeState::Broken(_)), "a later producer");
+    let other_tool = read(json!({
+        "tool_calls": [{ "name": "q" }, { "name": "p" }, { "name": "c", "args": { "v": "X9" } }],
+        "tool_results": [structured(json!("X9")), structured(json!("other")), null],
+    }));
+    assert!(matches!(state("v", &other_tool), EdgeState::Broken(_)), "another tool's result");
+}
+
+#[test]
+fn every_consumer_call_needs_its_own_provenance() {
+    let trace = |second: &str| {
+        read(json!({
+            "tool_calls": [
+                { "name": "p" }, { "name": "c", "args": { "v": "X9" } }, { "name": "c", "args": { "v": second } },
+            ],
+            "tool_results": [structured(json!(["X9", "Y1"])), null, null],
+        }))
+    };
+    assert_eq!(state("v", &trace("Y1")), EdgeState::Held);
+    assert_eq!(
+        state("v", &trace("Z2")),
+        EdgeState::Broken("`v` of tool_calls[2] (Z2) stands in no earlier good result of p".into())
+    );
+}
+
+#[test]
+fn evidence_that_was_not_recorded_leaves_the_edge_open() {
+    let args = json!({ "v": "X9" });
+    let open = "`v` of tool_calls[1] (X9) may come from tool_calls[0], whose result was not recorded";
+    for result in [json!(null), json!({}), json!({ "is_error": false }), json!({ "structured_content": "X9" })] {
+        assert_eq!(state("v", &flow(result, args.clone())), EdgeState::Unknown(open.into()));
+    }
+    let no_args = read(json!({
+        "tool_calls": [{ "name": "p" }, { "name": "c" }],
+        "tool_results": [structured(json!("X9")), null],
+    }));
+    assert_eq!(state("v", &no_args), EdgeState::Unknown("the args of tool_calls[1] (c) were not recorded".into()));
+    let edge = DependencyEdge { via: Some("v".into()), ..dependency("p", "c") };
+    let found = evaluate(vec![edge], vec![order("p", "c")], &flow(json!(null), args));
+    assert_eq!(
+        judged(&found),
+        (Verdict::Unassessable, vec![format!("trajectory.dependency_satisfaction: not assessable: p -> c: {open}")])
+    );
+    assert_eq!(found.metrics.object(), json!({ "order_satisfaction": 100, "edges_exercised": 2 }));
+    assert_eq!(found.line, "1 of 2 edges held, 1 not assessable");
+}
+
+#[test]
+fn an_unrecorded_result_does_not_matter_when_another_shows_the_value() {
+    let trace = read(json!({
+        "tool_calls": [{ "name": "p" }, { "name": "p" }, { "name": "c", "args": { "v": "X9" } }],
+        "tool_results": [null, structured(json!("X9")), null],
+    }));
+    assert_eq!(state("v", &trace), EdgeState::Held);
+}
+
+#[test]
+fn the_kind_of_a_content_block_is_no_evidence() {
+    check(text("nothing"), json!({ "v": "text" }), false);
+    let image = json!({ "is_error": false, "content": [{ "type": "image", "mimeType": "image/png", "data": "AAAA" }] });
+    check(image.clone(), json!({ "v": "image/png" }), false);
+    check(image, json!({ "v": "AAAA" }), true);
+}
+
+#[test]
+fn an_edge_without_via_asks_for_no_result() {
+    let trace = read(json!({ "tool_calls": [{ "name": "p" }, { "name": "c" }] }));
+    assert_eq!(evaluate(vec![dependency("p", "c")], vec![], &trace).verdict, Verdict::Pass);
+}
+
+#[test]
+fn a_broken_edge_fails_though_another_cannot_be_assessed() {
+    let via = DependencyEdge { via: Some("id".into()), ..dependency("find", "open") };
+    let trace = read(json!({
+        "tool_calls": [{ "name": "find", "args": {} }, { "name": "open", "args": { "id": 7 } }, { "name": "pay", "args": {} }],
+        "tool_results": [null, null, null],
+    }));
+    let outcome = evaluate(vec![via.clone(), dependency("log_in", "pay")], vec![], &trace);
+    assert_eq!(outcome.verdict, Verdict::Fail);
+    assert_eq!(outcome.metrics.get("dependency_satisfaction"), None);
+    assert_eq!(evaluate(vec![via], vec![], &trace).verdict, Verdict::Unassessable);
+}

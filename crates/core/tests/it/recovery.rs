@@ -1,0 +1,394 @@
+//! What the agent made of an injected fault.
+
+use mcptest_core::eval::recovery::Recovery;
+use mcptest_core::eval::{
+    GateKind, GateOutcome, RecoveryGate, RecoveryMarks, RecoveryParams, RecoveryReport, score_recovery,
+};
+use mcptest_core::trace::ToolCall;
+use mcptest_core::{Trace, Verdict};
+use serde_json::{Value, json};
+
+use crate::support::{judged, own, read};
+
+/// Marks (start, detected, recovered, budget) give (detection, recovery, hang, recovered, clean).
+fn check(marks: (u64, Option<u64>, Option<u64>, u64), expected: (Option<u64>, Option<u64>, u64, bool, bool)) {
+    let (call_start_ms, detected_ms, recovered_ms, timeout_budget_ms) = marks;
+    let report = score_recovery(&RecoveryMarks { call_start_ms, detected_ms, recovered_ms, timeout_budget_ms });
+    let (time_to_detection_ms, time_to_recovery_ms, user_visible_hang_ms, recovered, clean_timeout) = expected;
+    assert_eq!(
+        report,
+        RecoveryReport { time_to_detection_ms, time_to_recovery_ms, user_visible_hang_ms, recovered, clean_timeout },
+        "{marks:?}"
+    );
+}
+
+#[test]
+fn marks_fold_into_a_report() {
+    // A timeout at its budget of 3 s is clean; one noticed after 9 s is not, though both were noticed.
+    check((0, Some(3000), Some(5000), 3000), (Some(3000), Some(5000), 3000, true, true));
+    check((0, Some(9000), Some(9500), 3000), (Some(9000), Some(9500), 9000, true, false));
+    check((0, Some(3001), None, 3000), (Some(3001), None, 3001, false, false));
+    // The hang ends at detection or recovery, whichever is earlier.
+    check((1000, Some(3000), Some(2500), 3000), (Some(2000), Some(1500), 1500, true, true));
+    check((0, None, Some(700), 3000), (None, Some(700), 700, true, false));
+    // Neither: capped at the budget.
+    check((0, None, None, 3000), (None, None, 3000, false, false));
+    check((500, None, None, 0), (None, None, 0, false, false));
+    // A mark before the start did not happen; one at the start did.
+    check((1000, Some(999), Some(1200), 3000), (None, Some(200), 200, true, false));
+    check((1000, Some(1500), Some(10), 3000), (Some(500), None, 500, false, true));
+    check((1000, Some(1), Some(2), 3000), (None, None, 3000, false, false));
+    check((1000, Some(1000), Some(1000), 0), (Some(0), Some(0), 0, true, true));
+    check((0, Some(u64::MAX), Some(u64::MAX), 1), (Some(u64::MAX), Some(u64::MAX), u64::MAX, true, false));
+}
+
+fn ok() -> Value {
+    json!({ "is_error": false, "content": [] })
+}
+
+fn timeout(ms: u64) -> Value {
+    json!({
+        "is_error": true, "error": { "kind": "timeout", "message": "no answer" },
+        "fault": { "name": "f", "kind": "hang", "effect": "timeout", "ms": ms },
+    })
+}
+
+fn delay(ms: u64) -> Value {
+    json!({ "is_error": false, "fault": { "name": "f", "kind": "slow", "effect": "delay", "ms": ms } })
+}
+
+fn broken() -> Value {
+    json!({
+        "is_error": true, "error": { "kind": "fault", "message": "broken" },
+        "fault": { "name": "f", "kind": "error", "effect": "error", "ms": 0 },
+    })
+}
+
+/// One call per assistant turn, each answered, then a closing message.
+fn envelope(results: &[Value], stop: &str, answer: &str) -> Value {
+    let calls: Vec<_> = (0..results.len()).map(|at| json!({ "name": "t", "args": {}, "turn": at })).collect();
+    let mut turns = vec![json!({ "role": "assistant", "content": null }); results.len()];
+    turns.push(json!({ "role": "assistant", "content": answer }));
+    json!({
+        "tool_calls": calls, "tool_results": results, "final_response": answer,
+        "conversation": { "turns": turns, "stop_reason": stop },
+    })
+}
+
+fn trace(results: &[Value], stop: &str, answer: &str) -> Trace {
+    read(envelope(results, stop, answer))
+}
+
+fn evaluate(params: RecoveryParams, trace: &Trace) -> GateOutcome<Option<Recovery>> {
+    RecoveryGate { params }.evaluate(trace)
+}
+
+fn default() -> RecoveryParams {
+    RecoveryParams::default()
+}
+
+#[test]
+fn parameters_have_the_documented_defaults() {
+    let params = default();
+    assert_eq!((params.max_detection_ms, params.max_recovery_ms, params.require_clean_timeout), (3000, None, false));
+    assert_eq!((params.require_hit, params.require_call), (true, false));
+}
+
+#[test]
+fn a_run_that_met_a_timeout_and_ended_with_an_answer_recovered() {
+    let outcome = evaluate(default(), &trace(&[timeout(3000), ok()], "completed", "found another way"));
+    assert_eq!(judged(&outcome), (Verdict::Pass, vec![]));
+    assert_eq!(
+        outcome.metrics.object(),
+        json!({
+            "passed": 1, "recovered": 1, "recovered_by_call": 1, "clean_timeout": 1,
+            "time_to_detection_ms": 3000, "time_to_recovery_ms": 3000, "user_visible_hang_ms": 3000,
+            "fault_hits": 1, "fault_delays": 0,
+        })
+    );
+    assert_eq!(outcome.line, "1 hit, 0 delays, detected 3000 ms, recovered 3000 ms");
+    assert_eq!(outcome.detail.unwrap().recovered_by, Some(1));
+}
+
+#[test]
+fn the_clock_adds_each_faulted_call_from_the_first_one_on() {
+    // A fault that fails twice costs two budgets; the first timeout is when it was noticed.
+    let twice = evaluate(default(), &trace(&[ok(), timeout(3000), timeout(3000), ok()], "completed", "done"));
+    assert_eq!(
+        twice.metrics.object(),
+        json!({
+            "passed": 1, "recovered": 1, "recovered_by_call": 1, "clean_timeout": 1,
+            "time_to_detection_ms": 3000, "time_to_recovery_ms": 6000, "user_visible_hang_ms": 3000,
+            "fault_hits": 2, "fault_delays": 0,
+        })
+    );
+    // A delay is late, not denied: it runs on the clock and is no hit.
+    let late = evaluate(default(), &trace(&[delay(500), timeout(3000), delay(700), ok()], "completed", "done"));
+    assert_eq!(
+        late.metrics.object(),
+        json!({
+            "passed": 1, "recovered": 1, "recovered_by_call": 1, "clean_timeout": 0,
+            "time_to_detection_ms": 3500, "time_to_recovery_ms": 4200, "user_visible_hang_ms": 3500,
+            "fault_hits": 1, "fault_delays": 2,
+        })
+    );
+    // An error is noticed at once.
+    let error = evaluate(default(), &trace(&[broken(), ok()], "completed", "done"));
+    assert_eq!(
+        error.metrics.object(),
+        json!({
+            "passed": 1, "recovered": 1, "recovered_by_call": 1, "clean_timeout": 1,
+            "time_to_detection_ms": 0, "time_to_recovery_ms": 0, "user_visible_hang_ms": 0,
+            "fault_hits": 1, "fault_delays": 0,
+        })
+    );
+}
+
+#[test]
+fn a_run_recorded_at_9000_is_unclean_under_3000() {
+    let trace = trace(&[timeout(9000), ok()], "completed", "done");
+    let strict = RecoveryParams { require_clean_timeout: true, ..default() };
+    assert_eq!(
+        judged(&evaluate(strict.clone(), &trace)),
+        (Verdict::Fail, vec!["require_clean_timeout: the fault was noticed after 9000 ms, budget 3000".into()])
+    );
+    let roomy = RecoveryParams { max_detection_ms: 9000, ..strict };
+    assert_eq!(judged(&evaluate(roomy, &trace)), (Verdict::Pass, vec![]));
+    assert_eq!(evaluate(default(), &trace).verdict, Verdict::Pass, "unclean alone fails only on demand");
+}
+
+#[test]
+fn a_run_that_did_not_end_by_itself_with_an_answer_did_not_recover() {
+    for (stop, answer) in [
+        ("completed", ""),
+        ("completed", "  \n"),
+        ("max_turns", "still trying"),
+        ("max_tokens", "cut"),
+        ("refused", "no"),
+        ("error", "x"),
+    ] {
+        let outcome = evaluate(default(), &trace(&[timeout(3000)], stop, answer));
+        assert_eq!(
+            judged(&outcome),
+            (
+                Verdict::Fail,
+                vec![
+                    "recovery.passed: the run did not end by itself with an answer \
+                     (`recovery.passed` is 0, expected at least 1)"
+                        .into()
+                ]
+            ),
+            "{stop} {answer:?}"
+        );
+        assert_eq!(outcome.metrics.get("recovered"), Some(&json!(0)));
+        assert_eq!(outcome.metrics.get("time_to_recovery_ms"), None, "no recovery, no time");
+    }
+}
+
+#[test]
+fn recovery_may_take_as_long_as_it_is_allowed() {
+    let trace = trace(&[timeout(3000), timeout(3000), ok()], "completed", "done");
+    let limit = |max: u64| RecoveryParams { max_recovery_ms: Some(max), ..default() };
+    assert_eq!(evaluate(limit(6000), &trace).verdict, Verdict::Pass);
+    let slow = evaluate(limit(5999), &trace);
+    assert_eq!(
+        judged(&slow),
+        (Verdict::Fail, vec!["max_recovery_ms: recovery took 6000 ms, at most 5999 allowed".into()])
+    );
+    assert_eq!(slow.metrics.get("passed"), Some(&json!(0)));
+    assert_eq!(slow.metrics.get("recovered"), Some(&json!(1)));
+}
+
+#[test]
+fn a_fault_that_never_fired_tested_nothing() {
+    for results in [vec![], vec![ok()], vec![delay(100), ok()]] {
+        let never = trace(&results, "completed", "done");
+        assert_eq!(
+            judged(&evaluate(default(), &never)),
+            (Verdict::Fail, vec!["require_hit: no call met a fault, so nothing was tested".into()])
+        );
+        let lenient = RecoveryParams { require_hit: false, ..default() };
+        assert_eq!(evaluate(lenient, &never).verdict, Verdict::Pass);
+    }
+}
+
+#[test]
+fn require_call_wants_a_later_call_that_succeeded() {
+    let require = || RecoveryParams { require_call: true, ..default() };
+    let no = (Verdict::Fail, vec!["require_call: no call succeeded after the first fault".into()]);
+    let check = |results: &[Value]| judged(&evaluate(require(), &trace(results, "completed", "done")));
+    assert_eq!(check(&[timeout(3000), ok()]), (Verdict::Pass, vec![]));
+    assert_eq!(check(&[timeout(3000), timeout(3000), delay(5)]), (Verdict::Pass, vec![]));
+    assert_eq!(check(&[timeout(3000)]), no);
+    assert_eq!(check(&[ok(), timeout(3000)]), no, "before the fault does not count");
+    assert_eq!(check(&[timeout(3000), json!({ "is_error": true })]), no);
+    assert_eq!(check(&[timeout(3000), timeout(3000)]), no);
+}
+
+#[test]
+fn a_parallel_sibling_is_no_recovery() {
+    let siblings = |second_turn: u32| {
+        read(json!({
+            "tool_calls": [
+                { "name": "a", "args": {}, "turn": 1 },
+                { "name": "b", "args": {}, "turn": second_turn },
+            ],
+            "tool_results": [timeout(3000), ok()],
+            "final_response": "done",
+            "conversation": {
+                "turns": [
+                    { "role": "user", "content": "go" },
+                    { "role": "assistant", "content": null },
+                    { "role": "assistant", "content": null },
+                    { "role": "assistant", "content": "done" },
+                ],
+                "stop_reason": "completed",
+            },
+        }))
+    };
+    let by_call = |trace: &Trace| evaluate(default(), trace).metrics.get("recovered_by_call").cloned();
+    assert_eq!(by_call(&siblings(1)), Some(json!(0)));
+    assert_eq!(by_call(&siblings(2)), Some(json!(1)));
+}
+
+#[test]
+fn a_fault_is_noticed_only_if_the_agent_acted_again() {
+    let ended_by_it = read(json!({
+        "tool_calls": [{ "name": "t", "args": {}, "turn": 0 }],
+        "tool_results": [timeout(3000)],
+        "final_response": "",
+        "conversation": { "turns": [{ "role": "assistant", "content": null }], "stop_reason": "max_turns" },
+    }));
+    let strict = RecoveryParams { require_clean_timeout: true, ..default() };
+    let outcome = evaluate(strict, &ended_by_it);
+    assert_eq!(
+        outcome.metrics.object(),
+        json!({
+            "passed": 0, "recovered": 0, "recovered_by_call": 0, "clean_timeout": 0,
+            "user_visible_hang_ms": 3000, "fault_hits": 1, "fault_delays": 0,
+        })
+    );
+    assert_eq!(
+        judged(&outcome),
+        (
+            Verdict::Fail,
+            vec![
+                "recovery.recovered: the run did not end by itself with an answer".into(),
+                "require_clean_timeout: the fault was never noticed".into(),
+            ]
+        )
+    );
+    let acted = evaluate(default(), &trace(&[timeout(3000), ok()], "max_turns", ""));
+    assert_eq!(acted.metrics.get("time_to_detection_ms"), Some(&json!(3000)));
+    assert_eq!(acted.metrics.get("clean_timeout"), Some(&json!(1)));
+}
+
+#[test]
+fn limits_apply_whatever_the_author_asserts() {
+    let expect = || own(GateKind::Recovery, &[("recovery.fault_hits", json!({ "schema": { "maximum": 5 } }))]);
+    let lost = trace(&[timeout(3000)], "max_turns", "");
+    assert_eq!(
+        evaluate(RecoveryParams { expect: expect(), ..default() }, &lost).verdict,
+        Verdict::Pass,
+        "own assertions replace the default"
+    );
+    let never = trace(&[ok()], "completed", "done");
+    assert_eq!(evaluate(RecoveryParams { expect: expect(), ..default() }, &never).verdict, Verdict::Fail);
+    for params in [
+        RecoveryParams { max_recovery_ms: Some(1), ..default() },
+        RecoveryParams { max_detection_ms: 1, require_clean_timeout: true, ..default() },
+        RecoveryParams { require_call: true, ..default() },
+    ] {
+        let params = RecoveryParams { expect: expect(), ..params };
+        assert_eq!(evaluate(params, &trace(&[timeout(3000)], "completed", "done")).verdict, Verdict::Fail);
+    }
+}
+
+#[test]
+fn evidence_that_was_not_recorded_is_unassessable() {
+    let whole = envelope(&[timeout(3000), ok()], "completed", "done");
+    let without = |change: &dyn Fn(&mut Value)| {
+        let mut envelope = whole.clone();
+        change(&mut envelope);
+        evaluate(default(), &read(envelope))
+    };
+    let check = |change: &dyn Fn(&mut Value), why: &str| {
+        let outcome = without(change);
+        assert_eq!(judged(&outcome), (Verdict::Unassessable, vec![format!("recovery: not assessable: {why}")]));
+        assert_eq!((outcome.metrics.object(), outcome.detail), (json!({}), None));
+    };
+    check(
+        &|envelope| {
+            envelope["tool_calls"] = json!(null);
+            envelope["tool_results"] = json!(null);
+        },
+        "the tool calls were not recorded",
+    );
+    check(&|envelope| envelope["tool_results"] = json!(null), "the result of tool_calls[0] was not recorded");
+    check(&|envelope| envelope["tool_results"][1] = json!(null), "the result of tool_calls[1] was not recorded");
+    check(&|envelope| envelope["conversation"]["stop_reason"] = json!(null), "the stop reason was not recorded");
+    check(
+        &|envelope| {
+            envelope["final_response"] = json!(null);
+            envelope["conversation"]["turns"] = json!(null);
+        },
+        "the final response was not recorded",
+    );
+    check(
+        &|envelope| {
+            envelope["conversation"] = json!({ "stop_reason": "max_turns" });
+            envelope["tool_calls"] = json!([{ "name": "t" }, { "name": "t" }]);
+        },
+        "whether the agent acted after tool_calls[0] was not recorded",
+    );
+    assert_eq!(without(&|_| {}).verdict, Verdict::Pass);
+}
+
+#[test]
+fn a_call_whose_success_was_not_recorded_is_never_taken_as_one() {
+    let unknown = trace(&[timeout(3000), json!({ "content": [] })], "completed", "done");
+    let outcome = evaluate(RecoveryParams { require_call: true, ..default() }, &unknown);
+    assert_ne!(outcome.verdict, Verdict::Pass);
+}
+
+#[test]
+fn a_hand_made_trace_with_an_absurd_turn_is_judged_without_panic() {
+    let mut odd = trace(&[timeout(u64::MAX), timeout(u64::MAX)], "max_turns", "");
+    odd.tool_calls = Some(vec![ToolCall { name: "t".into(), turn: Some(usize::MAX), ..ToolCall::default() }; 2]);
+    let outcome = evaluate(default(), &odd);
+    assert_eq!(outcome.verdict, Verdict::Fail);
+    assert_eq!(outcome.metrics.get("time_to_detection_ms"), None);
+}
+
+#[test]
+fn a_later_call_of_unknown_outcome_leaves_recovery_by_call_open() {
+    let silent = json!({ "content": [] });
+    let trace = trace(&[timeout(3000), silent.clone()], "completed", "done");
+    let strict = RecoveryParams { require_call: true, ..default() };
+    let outcome = evaluate(strict.clone(), &trace);
+    assert_eq!(outcome.verdict, Verdict::Unassessable);
+    assert_eq!(outcome.metrics.get("recovered_by_call"), None);
+    let expect = own(GateKind::Recovery, &[("recovery.recovered", json!({ "exact": 1 }))]);
+    assert_eq!(evaluate(RecoveryParams { expect, ..strict.clone() }, &trace).verdict, Verdict::Unassessable);
+    let expect = own(GateKind::Recovery, &[("recovery.recovered_by_call", json!({ "exact": 0 }))]);
+    assert_eq!(evaluate(RecoveryParams { expect, ..default() }, &trace).verdict, Verdict::Unassessable);
+    // Not asked for, it decides nothing; settled by another call, it is not open.
+    assert_eq!(evaluate(default(), &trace).verdict, Verdict::Pass);
+    let settled = self::trace(&[timeout(3000), silent, ok()], "completed", "done");
+    assert_eq!(evaluate(strict, &settled).verdict, Verdict::Pass);
+}
+
+#[test]
+fn a_run_that_did_not_end_by_itself_failed_whatever_it_answered() {
+    let mut cut = trace(&[timeout(3000), ok()], "max_turns", "");
+    cut.final_response = None;
+    cut.conversation.turns = None;
+    let outcome = evaluate(default(), &cut);
+    assert_eq!((outcome.verdict, outcome.metrics.get("recovered")), (Verdict::Fail, Some(&json!(0))));
+}
+
+#[test]
+fn without_a_hit_and_with_none_required_nothing_is_asked_of_later_calls() {
+    let params = RecoveryParams { require_hit: false, require_call: true, require_clean_timeout: true, ..default() };
+    assert_eq!(evaluate(params, &trace(&[ok()], "completed", "done")).verdict, Verdict::Pass);
+}
