@@ -4,24 +4,21 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::failure::Failure;
-use crate::{generate, out, tidy};
-
-/// The example that the README runs.
-const EXAMPLE: &str = "crates/core/examples/score.rs";
+use crate::{generate, out, tidy, transcripts};
 
 enum Step {
     /// A cargo command line, with variables for it alone.
     Cargo {
         line: &'static str,
         with: &'static [(&'static str, &'static str)],
-        quiet: bool,
     },
     Tidy,
     GenCheck,
+    Transcripts,
 }
 
 const fn cargo(line: &'static str) -> Step {
-    Step::Cargo { line, with: &[], quiet: false }
+    Step::Cargo { line, with: &[] }
 }
 
 const STEPS: &[Step] = &[
@@ -29,16 +26,13 @@ const STEPS: &[Step] = &[
     cargo("clippy --workspace --all-targets --locked -- -D warnings"),
     Step::Tidy,
     Step::GenCheck,
-    Step::Cargo { line: "doc --workspace --no-deps --locked", with: &[("RUSTDOCFLAGS", "-D warnings")], quiet: false },
+    Step::Cargo { line: "doc --workspace --no-deps --locked", with: &[("RUSTDOCFLAGS", "-D warnings")] },
     cargo("test --workspace --locked"),
+    Step::Transcripts,
 ];
 
-/// Runs when the example exists.
-const SMOKE: Step = Step::Cargo { line: "run -q --locked -p mcptest-core --example score", with: &[], quiet: true };
-
 pub(crate) fn run(root: &Path) -> Result<(), Failure> {
-    let smoke = root.join(EXAMPLE).is_file().then_some(&SMOKE);
-    for step in STEPS.iter().chain(smoke) {
+    for step in STEPS {
         out::say(&format!("==> {}", step.name()));
         step.run(root)?;
     }
@@ -52,6 +46,7 @@ impl Step {
             Self::Cargo { line, .. } => format!("cargo {line}"),
             Self::Tidy => "cargo xtask tidy".to_owned(),
             Self::GenCheck => "cargo xtask gen --check".to_owned(),
+            Self::Transcripts => format!("commands shown in {}", transcripts::DOCUMENTS.join(", ")),
         }
     }
 
@@ -59,27 +54,17 @@ impl Step {
         match self {
             Self::Tidy => tidy::run(root),
             Self::GenCheck => generate::run(root, generate::Mode::Check),
-            Self::Cargo { line, with, quiet } => self.run_cargo(root, line, with, *quiet),
+            Self::Transcripts => transcripts::run(root),
+            Self::Cargo { line, with } => self.run_cargo(root, line, with),
         }
     }
 
-    fn run_cargo(&self, root: &Path, line: &str, with: &[(&str, &str)], quiet: bool) -> Result<(), Failure> {
+    fn run_cargo(&self, root: &Path, line: &str, with: &[(&str, &str)]) -> Result<(), Failure> {
         let mut command = Command::new("cargo");
         command.args(line.split(' ')).current_dir(root).envs(with.iter().copied());
         let broken = |error: std::io::Error| Failure::broken(format!("cannot start `{}`: {error}", self.name()));
-        let (status, kept) = if quiet {
-            let output = command.output().map_err(broken)?;
-            (output.status, [output.stdout, output.stderr].concat())
-        } else {
-            (command.status().map_err(broken)?, Vec::new())
-        };
-        if status.success() {
-            return Ok(());
-        }
-        if !kept.is_empty() {
-            out::complain(String::from_utf8_lossy(&kept).trim_end());
-        }
-        Err(Failure::refused(format!("`{}` failed ({status})", self.name())))
+        let status = command.status().map_err(broken)?;
+        if status.success() { Ok(()) } else { Err(Failure::refused(format!("`{}` failed ({status})", self.name()))) }
     }
 }
 
@@ -89,7 +74,7 @@ mod tests {
 
     #[test]
     fn no_step_builds_another_profile_or_leaves_the_lock_file_open() {
-        for step in STEPS.iter().chain([&SMOKE]) {
+        for step in STEPS {
             if let Step::Cargo { line, .. } = step {
                 assert!(!line.contains("--release") && !line.contains("--profile"), "{line}");
                 assert!(line.starts_with("fmt ") || line.contains("--locked"), "{line}");
@@ -99,7 +84,7 @@ mod tests {
 
     #[test]
     fn a_step_that_fails_names_its_command() {
-        let step = Step::Cargo { line: "no-such-command-here", with: &[], quiet: true };
+        let step = Step::Cargo { line: "no-such-command-here", with: &[] };
         let failure = step.run(crate::root().unwrap()).unwrap_err();
         assert!(failure.to_string().starts_with("`cargo no-such-command-here` failed ("), "{failure}");
     }

@@ -8,6 +8,7 @@ mod failure;
 mod generate;
 mod out;
 mod tidy;
+mod transcripts;
 mod tree;
 
 use std::path::Path;

@@ -276,11 +276,11 @@ impl Parser<'_> {
             }
             _ => {
                 let end = rest.find(|c: char| !(c.is_ascii_digit() || c == '-')).unwrap_or(rest.len());
-                let digits = rest[..end].trim_start_matches('-');
-                if !digits.is_empty() && digits.len() > 18 && !digits.contains('-') {
-                    return Err(self.error("the index is too large"));
-                }
                 let Ok(index) = rest[..end].parse() else {
+                    let digits = rest[..end].strip_prefix('-').unwrap_or(&rest[..end]);
+                    if !digits.is_empty() && !digits.contains('-') {
+                        return Err(self.error("the index is too large"));
+                    }
                     return Err(
                         self.error(&format!("expected an index, `*` or a double-quoted key, found {}", self.found()))
                     );
