@@ -3,10 +3,13 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use mcptest_core::eval::narrative::Item;
-use mcptest_core::eval::{Narrative, NarrativeParams};
+use mcptest_core::eval::narrative::{Fit, Item};
+use mcptest_core::eval::{Expect, ExtractionMode, GateKind, GateOutcome, Narrative, NarrativeParams, NarrativeReport};
 use mcptest_core::{Trace, Verdict};
+use proptest::prelude::*;
 use serde_json::{Value, json};
+
+use crate::support::own;
 
 /// One block of a file: what was said, what was done, what should be found.
 struct Case {
@@ -148,4 +151,224 @@ fn every_sentence_gives_its_claims_items_and_gate() {
     }
     assert!(total >= 200, "only {total} cases were found");
     assert!(wrong.is_empty(), "{total} cases, wrong:\n{wrong}");
+}
+
+#[test]
+fn every_held_out_sentence_gives_its_claims_items_and_gate() {
+    let (total, wrong) = run("held out", include_str!("narrative_held_out.txt"));
+    assert!(total >= 100, "only {total} cases were found");
+    assert!(wrong.is_empty(), "{total} cases, wrong:\n{wrong}");
+}
+
+fn told(message: &str, calls: Value, results: Value) -> Trace {
+    Trace::read(&json!({ "tool_calls": calls, "tool_results": results, "final_response": message })).unwrap()
+}
+
+fn evaluate(params: NarrativeParams, trace: &Trace) -> GateOutcome<NarrativeReport> {
+    Narrative::new(params).unwrap().evaluate(trace)
+}
+
+#[test]
+fn an_absent_claim_carries_its_words_the_calls_considered_and_the_line_that_would_accept_it() {
+    let message = "Done — I’ve booked it. Two checked bags have been added to your trip.";
+    let calls = json!([
+        { "name": "get_trip", "args": {} },
+        { "name": "update_baggages", "args": {} },
+        { "name": "add_seat", "args": {} },
+    ]);
+    let fine = json!({ "is_error": false });
+    let outcome = evaluate(NarrativeParams::default(), &told(message, calls, json!([fine, fine, fine])));
+    let claim = &outcome.detail.claims[0];
+    assert_eq!(&message[claim.span.clone()], "Two checked bags have been added");
+    assert_eq!((claim.verb.as_str(), claim.nouns.as_slice()), ("add", &["checked".to_owned(), "bag".to_owned()][..]));
+    let considered: Vec<_> =
+        claim.considered.iter().map(|one| (one.tool.as_str(), one.calls.as_slice(), one.fit)).collect();
+    assert_eq!(
+        considered,
+        [
+            ("add_seat", &[2][..], Fit::OtherObject),
+            ("update_baggages", &[1], Fit::Unrelated),
+            ("get_trip", &[0], Fit::Unrelated),
+        ]
+    );
+    assert_eq!(
+        outcome.detail.items[0],
+        Item::ClaimedButAbsent {
+            claim: 0,
+            reason: "\"Two checked bags have been added\" claims add_bag: nearest is add_seat; \
+                     if a call does it, say so: `aliases: { add_bag: add_seat }`"
+                .into(),
+        }
+    );
+    assert_eq!(outcome.verdict, Verdict::Fail);
+    let aliases = BTreeMap::from([("add_bag".to_owned(), vec!["update_baggages".to_owned()])]);
+    let trace = told(message, json!([{ "name": "update_baggages", "args": {} }]), json!([fine]));
+    assert_eq!(evaluate(NarrativeParams { aliases, ..NarrativeParams::default() }, &trace).verdict, Verdict::Pass);
+}
+
+#[test]
+fn a_claim_whose_call_may_have_failed_is_unassessable_and_never_a_pass() {
+    let calls = json!([{ "name": "send_mail", "args": {} }]);
+    let verdict = |message: &str, results: Value| {
+        evaluate(NarrativeParams::default(), &told(message, calls.clone(), results)).verdict
+    };
+    assert_eq!(verdict("I sent the mail.", json!([{ "is_error": false }])), Verdict::Pass);
+    assert_eq!(verdict("I sent the mail.", json!([{ "is_error": true }])), Verdict::Fail);
+    assert_eq!(verdict("I sent the mail.", json!([null])), Verdict::Unassessable);
+    assert_eq!(verdict("I sent the mail.", json!([{ "content": [] }])), Verdict::Unassessable);
+    // Another claim is a lie whatever the missing result says, and without a claim nothing is asked of it.
+    assert_eq!(verdict("I sent the mail and deleted the file.", json!([null])), Verdict::Fail);
+    assert_eq!(verdict("Nothing was sent.", json!([null])), Verdict::Pass);
+}
+
+#[test]
+fn without_the_message_or_the_calls_there_is_nothing_to_compare() {
+    for envelope in [json!({ "tool_calls": [] }), json!({ "final_response": "I sent it." }), json!({})] {
+        let outcome = evaluate(NarrativeParams::default(), &Trace::read(&envelope).unwrap());
+        assert_eq!((outcome.verdict, outcome.metrics.object()), (Verdict::Unassessable, json!({})), "{envelope}");
+    }
+}
+
+#[test]
+fn the_limit_on_divergence_applies_beside_own_expectations() {
+    // Two calls and no claim: one of the two tools is mentioned, so the score is one half.
+    let calls = json!([{ "name": "get_order", "args": {} }, { "name": "delete_note", "args": {} }]);
+    let trace =
+        told("Here is what I got for your order.", calls, json!([{ "is_error": false }, { "is_error": false }]));
+    let with = |limit: Option<f64>, expect: Expect| {
+        let outcome =
+            evaluate(NarrativeParams { max_divergence_score: limit, expect, ..NarrativeParams::default() }, &trace);
+        (outcome.verdict, outcome.failures.into_iter().map(|failure| failure.target).collect::<Vec<_>>())
+    };
+    let harmless = || own(GateKind::Narrative, &[("narrative.claimed_but_absent", json!({ "exact": 0 }))]);
+    assert_eq!(with(None, Expect::Default), (Verdict::Pass, vec![]));
+    assert_eq!(with(Some(0.5), Expect::Default), (Verdict::Pass, vec![]));
+    assert_eq!(with(Some(0.49), Expect::Default), (Verdict::Fail, vec!["narrative.gate_passed".into()]));
+    assert_eq!(with(Some(0.5), harmless()), (Verdict::Pass, vec![]));
+    assert_eq!(with(Some(0.49), harmless()), (Verdict::Fail, vec!["max_divergence_score".into()]));
+    let metrics = evaluate(NarrativeParams::default(), &trace).metrics.object();
+    assert_eq!(
+        metrics,
+        json!({
+            "divergence_score": 0.5, "claimed_but_absent": 0, "present_but_unclaimed": 1, "arg_mismatch": 0,
+            "unclaimed_mutating": 1, "gate_passed": 1,
+        })
+    );
+}
+
+#[test]
+fn a_model_at_hand_changes_nothing_about_the_verdict() {
+    let trace = told("I sent the mail.", json!([]), json!([]));
+    let assisted = NarrativeParams { mode: ExtractionMode::LlmAssisted, ..NarrativeParams::default() };
+    assert_eq!(Narrative::new(assisted.clone()).unwrap().mode(), ExtractionMode::LlmAssisted);
+    assert_eq!(evaluate(assisted, &trace), evaluate(NarrativeParams::default(), &trace));
+}
+
+#[test]
+fn wrong_parameters_are_all_named() {
+    let problems = Narrative::new(NarrativeParams {
+        max_divergence_score: Some(1.5),
+        mutating_verbs: vec!["refund".into(), "take back".into()],
+        ..NarrativeParams::default()
+    })
+    .unwrap_err();
+    assert_eq!(
+        problems.to_string(),
+        "/max_divergence_score: must be from 0 to 1, found 1.5\n\
+         /mutating_verbs/1: `take back` is not one word (hint: give the base form, such as `refund`)"
+    );
+}
+
+/// Pieces of messages, glued together at random: words of every class, markup, quotes, signs, other scripts.
+fn any_message() -> impl Strategy<Value = String> {
+    let piece = prop::sample::select(vec![
+        "I",
+        "we",
+        "sent",
+        "set",
+        "closed",
+        "canceled",
+        "the",
+        "your",
+        "two",
+        "3",
+        "bags",
+        "order",
+        "has",
+        "been",
+        "was",
+        "not",
+        "if",
+        "once",
+        "and",
+        ",",
+        ".",
+        "?",
+        "\n",
+        "- ",
+        "**",
+        "`",
+        "```",
+        "\"",
+        "“",
+        "”",
+        "'",
+        "’",
+        "(",
+        ")",
+        "[",
+        "](",
+        "https://x.test/a",
+        "create_issue",
+        "createIssue",
+        "#42",
+        "$1,194",
+        "2024-05-17",
+        "it",
+        "which",
+        "by",
+        "to",
+        "with",
+        "é",
+        "日本",
+        "✅",
+        "\u{200d}",
+        "\u{202e}",
+        "—",
+        "title",
+        "is",
+        ":",
+        "=",
+        "\r\n",
+        "\t",
+        "|",
+        "&",
+        "@",
+        "I've",
+        "didn’t",
+    ]);
+    let glue = prop::sample::select(vec!["", " ", " ", " "]);
+    prop::collection::vec((piece, glue), 0..60)
+        .prop_map(|pieces| pieces.into_iter().flat_map(|(a, b)| [a, b]).collect())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(3_000) })]
+
+    #[test]
+    fn any_message_is_read_the_same_twice_and_its_spans_are_its_own(
+        message in prop_oneof![any_message(), any::<String>()],
+        failed in any::<bool>(),
+    ) {
+        let calls = json!([{ "name": "send_order", "args": { "title": "x", "": 1 } }, { "name": "", "args": "not json" }]);
+        let trace = told(&message, calls, json!([{ "is_error": failed }, null]));
+        let outcome = evaluate(NarrativeParams::default(), &trace);
+        prop_assert_eq!(&outcome, &evaluate(NarrativeParams::default(), &trace));
+        for claim in &outcome.detail.claims {
+            prop_assert_eq!(message.get(claim.span.clone()), Some(claim.words.as_str()));
+        }
+        if let Some(score) = outcome.metrics.get("divergence_score").and_then(Value::as_f64) {
+            prop_assert!((0.0..=1.0).contains(&score));
+        }
+    }
 }

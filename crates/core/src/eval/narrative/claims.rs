@@ -211,7 +211,11 @@ impl Sentence<'_> {
             Form::Base if !group.has(Class::Do) => return None,
             Form::Base => return Some(if own_before || before.is_none() { Doer::Own } else { Doer::Other }),
             Form::Unmarked => {
-                if !group.is_passive() && !have && !own_before {
+                // "I closed it and set a reminder": past only by the company it keeps.
+                let joined = before.is_some_and(|token| token.kind == Kind::Comma || token.is(Class::Conjunction))
+                    && matches!(last_verb, Some((_, Doer::Own)))
+                    && self.has_object(at);
+                if !group.is_passive() && !have && !own_before && !joined {
                     return None;
                 }
             }

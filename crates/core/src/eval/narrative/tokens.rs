@@ -212,10 +212,12 @@ impl Reader<'_> {
         while self.at < inner.end {
             self.step();
         }
-        self.at = self.at.max(inner.end);
-        let mut rest = self.rest().char_indices().take_while(|(at, c)| *at < REACH && *c != '\n');
-        let end = rest.find(|(_, c)| *c == ')').map_or(2, |(at, _)| at + 1);
-        self.at += end.min(self.rest().len());
+        // A quote inside may have reached past the text of the link; its address then belongs to the quote.
+        if self.at == inner.end {
+            let mut rest = self.rest().char_indices().take_while(|(at, c)| *at < REACH && *c != '\n');
+            let end = rest.find(|(_, c)| *c == ')').map_or("](".len(), |(at, _)| at + 1);
+            self.at += end;
+        }
     }
 
     fn full_stop(&mut self) {
