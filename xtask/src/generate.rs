@@ -123,7 +123,7 @@ fn section(gate: &GateInfo) -> String {
         text.push_str(&table(&["parameter", "takes", "default", "meaning"]));
         for param in gate.params {
             let default = if param.default.is_empty() { "none".to_owned() } else { format!("`{}`", param.default) };
-            text.push_str(&row(&[&format!("`{}`", param.name), param.takes, &default, param.meaning]));
+            text.push_str(&row(&[&format!("`{}`", param.name), &param.takes.describe(), &default, param.meaning]));
         }
         text.push('\n');
     }

@@ -1,6 +1,9 @@
 //! Problems with what a person wrote: all of them at once, each with its place, what is wrong and what to do.
+//!
+//! A [`Problem`] lies inside a rule and knows its JSON pointer; a [`Diagnostic`] lies in a file and knows its line.
 
 use std::fmt;
+use std::ops::Range;
 
 /// One mistake in a rule (a matcher, a gate's parameters).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -81,6 +84,110 @@ impl fmt::Display for Problems {
 }
 
 impl std::error::Error for Problems {}
+
+/// A file as its author sees it.
+#[derive(Debug, Clone)]
+pub struct Source {
+    name: String,
+    text: String,
+    /// Byte at which each line starts.
+    lines: Vec<usize>,
+}
+
+impl Source {
+    /// A file by the name it is shown under.
+    pub fn new(name: impl Into<String>, text: impl Into<String>) -> Self {
+        let text = text.into();
+        let starts = text.match_indices('\n').map(|(at, _)| at + 1);
+        let lines = std::iter::once(0).chain(starts).collect();
+        Self { name: name.into(), text, lines }
+    }
+
+    /// The name of the file.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The whole text.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Line and column, from 1, of a byte; the column in characters.
+    pub fn place(&self, byte: usize) -> (usize, usize) {
+        let byte = self.text.floor_char_boundary(byte);
+        let line = self.lines.partition_point(|start| *start <= byte);
+        let start = self.lines[line - 1];
+        let before = &self.text[start..byte];
+        (line, before.trim_start_matches('\u{feff}').chars().count() + 1)
+    }
+
+    /// The text of a line, from 1, without its end and without a byte order mark.
+    pub fn line(&self, line: usize) -> &str {
+        let start = self.lines.get(line - 1).copied().unwrap_or(self.text.len());
+        let end = self.lines.get(line).copied().unwrap_or(self.text.len());
+        self.text[start..end].trim_end_matches(['\n', '\r']).trim_start_matches('\u{feff}')
+    }
+}
+
+/// Whether a diagnostic stops anything.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// The file cannot be used.
+    Error,
+    /// The file can be used, but hardly means what it says.
+    Warning,
+}
+
+impl Severity {
+    /// The word it is shown by.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Error => "error",
+            Self::Warning => "warning",
+        }
+    }
+}
+
+/// One thing to say about a place in a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Diagnostic {
+    /// How bad it is.
+    pub severity: Severity,
+    /// Bytes of the file.
+    pub span: Range<usize>,
+    /// What is wrong.
+    pub message: String,
+    /// What to do about it.
+    pub hint: Option<String>,
+}
+
+impl Diagnostic {
+    /// The diagnostic as a person reads it: place, message, the line with a caret, hint.
+    pub fn render(&self, source: &Source) -> String {
+        let (line, column) = source.place(self.span.start);
+        let shown = source.line(line);
+        let number = line.to_string();
+        let gutter = " ".repeat(number.len());
+        // Tabs are kept, so that the caret stands under its character however wide they are shown.
+        let pad: String = shown.chars().take(column - 1).map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
+        let rest = shown.chars().count().saturating_sub(column - 1);
+        let wide =
+            source.text().get(self.span.clone()).map_or(1, |text| text.lines().next().unwrap_or("").chars().count());
+        let carets = "^".repeat(wide.min(rest).clamp(1, 80));
+        let mut out = format!(
+            "{}:{line}:{column}: {}: {}\n {gutter} |\n {number} | {}\n {gutter} | {pad}{carets}\n",
+            source.name(),
+            self.severity.as_str(),
+            self.message,
+            crate::json::cut(shown, 160),
+        );
+        if let Some(hint) = &self.hint {
+            out.push_str(&format!(" {gutter} = hint: {hint}\n"));
+        }
+        out
+    }
+}
 
 /// The candidate nearest to `word`, when it is near enough to be what the writer meant.
 pub fn did_you_mean<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {

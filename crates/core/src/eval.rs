@@ -27,7 +27,9 @@ pub use stability::{
     StabilityAcross, StabilityFloors, StabilityGate, StabilityReport, agent_stability, agent_stability_across,
     drift_flags,
 };
-pub use table::{Bound, GATES, GateInfo, GateKind, MetricInfo, MetricKind, ParamInfo, RunScope};
+pub use table::{
+    ASSERTION, Bound, CALL, DEPENDENCY, EXPECT, GATES, GateInfo, GateKind, MetricInfo, MetricKind, ORDER, RunScope,
+};
 pub use trace_validation::validate_trace;
 pub use trajectory::{
     CallRule, ExpectedArgs, ExpectedCall, ExpectedTrace, MatchMode, StatusRule, TraceMismatch, TraceValidation,

@@ -30,7 +30,9 @@ pub mod assertion;
 pub mod diag;
 pub mod eval;
 pub mod json;
+pub mod keys;
 pub mod matcher;
+pub mod suite;
 pub mod target;
 pub mod trace;
 

@@ -5,6 +5,7 @@
 use std::fmt;
 
 use crate::diag::{Problem, did_you_mean};
+use crate::keys::{Block, Key, Takes, key};
 use crate::target::Target;
 
 /// Every gate.
@@ -63,19 +64,6 @@ pub struct MetricInfo {
     pub meaning: &'static str,
 }
 
-/// One parameter of a gate.
-#[derive(Debug, Clone, Copy)]
-pub struct ParamInfo {
-    /// Its key.
-    pub name: &'static str,
-    /// What values it takes.
-    pub takes: &'static str,
-    /// The value when it is left out; empty for none.
-    pub default: &'static str,
-    /// What it does.
-    pub meaning: &'static str,
-}
-
 /// A default assertion: the metric is at least this.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bound {
@@ -97,7 +85,7 @@ pub struct GateInfo {
     /// The question it answers.
     pub question: &'static str,
     /// Its parameters, without `expect`.
-    pub params: &'static [ParamInfo],
+    pub params: &'static [Key],
     /// Its metrics.
     pub metrics: &'static [MetricInfo],
     /// What it asserts when `expect` is left out.
@@ -112,7 +100,7 @@ impl fmt::Display for GateKind {
 
 impl GateKind {
     /// The key of the gate's block.
-    pub fn name(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
             Self::Trajectory => "trajectory",
             Self::TrajectoryAxes => "trajectory_axes",
@@ -192,13 +180,70 @@ const fn metric(name: &'static str, kind: MetricKind, meaning: &'static str) -> 
     MetricInfo { name, kind, meaning }
 }
 
-const fn param(name: &'static str, takes: &'static str, default: &'static str, meaning: &'static str) -> ParamInfo {
-    ParamInfo { name, takes, default, meaning }
-}
-
 const fn at_least(metric: &'static str, at_least: f64) -> Bound {
     Bound { metric, at_least }
 }
+
+const MODES: &[&str] =
+    &["strict", "exact-sequence", "exact_sequence", "subsequence", "unordered", "superset", "subset"];
+
+/// One expected call of `trajectory`.
+pub static CALL: Block = Block {
+    name: "expected call",
+    about: "A call the agent should make.",
+    keys: &[
+        key("name", Takes::Text, "", "tool name, without the server's prefix").required(),
+        key("server", Takes::Text, "", "server that must own the tool"),
+        key("args", Takes::CallArgs, "any", "what the arguments must be").example("subset: { city: Oslo }"),
+        key("optional", Takes::Bool, "false", "the call may be left out"),
+        key("status", Takes::Word(&["any", "ok", "error"]), "any", "how the call must have ended"),
+        key("ignore_args", Takes::List(0, &Takes::Text), "[]", "JSON pointers left out of exact and subset")
+            .example("[/request_id]"),
+    ],
+};
+
+/// One dependency of `trajectory_axes`.
+pub static DEPENDENCY: Block = Block {
+    name: "dependency",
+    about: "A call that needs what another call returned.",
+    keys: &[
+        key("producer", Takes::Text, "", "tool whose result is read").required(),
+        key("consumer", Takes::Text, "", "tool that reads it").required(),
+        key("via", Takes::Text, "", "path in the consumer's arguments to a value that must come from the producer")
+            .example("url"),
+        key("required", Takes::Bool, "false", "the consumer must have been called"),
+    ],
+};
+
+/// One order of `trajectory_axes`.
+pub static ORDER: Block = Block {
+    name: "order",
+    about: "A call that must come after another.",
+    keys: &[
+        key("first", Takes::Text, "", "tool that goes first").required(),
+        key("second", Takes::Text, "", "tool that goes second").required(),
+        key("required", Takes::Bool, "false", "the second tool must have been called"),
+    ],
+};
+
+/// One assertion of an `expect` list.
+pub static ASSERTION: Block = Block {
+    name: "assertion",
+    about: "A value and what must hold of it.",
+    keys: &[
+        key("target", Takes::Text, "", "path to the value").required().example("tool_calls[0].name"),
+        key("matcher", Takes::Matcher, "", "what must hold of it").required().example("exact: get_invoice"),
+        key("message", Takes::Text, "", "what a failure should say first"),
+    ],
+};
+
+/// The key every gate shares.
+pub static EXPECT: Key = key(
+    "expect",
+    Takes::List(1, &Takes::Block(&ASSERTION)),
+    "",
+    "assertions that replace the default; limits given as parameters hold all the same",
+);
 
 /// Every gate, in the order of [`GateKind`].
 pub static GATES: [GateInfo; 7] = {
@@ -210,21 +255,16 @@ pub static GATES: [GateInfo; 7] = {
             scope: RunScope::PerRun,
             question: "Did the right calls happen, with the right arguments, in the right order?",
             params: &[
-                param(
-                    "mode",
-                    "strict, subsequence, unordered, superset, subset",
-                    "strict",
-                    "how reference and recorded calls line up",
-                ),
-                param(
+                key("mode", Takes::Word(MODES), "strict", "how reference and recorded calls line up"),
+                key(
                     "calls",
-                    "list of expected calls",
+                    Takes::List(0, &Takes::Block(&CALL)),
                     "[]",
                     "the reference: name, server, args, optional, status, ignore_args",
                 ),
-                param(
+                key(
                     "max_extra",
-                    "whole number",
+                    Takes::Whole(0),
                     "",
                     "most recorded calls that may be left over; not with strict or subset",
                 ),
@@ -245,13 +285,13 @@ pub static GATES: [GateInfo; 7] = {
             scope: RunScope::PerRun,
             question: "Did each call come after the calls it depends on?",
             params: &[
-                param(
+                key(
                     "dependencies",
-                    "list of {producer, consumer, via, required}",
+                    Takes::List(0, &Takes::Block(&DEPENDENCY)),
                     "[]",
                     "a consumer runs only after its producer; `via` demands that the value came from it",
                 ),
-                param("order", "list of {first, second, required}", "[]", "a second call runs only after a first one"),
+                key("order", Takes::List(0, &Takes::Block(&ORDER)), "[]", "a second call runs only after a first one"),
             ],
             metrics: &[
                 metric("dependency_satisfaction", Percent, "share of dependency edges that hold, rounded down"),
@@ -266,20 +306,15 @@ pub static GATES: [GateInfo; 7] = {
             scope: RunScope::PerRun,
             question: "How many calls were wasted?",
             params: &[
-                param(
+                key(
                     "calls",
-                    "list of tool names",
+                    Takes::List(0, &Takes::Text),
                     "[]",
                     "the ideal sequence; its length sets how many calls are due",
                 ),
-                param(
-                    "allow_extra_steps",
-                    "true or false",
-                    "false",
-                    "calls beyond the length of the path cost nothing",
-                ),
-                param("penalize_backtracking", "true or false", "true", "returning to an earlier tool costs"),
-                param("penalize_repeated_tools", "true or false", "true", "calling the same tool twice in a row costs"),
+                key("allow_extra_steps", Takes::Bool, "false", "calls beyond the length of the path cost nothing"),
+                key("penalize_backtracking", Takes::Bool, "true", "returning to an earlier tool costs"),
+                key("penalize_repeated_tools", Takes::Bool, "true", "calling the same tool twice in a row costs"),
             ],
             metrics: &[
                 metric("penalty", Ratio, "1 / (1 + waste / 2); 1 is no waste"),
@@ -323,7 +358,7 @@ pub static GATES: [GateInfo; 7] = {
             prefix: "reliability",
             scope: RunScope::OverRuns,
             question: "How often does it pass, and how sure can one be?",
-            params: &[param("confidence", "90, 95 or 99", "95", "confidence level of the Wilson interval")],
+            params: &[key("confidence", Takes::OneOf(&[90, 95, 99]), "95", "confidence level of the Wilson interval")],
             metrics: &[
                 metric("runs", Count, "number of runs"),
                 metric("pass_at_k", Percent, "100 when at least one run passed, else 0"),
@@ -350,16 +385,11 @@ pub static GATES: [GateInfo; 7] = {
             scope: RunScope::PerRun,
             question: "Did the agent get over a dead tool?",
             params: &[
-                param("max_detection_ms", "whole number", "3000", "time budget of one call"),
-                param("max_recovery_ms", "whole number", "", "most virtual time until the run ended well"),
-                param(
-                    "require_clean_timeout",
-                    "true or false",
-                    "false",
-                    "the fault must be noticed within max_detection_ms",
-                ),
-                param("require_hit", "true or false", "true", "a fault must have been met at all"),
-                param("require_call", "true or false", "false", "a later call must have succeeded"),
+                key("max_detection_ms", Takes::Whole(0), "3000", "time budget of one call"),
+                key("max_recovery_ms", Takes::Whole(0), "", "most virtual time until the run ended well"),
+                key("require_clean_timeout", Takes::Bool, "false", "the fault must be noticed within max_detection_ms"),
+                key("require_hit", Takes::Bool, "true", "a fault must have been met at all"),
+                key("require_call", Takes::Bool, "false", "a later call must have succeeded"),
             ],
             metrics: &[
                 metric("passed", Flag, "1 when the run recovered within every limit given"),
@@ -384,20 +414,35 @@ pub static GATES: [GateInfo; 7] = {
             scope: RunScope::PerRun,
             question: "Does the closing message tell the truth about what was done?",
             params: &[
-                param("mutating_tools", "list of tool names", "[]", "tools that change something whatever their name"),
-                param(
+                key(
+                    "mutating_tools",
+                    Takes::List(0, &Takes::Text),
+                    "[]",
+                    "tools that change something whatever their name",
+                ),
+                key(
                     "readonly_tools",
-                    "list of tool names",
+                    Takes::List(0, &Takes::Text),
                     "[]",
                     "tools that change nothing; wins over mutating_tools",
                 ),
-                param("mutating_verbs", "list of verbs", "[]", "further verbs that claim a change, in their base form"),
-                param("aliases", "map of claim to tool", "{}", "the tool that carries out a claim, such as add_bag"),
-                param("synonyms", "true or false", "true", "a verb of the same family backs a claim"),
-                param("max_divergence_score", "number from 0 to 1", "", "most divergence that passes"),
-                param(
+                key(
+                    "mutating_verbs",
+                    Takes::List(0, &Takes::Text),
+                    "[]",
+                    "further verbs that claim a change, in their base form",
+                ),
+                key(
+                    "aliases",
+                    Takes::Map(&Takes::TextOrList),
+                    "{}",
+                    "the tool that carries out a claim, such as add_bag",
+                ),
+                key("synonyms", Takes::Bool, "true", "a verb of the same family backs a claim"),
+                key("max_divergence_score", Takes::Number(0.0, 1.0), "", "most divergence that passes"),
+                key(
                     "llm_assisted",
-                    "true or false",
+                    Takes::Bool,
                     "false",
                     "record a model's opinion beside the trace; it is never judged",
                 ),

@@ -295,7 +295,7 @@ fn a_metric_that_has_no_value_fails_an_assertion_also_under_not() {
 fn every_parameter_and_metric_is_described() {
     for gate in &GATES {
         assert!(gate.question.ends_with('?'), "{}", gate.kind);
-        assert!(gate.params.iter().all(|param| !param.takes.is_empty() && !param.meaning.is_empty()));
+        assert!(gate.params.iter().all(|param| !param.takes.describe().is_empty() && !param.meaning.is_empty()));
         assert!(gate.metrics.iter().all(|metric| !metric.meaning.is_empty()));
         let params: Vec<_> = gate.params.iter().map(|param| (param.name, param.default)).collect();
         let expected: &[(&str, &str)] = match gate.kind {

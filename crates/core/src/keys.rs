@@ -1,0 +1,124 @@
+//! The one description of what a file may hold: blocks of keys, each with its type, default and meaning.
+//!
+//! Checking, JSON Schema and reference documents are all made from these tables, so they cannot disagree.
+
+use crate::eval::{EXPECT, GateKind};
+
+/// A map with known keys.
+#[derive(Debug)]
+pub struct Block {
+    /// What it is called in messages and documents.
+    pub name: &'static str,
+    /// What it is for.
+    pub about: &'static str,
+    /// Its keys, in the order of the reference.
+    pub keys: &'static [Key],
+}
+
+/// One key of a block.
+#[derive(Debug, Clone, Copy)]
+pub struct Key {
+    /// The key.
+    pub name: &'static str,
+    /// What it takes.
+    pub takes: Takes,
+    /// Whether it must be given.
+    pub required: bool,
+    /// The value when it is left out; empty for none.
+    pub default: &'static str,
+    /// What it does.
+    pub meaning: &'static str,
+    /// How it is written; empty where the type says it all.
+    pub example: &'static str,
+}
+
+/// What a key takes.
+#[derive(Debug, Clone, Copy)]
+pub enum Takes {
+    /// Text that is not empty.
+    Text,
+    /// Text in which `${VAR}` stays until a run goes live.
+    Template,
+    /// A whole number of at least this.
+    Whole(u64),
+    /// A number from one to another, both included.
+    Number(f64, f64),
+    /// A number of at least 0.
+    Amount,
+    /// `true` or `false`.
+    Bool,
+    /// One of these words.
+    Word(&'static [&'static str]),
+    /// One of these numbers.
+    OneOf(&'static [u64]),
+    /// A list, of at least so many.
+    List(usize, &'static Takes),
+    /// A map from names to values.
+    Map(&'static Takes),
+    /// A map with known keys.
+    Block(&'static Block),
+    /// The block of a gate: its parameters and `expect`.
+    Gate(GateKind),
+    /// Text, or a list of text.
+    TextOrList,
+    /// Any value.
+    Any,
+    /// A matcher.
+    Matcher,
+    /// A JSON Schema.
+    Schema,
+    /// What a call's arguments must be: `any`, `ignore`, or one of `exact`, `subset`, `schema`.
+    CallArgs,
+}
+
+impl Takes {
+    /// What it takes, in words, for messages and tables.
+    pub fn describe(&self) -> String {
+        match self {
+            Self::Text | Self::Template => "text".to_owned(),
+            Self::Whole(0) => "a whole number".to_owned(),
+            Self::Whole(least) => format!("a whole number of at least {least}"),
+            Self::Number(least, most) => format!("a number from {least} to {most}"),
+            Self::Amount => "a number of at least 0".to_owned(),
+            Self::Bool => "true or false".to_owned(),
+            Self::Word(words) => format!("one of {}", words.join(", ")),
+            Self::OneOf(numbers) => {
+                let words: Vec<_> = numbers.iter().map(u64::to_string).collect();
+                format!("one of {}", words.join(", "))
+            }
+            Self::List(_, Self::Block(block)) => format!("a list: {}", block.name),
+            Self::List(_, inner) => format!("a list of {}", inner.describe()),
+            Self::Map(Self::Block(block)) => format!("a map of names: {}", block.name),
+            Self::Map(inner) => format!("a map of {}", inner.describe()),
+            Self::Block(block) => format!("a map: {}", block.name),
+            Self::Gate(kind) => format!("a map: gate {}", kind.name()),
+            Self::TextOrList => "text or a list of text".to_owned(),
+            Self::Any => "any value".to_owned(),
+            Self::Matcher => "a matcher".to_owned(),
+            Self::Schema => "a JSON Schema".to_owned(),
+            Self::CallArgs => "any, ignore, or one of exact, subset, schema".to_owned(),
+        }
+    }
+}
+
+/// A key that may be left out.
+pub(crate) const fn key(name: &'static str, takes: Takes, default: &'static str, meaning: &'static str) -> Key {
+    Key { name, takes, required: false, default, meaning, example: "" }
+}
+
+impl Key {
+    /// The same key, which must be given.
+    pub(crate) const fn required(self) -> Self {
+        Self { required: true, ..self }
+    }
+
+    /// The same key with an example.
+    pub(crate) const fn example(self, example: &'static str) -> Self {
+        Self { example, ..self }
+    }
+}
+
+/// The keys of a gate's block.
+pub fn gate_keys(kind: GateKind) -> impl Iterator<Item = &'static Key> + Clone {
+    kind.info().params.iter().chain([&EXPECT])
+}

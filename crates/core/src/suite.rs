@@ -1,0 +1,259 @@
+//! The suite file: what a user writes, checked and explained.
+//!
+//! `yaml` reads text into a tree of values and places, `check` holds the tree against the key tables of `blocks`,
+//! `lower` makes a [`Suite`] of it, `lint` says what loads but hardly means what it says. Every problem is collected;
+//! a [`Suite`] exists only when there is none.
+
+mod blocks;
+mod check;
+mod gates;
+pub mod interpolate;
+mod lint;
+mod lower;
+pub mod schema;
+pub mod yaml;
+
+use std::collections::BTreeMap;
+
+use crate::assertion::Assertion;
+use crate::diag::{Diagnostic, Severity, Source};
+use crate::eval::{
+    GoldenPathGate, Narrative, RecoveryGate, ReliabilityGate, StabilityGate, Trajectory, TrajectoryAxes,
+};
+use crate::trace::{FaultKind, words};
+pub use blocks::{AGENT, FAULT, FAULT_TARGET, GATE_FILE, MODEL, PRICE, SERVER, SUITE};
+pub use interpolate::{Template, Variables};
+
+/// One suite file.
+#[derive(Debug, Clone)]
+pub struct Suite {
+    /// Servers by name.
+    pub servers: BTreeMap<String, Server>,
+    /// Faults in the order written.
+    pub faults: Vec<Fault>,
+    /// Models by name.
+    pub models: BTreeMap<String, Model>,
+    /// Agent tests in the order written.
+    pub agents: Vec<AgentTest>,
+}
+
+/// How a server is reached.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Server {
+    /// Command or address.
+    pub transport: Transport,
+    /// Time limit of one call.
+    pub timeout_ms: u64,
+    /// Which era of the protocol is spoken.
+    pub protocol: Protocol,
+}
+
+/// Command or address of a server.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Transport {
+    /// A child process.
+    Command {
+        /// Program and arguments.
+        argv: Vec<Template>,
+        /// Its environment, beside the inherited one.
+        env: BTreeMap<String, Template>,
+        /// Its working folder.
+        cwd: Option<Template>,
+    },
+    /// An address.
+    Url {
+        /// The address.
+        url: Template,
+        /// Headers of every request.
+        headers: BTreeMap<String, Template>,
+        /// Variable that holds a bearer token.
+        bearer_token_env: Option<String>,
+    },
+}
+
+words! {
+    /// Which era of the protocol a server speaks.
+    Protocol {
+        /// Found out by asking.
+        Auto = "auto",
+        /// The stateless revision.
+        Modern = "modern",
+        /// The revisions with a handshake.
+        Legacy = "legacy",
+    }
+}
+
+words! {
+    /// Whose interface a model has.
+    Provider {
+        /// Anthropic Messages.
+        Anthropic = "anthropic",
+        /// The interface of `OpenAI`, and everything that speaks like it.
+        Openai = "openai",
+        /// Google Gemini.
+        Gemini = "gemini",
+        /// A script; for examples and tests.
+        Script = "script",
+    }
+}
+
+words! {
+    /// Which of the interfaces of `OpenAI`.
+    Api {
+        /// Chat Completions.
+        Chat = "chat",
+        /// Responses.
+        Responses = "responses",
+    }
+}
+
+/// A model and how it is reached.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Model {
+    /// Whose interface.
+    pub provider: Provider,
+    /// The name the provider knows it by.
+    pub model: Option<Template>,
+    /// Address of the interface.
+    pub base_url: Option<Template>,
+    /// Variable that holds the key.
+    pub api_key_env: Option<String>,
+    /// Which interface, for `OpenAI`.
+    pub api: Option<Api>,
+    /// Price of a million tokens read and written.
+    pub price: Option<(f64, f64)>,
+    /// File of the script.
+    pub script: Option<String>,
+}
+
+/// A fault that tests may inject.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fault {
+    /// Its name.
+    pub name: String,
+    /// Tool it strikes; any tool of the server without one.
+    pub tool: Option<String>,
+    /// Server it strikes; any server without one.
+    pub server: Option<String>,
+    /// What it does.
+    pub kind: FaultKind,
+    /// How late `slow` answers.
+    pub delay_ms: u64,
+    /// How often `recover_after` fails.
+    pub failures: u64,
+}
+
+/// One entry of `agents`.
+#[derive(Debug, Clone)]
+pub struct AgentTest {
+    /// Its name.
+    pub name: String,
+    /// Line of its name, from 1.
+    pub line: usize,
+    /// The models it runs on.
+    pub models: Vec<String>,
+    /// Written as `models`, so that names show the model.
+    pub is_matrix: bool,
+    /// The servers it may use.
+    pub servers: Vec<String>,
+    /// What the agent is asked.
+    pub prompt: String,
+    /// What it is told before.
+    pub system: Option<String>,
+    /// Independent runs.
+    pub runs: u64,
+    /// Most turns of one run.
+    pub max_turns: u64,
+    /// Most tokens of one reply.
+    pub max_tokens: u64,
+    /// Sent only when given.
+    pub temperature: Option<f64>,
+    /// Labels to select by.
+    pub tags: Vec<String>,
+    /// Faults to inject, by their place in [`Suite::faults`].
+    pub inject: Vec<usize>,
+    /// Assertions on the trace.
+    pub expect: Vec<Assertion>,
+    /// Gates.
+    pub gates: Gates,
+}
+
+/// Gate blocks; a unit of their own, loaded with a suite or without one.
+#[derive(Debug, Clone, Default)]
+pub struct Gates {
+    /// Calls against a reference.
+    pub trajectory: Option<Trajectory>,
+    /// Order and data flow.
+    pub trajectory_axes: Option<TrajectoryAxes>,
+    /// Wasted calls.
+    pub golden_path: Option<GoldenPathGate>,
+    /// Steadiness.
+    pub stability: Option<StabilityGate>,
+    /// Pass rates.
+    pub reliability: Option<ReliabilityGate>,
+    /// Behaviour after a fault.
+    pub recovery: Option<RecoveryGate>,
+    /// Story against deeds.
+    pub narrative: Option<Narrative>,
+}
+
+impl Gates {
+    /// Whether any gate judges single runs.
+    pub fn judges_runs(&self) -> bool {
+        self.trajectory.is_some()
+            || self.trajectory_axes.is_some()
+            || self.golden_path.is_some()
+            || self.recovery.is_some()
+            || self.narrative.is_some()
+    }
+
+    /// Whether there is no gate at all.
+    pub fn is_empty(&self) -> bool {
+        !self.judges_runs() && self.stability.is_none() && self.reliability.is_none()
+    }
+}
+
+/// What loading gives: the value where there is no error, and everything there is to say.
+#[derive(Debug, Clone)]
+pub struct Loaded<T> {
+    /// The value; absent when any diagnostic is an error.
+    pub value: Option<T>,
+    /// Errors and warnings, in the order of the file.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+impl<T> Loaded<T> {
+    fn new(value: Option<T>, mut diagnostics: Vec<Diagnostic>) -> Self {
+        diagnostics.sort_by(|a, b| (a.span.start, a.severity, &a.message).cmp(&(b.span.start, b.severity, &b.message)));
+        diagnostics.dedup();
+        let sound = diagnostics.iter().all(|diagnostic| diagnostic.severity != Severity::Error);
+        Self { value: value.filter(|_| sound), diagnostics }
+    }
+}
+
+/// Loads a suite. `variables` answers for `${..}` outside `servers` and `models`.
+pub fn load(source: &Source, variables: &Variables<'_>) -> Loaded<Suite> {
+    let root = match yaml::read(source) {
+        Ok(root) => root,
+        Err(diagnostics) => return Loaded::new(None, diagnostics),
+    };
+    let mut lower = lower::Lower::new(source, variables);
+    let suite = lower.suite(&root);
+    if let Some((suite, places)) = &suite
+        && lower.is_sound()
+    {
+        lint::lint(suite, places, &mut lower.diagnostics);
+    }
+    Loaded::new(suite.map(|(suite, _)| suite), lower.diagnostics)
+}
+
+/// Loads gate blocks and `expect` from a file of their own.
+pub fn load_gates(source: &Source, variables: &Variables<'_>) -> Loaded<(Vec<Assertion>, Gates)> {
+    let root = match yaml::read(source) {
+        Ok(root) => root,
+        Err(diagnostics) => return Loaded::new(None, diagnostics),
+    };
+    let mut lower = lower::Lower::new(source, variables);
+    let gates = lower.gate_file(&root);
+    Loaded::new(gates, lower.diagnostics)
+}

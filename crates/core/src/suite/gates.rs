@@ -1,0 +1,192 @@
+//! Gate blocks: parameters read from the tree, compiled by the gates themselves.
+
+use super::Gates;
+use super::lower::{Lower, flag, number, text, texts, whole, word};
+use super::yaml::{Content, Node};
+use crate::assertion::{Assertion, Scope};
+use crate::diag::Problems;
+use crate::eval::{
+    AxesParams, CallRule, Confidence, DependencyEdge, Expect, ExpectedArgs, ExpectedCall, ExtractionMode, GateKind,
+    GoldenPath, GoldenPathGate, MatchMode, Narrative, NarrativeParams, OrderEdge, RecoveryGate, RecoveryParams,
+    ReliabilityGate, StabilityGate, StatusRule, Trajectory, TrajectoryAxes, TrajectoryParams,
+};
+
+impl Lower<'_> {
+    /// Every gate block of a map.
+    pub(super) fn gates(&mut self, node: &Node, servers: &[&str]) -> Gates {
+        let block = |kind: GateKind| node.get(kind.name());
+        Gates {
+            trajectory: block(GateKind::Trajectory).and_then(|block| self.trajectory(block, servers)),
+            trajectory_axes: block(GateKind::TrajectoryAxes).and_then(|block| self.axes(block)),
+            golden_path: block(GateKind::GoldenPath).map(|block| self.golden_path(block)),
+            stability: block(GateKind::Stability)
+                .map(|block| StabilityGate { expect: self.expect(block, GateKind::Stability) }),
+            reliability: block(GateKind::Reliability).map(|block| self.reliability(block)),
+            recovery: block(GateKind::Recovery).map(|block| self.recovery(block)),
+            narrative: block(GateKind::Narrative).and_then(|block| self.narrative(block)),
+        }
+    }
+
+    /// The `expect` list of a test, over the trace.
+    pub(super) fn envelope_assertions(&mut self, node: &Node) -> Vec<Assertion> {
+        node.get("expect").map_or_else(Vec::new, |list| self.assertions(list, Scope::Envelope))
+    }
+
+    fn expect(&mut self, block: &Node, kind: GateKind) -> Expect {
+        match block.get("expect") {
+            Some(list) => Expect::Own(self.assertions(list, Scope::Gate(kind))),
+            None => Expect::Default,
+        }
+    }
+
+    fn assertions(&mut self, list: &Node, scope: Scope) -> Vec<Assertion> {
+        let mut out = Vec::new();
+        for item in list.items() {
+            let (Some(target), Some(matcher)) = (text(item, "target"), item.get("matcher")) else { continue };
+            match Assertion::compile(scope, &target, &matcher.to_json(), text(item, "message")) {
+                Ok(assertion) => out.push(assertion),
+                Err(problems) => self.problems(item, problems),
+            }
+        }
+        out
+    }
+
+    /// Problems inside a block, at their places in the file.
+    fn problems(&mut self, block: &Node, problems: Problems) {
+        for problem in problems.0 {
+            let of_key = problem.message.starts_with("unknown");
+            let span = block.place(&problem.path, of_key);
+            // The key tables may have said so already.
+            if !self.diagnostics.iter().any(|known| known.span == span) {
+                self.error(span, problem.message, problem.hint);
+            }
+        }
+    }
+
+    fn compiled<T>(&mut self, block: &Node, result: Result<T, Problems>) -> Option<T> {
+        result.map_err(|problems| self.problems(block, problems)).ok()
+    }
+
+    fn trajectory(&mut self, block: &Node, servers: &[&str]) -> Option<Trajectory> {
+        let mut calls = Vec::new();
+        for (at, item) in block.get("calls").map_or(&[][..], Node::items).iter().enumerate() {
+            let Some(name) = text(item, "name") else { continue };
+            let prefix =
+                servers.iter().find_map(|server| Some((*server, name.strip_prefix(*server)?.strip_prefix("__")?)));
+            if let Some((server, bare)) = prefix {
+                let hint = format!("write `name: {bare}` and `server: {server}`");
+                let span = block.place(&format!("/calls/{at}/name"), false);
+                self.error(span, format!("`{name}` carries the prefix of server `{server}`"), Some(hint));
+            }
+            calls.push(CallRule {
+                call: ExpectedCall { name, args: call_args(item.get("args")) },
+                server: text(item, "server"),
+                optional: flag(item, "optional").unwrap_or(false),
+                status: word(item, "status", StatusRule::from_word).unwrap_or(StatusRule::Any),
+                ignore_args: texts(item, "ignore_args"),
+            });
+        }
+        let params = TrajectoryParams {
+            mode: word(block, "mode", MatchMode::parse).unwrap_or(MatchMode::Strict),
+            max_extra: whole(block, "max_extra").and_then(|most| usize::try_from(most).ok()),
+            calls,
+            expect: self.expect(block, GateKind::Trajectory),
+        };
+        self.compiled(block, Trajectory::new(params))
+    }
+
+    fn axes(&mut self, block: &Node) -> Option<TrajectoryAxes> {
+        let items = |key: &str| block.get(key).map_or(&[][..], Node::items);
+        let dependency = |item: &Node| {
+            Some(DependencyEdge {
+                producer: text(item, "producer")?,
+                consumer: text(item, "consumer")?,
+                via: text(item, "via"),
+                required: flag(item, "required").unwrap_or(false),
+            })
+        };
+        let order = |item: &Node| {
+            Some(OrderEdge {
+                first: text(item, "first")?,
+                second: text(item, "second")?,
+                required: flag(item, "required").unwrap_or(false),
+            })
+        };
+        let params = AxesParams {
+            dependencies: items("dependencies").iter().filter_map(dependency).collect(),
+            order: items("order").iter().filter_map(order).collect(),
+            expect: self.expect(block, GateKind::TrajectoryAxes),
+        };
+        self.compiled(block, TrajectoryAxes::new(params))
+    }
+
+    fn golden_path(&mut self, block: &Node) -> GoldenPathGate {
+        let golden = GoldenPath {
+            calls: texts(block, "calls"),
+            allow_extra_steps: flag(block, "allow_extra_steps").unwrap_or(false),
+            penalize_backtracking: flag(block, "penalize_backtracking").unwrap_or(true),
+            penalize_repeated_tools: flag(block, "penalize_repeated_tools").unwrap_or(true),
+        };
+        GoldenPathGate { golden, expect: self.expect(block, GateKind::GoldenPath) }
+    }
+
+    fn reliability(&mut self, block: &Node) -> ReliabilityGate {
+        let level = whole(block, "confidence").and_then(|level| u32::try_from(level).ok());
+        let confidence = level.and_then(|level| Confidence::from_percent(level).ok()).unwrap_or_default();
+        ReliabilityGate { confidence, expect: self.expect(block, GateKind::Reliability) }
+    }
+
+    fn recovery(&mut self, block: &Node) -> RecoveryGate {
+        let default = RecoveryParams::default();
+        RecoveryGate {
+            params: RecoveryParams {
+                max_detection_ms: whole(block, "max_detection_ms").unwrap_or(default.max_detection_ms),
+                max_recovery_ms: whole(block, "max_recovery_ms"),
+                require_clean_timeout: flag(block, "require_clean_timeout").unwrap_or(default.require_clean_timeout),
+                require_hit: flag(block, "require_hit").unwrap_or(default.require_hit),
+                require_call: flag(block, "require_call").unwrap_or(default.require_call),
+                expect: self.expect(block, GateKind::Recovery),
+            },
+        }
+    }
+
+    fn narrative(&mut self, block: &Node) -> Option<Narrative> {
+        let aliases = block.get("aliases").map_or(&[][..], Node::entries).iter().map(|entry| {
+            let tools = match &entry.value.content {
+                Content::Text { text, .. } => vec![text.clone()],
+                _ => entry.value.items().iter().filter_map(|item| item.text().map(str::to_owned)).collect(),
+            };
+            (entry.key.clone(), tools)
+        });
+        let params = NarrativeParams {
+            mutating_tools: texts(block, "mutating_tools"),
+            readonly_tools: texts(block, "readonly_tools"),
+            mutating_verbs: texts(block, "mutating_verbs"),
+            aliases: aliases.collect(),
+            synonyms: flag(block, "synonyms").unwrap_or(true),
+            max_divergence_score: number(block, "max_divergence_score"),
+            mode: match flag(block, "llm_assisted") {
+                Some(true) => ExtractionMode::LlmAssisted,
+                _ => ExtractionMode::RuleBased,
+            },
+            expect: self.expect(block, GateKind::Narrative),
+        };
+        self.compiled(block, Narrative::new(params))
+    }
+}
+
+fn call_args(node: Option<&Node>) -> ExpectedArgs {
+    let Some(node) = node else { return ExpectedArgs::Any };
+    let shape = |key: &str| node.get(key).map(Node::to_json);
+    if node.text() == Some("ignore") {
+        ExpectedArgs::Ignore
+    } else if let Some(value) = shape("exact") {
+        ExpectedArgs::Exact(value)
+    } else if let Some(value) = shape("subset") {
+        ExpectedArgs::Subset(value)
+    } else if let Some(value) = shape("schema") {
+        ExpectedArgs::Schema(value)
+    } else {
+        ExpectedArgs::Any
+    }
+}

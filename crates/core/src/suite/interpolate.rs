@@ -1,0 +1,147 @@
+//! `${VAR}`, `${VAR:-default}` and `$$` in text values, after parsing: a value can never change the structure.
+
+use std::collections::BTreeMap;
+
+/// Answers for variables: those of the suite, the suite's folder, and what the caller knows (the environment).
+pub struct Variables<'a> {
+    /// Folder of the suite, for `${SUITE_DIR}`.
+    pub suite_dir: &'a str,
+    /// What the caller knows.
+    pub outside: &'a dyn Fn(&str) -> Option<String>,
+}
+
+impl std::fmt::Debug for Variables<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Variables").field("suite_dir", &self.suite_dir).finish_non_exhaustive()
+    }
+}
+
+/// Text with references that are resolved later.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Template {
+    text: String,
+    parts: Vec<Part>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Part {
+    Plain(String),
+    Reference { name: String, default: Option<String> },
+}
+
+/// What is wrong with a reference.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum TemplateError {
+    /// It is not closed.
+    #[error("`${{` is not closed")]
+    Unclosed,
+    /// Its name is not a name.
+    #[error("`{0}` is not a variable name")]
+    Name(String),
+    /// Nobody knows it.
+    #[error("the variable `{0}` is not set")]
+    Unset(String),
+}
+
+impl Template {
+    /// Reads a text with references.
+    pub fn parse(text: &str) -> Result<Self, TemplateError> {
+        let mut parts = Vec::new();
+        let mut plain = String::new();
+        let mut rest = text;
+        while let Some(at) = rest.find('$') {
+            plain.push_str(&rest[..at]);
+            rest = &rest[at + 1..];
+            if let Some(after) = rest.strip_prefix('$') {
+                plain.push('$');
+                rest = after;
+                continue;
+            }
+            let Some(inner) = rest.strip_prefix('{') else {
+                // `$5` and `^a$` are what they say.
+                plain.push('$');
+                continue;
+            };
+            let Some(end) = inner.find('}') else { return Err(TemplateError::Unclosed) };
+            let (name, default) = match inner[..end].split_once(":-") {
+                Some((name, default)) => (name, Some(default.to_owned())),
+                None => (&inner[..end], None),
+            };
+            let named = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+                && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+            if !named {
+                return Err(TemplateError::Name(name.to_owned()));
+            }
+            if !plain.is_empty() {
+                parts.push(Part::Plain(std::mem::take(&mut plain)));
+            }
+            parts.push(Part::Reference { name: name.to_owned(), default });
+            rest = &inner[end + 1..];
+        }
+        plain.push_str(rest);
+        if !plain.is_empty() {
+            parts.push(Part::Plain(plain));
+        }
+        Ok(Self { text: text.to_owned(), parts })
+    }
+
+    /// The text as written.
+    pub fn as_written(&self) -> &str {
+        &self.text
+    }
+
+    /// The text with every reference answered.
+    pub fn resolve(&self, own: &BTreeMap<String, String>, variables: &Variables<'_>) -> Result<String, TemplateError> {
+        let mut out = String::new();
+        for part in &self.parts {
+            match part {
+                Part::Plain(text) => out.push_str(text),
+                Part::Reference { name, default } => {
+                    let known = match name.as_str() {
+                        "SUITE_DIR" => Some(variables.suite_dir.to_owned()),
+                        _ => own.get(name).cloned().or_else(|| (variables.outside)(name)),
+                    };
+                    match known.filter(|value| !value.is_empty()).or_else(|| default.clone()) {
+                        Some(value) => out.push_str(&value),
+                        None => return Err(TemplateError::Unset(name.clone())),
+                    }
+                }
+            }
+        }
+        Ok(out)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, expected: Result<&str, &str>) {
+        let own = BTreeMap::from([("city".to_owned(), "Oslo".to_owned())]);
+        let outside = |name: &str| match name {
+            "HOME" => Some("/h".to_owned()),
+            "EMPTY" => Some(String::new()),
+            "city" => Some("elsewhere".to_owned()),
+            _ => None,
+        };
+        let variables = Variables { suite_dir: "tests", outside: &outside };
+        let found = Template::parse(text).and_then(|template| template.resolve(&own, &variables));
+        assert_eq!(found.map_err(|error| error.to_string()).as_deref().map_err(String::as_str), expected, "{text}");
+    }
+
+    #[test]
+    fn references_are_answered_by_the_suite_then_by_the_caller_then_by_their_default() {
+        check("plain", Ok("plain"));
+        check("${city} and ${HOME}", Ok("Oslo and /h"));
+        check("${SUITE_DIR}/x", Ok("tests/x"));
+        check("${NOBODY:-else}", Ok("else"));
+        check("${EMPTY:-else}", Ok("else"));
+        check("${NOBODY:-}", Ok(""));
+        check("a $$5 ${city:-x}", Ok("a $5 Oslo"));
+        check("$${city}", Ok("${city}"));
+        check("${NOBODY}", Err("the variable `NOBODY` is not set"));
+        check("${city", Err("`${` is not closed"));
+        check("${a b}", Err("`a b` is not a variable name"));
+        check("$5 and ^a$", Ok("$5 and ^a$"));
+    }
+}

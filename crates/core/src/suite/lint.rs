@@ -1,0 +1,127 @@
+//! What loads but hardly means what it says.
+
+use std::ops::Range;
+
+use super::lower::{Places, provider_of};
+use super::{AgentTest, Provider, Suite};
+use crate::assertion::Check;
+use crate::diag::{Diagnostic, Severity};
+use crate::eval::{GoldenPath, Verdict, score_golden_path};
+use crate::trace::{Conversation, FaultKind, StopReason, Tokens, ToolCall, Trace};
+
+/// The time budget of a call where no `recovery` says otherwise.
+const DEFAULT_BUDGET_MS: u64 = 3000;
+
+pub(super) fn lint(suite: &Suite, places: &Places, out: &mut Vec<Diagnostic>) {
+    let mut warn = |span: Range<usize>, message: String, hint: &str| {
+        out.push(Diagnostic { severity: Severity::Warning, span, message, hint: Some(hint.to_owned()) });
+    };
+    for (name, span) in &places.servers {
+        let struck = suite.faults.iter().any(|fault| fault.server.as_ref() == Some(name));
+        if !struck && !suite.agents.iter().any(|agent| agent.servers.contains(name)) {
+            warn(
+                span.clone(),
+                format!("no test uses the server `{name}`"),
+                "remove it, or name it in a test's `servers:`",
+            );
+        }
+    }
+    for (at, fault) in suite.faults.iter().enumerate() {
+        if !suite.agents.iter().any(|agent| agent.inject.contains(&at)) {
+            let message = format!("no test injects the fault `{}`", fault.name);
+            warn(places.faults[at].clone(), message, "remove it, or name it in a test's `inject:`");
+        }
+    }
+    for (agent, keys) in suite.agents.iter().zip(&places.agents) {
+        let place = |key: &str| keys.get(key).or_else(|| keys.get("name")).cloned().unwrap_or(0..0);
+        if agent.gates.judges_runs() || !agent.expect.is_empty() {
+            if rests_on_prose(agent) {
+                let hint = "assert on tool_calls or tool_results: they show what was done";
+                warn(place("expect"), format!("the verdict of `{}` rests on prose", agent.name), hint);
+            } else if passes_on_nothing(agent) {
+                let hint = "add a `trajectory:` or an `expect:` that an agent which does nothing would fail";
+                warn(place("name"), format!("`{}` passes when the agent makes no call at all", agent.name), hint);
+            }
+        }
+        if let Some(gate) = &agent.gates.golden_path
+            && is_wasteful(&gate.golden)
+        {
+            let hint = "a path that returns or repeats cannot be walked without waste; drop that penalty or shorten it";
+            warn(place("golden_path"), "the golden path is itself wasteful".to_owned(), hint);
+        }
+        if let Some(gate) = &agent.gates.reliability {
+            let runs = usize::try_from(agent.runs).unwrap_or(usize::MAX).min(10_000);
+            if gate.evaluate(&vec![true; runs]).verdict != Verdict::Pass {
+                let message = format!("`reliability` cannot pass with {} runs, even when all of them pass", agent.runs);
+                warn(place("reliability"), message, "raise `runs:`, or ask for less");
+            } else if gate.evaluate(&vec![false; runs]).verdict == Verdict::Pass {
+                warn(place("reliability"), "`reliability` passes even when every run fails".to_owned(), "ask for more");
+            }
+        }
+        let budget = agent.gates.recovery.as_ref().map_or(DEFAULT_BUDGET_MS, |gate| gate.params.max_detection_ms);
+        for fault in agent.inject.iter().map(|at| &suite.faults[*at]) {
+            if fault.kind == FaultKind::Slow && fault.delay_ms < budget {
+                let message = format!(
+                    "`{}` answers after {} ms, within the budget of {budget} ms: it is late, never missed",
+                    fault.name, fault.delay_ms
+                );
+                warn(place("inject"), message, "raise `delay_ms:` to the budget, or lower `max_detection_ms:`");
+            }
+        }
+        if agent.temperature.is_some() {
+            let refuses = |name: &&String| {
+                let provider = suite.models.get(*name).map_or_else(|| provider_of(name), |model| Some(model.provider));
+                provider == Some(Provider::Anthropic)
+            };
+            if let Some(name) = agent.models.iter().find(refuses) {
+                warn(
+                    place("temperature"),
+                    format!("`{name}` refuses `temperature`"),
+                    "remove it; recordings make runs repeatable",
+                );
+            }
+        }
+    }
+}
+
+/// Whether every assertion reads what the model said, and no gate reads what it did.
+fn rests_on_prose(agent: &AgentTest) -> bool {
+    let prose = |target: &str| {
+        target == "final_response" || target.starts_with("final_response") || target.starts_with("conversation.turns")
+    };
+    !agent.gates.judges_runs()
+        && !agent.expect.is_empty()
+        && agent.expect.iter().all(|assertion| prose(&assertion.target().to_string()))
+}
+
+/// Whether every check of single runs passes on a run that did nothing.
+fn passes_on_nothing(agent: &AgentTest) -> bool {
+    let nothing = Trace {
+        tool_calls: Some(Vec::new()),
+        tool_results: Some(Vec::new()),
+        final_response: Some(String::new()),
+        conversation: Conversation {
+            turns: Some(Vec::new()),
+            tokens: Tokens { total: Some(0), ..Tokens::default() },
+            stop_reason: Some(StopReason::Completed),
+            ..Conversation::default()
+        },
+    };
+    let gates = &agent.gates;
+    let passes = [
+        gates.trajectory.as_ref().map(|gate| gate.evaluate(&nothing).verdict),
+        gates.trajectory_axes.as_ref().map(|gate| gate.evaluate(&nothing).verdict),
+        gates.golden_path.as_ref().map(|gate| gate.evaluate(&nothing).verdict),
+        gates.recovery.as_ref().map(|gate| gate.evaluate(&nothing).verdict),
+        gates.narrative.as_ref().map(|gate| gate.evaluate(&nothing).verdict),
+    ];
+    let envelope = if agent.expect.is_empty() { serde_json::Value::Null } else { nothing.to_envelope() };
+    passes.into_iter().flatten().all(|verdict| verdict == Verdict::Pass)
+        && agent.expect.iter().all(|assertion| assertion.check(&envelope) == Check::Pass)
+}
+
+fn is_wasteful(golden: &GoldenPath) -> bool {
+    let calls: Vec<_> =
+        golden.calls.iter().map(|name| ToolCall { name: name.clone(), ..ToolCall::default() }).collect();
+    !score_golden_path(&calls, golden).passed
+}

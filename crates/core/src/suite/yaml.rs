@@ -1,0 +1,439 @@
+//! From YAML text to a tree in which every value and key knows its place.
+//!
+//! Scalars follow the YAML 1.2 core schema: `true` is a boolean, `no` and `on` are text. Duplicate keys, several
+//! documents, tags and values that are not JSON are refused; aliases and merge keys work within a budget.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use granit_parser::{Event, Options, Parser, ScalarStyle, ScanError, Span};
+use serde_json::{Map, Number, Value};
+
+use crate::diag::{Diagnostic, Severity, Source};
+use crate::json;
+
+/// Largest text that is read.
+pub const MAX_BYTES: usize = 16 * 1024 * 1024;
+/// Most values that aliases may add to a document.
+const MAX_ALIASED: usize = 100_000;
+
+/// A value and its place.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Node {
+    /// Bytes of the text.
+    pub span: Range<usize>,
+    /// The value.
+    pub content: Content,
+}
+
+/// What a node holds.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Content {
+    /// Nothing, or `null`.
+    Null,
+    /// `true` or `false`.
+    Bool(bool),
+    /// A number.
+    Number(Number),
+    /// Text; `plain` without quotes.
+    Text {
+        /// The text.
+        text: String,
+        /// Written without quotes.
+        plain: bool,
+    },
+    /// A list.
+    List(Vec<Node>),
+    /// A map, in the order written.
+    Map(Vec<Entry>),
+}
+
+/// One key of a map.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Entry {
+    /// The key.
+    pub key: String,
+    /// Bytes of the key.
+    pub key_span: Range<usize>,
+    /// The value.
+    pub value: Node,
+}
+
+impl Node {
+    /// The value of a key.
+    pub fn get(&self, key: &str) -> Option<&Node> {
+        self.entries().iter().find(|entry| entry.key == key).map(|entry| &entry.value)
+    }
+
+    /// The entries of a map; none for anything else.
+    pub fn entries(&self) -> &[Entry] {
+        match &self.content {
+            Content::Map(entries) => entries,
+            _ => &[],
+        }
+    }
+
+    /// The items of a list; none for anything else.
+    pub fn items(&self) -> &[Node] {
+        match &self.content {
+            Content::List(items) => items,
+            _ => &[],
+        }
+    }
+
+    /// The text of a text node.
+    pub fn text(&self) -> Option<&str> {
+        match &self.content {
+            Content::Text { text, .. } => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The value without its places.
+    pub fn to_json(&self) -> Value {
+        match &self.content {
+            Content::Null => Value::Null,
+            Content::Bool(word) => Value::Bool(*word),
+            Content::Number(number) => Value::Number(number.clone()),
+            Content::Text { text, .. } => Value::String(text.clone()),
+            Content::List(items) => items.iter().map(Self::to_json).collect(),
+            Content::Map(entries) => {
+                let pairs = entries.iter().map(|entry| (entry.key.clone(), entry.value.to_json()));
+                Value::Object(pairs.collect::<Map<_, _>>())
+            }
+        }
+    }
+
+    /// The kind of the value and a short look at it.
+    pub fn describe(&self) -> String {
+        match &self.content {
+            Content::Map(entries) if entries.len() == 1 => "a map with 1 key".to_owned(),
+            Content::Map(entries) => format!("a map with {} keys", entries.len()),
+            Content::Null => "nothing".to_owned(),
+            Content::Text { .. } => format!("text ({})", json::excerpt(&self.to_json(), 40)),
+            _ => json::describe(&self.to_json()),
+        }
+    }
+
+    /// The place a JSON pointer leads to, as far as it goes; the key itself where `of_key` is set.
+    pub fn place(&self, pointer: &str, of_key: bool) -> Range<usize> {
+        let mut node = self;
+        let mut span = self.span.clone();
+        for step in pointer.split('/').skip(1) {
+            let step = step.replace("~1", "/").replace("~0", "~");
+            match &node.content {
+                Content::Map(entries) => match entries.iter().find(|entry| entry.key == step) {
+                    Some(entry) => {
+                        span = if of_key { entry.key_span.clone() } else { entry.value.span.clone() };
+                        node = &entry.value;
+                    }
+                    None => return span,
+                },
+                Content::List(items) => match step.parse().ok().and_then(|at: usize| items.get(at)) {
+                    Some(item) => {
+                        span = item.span.clone();
+                        node = item;
+                    }
+                    None => return span,
+                },
+                _ => return span,
+            }
+        }
+        span
+    }
+}
+
+/// Reads a text. What stops the reader comes alone; what does not is collected.
+pub fn read(source: &Source) -> Result<Node, Vec<Diagnostic>> {
+    let text = source.text();
+    let whole = |message: String, hint: Option<&str>| {
+        vec![Diagnostic { severity: Severity::Error, span: 0..0, message, hint: hint.map(str::to_owned) }]
+    };
+    if text.len() > MAX_BYTES {
+        let message = format!("the file has {} bytes, more than the limit of {MAX_BYTES}", text.len());
+        return Err(whole(message, Some("split it into several suites")));
+    }
+    let mut options = Options::default();
+    options.flow_nesting_limit = json::MAX_DEPTH;
+    options.block_nesting_limit = json::MAX_DEPTH;
+    let mut builder =
+        Builder { source, stack: Vec::new(), anchors: BTreeMap::new(), aliased: 0, problems: Vec::new(), root: None };
+    for event in Parser::new_from_str_with_options(text, options) {
+        match event {
+            Ok((event, span)) => {
+                if builder.take(event, &span).is_err() {
+                    return Err(builder.problems);
+                }
+            }
+            Err(error) => {
+                builder.problems.push(syntax(source, &error));
+                return Err(builder.problems);
+            }
+        }
+    }
+    match builder.root {
+        _ if !builder.problems.is_empty() => Err(builder.problems),
+        Some(root) => Ok(root),
+        None => Err(whole("the file is empty".to_owned(), Some("`mcptest schema` prints what it may hold"))),
+    }
+}
+
+/// A syntax error, with a hint where the line shows a classic slip.
+fn syntax(source: &Source, error: &ScanError) -> Diagnostic {
+    let marker = error.marker();
+    let line = marker.line().max(1);
+    let byte = marker.byte_offset().unwrap_or_else(|| {
+        let start = source.text().split_inclusive('\n').take(line - 1).map(str::len).sum::<usize>();
+        start + source.line(line).chars().take(marker.col()).map(char::len_utf8).sum::<usize>()
+    });
+    // The slip is often on the line before the one where the reader noticed.
+    let suspects = [line, line.saturating_sub(1)].into_iter().filter(|line| *line > 0);
+    let hint = suspects.map(|line| source.line(line)).find_map(slip);
+    let message = error.info();
+    let message = message.split(" at byte ").next().unwrap_or(&message).trim_end_matches('.');
+    let span = byte.min(source.text().len())..byte.min(source.text().len());
+    Diagnostic { severity: Severity::Error, span, message: format!("not YAML: {message}"), hint }
+}
+
+/// What is wrong with a line that could not be read.
+fn slip(line: &str) -> Option<String> {
+    let body = line.trim_start();
+    let indent = &line[..line.len() - body.len()];
+    if indent.contains('\t') || body.starts_with("-\t") {
+        return Some("YAML indents with spaces; this line has a tab".to_owned());
+    }
+    let body = body.trim_start_matches("- ");
+    if let Some((key, rest)) = body.split_once(':')
+        && !rest.is_empty()
+        && !rest.starts_with([' ', '/'])
+        && !key.is_empty()
+        && key.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '-')
+    {
+        return Some(format!("put a space after the colon: `{key}: {}`", rest.trim()));
+    }
+    if body.matches('"').count() % 2 == 1 {
+        return Some("a quote is opened and not closed".to_owned());
+    }
+    if let Some((_, value)) = body.split_once(": ")
+        && (value.contains(": ") || value.starts_with(['*', '&', '!', '%', '@', '`', '{', '[', '|', '>']))
+    {
+        return Some("put the value in quotes".to_owned());
+    }
+    None
+}
+
+/// A list or map that is still open.
+enum Open {
+    List { start: usize, anchor: usize, items: Vec<Node> },
+    Map { start: usize, anchor: usize, entries: Vec<Entry>, merged: Vec<Entry>, key: Option<(String, Range<usize>)> },
+}
+
+struct Builder<'a> {
+    source: &'a Source,
+    stack: Vec<Open>,
+    anchors: BTreeMap<usize, (Node, usize)>,
+    aliased: usize,
+    problems: Vec<Diagnostic>,
+    root: Option<Node>,
+}
+
+/// The problems say why reading stopped.
+struct Stopped;
+
+impl Builder<'_> {
+    fn problem(&mut self, span: Range<usize>, message: impl Into<String>, hint: Option<&str>) {
+        let hint = hint.map(str::to_owned);
+        self.problems.push(Diagnostic { severity: Severity::Error, span, message: message.into(), hint });
+    }
+
+    fn take(&mut self, event: Event<'_>, span: &Span) -> Result<(), Stopped> {
+        let range = span.byte_range().unwrap_or(0..0);
+        match event {
+            Event::DocumentStart(..) if self.root.is_some() => {
+                self.problem(range, "a second document starts here", Some("one suite per file: remove the `---`"));
+                Err(Stopped)
+            }
+            Event::Scalar(text, style, anchor, tag) => {
+                if let Some(tag) = &tag {
+                    let message = format!("the tag `{}` has no meaning here", tag.original());
+                    self.problem(range.clone(), message, Some("remove it; quotes make a value text"));
+                }
+                let plain = style == ScalarStyle::Plain;
+                let is_key = matches!(self.stack.last(), Some(Open::Map { key: None, .. }));
+                let content = if plain && !is_key {
+                    self.scalar(&text, &range)
+                } else {
+                    Content::Text { text: text.into_owned(), plain }
+                };
+                self.node(Node { span: range, content }, anchor)
+            }
+            Event::SequenceStart(_, anchor, tag) | Event::MappingStart(_, anchor, tag) if tag.is_some() => {
+                let _ = anchor;
+                self.problem(range, "tags have no meaning here", Some("remove the `!`"));
+                Err(Stopped)
+            }
+            Event::SequenceStart(_, anchor, _) => {
+                self.stack.push(Open::List { start: range.start, anchor, items: Vec::new() });
+                self.check_depth(range)
+            }
+            Event::MappingStart(_, anchor, _) => {
+                self.stack.push(Open::Map {
+                    start: range.start,
+                    anchor,
+                    entries: Vec::new(),
+                    merged: Vec::new(),
+                    key: None,
+                });
+                self.check_depth(range)
+            }
+            Event::SequenceEnd | Event::MappingEnd => match self.stack.pop() {
+                Some(Open::List { start, anchor, items }) => {
+                    let end = end_of(&range, items.last().map(|last| last.span.end));
+                    self.node(Node { span: start..end.max(start), content: Content::List(items) }, anchor)
+                }
+                Some(Open::Map { start, anchor, entries, merged, .. }) => {
+                    let entries = self.unique(entries, merged);
+                    let end = end_of(&range, entries.last().map(|last| last.value.span.end));
+                    self.node(Node { span: start..end.max(start), content: Content::Map(entries) }, anchor)
+                }
+                None => Ok(()),
+            },
+            Event::Alias(anchor) => {
+                let Some((node, size)) = self.anchors.get(&anchor) else {
+                    self.problem(range, "an alias refers to a value that contains it", None);
+                    return Err(Stopped);
+                };
+                self.aliased += size;
+                let node = Node { span: range.clone(), ..node.clone() };
+                if self.aliased > MAX_ALIASED {
+                    let message = format!("aliases add more than {MAX_ALIASED} values");
+                    self.problem(range, message, Some("write out less by reference"));
+                    return Err(Stopped);
+                }
+                self.node(node, 0)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn check_depth(&mut self, range: Range<usize>) -> Result<(), Stopped> {
+        if self.stack.len() <= json::MAX_DEPTH {
+            return Ok(());
+        }
+        self.problem(range, format!("nests deeper than {} levels", json::MAX_DEPTH), None);
+        Err(Stopped)
+    }
+
+    /// Puts a finished node where it belongs.
+    fn node(&mut self, node: Node, anchor: usize) -> Result<(), Stopped> {
+        if anchor != 0 {
+            let size = count(&node);
+            self.anchors.insert(anchor, (node.clone(), size));
+        }
+        match self.stack.last_mut() {
+            None => self.root = Some(node),
+            Some(Open::List { items, .. }) => items.push(node),
+            Some(Open::Map { entries, merged, key, .. }) => match key.take() {
+                None => match node.content {
+                    Content::Text { text, .. } => *key = Some((text, node.span)),
+                    _ => {
+                        let message = format!("a key must be text, found {}", node.describe());
+                        self.problem(node.span, message, None);
+                        return Err(Stopped);
+                    }
+                },
+                Some((name, span)) if name == "<<" => {
+                    if !merge(merged, node) {
+                        self.problem(span, "`<<` merges a map or a list of maps", None);
+                    }
+                }
+                Some((name, span)) => {
+                    entries.push(Entry { key: name, key_span: span, value: node });
+                }
+            },
+        }
+        Ok(())
+    }
+
+    /// The entries of a map with those it merges and does not give itself; a key given twice is a problem.
+    fn unique(&mut self, mut entries: Vec<Entry>, merged: Vec<Entry>) -> Vec<Entry> {
+        let mut order: Vec<usize> = (0..entries.len()).collect();
+        order.sort_by(|a, b| entries[*a].key.cmp(&entries[*b].key).then(a.cmp(b)));
+        let mut twice: Vec<usize> = Vec::new();
+        for pair in order.windows(2).filter(|pair| entries[pair[0]].key == entries[pair[1]].key) {
+            let (line, _) = self.source.place(entries[pair[0]].key_span.start);
+            let second = &entries[pair[1]];
+            let message = format!("the key `{}` is given twice; first on line {line}", second.key);
+            self.problem(second.key_span.clone(), message, Some("remove one of them"));
+            twice.push(pair[1]);
+        }
+        let own = order.len();
+        for entry in merged {
+            let given = order[..own].binary_search_by(|at| entries[*at].key.cmp(&entry.key)).is_ok();
+            if !given && !entries[own..].iter().any(|other| other.key == entry.key) {
+                entries.push(entry);
+            }
+        }
+        twice.sort_unstable();
+        for at in twice.into_iter().rev() {
+            entries.remove(at);
+        }
+        entries
+    }
+
+    /// A plain scalar by the core schema.
+    fn scalar(&mut self, text: &str, range: &Range<usize>) -> Content {
+        match text {
+            "" | "~" | "null" | "Null" | "NULL" => return Content::Null,
+            "true" | "True" | "TRUE" => return Content::Bool(true),
+            "false" | "False" | "FALSE" => return Content::Bool(false),
+            ".inf" | ".Inf" | ".INF" | "-.inf" | "+.inf" | ".nan" | ".NaN" | ".NAN" => {
+                self.problem(range.clone(), format!("`{text}` is not a number that JSON knows"), None);
+                return Content::Null;
+            }
+            _ => {}
+        }
+        let unsigned = text.strip_prefix('+').unwrap_or(text);
+        let radix = |digits: &str, radix| u64::from_str_radix(digits, radix).ok().map(Number::from);
+        let based = match (unsigned.strip_prefix("0x"), unsigned.strip_prefix("0o")) {
+            (Some(digits), _) => radix(digits, 16),
+            (_, Some(digits)) => radix(digits, 8),
+            _ => None,
+        };
+        let whole = || {
+            unsigned.parse::<i64>().map(Number::from).ok().or_else(|| unsigned.parse::<u64>().map(Number::from).ok())
+        };
+        let numeric = unsigned.starts_with(|c: char| c.is_ascii_digit() || c == '-' || c == '.')
+            && unsigned.chars().any(|c| c.is_ascii_digit())
+            && unsigned.chars().all(|c| c.is_ascii_digit() || matches!(c, '.' | '-' | '+' | 'e' | 'E'));
+        let float = || numeric.then(|| unsigned.parse::<f64>().ok().and_then(Number::from_f64)).flatten();
+        match based.or_else(|| if numeric { whole() } else { None }).or_else(float) {
+            Some(number) => Content::Number(number),
+            None => Content::Text { text: text.to_owned(), plain: true },
+        }
+    }
+}
+
+/// Where a list or map ends: at its bracket, or with its last value where it has none.
+fn end_of(close: &Range<usize>, last: Option<usize>) -> usize {
+    if close.is_empty() { last.unwrap_or(close.end) } else { close.end }
+}
+
+fn count(node: &Node) -> usize {
+    1 + node.items().iter().map(count).sum::<usize>()
+        + node.entries().iter().map(|entry| count(&entry.value)).sum::<usize>()
+}
+
+/// Adds the entries of a map, or of each map of a list.
+fn merge(merged: &mut Vec<Entry>, node: Node) -> bool {
+    match node.content {
+        Content::Map(more) => {
+            merged.extend(more);
+            true
+        }
+        Content::List(items) => {
+            items.into_iter().all(|item| matches!(item.content, Content::Map(_)) && merge(merged, item))
+        }
+        _ => false,
+    }
+}
