@@ -23,6 +23,7 @@ pub use backing::Fit;
 use backing::{Mutating, Rules, Tool};
 pub use claims::Claim;
 use stated::Said;
+use tokens::Token;
 use words::Verbs;
 pub use words::{FAMILIES, PROSE_NOUNS, VERBS};
 
@@ -194,16 +195,16 @@ impl Narrative {
 
     /// The claims of a message, without any calls to hold them against.
     pub fn claims(&self, message: &str) -> Vec<Claim> {
-        self.extract(message, &[])
+        self.extract(&tokens::read(message), &[])
     }
 
-    fn extract(&self, message: &str, tools: &[Tool]) -> Vec<Claim> {
+    fn extract(&self, tokens: &[Token], tools: &[Tool]) -> Vec<Claim> {
         // Writing prose is no deed, unless a tool is about such a thing: its name has the word after its verb.
         let is_deed = |noun: &str| {
             let tool_has = |tool: &Tool| tool.plain.iter().skip(1).any(|word| words::singular(word) == noun);
             !PROSE_NOUNS.contains(&noun) || tools.iter().any(tool_has)
         };
-        claims::extract(&tokens::read(message), &self.verbs, &is_deed)
+        claims::extract(tokens, &self.verbs, &is_deed)
     }
 
     /// Scores a run.
@@ -268,13 +269,14 @@ impl Narrative {
     }
 
     fn compare(&self, message: &str, calls: &[ToolCall], tools: &[Tool]) -> NarrativeReport {
+        let tokens = tokens::read(message);
         let claims: Vec<_> =
-            self.extract(message, tools).into_iter().map(|claim| self.hold(claim, message, tools)).collect();
+            self.extract(&tokens, tools).into_iter().map(|claim| self.hold(claim, message, tools)).collect();
         let mut items = Vec::new();
         for (at, claim) in claims.iter().enumerate().filter(|(_, claim)| claim.backed == Some(false)) {
             items.push(Item::ClaimedButAbsent { claim: at, reason: reason(claim) });
         }
-        let said = Said::new(message);
+        let said = Said::new(message, &tokens);
         let (mentioned, silent): (Vec<_>, Vec<_>) = tools.iter().partition(|tool| said.mentions(tool));
         items.extend(silent.into_iter().map(|tool| Item::PresentButUnclaimed {
             tool: tool.name.clone(),

@@ -5,48 +5,40 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::backing::Tool;
+use super::tokens::{Kind, Token};
 use super::words;
 use crate::json;
 use crate::trace::ToolCall;
 
 /// Argument names too common as words to be looked for.
 const STOP_KEYS: [&str; 6] = ["to", "from", "in", "by", "for", "on"];
-/// What may stand between an argument's name and its value.
-const LINKS: [&str; 6] = ["is", "=", ":", "to", "as", "of"];
+/// Words that may stand between an argument's name and its value; a colon may too.
+const LINKS: [&str; 4] = ["is", "to", "as", "of"];
+/// Signs that open or close a quote.
+const QUOTES: [char; 10] = ['"', '\'', '`', '“', '”', '„', '‘', '’', '«', '»'];
 
-/// A message as a row of plain pieces, quotes and signs included.
+/// A message as its tokens, with where each word stands.
 pub(super) struct Said<'a> {
-    pieces: Vec<Piece<'a>>,
-    /// Where each lower-case word stands.
+    message: &'a str,
+    tokens: &'a [Token],
+    /// Where each lower-case word or name stands.
     places: BTreeMap<String, Vec<usize>>,
     roots: BTreeSet<String>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Piece<'a> {
-    /// A run of letters, figures and what joins them.
-    Word(&'a str),
-    /// Text in quotes.
-    Quoted(&'a str),
-    /// A sign.
-    Sign(char),
-}
-
 impl<'a> Said<'a> {
-    pub(super) fn new(text: &'a str) -> Self {
-        let pieces = pieces(text);
+    pub(super) fn new(message: &'a str, tokens: &'a [Token]) -> Self {
         let mut places: BTreeMap<String, Vec<usize>> = BTreeMap::new();
         let mut roots = BTreeSet::new();
-        for (at, piece) in pieces.iter().enumerate() {
-            let (Piece::Word(word) | Piece::Quoted(word)) = piece else { continue };
-            for part in words::name_words(&word.replace(['\'', '’'], " ")) {
+        for (at, token) in tokens.iter().enumerate() {
+            for part in words::name_words(&token.text.replace(['\'', '’'], " ")) {
                 roots.insert(words::root(&part));
             }
-            if let Piece::Word(word) = piece {
-                places.entry(word.to_lowercase()).or_default().push(at);
+            if matches!(token.kind, Kind::Word(_) | Kind::Mention) {
+                places.entry(token.text.to_lowercase()).or_default().push(at);
             }
         }
-        Self { pieces, places, roots }
+        Self { message, tokens, places, roots }
     }
 
     /// Whether every telling word of a tool's name occurs, in any inflection.
@@ -63,16 +55,15 @@ impl<'a> Said<'a> {
         if names.is_empty() || STOP_KEYS.contains(&key) {
             return None;
         }
-        let starts = self.places.get(&names[0]).map_or(&[][..], Vec::as_slice);
+        let at = |word: &str| self.places.get(word).map_or(&[][..], Vec::as_slice);
         let whole = |start: usize| {
-            names.iter().enumerate().all(|(offset, name)| {
-                matches!(self.pieces.get(start + offset), Some(Piece::Word(word)) if word.to_lowercase() == *name)
-            })
+            let said =
+                |offset: usize, name: &String| self.tokens.get(start + offset).is_some_and(|token| token.text == *name);
+            names.iter().enumerate().all(|(offset, name)| said(offset, name))
         };
+        let after_words = at(&names[0]).iter().filter(|start| whole(**start)).map(|start| start + names.len());
         // The key may also be written as in the arguments.
-        let spelt = self.places.get(&key.to_lowercase()).map_or(&[][..], Vec::as_slice);
-        let after_words = starts.iter().filter(|start| whole(**start)).map(|start| start + names.len());
-        let after_key = spelt.iter().filter(|_| names.len() > 1).map(|start| start + 1);
+        let after_key = at(&key.to_lowercase()).iter().filter(|_| names.len() > 1).map(|start| start + 1);
         after_words
             .chain(after_key)
             .filter_map(|after| self.stated(after))
@@ -81,91 +72,27 @@ impl<'a> Said<'a> {
 
     /// The value stated from a place on, if one is.
     fn stated(&self, mut at: usize) -> Option<String> {
-        let link = |piece: &Piece<'_>| match piece {
-            Piece::Word(word) => LINKS.contains(&word.to_lowercase().as_str()),
-            Piece::Sign(sign) => matches!(sign, ':' | '='),
-            Piece::Quoted(_) => false,
-        };
-        while matches!(self.pieces.get(at), Some(Piece::Sign('*' | '_'))) {
+        let link = |token: &Token| token.kind == Kind::Colon || LINKS.contains(&token.text.as_str());
+        if self.tokens.get(at).is_some_and(link) {
             at += 1;
         }
-        if self.pieces.get(at).is_some_and(link) {
-            at += 1;
-        }
-        while matches!(self.pieces.get(at), Some(Piece::Sign('*' | '_' | '$' | '€' | '£' | '#'))) {
-            at += 1;
-        }
-        match self.pieces.get(at)? {
-            Piece::Quoted(text) => Some((*text).to_owned()),
-            Piece::Sign(_) => None,
-            Piece::Word(word) => {
-                if word.chars().any(|c| c.is_ascii_digit()) || word.contains(['_', '-', '.', '/', '@', '#']) {
-                    return Some((*word).to_owned());
-                }
-                let capitalised =
-                    |piece: &&Piece<'a>| matches!(piece, Piece::Word(word) if word.starts_with(char::is_uppercase));
-                let run: Vec<&str> = self.pieces[at..]
-                    .iter()
-                    .take(12)
-                    .take_while(capitalised)
-                    .filter_map(|piece| if let Piece::Word(word) = piece { Some(*word) } else { None })
-                    .collect();
+        let token = self.tokens.get(at)?;
+        match token.kind {
+            Kind::Number => Some(token.text.clone()),
+            Kind::Mention => Some(token.text.trim_matches(QUOTES).trim_start_matches('#').to_owned()),
+            Kind::Word(_) if token.text.contains('-') => Some(self.message[token.span.clone()].to_owned()),
+            Kind::Word(_) => {
+                let capitalised = |token: &&Token| {
+                    matches!(token.kind, Kind::Word(_))
+                        && self.message[token.span.clone()].starts_with(char::is_uppercase)
+                };
+                let run = self.tokens[at..].iter().take(12).take_while(capitalised);
+                let run: Vec<&str> = run.map(|token| &self.message[token.span.clone()]).collect();
                 (!run.is_empty() && run != ["I"]).then(|| run.join(" "))
             }
-        }
-    }
-}
-
-fn pieces(text: &str) -> Vec<Piece<'_>> {
-    const REACH: usize = 600;
-    let mut out = Vec::new();
-    let mut at = 0;
-    while let Some(c) = text[at..].chars().next() {
-        let close = match c {
-            '"' => Some('"'),
-            '“' => Some('”'),
-            '`' => Some('`'),
-            '«' => Some('»'),
-            '\'' | '‘' if !text[..at].ends_with(char::is_alphanumeric) => Some(if c == '‘' { '’' } else { '\'' }),
             _ => None,
-        };
-        let start = at + c.len_utf8();
-        let closed = close.and_then(|close| {
-            let mut window = text[start..].char_indices().take_while(|(at, c)| *at < REACH && *c != '\n');
-            let single = matches!(close, '\'' | '’');
-            let found = window.find(|(at, c)| {
-                let after = text[start + at + c.len_utf8()..].chars().next();
-                *c == close && !(single && after.is_some_and(char::is_alphanumeric))
-            });
-            found.map(|(at, _)| (start + at, close.len_utf8()))
-        });
-        if let Some((end, width)) = closed {
-            out.push(Piece::Quoted(&text[start..end]));
-            at = end + width;
-        } else if c.is_alphanumeric() {
-            let rest = &text[at..];
-            let mut end = 0;
-            let mut letters = rest.char_indices().peekable();
-            while let Some((place, c)) = letters.next() {
-                let next = letters.peek().map(|(_, next)| *next);
-                let joins = matches!(c, '_' | '.' | '/' | '@' | '#' | '-' | '\'' | '’' | ':' | ',')
-                    && next.is_some_and(char::is_alphanumeric)
-                    && (c != ',' || rest[..place].ends_with(|c: char| c.is_ascii_digit()));
-                if !joins && !c.is_alphanumeric() {
-                    break;
-                }
-                end = place + c.len_utf8();
-            }
-            out.push(Piece::Word(&rest[..end]));
-            at += end;
-        } else {
-            if !c.is_whitespace() || c == '\n' {
-                out.push(Piece::Sign(c));
-            }
-            at = start;
         }
     }
-    out
 }
 
 /// Whether a given value is what was stated, or has it as a part at word borders, without case.
