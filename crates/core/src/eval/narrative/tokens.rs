@@ -159,7 +159,12 @@ impl Reader<'_> {
         if line.starts_with("```") || line.starts_with("~~~") {
             let fence = &line[..3];
             let body = self.at + indent + 3;
-            let close = self.text[body..].find(&format!("\n{fence}")).map(|found| body + found + 4);
+            // The closing fence stands on a line of its own, indented or not.
+            let mut lines = self.text[body..].match_indices('\n').map(|(at, _)| body + at + 1);
+            let close = lines.find_map(|start| {
+                let line = self.text[start..].trim_start_matches([' ', '\t']);
+                line.starts_with(fence).then(|| self.text.len() - line.len() + fence.len())
+            });
             let end = close.unwrap_or(self.text.len());
             self.mention(end);
             self.mark(Kind::End { question: false }, 0);
@@ -345,6 +350,7 @@ mod tests {
             ("the users' 'old name' and don't", "the users <'old name'> and do not ."),
             ("$1,194 on 2024-05-17 at 12:30", "#1,194 on #2024-05-17 at #12:30 ."),
             ("```\nI deleted it\n```\nDone", "<```\nI deleted it\n```> . . done ."),
+            ("- See:\n  ```sh\n  ls\n  ```\n- Done", "see : . <  ```sh\n  ls\n  ```> . . done ."),
             ("1. First\n2) Second", "first . second ."),
             ("Issue created ✅ Email sent", "issue created | email sent ."),
             ("flight HAT052 and GitHub", "flight <HAT052> and <GitHub> ."),
