@@ -389,10 +389,12 @@ impl Sentence<'_> {
 
     /// A past passive that speaks of long ago or of somebody: a date, "ago", "previously", "by the airline".
     fn is_history(&self, at: usize) -> bool {
-        let tail = self.tokens[at + 1..].iter().take(REACH).take_while(|token| {
-            !matches!(token.kind, Kind::End { .. } | Kind::Stop | Kind::Colon) && !token.is(Class::Condition)
+        let tail = (at + 1..self.tokens.len()).take(REACH).take_while(|place| {
+            let token = &self.tokens[*place];
+            let ends = matches!(token.kind, Kind::End { .. } | Kind::Stop | Kind::Colon) || token.is(Class::Condition);
+            !ends && !self.opens_clause(*place)
         });
-        let tail: Vec<&Token> = tail.collect();
+        let tail: Vec<&Token> = tail.map(|place| &self.tokens[place]).collect();
         tail.iter().enumerate().any(|(place, token)| match token.kind {
             Kind::Number => is_date(&token.text),
             Kind::Word(_) => match token.text.as_str() {
@@ -401,11 +403,35 @@ impl Sentence<'_> {
                     matches!(next.text.as_str(), "week" | "month" | "year" | "night" | "quarter" | "time")
                         || words::is_calendar_word(&next.text)
                 }),
-                "may" => tail.get(place + 1).is_some_and(|next| matches!(next.kind, Kind::Number | Kind::Mention)),
+                "may" => {
+                    let beside = [place.checked_sub(1), Some(place + 1)].into_iter().flatten();
+                    beside.filter_map(|beside| tail.get(beside)).any(|token| {
+                        matches!(token.kind, Kind::Number | Kind::Mention)
+                    })
+                }
                 "by" => Self::by_somebody(&tail[place + 1..]),
                 word => words::is_calendar_word(word),
             },
             _ => false,
+        })
+    }
+
+    /// Whether a comma or conjunction opens a clause: what follows is neither a date, nor a phrase with a preposition,
+    /// nor one more participle of the same passive.
+    fn opens_clause(&self, at: usize) -> bool {
+        let joins = |token: &Token| token.kind == Kind::Comma || token.is(Class::Conjunction);
+        if !joins(&self.tokens[at]) {
+            return false;
+        }
+        let mut after = self.tokens[at + 1..].iter().take(REACH);
+        let next = after.find(|token| !joins(token) && !token.is(Class::Adverb));
+        next.is_some_and(|next| match next.kind {
+            Kind::Number | Kind::Mention | Kind::Word(Class::Preposition) => false,
+            Kind::Word(Class::Noun) => {
+                let participle = self.verbs.form(&next.text).is_some() || next.text.ends_with("ed");
+                !participle && !words::is_calendar_word(&next.text) && !words::is_number_word(&next.text)
+            }
+            _ => true,
         })
     }
 
