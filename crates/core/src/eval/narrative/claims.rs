@@ -80,6 +80,11 @@ impl Group<'_> {
         self.has(Class::Negation) || self.has(Class::None) || self.has(Class::Modal) || self.has(Class::To)
     }
 
+    /// "would" and adverbs, as a contraction is written out; a real "would" has a base form or "have" after it.
+    fn is_contracted_had(&self) -> bool {
+        self.says(&["would"]) && self.words.iter().all(|token| token.text == "would" || token.is(Class::Adverb))
+    }
+
     fn is_passive(&self) -> bool {
         [Class::Been, Class::Was, Class::State, Class::Be].into_iter().any(|class| self.has(class))
     }
@@ -202,10 +207,12 @@ impl Sentence<'_> {
     ) -> Option<Doer> {
         let before = group.start.checked_sub(1).map(|left| &self.tokens[left]);
         let own_before = before.is_some_and(|token| token.is(Class::Own));
-        if group.is_unreal() {
+        // "I'd deleted it": before a participle the contraction stands for "had".
+        let had = form == Form::Done && group.is_contracted_had();
+        if group.is_unreal() && !had {
             return Some(Doer::Other);
         }
-        let have = group.has(Class::Have);
+        let have = group.has(Class::Have) || had;
         match form {
             Form::Ongoing => return None,
             Form::Base if !group.has(Class::Do) => return None,
@@ -249,7 +256,8 @@ impl Sentence<'_> {
         let happened = if group.has(Class::Be) {
             false
         } else if group.has(Class::Been) {
-            group.says(&["have", "has"])
+            // "It's been sent" and "the file's been sent" leave the word out or show it as "is".
+            !group.says(&["had", "having"])
         } else if group.has(Class::Was) {
             !group.says(&["already", "previously", "originally", "earlier"]) && !self.is_history(at)
         } else {
