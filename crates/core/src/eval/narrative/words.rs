@@ -169,7 +169,19 @@ fn third_person(verb: &str) -> String {
 
 /// A noun without its plural ending.
 pub(super) fn singular(word: &str) -> String {
-    for (plural, one) in [("people", "person"), ("children", "child"), ("indices", "index"), ("series", "series")] {
+    // Irregular ones, and abbreviations, which are too short for the rules below: "gas" and "dns" are no plurals.
+    for (plural, one) in [
+        ("people", "person"),
+        ("children", "child"),
+        ("indices", "index"),
+        ("series", "series"),
+        ("prs", "pr"),
+        ("mrs", "mr"),
+        ("ids", "id"),
+        ("vms", "vm"),
+        ("dbs", "db"),
+        ("ips", "ip"),
+    ] {
         if word == plural {
             return one.to_owned();
         }
