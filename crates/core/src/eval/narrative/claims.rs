@@ -77,7 +77,8 @@ impl Group<'_> {
 
     /// Denied, or not said to have happened: a modal, an infinitive.
     fn is_unreal(&self) -> bool {
-        self.has(Class::Negation) || self.has(Class::None) || self.has(Class::Modal) || self.has(Class::To)
+        let denied = self.has(Class::Negation) || self.has(Class::None) || self.says(&["almost", "nearly"]);
+        denied || self.has(Class::Modal) || self.has(Class::To)
     }
 
     /// "would" and adverbs, as a contraction is written out; a real "would" has a base form or "have" after it.
@@ -481,6 +482,10 @@ impl Sentence<'_> {
             Doer::Other => {}
             Doer::Own => {
                 let mut next = self.after_verb(at + 1);
+                // "I sent no invoices", "I deleted 0 records"
+                if self.tokens.get(next).is_some_and(Token::says_none) {
+                    return;
+                }
                 loop {
                     let (nouns, end) = self.phrase(next, self.tokens.len());
                     add(nouns, at, end.max(at + 1) - 1);
@@ -594,6 +599,7 @@ impl Sentence<'_> {
         for (place, token) in self.tokens.iter().enumerate().take(limit).skip(start) {
             match token.kind {
                 Kind::Word(Class::None) => return None,
+                Kind::Number if nouns.is_empty() && token.says_none() => return None,
                 Kind::Word(Class::Negation) if token.text == "neither" => return None,
                 Kind::Word(Class::Noun) if !words::is_number_word(&token.text) => {
                     nouns.push(words::singular(&token.text));

@@ -58,6 +58,11 @@ impl Token {
         self.is(Class::Noun)
     }
 
+    /// `no`, `nothing`, `0`: there is none of what follows.
+    pub(super) fn says_none(&self) -> bool {
+        self.is(Class::None) || (self.kind == Kind::Number && self.text == "0")
+    }
+
     pub(super) fn ends_clause(&self) -> bool {
         matches!(self.kind, Kind::Comma | Kind::Colon | Kind::Stop | Kind::End { .. })
     }

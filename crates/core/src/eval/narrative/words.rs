@@ -271,7 +271,7 @@ pub(super) enum Class {
     Determiner,
     /// `this`, `all`: a determiner before a noun, else a pronoun.
     Demonstrative,
-    /// `no`, `none`, `nothing`.
+    /// `no`, `none`, `nothing`, `zero`.
     None,
     /// `of`, `with`.
     Preposition,
@@ -319,7 +319,7 @@ pub(super) fn class(word: &str) -> Class {
         | "various" => Class::Determiner,
         "this" | "that" | "these" | "those" | "all" | "both" | "each" | "some" | "any" | "most" | "several"
         | "many" | "few" | "either" | "half" | "same" | "other" | "others" => Class::Demonstrative,
-        "no" | "none" | "nothing" | "nobody" => Class::None,
+        "no" | "none" | "nothing" | "nobody" | "zero" => Class::None,
         "of" | "for" | "from" | "in" | "on" | "at" | "by" | "with" | "without" | "under" | "into" | "onto"
         | "about" | "via" | "per" | "through" | "during" | "against" | "between" | "among" | "across" | "toward"
         | "towards" | "within" | "beyond" | "besides" | "despite" | "except" | "regarding" | "concerning" | "as"
