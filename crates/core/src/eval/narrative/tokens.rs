@@ -186,11 +186,12 @@ impl Reader<'_> {
         };
         if bullet > 0 && line[bullet..].starts_with([' ', '\t']) {
             self.at += indent + bullet;
-            // A bullet may hold a check box, or another bullet.
-            for skip in [" [x]", " [X]", " [ ]"] {
-                if self.rest().starts_with(skip) {
-                    self.at += skip.len();
-                }
+            // A bullet may hold a check box, or another bullet. What is not ticked is not done: its line is only shown.
+            if self.rest().starts_with(" [ ]") {
+                let end = self.rest().find('\n').map_or(self.text.len(), |found| self.at + found);
+                self.mention(end);
+            } else if self.rest().starts_with(" [x]") || self.rest().starts_with(" [X]") {
+                self.at += " [x]".len();
             }
             return true;
         }
