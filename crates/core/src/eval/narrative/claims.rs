@@ -601,6 +601,10 @@ impl Sentence<'_> {
                 Kind::Word(Class::None) => return None,
                 Kind::Number if nouns.is_empty() && token.says_none() => return None,
                 Kind::Word(Class::Negation) if token.text == "neither" => return None,
+                // "The ticket was opened and has been closed", "posts published in May were removed": the noun phrase
+                // ends before its own verb or participle.
+                Kind::Word(Class::Was | Class::Have | Class::State) if split && !nouns.is_empty() => break,
+                Kind::Word(Class::Noun) if !nouns.is_empty() && self.is_trailing_participle(place) => break,
                 Kind::Word(Class::Noun) if !words::is_number_word(&token.text) => {
                     nouns.push(words::singular(&token.text));
                 }
@@ -623,13 +627,19 @@ impl Sentence<'_> {
                     first = place + 1;
                 }
                 // "The reservation for your flight": the head stands before the preposition.
-                Kind::Word(Class::Preposition | Class::To) if !nouns.is_empty() => break,
+                Kind::Word(Class::Preposition | Class::To) if !nouns.is_empty() && !nearest.is(Class::Pronoun) => break,
                 Kind::Word(Class::Relative) if split => break,
                 Kind::Comma | Kind::Stop | Kind::Colon if split && !nouns.is_empty() => break,
                 _ => {}
             }
         }
         Some((nouns, first.min(left)))
+    }
+
+    /// A participle that tells more of the noun before it: no noun follows that it could describe instead.
+    fn is_trailing_participle(&self, at: usize) -> bool {
+        let done = self.verbs.form(&self.tokens[at].text).is_some_and(|(_, form)| form == Form::Done);
+        done && !self.tokens.get(at + 1).is_some_and(Token::is_noun)
     }
 }
 
