@@ -12,6 +12,9 @@ use super::words::{self, Class, Form, Verbs};
 /// Most words looked at to either side of a verb.
 const REACH: usize = 48;
 
+/// Verbs with two objects, the receiver first: "sent Bob a message".
+const GIVING: [&str; 6] = ["send", "write", "give", "issue", "offer", "grant"];
+
 /// A deed that a message claims.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Claim {
@@ -487,7 +490,7 @@ impl Sentence<'_> {
                     return;
                 }
                 loop {
-                    let (nouns, end) = self.phrase(next, self.tokens.len());
+                    let (nouns, end) = self.object(verb, next);
                     add(nouns, at, end.max(at + 1) - 1);
                     match self.further_object(end) {
                         Some(further) if end > at => next = further,
@@ -517,6 +520,14 @@ impl Sentence<'_> {
             }
         }
         at
+    }
+
+    /// The words of the object that starts at `at`, past a receiver, and where it ends.
+    fn object(&self, verb: &str, at: usize) -> (Vec<String>, usize) {
+        let (nouns, end) = self.phrase(at, self.tokens.len());
+        let thing_follows = self.tokens.get(end).is_some_and(|token| token.is(Class::Determiner));
+        let is_receiver = GIVING.contains(&verb) && !nouns.is_empty() && thing_follows;
+        if is_receiver { self.phrase(end, self.tokens.len()) } else { (nouns, end) }
     }
 
     /// A conjunct of the object: it needs a determiner or a number of its own, and must not open a clause.
