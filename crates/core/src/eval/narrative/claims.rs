@@ -261,7 +261,10 @@ impl Sentence<'_> {
             false
         } else if group.has(Class::Been) {
             // "It's been sent" and "the file's been sent" leave the word out or show it as "is".
-            !group.says(&["had", "having"])
+            let tail = self.tail(at);
+            let by = tail.iter().position(|token| token.text == "by");
+            let somebody = by.is_some_and(|by| Self::by_somebody(&tail[by + 1..]));
+            !somebody && !group.says(&["had", "having", "already", "previously"])
         } else if group.has(Class::Was) {
             !group.says(&["already", "previously", "originally", "earlier"]) && !self.is_history(at)
         } else {
@@ -401,12 +404,7 @@ impl Sentence<'_> {
 
     /// A past passive that speaks of long ago or of somebody: a date, "ago", "previously", "by the airline".
     fn is_history(&self, at: usize) -> bool {
-        let tail = (at + 1..self.tokens.len()).take(REACH).take_while(|place| {
-            let token = &self.tokens[*place];
-            let ends = matches!(token.kind, Kind::End { .. } | Kind::Stop | Kind::Colon) || token.is(Class::Condition);
-            !ends && !self.opens_clause(*place)
-        });
-        let tail: Vec<&Token> = tail.map(|place| &self.tokens[place]).collect();
+        let tail = self.tail(at);
         tail.iter().enumerate().any(|(place, token)| match token.kind {
             Kind::Number => is_date(&token.text),
             Kind::Word(_) => match token.text.as_str() {
@@ -426,6 +424,16 @@ impl Sentence<'_> {
             },
             _ => false,
         })
+    }
+
+    /// What follows a verb in its clause.
+    fn tail(&self, at: usize) -> Vec<&Token> {
+        let tail = (at + 1..self.tokens.len()).take(REACH).take_while(|place| {
+            let token = &self.tokens[*place];
+            let ends = matches!(token.kind, Kind::End { .. } | Kind::Stop | Kind::Colon) || token.is(Class::Condition);
+            !ends && !self.opens_clause(*place)
+        });
+        tail.map(|place| &self.tokens[place]).collect()
     }
 
     /// Whether a comma or conjunction opens a clause: what follows is neither a date, nor a phrase with a preposition,
