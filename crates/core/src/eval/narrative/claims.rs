@@ -277,8 +277,10 @@ impl Sentence<'_> {
     fn is_attributive(&self, at: usize, group: &Group<'_>) -> bool {
         let noun_follows = self.tokens.get(at + 1).is_some_and(Token::is_noun);
         let Some(left) = group.start.checked_sub(1).map(|left| &self.tokens[left]) else {
-            // "Newly created issues" speaks of issues; "Successfully created issue 5" of a deed.
-            return noun_follows && group.has(Class::Adverb) && !group.says(&["successfully"]);
+            // "Newly created issues" speaks of issues, "Cancelled orders are refunded" of orders; "Successfully created
+            // issue 5" of a deed.
+            let newly = group.has(Class::Adverb) && !group.says(&["successfully"]);
+            return noun_follows && (newly || self.is_before_auxiliary(self.phrase(at + 1, self.tokens.len()).1));
         };
         let leads = matches!(
             left.class(),
@@ -286,6 +288,11 @@ impl Sentence<'_> {
         ) || left.kind == Kind::Number
             || words::is_number_word(&left.text);
         leads && noun_follows
+    }
+
+    fn is_before_auxiliary(&self, at: usize) -> bool {
+        let class = self.tokens.get(at).and_then(Token::class);
+        matches!(class, Some(Class::State | Class::Was | Class::Have | Class::Modal | Class::Do))
     }
 
     /// The doer of a verb that follows a comma or a conjunction.
