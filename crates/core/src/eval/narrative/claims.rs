@@ -340,12 +340,13 @@ impl Sentence<'_> {
         start.checked_sub(1) == own
     }
 
-    /// A sentence such as "Checked the logs and ...": nobody is named, so the author did it.
+    /// A sentence such as "Checked the logs and ..." or "Ran the tests and ...": nobody is named, so the author did it.
     fn opens_with_past(&self) -> bool {
         let first = self.after_adverbs(0);
-        self.tokens
-            .get(first)
-            .is_some_and(|token| token.is_noun() && token.text.len() > 4 && token.text.ends_with("ed"))
+        self.tokens.get(first).is_some_and(|token| {
+            let regular = token.text.len() > 4 && token.text.ends_with("ed");
+            token.is_noun() && (regular || words::is_irregular_past(&token.text))
+        })
     }
 
     fn has_object(&self, at: usize) -> bool {

@@ -70,6 +70,11 @@ const IRREGULAR: [(&str, &str, &str); 44] = [
     ("write", "wrote", "written"),
 ];
 
+/// `ran`, `built`, `done`: a past or participle that cannot be the base form.
+pub(super) fn is_irregular_past(word: &str) -> bool {
+    IRREGULAR.iter().any(|(base, past, participle)| *base != word && (*past == word || *participle == word))
+}
+
 /// What a word can be when it is a form of a verb.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
