@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use super::tokens::{Kind, Token};
+use super::tokens::{CELL, Kind, Token};
 use super::words::{self, Class, Form, Verbs};
 
 /// Most words looked at to either side of a verb.
@@ -42,7 +42,9 @@ pub(super) fn extract(tokens: &[Token], verbs: &Verbs, is_deed: &dyn Fn(&str) ->
     let mut start = 0;
     for (at, token) in tokens.iter().enumerate() {
         if let Kind::End { question } = token.kind {
-            if !question && start < at {
+            // A single word in a cell of a table is a heading or a state: "| 12 | closed |".
+            let lone_cell = token.text == CELL && start + 1 == at;
+            if !question && start < at && !lone_cell {
                 Sentence { tokens: &tokens[start..=at], verbs, is_deed }.claims(&mut out);
             }
             start = at + 1;
@@ -242,6 +244,7 @@ impl Sentence<'_> {
             return None;
         }
         Some(match before {
+            None if self.is_dated(at) => Doer::Other,
             None => Doer::Own,
             Some(token) if token.is(Class::Own) => Doer::Own,
             Some(token) if token.kind == Kind::Comma || token.is(Class::Conjunction) => {
@@ -347,6 +350,12 @@ impl Sentence<'_> {
             let regular = token.text.len() > 4 && token.text.ends_with("ed");
             token.is_noun() && (regular || words::is_irregular_past(&token.text))
         })
+    }
+
+    /// "Created on May 1, 2024", "Updated: 2024-05-01": a fact about something, not a deed.
+    fn is_dated(&self, at: usize) -> bool {
+        let label = self.tokens.get(at + 1).is_some_and(|next| next.kind == Kind::Colon);
+        !self.has_object(at) && self.is_history(if label { at + 1 } else { at })
     }
 
     fn has_object(&self, at: usize) -> bool {

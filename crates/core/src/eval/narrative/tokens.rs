@@ -9,6 +9,9 @@ use super::words::{Class, class};
 /// How far a quote or a link may reach before it counts as unclosed.
 const REACH: usize = 600;
 
+/// Text of the mark that ends a cell of a table.
+pub(super) const CELL: &str = "|";
+
 /// A piece of a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Token {
@@ -139,7 +142,11 @@ impl Reader<'_> {
             ',' => self.mark(Kind::Comma, 1),
             ':' => self.mark(Kind::Colon, 1),
             '?' => self.mark(Kind::End { question: true }, 1),
-            '!' | ';' | '|' => self.mark(Kind::End { question: false }, 1),
+            '!' | ';' => self.mark(Kind::End { question: false }, 1),
+            '|' => {
+                self.push(CELL.to_owned(), self.at + 1, Kind::End { question: false });
+                self.at += 1;
+            }
             '.' if !next.is_some_and(char::is_alphanumeric) => self.full_stop(),
             '…' => self.mark(Kind::End { question: false }, c.len_utf8()),
             '(' | ')' | ']' | '—' | '–' | '→' => self.mark(Kind::Stop, c.len_utf8()),
