@@ -395,6 +395,22 @@ fn references_that_make_no_sense_are_load_errors() {
 }
 
 #[test]
+fn a_schema_without_a_type_accepts_no_arguments_that_are_not_an_object() {
+    let wanted = json!([{ "name": "a", "args": { "schema": { "required": ["x"] } } }]);
+    for mode in MODES {
+        for (args, verdict) in [
+            (json!({ "x": 1 }), Verdict::Pass),
+            (json!({ "y": 1 }), Verdict::Fail),
+            (json!("{\"y\": 1"), Verdict::Fail),
+            (json!([1]), Verdict::Fail),
+        ] {
+            let outcome = gate(mode, wanted.clone()).evaluate(&recorded(json!([["a", args]])));
+            assert_eq!(outcome.verdict, verdict, "{mode} {args}");
+        }
+    }
+}
+
+#[test]
 fn a_malformed_schema_is_an_error_and_never_a_pass_for_library_callers() {
     let call = ExpectedCall { name: "a".into(), args: ExpectedArgs::Schema(json!({ "type": 5 })) };
     for mode in MODES {

@@ -157,7 +157,7 @@ impl Rule {
             Args::Any => true,
             Args::Exact(value) => json::equal(value, &args),
             Args::Subset(value) => contains::fits(value, &args),
-            Args::Schema(schema) => schema.fits(&args),
+            Args::Schema(schema) => speaks_of(schema, &args) && schema.fits(&args),
         };
         if fits { Fit::Yes } else { Fit::No }
     }
@@ -194,7 +194,8 @@ impl Rule {
             Args::Any => Vec::new(),
             Args::Exact(value) => Matcher::exact_diffs(value, &args),
             Args::Subset(value) => contains::diffs(value, &args),
-            Args::Schema(schema) => schema.diffs(&args),
+            Args::Schema(schema) if speaks_of(schema, &args) => schema.diffs(&args),
+            Args::Schema(_) => vec![AssertionDiff::new("", None, Some(&args)).note("is not an object")],
         }
     }
 
@@ -208,6 +209,12 @@ impl Rule {
             "args"
         }
     }
+}
+
+/// Arguments are an object. Most keywords pass over every other type, so `required` alone would accept a text; only a
+/// schema that names a type has something to say about one.
+fn speaks_of(schema: &Schema, args: &Value) -> bool {
+    args.is_object() || ["type", "$ref"].iter().any(|key| schema.source().get(key).is_some())
 }
 
 fn expected(value: &Value, path: &str, ignore: &[String], problems: &mut Problems) -> Value {
