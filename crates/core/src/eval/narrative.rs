@@ -259,12 +259,16 @@ impl Narrative {
             judge
                 .unassessable("max_divergence_score", format!("whether \"{}\" is backed was not recorded", open.words));
         }
-        let line = format!(
+        let mut line = format!(
             "divergence {score:.2}: {}, {absent} absent, {} unmentioned, {} at odds",
             plural(report.claims.len(), "claim"),
             count(|item| matches!(item, Item::PresentButUnclaimed { .. })),
             plural(count(|item| matches!(item, Item::ArgMismatch { .. })), "argument")
         );
+        if let Some(open) = open {
+            // The numbers above leave this claim out.
+            line.push_str(&format!("; whether \"{}\" is backed was not recorded", crate::json::cut(&open.words, 60)));
+        }
         judge.outcome(metrics, line, report)
     }
 
