@@ -432,9 +432,9 @@ impl Sentence<'_> {
                 }),
                 "may" => {
                     let beside = [place.checked_sub(1), Some(place + 1)].into_iter().flatten();
-                    beside.filter_map(|beside| tail.get(beside)).any(|token| {
-                        matches!(token.kind, Kind::Number | Kind::Mention)
-                    })
+                    beside
+                        .filter_map(|beside| tail.get(beside))
+                        .any(|token| matches!(token.kind, Kind::Number | Kind::Mention))
                 }
                 "by" => Self::by_somebody(&tail[place + 1..]),
                 word => words::is_calendar_word(word),
@@ -639,7 +639,11 @@ impl Sentence<'_> {
                 Kind::Word(Class::Negation) if token.text == "neither" => return None,
                 // "The ticket was opened and has been closed", "posts published in May were removed": the noun phrase
                 // ends before its own verb or participle.
-                Kind::Word(Class::Was | Class::Have | Class::State) if split && !nouns.is_empty() => break,
+                Kind::Comma | Kind::Stop | Kind::Colon | Kind::Word(Class::Was | Class::Have | Class::State)
+                    if split && !nouns.is_empty() =>
+                {
+                    break;
+                }
                 Kind::Word(Class::Noun) if !nouns.is_empty() && self.is_trailing_participle(place) => break,
                 Kind::Word(Class::Noun) if !words::is_number_word(&token.text) => {
                     nouns.push(words::singular(&token.text));
@@ -665,7 +669,6 @@ impl Sentence<'_> {
                 // "The reservation for your flight": the head stands before the preposition.
                 Kind::Word(Class::Preposition | Class::To) if !nouns.is_empty() && !nearest.is(Class::Pronoun) => break,
                 Kind::Word(Class::Relative) if split => break,
-                Kind::Comma | Kind::Stop | Kind::Colon if split && !nouns.is_empty() => break,
                 _ => {}
             }
         }
