@@ -310,7 +310,7 @@ impl Narrative {
             let begins = |a: &str, b: &str| a.len() >= 3 && b.len() >= 3 && (a.starts_with(b) || b.starts_with(a));
             claim.nouns.iter().any(|noun| tool.words.iter().any(|word| begins(noun, word)))
         };
-        considered.sort_by_key(|(fit, tool)| (*fit as u8, !alike(tool), !self.mutating.tool(tool)));
+        considered.sort_by_cached_key(|(fit, tool)| (*fit as u8, !alike(tool), !self.mutating.tool(tool)));
         let best = considered.first().map(|(fit, tool)| (*fit, *tool));
         let (backed, backed_by) = match best {
             Some((Fit::Backs, tool)) => (Some(true), tool.succeeded),

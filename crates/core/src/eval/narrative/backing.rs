@@ -24,6 +24,15 @@ pub(super) struct Tool {
     pub(super) unrecorded: Option<usize>,
 }
 
+impl Tool {
+    /// Whether a noun is the initials of words of the name: a PR is a `pull_request`.
+    fn has_initials(&self, noun: &str) -> bool {
+        let length = noun.chars().count();
+        let initials = |words: &[String]| words.iter().filter_map(|word| word.chars().next()).eq(noun.chars());
+        length >= 2 && self.plain.windows(length).any(initials)
+    }
+}
+
 /// The tools a trace used, in order of their first call.
 pub(super) fn tools(trace: &Trace) -> Option<Vec<Tool>> {
     let calls = trace.tool_calls.as_ref()?;
@@ -85,7 +94,8 @@ impl Rules {
         let verb = tool.words.contains(&claim.verb)
             || tool.plain.contains(&claim.verb)
             || (self.synonyms && family(&claim.verb).any(|verb| tool.words.contains(verb)));
-        let object = claim.nouns.is_empty() || claim.nouns.iter().any(|noun| tool.words.contains(noun));
+        let named = |noun: &String| tool.words.contains(noun) || tool.has_initials(noun);
+        let object = claim.nouns.is_empty() || claim.nouns.iter().any(named);
         if alias || (verb && object) {
             return match tool {
                 Tool { succeeded: Some(_), .. } => Fit::Backs,
@@ -133,7 +143,7 @@ impl Mutating {
     pub(super) fn claim(&self, claim: &Claim) -> bool {
         let harmless = |name: &String| {
             let words: BTreeSet<_> = words::name_words(name).iter().map(|word| words::singular(word)).collect();
-            words.contains(&claim.verb) && claim.nouns.last().is_none_or(|head| words.contains(head))
+            words.contains(&claim.verb) && claim.nouns.iter().all(|noun| words.contains(noun))
         };
         !self.readonly.iter().any(harmless)
     }

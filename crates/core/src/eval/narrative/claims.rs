@@ -322,13 +322,8 @@ impl Sentence<'_> {
                 doer => doer,
             },
             (_, Some(_)) => Doer::Own,
-            _ => {
-                if self.opens_with_past() {
-                    Doer::Own
-                } else {
-                    Doer::Other
-                }
-            }
+            _ if self.opens_with_past() || self.opens_with_interjection(at) => Doer::Own,
+            _ => Doer::Other,
         }
     }
 
@@ -356,6 +351,12 @@ impl Sentence<'_> {
     fn is_dated(&self, at: usize) -> bool {
         let label = self.tokens.get(at + 1).is_some_and(|next| next.kind == Kind::Colon);
         !self.has_object(at) && self.is_history(if label { at + 1 } else { at })
+    }
+
+    /// "Ok, deleted the record": a word of assent, then what was done.
+    fn opens_with_interjection(&self, at: usize) -> bool {
+        let lead: Vec<&Token> = self.tokens[..at].iter().filter(|token| !token.is(Class::Adverb)).collect();
+        matches!(lead.as_slice(), [word, comma] if comma.kind == Kind::Comma && words::is_interjection(&word.text))
     }
 
     fn has_object(&self, at: usize) -> bool {
@@ -630,6 +631,9 @@ impl Sentence<'_> {
         }
         // Commas between: the subject is the sentence's first noun phrase.
         let (start, limit) = if split { (0, left.min(REACH)) } else { (self.clause_start(helper), helper) };
+        if self.is_hearsay(start..limit.max(start)) {
+            return None;
+        }
         let mut nouns: Vec<String> = Vec::new();
         let mut first = start;
         for (place, token) in self.tokens.iter().enumerate().take(limit).skip(start) {
@@ -673,6 +677,12 @@ impl Sentence<'_> {
             }
         }
         Some((nouns, first.min(left)))
+    }
+
+    /// "I see your flight was canceled", "sorry to hear that ...": something learnt, not done.
+    fn is_hearsay(&self, clause: Range<usize>) -> bool {
+        let lead = self.tokens[..clause.start].iter().rev().take(4).take_while(|token| !token.ends_clause());
+        lead.chain(&self.tokens[clause]).any(|token| words::is_hearsay(&token.text))
     }
 
     /// A participle that tells more of the noun before it: no noun follows that it could describe instead.

@@ -12,6 +12,8 @@ use crate::trace::ToolCall;
 
 /// Argument names too common as words to be looked for.
 const STOP_KEYS: [&str; 6] = ["to", "from", "in", "by", "for", "on"];
+/// Most values stated for one argument that are looked at.
+const MAX_STATED: usize = 100;
 /// Words that may stand between an argument's name and its value; a colon may too.
 const LINKS: [&str; 4] = ["is", "to", "as", "of"];
 /// Signs that open or close a quote.
@@ -50,7 +52,7 @@ impl<'a> Said<'a> {
     }
 
     /// The first value the message states for an argument that no call of the tool was given.
-    pub(super) fn contradicts(&self, key: &str, given: &[&Value]) -> Option<String> {
+    pub(super) fn contradicts(&self, key: &str, given: &BTreeSet<String>) -> Option<String> {
         let names = words::name_words(key);
         if names.is_empty() || STOP_KEYS.contains(&key) {
             return None;
@@ -67,7 +69,8 @@ impl<'a> Said<'a> {
         after_words
             .chain(after_key)
             .filter_map(|after| self.stated(after))
-            .find(|value| !given.iter().any(|given| agrees(value, given)))
+            .take(MAX_STATED)
+            .find(|value| !agrees(&plain(value), given))
     }
 
     /// The value stated from a place on, if one is.
@@ -95,40 +98,44 @@ impl<'a> Said<'a> {
     }
 }
 
-/// Whether a given value is what was stated, or has it as a part at word borders, without case.
-fn agrees(stated: &str, given: &Value) -> bool {
-    let given = match given {
-        Value::String(text) => text.to_lowercase(),
-        Value::Number(number) => json::number_text(number),
-        Value::Bool(word) => word.to_string(),
-        _ => return true,
-    };
-    let stated = stated.trim().to_lowercase();
-    if stated.is_empty() {
+/// Text without case, and with spaces for the signs that join words in names.
+fn plain(text: &str) -> String {
+    text.trim().to_lowercase().replace(['_', '-'], " ")
+}
+
+/// Whether a given value is what was stated, or has it as a part at word borders.
+fn agrees(stated: &str, given: &BTreeSet<String>) -> bool {
+    if stated.is_empty() || given.contains(stated) {
         return true;
     }
-    let plain = stated.replace(',', "");
-    if let (Ok(stated), Ok(given)) = (plain.parse::<f64>(), given.replace(',', "").parse::<f64>())
-        && (stated - given).abs() < f64::EPSILON
-    {
-        return true;
-    }
-    given.match_indices(&stated).any(|(at, piece)| {
-        let before = given[..at].chars().next_back().is_some_and(char::is_alphanumeric);
-        let after = given[at + piece.len()..].chars().next().is_some_and(char::is_alphanumeric);
-        let tied_left = before && piece.starts_with(char::is_alphanumeric);
-        let tied_right = after && piece.ends_with(char::is_alphanumeric);
-        !tied_left && !tied_right
+    let number = |text: &str| text.replace(',', "").parse::<f64>().ok();
+    let amount = number(stated);
+    given.iter().any(|given| match amount.zip(number(given)) {
+        Some((a, b)) => (a - b).abs() < f64::EPSILON,
+        None => has_words(given, stated),
     })
 }
 
-/// Scalar arguments of the calls of one tool, by name.
-pub(super) fn scalar_args<'a>(calls: &'a [ToolCall], tool: &Tool) -> BTreeMap<&'a str, Vec<&'a Value>> {
-    let mut out: BTreeMap<&str, Vec<&Value>> = BTreeMap::new();
+fn has_words(text: &str, part: &str) -> bool {
+    text.match_indices(part).any(|(at, _)| {
+        let before = text[..at].ends_with(char::is_alphanumeric) && part.starts_with(char::is_alphanumeric);
+        let after = text[at + part.len()..].starts_with(char::is_alphanumeric) && part.ends_with(char::is_alphanumeric);
+        !before && !after
+    })
+}
+
+/// The scalar values that the calls of one tool were given, by argument, in plain text.
+pub(super) fn scalar_args<'a>(calls: &'a [ToolCall], tool: &Tool) -> BTreeMap<&'a str, BTreeSet<String>> {
+    let mut out: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
     for (key, value) in tool.calls.iter().filter_map(|at| calls[*at].args.as_ref()?.as_object()).flatten() {
-        if matches!(value, Value::String(_) | Value::Number(_) | Value::Bool(_)) {
-            out.entry(key).or_default().push(value);
-        }
+        let text = match value {
+            Value::String(text) => plain(text),
+            // A minus sign is part of the number.
+            Value::Number(number) => json::number_text(number),
+            Value::Bool(word) => word.to_string(),
+            _ => continue,
+        };
+        out.entry(key).or_default().insert(text);
     }
     out
 }

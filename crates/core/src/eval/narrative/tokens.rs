@@ -205,26 +205,30 @@ impl Reader<'_> {
         false
     }
 
+    /// The rest of the line from a place on, as far as a quote or a link may reach.
+    fn window(&self, from: usize) -> &str {
+        let rest = &self.text[from..];
+        let near = &rest[..rest.floor_char_boundary(REACH)];
+        near.split('\n').next().unwrap_or(near)
+    }
+
     /// Quoted text up to its closing sign on the same line; an unclosed sign is passed over.
     fn quoted(&mut self, open: char, close: char) {
         let start = self.at + open.len_utf8();
-        let mut window = self.text[start..].char_indices().take_while(|(at, c)| *at < REACH && *c != '\n');
         let single = close == '\'' || close == '’';
-        let found = window.find(|(at, c)| {
-            let after = self.char_at(start + at + c.len_utf8());
-            *c == close && !(single && after.is_some_and(char::is_alphanumeric))
+        let found = self.window(start).match_indices(close).map(|(at, sign)| start + at + sign.len()).find(|end| {
+            // An apostrophe inside a word closes nothing.
+            !(single && self.char_at(*end).is_some_and(char::is_alphanumeric))
         });
         match found {
-            Some((at, _)) => self.mention(start + at + close.len_utf8()),
+            Some(end) => self.mention(end),
             None => self.at = start,
         }
     }
 
     /// `[text](address)` reads as its text; any other bracket ends a clause.
     fn link(&mut self) {
-        let line = self.rest().char_indices().take_while(|(at, c)| *at < REACH && *c != '\n');
-        let close = line.map(|(at, _)| at).find(|at| self.rest()[*at..].starts_with("]("));
-        let Some(close) = close else { return self.mark(Kind::Stop, 1) };
+        let Some(close) = self.window(self.at).find("](") else { return self.mark(Kind::Stop, 1) };
         let inner = self.at + 1..self.at + close;
         self.at = inner.start;
         while self.at < inner.end {
@@ -232,9 +236,7 @@ impl Reader<'_> {
         }
         // A quote inside may have reached past the text of the link; its address then belongs to the quote.
         if self.at == inner.end {
-            let mut rest = self.rest().char_indices().take_while(|(at, c)| *at < REACH && *c != '\n');
-            let end = rest.find(|(_, c)| *c == ')').map_or("](".len(), |(at, _)| at + 1);
-            self.at += end;
+            self.at += self.window(self.at).find(')').map_or("](".len(), |at| at + 1);
         }
     }
 

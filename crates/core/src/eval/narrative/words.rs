@@ -418,6 +418,41 @@ pub(super) fn is_calendar_word(word: &str) -> bool {
     )
 }
 
+/// Words of assent that open a sentence without being its subject.
+pub(super) fn is_interjection(word: &str) -> bool {
+    matches!(
+        word,
+        "ok" | "okay" | "sure" | "yes" | "yep" | "done" | "alright" | "great" | "perfect" | "understood" | "got"
+    )
+}
+
+/// Words under which a passive is something learnt and not something done.
+pub(super) fn is_hearsay(word: &str) -> bool {
+    matches!(
+        word,
+        "see"
+            | "hear"
+            | "understand"
+            | "understood"
+            | "sorry"
+            | "seem"
+            | "seems"
+            | "mention"
+            | "mentioned"
+            | "notice"
+            | "noticed"
+            | "believe"
+            | "think"
+            | "assume"
+            | "say"
+            | "says"
+            | "said"
+            | "know"
+            | "learned"
+            | "apparently"
+    )
+}
+
 /// People and organisations, whose deeds are their own.
 pub(super) fn is_actor(word: &str) -> bool {
     matches!(
