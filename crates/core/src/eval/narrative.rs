@@ -2,10 +2,11 @@
 //!
 //! The final message is read for deeds it claims, each claim is held against the calls, and every disagreement is an
 //! item with the words it rests on. `words` knows single words, `tokens` makes words of a message, `claims` reads
-//! sentences, `backing` compares claims with calls, `stated` finds mentioned tools and stated values.
+//! who did what, `phrases` to what and when, `backing` compares claims with calls, `stated` finds mentioned tools and stated values.
 
 mod backing;
 mod claims;
+mod phrases;
 mod stated;
 mod tokens;
 mod words;

@@ -354,3 +354,16 @@ fn a_broken_edge_fails_though_another_cannot_be_assessed() {
     assert_eq!(outcome.metrics.get("dependency_satisfaction"), None);
     assert_eq!(evaluate(vec![via], vec![], &trace).verdict, Verdict::Unassessable);
 }
+
+#[test]
+fn a_value_cannot_come_from_a_call_of_the_same_turn() {
+    let via = DependencyEdge { via: Some("id".into()), ..dependency("find", "open") };
+    let trace = |turn: usize| {
+        read(json!({
+            "tool_calls": [{ "name": "find", "args": {}, "turn": 0 }, { "name": "open", "args": { "id": 7 }, "turn": turn }],
+            "tool_results": [{ "is_error": false, "structured_content": { "id": 7 } }, { "is_error": false }],
+        }))
+    };
+    assert_eq!(evaluate(vec![via.clone()], vec![], &trace(1)).verdict, Verdict::Pass);
+    assert_eq!(evaluate(vec![via], vec![], &trace(0)).verdict, Verdict::Fail);
+}

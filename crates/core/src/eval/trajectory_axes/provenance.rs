@@ -43,7 +43,9 @@ pub(super) fn check(
     let shown = Shown::scan(trace, producers, &wanted);
     for (consumer, scalars) in &needs {
         for scalar in scalars {
-            if shown.first.get(scalar.as_str()).is_some_and(|call| call < consumer) {
+            // Calls of one turn are made together: none of them can have read another's result.
+            let together = |call: usize| calls[call].turn.is_some() && calls[call].turn == calls[*consumer].turn;
+            if shown.first.get(scalar.as_str()).is_some_and(|call| call < consumer && !together(*call)) {
                 continue;
             }
             let value = json::cut(scalar, 40);
