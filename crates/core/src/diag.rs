@@ -2,8 +2,11 @@
 //!
 //! A [`Problem`] lies inside a rule and knows its JSON pointer; a [`Diagnostic`] lies in a file and knows its line.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
+
+use crate::json;
 
 /// One mistake in a rule (a matcher, a gate's parameters).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -169,24 +172,43 @@ impl Diagnostic {
         let shown = source.line(line);
         let number = line.to_string();
         let gutter = " ".repeat(number.len());
+        let width = |text: &str| printable(text).chars().count();
+        let at = shown.char_indices().nth(column - 1).map_or(shown.len(), |(at, _)| at);
+        let (before, rest) = shown.split_at(at);
         // Tabs are kept, so that the caret stands under its character however wide they are shown.
-        let pad: String = shown.chars().take(column - 1).map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
-        let rest = shown.chars().count().saturating_sub(column - 1);
-        let wide =
-            source.text().get(self.span.clone()).map_or(1, |text| text.lines().next().unwrap_or("").chars().count());
-        let carets = "^".repeat(wide.min(rest).clamp(1, 80));
+        let pad: String = printable(before).chars().map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
+        let wide = source.text().get(self.span.clone()).map_or(1, |text| width(text.lines().next().unwrap_or("")));
+        let carets = "^".repeat(wide.min(width(rest)).clamp(1, 80));
         let mut out = format!(
             "{}:{line}:{column}: {}: {}\n {gutter} |\n {number} | {}\n {gutter} | {pad}{carets}\n",
-            source.name(),
+            printable(source.name()),
             self.severity.as_str(),
-            self.message,
-            crate::json::cut(shown, 160),
+            printable(&self.message),
+            json::cut(&printable(shown), 160),
         );
         if let Some(hint) = &self.hint {
-            out.push_str(&format!(" {gutter} = hint: {hint}\n"));
+            out.push_str(&format!(" {gutter} = hint: {}\n", printable(hint)));
         }
         out
     }
+}
+
+/// A text that does nothing but stand there: control characters, which could move the cursor or hide a part, are shown by
+/// their code. Tabs are kept.
+pub fn printable(text: &str) -> Cow<'_, str> {
+    // Beside the control characters of ASCII and Latin-1: line ends of Unicode and what turns the direction of writing.
+    let acts = |c: char| {
+        (c.is_control() && c != '\t')
+            || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    if !text.contains(acts) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 8);
+    for c in text.chars() {
+        if acts(c) { out.extend(c.escape_default()) } else { out.push(c) }
+    }
+    Cow::Owned(out)
 }
 
 /// The candidate nearest to `word`, when it is near enough to be what the writer meant.
@@ -219,6 +241,25 @@ mod tests {
         assert_eq!(suggest("strct", modes), "did you mean `strict`?");
         assert_eq!(suggest("Superset", modes), "did you mean `superset`?");
         assert_eq!(suggest("banana", modes), "one of: strict, subset, superset");
+    }
+
+    #[test]
+    fn control_characters_of_a_file_are_shown_and_not_obeyed() {
+        let source = Source::new("a\u{1b}.yml", "\tk\u{1b}[2Jy: b\u{202e}d # \u{e9}\u{9b}\r\n");
+        let diagnostic = Diagnostic {
+            severity: Severity::Error,
+            span: 9..14,
+            message: "`\u{1b}[2J`\nis".to_owned(),
+            hint: Some("not \u{7f}".to_owned()),
+        };
+        assert_eq!(
+            diagnostic.render(&source),
+            "a\\u{1b}.yml:1:10: error: `\\u{1b}[2J`\\nis\n\
+             \u{20}  |\n\
+             \u{20}1 | \tk\\u{1b}[2Jy: b\\u{202e}d # \u{e9}\\u{9b}\n\
+             \u{20}  | \t             ^^^^^^^^^^\n\
+             \u{20}  = hint: not \\u{7f}\n"
+        );
     }
 
     #[test]

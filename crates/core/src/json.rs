@@ -162,6 +162,48 @@ pub fn write_canonical(value: &Value, out: &mut String) {
     }
 }
 
+/// The canonical text of a value laid out for people, with a final newline: for files that are compared line by line.
+pub fn pretty(value: &Value) -> String {
+    let text = canonical(value);
+    let mut out = String::with_capacity(text.len() * 2);
+    let mut indent = 0_usize;
+    let (mut quoted, mut escaped) = (false, false);
+    let line = |out: &mut String, indent: usize| {
+        out.push('\n');
+        out.extend(std::iter::repeat_n("  ", indent));
+    };
+    let mut last = ' ';
+    for c in text.chars() {
+        if quoted {
+            out.push(c);
+            quoted = escaped || c != '"';
+            escaped = c == '\\' && !escaped;
+            last = c;
+            continue;
+        }
+        let opened = matches!(last, '[' | '{');
+        match c {
+            ']' | '}' => {
+                indent -= 1;
+                if !opened {
+                    line(&mut out, indent);
+                }
+            }
+            ',' | ':' => {}
+            _ if opened || last == ',' => line(&mut out, indent),
+            _ if last == ':' => out.push(' '),
+            _ => {}
+        }
+        out.push(c);
+        indent += usize::from(matches!(c, '[' | '{'));
+        // The quote that opens a text is no bracket, whatever the text ends with.
+        quoted = c == '"';
+        last = c;
+    }
+    out.push('\n');
+    out
+}
+
 /// The canonical text of a number.
 pub fn number_text(number: &Number) -> String {
     let mut out = String::new();
@@ -302,6 +344,19 @@ mod tests {
         let value: Value =
             serde_json::from_str(r#"{"b":[1.0,-0.0,1e3,2.5,-7,{}],"a":{"z":"\u0001\"\\","y":[]}}"#).unwrap();
         assert_eq!(canonical(&value), r#"{"a":{"y":[],"z":"\u0001\"\\"},"b":[1,0,1000,2.5,-7,{}]}"#);
+    }
+
+    #[test]
+    fn pretty_text_is_laid_out_as_usual_with_sorted_keys() {
+        let value = json!({
+            "b": [1, [], {}, [[2]], "x,:[{\"\\", "\\"],
+            "a": { "c": null, "": "{" },
+            "d": "[",
+        });
+        let usual = serde_json::to_string_pretty(&value).unwrap() + "\n";
+        assert_eq!(pretty(&value), usual);
+        assert_eq!(pretty(&json!("[")), "\"[\"\n");
+        assert_eq!(pretty(&json!([])), "[]\n");
     }
 
     #[test]
