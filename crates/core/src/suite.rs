@@ -238,7 +238,7 @@ pub fn load(source: &Source, variables: &Variables<'_>) -> Loaded<Suite> {
         Err(diagnostics) => return Loaded::new(None, diagnostics),
     };
     let mut lower = lower::Lower::new(source, variables);
-    let suite = lower.suite(&root);
+    let suite = lower.suite(root);
     if let Some((suite, places)) = &suite
         && lower.is_sound()
     {
@@ -254,6 +254,6 @@ pub fn load_gates(source: &Source, variables: &Variables<'_>) -> Loaded<(Vec<Ass
         Err(diagnostics) => return Loaded::new(None, diagnostics),
     };
     let mut lower = lower::Lower::new(source, variables);
-    let gates = lower.gate_file(&root);
+    let gates = lower.gate_file(root);
     Loaded::new(gates, lower.diagnostics)
 }

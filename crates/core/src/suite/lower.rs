@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::blocks::{GATE_FILE, SUITE};
 use super::check::Check;
 use super::interpolate::{Template, TemplateError, Variables};
-use super::yaml::{Content, Entry, Node};
+use super::yaml::{Content, Node};
 use super::{AgentTest, Api, Fault, Gates, Model, Protocol, Provider, Server, Source, Suite, Transport};
 use crate::assertion::Assertion;
 use crate::diag::{Diagnostic, Severity, did_you_mean, suggest};
@@ -43,8 +43,8 @@ impl<'a> Lower<'a> {
         self.diagnostics.push(Diagnostic { severity: Severity::Error, span, message: message.into(), hint });
     }
 
-    pub(super) fn suite(&mut self, root: &Node) -> Option<(Suite, Places)> {
-        let own = self.own_variables(root);
+    pub(super) fn suite(&mut self, root: Node) -> Option<(Suite, Places)> {
+        let own = self.own_variables(&root);
         let root = self.interpolated(root, &own);
         Check { out: &mut self.diagnostics }.block(&root, "a suite", &SUITE.keys.iter().collect::<Vec<_>>());
         if !matches!(root.content, Content::Map(_)) {
@@ -58,7 +58,7 @@ impl<'a> Lower<'a> {
         Some((Suite { servers, faults, models, agents }, places))
     }
 
-    pub(super) fn gate_file(&mut self, root: &Node) -> Option<(Vec<Assertion>, Gates)> {
+    pub(super) fn gate_file(&mut self, root: Node) -> Option<(Vec<Assertion>, Gates)> {
         let root = self.interpolated(root, &BTreeMap::new());
         Check { out: &mut self.diagnostics }.block(&root, "a gates file", &GATE_FILE.keys.iter().collect::<Vec<_>>());
         if root.entries().is_empty() {
@@ -83,30 +83,22 @@ impl<'a> Lower<'a> {
     }
 
     /// The tree with every reference answered, but for servers and models, which wait until a run goes live.
-    fn interpolated(&mut self, root: &Node, own: &BTreeMap<String, String>) -> Node {
-        let Content::Map(entries) = &root.content else { return root.clone() };
-        let entries = entries.iter().map(|entry| {
-            let value = match entry.key.as_str() {
-                "servers" | "models" | "variables" => entry.value.clone(),
-                _ => self.answer(&entry.value, own),
-            };
-            Entry { value, ..entry.clone() }
-        });
-        Node { span: root.span.clone(), content: Content::Map(entries.collect()) }
+    fn interpolated(&mut self, mut root: Node, own: &BTreeMap<String, String>) -> Node {
+        if let Content::Map(entries) = &mut root.content {
+            for entry in entries.iter_mut().filter(|entry| !matches!(&*entry.key, "servers" | "models" | "variables")) {
+                self.answer(&mut entry.value, own);
+            }
+        }
+        root
     }
 
-    fn answer(&mut self, node: &Node, own: &BTreeMap<String, String>) -> Node {
-        let content = match &node.content {
-            Content::Text { text, plain } if text.contains('$') => {
-                Content::Text { text: self.resolved(text, &node.span, own), plain: *plain }
-            }
-            Content::List(items) => Content::List(items.iter().map(|item| self.answer(item, own)).collect()),
-            Content::Map(entries) => Content::Map(
-                entries.iter().map(|entry| Entry { value: self.answer(&entry.value, own), ..entry.clone() }).collect(),
-            ),
-            other => other.clone(),
-        };
-        Node { span: node.span.clone(), content }
+    fn answer(&mut self, node: &mut Node, own: &BTreeMap<String, String>) {
+        match &mut node.content {
+            Content::Text { text, .. } if text.contains('$') => *text = self.resolved(text, &node.span, own),
+            Content::List(items) => items.iter_mut().for_each(|item| self.answer(item, own)),
+            Content::Map(entries) => entries.iter_mut().for_each(|entry| self.answer(&mut entry.value, own)),
+            _ => {}
+        }
     }
 
     fn resolved(&mut self, text: &str, span: &Range<usize>, own: &BTreeMap<String, String>) -> String {

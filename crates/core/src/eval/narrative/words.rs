@@ -3,6 +3,7 @@
 //! Tables and small functions of one word. Nothing here looks at the words around it.
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 /// Verbs that say something was changed.
 pub const VERBS: [&str; 22] = [
@@ -88,49 +89,59 @@ pub(super) enum Form {
     Unmarked,
 }
 
+/// The forms of the fixed verbs, made once: a suite may have thousands of gates.
+static FIXED: LazyLock<Forms> = LazyLock::new(|| forms_of(VERBS));
+
+type Forms = BTreeMap<String, (String, Form)>;
+
 /// The forms of all verbs that can make a claim.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(super) struct Verbs {
-    forms: BTreeMap<String, (String, Form)>,
+    /// Forms of the author's own verbs; where one is a form of a fixed verb too, it is that.
+    own: Forms,
 }
 
 impl Verbs {
     /// The fixed verbs and the author's own.
     pub(super) fn new<'a>(own: impl IntoIterator<Item = &'a str>) -> Self {
-        let mut out = Self::default();
-        for verb in VERBS.into_iter().chain(own) {
-            out.learn(&verb.to_lowercase());
-        }
-        out
-    }
-
-    fn learn(&mut self, verb: &str) {
-        if verb.is_empty() {
-            return;
-        }
-        let mut note = |form: String, kind: Form| {
-            self.forms.entry(form).or_insert((verb.to_owned(), kind));
-        };
-        let (past, participle) = match IRREGULAR.iter().find(|(base, _, _)| *base == verb) {
-            Some((_, past, participle)) => (vec![(*past).to_owned()], (*participle).to_owned()),
-            None => (regular(verb, "ed"), String::new()),
-        };
-        if past.iter().any(|past| past == verb) {
-            note(verb.to_owned(), Form::Unmarked);
-        } else {
-            note(verb.to_owned(), Form::Base);
-        }
-        for form in past.into_iter().chain([participle]).filter(|form| !form.is_empty()) {
-            note(form, Form::Done);
-        }
-        for form in regular(verb, "ing").into_iter().chain([third_person(verb)]) {
-            note(form, Form::Ongoing);
-        }
+        Self { own: forms_of(own) }
     }
 
     /// The verb and form of a lower-case word.
     pub(super) fn form(&self, word: &str) -> Option<(&str, Form)> {
-        self.forms.get(word).map(|(verb, form)| (verb.as_str(), *form))
+        FIXED.get(word).or_else(|| self.own.get(word)).map(|(verb, form)| (verb.as_str(), *form))
+    }
+}
+
+fn forms_of<'a>(verbs: impl IntoIterator<Item = &'a str>) -> Forms {
+    let mut forms = Forms::new();
+    for verb in verbs {
+        learn(&verb.to_lowercase(), &mut forms);
+    }
+    forms
+}
+
+fn learn(verb: &str, forms: &mut Forms) {
+    if verb.is_empty() {
+        return;
+    }
+    let mut note = |form: String, kind: Form| {
+        forms.entry(form).or_insert((verb.to_owned(), kind));
+    };
+    let (past, participle) = match IRREGULAR.iter().find(|(base, _, _)| *base == verb) {
+        Some((_, past, participle)) => (vec![(*past).to_owned()], (*participle).to_owned()),
+        None => (regular(verb, "ed"), String::new()),
+    };
+    if past.iter().any(|past| past == verb) {
+        note(verb.to_owned(), Form::Unmarked);
+    } else {
+        note(verb.to_owned(), Form::Base);
+    }
+    for form in past.into_iter().chain([participle]).filter(|form| !form.is_empty()) {
+        note(form, Form::Done);
+    }
+    for form in regular(verb, "ing").into_iter().chain([third_person(verb)]) {
+        note(form, Form::Ongoing);
     }
 }
 
