@@ -1,0 +1,118 @@
+//! Tables of keys, as both references show them.
+
+use mcptest_core::keys::{Block, Key, Takes};
+
+/// A page of the reference.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Page {
+    Suite,
+    Gates,
+}
+
+impl Page {
+    fn file(self) -> &'static str {
+        match self {
+            Self::Suite => "suite.md",
+            Self::Gates => "gates.md",
+        }
+    }
+
+    /// The address of a section of `self`, seen from `from`.
+    fn link(self, section: &str, from: Page) -> String {
+        let anchor = section.replace(' ', "-");
+        if self == from { format!("[{section}](#{anchor})") } else { format!("[{section}]({}#{anchor})", self.file()) }
+    }
+}
+
+/// One row per key. `heading` is what a key is called here.
+pub(super) fn key_table<'a>(heading: &str, keys: impl IntoIterator<Item = &'a Key>, page: Page) -> String {
+    let mut text = table(&[heading, "takes", "default", "meaning", "example"]);
+    for key in keys {
+        let default = match key.default {
+            _ if key.required => "required".to_owned(),
+            "" => "none".to_owned(),
+            default => format!("`{default}`"),
+        };
+        let example = if key.example.is_empty() { String::new() } else { format!("`{}`", key.example) };
+        text.push_str(&row(&[&format!("`{}`", key.name), &takes(&key.takes, page), &default, key.meaning, &example]));
+    }
+    text
+}
+
+/// What a key takes, with links to what is described in a section of its own.
+fn takes(takes: &Takes, page: Page) -> String {
+    let link = |block: &Block| {
+        let of_gates = gate_blocks().iter().any(|other| other.name == block.name);
+        if of_gates { Page::Gates } else { Page::Suite }.link(block.name, page)
+    };
+    match takes {
+        Takes::Block(block) => format!("a map: {}", link(block)),
+        Takes::List(_, Takes::Block(block)) => format!("a list, each item: {}", link(block)),
+        Takes::Map(Takes::Block(block)) => format!("a map from names, each value: {}", link(block)),
+        Takes::Gate(kind) => format!("a map: {}", Page::Gates.link(kind.name(), page)),
+        Takes::Matcher => format!("a {}", Page::Suite.link("matcher", page)),
+        Takes::Word(words) => {
+            let words: Vec<_> = words.iter().map(|word| format!("`{word}`")).collect();
+            words.join(", ")
+        }
+        Takes::CallArgs => "`any`, `ignore`, or a map with one of `exact`, `subset`, `schema`".to_owned(),
+        _ => takes.describe(),
+    }
+}
+
+/// The blocks inside gates, each once.
+pub(super) fn gate_blocks() -> Vec<&'static Block> {
+    let mut out: Vec<&Block> = Vec::new();
+    for block in mcptest_core::eval::GATES.iter().flat_map(|gate| gate.params).filter_map(|key| inner(&key.takes)) {
+        if !out.iter().any(|known| known.name == block.name) {
+            out.push(block);
+        }
+    }
+    out
+}
+
+/// The block a value is made of, if any.
+pub(super) fn inner(takes: &Takes) -> Option<&'static Block> {
+    match takes {
+        Takes::Block(block) => Some(block),
+        Takes::List(_, inner_takes) | Takes::Map(inner_takes) => inner(inner_takes),
+        _ => None,
+    }
+}
+
+pub(super) fn table(columns: &[&str]) -> String {
+    let rule = vec!["---"; columns.len()];
+    format!("{}{}", row(columns), row(&rule))
+}
+
+pub(super) fn row(cells: &[&str]) -> String {
+    let cells: Vec<_> = cells.iter().map(|cell| cell.replace('|', "\\|")).collect();
+    format!("| {} |\n", cells.join(" | ").trim_end()).replace("|  |\n", "| |\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bar_inside_a_cell_does_not_end_it() {
+        assert_eq!(row(&["a|b", "c"]), "| a\\|b | c |\n");
+    }
+
+    #[test]
+    fn an_empty_cell_leaves_no_trailing_space_but_its_own() {
+        assert_eq!(row(&["a", ""]), "| a | |\n");
+        assert_eq!(row(&["", "b"]), "|  | b |\n");
+    }
+
+    #[test]
+    fn a_block_is_linked_where_it_is_described() {
+        let call = gate_blocks()[0];
+        let key = Key { name: "k", takes: Takes::Block(call), required: true, default: "", meaning: "m", example: "e" };
+        assert_eq!(
+            key_table("key", [&key], Page::Gates).lines().last(),
+            Some("| `k` | a map: [expected call](#expected-call) | required | m | `e` |")
+        );
+        assert!(key_table("key", [&key], Page::Suite).contains("[expected call](gates.md#expected-call)"));
+    }
+}

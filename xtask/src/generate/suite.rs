@@ -1,0 +1,152 @@
+//! `docs/suite.md`: the reference of the suite file, made from its key tables.
+
+use mcptest_core::eval::ASSERTION;
+use mcptest_core::keys::Block;
+use mcptest_core::suite::{AGENT, FAULT, FAULT_TARGET, GATE_FILE, MODEL, PRICE, SERVER, SUITE};
+
+use super::keys::{Page, key_table, row, table};
+
+/// The blocks that are described, in this order.
+const BLOCKS: [&Block; 9] = [&SUITE, &SERVER, &MODEL, &PRICE, &FAULT, &FAULT_TARGET, &AGENT, &ASSERTION, &GATE_FILE];
+
+/// The matchers and when each holds.
+const MATCHERS: [(&str, &str, &str); 7] = [
+    (
+        "exact",
+        "the value equals it; `1` equals `1.0`, and the order of keys does not count",
+        "`{ exact: get_invoice }`",
+    ),
+    (
+        "contains",
+        "a text has it as a part; a list has it as an item, or inside a text that is an item; an object has its keys and values",
+        "`{ contains: Oslo }`",
+    ),
+    ("icontains", "like `contains` for text, upper or lower case", "`{ icontains: oslo }`"),
+    ("contains-all", "every item of the list is contained", "`{ contains-all: [search, book] }`"),
+    ("regex", "the pattern is found in the text, or in a text of the list", "`{ regex: \"^INV-[0-9]+$\" }`"),
+    (
+        "schema",
+        "the value fits the JSON Schema (2020-12, formats count, nothing is fetched)",
+        "`{ schema: { minimum: 80 } }`",
+    ),
+    (
+        "not",
+        "the matcher inside does not hold; a value that it cannot judge fails either way",
+        "`{ not: { contains: delete } }`",
+    ),
+];
+
+const HEAD: &str = "\
+<!-- Written by `cargo xtask gen` from the key tables in crates/core/src/suite/blocks.rs and from examples/complete.yml.
+     Edit those, not this file. -->
+# The suite file
+
+A suite is one YAML file: the servers an agent may use, and tests of what it did with them. `mcptest validate FILE` shows
+every mistake of a file at once without running anything; `mcptest schema` prints the JSON Schema for editors, which is
+also in [schemas/suite.schema.json](../schemas/suite.schema.json).
+
+A suite with every part once; [examples/minimal.yml](../examples/minimal.yml) is the smallest that is of use.
+
+";
+
+const REFERENCES: &str = "\
+## References
+
+`${NAME}` in a text value stands for the value of a variable, `${NAME:-default}` has a default, `$$` is a dollar sign.
+A dollar sign in front of anything else is itself.
+
+- `${SUITE_DIR}` is the folder of the file as it was named on the command line. Other names are looked up in `variables:`
+  and then in the environment. A variable with an empty value counts as not set.
+- References are answered after the file is read and in values only, so that no value can change what a file consists of.
+  The result is always text: where a number is due, write the number.
+- In `servers` and `models` they are answered when a run goes live, so a file can be checked, and a recording replayed,
+  without keys and addresses. Everywhere else they are answered when the file is read; one that is not set is an error.
+
+";
+
+const ANCHORS: &str = "\
+## Anchors and merge keys
+
+What several tests share can be written once: `&name` marks a value, `*name` repeats it, and `<<: *name` takes over the
+keys of a marked map. Keys that stand beside `<<` win.
+
+```yaml
+agents:
+  - &lookup
+    name: finds an order
+    model: claude-sonnet-4-5
+    prompt: Where is order 7?
+    trajectory:
+      calls: [{ name: find_order }]
+  - <<: *lookup
+    name: finds an order when asked in German
+    prompt: Wo ist Bestellung 7?
+```
+
+A key that is given twice, a second document and tags such as `!include` are errors. Plain words are read as in YAML 1.2:
+`true` and `false` are truth values, `yes`, `no`, `on` and `off` are text. A file may have up to 16 MB, nest 128 levels deep
+and gain 100,000 values by aliases.
+
+";
+
+/// The whole page, with `example` at its top.
+pub(super) fn reference(example: &str) -> String {
+    let mut text = format!("{HEAD}```yaml\n{example}```\n\n{REFERENCES}{ANCHORS}");
+    for block in BLOCKS {
+        text.push_str(&format!(
+            "## {}\n\n{}\n\n{}\n",
+            block.name,
+            block.about,
+            key_table("key", block.keys, Page::Suite)
+        ));
+        if block.name == ASSERTION.name {
+            text.push_str(&matchers());
+        }
+    }
+    text.truncate(text.trim_end().len());
+    text.push('\n');
+    text
+}
+
+fn matchers() -> String {
+    let mut text = String::from("## matcher\n\nA map with exactly one of these keys.\n\n");
+    text.push_str(&table(&["key", "holds when", "example"]));
+    for (name, holds, example) in MATCHERS {
+        text.push_str(&row(&[&format!("`{name}`"), holds, example]));
+    }
+    text.push('\n');
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::keys::{gate_blocks, inner};
+    use super::*;
+
+    #[test]
+    fn every_key_of_every_block_is_in_its_section() {
+        let text = reference("");
+        for block in BLOCKS {
+            let (_, rest) = text.split_once(&format!("\n## {}\n", block.name)).expect(block.name);
+            let part = rest.split("\n## ").next().unwrap();
+            for key in block.keys {
+                assert!(part.contains(&format!("\n| `{}` | ", key.name)), "{}.{}", block.name, key.name);
+            }
+        }
+    }
+
+    #[test]
+    fn every_block_that_a_key_takes_is_described() {
+        for key in BLOCKS.iter().flat_map(|block| block.keys) {
+            if let Some(needed) = inner(&key.takes) {
+                let known = BLOCKS.into_iter().chain(gate_blocks()).any(|block| block.name == needed.name);
+                assert!(known, "{}", needed.name);
+            }
+        }
+    }
+
+    #[test]
+    fn every_matcher_is_described() {
+        assert_eq!(MATCHERS.map(|(name, ..)| name), mcptest_core::matcher::NAMES);
+    }
+}
