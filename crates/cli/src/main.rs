@@ -1,11 +1,14 @@
-//! The `mcptest` command: hands over the arguments and returns the exit code.
+//! The `mcptest` command: hands over arguments and environment, and returns the exit code.
 
 mod args;
+mod command;
 mod exit;
-mod run;
+mod input;
 
 use std::process::ExitCode;
 
+#[expect(clippy::disallowed_methods, reason = "this is the one place that reads the environment")]
 fn main() -> ExitCode {
-    run::run(&args::parse(std::env::args_os().skip(1)), &mut std::io::stdout(), &mut std::io::stderr())
+    let environment = |name: &str| std::env::var(name).ok();
+    command::run(std::env::args_os(), &environment, &mut std::io::stdout(), &mut std::io::stderr())
 }

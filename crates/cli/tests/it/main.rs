@@ -1,65 +1,69 @@
 //! The binary as its users meet it: what it prints, where, and with which exit code.
 #![expect(clippy::unwrap_used, reason = "a test that cannot run its subject fails loudly")]
 
-use std::process::Command;
+mod examples;
+mod schema;
+mod usage;
+mod validate;
 
-/// Runs the binary and compares exit code, standard output and standard error, each whole.
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// A folder that is removed at the end of a test.
+struct Folder(PathBuf);
+
+impl Folder {
+    /// A folder with these files in it.
+    fn with(files: &[(&str, &str)]) -> Self {
+        static COUNT: AtomicUsize = AtomicUsize::new(0);
+        let unique = format!("{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        let folder = Self(Path::new(env!("CARGO_TARGET_TMPDIR")).join(unique));
+        std::fs::create_dir_all(&folder.0).unwrap();
+        for (name, text) in files {
+            folder.write(name, text.as_bytes());
+        }
+        folder
+    }
+
+    fn write(&self, name: &str, bytes: &[u8]) {
+        let path = self.0.join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, bytes).unwrap();
+    }
+
+    /// The command, to be run in this folder without any variable set.
+    fn command(&self, line: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_mcptest"));
+        command.args(line).current_dir(&self.0).env_clear();
+        command
+    }
+
+    /// Runs the command and compares exit code, standard output and standard error, each whole.
+    #[track_caller]
+    fn check(&self, line: &[&str], code: i32, stdout: &str, stderr: &str) {
+        check(&self.command(line).output().unwrap(), code, stdout, stderr);
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
 #[track_caller]
-fn check(args: &[&str], code: i32, stdout: &str, stderr: &str) {
-    let output = Command::new(env!("CARGO_BIN_EXE_mcptest")).args(args).output().unwrap();
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-    assert_eq!(
-        (output.status.code(), text(output.stdout), text(output.stderr)),
-        (Some(code), stdout.into(), stderr.into())
+fn check(output: &Output, code: i32, stdout: &str, stderr: &str) {
+    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+    let (out, err) = (text(&output.stdout), text(&output.stderr));
+    assert!(
+        (output.status.code(), &*out, &*err) == (Some(code), stdout, stderr),
+        "--- expected ({code})\n{stdout}--- on standard error\n{stderr}--- found ({:?})\n{out}--- on standard error\n{err}",
+        output.status.code()
     );
 }
 
-#[test]
-fn the_version_is_the_package_version() {
-    for flag in ["--version", "-V"] {
-        check(&[flag], 0, concat!("mcptest ", env!("CARGO_PKG_VERSION"), "\n"), "");
-    }
-}
-
-#[test]
-fn help_says_what_there_is_and_what_there_is_not() {
-    let help = "\
-mcptest: does the recorded execution of an agent hold up?
-
-usage: mcptest [--help | --version]
-
-  -h, --help       this text
-  -V, --version    the version
-
-Commands arrive one by one, each when it is complete; this version has none yet.
-What there is today is the library mcptest-core, which scores recorded traces.
-";
-    for flag in ["--help", "-h"] {
-        check(&[flag], 0, help, "");
-    }
-}
-
-#[test]
-fn anything_else_is_refused_on_standard_error() {
-    for (args, message) in [
-        (&[][..], "no argument given"),
-        (&["run"], "unknown command `run`"),
-        (&["run", "--help"], "unknown command `run`"),
-        (&["--hepl"], "unknown option `--hepl`"),
-        (&["--version", "now"], "unexpected argument `now`"),
-        (&[""], "unknown command ``"),
-    ] {
-        let stderr = format!("error: {message}\nhint: `mcptest --help` shows what this version does\n");
-        check(args, 2, "", &stderr);
-    }
-}
-
-#[cfg(target_os = "linux")]
-#[test]
-fn output_that_cannot_be_written_is_an_error() {
-    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
-    let output = Command::new(env!("CARGO_BIN_EXE_mcptest")).arg("--version").stdout(full).output().unwrap();
-    assert_eq!(output.status.code(), Some(2));
-    let stderr = String::from_utf8(output.stderr).unwrap();
-    assert!(stderr.starts_with("error: cannot write to standard output: "), "{stderr}");
+/// The root of the repository.
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap()
 }

@@ -1,0 +1,64 @@
+//! The commands: each turns what was typed into text and an exit code; this file writes the text.
+//!
+//! Data goes to standard output, everything else to standard error.
+
+mod schema;
+mod validate;
+
+use std::ffi::OsString;
+use std::io::{ErrorKind, Write};
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::args::{Command, Typed};
+use crate::exit;
+
+/// Answers for environment variables.
+type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
+
+/// What a command has to say.
+struct Answer {
+    /// For standard output.
+    data: String,
+    /// For standard error.
+    complaints: String,
+    code: u8,
+}
+
+/// Runs what the arguments ask for and returns the exit code.
+pub(crate) fn run(
+    args: impl IntoIterator<Item = OsString>,
+    environment: Environment<'_>,
+    out: &mut impl Write,
+    err: &mut impl Write,
+) -> ExitCode {
+    let answer = match Typed::try_parse_from(args) {
+        Ok(typed) => match typed.command {
+            Command::Validate(typed) => validate::run(&typed, environment),
+            Command::Schema(typed) => schema::run(&typed),
+        },
+        Err(error) => usage(&error),
+    };
+    // When standard error is closed too, the exit code is all that is left to say it with.
+    let _ = err.write_all(answer.complaints.as_bytes());
+    match out.write_all(answer.data.as_bytes()).and_then(|()| out.flush()) {
+        Ok(()) => ExitCode::from(answer.code),
+        // Whoever reads has seen enough, as in `mcptest schema | head -1`.
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => ExitCode::from(answer.code),
+        Err(error) => {
+            let _ = writeln!(err, "error: cannot write to standard output: {error}");
+            ExitCode::from(exit::ERROR)
+        }
+    }
+}
+
+/// Help and version are data; anything else that stops the reading of arguments is a complaint.
+fn usage(error: &clap::Error) -> Answer {
+    let text = error.render().to_string();
+    if error.use_stderr() {
+        Answer { data: String::new(), complaints: text, code: exit::ERROR }
+    } else {
+        Answer { data: text, complaints: String::new(), code: exit::OK }
+    }
+}

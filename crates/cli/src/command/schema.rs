@@ -1,0 +1,16 @@
+//! `mcptest schema`: the JSON Schema of a file.
+
+use mcptest_core::json;
+use mcptest_core::suite::schema;
+
+use super::Answer;
+use crate::args::{Schema, Which};
+use crate::exit;
+
+pub(super) fn run(typed: &Schema) -> Answer {
+    let schema = match typed.which {
+        Which::Suite => schema::suite(),
+        Which::Gates => schema::gates(),
+    };
+    Answer { data: json::pretty(&schema), complaints: String::new(), code: exit::OK }
+}

@@ -1,0 +1,218 @@
+//! `mcptest validate`: every mistake of every file, without running anything.
+
+use std::path::Path;
+
+use mcptest_core::diag::{Diagnostic, Severity, Source, printable};
+use mcptest_core::suite::{self, Variables};
+use serde::Serialize;
+
+use super::{Answer, Environment};
+use crate::args::{Format, Validate};
+use crate::exit;
+use crate::input::{self, Refusal};
+
+/// What became of one path.
+enum Outcome {
+    Checked { source: Source, diagnostics: Vec<Diagnostic> },
+    Refused(Refusal),
+}
+
+/// How many of each.
+#[derive(Default)]
+struct Counts {
+    fine: usize,
+    wrong: usize,
+    refused: usize,
+    errors: usize,
+    warnings: usize,
+}
+
+pub(super) fn run(typed: &Validate, environment: Environment<'_>) -> Answer {
+    let outcomes: Vec<Outcome> = input::expand(&typed.files)
+        .into_iter()
+        .map(|path| match path.and_then(|path| check(&path, typed, environment)) {
+            Ok(outcome) => outcome,
+            Err(refusal) => Outcome::Refused(refusal),
+        })
+        .collect();
+    let counts = count(&outcomes);
+    let mut complaints = String::new();
+    for outcome in &outcomes {
+        if let Outcome::Refused(Refusal { path, message, hint }) = outcome {
+            complaints.push_str(&format!("error: {}: {message}\nhint: {}\n", printable(path), printable(hint)));
+        }
+    }
+    let data = match typed.format {
+        Format::Human => human(&outcomes, &counts),
+        Format::Json => json(&outcomes, &counts),
+    };
+    let sound = counts.wrong == 0 && counts.refused == 0;
+    Answer { data, complaints, code: if sound { exit::OK } else { exit::ERROR } }
+}
+
+fn check(path: &Path, typed: &Validate, environment: Environment<'_>) -> Result<Outcome, Refusal> {
+    let source = input::read(path)?;
+    let folder = input::folder(path);
+    let variables = Variables { suite_dir: &folder, outside: environment };
+    let mut diagnostics = if typed.gates {
+        suite::load_gates(&source, &variables).diagnostics
+    } else {
+        suite::load(&source, &variables).diagnostics
+    };
+    if typed.deny_warnings {
+        for diagnostic in &mut diagnostics {
+            diagnostic.severity = Severity::Error;
+        }
+    }
+    Ok(Outcome::Checked { source, diagnostics })
+}
+
+fn count(outcomes: &[Outcome]) -> Counts {
+    let mut counts = Counts::default();
+    for outcome in outcomes {
+        match outcome {
+            Outcome::Checked { diagnostics, .. } => {
+                let errors = diagnostics.iter().filter(|diagnostic| diagnostic.severity == Severity::Error).count();
+                counts.errors += errors;
+                counts.warnings += diagnostics.len() - errors;
+                *(if errors == 0 { &mut counts.fine } else { &mut counts.wrong }) += 1;
+            }
+            Outcome::Refused(_) => {
+                counts.refused += 1;
+                counts.errors += 1;
+            }
+        }
+    }
+    counts
+}
+
+fn human(outcomes: &[Outcome], counts: &Counts) -> String {
+    let mut out = String::new();
+    for outcome in outcomes {
+        if let Outcome::Checked { source, diagnostics } = outcome {
+            for diagnostic in diagnostics {
+                out.push_str(&diagnostic.render(source));
+                out.push('\n');
+            }
+        }
+    }
+    out.push_str(&summary(counts));
+    out.push('\n');
+    out
+}
+
+/// Such as "3 files: 2 fine, 1 with 4 errors, 1 warning".
+fn summary(counts: &Counts) -> String {
+    let Counts { fine, wrong, refused, errors, warnings } = *counts;
+    let mut parts = Vec::new();
+    if fine > 0 {
+        parts.push(format!("{fine} fine"));
+    }
+    if wrong > 0 {
+        parts.push(format!("{wrong} with {}", many(errors - refused, "error")));
+    }
+    if warnings > 0 {
+        parts.push(many(warnings, "warning"));
+    }
+    let mut line = match fine + wrong {
+        0 => "no file checked".to_owned(),
+        files => format!("{}: {}", many(files, "file"), parts.join(", ")),
+    };
+    if refused > 0 {
+        line.push_str(&format!("; {} could not be checked", many(refused, "path")));
+    }
+    line
+}
+
+fn many(count: usize, word: &str) -> String {
+    format!("{count} {word}{}", if count == 1 { "" } else { "s" })
+}
+
+/// The output for tools. New keys may come; what is there keeps its meaning while `version` is 1.
+#[derive(Serialize)]
+struct Report<'a> {
+    version: u32,
+    files: Vec<FileReport<'a>>,
+    errors: usize,
+    warnings: usize,
+}
+
+#[derive(Serialize)]
+struct FileReport<'a> {
+    file: &'a str,
+    ok: bool,
+    diagnostics: Vec<Finding<'a>>,
+}
+
+/// Places count from 1, columns in characters, the end is the first character after; all null where the file could not
+/// be read.
+#[derive(Serialize)]
+struct Finding<'a> {
+    severity: &'static str,
+    file: &'a str,
+    line: Option<usize>,
+    column: Option<usize>,
+    end_line: Option<usize>,
+    end_column: Option<usize>,
+    message: &'a str,
+    hint: Option<&'a str>,
+}
+
+impl<'a> Finding<'a> {
+    fn of(diagnostic: &'a Diagnostic, source: &'a Source) -> Self {
+        let (start, end) = (source.place(diagnostic.span.start), source.place(diagnostic.span.end));
+        Self {
+            severity: diagnostic.severity.as_str(),
+            file: source.name(),
+            line: Some(start.0),
+            column: Some(start.1),
+            end_line: Some(end.0),
+            end_column: Some(end.1),
+            message: &diagnostic.message,
+            hint: diagnostic.hint.as_deref(),
+        }
+    }
+
+    fn refused(refusal: &'a Refusal) -> Self {
+        Self {
+            severity: Severity::Error.as_str(),
+            file: &refusal.path,
+            line: None,
+            column: None,
+            end_line: None,
+            end_column: None,
+            message: &refusal.message,
+            hint: Some(&refusal.hint),
+        }
+    }
+}
+
+fn json(outcomes: &[Outcome], counts: &Counts) -> String {
+    let files = outcomes.iter().map(|outcome| match outcome {
+        Outcome::Checked { source, diagnostics } => FileReport {
+            file: source.name(),
+            ok: diagnostics.iter().all(|diagnostic| diagnostic.severity != Severity::Error),
+            diagnostics: diagnostics.iter().map(|diagnostic| Finding::of(diagnostic, source)).collect(),
+        },
+        Outcome::Refused(refusal) => {
+            FileReport { file: &refusal.path, ok: false, diagnostics: vec![Finding::refused(refusal)] }
+        }
+    });
+    let report = Report { version: 1, files: files.collect(), errors: counts.errors, warnings: counts.warnings };
+    // Text, numbers and truth values cannot fail to become JSON; were it otherwise, no text is better than half of it.
+    serde_json::to_string_pretty(&report).map_or_else(|_| String::new(), |text| text + "\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_summary_counts_what_there_is() {
+        let line = |fine, wrong, refused, errors, warnings| summary(&Counts { fine, wrong, refused, errors, warnings });
+        assert_eq!(line(1, 0, 0, 0, 0), "1 file: 1 fine");
+        assert_eq!(line(2, 1, 0, 4, 1), "3 files: 2 fine, 1 with 4 errors, 1 warning");
+        assert_eq!(line(0, 2, 1, 2, 2), "2 files: 2 with 1 error, 2 warnings; 1 path could not be checked");
+        assert_eq!(line(0, 0, 2, 2, 0), "no file checked; 2 paths could not be checked");
+    }
+}

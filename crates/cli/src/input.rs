@@ -1,0 +1,127 @@
+//! Files named on the command line: which they are, and their text. What cannot be read is said, never skipped.
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Read};
+use std::path::{Path, PathBuf};
+
+use mcptest_core::diag::{Source, did_you_mean};
+use mcptest_core::suite::yaml::MAX_BYTES;
+
+/// A path that cannot be used, and what to do about it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Refusal {
+    pub(crate) path: String,
+    pub(crate) message: String,
+    pub(crate) hint: String,
+}
+
+impl Refusal {
+    fn new(path: &Path, message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self { path: shown(path), message: message.into(), hint: hint.into() }
+    }
+
+    fn io(path: &Path, error: &io::Error) -> Self {
+        match error.kind() {
+            ErrorKind::NotFound => Self::new(path, "there is no such file or folder", missing(path)),
+            ErrorKind::PermissionDenied => Self::new(path, "may not be read", "check its permissions"),
+            _ => Self::new(path, format!("cannot be read: {error}"), "check the path"),
+        }
+    }
+}
+
+/// A path as it was typed, as far as it is text.
+fn shown(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
+}
+
+/// What a path that leads nowhere may have been meant as.
+fn missing(path: &Path) -> String {
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let beside = names(Path::new(&folder(path))).unwrap_or_else(|_| Vec::new());
+    let beside: Vec<String> = beside.into_iter().filter_map(|name| name.into_string().ok()).collect();
+    match did_you_mean(&name, beside.iter().map(String::as_str)) {
+        Some(near) => format!("did you mean `{}`?", shown(&path.with_file_name(near))),
+        None => "paths are taken from the current folder".to_owned(),
+    }
+}
+
+/// The folder of a file as it was typed; `.` for a bare name.
+pub(crate) fn folder(path: &Path) -> String {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => shown(parent),
+        _ => ".".to_owned(),
+    }
+}
+
+/// The files that are meant, each once: a file stands for itself, a folder for its YAML files in sorted order.
+pub(crate) fn expand(paths: &[PathBuf]) -> Vec<Result<PathBuf, Refusal>> {
+    let mut out = Vec::new();
+    for path in paths {
+        if !path.is_dir() {
+            out.push(Ok(path.clone()));
+            continue;
+        }
+        let before = out.len();
+        walk(path, &mut out);
+        if out.len() == before {
+            let message = "no .yml or .yaml file in this folder or below it";
+            out.push(Err(Refusal::new(path, message, "hidden files and folders are left out; name the file itself")));
+        }
+    }
+    let mut seen = BTreeSet::new();
+    out.retain(|found| found.as_ref().map_or(true, |path| seen.insert(path.clone())));
+    out
+}
+
+/// The names in a folder, sorted.
+fn names(folder: &Path) -> io::Result<Vec<OsString>> {
+    let mut names = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        names.push(entry?.file_name());
+    }
+    names.sort_unstable();
+    Ok(names)
+}
+
+fn walk(folder: &Path, out: &mut Vec<Result<PathBuf, Refusal>>) {
+    let names = match names(folder) {
+        Ok(names) => names,
+        Err(error) => return out.push(Err(Refusal::io(folder, &error))),
+    };
+    for name in names.into_iter().filter(|name| !name.as_encoded_bytes().starts_with(b".")) {
+        let path = folder.join(name);
+        // A link to a folder may lead back to where it stands; a link to a file is a file.
+        let is_folder = path.is_dir();
+        if is_folder && !path.is_symlink() {
+            walk(&path, out);
+        } else if !is_folder && path.extension().is_some_and(|ext| ext == "yml" || ext == "yaml") {
+            out.push(Ok(path));
+        }
+    }
+}
+
+/// The text of a file.
+pub(crate) fn read(path: &Path) -> Result<Source, Refusal> {
+    let mut bytes = Vec::new();
+    // One byte beyond the limit tells a file that is too long, however long it is.
+    let most = MAX_BYTES as u64 + 1;
+    let read = File::open(path).and_then(|file| file.take(most).read_to_end(&mut bytes));
+    read.map_err(|error| Refusal::io(path, &error))?;
+    if bytes.len() > MAX_BYTES {
+        let message = format!("has more than {MAX_BYTES} bytes, the limit");
+        return Err(Refusal::new(path, message, "split it into several files"));
+    }
+    String::from_utf8(bytes).map(|text| Source::new(shown(path), text)).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        let bytes = error.as_bytes();
+        let line = bytes[..at].split(|byte| *byte == b'\n').count();
+        let hint = if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) {
+            "it starts like UTF-16; save it as UTF-8"
+        } else {
+            "save it as UTF-8"
+        };
+        Refusal::new(path, format!("is not UTF-8: byte {at} (0x{:02x}), on line {line}", bytes[at]), hint)
+    })
+}

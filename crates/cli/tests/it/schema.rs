@@ -1,0 +1,20 @@
+//! `mcptest schema`: the committed schemas, printed.
+
+use super::{Folder, check, root};
+
+#[test]
+fn the_committed_schemas_are_printed_and_a_suite_is_meant_without_a_word() {
+    let here = Folder::with(&[]);
+    for (line, file) in [(&["schema"][..], "suite"), (&["schema", "suite"], "suite"), (&["schema", "gates"], "gates")] {
+        let committed = std::fs::read_to_string(root().join(format!("schemas/{file}.schema.json"))).unwrap();
+        here.check(line, 0, &committed, "");
+    }
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let output = Folder::with(&[]).command(&["schema"]).stdout(writer).output().unwrap();
+    check(&output, 0, "", "");
+}

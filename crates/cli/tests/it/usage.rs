@@ -1,0 +1,66 @@
+//! Help, version, and arguments that mean nothing.
+
+use super::Folder;
+
+const HELP: &str = include_str!("help/mcptest.txt");
+
+#[test]
+fn the_version_is_the_package_version() {
+    for flag in ["--version", "-V"] {
+        Folder::with(&[]).check(&[flag], 0, concat!("mcptest ", env!("CARGO_PKG_VERSION"), "\n"), "");
+    }
+}
+
+#[test]
+fn help_is_data_when_asked_for_and_a_complaint_when_it_is_all_there_is_to_say() {
+    let here = Folder::with(&[]);
+    for flag in ["--help", "-h", "help"] {
+        here.check(&[flag], 0, HELP, "");
+    }
+    here.check(&[], 2, "", HELP);
+}
+
+#[test]
+fn every_command_explains_itself_with_an_example() {
+    let here = Folder::with(&[]);
+    here.check(&["validate", "--help"], 0, include_str!("help/validate.txt"), "");
+    here.check(&["schema", "--help"], 0, include_str!("help/schema.txt"), "");
+}
+
+#[test]
+fn what_is_not_understood_is_refused_with_the_nearest_word() {
+    let here = Folder::with(&[]);
+    let help = "\nFor more information, try '--help'.\n";
+    let usage = "\nUsage: mcptest <COMMAND>\n";
+    here.check(&["run"], 2, "", &format!("error: unrecognized subcommand 'run'\n{usage}{help}"));
+    let tip = "\n  tip: a similar subcommand exists: 'validate'\n";
+    here.check(&["validat"], 2, "", &format!("error: unrecognized subcommand 'validat'\n{tip}{usage}{help}"));
+    here.check(
+        &["schema", "suit"],
+        2,
+        "",
+        &format!(
+            "error: invalid value 'suit' for '[suite|gates]'\n  [possible values: suite, gates]\n\n  \
+             tip: a similar value exists: 'suite'\n{help}"
+        ),
+    );
+    here.check(
+        &["validate"],
+        2,
+        "",
+        &format!(
+            "error: the following required arguments were not provided:\n  <FILE>...\n\n\
+             Usage: mcptest validate <FILE>...\n{help}"
+        ),
+    );
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn output_that_cannot_be_written_is_an_error() {
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let output = Folder::with(&[]).command(&["--version"]).stdout(full).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(stderr.starts_with("error: cannot write to standard output: "), "{stderr}");
+}

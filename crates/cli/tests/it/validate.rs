@@ -1,0 +1,233 @@
+//! `mcptest validate`: files good and bad, one and many, for people and for tools.
+
+use super::{Folder, check};
+
+const GOOD: &str = "\
+agents:
+  - name: looks it up
+    model: claude-sonnet-4-5
+    prompt: Look it up.
+    trajectory:
+      calls: [{ name: search }]
+";
+
+/// Two mistakes.
+const WRONG: &str = "\
+agents:
+  - name: looks it up
+    model: claude-sonnet-4-5
+    promt: Look it up.
+    runs: \"3\"
+    trajectory:
+      calls: [{ name: search }]
+";
+
+/// A warning.
+const PROSE: &str = "\
+agents:
+  - name: says yes
+    model: claude-sonnet-4-5
+    prompt: Say yes.
+    expect:
+      - target: final_response
+        matcher: { icontains: \"yes\" }
+";
+
+/// What is said of [`WRONG`] under this name.
+fn wrong(file: &str) -> String {
+    format!(
+        "\
+{file}:4:5: error: unknown key `promt` in an agent test
+   |
+ 4 |     promt: Look it up.
+   |     ^^^^^
+   = hint: did you mean `prompt`?
+
+{file}:5:11: error: `runs` takes a whole number of at least 1, found text (\"3\")
+   |
+ 5 |     runs: \"3\"
+   |           ^^^
+   = hint: remove the quotes: `3`
+
+"
+    )
+}
+
+/// What is said of [`PROSE`] under this name.
+fn prose(file: &str, severity: &str) -> String {
+    format!(
+        "\
+{file}:5:5: {severity}: the verdict of `says yes` rests on prose
+   |
+ 5 |     expect:
+   |     ^^^^^^
+   = hint: assert on tool_calls or tool_results: they show what was done
+
+"
+    )
+}
+
+#[test]
+fn a_good_file_is_fine() {
+    Folder::with(&[("a.yml", GOOD)]).check(&["validate", "a.yml"], 0, "1 file: 1 fine\n", "");
+}
+
+#[test]
+fn every_mistake_of_every_file_is_shown() {
+    let here = Folder::with(&[("a.yml", WRONG), ("b.yml", GOOD), ("c.yml", WRONG)]);
+    here.check(&["validate", "a.yml"], 2, &(wrong("a.yml") + "1 file: 1 with 2 errors\n"), "");
+    let all = wrong("a.yml") + &wrong("c.yml") + "3 files: 1 fine, 2 with 4 errors\n";
+    here.check(&["validate", "a.yml", "b.yml", "c.yml"], 2, &all, "");
+}
+
+#[test]
+fn a_folder_means_its_yaml_files_in_order_and_those_below_but_for_hidden_ones() {
+    let here = Folder::with(&[
+        ("t/b.yaml", WRONG),
+        ("t/a/z.yml", PROSE),
+        ("t/c.yml", GOOD),
+        ("t/notes.txt", "not a suite"),
+        ("t/.hidden.yml", "not a suite"),
+        ("t/.git/x.yml", "not a suite"),
+    ]);
+    let all = prose("t/a/z.yml", "warning") + &wrong("t/b.yaml") + "3 files: 2 fine, 1 with 2 errors, 1 warning\n";
+    here.check(&["validate", "t"], 2, &all, "");
+    // A file that is named twice is checked once.
+    here.check(&["validate", "t", "t/b.yaml"], 2, &all, "");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_link_that_leads_back_does_not_go_round_in_circles() {
+    let here = Folder::with(&[("t/a.yml", GOOD)]);
+    std::os::unix::fs::symlink(here.0.join("t"), here.0.join("t/again")).unwrap();
+    here.check(&["validate", "t"], 0, "1 file: 1 fine\n", "");
+}
+
+#[test]
+fn warnings_alone_are_fine_unless_they_are_denied() {
+    let here = Folder::with(&[("a.yml", PROSE)]);
+    here.check(&["validate", "a.yml"], 0, &(prose("a.yml", "warning") + "1 file: 1 fine, 1 warning\n"), "");
+    let denied = prose("a.yml", "error") + "1 file: 1 with 1 error\n";
+    here.check(&["validate", "--deny-warnings", "a.yml"], 2, &denied, "");
+}
+
+#[test]
+fn tools_get_one_object_with_every_file() {
+    let here = Folder::with(&[("good.yml", GOOD), ("prose.yml", PROSE), ("wrong.yml", WRONG)]);
+    let stderr = "error: gone.yml: there is no such file or folder\nhint: did you mean `good.yml`?\n";
+    let line = ["validate", "--format", "json", "good.yml", "prose.yml", "wrong.yml", "gone.yml"];
+    here.check(&line, 2, include_str!("report.json"), stderr);
+}
+
+#[test]
+fn a_gates_file_is_no_suite() {
+    let here = Folder::with(&[("gates.yml", "trajectory:\n  calls: [{ name: search }]\n"), ("suite.yml", GOOD)]);
+    here.check(&["validate", "--gates", "gates.yml"], 0, "1 file: 1 fine\n", "");
+    let wrong = "\
+suite.yml:1:1: error: unknown key `agents` in a gates file
+   |
+ 1 | agents:
+   | ^^^^^^
+   = hint: one of: expect, golden_path, narrative, recovery, reliability, stability, trajectory, trajectory_axes
+
+1 file: 1 with 1 error
+";
+    here.check(&["validate", "--gates", "suite.yml"], 2, wrong, "");
+}
+
+#[test]
+fn what_cannot_be_read_is_said_and_the_rest_is_checked() {
+    let here = Folder::with(&[("good.yml", GOOD), ("none/notes.txt", "")]);
+    here.write("latin.yml", b"agents:\n  - name: caf\xe9\n");
+    here.write("wide.yml", b"\xff\xfea\0g\0");
+    let stderr = "\
+error: far/away.yml: there is no such file or folder
+hint: paths are taken from the current folder
+error: none: no .yml or .yaml file in this folder or below it
+hint: hidden files and folders are left out; name the file itself
+error: latin.yml: is not UTF-8: byte 21 (0xe9), on line 2
+hint: save it as UTF-8
+error: wide.yml: is not UTF-8: byte 0 (0xff), on line 1
+hint: it starts like UTF-16; save it as UTF-8
+";
+    let line = ["validate", "far/away.yml", "none", "latin.yml", "good.yml", "wide.yml"];
+    here.check(&line, 2, "1 file: 1 fine; 4 paths could not be checked\n", stderr);
+    let stderr = "error: goud.yml: there is no such file or folder\nhint: did you mean `good.yml`?\n";
+    here.check(&["validate", "goud.yml"], 2, "no file checked; 1 path could not be checked\n", stderr);
+}
+
+#[test]
+fn a_file_beyond_the_limit_is_not_read_to_its_end() {
+    let here = Folder::with(&[("big.yml", &"#".repeat(16 * 1024 * 1024 + 1))]);
+    let stderr = "error: big.yml: has more than 16777216 bytes, the limit\nhint: split it into several files\n";
+    here.check(&["validate", "big.yml"], 2, "no file checked; 1 path could not be checked\n", stderr);
+}
+
+#[test]
+fn windows_line_ends_and_a_byte_order_mark_change_no_place() {
+    let windows = |text: &str| format!("\u{feff}{}", text.replace('\n', "\r\n"));
+    let here = Folder::with(&[("a.yml", &windows(GOOD)), ("b.yml", &windows(WRONG))]);
+    let all = wrong("b.yml") + "2 files: 1 fine, 1 with 2 errors\n";
+    here.check(&["validate", "a.yml", "b.yml"], 2, &all, "");
+}
+
+const GREETS: &str = "\
+agents:
+  - name: greets
+    model: claude-sonnet-4-5
+    prompt: Greet ${PERSON}.
+    trajectory:
+      calls: [{ name: greet }]
+";
+
+#[test]
+fn a_variable_that_nobody_sets_is_an_error_and_the_environment_sets_it() {
+    let here = Folder::with(&[("a.yml", GREETS)]);
+    let unset = "\
+a.yml:4:13: error: the variable `PERSON` is not set
+   |
+ 4 |     prompt: Greet ${PERSON}.
+   |             ^^^^^^^^^^^^^^^^
+   = hint: set it under `variables:`, or write `${PERSON:-default}`
+
+1 file: 1 with 1 error
+";
+    here.check(&["validate", "a.yml"], 2, unset, "");
+    let output = here.command(&["validate", "a.yml"]).env("PERSON", "Ada").output().unwrap();
+    check(&output, 0, "1 file: 1 fine\n", "");
+}
+
+#[test]
+fn the_folder_of_the_suite_is_as_typed() {
+    let suite = |folder: &str| GOOD.replace("{ name: search }", &format!("{{ name: search, status: {folder} }}"));
+    // A value that is refused shows what `${SUITE_DIR}` stood for.
+    let here = Folder::with(&[("a.yml", &suite("\"${SUITE_DIR}\"")), ("t/b.yml", &suite("\"${SUITE_DIR}\""))]);
+    for (file, folder) in [("a.yml", "."), ("./a.yml", "."), ("t/b.yml", "t"), ("./t/b.yml", "./t")] {
+        let output = here.command(&["validate", file]).output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        let first = text.lines().next().unwrap();
+        let expected = format!("{file}:6:39: error: `status` takes one of any, ok, error, found text (\"{folder}\")");
+        assert_eq!(first, expected);
+    }
+}
+
+#[test]
+fn control_characters_never_reach_the_terminal() {
+    let here = Folder::with(&[("a.yml", "agents:\n  - name: \"a\"\n    \u{1b}[2Jmodel: x\n")]);
+    here.write("b\u{1b}[2J.yml", b"\xff");
+    let output = here.command(&["validate", "."]).output().unwrap();
+    for bytes in [output.stdout, output.stderr] {
+        let text = String::from_utf8(bytes).unwrap();
+        assert!(text.contains("\\u{1b}[2J") && !text.contains('\u{1b}'), "{text}");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_file_whose_name_is_not_text_is_found_all_the_same() {
+    use std::os::unix::ffi::OsStrExt;
+    let here = Folder::with(&[("t/a.yml", GOOD)]);
+    std::fs::copy(here.0.join("t/a.yml"), here.0.join("t").join(std::ffi::OsStr::from_bytes(b"\xe9.yml"))).unwrap();
+    here.check(&["validate", "t"], 0, "2 files: 2 fine\n", "");
+}
