@@ -169,22 +169,28 @@ impl Diagnostic {
     /// The diagnostic as a person reads it: place, message, the line with a caret, hint.
     pub fn render(&self, source: &Source) -> String {
         let (line, column) = source.place(self.span.start);
-        let shown = source.line(line);
+        let all: Vec<char> = source.line(line).chars().collect();
+        // A long line is shown around the place, so that the caret always stands under it.
+        let from = if column > MAX_SHOWN - 40 { column - 40 } else { 0 };
+        let shown: Vec<char> = all.iter().copied().skip(from).take(MAX_SHOWN).collect();
+        let (left, right) = (if from > 0 { "…" } else { "" }, if from + shown.len() < all.len() { "…" } else { "" });
         let number = line.to_string();
         let gutter = " ".repeat(number.len());
+        let before = column - 1 - from;
+        let (lead, rest): (String, String) = (shown.iter().take(before).collect(), shown.iter().skip(before).collect());
         let width = |text: &str| printable(text).chars().count();
-        let at = shown.char_indices().nth(column - 1).map_or(shown.len(), |(at, _)| at);
-        let (before, rest) = shown.split_at(at);
         // Tabs are kept, so that the caret stands under its character however wide they are shown.
-        let pad: String = printable(before).chars().map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
+        let blank = |c: char| if c == '\t' { '\t' } else { ' ' };
+        let pad: String = left.chars().map(|_| ' ').chain(printable(&lead).chars().map(blank)).collect();
         let wide = source.text().get(self.span.clone()).map_or(1, |text| width(text.lines().next().unwrap_or("")));
-        let carets = "^".repeat(wide.min(width(rest)).clamp(1, 80));
+        let carets = "^".repeat(wide.min(width(&rest)).clamp(1, 80));
         let mut out = format!(
-            "{}:{line}:{column}: {}: {}\n {gutter} |\n {number} | {}\n {gutter} | {pad}{carets}\n",
+            "{}:{line}:{column}: {}: {}\n {gutter} |\n {number} | {left}{}{}{right}\n {gutter} | {pad}{carets}\n",
             printable(source.name()),
             self.severity.as_str(),
             printable(&self.message),
-            json::cut(&printable(shown), 160),
+            printable(&lead),
+            printable(&rest),
         );
         if let Some(hint) = &self.hint {
             out.push_str(&format!(" {gutter} = hint: {}\n", printable(hint)));
@@ -192,6 +198,9 @@ impl Diagnostic {
         out
     }
 }
+
+/// Most characters of a line that are shown.
+const MAX_SHOWN: usize = 160;
 
 /// A text that does nothing but stand there: control characters, which could move the cursor or hide a part, are shown by
 /// their code. Tabs are kept.

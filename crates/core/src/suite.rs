@@ -7,10 +7,12 @@
 mod blocks;
 mod check;
 mod gates;
+mod hints;
 pub mod interpolate;
 mod lint;
 mod lower;
 pub mod schema;
+mod slips;
 pub mod yaml;
 
 use std::collections::BTreeMap;

@@ -42,12 +42,17 @@ impl Matcher {
 fn parse(value: &Value) -> Result<Matcher, Problems> {
     let Some(map) = value.as_object() else {
         let problem = Problem::new("", format!("a matcher is an object, found {}", json::describe(value)));
-        return Err(problem.hint("write it as `exact: value`").into());
+        return Err(problem.hint(format!("write it as `{{ exact: {} }}`", json::excerpt(value, 40))).into());
     };
     let mut entries = map.iter();
     let (Some((name, rule)), None) = (entries.next(), entries.next()) else {
         let problem = Problem::new("", format!("a matcher has exactly one key, found {}", map.len()));
-        return Err(problem.hint(format!("one of: {}", NAMES.join(", "))).into());
+        let hint = if map.is_empty() {
+            format!("one of: {}", NAMES.join(", "))
+        } else {
+            "write an assertion for each".to_owned()
+        };
+        return Err(problem.hint(hint).into());
     };
     let inside = |problem: Problem| {
         let mut problems = Problems::default();
@@ -55,7 +60,10 @@ fn parse(value: &Value) -> Result<Matcher, Problems> {
         problems
     };
     let text = || {
-        let found = || inside(Problem::new("", format!("`{name}` takes a string, found {}", json::describe(rule))));
+        let found = || {
+            let problem = Problem::new("", format!("`{name}` takes a string, found {}", json::describe(rule)));
+            inside(problem.hint("put it in quotes"))
+        };
         rule.as_str().ok_or_else(found)
     };
     match name.as_str() {
@@ -64,22 +72,37 @@ fn parse(value: &Value) -> Result<Matcher, Problems> {
         "icontains" => Ok(Matcher::IContains(text()?.to_owned())),
         "contains-all" => match rule.as_array() {
             Some(items) if !items.is_empty() => Ok(Matcher::ContainsAll(items.clone())),
-            _ => Err(inside(Problem::new(
-                "",
-                format!("`contains-all` takes a list of at least one item, found {}", json::describe(rule)),
-            ))),
+            found => {
+                let message =
+                    format!("`contains-all` takes a list of at least one item, found {}", json::describe(rule));
+                let item = if found.is_some() { "..".to_owned() } else { json::excerpt(rule, 40) };
+                Err(inside(Problem::new("", message).hint(format!("write `[{item}]`"))))
+            }
         },
-        "regex" => regex::Regex::new(text()?)
-            .map(Matcher::Regex)
-            .map_err(|error| inside(Problem::new("", format!("malformed regex: {}", one_line(&error))))),
+        "regex" => regex::Regex::new(text()?).map(Matcher::Regex).map_err(|error| {
+            let problem = Problem::new("", format!("malformed regex: {}", one_line(&error)));
+            inside(problem.hint("`\\` before a special character makes it plain; there is no look-around"))
+        }),
         "schema" => Schema::compile(rule).map(Matcher::Schema).map_err(|inner| nested("/schema", inner)),
         "not" => parse(rule).map(|inner| Matcher::Not(Box::new(inner))).map_err(|inner| nested("/not", inner)),
         other if MODEL_GRADED.contains(&other) => {
             let problem = Problem::new("", format!("`{other}` asks a model, and a verdict here never does"));
             Err(inside(problem.hint(format!("use one of: {}", NAMES.join(", ")))))
         }
-        other => Err(inside(Problem::new("", format!("unknown matcher `{other}`")).hint(suggest(other, NAMES)))),
+        other => Err(inside(Problem::new("", format!("unknown matcher `{other}`")).hint(meant(other)))),
     }
+}
+
+/// The matcher that another tool calls by this name, or the nearest.
+fn meant(name: &str) -> String {
+    let here = match name {
+        "equals" | "equal" | "eq" | "is" => "exact",
+        "matches" | "match" | "pattern" => "regex",
+        "includes" | "has" => "contains",
+        "all" => "contains-all",
+        _ => return suggest(name, NAMES),
+    };
+    format!("did you mean `{here}`?")
 }
 
 fn nested(path: &str, inner: Problems) -> Problems {

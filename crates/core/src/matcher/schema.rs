@@ -118,6 +118,11 @@ impl Schema {
         if count(source) > MAX_SCHEMA_NODES {
             return Err(Problem::new("", format!("the schema has more than {MAX_SCHEMA_NODES} values")).into());
         }
+        if !source.is_object() && !source.is_boolean() {
+            let word = source.as_str().filter(|word| TYPES.contains(word)).unwrap_or("object");
+            let problem = Problem::new("", format!("a JSON Schema is a map, found {}", json::describe(source)));
+            return Err(problem.hint(format!("write `{{ type: {word} }}`")).into());
+        }
         let mut problems = Problems::default();
         check_keywords(source, "", &mut problems);
         let mut source = problems.or(source.clone())?;

@@ -1,5 +1,7 @@
 //! Gate blocks: parameters read from the tree, compiled by the gates themselves.
 
+use std::collections::BTreeSet;
+
 use super::Gates;
 use super::lower::{Lower, flag, number, text, texts, whole, word};
 use super::yaml::{Content, Node};
@@ -11,9 +13,12 @@ use crate::eval::{
     ReliabilityGate, StabilityGate, StatusRule, Trajectory, TrajectoryAxes, TrajectoryParams,
 };
 
+/// Stands for a name that is missing, so that positions stay those of the file; the key tables have said so.
+const MISSING: &str = "?";
+
 impl Lower<'_> {
     /// Every gate block of a map.
-    pub(super) fn gates(&mut self, node: &Node, servers: &[&str]) -> Gates {
+    pub(super) fn gates(&mut self, node: &Node, servers: Option<&BTreeSet<String>>) -> Gates {
         let block = |kind: GateKind| node.get(kind.name());
         Gates {
             trajectory: block(GateKind::Trajectory).and_then(|block| self.trajectory(block, servers)),
@@ -54,7 +59,9 @@ impl Lower<'_> {
     /// Problems inside a block, at their places in the file.
     fn problems(&mut self, block: &Node, problems: Problems) {
         for problem in problems.0 {
-            let of_key = problem.message.starts_with("unknown");
+            let of_key =
+                ["unknown matcher", "unknown schema keyword"].iter().any(|start| problem.message.starts_with(start))
+                    || problem.message.contains(" asks a model");
             let span = block.place(&problem.path, of_key);
             // The key tables may have said so already.
             if !self.diagnostics.iter().any(|known| known.span == span) {
@@ -67,12 +74,11 @@ impl Lower<'_> {
         result.map_err(|problems| self.problems(block, problems)).ok()
     }
 
-    fn trajectory(&mut self, block: &Node, servers: &[&str]) -> Option<Trajectory> {
+    fn trajectory(&mut self, block: &Node, servers: Option<&BTreeSet<String>>) -> Option<Trajectory> {
         let mut calls = Vec::new();
         for (at, item) in block.get("calls").map_or(&[][..], Node::items).iter().enumerate() {
-            let Some(name) = text(item, "name") else { continue };
-            let prefix =
-                servers.iter().find_map(|server| Some((*server, name.strip_prefix(*server)?.strip_prefix("__")?)));
+            let name = text(item, "name").unwrap_or_else(|| MISSING.to_owned());
+            let prefix = name.split_once("__").filter(|(server, _)| servers.is_some_and(|all| all.contains(*server)));
             if let Some((server, bare)) = prefix {
                 let hint = format!("write `name: {bare}` and `server: {server}`");
                 let span = block.place(&format!("/calls/{at}/name"), false);
@@ -97,24 +103,22 @@ impl Lower<'_> {
 
     fn axes(&mut self, block: &Node) -> Option<TrajectoryAxes> {
         let items = |key: &str| block.get(key).map_or(&[][..], Node::items);
-        let dependency = |item: &Node| {
-            Some(DependencyEdge {
-                producer: text(item, "producer")?,
-                consumer: text(item, "consumer")?,
-                via: text(item, "via"),
-                required: flag(item, "required").unwrap_or(false),
-            })
+        // Two names that are missing are not the same name.
+        let end = |item: &Node, key: &str| text(item, key).unwrap_or_else(|| format!("{MISSING}{key}"));
+        let dependency = |item: &Node| DependencyEdge {
+            producer: end(item, "producer"),
+            consumer: end(item, "consumer"),
+            via: text(item, "via"),
+            required: flag(item, "required").unwrap_or(false),
         };
-        let order = |item: &Node| {
-            Some(OrderEdge {
-                first: text(item, "first")?,
-                second: text(item, "second")?,
-                required: flag(item, "required").unwrap_or(false),
-            })
+        let order = |item: &Node| OrderEdge {
+            first: end(item, "first"),
+            second: end(item, "second"),
+            required: flag(item, "required").unwrap_or(false),
         };
         let params = AxesParams {
-            dependencies: items("dependencies").iter().filter_map(dependency).collect(),
-            order: items("order").iter().filter_map(order).collect(),
+            dependencies: items("dependencies").iter().map(dependency).collect(),
+            order: items("order").iter().map(order).collect(),
             expect: self.expect(block, GateKind::TrajectoryAxes),
         };
         self.compiled(block, TrajectoryAxes::new(params))

@@ -90,26 +90,43 @@ impl Template {
         &self.text
     }
 
+    /// The references that nobody answers, each once.
+    pub fn unset(&self, own: &BTreeMap<String, String>, variables: &Variables<'_>) -> Vec<&str> {
+        let mut out: Vec<&str> = Vec::new();
+        for part in &self.parts {
+            if let Part::Reference { name, default: None } = part
+                && known(name, own, variables).is_none()
+                && !out.contains(&name.as_str())
+            {
+                out.push(name);
+            }
+        }
+        out
+    }
+
     /// The text with every reference answered.
     pub fn resolve(&self, own: &BTreeMap<String, String>, variables: &Variables<'_>) -> Result<String, TemplateError> {
         let mut out = String::new();
         for part in &self.parts {
             match part {
                 Part::Plain(text) => out.push_str(text),
-                Part::Reference { name, default } => {
-                    let known = match name.as_str() {
-                        "SUITE_DIR" => Some(variables.suite_dir.to_owned()),
-                        _ => own.get(name).cloned().or_else(|| (variables.outside)(name)),
-                    };
-                    match known.filter(|value| !value.is_empty()).or_else(|| default.clone()) {
-                        Some(value) => out.push_str(&value),
-                        None => return Err(TemplateError::Unset(name.clone())),
-                    }
-                }
+                Part::Reference { name, default } => match known(name, own, variables).or_else(|| default.clone()) {
+                    Some(value) => out.push_str(&value),
+                    None => return Err(TemplateError::Unset(name.clone())),
+                },
             }
         }
         Ok(out)
     }
+}
+
+/// What a name stands for; nothing when it is empty.
+fn known(name: &str, own: &BTreeMap<String, String>, variables: &Variables<'_>) -> Option<String> {
+    let value = match name {
+        "SUITE_DIR" => Some(variables.suite_dir.to_owned()),
+        _ => own.get(name).cloned().or_else(|| (variables.outside)(name)),
+    };
+    value.filter(|value| !value.is_empty())
 }
 
 #[cfg(test)]

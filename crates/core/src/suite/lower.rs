@@ -1,15 +1,17 @@
 //! From a checked tree to a [`Suite`]: references between parts, and the rules that no key table can say.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use super::blocks::{GATE_FILE, SUITE};
-use super::check::Check;
+use super::blocks::{AGENT, FAULT, FAULT_TARGET, GATE_FILE, MODEL, SERVER, SUITE};
+use super::check::{self, Check};
 use super::interpolate::{Template, TemplateError, Variables};
-use super::yaml::{Content, Node};
+use super::yaml::{Content, MAX_BYTES, Node};
 use super::{AgentTest, Api, Fault, Gates, Model, Protocol, Provider, Server, Source, Suite, Transport};
 use crate::assertion::Assertion;
 use crate::diag::{Diagnostic, Severity, did_you_mean, suggest};
+use crate::eval::RunScope;
+use crate::keys::Block;
 use crate::trace::FaultKind;
 
 /// Places in the file that lints point at.
@@ -27,12 +29,71 @@ pub(super) struct Places {
 pub(super) struct Lower<'a> {
     source: &'a Source,
     variables: &'a Variables<'a>,
+    /// Names under `variables`.
+    names: Vec<String>,
+    /// `variables` is there, but not as a map.
+    names_unreadable: bool,
+    /// Bytes of text that references were answered in.
+    written: usize,
     pub(super) diagnostics: Vec<Diagnostic>,
+}
+
+/// What other parts of the file may refer to: declared names, also of things that are wrong in themselves.
+struct Names {
+    servers: Declared,
+    models: Declared,
+    faults: Declared,
+}
+
+#[derive(Default)]
+struct Declared {
+    names: BTreeSet<String>,
+    /// Something stands there that cannot be read, so nobody knows which names it holds.
+    unreadable: bool,
+}
+
+impl Names {
+    fn of(root: &Node) -> Self {
+        let mut faults = Declared::default();
+        if let Some(node) = root.get("faults") {
+            faults.unreadable = !matches!(node.content, Content::List(_));
+            for item in node.items() {
+                match text(item, "name") {
+                    Some(name) => drop(faults.names.insert(name)),
+                    None => faults.unreadable = true,
+                }
+            }
+        }
+        let keys = |key: &str| match root.get(key) {
+            Some(node) => Declared {
+                names: node.entries().iter().map(|entry| entry.key.clone()).collect(),
+                unreadable: !matches!(node.content, Content::Map(_)),
+            },
+            None => Declared { names: BTreeSet::new(), unreadable: misspelt(root, &SUITE, &[key]) },
+        };
+        faults.unreadable |= misspelt(root, &SUITE, &["faults"]);
+        Self { servers: keys("servers"), models: keys("models"), faults }
+    }
+}
+
+/// Whether a key is there, but under a name that is near to one of these.
+fn misspelt(node: &Node, block: &Block, keys: &[&str]) -> bool {
+    let known = || block.keys.iter().map(|key| key.name);
+    let unknown = node.entries().iter().filter(|entry| !known().any(|name| name == entry.key));
+    unknown.filter_map(|entry| did_you_mean(&entry.key, known())).any(|near| keys.contains(&near))
+}
+
+fn template_hint(error: &TemplateError) -> String {
+    match error {
+        TemplateError::Unclosed => "add `}`, or write `$$` for a dollar sign",
+        _ => "a name is letters, digits and `_`; write `$$` for a dollar sign",
+    }
+    .to_owned()
 }
 
 impl<'a> Lower<'a> {
     pub(super) fn new(source: &'a Source, variables: &'a Variables<'a>) -> Self {
-        Self { source, variables, diagnostics: Vec::new() }
+        Self { source, variables, names: Vec::new(), names_unreadable: false, written: 0, diagnostics: Vec::new() }
     }
 
     pub(super) fn is_sound(&self) -> bool {
@@ -51,33 +112,40 @@ impl<'a> Lower<'a> {
             return None;
         }
         let mut places = Places::default();
+        let names = Names::of(&root);
         let servers = self.servers(&root, &mut places);
         let models = self.models(&root);
-        let faults = self.faults(&root, &servers, &mut places);
-        let agents = self.agents(&root, &servers, &models, &faults, &mut places);
+        let faults = self.faults(&root, &names, &mut places);
+        let agents = self.agents(&root, &names, &faults, &mut places);
         Some((Suite { servers, faults, models, agents }, places))
     }
 
     pub(super) fn gate_file(&mut self, root: Node) -> Option<(Vec<Assertion>, Gates)> {
         let root = self.interpolated(root, &BTreeMap::new());
         Check { out: &mut self.diagnostics }.block(&root, "a gates file", &GATE_FILE.keys.iter().collect::<Vec<_>>());
-        if root.entries().is_empty() {
+        let Content::Map(entries) = &root.content else { return None };
+        if entries.is_empty() {
             self.error(root.span.clone(), "the file asserts nothing", Some("add `expect:` or a gate".to_owned()));
             return None;
         }
         let expect = self.envelope_assertions(&root);
-        let gates = self.gates(&root, &[]);
+        let gates = self.gates(&root, None);
         Some((expect, gates))
     }
 
     /// The suite's own variables; their values may refer to what the caller knows.
     fn own_variables(&mut self, root: &Node) -> BTreeMap<String, String> {
         let mut own = BTreeMap::new();
+        let node = root.get("variables");
+        self.names_unreadable = node.is_some_and(|node| !matches!(node.content, Content::Map(_)));
+        self.names = node.map_or(&[][..], Node::entries).iter().map(|entry| entry.key.clone()).collect();
         for entry in root.get("variables").map_or(&[][..], Node::entries) {
-            if let Some(value) = entry.value.text() {
-                let value = self.resolved(value, &entry.value.span, &BTreeMap::new());
-                own.insert(entry.key.clone(), value);
-            }
+            let value = match entry.value.text() {
+                Some(text) if !text.trim().is_empty() => self.resolved(text, &entry.value.span, &BTreeMap::new()),
+                // The key table refuses it; what refers to it is not wrong as well.
+                _ => entry.key.clone(),
+            };
+            own.insert(entry.key.clone(), value);
         }
         own
     }
@@ -102,17 +170,37 @@ impl<'a> Lower<'a> {
     }
 
     fn resolved(&mut self, text: &str, span: &Range<usize>, own: &BTreeMap<String, String>) -> String {
-        match Template::parse(text).and_then(|template| template.resolve(own, self.variables)) {
-            Ok(value) => value,
+        let template = match Template::parse(text) {
+            Ok(template) => template,
             Err(error) => {
-                let hint = match &error {
-                    TemplateError::Unset(name) => format!("set it under `variables:`, or write `${{{name}:-default}}`"),
-                    _ => "write `$$` for a dollar sign".to_owned(),
-                };
-                self.error(span.clone(), error.to_string(), Some(hint));
-                text.to_owned()
+                self.error(span.clone(), error.to_string(), Some(template_hint(&error)));
+                return text.to_owned();
             }
+        };
+        let unset = template.unset(own, self.variables);
+        for name in &unset {
+            let hint = if self.names.iter().any(|known| known == name) {
+                "one variable cannot refer to another: write its value out".to_owned()
+            } else if self.names_unreadable {
+                continue;
+            } else {
+                did_you_mean(name, self.names.iter().map(String::as_str)).map_or_else(
+                    || format!("set it under `variables:`, or write `${{{name}:-default}}`"),
+                    |near| format!("did you mean `${{{near}}}`?"),
+                )
+            };
+            self.error(span.clone(), format!("the variable `{name}` is not set"), Some(hint));
         }
+        if self.written > MAX_BYTES {
+            return text.to_owned();
+        }
+        let value = template.resolve(own, self.variables).unwrap_or_else(|_| text.to_owned());
+        self.written += value.len();
+        if self.written > MAX_BYTES {
+            let message = format!("variables make more than {MAX_BYTES} bytes of text");
+            self.error(span.clone(), message, Some("split it into several suites".to_owned()));
+        }
+        value
     }
 
     fn template(&mut self, node: Option<&Node>) -> Option<Template> {
@@ -121,7 +209,7 @@ impl<'a> Lower<'a> {
         match Template::parse(text) {
             Ok(template) => Some(template),
             Err(error) => {
-                self.error(node.span.clone(), error.to_string(), Some("write `$$` for a dollar sign".to_owned()));
+                self.error(node.span.clone(), error.to_string(), Some(template_hint(&error)));
                 None
             }
         }
@@ -151,7 +239,9 @@ impl<'a> Lower<'a> {
                         Some("keep one".to_owned()),
                     );
                 }
-                (None, None) if matches!(node.content, Content::Map(_)) => {
+                (None, None)
+                    if matches!(node.content, Content::Map(_)) && !misspelt(node, &SERVER, &["command", "url"]) =>
+                {
                     let hint = "add `command: [program, argument]` or `url: https://...`";
                     self.error(
                         entry.key_span.clone(),
@@ -164,7 +254,11 @@ impl<'a> Lower<'a> {
             let strays: &[&str] = if url.is_some() { &["env", "cwd"] } else { &["headers", "bearer_token_env"] };
             for stray in node.entries().iter().filter(|entry| strays.contains(&entry.key.as_str())) {
                 let goes_with = if url.is_some() { "command" } else { "url" };
-                self.error(stray.key_span.clone(), format!("`{}` goes with `{goes_with}`", stray.key), None);
+                self.error(
+                    stray.key_span.clone(),
+                    format!("`{}` goes with `{goes_with}`", stray.key),
+                    Some("remove it".to_owned()),
+                );
             }
             let transport = match url {
                 Some(url) => self.template(Some(url)).map(|url| Transport::Url {
@@ -204,9 +298,10 @@ impl<'a> Lower<'a> {
                 if is_script { &["model", "base_url", "api_key_env", "api", "price"] } else { &["script"] };
             for stray in node.entries().iter().filter(|entry| strays.contains(&entry.key.as_str())) {
                 let message = format!("`{}` has no meaning with provider `{provider}`", stray.key);
-                self.error(stray.key_span.clone(), message, None);
+                let hint = if is_script { "remove it" } else { "remove it, or write `provider: script`" };
+                self.error(stray.key_span.clone(), message, Some(hint.to_owned()));
             }
-            if is_script && node.get("script").is_none() {
+            if is_script && node.get("script").is_none() && !misspelt(node, &MODEL, &["script"]) {
                 let hint = "add `script: scripts/name.yml`";
                 self.error(
                     entry.key_span.clone(),
@@ -214,8 +309,9 @@ impl<'a> Lower<'a> {
                     Some(hint.to_owned()),
                 );
             }
-            if let Some(api) = node.get("api").filter(|_| provider != Provider::Openai && !is_script) {
-                self.error(api.span.clone(), format!("`api` has no meaning with provider `{provider}`"), None);
+            if node.get("api").is_some() && provider != Provider::Openai && !is_script {
+                let message = format!("`api` has no meaning with provider `{provider}`");
+                self.error(node.place("/api", true), message, Some("remove it".to_owned()));
             }
             let price = node.get("price").and_then(|price| Some((number(price, "input")?, number(price, "output")?)));
             let model = Model {
@@ -232,47 +328,50 @@ impl<'a> Lower<'a> {
         out
     }
 
-    fn faults(&mut self, root: &Node, servers: &BTreeMap<String, Server>, places: &mut Places) -> Vec<Fault> {
+    fn faults(&mut self, root: &Node, names: &Names, places: &mut Places) -> Vec<Fault> {
         let mut out: Vec<Fault> = Vec::new();
+        let mut lines: BTreeMap<String, usize> = BTreeMap::new();
         for node in root.get("faults").map_or(&[][..], Node::items) {
-            let (Some(name), Some(kind)) = (text(node, "name"), word(node, "kind", FaultKind::from_word)) else {
-                continue;
-            };
             let at = node.place("/name", false);
-            if out.iter().any(|other| other.name == name) {
-                self.error(
-                    at.clone(),
-                    format!("the fault `{name}` is given twice"),
-                    Some("rename one of them".to_owned()),
-                );
+            let (line, _) = self.source.place(at.start);
+            let name = text(node, "name");
+            if let Some(name) = &name
+                && let Some(first) = lines.insert(name.clone(), line)
+            {
+                let message = format!("the fault `{name}` is given twice; first on line {first}");
+                self.error(at.clone(), message, Some("rename one of them".to_owned()));
             }
             let target = node.get("target");
             let tool = target.and_then(|target| text(target, "tool"));
             let server = target.and_then(|target| text(target, "server"));
-            if let Some(target) = target.filter(|target| tool.is_none() && server.is_none() && target.text().is_none())
+            if let Some(target) = target
+                && matches!(target.content, Content::Map(_))
+                && target.get("tool").is_none()
+                && target.get("server").is_none()
+                && !misspelt(target, &FAULT_TARGET, &["tool", "server"])
             {
                 let hint = "write `{ tool: name }`, `{ server: name }` or both";
-                self.error(target.span.clone(), format!("the fault `{name}` strikes nothing"), Some(hint.to_owned()));
+                self.error(target.span.clone(), "the fault strikes nothing", Some(hint.to_owned()));
             }
             if let Some(server) = &server {
-                self.known(server, &node.place("/target/server", false), "server", servers.keys().map(String::as_str));
+                self.known(server, &node.place("/target/server", false), "server", &names.servers);
             }
-            for (key, only) in [("delay_ms", FaultKind::Slow), ("failures", FaultKind::RecoverAfter)] {
+            let Some(kind) = word(node, "kind", FaultKind::from_word) else { continue };
+            for (key, only, usual) in [("delay_ms", FaultKind::Slow, 5000), ("failures", FaultKind::RecoverAfter, 2)] {
                 match node.get(key) {
                     Some(_) if kind != only => {
-                        self.error(
-                            node.place(&format!("/{key}"), true),
-                            format!("`{key}` goes with kind `{only}`"),
-                            None,
-                        );
+                        let hint = format!("remove it, or write `kind: {only}`");
+                        let message = format!("`{key}` goes with kind `{only}`");
+                        self.error(node.place(&format!("/{key}"), true), message, Some(hint));
                     }
-                    None if kind == only => {
+                    None if kind == only && !misspelt(node, &FAULT, &[key]) => {
                         let message = format!("a fault of kind `{only}` needs `{key}`");
-                        self.error(node.place("/kind", false), message, Some(format!("add `{key}: 2`")));
+                        self.error(node.place("/kind", false), message, Some(format!("add `{key}: {usual}`")));
                     }
                     _ => {}
                 }
             }
+            let Some(name) = name else { continue };
             let (delay_ms, failures) = (whole(node, "delay_ms").unwrap_or(0), whole(node, "failures").unwrap_or(0));
             out.push(Fault { name, tool, server, kind, delay_ms, failures });
             places.faults.push(at);
@@ -280,74 +379,67 @@ impl<'a> Lower<'a> {
         out
     }
 
-    /// An error when a name is not among those known.
-    fn known<'k>(
-        &mut self,
-        name: &str,
-        span: &Range<usize>,
-        what: &str,
-        all: impl Iterator<Item = &'k str> + Clone,
-    ) -> bool {
-        if all.clone().any(|known| known == name) {
-            return true;
+    /// An error when a name is not among those declared.
+    fn known(&mut self, name: &str, span: &Range<usize>, what: &str, declared: &Declared) {
+        if declared.names.contains(name) || declared.unreadable {
+            return;
         }
-        let hint = if all.clone().next().is_none() {
-            format!("this file has no {what}s")
+        let hint = if declared.names.is_empty() {
+            format!("this file has no {what}s: declare it under `{what}s:`")
         } else {
-            suggest(name, all.collect::<Vec<_>>())
+            suggest(name, declared.names.iter().map(String::as_str))
         };
         self.error(span.clone(), format!("there is no {what} `{name}`"), Some(hint));
-        false
     }
 
-    fn agents(
-        &mut self,
-        root: &Node,
-        servers: &BTreeMap<String, Server>,
-        models: &BTreeMap<String, Model>,
-        faults: &[Fault],
-        places: &mut Places,
-    ) -> Vec<AgentTest> {
-        let mut names: BTreeMap<String, usize> = BTreeMap::new();
+    /// The names a test lists, each declared and each once.
+    fn listed(&mut self, node: &Node, key: &str, what: &str, declared: &Declared) -> Vec<String> {
+        let mut out: Vec<String> = Vec::new();
+        let mut seen = BTreeSet::new();
+        for item in node.get(key).map_or(&[][..], Node::items) {
+            let Some(name) = item.text() else { continue };
+            if !seen.insert(name) {
+                let message = format!("the {what} `{name}` is listed twice");
+                self.error(item.span.clone(), message, Some("remove one of them".to_owned()));
+            }
+            self.known(name, &item.span, what, declared);
+            out.push(name.to_owned());
+        }
+        out
+    }
+
+    fn agents(&mut self, root: &Node, names: &Names, faults: &[Fault], places: &mut Places) -> Vec<AgentTest> {
+        let mut lines: BTreeMap<String, usize> = BTreeMap::new();
         let mut out = Vec::new();
-        let server_names: Vec<&str> = servers.keys().map(String::as_str).collect();
+        let positions: BTreeMap<&str, usize> =
+            faults.iter().enumerate().rev().map(|(at, fault)| (fault.name.as_str(), at)).collect();
         for node in root.get("agents").map_or(&[][..], Node::items) {
-            let Some(name) = text(node, "name") else { continue };
+            if !matches!(node.content, Content::Map(_)) {
+                continue;
+            }
+            let name = text(node, "name");
             let at = node.place("/name", false);
             let (line, _) = self.source.place(at.start);
-            if let Some(first) = names.insert(name.clone(), line) {
+            if let Some(name) = &name
+                && let Some(first) = lines.insert(name.clone(), line)
+            {
                 let message = format!("the test `{name}` is given twice; first on line {first}");
                 self.error(at.clone(), message, Some("rename one of them".to_owned()));
             }
-            let (list, is_matrix) = self.models_of(node, models);
-            let uses: Vec<String> = texts(node, "servers");
-            for (place, server) in uses.iter().enumerate() {
-                self.known(
-                    server,
-                    &node.place(&format!("/servers/{place}"), false),
-                    "server",
-                    server_names.iter().copied(),
-                );
-            }
-            let mut inject = Vec::new();
-            for (place, fault) in texts(node, "inject").iter().enumerate() {
-                match faults.iter().position(|known| known.name == *fault) {
-                    Some(found) => inject.push(found),
-                    None => {
-                        let span = node.place(&format!("/inject/{place}"), false);
-                        self.known(fault, &span, "fault", faults.iter().map(|fault| fault.name.as_str()));
-                    }
-                }
-            }
+            let (list, is_matrix) = self.models_of(node, &names.models);
+            let uses = self.listed(node, "servers", "server", &names.servers);
+            let inject = self.listed(node, "inject", "fault", &names.faults);
+            let inject = inject.iter().filter_map(|name| positions.get(name.as_str()).copied()).collect();
             let expect = self.envelope_assertions(node);
-            let gates = self.gates(node, &server_names);
+            let gates = self.gates(node, Some(&names.servers.names));
+            self.called_servers(node, &names.servers);
             let runs = whole(node, "runs").unwrap_or(1);
-            self.gate_rules(node, runs, &expect, &gates);
+            self.gate_rules(node, runs);
             let mut keys: BTreeMap<String, Range<usize>> =
                 node.entries().iter().map(|entry| (entry.key.clone(), entry.key_span.clone())).collect();
             keys.insert("name".to_owned(), at);
-            // Without a prompt the file is in error anyway, and there is no test to make.
-            let Some(prompt) = text(node, "prompt") else { continue };
+            // Without a name or a prompt the file is in error anyway, and there is no test to make.
+            let (Some(name), Some(prompt)) = (name, text(node, "prompt")) else { continue };
             places.agents.push(keys);
             out.push(AgentTest {
                 name,
@@ -370,15 +462,30 @@ impl<'a> Lower<'a> {
         out
     }
 
-    /// The models of a test, each known by its name or listed in `models`.
-    fn models_of(&mut self, node: &Node, models: &BTreeMap<String, Model>) -> (Vec<String>, bool) {
-        let (one, many) = (node.get("model"), node.get("models"));
-        let span = node.place("/name", false);
-        let mut list: Vec<(String, Range<usize>)> = Vec::new();
-        match (one, many) {
-            (Some(_), Some(many)) => {
-                self.error(many.span.clone(), "a test has either `model` or `models`", Some("keep one".to_owned()));
+    /// The servers that expected calls name.
+    fn called_servers(&mut self, node: &Node, servers: &Declared) {
+        let calls = node.get("trajectory").and_then(|block| block.get("calls")).map_or(&[][..], Node::items);
+        for server in calls.iter().filter_map(|call| call.get("server")) {
+            if let Some(name) = server.text() {
+                self.known(name, &server.span, "server", servers);
             }
+        }
+    }
+
+    /// The models of a test, each known by its name or listed in `models`.
+    fn models_of(&mut self, node: &Node, models: &Declared) -> (Vec<String>, bool) {
+        let (one, many) = (node.get("model"), node.get("models"));
+        let span = name_or_first_key(node);
+        let mut list: Vec<String> = Vec::new();
+        match (one, many) {
+            (Some(_), Some(_)) => {
+                self.error(
+                    node.place("/models", true),
+                    "a test has either `model` or `models`",
+                    Some("keep one".to_owned()),
+                );
+            }
+            (None, None) if misspelt(node, &AGENT, &["model", "models"]) => {}
             (None, None) => self.error(
                 span,
                 "the test has no model",
@@ -386,43 +493,39 @@ impl<'a> Lower<'a> {
             ),
             _ => {}
         }
+        let mut seen = BTreeSet::new();
         for item in one.into_iter().chain(many.map_or(&[][..], Node::items)) {
-            let Some(name) = item.text() else { continue };
-            if list.iter().any(|(other, _)| other == name) {
-                self.error(
-                    item.span.clone(),
-                    format!("the model `{name}` is listed twice"),
-                    Some("remove one of them".to_owned()),
-                );
-            }
-            list.push((name.to_owned(), item.span.clone()));
-        }
-        for (name, span) in &list {
-            if !models.contains_key(name) && provider_of(name).is_none() {
-                let near = did_you_mean(name, models.keys().map(String::as_str));
-                let hint = near.map_or_else(
+            let Some(name) = item.text().filter(|name| !name.trim().is_empty()) else { continue };
+            if !seen.insert(name) {
+                let message = format!("the model `{name}` is listed twice");
+                self.error(item.span.clone(), message, Some("remove one of them".to_owned()));
+            } else if !models.names.contains(name) && !models.unreadable && provider_of(name).is_none() {
+                let near = did_you_mean(name, models.names.iter().map(String::as_str)).map(str::to_owned);
+                let hint = near.or_else(|| family(name)).map_or_else(
                     || format!("add it: `models: {{ {name}: {{ provider: openai, base_url: ... }} }}`"),
                     |near| format!("did you mean `{near}`?"),
                 );
-                self.error(span.clone(), format!("the model `{name}` is not known by its name"), Some(hint));
+                self.error(item.span.clone(), format!("the model `{name}` is not known by its name"), Some(hint));
             }
+            list.push(name.to_owned());
         }
-        (list.into_iter().map(|(name, _)| name).collect(), many.is_some())
+        (list, many.is_some())
     }
 
     /// Rules between a test's gates and its other keys.
-    fn gate_rules(&mut self, node: &Node, runs: u64, expect: &[Assertion], gates: &Gates) {
+    fn gate_rules(&mut self, node: &Node, runs: u64) {
         let has = |key: &str| node.get(key).is_some();
-        if !has("expect") && !crate::eval::GATES.iter().any(|gate| has(gate.kind.name())) {
+        let checks: Vec<_> = crate::eval::GATES.iter().map(|gate| gate.kind.name()).chain(["expect"]).collect();
+        if !checks.iter().any(|key| has(key)) && !misspelt(node, &AGENT, &checks) {
             let hint = "add `expect:` or a gate such as `trajectory:`";
-            self.error(node.place("/name", false), "the test asserts nothing", Some(hint.to_owned()));
+            self.error(name_or_first_key(node), "the test asserts nothing", Some(hint.to_owned()));
         }
         let counted = !has("runs") || whole(node, "runs").is_some();
-        if has("stability") && runs < 2 && counted {
+        if has("stability") && runs < 2 && counted && !misspelt(node, &AGENT, &["runs"]) {
             let hint = "set `runs:` to at least 2: one run has nothing to be compared with";
             self.error(node.place("/stability", true), format!("`stability` over {runs} run"), Some(hint.to_owned()));
         }
-        if has("reliability") && expect.is_empty() && !gates.judges_runs() && !has("expect") {
+        if has("reliability") && !checks_runs(node) && !misspelt(node, &AGENT, &checks) {
             let hint = "add `expect:` or a gate that judges a run; `reliability` counts their outcomes";
             self.error(
                 node.place("/reliability", true),
@@ -430,11 +533,35 @@ impl<'a> Lower<'a> {
                 Some(hint.to_owned()),
             );
         }
-        if has("recovery") && !has("inject") {
+        let injects =
+            node.get("inject").is_some_and(|list| !matches!(&list.content, Content::List(items) if items.is_empty()));
+        if has("recovery") && !injects && !misspelt(node, &AGENT, &["inject"]) {
             let hint = "add `inject: [fault]`: there is nothing to recover from";
             self.error(node.place("/recovery", true), "`recovery` without `inject`", Some(hint.to_owned()));
         }
     }
+}
+
+/// Where to point when something about the whole test is wrong.
+fn name_or_first_key(node: &Node) -> Range<usize> {
+    match (node.get("name"), node.entries().first()) {
+        (Some(name), _) => name.span.clone(),
+        (None, Some(first)) => first.key_span.clone(),
+        (None, None) => node.span.clone(),
+    }
+}
+
+/// Whether something judges single runs, be it right or wrong in itself.
+fn checks_runs(node: &Node) -> bool {
+    let per_run = crate::eval::GATES.iter().filter(|gate| gate.scope == RunScope::PerRun);
+    node.get("expect").is_some() || per_run.into_iter().any(|gate| node.get(gate.kind.name()).is_some())
+}
+
+/// The name with the family it nearly has: `cluade-x` is `claude-x`.
+fn family(name: &str) -> Option<String> {
+    let (first, rest) = name.split_once('-')?;
+    let near = did_you_mean(first, ["claude", "gpt", "chatgpt", "gemini"])?;
+    Some(format!("{near}-{rest}"))
 }
 
 /// The provider a model's name tells.
@@ -457,12 +584,13 @@ pub(super) fn text(node: &Node, key: &str) -> Option<String> {
 
 pub(super) fn texts(node: &Node, key: &str) -> Vec<String> {
     let items = node.get(key).map_or(&[][..], Node::items);
-    items.iter().filter_map(|item| item.text().map(str::to_owned)).collect()
+    // The key tables refuse what is not text; a place is kept for it, so that positions stay those of the file.
+    items.iter().map(|item| item.text().unwrap_or("?").to_owned()).collect()
 }
 
 pub(super) fn whole(node: &Node, key: &str) -> Option<u64> {
     match &node.get(key)?.content {
-        Content::Number(number) => number.as_u64(),
+        Content::Number(number) => check::whole(number),
         _ => None,
     }
 }

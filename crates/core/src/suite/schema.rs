@@ -76,7 +76,9 @@ fn takes(takes_: &Takes, defs: &mut BTreeMap<String, Value>) -> Value {
         Takes::Map(inner) => json!({ "type": "object", "additionalProperties": takes(inner, defs) }),
         Takes::Block(block) => refer(block.name, &block.keys.iter().collect::<Vec<_>>(), false, defs),
         Takes::Gate(kind) => refer(kind.name(), &gate_keys(*kind).collect::<Vec<_>>(), true, defs),
-        Takes::TextOrList => json!({ "type": ["string", "array"], "items": { "type": "string" } }),
+        Takes::TextOrList => json!({
+            "type": ["string", "array"], "pattern": "\\S", "items": { "type": "string", "pattern": "\\S" },
+        }),
         Takes::Any => json!({}),
         Takes::Schema => json!({ "type": ["object", "boolean"] }),
         Takes::Matcher => matcher(defs),

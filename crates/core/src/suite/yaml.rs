@@ -3,12 +3,13 @@
 //! Scalars follow the YAML 1.2 core schema: `true` is a boolean, `no` and `on` are text. Duplicate keys, several
 //! documents, tags and values that are not JSON are refused; aliases and merge keys work within a budget.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use granit_parser::{Event, Options, Parser, ScalarStyle, ScanError, Span};
+use granit_parser::{Event, Options, Parser, ScalarStyle, Span};
 use serde_json::{Map, Number, Value};
 
+use super::slips;
 use crate::diag::{Diagnostic, Severity, Source};
 use crate::json;
 
@@ -16,6 +17,8 @@ use crate::json;
 pub const MAX_BYTES: usize = 16 * 1024 * 1024;
 /// Most values that aliases may add to a document.
 const MAX_ALIASED: usize = 100_000;
+/// Most values that anchors may mark; each is kept a second time.
+const MAX_ANCHORED: usize = 1_000_000;
 
 /// A value and its place.
 #[derive(Debug, Clone, PartialEq)]
@@ -156,8 +159,15 @@ pub fn read(source: &Source) -> Result<Node, Vec<Diagnostic>> {
     let mut options = Options::default();
     options.flow_nesting_limit = json::MAX_DEPTH;
     options.block_nesting_limit = json::MAX_DEPTH;
-    let mut builder =
-        Builder { source, stack: Vec::new(), anchors: BTreeMap::new(), aliased: 0, problems: Vec::new(), root: None };
+    let mut builder = Builder {
+        source,
+        stack: Vec::new(),
+        anchors: BTreeMap::new(),
+        aliased: 0,
+        anchored: 0,
+        problems: Vec::new(),
+        root: None,
+    };
     for event in Parser::new_from_str_with_options(text, options) {
         match event {
             Ok((event, span)) => {
@@ -166,7 +176,7 @@ pub fn read(source: &Source) -> Result<Node, Vec<Diagnostic>> {
                 }
             }
             Err(error) => {
-                builder.problems.push(syntax(source, &error));
+                builder.problems.push(slips::syntax(source, &error));
                 return Err(builder.problems);
             }
         }
@@ -178,50 +188,6 @@ pub fn read(source: &Source) -> Result<Node, Vec<Diagnostic>> {
     }
 }
 
-/// A syntax error, with a hint where the line shows a classic slip.
-fn syntax(source: &Source, error: &ScanError) -> Diagnostic {
-    let marker = error.marker();
-    let line = marker.line().max(1);
-    let byte = marker.byte_offset().unwrap_or_else(|| {
-        let start = source.text().split_inclusive('\n').take(line - 1).map(str::len).sum::<usize>();
-        start + source.line(line).chars().take(marker.col()).map(char::len_utf8).sum::<usize>()
-    });
-    // The slip is often on the line before the one where the reader noticed.
-    let suspects = [line, line.saturating_sub(1)].into_iter().filter(|line| *line > 0);
-    let hint = suspects.map(|line| source.line(line)).find_map(slip);
-    let message = error.info();
-    let message = message.split(" at byte ").next().unwrap_or(&message).trim_end_matches('.');
-    let span = byte.min(source.text().len())..byte.min(source.text().len());
-    Diagnostic { severity: Severity::Error, span, message: format!("not YAML: {message}"), hint }
-}
-
-/// What is wrong with a line that could not be read.
-fn slip(line: &str) -> Option<String> {
-    let body = line.trim_start();
-    let indent = &line[..line.len() - body.len()];
-    if indent.contains('\t') || body.starts_with("-\t") {
-        return Some("YAML indents with spaces; this line has a tab".to_owned());
-    }
-    let body = body.trim_start_matches("- ");
-    if let Some((key, rest)) = body.split_once(':')
-        && !rest.is_empty()
-        && !rest.starts_with([' ', '/'])
-        && !key.is_empty()
-        && key.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '-')
-    {
-        return Some(format!("put a space after the colon: `{key}: {}`", rest.trim()));
-    }
-    if body.matches('"').count() % 2 == 1 {
-        return Some("a quote is opened and not closed".to_owned());
-    }
-    if let Some((_, value)) = body.split_once(": ")
-        && (value.contains(": ") || value.starts_with(['*', '&', '!', '%', '@', '`', '{', '[', '|', '>']))
-    {
-        return Some("put the value in quotes".to_owned());
-    }
-    None
-}
-
 /// A list or map that is still open.
 enum Open {
     List { start: usize, anchor: usize, items: Vec<Node> },
@@ -231,10 +197,18 @@ enum Open {
 struct Builder<'a> {
     source: &'a Source,
     stack: Vec<Open>,
-    anchors: BTreeMap<usize, (Node, usize)>,
+    anchors: BTreeMap<usize, Anchor>,
     aliased: usize,
+    anchored: usize,
     problems: Vec<Diagnostic>,
     root: Option<Node>,
+}
+
+/// A value that aliases may repeat.
+struct Anchor {
+    node: Node,
+    size: usize,
+    depth: usize,
 }
 
 /// The problems say why reading stopped.
@@ -267,9 +241,9 @@ impl Builder<'_> {
                 };
                 self.node(Node { span: range, content }, anchor)
             }
-            Event::SequenceStart(_, anchor, tag) | Event::MappingStart(_, anchor, tag) if tag.is_some() => {
-                let _ = anchor;
-                self.problem(range, "tags have no meaning here", Some("remove the `!`"));
+            Event::SequenceStart(_, _, Some(tag)) | Event::MappingStart(_, _, Some(tag)) => {
+                let message = format!("the tag `{}` has no meaning here", tag.original());
+                self.problem(range, message, Some("remove it"));
                 Err(Stopped)
             }
             Event::SequenceStart(_, anchor, _) => {
@@ -299,12 +273,17 @@ impl Builder<'_> {
                 None => Ok(()),
             },
             Event::Alias(anchor) => {
-                let Some((node, size)) = self.anchors.get(&anchor) else {
-                    self.problem(range, "an alias refers to a value that contains it", None);
+                let Some(found) = self.anchors.get(&anchor) else {
+                    let hint = "write the value out";
+                    self.problem(range, "an alias refers to a value that contains it", Some(hint));
                     return Err(Stopped);
                 };
-                self.aliased += size;
-                let node = Node { span: range.clone(), ..node.clone() };
+                self.aliased += found.size;
+                let depth = self.stack.len() + found.depth;
+                if depth > json::MAX_DEPTH {
+                    return self.too_deep(range);
+                }
+                let node = Node { span: range.clone(), ..found.node.clone() };
                 if self.aliased > MAX_ALIASED {
                     let message = format!("aliases add more than {MAX_ALIASED} values");
                     self.problem(range, message, Some("write out less by reference"));
@@ -320,15 +299,25 @@ impl Builder<'_> {
         if self.stack.len() <= json::MAX_DEPTH {
             return Ok(());
         }
-        self.problem(range, format!("nests deeper than {} levels", json::MAX_DEPTH), None);
+        self.too_deep(range)
+    }
+
+    fn too_deep(&mut self, range: Range<usize>) -> Result<(), Stopped> {
+        self.problem(range, slips::too_deep(), None);
         Err(Stopped)
     }
 
     /// Puts a finished node where it belongs.
     fn node(&mut self, node: Node, anchor: usize) -> Result<(), Stopped> {
         if anchor != 0 {
-            let size = count(&node);
-            self.anchors.insert(anchor, (node.clone(), size));
+            let (size, depth) = (count(&node), depth(&node));
+            self.anchored += size;
+            if self.anchored > MAX_ANCHORED {
+                let message = format!("anchors mark more than {MAX_ANCHORED} values");
+                self.problem(node.span, message, Some("mark smaller parts with `&`"));
+                return Err(Stopped);
+            }
+            self.anchors.insert(anchor, Anchor { node: node.clone(), size, depth });
         }
         match self.stack.last_mut() {
             None => self.root = Some(node),
@@ -338,13 +327,19 @@ impl Builder<'_> {
                     Content::Text { text, .. } => *key = Some((text, node.span)),
                     _ => {
                         let message = format!("a key must be text, found {}", node.describe());
-                        self.problem(node.span, message, None);
+                        let hint = if self.source.text()[..node.span.start].ends_with('{') {
+                            "put text with braces in quotes; a variable is written `${NAME}`"
+                        } else {
+                            "put the key in quotes"
+                        };
+                        self.problem(node.span, message, Some(hint));
                         return Err(Stopped);
                     }
                 },
                 Some((name, span)) if name == "<<" => {
                     if !merge(merged, node) {
-                        self.problem(span, "`<<` merges a map or a list of maps", None);
+                        let hint = "write `<<: *name`, where `&name` marks a map";
+                        self.problem(span, "`<<` merges a map or a list of maps", Some(hint));
                     }
                 }
                 Some((name, span)) => {
@@ -364,19 +359,19 @@ impl Builder<'_> {
             let (line, _) = self.source.place(entries[pair[0]].key_span.start);
             let second = &entries[pair[1]];
             let message = format!("the key `{}` is given twice; first on line {line}", second.key);
-            self.problem(second.key_span.clone(), message, Some("remove one of them"));
+            let hint = "remove one of them; if these are two items of a list, begin each with `- `";
+            self.problem(second.key_span.clone(), message, Some(hint));
             twice.push(pair[1]);
         }
-        let own = order.len();
-        for entry in merged {
-            let given = order[..own].binary_search_by(|at| entries[*at].key.cmp(&entry.key)).is_ok();
-            if !given && !entries[own..].iter().any(|other| other.key == entry.key) {
-                entries.push(entry);
-            }
-        }
         twice.sort_unstable();
-        for at in twice.into_iter().rev() {
-            entries.remove(at);
+        let mut at = 0;
+        entries.retain(|_| {
+            at += 1;
+            twice.binary_search(&(at - 1)).is_err()
+        });
+        if !merged.is_empty() {
+            let mut given: BTreeSet<String> = entries.iter().map(|entry| entry.key.clone()).collect();
+            entries.extend(merged.into_iter().filter(|entry| given.insert(entry.key.clone())));
         }
         entries
     }
@@ -388,7 +383,8 @@ impl Builder<'_> {
             "true" | "True" | "TRUE" => return Content::Bool(true),
             "false" | "False" | "FALSE" => return Content::Bool(false),
             ".inf" | ".Inf" | ".INF" | "-.inf" | "+.inf" | ".nan" | ".NaN" | ".NAN" => {
-                self.problem(range.clone(), format!("`{text}` is not a number that JSON knows"), None);
+                let hint = "write a number, or put it in quotes";
+                self.problem(range.clone(), format!("`{text}` is not a number that JSON knows"), Some(hint));
                 return Content::Null;
             }
             _ => {}
@@ -417,6 +413,15 @@ impl Builder<'_> {
 /// Where a list or map ends: at its bracket, or with its last value where it has none.
 fn end_of(close: &Range<usize>, last: Option<usize>) -> usize {
     if close.is_empty() { last.unwrap_or(close.end) } else { close.end }
+}
+
+/// How many lists and maps lie within each other.
+fn depth(node: &Node) -> usize {
+    let inner = node.items().iter().chain(node.entries().iter().map(|entry| &entry.value)).map(depth).max();
+    match node.content {
+        Content::List(_) | Content::Map(_) => 1 + inner.unwrap_or(0),
+        _ => 0,
+    }
 }
 
 fn count(node: &Node) -> usize {

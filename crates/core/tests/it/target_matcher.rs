@@ -252,7 +252,7 @@ fn malformed_schemas_are_load_errors_at_their_place() {
         ),
         (json!({ "type": "strng" }), "/schema/type: unknown type `strng` (hint: did you mean `string`?)"),
         (json!({ "minimum": "x" }), "/schema/minimum: malformed JSON Schema: \"x\" is not of type \"number\""),
-        (json!(5), "/schema: malformed JSON Schema: 5 is not of types \"boolean\", \"object\""),
+        (json!(5), "/schema: a JSON Schema is a map, found a number (5) (hint: write `{ type: object }`)"),
         (
             json!({ "$ref": "https://schemas.test/a.json" }),
             "/schema: the schema refers to another document, and schemas are never fetched \
@@ -304,25 +304,33 @@ fn a_schema_that_only_refers_to_itself_ends() {
 fn malformed_matchers_are_load_errors_with_a_way_out() {
     let all = "exact, contains, icontains, contains-all, regex, schema, not";
     for (matcher, message) in [
-        (json!("x"), "a matcher is an object, found a string (\"x\") (hint: write it as `exact: value`)".to_owned()),
+        (json!("x"), "a matcher is an object, found a string (\"x\") (hint: write it as `{ exact: \"x\" }`)".to_owned()),
         (json!({}), format!("a matcher has exactly one key, found 0 (hint: one of: {all})")),
-        (json!({ "exact": 1, "not": {} }), format!("a matcher has exactly one key, found 2 (hint: one of: {all})")),
+        (
+            json!({ "exact": 1, "not": {} }),
+            "a matcher has exactly one key, found 2 (hint: write an assertion for each)".into(),
+        ),
         (json!({ "exat": 1 }), "/exat: unknown matcher `exat` (hint: did you mean `exact`?)".into()),
         (json!({ "banana": 1 }), format!("/banana: unknown matcher `banana` (hint: one of: {all})")),
-        (json!({ "icontains": 5 }), "/icontains: `icontains` takes a string, found a number (5)".into()),
-        (json!({ "regex": 5 }), "/regex: `regex` takes a string, found a number (5)".into()),
-        (json!({ "regex": "(" }), "/regex: malformed regex: unclosed group".into()),
+        (json!({ "icontains": 5 }), "/icontains: `icontains` takes a string, found a number (5) (hint: put it in quotes)".into()),
+        (json!({ "regex": 5 }), "/regex: `regex` takes a string, found a number (5) (hint: put it in quotes)".into()),
+        (
+            json!({ "regex": "(" }),
+            "/regex: malformed regex: unclosed group \
+             (hint: `\\` before a special character makes it plain; there is no look-around)"
+                .into(),
+        ),
         (
             json!({ "contains-all": [] }),
-            "/contains-all: `contains-all` takes a list of at least one item, found a list of 0".into(),
+            "/contains-all: `contains-all` takes a list of at least one item, found a list of 0 (hint: write `[..]`)".into(),
         ),
         (
             json!({ "contains-all": "a" }),
-            "/contains-all: `contains-all` takes a list of at least one item, found a string (\"a\")".into(),
+            "/contains-all: `contains-all` takes a list of at least one item, found a string (\"a\") (hint: write `[\"a\"]`)".into(),
         ),
         (
             json!({ "not": 1 }),
-            "/not: a matcher is an object, found a number (1) (hint: write it as `exact: value`)".into(),
+            "/not: a matcher is an object, found a number (1) (hint: write it as `{ exact: 1 }`)".into(),
         ),
         (
             json!({ "not": { "not": { "schema": { "typ": 1 } } } }),
