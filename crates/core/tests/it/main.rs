@@ -16,6 +16,8 @@ mod properties;
 mod recovery;
 mod reliability;
 mod stability;
+mod suite;
+mod suite_properties;
 mod support;
 mod table;
 mod target_matcher;

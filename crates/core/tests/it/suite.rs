@@ -1,0 +1,305 @@
+//! The suite loader over folders: a new case is a file.
+//!
+//! `mistakes/NAME.yml` must be refused with exactly the words of `NAME.txt`; `lints/NAME.yml` must load with exactly
+//! the warnings of `NAME.txt`; `good/NAME.yml` must load and validate. `MISTAKES=overwrite cargo test` writes the texts
+//! anew; read them as the one who made the mistake before keeping them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use mcptest_core::diag::Source;
+use mcptest_core::suite::{self, Loaded, Suite, Template, Transport, Variables, yaml};
+
+/// Loads a text as the file `name`; outside it only `CITY` is set.
+pub(crate) fn load(name: &str, text: &str) -> (Source, Loaded<Suite>) {
+    let source = Source::new(name, text);
+    let loaded = suite::load(&source, &Variables { suite_dir: "suites", outside: &outside });
+    (source, loaded)
+}
+
+pub(crate) fn outside(name: &str) -> Option<String> {
+    (name == "CITY").then(|| "Oslo".to_owned())
+}
+
+/// Everything there is to say, as a person reads it.
+pub(crate) fn rendered<T>(source: &Source, loaded: &Loaded<T>) -> String {
+    let all: Vec<_> = loaded.diagnostics.iter().map(|diagnostic| diagnostic.render(source)).collect();
+    all.join("\n")
+}
+
+/// The suites of a folder, by name.
+pub(crate) fn folder(name: &str) -> Vec<(String, String)> {
+    let mut files: Vec<PathBuf> =
+        fs::read_dir(path(name)).unwrap().map(|entry| entry.unwrap().path()).filter(|path| is(path, "yml")).collect();
+    files.sort();
+    let read = |path: PathBuf| {
+        let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
+        (name, fs::read_to_string(&path).unwrap())
+    };
+    files.into_iter().map(read).collect()
+}
+
+fn path(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it").join(name)
+}
+
+fn is(path: &Path, extension: &str) -> bool {
+    path.extension().is_some_and(|found| found == extension)
+}
+
+/// Compares what is said of each suite of a folder with the text beside it.
+fn check(dir: &str, loads: bool) -> usize {
+    let overwrite = std::env::var("MISTAKES").is_ok_and(|word| word == "overwrite");
+    let suites = folder(dir);
+    let mut wrong = Vec::new();
+    for (name, text) in &suites {
+        let (source, loaded) = load(&format!("{name}.yml"), text);
+        let said = rendered(&source, &loaded);
+        let beside = path(dir).join(format!("{name}.txt"));
+        if overwrite {
+            fs::write(&beside, &said).unwrap();
+        }
+        let expected = fs::read_to_string(&beside).unwrap_or_default();
+        if said != expected {
+            wrong.push(format!("{dir}/{name}.yml\n--- expected\n{expected}--- said\n{said}"));
+        }
+        if loaded.value.is_some() != loads {
+            wrong.push(format!("{dir}/{name}.yml loads: {}\n{said}", !loads));
+        }
+    }
+    let texts = fs::read_dir(path(dir)).unwrap().filter(|entry| is(&entry.as_ref().unwrap().path(), "txt")).count();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert_eq!(texts, suites.len(), "a text without a suite in {dir}");
+    suites.len()
+}
+
+#[test]
+fn every_mistake_is_refused_in_the_words_beside_it() {
+    assert!(check("mistakes", false) >= 250);
+}
+
+#[test]
+fn every_lint_warns_in_the_words_beside_it() {
+    assert!(check("lints", true) >= 9);
+}
+
+/// One slip each, which shows in several places of the file.
+const SEVERAL: [&str; 3] = ["order-is-a-list-of-names", "yaml-duplicate-key-thrice", "yaml-list-item-without-dash"];
+
+#[test]
+fn one_mistake_is_one_error() {
+    let several = |name: &str| name.starts_with("many-") || SEVERAL.contains(&name);
+    let mut wrong = Vec::new();
+    for (name, text) in folder("mistakes") {
+        let (source, loaded) = load(&name, &text);
+        if !several(&name) && loaded.diagnostics.len() != 1 {
+            wrong.push(rendered(&source, &loaded));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n----\n"));
+}
+
+fn validator() -> jsonschema::Validator {
+    jsonschema::draft202012::new(&suite::schema::suite()).unwrap()
+}
+
+#[test]
+fn good_suites_load_without_a_word_and_fit_the_json_schema() {
+    let validator = validator();
+    let suites = folder("good");
+    assert!(suites.len() >= 8);
+    for (name, text) in suites {
+        let (source, loaded) = load(&format!("{name}.yml"), &text);
+        assert_eq!(rendered(&source, &loaded), "", "{name}");
+        assert!(loaded.value.is_some(), "{name}");
+        let value = yaml::read(&source).unwrap().to_json();
+        let errors: Vec<_> = validator.iter_errors(&value).map(|error| error.to_string()).collect();
+        assert!(errors.is_empty(), "{name}: {errors:?}");
+    }
+}
+
+#[test]
+fn suites_with_warnings_fit_the_json_schema() {
+    let validator = validator();
+    for (name, text) in folder("lints") {
+        let value = yaml::read(&Source::new(&name, text)).unwrap().to_json();
+        assert!(validator.is_valid(&value), "{name}");
+    }
+}
+
+/// Rules that the key tables state hold in the loader and in the JSON Schema; the others only the loader can say.
+#[test]
+fn mistakes_against_a_shared_rule_do_not_fit_the_json_schema() {
+    let validator = validator();
+    let mut wrong = Vec::new();
+    let mut shared = 0;
+    for (name, text) in folder("mistakes") {
+        let is_shared = text.trim_start_matches('\u{feff}').starts_with("# shared");
+        shared += usize::from(is_shared);
+        let Ok(root) = yaml::read(&Source::new(&name, text)) else {
+            assert!(!is_shared, "{name} is not YAML, so no schema speaks of it");
+            continue;
+        };
+        if validator.is_valid(&root.to_json()) == is_shared {
+            wrong.push(name);
+        }
+    }
+    assert!(wrong.is_empty(), "marked `# shared` and the schema accepts, or the other way round: {wrong:#?}");
+    assert!(shared >= 100);
+}
+
+#[test]
+fn too_large_a_file_is_refused_before_it_is_read() {
+    let text = format!("# {}\n", "x".repeat(yaml::MAX_BYTES));
+    let (source, loaded) = load("large.yml", &text);
+    let message = "the file has 16777219 bytes, more than the limit of 16777216";
+    assert!(rendered(&source, &loaded).starts_with(&format!("large.yml:1:1: error: {message}\n")));
+    assert!(loaded.value.is_none());
+}
+
+#[test]
+fn variables_cannot_make_a_small_file_large() {
+    let text = format!(
+        "variables:\n  v: {}\nagents:\n  - name: a\n    model: gpt-5\n    prompt: \"{}\"\n    expect: [{{ target: tool_names, matcher: {{ exact: [] }} }}]\n",
+        "x".repeat(100_000),
+        "${v}".repeat(1_000),
+    );
+    let (_, loaded) = load("grows.yml", &text);
+    let messages: Vec<_> = loaded.diagnostics.iter().map(|diagnostic| diagnostic.message.as_str()).collect();
+    assert_eq!(messages, ["variables make more than 16777216 bytes of text"]);
+}
+
+/// Sizes at which anything quadratic would be noticed by its time.
+#[test]
+fn large_files_of_every_shape_are_read_in_linear_time() {
+    let many = |count: usize, line: fn(usize) -> String| (0..count).map(line).collect::<String>();
+    let test = "agents:\n  - name: a\n    model: gpt-5\n    prompt: p\n    expect: [{ target: tool_names, matcher: { exact: [] } }]\n";
+    let texts = [
+        format!("<<: {{ {} }}\n{test}", many(50_000, |at| format!("k{at}: 1, "))),
+        format!("{}{test}", many(50_000, |_| "k: 1\n".to_owned())),
+        format!(
+            "faults:\n{}{test}",
+            many(20_000, |at| { format!("  - {{ name: f{at}, target: {{ tool: t }}, kind: hang }}\n") })
+        ),
+        format!("{test}    inject: [{}]\n", many(50_000, |at| format!("f{at}, "))),
+        test.replace("model: gpt-5", &format!("models: [{}]", many(50_000, |at| format!("gpt-{at}, ")))),
+        format!("x: {}y{}\n{test}", many(100, |at| format!("&a{at} [")), "]".repeat(100)),
+        format!("variables:\n{}{test}", many(50_000, |at| format!("  v{at}: x\n"))),
+    ];
+    for text in texts {
+        let (_, loaded) = load("large.yml", &text);
+        assert!(loaded.diagnostics.len() <= 50_010);
+    }
+}
+
+fn good(name: &str) -> Suite {
+    let (_, text) = folder("good").into_iter().find(|(found, _)| found == name).unwrap();
+    load(name, &text).1.value.unwrap()
+}
+
+#[test]
+fn line_ends_and_a_byte_order_mark_change_nothing() {
+    let plain = format!("{:?}", good("minimal"));
+    assert_eq!(format!("{:?}", good("crlf")), plain);
+    assert_eq!(format!("{:?}", good("byte-order-mark")), plain);
+}
+
+#[test]
+fn defaults_are_those_of_the_key_tables() {
+    let suite = good("minimal");
+    let test = &suite.agents[0];
+    assert_eq!((test.runs, test.max_turns, test.max_tokens), (1, 10, 1024));
+    assert_eq!((test.temperature, test.system.as_deref(), test.is_matrix, test.line), (None, None, false, 2));
+    assert_eq!(test.models, ["claude-sonnet-4-5"]);
+    assert!(test.gates.is_empty() && test.inject.is_empty() && test.tags.is_empty() && test.servers.is_empty());
+    assert_eq!(test.expect.len(), 1);
+}
+
+#[test]
+fn a_gate_with_nothing_behind_it_is_a_gate_with_its_defaults() {
+    let suite = good("stability-with-nothing-behind-it");
+    let gate = suite.agents[0].gates.stability.as_ref().unwrap();
+    assert!(matches!(gate.expect, mcptest_core::eval::Expect::Default));
+}
+
+#[test]
+fn references_are_answered_in_text_and_wait_in_servers() {
+    let suite = good("interpolation");
+    let test = &suite.agents[0];
+    assert_eq!(test.name, "Bergen");
+    assert_eq!(test.prompt, "Bergen for 3 days, from Oslo, home; it costs $5 or $5; suites/data");
+    assert_eq!(test.system.as_deref(), Some("no structure: [a, b]"));
+    let Transport::Command { argv, env, .. } = &suite.servers["weather"].transport else { panic!("not a command") };
+    let written: Vec<_> = argv.iter().map(Template::as_written).collect();
+    assert_eq!(written, ["${NOT_YET_SET}/bin/weather", "$$literal"]);
+    assert_eq!(env["KEY"].as_written(), "${ALSO_NOT_SET}");
+}
+
+#[test]
+fn merged_keys_give_way_to_own_keys_and_to_earlier_maps() {
+    let suite = good("anchors-and-merge");
+    let seen: Vec<_> =
+        suite.agents.iter().map(|test| (test.name.as_str(), test.runs, test.max_turns, test.tags.len())).collect();
+    assert_eq!(seen, [("first", 2, 10, 2), ("second", 5, 10, 2), ("third", 7, 3, 2)]);
+    assert!(suite.agents.iter().all(|test| test.prompt == "Will it rain in Oslo?" && test.expect.len() == 1));
+}
+
+#[test]
+fn every_key_reaches_the_suite() {
+    let suite = good("all-keys");
+    let test = &suite.agents[0];
+    assert_eq!(test.models, ["gpt-5", "local", "demo"]);
+    assert!(test.is_matrix);
+    assert_eq!((test.runs, test.max_turns, test.max_tokens, test.temperature), (40, 12, 2048, Some(0.5)));
+    assert_eq!((test.inject.as_slice(), test.expect.len()), (&[0, 1, 2][..], 5));
+    assert_eq!(test.prompt, "Will it rain in Oslo?");
+    let gates = &test.gates;
+    assert!(gates.trajectory.is_some() && gates.trajectory_axes.is_some() && gates.narrative.is_some());
+    let golden = &gates.golden_path.as_ref().unwrap().golden;
+    assert_eq!(golden.calls, ["search", "fetch", "send"]);
+    assert!(golden.allow_extra_steps && !golden.penalize_backtracking && !golden.penalize_repeated_tools);
+    let recovery = &gates.recovery.as_ref().unwrap().params;
+    assert_eq!((recovery.max_detection_ms, recovery.max_recovery_ms), (3000, Some(20_000)));
+    assert!(recovery.require_clean_timeout && recovery.require_hit && recovery.require_call);
+    let faults: Vec<_> =
+        suite.faults.iter().map(|fault| (fault.kind.as_str(), fault.delay_ms, fault.failures)).collect();
+    assert_eq!(faults, [("hang", 0, 0), ("slow", 9000, 0), ("recover_after", 0, 2)]);
+    assert_eq!(suite.models["local"].price, Some((0.0, 0.5)));
+    assert_eq!(suite.models["demo"].script.as_deref(), Some("scripts/demo.yml"));
+    assert_eq!((suite.servers["weather"].timeout_ms, suite.servers["mail-2"].timeout_ms), (5000, 30_000));
+}
+
+#[test]
+fn plain_words_and_numbers_follow_the_core_schema() {
+    let suite = good("words-that-other-yamls-misread");
+    let test = &suite.agents[0];
+    assert_eq!((test.name.as_str(), test.prompt.as_str(), test.runs), ("no", "on", 16));
+    assert_eq!(test.tags, ["yes", "off", "1", "true", "12:30", "1.2.3", "2025-06-18"]);
+    let expected = r#"exact {"count":1000,"country":"no","half":0.5,"nothing":null,"octal":15,"yes":"y"}"#;
+    assert_eq!(test.expect[0].matcher().to_string(), expected);
+    let suite = good("whole-number-with-a-point");
+    assert_eq!((suite.agents[0].runs, suite.agents[0].max_tokens), (3, 1000));
+}
+
+#[test]
+fn a_gates_file_is_loaded_without_a_suite() {
+    let check = |text: &str, expected: &str| {
+        let source = Source::new("gates.yml", text);
+        let loaded = suite::load_gates(&source, &Variables { suite_dir: ".", outside: &outside });
+        assert_eq!(rendered(&source, &loaded), expected, "{text}");
+    };
+    check("stability:\ntrajectory:\n  calls:\n    - { name: weather__get, server: anywhere }\n", "");
+    check("expect:\n  - target: final_response\n    matcher: { contains: \"${CITY}\" }\n", "");
+    check(
+        "{}\n",
+        "gates.yml:1:1: error: the file asserts nothing\n   |\n 1 | {}\n   | ^^\n   = hint: add `expect:` or a gate\n",
+    );
+    check(
+        "just text\n",
+        "gates.yml:1:1: error: a gates file must be a map, found text (\"just text\")\n   |\n 1 | just text\n   | ^^^^^^^^^\n   = hint: a map with any of `expect: ..`, `trajectory: ..`, `trajectory_axes: ..`, `golden_path: ..`, `stability: ..`, `reliability: ..`, `recovery: ..`, `narrative: ..`\n",
+    );
+    check(
+        "stabilty:\n",
+        "gates.yml:1:1: error: unknown key `stabilty` in a gates file\n   |\n 1 | stabilty:\n   | ^^^^^^^^\n   = hint: did you mean `stability`?\n",
+    );
+}
