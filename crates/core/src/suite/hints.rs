@@ -84,6 +84,7 @@ pub(super) fn not_a_map(node: &Node, keys: &[&'static Key]) -> String {
                 Takes::List(_, Takes::Block(block)) => {
                     !first.is_empty() && first.iter().all(|entry| has(block, &entry.key))
                 }
+                Takes::List(_, Takes::Text) => is_gate_block(keys) && items.iter().all(|item| item.text().is_some()),
                 _ => false,
             };
             match keys.iter().find(holds) {
@@ -110,14 +111,18 @@ pub(super) fn not_a_map(node: &Node, keys: &[&'static Key]) -> String {
 
 fn known(keys: &[&'static Key], required: &[&Key]) -> String {
     let names = |keys: &[&Key]| keys.iter().map(|key| format!("`{}: ..`", key.name)).collect::<Vec<_>>().join(", ");
-    let is_gate = keys.last().is_some_and(|last| last.name == "expect");
-    if is_gate && required.is_empty() {
+    if is_gate_block(keys) && required.is_empty() {
         format!("a map with any of {}; or nothing after the colon", names(keys))
     } else if required.is_empty() {
         format!("a map with any of {}", names(keys))
     } else {
         format!("a map with {}", names(required))
     }
+}
+
+/// Whether these are the keys of a gate: `expect` closes them.
+fn is_gate_block(keys: &[&'static Key]) -> bool {
+    keys.last().is_some_and(|last| last.name == "expect")
 }
 
 fn has(block: &Block, key: &str) -> bool {
@@ -188,7 +193,10 @@ pub(super) fn wrong(node: &Node, what: &str, takes: &Takes, required: bool) -> O
         (Takes::Text, Content::List(_)) if what == "`model`" => Some("several models go under `models:`".to_owned()),
         (Takes::Text | Takes::Template, Content::List(items)) => match items.as_slice() {
             [only] => only.text().and_then(|text| write(&text)),
-            _ => Some("for text of several lines write `|` after the colon".to_owned()),
+            _ if matches!(what, "`prompt`" | "`system`") => {
+                Some("for text of several lines write `|` after the colon".to_owned())
+            }
+            _ => Some("give one".to_owned()),
         },
         (Takes::Text | Takes::Template, Content::Map(entries)) => match entries.as_slice() {
             [only] => only.value.text().and_then(|text| write(&text)),
@@ -198,6 +206,10 @@ pub(super) fn wrong(node: &Node, what: &str, takes: &Takes, required: bool) -> O
             did_you_mean(text, words.iter().copied()).map(|near| format!("did you mean `{near}`?"))
         }
         (Takes::List(_, inner), Content::Map(entries)) => Some(not_a_list(entries, inner)),
+        (Takes::List(_, Takes::Block(block)), Content::Text { text, .. }) => missing_space(text).or_else(|| {
+            let first = block.keys.iter().find(|key| key.required)?;
+            Some(format!("write a list: `- {}: ..`, and the other keys below", first.name))
+        }),
         (Takes::List(..), Content::Text { text, .. }) => {
             let list = if what == "`command`" { command(text) } else { format!("[{text}]") };
             Some(missing_space(text).unwrap_or_else(|| format!("write a list: `{list}`")))

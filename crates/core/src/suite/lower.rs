@@ -79,7 +79,8 @@ impl Names {
 /// Whether a key is there, but under a name that is near to one of these.
 fn misspelt(node: &Node, block: &Block, keys: &[&str]) -> bool {
     let known = || block.keys.iter().map(|key| key.name);
-    let unknown = node.entries().iter().filter(|entry| !known().any(|name| name == entry.key));
+    // Few slips are enough: a map of thousands of unknown keys is something else altogether.
+    let unknown = node.entries().iter().filter(|entry| !known().any(|name| name == entry.key)).take(50);
     unknown.filter_map(|entry| did_you_mean(&entry.key, known())).any(|near| keys.contains(&near))
 }
 

@@ -106,7 +106,10 @@ fn slip(line: &str) -> Option<String> {
         && !rest.starts_with([' ', '/'])
         && is_word(key)
     {
-        return Some(format!("put a space after the colon: `{key}: {}`", rest.trim()));
+        let rest = rest.trim();
+        // Behind a space a `#` would begin a comment.
+        let rest = if rest.starts_with('#') { format!("{rest:?}") } else { rest.to_owned() };
+        return Some(format!("put a space after the colon: `{key}: {rest}`"));
     }
     let (_, value) = body.split_once(": ").unwrap_or(("", body));
     let value = value.trim();
@@ -117,6 +120,9 @@ fn slip(line: &str) -> Option<String> {
         if value.starts_with(open) && value.matches(open).count() > value.matches(close).count() {
             return Some(format!("`{open}` is opened and not closed: add `{close}`"));
         }
+    }
+    if matches!(value, "|" | "|-" | "|+" | ">" | ">-" | ">+") {
+        return Some(format!("indent the text after `{value}` deeper than its key"));
     }
     let plain = !value.starts_with(['"', '\'', '[', '{', '#']);
     if value.len() < body.trim().len()
