@@ -75,12 +75,12 @@ fn check(dir: &str, loads: bool) -> usize {
 
 #[test]
 fn every_mistake_is_refused_in_the_words_beside_it() {
-    assert!(check("mistakes", false) >= 250);
+    assert!(check("mistakes", false) >= 300);
 }
 
 #[test]
 fn every_lint_warns_in_the_words_beside_it() {
-    assert!(check("lints", true) >= 9);
+    assert!(check("lints", true) >= 20);
 }
 
 /// One slip each, which shows in several places of the file.
@@ -99,7 +99,7 @@ fn one_mistake_is_one_error() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n----\n"));
 }
 
-fn validator() -> jsonschema::Validator {
+pub(crate) fn validator() -> jsonschema::Validator {
     jsonschema::draft202012::new(&suite::schema::suite()).unwrap()
 }
 
@@ -145,7 +145,7 @@ fn mistakes_against_a_shared_rule_do_not_fit_the_json_schema() {
         }
     }
     assert!(wrong.is_empty(), "marked `# shared` and the schema accepts, or the other way round: {wrong:#?}");
-    assert!(shared >= 100);
+    assert!(shared >= 190);
 }
 
 #[test]
@@ -175,20 +175,20 @@ fn large_files_of_every_shape_are_read_in_linear_time() {
     let many = |count: usize, line: fn(usize) -> String| (0..count).map(line).collect::<String>();
     let test = "agents:\n  - name: a\n    model: gpt-5\n    prompt: p\n    expect: [{ target: tool_names, matcher: { exact: [] } }]\n";
     let texts = [
-        format!("<<: {{ {} }}\n{test}", many(50_000, |at| format!("k{at}: 1, "))),
-        format!("{}{test}", many(50_000, |_| "k: 1\n".to_owned())),
+        format!("<<: {{ {} }}\n{test}", many(10_000, |at| format!("k{at}: 1, "))),
+        format!("{}{test}", many(20_000, |_| "k: 1\n".to_owned())),
         format!(
             "faults:\n{}{test}",
             many(20_000, |at| { format!("  - {{ name: f{at}, target: {{ tool: t }}, kind: hang }}\n") })
         ),
-        format!("{test}    inject: [{}]\n", many(50_000, |at| format!("f{at}, "))),
-        test.replace("model: gpt-5", &format!("models: [{}]", many(50_000, |at| format!("gpt-{at}, ")))),
+        format!("{test}    inject: [{}]\n", many(20_000, |at| format!("f{at}, "))),
+        test.replace("model: gpt-5", &format!("models: [{}]", many(20_000, |at| format!("gpt-{at}, ")))),
         format!("x: {}y{}\n{test}", many(100, |at| format!("&a{at} [")), "]".repeat(100)),
-        format!("variables:\n{}{test}", many(50_000, |at| format!("  v{at}: x\n"))),
+        format!("variables:\n{}{test}", many(20_000, |at| format!("  v{at}: x\n"))),
     ];
     for text in texts {
         let (_, loaded) = load("large.yml", &text);
-        assert!(loaded.diagnostics.len() <= 50_010);
+        assert!(loaded.diagnostics.len() <= 20_010);
     }
 }
 

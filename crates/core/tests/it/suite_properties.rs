@@ -1,10 +1,15 @@
-//! What holds of the suite loader for every text: it ends, it points into the text, and it says the same again.
+//! What holds of the suite loader for every text: it ends, it points into the text, it says the same
+//! again, and it accepts nothing that the JSON Schema refuses.
+
+use std::sync::LazyLock;
 
 use mcptest_core::diag::Source;
-use mcptest_core::suite::{self, Loaded, Variables};
+use mcptest_core::suite::{self, Loaded, Variables, yaml};
 use proptest::prelude::*;
 
-use crate::suite::{folder, load, outside, rendered};
+use crate::suite::{folder, load, outside, rendered, validator};
+
+static VALIDATOR: LazyLock<jsonschema::Validator> = LazyLock::new(validator);
 
 fn cases(cases: u32) -> ProptestConfig {
     ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
@@ -29,6 +34,9 @@ fn holds(text: &str) -> Result<(), TestCaseError> {
     points_into(&source, &loaded)?;
     let (_, again) = load("any.yml", text);
     prop_assert_eq!(&loaded.diagnostics, &again.diagnostics);
+    if let (Ok(root), true) = (yaml::read(&source), loaded.value.is_some()) {
+        prop_assert!(VALIDATOR.is_valid(&root.to_json()), "loads, and the JSON Schema refuses it:\n{text}");
+    }
     let gates = suite::load_gates(&source, &Variables { suite_dir: ".", outside: &outside });
     points_into(&source, &gates)
 }
