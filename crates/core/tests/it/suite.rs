@@ -169,9 +169,9 @@ fn variables_cannot_make_a_small_file_large() {
     assert_eq!(messages, ["variables make more than 16777216 bytes of text"]);
 }
 
-/// Sizes at which anything quadratic would be noticed by its time.
+/// Sizes at which work that grows with the square shows in the time the test takes.
 #[test]
-fn large_files_of_every_shape_are_read_in_linear_time() {
+fn large_files_of_every_shape_are_answered() {
     let many = |count: usize, line: fn(usize) -> String| (0..count).map(line).collect::<String>();
     let test = "agents:\n  - name: a\n    model: gpt-5\n    prompt: p\n    expect: [{ target: tool_names, matcher: { exact: [] } }]\n";
     let texts = [
