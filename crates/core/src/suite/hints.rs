@@ -202,6 +202,9 @@ pub(super) fn wrong(node: &Node, what: &str, takes: &Takes, required: bool) -> O
             [only] => only.value.text().and_then(|text| write(&text)),
             _ => Some("text that holds `: ` goes in quotes".to_owned()),
         },
+        (Takes::Word(_), Content::Text { text, .. }) if text.contains("${") => {
+            Some("`${..}` is answered only when a run goes live: write the word".to_owned())
+        }
         (Takes::Word(words), Content::Text { text, .. }) => {
             did_you_mean(text, words.iter().copied()).map(|near| format!("did you mean `{near}`?"))
         }

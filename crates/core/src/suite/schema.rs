@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use super::blocks::{GATE_FILE, SUITE};
+use super::blocks::{GATE_FILE, MODEL, SERVER, SUITE};
 use crate::keys::{Block, Key, Takes, gate_keys};
 
 /// The schema of a suite.
@@ -19,7 +19,7 @@ pub fn gates() -> Value {
 
 fn document(block: &'static Block) -> Value {
     let mut defs = BTreeMap::new();
-    let mut out = object(&block.keys.iter().collect::<Vec<_>>(), &mut defs);
+    let mut out = object(block.name, &block.keys.iter().collect::<Vec<_>>(), &mut defs);
     if let Value::Object(map) = &mut out {
         map.insert("$schema".into(), "https://json-schema.org/draft/2020-12/schema".into());
         map.insert("title".into(), format!("mcptest {}", block.name).into());
@@ -29,10 +29,15 @@ fn document(block: &'static Block) -> Value {
     out
 }
 
-fn object(keys: &[&'static Key], defs: &mut BTreeMap<String, Value>) -> Value {
+fn object(name: &str, keys: &[&'static Key], defs: &mut BTreeMap<String, Value>) -> Value {
+    // In servers and models references wait until a run goes live, so that no word can come from one.
+    let answered = name != SERVER.name && name != MODEL.name;
     let mut properties = Map::new();
     for key in keys {
         let mut value = takes(&key.takes, defs);
+        if answered && matches!(key.takes, Takes::Word(_) | Takes::CallArgs) {
+            value = json!({ "anyOf": [value, { "type": "string", "pattern": "\\$\\{" }] });
+        }
         if let Value::Object(map) = &mut value {
             map.insert("description".into(), key.meaning.into());
             if let Ok(default) = serde_json::from_str::<Value>(key.default) {
@@ -52,11 +57,11 @@ fn object(keys: &[&'static Key], defs: &mut BTreeMap<String, Value>) -> Value {
 }
 
 /// A block is defined once and referred to.
-fn refer(name: &str, keys: &[&'static Key], nullable: bool, defs: &mut BTreeMap<String, Value>) -> Value {
-    let name = name.replace(' ', "_");
+fn refer(block: &str, keys: &[&'static Key], nullable: bool, defs: &mut BTreeMap<String, Value>) -> Value {
+    let name = block.replace(' ', "_");
     if !defs.contains_key(&name) {
         defs.insert(name.clone(), Value::Null);
-        let made = object(keys, defs);
+        let made = object(block, keys, defs);
         defs.insert(name.clone(), made);
     }
     let reference = json!({ "$ref": format!("#/$defs/{name}") });
