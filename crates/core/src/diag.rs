@@ -6,8 +6,6 @@ use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
 
-use crate::json;
-
 /// One mistake in a rule (a matcher, a gate's parameters).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {

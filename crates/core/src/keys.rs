@@ -86,12 +86,12 @@ impl Takes {
                 let words: Vec<_> = numbers.iter().map(u64::to_string).collect();
                 format!("one of {}", words.join(", "))
             }
-            Self::List(_, Self::Block(block)) => format!("a list: {}", block.name),
+            Self::List(_, Self::Block(block)) => format!("a list, each item {}", article(block.name)),
             Self::List(_, inner) => format!("a list of {}", inner.describe()),
-            Self::Map(Self::Block(block)) => format!("a map of names: {}", block.name),
+            Self::Map(Self::Block(block)) => format!("a map of names, each {}", article(block.name)),
             Self::Map(inner) => format!("a map of {}", inner.describe()),
-            Self::Block(block) => format!("a map: {}", block.name),
-            Self::Gate(kind) => format!("a map: gate {}", kind.name()),
+            Self::Block(block) => format!("a map ({})", block.name),
+            Self::Gate(kind) => format!("a map (gate {})", kind.name()),
             Self::TextOrList => "text or a list of text".to_owned(),
             Self::Any => "any value".to_owned(),
             Self::Matcher => "a matcher".to_owned(),
@@ -99,6 +99,12 @@ impl Takes {
             Self::CallArgs => "any, ignore, or one of exact, subset, schema".to_owned(),
         }
     }
+}
+
+/// A name with its article: `an agent test`.
+pub(crate) fn article(name: &str) -> String {
+    let vowel = name.starts_with(['a', 'e', 'i', 'o', 'u']);
+    format!("{} {name}", if vowel { "an" } else { "a" })
 }
 
 /// A key that may be left out.

@@ -129,7 +129,7 @@ suite.yml:1:1: error: unknown key `agents` in a gates file
    |
  1 | agents:
    | ^^^^^^
-   = hint: one of: expect, golden_path, narrative, recovery, reliability, stability, trajectory, trajectory_axes
+   = hint: one of: expect, trajectory, trajectory_axes, golden_path, stability, reliability, recovery, narrative
 
 1 file: 1 with 1 error
 ";

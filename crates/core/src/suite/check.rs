@@ -7,7 +7,7 @@ use serde_json::Number;
 use super::hints::{self, Meant};
 use super::yaml::{Content, Node};
 use crate::diag::{Diagnostic, Severity};
-use crate::keys::{Key, Takes, gate_keys};
+use crate::keys::{Key, Takes, article, gate_keys};
 
 /// Collects what is wrong.
 pub(super) struct Check<'a> {
@@ -128,11 +128,6 @@ impl Check<'_> {
             self.problem(node.span.clone(), message, hints::wrong(node, what, takes, required));
         }
     }
-}
-
-fn article(name: &str) -> String {
-    let vowel = name.starts_with(['a', 'e', 'i', 'o', 'u']);
-    format!("{} {name}", if vowel { "an" } else { "a" })
 }
 
 /// A number without a fraction; `3.0` is 3, as in JSON Schema.
