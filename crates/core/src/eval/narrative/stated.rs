@@ -33,9 +33,9 @@ impl<'a> Said<'a> {
         let mut places: BTreeMap<String, Vec<usize>> = BTreeMap::new();
         let mut roots = BTreeSet::new();
         for (at, token) in tokens.iter().enumerate() {
-            for part in words::name_words(&token.text.replace(['\'', '’'], " ")) {
-                roots.insert(words::root(&part));
-            }
+            words::each_word(&token.text, |word| {
+                roots.insert(words::root(word));
+            });
             if matches!(token.kind, Kind::Word(_) | Kind::Mention) {
                 places.entry(token.text.to_lowercase()).or_default().push(at);
             }

@@ -248,20 +248,24 @@ pub(super) fn root(word: &str) -> String {
 /// The words of a name: split at `_ - . / :` and where lower case meets upper case.
 pub(super) fn name_words(name: &str) -> Vec<String> {
     let mut out = Vec::new();
+    each_word(name, |word| out.push(word.to_owned()));
+    out
+}
+
+/// Hands out the lower-case words of a text one by one.
+pub(super) fn each_word(text: &str, mut found: impl FnMut(&str)) {
     let mut word = String::new();
-    let mut letters = name.chars().peekable();
+    let mut letters = text.chars().peekable();
     let mut before: Option<char> = None;
     while let Some(c) = letters.next() {
         let next_lower = letters.peek().is_some_and(|next| next.is_lowercase());
-        let starts = match before {
-            // `getUser` splits before U; `HTTPServer` before S.
-            Some(last) => {
-                c.is_uppercase() && (last.is_lowercase() || last.is_numeric() || (last.is_uppercase() && next_lower))
-            }
-            None => false,
-        };
+        // `getUser` splits before U; `HTTPServer` before S.
+        let starts = c.is_uppercase()
+            && before
+                .is_some_and(|last| last.is_lowercase() || last.is_numeric() || (last.is_uppercase() && next_lower));
         if (starts || !c.is_alphanumeric()) && !word.is_empty() {
-            out.push(std::mem::take(&mut word));
+            found(&word);
+            word.clear();
         }
         if c.is_alphanumeric() {
             word.extend(c.to_lowercase());
@@ -269,9 +273,8 @@ pub(super) fn name_words(name: &str) -> Vec<String> {
         before = Some(c);
     }
     if !word.is_empty() {
-        out.push(word);
+        found(&word);
     }
-    out
 }
 
 /// What a word does in a sentence; everything unknown is a noun.

@@ -89,14 +89,19 @@ impl Arguments {
             &self.text[start..self.keys[at].1]
         };
         let mut order: Vec<(u64, u32)> = self.keys.iter().zip(0..).map(|((hash, _), at)| (*hash, at)).collect();
-        order.sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| text(a.1).cmp(text(b.1))).then(a.1.cmp(&b.1)));
-        let mut merged = vec![0; order.len()];
-        let mut last: Option<(u64, u32)> = None;
-        for (hash, at) in order {
-            let same = last.filter(|(other, first)| *other == hash && text(*first) == text(at));
-            let first = same.map_or(at, |(_, first)| first);
-            merged[at as usize] = first;
-            last = Some((hash, first));
+        order.sort_unstable();
+        let mut merged: Vec<u32> = (0..capped(order.len())).collect();
+        for same_hash in order.chunk_by_mut(|a, b| a.0 == b.0) {
+            let first = same_hash[0].1;
+            if same_hash.iter().any(|(_, at)| text(*at) != text(first)) {
+                // Different texts under one hash: put equal ones side by side by comparing them.
+                same_hash.sort_unstable_by(|a, b| text(a.1).cmp(text(b.1)).then(a.1.cmp(&b.1)));
+            }
+            for equal in same_hash.chunk_by(|a, b| a.1 == b.1 || text(a.1) == text(b.1)) {
+                for (_, at) in equal {
+                    merged[*at as usize] = equal[0].1;
+                }
+            }
         }
         merged
     }
