@@ -199,7 +199,7 @@ impl Narrative {
         self.extract(&tokens::read(message), &[])
     }
 
-    fn extract(&self, tokens: &[Token], tools: &[Tool]) -> Vec<Claim> {
+    fn extract(&self, tokens: &[Token<'_>], tools: &[Tool]) -> Vec<Claim> {
         // Writing prose is no deed, unless a tool is about such a thing: its name has the word after its verb.
         let is_deed = |noun: &str| {
             let tool_has = |tool: &Tool| tool.plain.iter().skip(1).any(|word| words::singular(word) == noun);

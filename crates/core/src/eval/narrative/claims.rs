@@ -34,7 +34,7 @@ impl Claim {
 }
 
 /// Every claim of a message, in order. `is_deed` says whether a noun can be acted on; prose cannot.
-pub(super) fn extract(tokens: &[Token], verbs: &Verbs, is_deed: &dyn Fn(&str) -> bool) -> Vec<Claim> {
+pub(super) fn extract(tokens: &[Token<'_>], verbs: &Verbs, is_deed: &dyn Fn(&str) -> bool) -> Vec<Claim> {
     let mut out = Vec::new();
     let mut start = 0;
     for (at, token) in tokens.iter().enumerate() {
@@ -65,7 +65,7 @@ enum Doer {
 struct Group<'a> {
     /// Place of the first of them.
     start: usize,
-    words: &'a [Token],
+    words: &'a [Token<'a>],
 }
 
 impl Group<'_> {
@@ -74,7 +74,7 @@ impl Group<'_> {
     }
 
     fn says(&self, words: &[&str]) -> bool {
-        self.words.iter().any(|token| words.contains(&token.text.as_str()))
+        self.words.iter().any(|token| words.contains(&token.text.as_ref()))
     }
 
     /// Denied, or not said to have happened: a modal, an infinitive.
@@ -95,7 +95,7 @@ impl Group<'_> {
 
 pub(super) struct Sentence<'a> {
     /// The sentence with its end mark.
-    pub(super) tokens: &'a [Token],
+    pub(super) tokens: &'a [Token<'a>],
     pub(super) verbs: &'a Verbs,
     is_deed: &'a dyn Fn(&str) -> bool,
 }
@@ -148,7 +148,7 @@ impl Sentence<'_> {
                 let follows = self.after_adverbs(at + 1);
                 let verb_follows = self.tokens.get(follows).is_some_and(|next| self.verbs.form(&next.text).is_some());
                 let own_follows = self.tokens.get(follows).is_some_and(|next| next.is(Class::Own));
-                let turns = matches!(token.text.as_str(), "but" | "so" | "then");
+                let turns = matches!(token.text.as_ref(), "but" | "so" | "then");
                 // "after a check and closed it": the phrase held no verb of its own, so this one is the sentence's.
                 if (turns && (verb_follows || own_follows)) || (!open.finite && !open.leads && verb_follows) {
                     *condition = None;
@@ -346,7 +346,7 @@ impl Sentence<'_> {
 
     /// "Ok, deleted the record": a word of assent, then what was done.
     fn opens_with_interjection(&self, at: usize) -> bool {
-        let lead: Vec<&Token> = self.tokens[..at].iter().filter(|token| !token.is(Class::Adverb)).collect();
+        let lead: Vec<&Token<'_>> = self.tokens[..at].iter().filter(|token| !token.is(Class::Adverb)).collect();
         matches!(lead.as_slice(), [word, comma] if comma.kind == Kind::Comma && words::is_interjection(&word.text))
     }
 

@@ -33,18 +33,18 @@ impl Sentence<'_> {
             ),
             _ => false,
         });
-        let with = phrase.iter().any(|token| matches!(token.text.as_str(), "with" | "without"));
+        let with = phrase.iter().any(|token| matches!(token.text.as_ref(), "with" | "without"));
         let nouns = self.phrase(start, at).0;
         let actor = nouns.last().is_some_and(|head| words::is_actor(head));
         let bound = start
             .checked_sub(1)
-            .is_some_and(|left| matches!(self.tokens[left].text.as_str(), "that" | "which" | "who"));
+            .is_some_and(|left| matches!(self.tokens[left].text.as_ref(), "that" | "which" | "who"));
         named && !with && !actor && !bound && !nouns.is_empty()
     }
 
     /// The first token of the clause that holds `at`.
     pub(super) fn clause_start(&self, at: usize) -> usize {
-        let opens = |token: &Token| {
+        let opens = |token: &Token<'_>| {
             token.ends_clause()
                 || matches!(
                     token.class(),
@@ -64,10 +64,10 @@ impl Sentence<'_> {
         let tail = self.tail(at);
         tail.iter().enumerate().any(|(place, token)| match token.kind {
             Kind::Number => is_date(&token.text),
-            Kind::Word(_) => match token.text.as_str() {
+            Kind::Word(_) => match token.text.as_ref() {
                 "ago" | "already" | "previously" | "yesterday" | "earlier" | "originally" => true,
                 "last" => tail.get(place + 1).is_some_and(|next| {
-                    matches!(next.text.as_str(), "week" | "month" | "year" | "night" | "quarter" | "time")
+                    matches!(next.text.as_ref(), "week" | "month" | "year" | "night" | "quarter" | "time")
                         || words::is_calendar_word(&next.text)
                 }),
                 "may" => {
@@ -84,7 +84,7 @@ impl Sentence<'_> {
     }
 
     /// What follows a verb in its clause.
-    pub(super) fn tail(&self, at: usize) -> Vec<&Token> {
+    pub(super) fn tail(&self, at: usize) -> Vec<&Token<'_>> {
         let tail = (at + 1..self.tokens.len()).take(REACH).take_while(|place| {
             let token = &self.tokens[*place];
             let ends = matches!(token.kind, Kind::End { .. } | Kind::Stop | Kind::Colon) || token.is(Class::Condition);
@@ -96,7 +96,7 @@ impl Sentence<'_> {
     /// Whether a comma or conjunction opens a clause: what follows is neither a date, nor a phrase with a preposition,
     /// nor one more participle of the same passive.
     pub(super) fn opens_clause(&self, at: usize) -> bool {
-        let joins = |token: &Token| token.kind == Kind::Comma || token.is(Class::Conjunction);
+        let joins = |token: &Token<'_>| token.kind == Kind::Comma || token.is(Class::Conjunction);
         if !joins(&self.tokens[at]) {
             return false;
         }
@@ -112,10 +112,10 @@ impl Sentence<'_> {
         })
     }
 
-    pub(super) fn by_somebody(rest: &[&Token]) -> bool {
+    pub(super) fn by_somebody(rest: &[&Token<'_>]) -> bool {
         let Some(next) = rest.iter().find(|token| !token.is(Class::Determiner)) else { return false };
         let manner = matches!(
-            next.text.as_str(),
+            next.text.as_ref(),
             "email"
                 | "mail"
                 | "phone"
@@ -142,7 +142,7 @@ impl Sentence<'_> {
     /// Past particles, adverbs and an indirect pronoun: "sent you the file".
     pub(super) fn after_verb(&self, mut at: usize) -> usize {
         while let Some(token) = self.tokens.get(at) {
-            let indirect = matches!(token.text.as_str(), "you" | "him" | "her" | "them" | "me" | "us")
+            let indirect = matches!(token.text.as_ref(), "you" | "him" | "her" | "them" | "me" | "us")
                 && self.tokens.get(at + 1).is_some_and(|next| {
                     next.is(Class::Determiner) || next.kind == Kind::Number || words::is_number_word(&next.text)
                 });
@@ -166,7 +166,8 @@ impl Sentence<'_> {
     /// A conjunct of the object: it needs a determiner or a number of its own, and must not open a clause.
     pub(super) fn further_object(&self, end: usize) -> Option<usize> {
         let mut at = end;
-        let joins = |token: &Token| token.kind == Kind::Comma || matches!(token.text.as_str(), "and" | "or" | "plus");
+        let joins =
+            |token: &Token<'_>| token.kind == Kind::Comma || matches!(token.text.as_ref(), "and" | "or" | "plus");
         while self.tokens.get(at).is_some_and(|token| joins(token) && token.kind != Kind::Mention) {
             at += 1;
         }

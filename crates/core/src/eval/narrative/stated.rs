@@ -22,14 +22,14 @@ const QUOTES: [char; 10] = ['"', '\'', '`', '“', '”', '„', '‘', '’', '
 /// A message as its tokens, with where each word stands.
 pub(super) struct Said<'a> {
     message: &'a str,
-    tokens: &'a [Token],
+    tokens: &'a [Token<'a>],
     /// Where each lower-case word or name stands.
     places: BTreeMap<String, Vec<usize>>,
     roots: BTreeSet<String>,
 }
 
 impl<'a> Said<'a> {
-    pub(super) fn new(message: &'a str, tokens: &'a [Token]) -> Self {
+    pub(super) fn new(message: &'a str, tokens: &'a [Token<'a>]) -> Self {
         let mut places: BTreeMap<String, Vec<usize>> = BTreeMap::new();
         let mut roots = BTreeSet::new();
         for (at, token) in tokens.iter().enumerate() {
@@ -75,17 +75,17 @@ impl<'a> Said<'a> {
 
     /// The value stated from a place on, if one is.
     fn stated(&self, mut at: usize) -> Option<String> {
-        let link = |token: &Token| token.kind == Kind::Colon || LINKS.contains(&token.text.as_str());
+        let link = |token: &Token<'_>| token.kind == Kind::Colon || LINKS.contains(&token.text.as_ref());
         if self.tokens.get(at).is_some_and(link) {
             at += 1;
         }
         let token = self.tokens.get(at)?;
         match token.kind {
-            Kind::Number => Some(token.text.clone()),
+            Kind::Number => Some(token.text.to_string()),
             Kind::Mention => Some(token.text.trim_matches(QUOTES).trim_start_matches('#').to_owned()),
             Kind::Word(_) if token.text.contains('-') => Some(self.message[token.span.clone()].to_owned()),
             Kind::Word(_) => {
-                let capitalised = |token: &&Token| {
+                let capitalised = |token: &&Token<'_>| {
                     matches!(token.kind, Kind::Word(_))
                         && self.message[token.span.clone()].starts_with(char::is_uppercase)
                 };

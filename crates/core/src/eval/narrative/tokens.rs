@@ -2,6 +2,7 @@
 //!
 //! One pass over the text. Every look ahead is bounded, so the cost is linear whatever the text is.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use super::words::{Class, class};
@@ -14,9 +15,9 @@ pub(super) const CELL: &str = "|";
 
 /// A piece of a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Token {
+pub(super) struct Token<'a> {
     /// Lower-case text of a word; the text as it stands of anything else.
-    pub(super) text: String,
+    pub(super) text: Cow<'a, str>,
     /// Bytes of the message.
     pub(super) span: Range<usize>,
     pub(super) kind: Kind,
@@ -44,7 +45,7 @@ pub(super) enum Kind {
     },
 }
 
-impl Token {
+impl Token<'_> {
     pub(super) fn class(&self) -> Option<Class> {
         match self.kind {
             Kind::Word(class) => Some(class),
@@ -72,7 +73,7 @@ impl Token {
 }
 
 /// Reads a message into tokens.
-pub(super) fn read(text: &str) -> Vec<Token> {
+pub(super) fn read(text: &str) -> Vec<Token<'_>> {
     let mut reader = Reader { text, at: 0, line_start: true, out: Vec::new() };
     while reader.at < text.len() {
         reader.step();
@@ -85,11 +86,11 @@ struct Reader<'a> {
     text: &'a str,
     at: usize,
     line_start: bool,
-    out: Vec<Token>,
+    out: Vec<Token<'a>>,
 }
 
-impl Reader<'_> {
-    fn rest(&self) -> &str {
+impl<'a> Reader<'a> {
+    fn rest(&self) -> &'a str {
         &self.text[self.at..]
     }
 
@@ -101,19 +102,19 @@ impl Reader<'_> {
         self.text[..self.at].chars().next_back()
     }
 
-    fn push(&mut self, text: String, end: usize, kind: Kind) {
-        self.out.push(Token { text, span: self.at..end, kind });
+    fn push(&mut self, text: impl Into<Cow<'a, str>>, end: usize, kind: Kind) {
+        self.out.push(Token { text: text.into(), span: self.at..end, kind });
     }
 
     /// Adds a mark `length` bytes long and goes past it.
     fn mark(&mut self, kind: Kind, length: usize) {
         let end = self.at + length;
-        self.push(String::new(), end, kind);
+        self.push("", end, kind);
         self.at = end;
     }
 
     fn mention(&mut self, end: usize) {
-        self.push(self.text[self.at..end].to_owned(), end, Kind::Mention);
+        self.push(&self.text[self.at..end], end, Kind::Mention);
         self.at = end;
     }
 
@@ -152,7 +153,7 @@ impl Reader<'_> {
             '(' | ')' | ']' | '—' | '–' | '→' => self.mark(Kind::Stop, c.len_utf8()),
             '-' if next.is_none_or(char::is_whitespace) => self.mark(Kind::Stop, 1),
             '&' => {
-                self.push("and".to_owned(), self.at + 1, Kind::Word(Class::Conjunction));
+                self.push("and", self.at + 1, Kind::Word(Class::Conjunction));
                 self.at += 1;
             }
             '@' | '#' if next.is_some_and(char::is_alphanumeric) => self.word(),
@@ -206,7 +207,7 @@ impl Reader<'_> {
     }
 
     /// The rest of the line from a place on, as far as a quote or a link may reach.
-    fn window(&self, from: usize) -> &str {
+    fn window(&self, from: usize) -> &'a str {
         let rest = &self.text[from..];
         let near = &rest[..rest.floor_char_boundary(REACH)];
         near.split('\n').next().unwrap_or(near)
@@ -243,7 +244,7 @@ impl Reader<'_> {
     fn full_stop(&mut self) {
         let abbreviation = self.out.last().is_some_and(|last| {
             last.span.end == self.at
-                && matches!(last.text.as_str(), "mr" | "mrs" | "ms" | "dr" | "vs" | "etc" | "approx" | "e.g" | "i.e")
+                && matches!(&*last.text, "mr" | "mrs" | "ms" | "dr" | "vs" | "etc" | "approx" | "e.g" | "i.e")
         });
         if abbreviation {
             self.at += 1;
@@ -283,13 +284,18 @@ impl Reader<'_> {
         let figures = piece.chars().any(|c| c.is_ascii_digit());
         let letters_in = piece.chars().any(char::is_alphabetic);
         if figures && !letters_in {
-            let text = piece.to_owned();
-            self.push(text, start + end, Kind::Number);
+            self.push(piece, start + end, Kind::Number);
             self.at = start + end;
         } else if figures || piece.contains(['_', '.', '/', '@', '#', ':']) || is_camel(piece) {
             self.mention(start + end);
         } else {
-            self.spoken(&piece.to_lowercase().replace('’', "'"), start + end);
+            let plain = piece.bytes().all(|byte| byte.is_ascii_lowercase());
+            if plain && piece != "cannot" {
+                self.push(piece, start + end, Kind::Word(class(piece)));
+                self.at = start + end;
+            } else {
+                self.spoken(&piece.to_lowercase().replace('’', "'"), start + end);
+            }
         }
     }
 
@@ -341,8 +347,8 @@ mod tests {
     use super::*;
 
     fn show(text: &str) -> String {
-        let piece = |token: Token| match token.kind {
-            Kind::Word(_) => token.text,
+        let piece = |token: Token<'_>| match token.kind {
+            Kind::Word(_) => token.text.into_owned(),
             Kind::Number => format!("#{}", token.text),
             Kind::Mention => format!("<{}>", token.text),
             Kind::Comma => ",".to_owned(),
