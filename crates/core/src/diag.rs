@@ -123,6 +123,16 @@ impl Source {
         (line, before.trim_start_matches('\u{feff}').chars().count() + 1)
     }
 
+    /// What stands before and after a byte in its line, without the line's end and without a byte order mark.
+    fn around(&self, byte: usize) -> (&str, &str) {
+        let byte = self.text.floor_char_boundary(byte);
+        let line = self.lines.partition_point(|start| *start <= byte);
+        let end = self.lines.get(line).copied().unwrap_or(self.text.len());
+        let before = self.text[self.lines[line - 1]..byte].trim_start_matches('\u{feff}');
+        let after = self.text[byte..end].trim_end_matches(['\n', '\r']).trim_start_matches('\u{feff}');
+        (if after.is_empty() { before.trim_end_matches('\r') } else { before }, after)
+    }
+
     /// The text of a line, from 1, without its end and without a byte order mark.
     pub fn line(&self, line: usize) -> &str {
         let start = self.lines.get(line - 1).copied().unwrap_or(self.text.len());
@@ -167,28 +177,33 @@ impl Diagnostic {
     /// The diagnostic as a person reads it: place, message, the line with a caret, hint.
     pub fn render(&self, source: &Source) -> String {
         let (line, column) = source.place(self.span.start);
-        let all: Vec<char> = source.line(line).chars().collect();
-        // A long line is shown around the place, so that the caret always stands under it.
-        let from = if column > MAX_SHOWN - 40 { column - 40 } else { 0 };
-        let shown: Vec<char> = all.iter().copied().skip(from).take(MAX_SHOWN).collect();
-        let (left, right) = (if from > 0 { "…" } else { "" }, if from + shown.len() < all.len() { "…" } else { "" });
+        let (before, after) = source.around(self.span.start);
+        // A long line is shown around the place, so that the caret always stands under it. Only what is shown is looked at:
+        // a line may be as long as a file, and have a mistake in every word.
+        let lead = match before.char_indices().rev().nth(LEAD - 1) {
+            Some((from, _)) if column > MAX_SHOWN - LEAD - 1 => &before[from..],
+            _ => before,
+        };
+        let room = MAX_SHOWN.saturating_sub(lead.chars().count());
+        let rest = after.char_indices().nth(room).map_or(after, |(end, _)| &after[..end]);
+        let left = if lead.len() < before.len() { "…" } else { "" };
+        let right = if rest.len() < after.len() { "…" } else { "" };
         let number = line.to_string();
         let gutter = " ".repeat(number.len());
-        let before = column - 1 - from;
-        let (lead, rest): (String, String) = (shown.iter().take(before).collect(), shown.iter().skip(before).collect());
         let width = |text: &str| printable(text).chars().count();
         // Tabs are kept, so that the caret stands under its character however wide they are shown.
         let blank = |c: char| if c == '\t' { '\t' } else { ' ' };
-        let pad: String = left.chars().map(|_| ' ').chain(printable(&lead).chars().map(blank)).collect();
-        let wide = source.text().get(self.span.clone()).map_or(1, |text| width(text.lines().next().unwrap_or("")));
-        let carets = "^".repeat(wide.min(width(&rest)).clamp(1, 80));
+        let pad: String = left.chars().map(|_| ' ').chain(printable(lead).chars().map(blank)).collect();
+        let length = self.span.end.saturating_sub(self.span.start);
+        let marked = &rest[..rest.floor_char_boundary(length)];
+        let carets = "^".repeat(width(marked).clamp(1, 80));
         let mut out = format!(
             "{}:{line}:{column}: {}: {}\n {gutter} |\n {number} | {left}{}{}{right}\n {gutter} | {pad}{carets}\n",
             printable(source.name()),
             self.severity.as_str(),
             printable(&self.message),
-            printable(&lead),
-            printable(&rest),
+            printable(lead),
+            printable(rest),
         );
         if let Some(hint) = &self.hint {
             out.push_str(&format!(" {gutter} = hint: {}\n", printable(hint)));
@@ -199,6 +214,9 @@ impl Diagnostic {
 
 /// Most characters of a line that are shown.
 const MAX_SHOWN: usize = 160;
+
+/// Characters that are shown before a place in a line that is too long.
+const LEAD: usize = 39;
 
 /// A text that does nothing but stand there: control characters, which could move the cursor or hide a part, are shown by
 /// their code. Tabs are kept.
@@ -221,21 +239,33 @@ pub fn printable(text: &str) -> Cow<'_, str> {
 /// The candidate nearest to `word`, when it is near enough to be what the writer meant.
 pub fn did_you_mean<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let word: String = word.chars().take(64).flat_map(char::to_lowercase).collect();
+    let letters = word.chars().count();
+    let near = |distance: usize, candidate: &str| distance * 3 <= candidate.len().max(word.len()) + 1;
     candidates
         .into_iter()
+        // Words of very different length are never near, and most words are: no need to measure them.
+        .filter(|candidate| near(candidate.chars().count().abs_diff(letters), candidate))
         .map(|candidate| (strsim::damerau_levenshtein(&word, &candidate.to_lowercase()), candidate))
-        .filter(|(distance, candidate)| *distance * 3 <= candidate.len().max(word.len()) + 1)
+        .filter(|(distance, candidate)| near(*distance, candidate))
         .min()
         .map(|(_, candidate)| candidate)
 }
+
+/// Most names that a hint lists.
+const MAX_LISTED: usize = 30;
 
 /// "did you mean `x`?", or the list of what is allowed when nothing is near.
 pub fn suggest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str> + Clone) -> String {
     if let Some(near) = did_you_mean(word, candidates.clone()) {
         return format!("did you mean `{near}`?");
     }
-    let all: Vec<_> = candidates.into_iter().collect();
-    format!("one of: {}", all.join(", "))
+    let mut all = candidates.into_iter();
+    let listed: Vec<_> = all.by_ref().take(MAX_LISTED).collect();
+    let more = match all.count() {
+        0 => String::new(),
+        more => format!(", and {more} more"),
+    };
+    format!("one of: {}{more}", listed.join(", "))
 }
 
 #[cfg(test)]
@@ -248,6 +278,9 @@ mod tests {
         assert_eq!(suggest("strct", modes), "did you mean `strict`?");
         assert_eq!(suggest("Superset", modes), "did you mean `superset`?");
         assert_eq!(suggest("banana", modes), "one of: strict, subset, superset");
+        let many: Vec<_> = (10..99).map(|at| format!("name-{at}")).collect();
+        let listed = suggest("other", many.iter().map(String::as_str));
+        assert!(listed.ends_with("name-38, name-39, and 59 more"), "{listed}");
     }
 
     #[test]

@@ -14,6 +14,9 @@ use crate::eval::RunScope;
 use crate::keys::Block;
 use crate::trace::FaultKind;
 
+/// Most comparisons of names in search of the one that was meant.
+const MAX_COMPARED: usize = 200_000;
+
 /// Places in the file that lints point at.
 #[derive(Debug, Default)]
 pub(super) struct Places {
@@ -33,6 +36,8 @@ pub(super) struct Lower<'a> {
     names: Vec<String>,
     /// `variables` is there, but not as a map.
     names_unreadable: bool,
+    /// How many names were compared with all that are declared.
+    compared: usize,
     /// Bytes of text that references were answered in.
     written: usize,
     pub(super) diagnostics: Vec<Diagnostic>,
@@ -94,7 +99,22 @@ fn template_hint(error: &TemplateError) -> String {
 
 impl<'a> Lower<'a> {
     pub(super) fn new(source: &'a Source, variables: &'a Variables<'a>) -> Self {
-        Self { source, variables, names: Vec::new(), names_unreadable: false, written: 0, diagnostics: Vec::new() }
+        Self {
+            source,
+            variables,
+            names: Vec::new(),
+            names_unreadable: false,
+            compared: 0,
+            written: 0,
+            diagnostics: Vec::new(),
+        }
+    }
+
+    /// Whether a name may be compared with so many others. A file with thousands of names and thousands of mistakes would
+    /// take minutes; after that many nobody misses the suggestion.
+    fn may_compare(&mut self, names: usize) -> bool {
+        self.compared = self.compared.saturating_add(names);
+        self.compared <= MAX_COMPARED
     }
 
     pub(super) fn is_sound(&self) -> bool {
@@ -185,7 +205,8 @@ impl<'a> Lower<'a> {
             } else if self.names_unreadable {
                 continue;
             } else {
-                did_you_mean(name, self.names.iter().map(String::as_str)).map_or_else(
+                let known = if self.may_compare(self.names.len()) { &self.names[..] } else { &[] };
+                did_you_mean(name, known.iter().map(String::as_str)).map_or_else(
                     || format!("set it under `variables:`, or write `${{{name}:-default}}`"),
                     |near| format!("did you mean `${{{near}}}`?"),
                 )
@@ -386,11 +407,13 @@ impl<'a> Lower<'a> {
             return;
         }
         let hint = if declared.names.is_empty() {
-            format!("this file has no {what}s: declare it under `{what}s:`")
+            Some(format!("this file has no {what}s: declare it under `{what}s:`"))
+        } else if self.may_compare(declared.names.len()) {
+            Some(suggest(name, declared.names.iter().map(String::as_str)))
         } else {
-            suggest(name, declared.names.iter().map(String::as_str))
+            None
         };
-        self.error(span.clone(), format!("there is no {what} `{name}`"), Some(hint));
+        self.error(span.clone(), format!("there is no {what} `{name}`"), hint);
     }
 
     /// The names a test lists, each declared and each once.
@@ -501,7 +524,8 @@ impl<'a> Lower<'a> {
                 let message = format!("the model `{name}` is listed twice");
                 self.error(item.span.clone(), message, Some("remove one of them".to_owned()));
             } else if !models.names.contains(name) && !models.unreadable && provider_of(name).is_none() {
-                let near = did_you_mean(name, models.names.iter().map(String::as_str)).map(str::to_owned);
+                let near = self.may_compare(models.names.len()).then_some(&models.names);
+                let near = did_you_mean(name, near.into_iter().flatten().map(String::as_str)).map(str::to_owned);
                 let hint = near.or_else(|| family(name)).map_or_else(
                     || format!("add it: `models: {{ {name}: {{ provider: openai, base_url: ... }} }}`"),
                     |near| format!("did you mean `{near}`?"),

@@ -185,10 +185,24 @@ fn large_files_of_every_shape_are_answered() {
         test.replace("model: gpt-5", &format!("models: [{}]", many(20_000, |at| format!("gpt-{at}, ")))),
         format!("x: {}y{}\n{test}", many(100, |at| format!("&a{at} [")), "]".repeat(100)),
         format!("variables:\n{}{test}", many(20_000, |at| format!("  v{at}: x\n"))),
+        // Every name is wrong, and all that are declared are near it, or far from it.
+        format!(
+            "servers:\n{}{test}    servers: [{}]\n",
+            many(10_000, |at| format!("  server-{at}: {{ command: [x] }}\n")),
+            many(10_000, |at| format!("sever-{at}, "))
+        ),
+        format!(
+            "servers:\n{}{test}    servers: [{}]\n",
+            many(10_000, |at| format!("  s{at}: {{ command: [x] }}\n")),
+            many(10_000, |at| format!("quite-another-{at}, "))
+        ),
+        // Every mistake on one line.
+        format!("{test}    tags: [{}]\n", many(20_000, |_| "1, ".to_owned())),
     ];
     for text in texts {
-        let (_, loaded) = load("large.yml", &text);
+        let (source, loaded) = load("large.yml", &text);
         assert!(loaded.diagnostics.len() <= 20_010);
+        assert!(rendered(&source, &loaded).len() < 20_000_000);
     }
 }
 
