@@ -22,13 +22,13 @@ impl Lower<'_> {
         let block = |kind: GateKind| node.get(kind.name());
         Gates {
             trajectory: block(GateKind::Trajectory).and_then(|block| self.trajectory(block, servers)),
-            trajectory_axes: block(GateKind::TrajectoryAxes).and_then(|block| self.axes(block)),
-            golden_path: block(GateKind::GoldenPath).map(|block| self.golden_path(block)),
+            trajectory_axes: block(GateKind::TrajectoryAxes).and_then(|block| self.axes(block, servers)),
+            golden_path: block(GateKind::GoldenPath).map(|block| self.golden_path(block, servers)),
             stability: block(GateKind::Stability)
                 .map(|block| StabilityGate { expect: self.expect(block, GateKind::Stability) }),
             reliability: block(GateKind::Reliability).map(|block| self.reliability(block)),
             recovery: block(GateKind::Recovery).map(|block| self.recovery(block)),
-            narrative: block(GateKind::Narrative).and_then(|block| self.narrative(block)),
+            narrative: block(GateKind::Narrative).and_then(|block| self.narrative(block, servers)),
         }
     }
 
@@ -74,16 +74,29 @@ impl Lower<'_> {
         result.map_err(|problems| self.problems(block, problems)).ok()
     }
 
+    /// An error when the name of a tool carries the prefix of a server: no call is recorded under such a name.
+    pub(super) fn prefixed(
+        &mut self,
+        node: Option<&Node>,
+        servers: Option<&BTreeSet<String>>,
+        hint: impl FnOnce(&str, &str) -> String,
+    ) {
+        let Some((node, name)) = node.and_then(|node| Some((node, node.text()?))) else { return };
+        if let Some((server, bare)) = name.split_once("__")
+            && servers.is_some_and(|all| all.contains(server))
+        {
+            let message = format!("`{name}` carries the prefix of server `{server}`");
+            self.error(node.span.clone(), message, Some(hint(server, bare)));
+        }
+    }
+
     fn trajectory(&mut self, block: &Node, servers: Option<&BTreeSet<String>>) -> Option<Trajectory> {
         let mut calls = Vec::new();
-        for (at, item) in block.get("calls").map_or(&[][..], Node::items).iter().enumerate() {
+        for item in block.get("calls").map_or(&[][..], Node::items) {
             let name = text(item, "name").unwrap_or_else(|| MISSING.to_owned());
-            let prefix = name.split_once("__").filter(|(server, _)| servers.is_some_and(|all| all.contains(*server)));
-            if let Some((server, bare)) = prefix {
-                let hint = format!("write `name: {bare}` and `server: {server}`");
-                let span = block.place(&format!("/calls/{at}/name"), false);
-                self.error(span, format!("`{name}` carries the prefix of server `{server}`"), Some(hint));
-            }
+            self.prefixed(item.get("name"), servers, |server, bare| {
+                format!("write `name: {bare}` and `server: {server}`")
+            });
             calls.push(CallRule {
                 call: ExpectedCall { name, args: call_args(item.get("args")) },
                 server: text(item, "server"),
@@ -101,8 +114,13 @@ impl Lower<'_> {
         self.compiled(block, Trajectory::new(params))
     }
 
-    fn axes(&mut self, block: &Node) -> Option<TrajectoryAxes> {
+    fn axes(&mut self, block: &Node, servers: Option<&BTreeSet<String>>) -> Option<TrajectoryAxes> {
         let items = |key: &str| block.get(key).map_or(&[][..], Node::items);
+        for item in items("dependencies").iter().chain(items("order")) {
+            for key in ["producer", "consumer", "first", "second"] {
+                self.prefixed(item.get(key), servers, |_, bare| format!("write `{key}: {bare}`"));
+            }
+        }
         // Two names that are missing are not the same name.
         let end = |item: &Node, key: &str| text(item, key).unwrap_or_else(|| format!("{MISSING}{key}"));
         let dependency = |item: &Node| DependencyEdge {
@@ -124,7 +142,15 @@ impl Lower<'_> {
         self.compiled(block, TrajectoryAxes::new(params))
     }
 
-    fn golden_path(&mut self, block: &Node) -> GoldenPathGate {
+    /// A list of tools, each without a server's prefix.
+    fn bare_names(&mut self, block: &Node, key: &str, servers: Option<&BTreeSet<String>>) {
+        for item in block.get(key).map_or(&[][..], Node::items) {
+            self.prefixed(Some(item), servers, |_, bare| format!("write `{bare}`"));
+        }
+    }
+
+    fn golden_path(&mut self, block: &Node, servers: Option<&BTreeSet<String>>) -> GoldenPathGate {
+        self.bare_names(block, "calls", servers);
         let golden = GoldenPath {
             calls: texts(block, "calls"),
             allow_extra_steps: flag(block, "allow_extra_steps").unwrap_or(false),
@@ -154,7 +180,9 @@ impl Lower<'_> {
         }
     }
 
-    fn narrative(&mut self, block: &Node) -> Option<Narrative> {
+    fn narrative(&mut self, block: &Node, servers: Option<&BTreeSet<String>>) -> Option<Narrative> {
+        self.bare_names(block, "mutating_tools", servers);
+        self.bare_names(block, "readonly_tools", servers);
         let aliases = block.get("aliases").map_or(&[][..], Node::entries).iter().map(|entry| {
             let tools = match &entry.value.content {
                 Content::Text { text, .. } => vec![text.clone()],

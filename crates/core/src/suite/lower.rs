@@ -375,6 +375,9 @@ impl<'a> Lower<'a> {
                 let hint = "write `{ tool: name }`, `{ server: name }` or both";
                 self.error(target.span.clone(), "the fault strikes nothing", Some(hint.to_owned()));
             }
+            self.prefixed(target.and_then(|target| target.get("tool")), Some(&names.servers.names), |server, bare| {
+                format!("write `{{ tool: {bare}, server: {server} }}`")
+            });
             if let Some(server) = &server {
                 self.known(server, &node.place("/target/server", false), "server", &names.servers);
             }
