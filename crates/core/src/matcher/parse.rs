@@ -100,6 +100,10 @@ fn meant(name: &str) -> String {
         "matches" | "match" | "pattern" => "regex",
         "includes" | "has" => "contains",
         "all" => "contains-all",
+        "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" | "type" | "enum" | "minItems" | "maxItems"
+        | "minLength" | "maxLength" => return format!("write `schema: {{ {name}: .. }}`"),
+        "min" | "gte" | "at_least" => return "write `schema: { minimum: .. }`".to_owned(),
+        "max" | "lte" | "at_most" => return "write `schema: { maximum: .. }`".to_owned(),
         _ => return suggest(name, NAMES),
     };
     format!("did you mean `{here}`?")

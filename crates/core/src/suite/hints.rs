@@ -81,13 +81,20 @@ pub(super) fn not_a_map(node: &Node, keys: &[&'static Key]) -> String {
             // A list that belongs one level deeper: `trajectory: [calls]`.
             let first = items.first().map_or(&[][..], Node::entries);
             let holds = |key: &&&'static Key| match key.takes {
+                Takes::List(_, Takes::Block(block)) if !first.is_empty() => {
+                    first.iter().all(|entry| has(block, &entry.key))
+                }
+                // Names alone: of the calls.
                 Takes::List(_, Takes::Block(block)) => {
-                    !first.is_empty() && first.iter().all(|entry| has(block, &entry.key))
+                    is_gate_block(keys) && has(block, "name") && items.iter().all(|item| item.text().is_some())
                 }
                 Takes::List(_, Takes::Text) => is_gate_block(keys) && items.iter().all(|item| item.text().is_some()),
                 _ => false,
             };
             match keys.iter().find(holds) {
+                Some(Key { name, takes: Takes::List(_, Takes::Block(_)), .. }) if first.is_empty() => {
+                    format!("put the list under `{name}:`, each item as `- name: ..`")
+                }
                 Some(key) => format!("put the list under `{}:`", key.name),
                 None => "remove the `- `: these are keys, not a list".to_owned(),
             }
@@ -167,7 +174,7 @@ pub(super) fn wrong(node: &Node, what: &str, takes: &Takes, required: bool) -> O
             } else if is_number {
                 Some(format!("remove the quotes: `{}`", text.trim()))
             } else {
-                number_in(text, what).and_then(|number| write(&number))
+                number_in(text, what, takes).and_then(|number| write(&number))
             }
         }
         (Takes::OneOf(allowed), Content::Number(number)) => {
@@ -263,8 +270,8 @@ fn not_a_list(entries: &[Entry], inner: &Takes) -> String {
     }
 }
 
-/// The number in `4_096`, `95%`, `$3`, and for a time in `30s`.
-fn number_in(text: &str, what: &str) -> Option<String> {
+/// The number in `4_096`, `95%`, `$3`, and for a time in `30s`; `20%` of one is 0.2.
+fn number_in(text: &str, what: &str, takes: &Takes) -> Option<String> {
     let text = text.trim();
     if what.ends_with("_ms`") {
         let (digits, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()));
@@ -277,5 +284,9 @@ fn number_in(text: &str, what: &str) -> Option<String> {
         return digits.parse::<u64>().ok()?.checked_mul(factor).map(|number| number.to_string());
     }
     let bare: String = text.trim_start_matches(['$', '€', '£']).trim_end_matches('%').replace(['_', ','], "");
-    (bare.len() < text.len() && bare.parse::<f64>().is_ok_and(f64::is_finite)).then_some(bare)
+    let value = bare.parse::<f64>().ok().filter(|value| bare.len() < text.len() && value.is_finite())?;
+    match takes {
+        Takes::Number(_, most) if text.ends_with('%') && *most <= 1.0 => Some((value / 100.0).to_string()),
+        _ => Some(bare),
+    }
 }
