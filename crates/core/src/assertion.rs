@@ -197,6 +197,14 @@ fn exact_boolean(matcher: &Matcher) -> Option<bool> {
 fn check_target(scope: Scope, target: &Target) -> Result<(), Problem> {
     let root = target.root();
     match scope {
+        Scope::Envelope if root.starts_with("tool_") && ENVELOPE_ROOTS.contains(&root) => match target.second_key() {
+            Some(key) => {
+                let index = if key.parse::<u64>().is_ok() { key } else { "0" };
+                let problem = Problem::new("/target", format!("`{root}` is a list: `{key}` selects nothing in it"));
+                Err(problem.hint(format!("say which: `{root}[{index}]`, or `{root}[*]` for all of them")))
+            }
+            None => Ok(()),
+        },
         Scope::Envelope if ENVELOPE_ROOTS.contains(&root) => Ok(()),
         Scope::Envelope => {
             let problem = Problem::new("/target", format!("a trace has no `{root}`"));
