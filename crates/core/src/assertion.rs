@@ -132,10 +132,17 @@ impl Assertion {
     /// An assertion from its parts; the target must exist in the scope.
     pub fn new(scope: Scope, target: Target, matcher: Matcher, message: Option<String>) -> Result<Self, Problems> {
         check_target(scope, &target)?;
-        if let (Scope::Gate(_), Some(word)) = (scope, exact_boolean(&matcher)) {
-            let number = i32::from(word);
-            let problem = Problem::new("/matcher", format!("metrics are numbers: `exact: {word}` can never hold"));
-            return Err(problem.hint(format!("write `exact: {number}`")).into());
+        if let (Scope::Gate(_), Some(value)) = (scope, exact_no_number(&matcher)) {
+            let shown = json::excerpt(value, 40);
+            let problem = Problem::new("/matcher", format!("metrics are numbers: `exact: {shown}` can never hold"));
+            return Err(match value {
+                Value::Bool(word) => problem.hint(format!("write `exact: {}`", i32::from(*word))),
+                Value::String(text) if text.trim().parse::<f64>().is_ok() => {
+                    problem.hint(format!("remove the quotes: `exact: {}`", text.trim()))
+                }
+                _ => problem.hint("write a number"),
+            }
+            .into());
         }
         Ok(Self { target, matcher, message })
     }
@@ -185,11 +192,11 @@ impl Assertion {
     }
 }
 
-/// `exact: true` or `exact: false`, also under `not`.
-fn exact_boolean(matcher: &Matcher) -> Option<bool> {
+/// A truth value or a text that is asked for by `exact`, also under `not`.
+fn exact_no_number(matcher: &Matcher) -> Option<&Value> {
     match matcher {
-        Matcher::Exact(Value::Bool(word)) => Some(*word),
-        Matcher::Not(inner) => exact_boolean(inner),
+        Matcher::Exact(value @ (Value::Bool(_) | Value::String(_))) => Some(value),
+        Matcher::Not(inner) => exact_no_number(inner),
         _ => None,
     }
 }
