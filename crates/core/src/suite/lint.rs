@@ -1,5 +1,6 @@
 //! What loads but hardly means what it says.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use super::lower::{Places, provider_of};
@@ -16,9 +17,11 @@ pub(super) fn lint(suite: &Suite, places: &Places, out: &mut Vec<Diagnostic>) {
     let mut warn = |span: Range<usize>, message: String, hint: &str| {
         out.push(Diagnostic { severity: Severity::Warning, span, message, hint: Some(hint.to_owned()) });
     };
+    let used: BTreeSet<&String> = suite.agents.iter().flat_map(|agent| &agent.servers).collect();
+    let struck: BTreeSet<&String> = suite.faults.iter().filter_map(|fault| fault.server.as_ref()).collect();
+    let injected: BTreeSet<usize> = suite.agents.iter().flat_map(|agent| agent.inject.iter().copied()).collect();
     for (name, span) in &places.servers {
-        let struck = suite.faults.iter().any(|fault| fault.server.as_ref() == Some(name));
-        if !struck && !suite.agents.iter().any(|agent| agent.servers.contains(name)) {
+        if !struck.contains(name) && !used.contains(name) {
             warn(
                 span.clone(),
                 format!("no test uses the server `{name}`"),
@@ -27,7 +30,7 @@ pub(super) fn lint(suite: &Suite, places: &Places, out: &mut Vec<Diagnostic>) {
         }
     }
     for (at, fault) in suite.faults.iter().enumerate() {
-        if !suite.agents.iter().any(|agent| agent.inject.contains(&at)) {
+        if !injected.contains(&at) {
             let message = format!("no test injects the fault `{}`", fault.name);
             warn(places.faults[at].clone(), message, "remove it, or name it in a test's `inject:`");
         }
@@ -66,6 +69,10 @@ pub(super) fn lint(suite: &Suite, places: &Places, out: &mut Vec<Diagnostic>) {
         }
         let budget = agent.gates.recovery.as_ref().map_or(DEFAULT_BUDGET_MS, |gate| gate.params.max_detection_ms);
         for fault in agent.inject.iter().map(|at| &suite.faults[*at]) {
+            if let Some(server) = fault.server.as_ref().filter(|server| !agent.servers.contains(server)) {
+                let message = format!("`{}` strikes the server `{server}`, which this test does not use", fault.name);
+                warn(place("inject"), message, "add the server to the test's `servers:`, or inject another fault");
+            }
             if fault.kind == FaultKind::Slow && fault.delay_ms < budget {
                 let message = format!(
                     "`{}` answers after {} ms, within the budget of {budget} ms: it is late, never missed",

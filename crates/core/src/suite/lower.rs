@@ -459,7 +459,7 @@ impl<'a> Lower<'a> {
             let inject = inject.iter().filter_map(|name| positions.get(name.as_str()).copied()).collect();
             let expect = self.envelope_assertions(node);
             let gates = self.gates(node, Some(&names.servers.names));
-            self.called_servers(node, &names.servers);
+            self.called_servers(node, &names.servers, &uses);
             let runs = whole(node, "runs").unwrap_or(1);
             self.gate_rules(node, runs);
             let mut keys: BTreeMap<String, Range<usize>> =
@@ -490,11 +490,17 @@ impl<'a> Lower<'a> {
     }
 
     /// The servers that expected calls name.
-    fn called_servers(&mut self, node: &Node, servers: &Declared) {
+    fn called_servers(&mut self, node: &Node, servers: &Declared, uses: &[String]) {
         let calls = node.get("trajectory").and_then(|block| block.get("calls")).map_or(&[][..], Node::items);
         for server in calls.iter().filter_map(|call| call.get("server")) {
             if let Some(name) = server.text() {
                 self.known(name, &server.span, "server", servers);
+                let declared = servers.names.contains(name);
+                if declared && !uses.iter().any(|used| used == name) && !misspelt(node, &AGENT, &["servers"]) {
+                    let message =
+                        format!("the test does not use the server `{name}`, so no call of it can be recorded");
+                    self.error(server.span.clone(), message, Some(format!("add `{name}` to the test's `servers:`")));
+                }
             }
         }
     }
