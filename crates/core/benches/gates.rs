@@ -95,14 +95,15 @@ fn grow(name: &str, sizes: &[usize], run: impl Fn(usize), units: impl Fn(usize) 
     let mut failed = false;
     let mut last: Option<f64> = None;
     for at in 0..sizes.len() {
-        let mut nanos = time(at);
+        let nanos = time(at);
+        let mut growth = last.map(|last| 10.0 * nanos / last);
         for _ in 0..4 {
-            if last.is_some_and(|last| 10.0 * nanos / last > MOST) {
-                last = last.map(|last| last.max(time(at - 1)));
-                nanos = nanos.min(time(at));
+            if growth.is_some_and(|growth| growth > MOST) {
+                // The two sizes one right after the other, so that both meet the same machine.
+                let (small, large) = (time(at - 1), time(at));
+                growth = growth.map(|growth| growth.min(10.0 * large / small));
             }
         }
-        let growth = last.map(|last| 10.0 * nanos / last);
         let shown = growth.map_or_else(String::new, |growth| format!("x{growth:.1}"));
         print!("{nanos:>9.1} {shown:<6}");
         failed |= growth.is_some_and(|growth| growth > MOST);
