@@ -148,3 +148,18 @@ const fn gate(kind: GateKind) -> Key {
     let question = GATES[kind as usize].question;
     key(kind.name(), Takes::Gate(kind), "", question)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_gate_has_its_key_in_tests_and_in_gates_files() {
+        for block in [&AGENT, &GATE_FILE] {
+            let named: Vec<_> =
+                block.keys.iter().filter(|key| matches!(key.takes, Takes::Gate(_))).map(|key| key.name).collect();
+            let gates: Vec<_> = GATES.iter().map(|gate| gate.kind.name()).collect();
+            assert_eq!(named, gates, "{}", block.name);
+        }
+    }
+}
