@@ -15,12 +15,21 @@ pub struct Problem {
     pub message: String,
     /// What to do about it.
     pub hint: Option<String>,
+    /// It lies on the key that the path ends with, and not on the key's value.
+    pub on_key: bool,
 }
 
 impl Problem {
     /// A problem at `path` without a hint.
     pub fn new(path: impl Into<String>, message: impl Into<String>) -> Self {
-        Self { path: path.into(), message: message.into(), hint: None }
+        Self { path: path.into(), message: message.into(), hint: None, on_key: false }
+    }
+
+    /// The same problem, of the key and not of its value.
+    #[must_use]
+    pub fn on_key(mut self) -> Self {
+        self.on_key = true;
+        self
     }
 
     /// The same problem with a hint.

@@ -86,10 +86,10 @@ fn parse(value: &Value) -> Result<Matcher, Problems> {
         "schema" => Schema::compile(rule).map(Matcher::Schema).map_err(|inner| nested("/schema", inner)),
         "not" => parse(rule).map(|inner| Matcher::Not(Box::new(inner))).map_err(|inner| nested("/not", inner)),
         other if MODEL_GRADED.contains(&other) => {
-            let problem = Problem::new("", format!("`{other}` asks a model, and a verdict here never does"));
+            let problem = Problem::new("", format!("`{other}` asks a model, and a verdict here never does")).on_key();
             Err(inside(problem.hint(format!("use one of: {}", NAMES.join(", ")))))
         }
-        other => Err(inside(Problem::new("", format!("unknown matcher `{other}`")).hint(meant(other)))),
+        other => Err(inside(Problem::new("", format!("unknown matcher `{other}`")).on_key().hint(meant(other)))),
     }
 }
 

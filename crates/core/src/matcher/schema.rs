@@ -216,7 +216,7 @@ fn check_keywords(schema: &Value, path: &str, problems: &mut Problems) {
         let here = format!("{path}/{}", pointer_step(key));
         let Some((_, inner)) = KEYWORDS.iter().find(|(name, _)| name == key) else {
             if !key.starts_with("x-") {
-                let problem = Problem::new(here, format!("unknown schema keyword `{key}`"));
+                let problem = Problem::new(here, format!("unknown schema keyword `{key}`")).on_key();
                 problems.push(match did_you_mean(key, KEYWORDS.iter().map(|(name, _)| *name)) {
                     Some(near) => problem.hint(format!("did you mean `{near}`?")),
                     None => problem.hint("keywords of your own start with `x-`"),

@@ -59,10 +59,7 @@ impl Lower<'_> {
     /// Problems inside a block, at their places in the file.
     fn problems(&mut self, block: &Node, problems: Problems) {
         for problem in problems.0 {
-            let of_key =
-                ["unknown matcher", "unknown schema keyword"].iter().any(|start| problem.message.starts_with(start))
-                    || problem.message.contains(" asks a model");
-            let span = block.place(&problem.path, of_key);
+            let span = block.place(&problem.path, problem.on_key);
             // The key tables may have said so already.
             if !self.diagnostics.iter().any(|known| known.span == span) {
                 self.error(span, problem.message, problem.hint);
