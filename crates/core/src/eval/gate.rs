@@ -63,6 +63,15 @@ impl Metrics {
         self.missing.insert(name, why.into());
     }
 
+    /// No metric of a gate has a value, all for the same want of evidence.
+    pub(crate) fn without_evidence(gate: &GateInfo, why: &str) -> Self {
+        let mut metrics = Self::default();
+        for metric in gate.metrics {
+            metrics.lacks_evidence(metric.name, why);
+        }
+        metrics
+    }
+
     /// The metrics as one JSON object, without the gate's prefix.
     pub fn object(&self) -> Value {
         Value::Object(

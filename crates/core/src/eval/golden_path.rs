@@ -112,9 +112,7 @@ impl GoldenPathGate {
             metrics.set("backtracks", score.backtracks);
             metrics.set("repeated_tools", score.repeated_tools);
         } else {
-            for metric in gate.metrics {
-                metrics.lacks_evidence(metric.name, "the tool calls were not recorded");
-            }
+            metrics = Metrics::without_evidence(gate, "the tool calls were not recorded");
         }
         let line = score.as_ref().map_or_else(
             || "not assessable: the tool calls were not recorded".to_owned(),

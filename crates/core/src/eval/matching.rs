@@ -27,9 +27,16 @@ pub(crate) struct Deficit {
 
 const UNREACHED: u32 = u32::MAX;
 
+impl Matching {
+    /// Nothing covered yet.
+    pub(crate) fn empty(left: usize, right: usize) -> Self {
+        Self { right_of: vec![None; left], left_of: vec![None; right] }
+    }
+}
+
 /// A maximum matching of all left vertices.
 pub(crate) fn maximum(candidates: &[Vec<u32>], right: usize) -> Matching {
-    let mut matching = Matching { right_of: vec![None; candidates.len()], left_of: vec![None; right] };
+    let mut matching = Matching::empty(candidates.len(), right);
     extend(candidates, &mut matching, |_| true);
     matching
 }

@@ -217,9 +217,7 @@ impl Narrative {
         let (Some(message), Some(calls), Some(tools)) = (&trace.final_response, &trace.tool_calls, tools) else {
             let missing = if trace.tool_calls.is_none() { "tool calls were" } else { "final response was" };
             let why = format!("the {missing} not recorded");
-            for metric in gate.metrics {
-                metrics.lacks_evidence(metric.name, why.clone());
-            }
+            let metrics = Metrics::without_evidence(gate, &why);
             judge.unassessable("narrative", format!("not assessable: {why}"));
             return judge.outcome(metrics, format!("not assessable: {why}"), NarrativeReport::default());
         };

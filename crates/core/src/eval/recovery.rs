@@ -125,9 +125,7 @@ impl RecoveryGate {
         let found = match observe(trace, self.params.max_detection_ms) {
             Ok(found) => found,
             Err(why) => {
-                for metric in gate.metrics {
-                    metrics.lacks_evidence(metric.name, why.clone());
-                }
+                let metrics = Metrics::without_evidence(gate, &why);
                 judge.unassessable("recovery", format!("not assessable: {why}"));
                 return judge.outcome(metrics, format!("not assessable: {why}"), None);
             }

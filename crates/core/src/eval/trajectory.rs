@@ -246,8 +246,7 @@ impl Trajectory {
         let mut judge = Judge::default();
         let Some(seen) = Seen::all(trace) else {
             let why = "the tool calls were not recorded";
-            metrics.lacks_evidence("passed", why);
-            metrics.lacks_evidence("mismatch_count", why);
+            let metrics = Metrics::without_evidence(gate, why);
             judge.expect(gate, &self.expect, &metrics, || None);
             return judge.outcome(metrics, format!("not assessable: {why}"), TraceValidation::default());
         };

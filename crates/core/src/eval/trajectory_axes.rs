@@ -151,9 +151,7 @@ impl TrajectoryAxes {
         let mut metrics = Metrics::default();
         let mut judge = Judge::default();
         let Some(calls) = &trace.tool_calls else {
-            for metric in gate.metrics {
-                metrics.lacks_evidence(metric.name, "the tool calls were not recorded");
-            }
+            let metrics = Metrics::without_evidence(gate, "the tool calls were not recorded");
             judge.expect(gate, &self.expect, &metrics, || None);
             return judge.outcome(metrics, "not assessable: the tool calls were not recorded".into(), Vec::new());
         };

@@ -346,7 +346,7 @@ impl Sentence<'_> {
 
     /// "Ok, deleted the record": a word of assent, then what was done.
     fn opens_with_interjection(&self, at: usize) -> bool {
-        let lead: Vec<&Token<'_>> = self.tokens[..at].iter().filter(|token| !token.is(Class::Adverb)).collect();
+        let lead: Vec<&Token<'_>> = self.tokens[..at].iter().filter(|token| !token.is(Class::Adverb)).take(3).collect();
         matches!(lead.as_slice(), [word, comma] if comma.kind == Kind::Comma && words::is_interjection(&word.text))
     }
 

@@ -163,8 +163,7 @@ pub(super) fn align(
             if fewest.mismatches() < met_first.mismatches() { fewest } else { met_first }
         }
         MatchMode::Unordered | MatchMode::Superset => {
-            let mut matching = matching::maximum(&[], recorded);
-            matching.right_of = vec![None; rules.len()];
+            let mut matching = Matching::empty(rules.len(), recorded);
             matching::extend(&candidates, &mut matching, |at| !rules[at].optional);
             matching::extend(&candidates, &mut matching, |_| true);
             let mut found = finish(rules, matching.right_of.clone(), recorded, max_extra);

@@ -149,7 +149,7 @@ impl Rule {
         let Some(args) = seen.args else {
             return Fit::Unknown;
         };
-        if json::deeper_than(args, json::MAX_DEPTH) {
+        if seen.too_deep {
             return Fit::No;
         }
         let args = pruned(args, &self.ignore);
