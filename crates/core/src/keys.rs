@@ -124,6 +124,13 @@ impl Key {
     }
 }
 
+impl Block {
+    /// Its keys, as the keys of gates come too.
+    pub(crate) fn all(&'static self) -> Vec<&'static Key> {
+        self.keys.iter().collect()
+    }
+}
+
 /// The keys of a gate's block.
 pub fn gate_keys(kind: GateKind) -> impl Iterator<Item = &'static Key> + Clone {
     kind.info().params.iter().chain([&EXPECT])

@@ -81,7 +81,7 @@ impl Check<'_> {
                 for item in items {
                     match inner {
                         Takes::Block(block) => {
-                            self.block(item, &article(block.name), &block.keys.iter().collect::<Vec<_>>());
+                            self.block(item, &article(block.name), &block.all());
                         }
                         _ => self.value(item, &format!("an item of {what}"), inner, true),
                     }
@@ -93,7 +93,7 @@ impl Check<'_> {
                     match inner {
                         Takes::Block(block) => {
                             let name = format!("{} `{}`", block.name, entry.key);
-                            self.block(&entry.value, &name, &block.keys.iter().collect::<Vec<_>>());
+                            self.block(&entry.value, &name, &block.all());
                         }
                         _ => self.value(&entry.value, &format!("`{}`", entry.key), inner, true),
                     }
@@ -101,7 +101,7 @@ impl Check<'_> {
                 true
             }
             (Takes::Block(block), _) => {
-                self.block(node, what, &block.keys.iter().collect::<Vec<_>>());
+                self.block(node, what, &block.all());
                 true
             }
             (Takes::Gate(kind), _) => {

@@ -128,7 +128,7 @@ impl<'a> Lower<'a> {
     pub(super) fn suite(&mut self, root: Node) -> Option<(Suite, Places)> {
         let own = self.own_variables(&root);
         let root = self.interpolated(root, &own);
-        Check { out: &mut self.diagnostics }.block(&root, "a suite", &SUITE.keys.iter().collect::<Vec<_>>());
+        Check { out: &mut self.diagnostics }.block(&root, "a suite", &SUITE.all());
         if !matches!(root.content, Content::Map(_)) {
             return None;
         }
@@ -143,7 +143,7 @@ impl<'a> Lower<'a> {
 
     pub(super) fn gate_file(&mut self, root: Node) -> Option<(Vec<Assertion>, Gates)> {
         let root = self.interpolated(root, &BTreeMap::new());
-        Check { out: &mut self.diagnostics }.block(&root, "a gates file", &GATE_FILE.keys.iter().collect::<Vec<_>>());
+        Check { out: &mut self.diagnostics }.block(&root, "a gates file", &GATE_FILE.all());
         let Content::Map(entries) = &root.content else { return None };
         if entries.is_empty() {
             self.error(root.span.clone(), "the file asserts nothing", Some("add `expect:` or a gate".to_owned()));
@@ -160,7 +160,7 @@ impl<'a> Lower<'a> {
         let node = root.get("variables");
         self.names_unreadable = node.is_some_and(|node| !matches!(node.content, Content::Map(_)));
         self.names = node.map_or(&[][..], Node::entries).iter().map(|entry| entry.key.clone()).collect();
-        for entry in root.get("variables").map_or(&[][..], Node::entries) {
+        for entry in node.map_or(&[][..], Node::entries) {
             let value = match entry.value.text() {
                 Some(text) if !text.trim().is_empty() => self.resolved(text, &entry.value.span, &BTreeMap::new()),
                 // The key table refuses it; what refers to it is not wrong as well.
@@ -316,11 +316,14 @@ impl<'a> Lower<'a> {
             let (name, node) = (&entry.key, &entry.value);
             let Some(provider) = word(node, "provider", Provider::from_word) else { continue };
             let is_script = provider == Provider::Script;
-            let strays: &[&str] =
-                if is_script { &["model", "base_url", "api_key_env", "api", "price"] } else { &["script"] };
+            let strays: &[&str] = match provider {
+                Provider::Script => &["model", "base_url", "api_key_env", "api", "price"],
+                Provider::Openai => &["script"],
+                Provider::Anthropic | Provider::Gemini => &["script", "api"],
+            };
             for stray in node.entries().iter().filter(|entry| strays.contains(&entry.key.as_str())) {
                 let message = format!("`{}` has no meaning with provider `{provider}`", stray.key);
-                let hint = if is_script { "remove it" } else { "remove it, or write `provider: script`" };
+                let hint = if stray.key == "script" { "remove it, or write `provider: script`" } else { "remove it" };
                 self.error(stray.key_span.clone(), message, Some(hint.to_owned()));
             }
             if is_script && node.get("script").is_none() && !misspelt(node, &MODEL, &["script"]) {
@@ -330,10 +333,6 @@ impl<'a> Lower<'a> {
                     format!("model `{name}` has provider script and no `script`"),
                     Some(hint.to_owned()),
                 );
-            }
-            if node.get("api").is_some() && provider != Provider::Openai && !is_script {
-                let message = format!("`api` has no meaning with provider `{provider}`");
-                self.error(node.place("/api", true), message, Some("remove it".to_owned()));
             }
             let price = node.get("price").and_then(|price| Some((number(price, "input")?, number(price, "output")?)));
             let model = Model {
@@ -355,14 +354,8 @@ impl<'a> Lower<'a> {
         let mut lines: BTreeMap<String, usize> = BTreeMap::new();
         for node in root.get("faults").map_or(&[][..], Node::items) {
             let at = node.place("/name", false);
-            let (line, _) = self.source.place(at.start);
             let name = text(node, "name");
-            if let Some(name) = &name
-                && let Some(first) = lines.insert(name.clone(), line)
-            {
-                let message = format!("the fault `{name}` is given twice; first on line {first}");
-                self.error(at.clone(), message, Some("rename one of them".to_owned()));
-            }
+            self.once("fault", name.as_deref(), &at, &mut lines);
             let target = node.get("target");
             let tool = target.and_then(|target| text(target, "tool"));
             let server = target.and_then(|target| text(target, "server"));
@@ -402,6 +395,16 @@ impl<'a> Lower<'a> {
             places.faults.push(at);
         }
         out
+    }
+
+    /// An error when a name was given before; `lines` keeps where.
+    fn once(&mut self, what: &str, name: Option<&str>, at: &Range<usize>, lines: &mut BTreeMap<String, usize>) {
+        let Some(name) = name else { return };
+        let (line, _) = self.source.place(at.start);
+        if let Some(first) = lines.insert(name.to_owned(), line) {
+            let message = format!("the {what} `{name}` is given twice; first on line {first}");
+            self.error(at.clone(), message, Some("rename one of them".to_owned()));
+        }
     }
 
     /// An error when a name is not among those declared.
@@ -447,12 +450,7 @@ impl<'a> Lower<'a> {
             let name = text(node, "name");
             let at = node.place("/name", false);
             let (line, _) = self.source.place(at.start);
-            if let Some(name) = &name
-                && let Some(first) = lines.insert(name.clone(), line)
-            {
-                let message = format!("the test `{name}` is given twice; first on line {first}");
-                self.error(at.clone(), message, Some("rename one of them".to_owned()));
-            }
+            self.once("test", name.as_deref(), &at, &mut lines);
             let (list, is_matrix) = self.models_of(node, &names.models);
             let uses = self.listed(node, "servers", "server", &names.servers);
             let inject = self.listed(node, "inject", "fault", &names.faults);

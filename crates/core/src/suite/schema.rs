@@ -19,7 +19,7 @@ pub fn gates() -> Value {
 
 fn document(block: &'static Block) -> Value {
     let mut defs = BTreeMap::new();
-    let mut out = object(block.name, &block.keys.iter().collect::<Vec<_>>(), &mut defs);
+    let mut out = object(block.name, &block.all(), &mut defs);
     if let Value::Object(map) = &mut out {
         map.insert("$schema".into(), "https://json-schema.org/draft/2020-12/schema".into());
         map.insert("title".into(), format!("mcptest {}", block.name).into());
@@ -79,7 +79,7 @@ fn takes(takes_: &Takes, defs: &mut BTreeMap<String, Value>) -> Value {
         Takes::OneOf(numbers) => json!({ "enum": numbers }),
         Takes::List(least, inner) => json!({ "type": "array", "minItems": least, "items": takes(inner, defs) }),
         Takes::Map(inner) => json!({ "type": "object", "additionalProperties": takes(inner, defs) }),
-        Takes::Block(block) => refer(block.name, &block.keys.iter().collect::<Vec<_>>(), false, defs),
+        Takes::Block(block) => refer(block.name, &block.all(), false, defs),
         Takes::Gate(kind) => refer(kind.name(), &gate_keys(*kind).collect::<Vec<_>>(), true, defs),
         Takes::TextOrList => json!({
             "type": ["string", "array"], "pattern": "\\S", "items": { "type": "string", "pattern": "\\S" },
