@@ -487,3 +487,14 @@ fn a_turn_says_whether_it_carries_text() {
     let error = Trace::read(&json!({ "conversation": { "turns": [{ "role": "assistant" }] } })).unwrap_err();
     assert_eq!(error.to_string(), "conversation.turns[0].content must be present, found no such key");
 }
+
+#[test]
+fn half_a_surrogate_pair_is_an_error_with_its_position_and_a_whole_one_is_text() {
+    for half in [r#"{"final_response": "\ud83d"}"#, r#"{"final_response": "\ude00 x"}"#, r#"{"\udfff": 1}"#] {
+        let error = json::parse(half).unwrap_err();
+        assert_eq!(error.line, 1, "{half}");
+        assert!(error.column > 1 && !error.message.is_empty(), "{half}: {error}");
+    }
+    let whole = json::parse(r#"{"final_response": "\ud83d\ude00"}"#).unwrap();
+    assert_eq!(Trace::read(&whole).unwrap().final_response.as_deref(), Some("😀"));
+}
