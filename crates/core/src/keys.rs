@@ -108,25 +108,27 @@ pub(crate) fn article(name: &str) -> String {
 }
 
 /// A key that may be left out.
-pub(crate) const fn key(name: &'static str, takes: Takes, default: &'static str, meaning: &'static str) -> Key {
+pub const fn key(name: &'static str, takes: Takes, default: &'static str, meaning: &'static str) -> Key {
     Key { name, takes, required: false, default, meaning, example: "" }
 }
 
 impl Key {
     /// The same key, which must be given.
-    pub(crate) const fn required(self) -> Self {
+    #[must_use]
+    pub const fn required(self) -> Self {
         Self { required: true, ..self }
     }
 
     /// The same key with an example.
-    pub(crate) const fn example(self, example: &'static str) -> Self {
+    #[must_use]
+    pub const fn example(self, example: &'static str) -> Self {
         Self { example, ..self }
     }
 }
 
 impl Block {
     /// Its keys, as the keys of gates come too.
-    pub(crate) fn all(&'static self) -> Vec<&'static Key> {
+    pub fn all(&'static self) -> Vec<&'static Key> {
         self.keys.iter().collect()
     }
 }

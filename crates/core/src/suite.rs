@@ -24,6 +24,7 @@ use crate::eval::{
 };
 use crate::trace::{FaultKind, words};
 pub use blocks::{AGENT, FAULT, FAULT_TARGET, GATE_FILE, MODEL, PRICE, SERVER, SUITE};
+pub use check::Notes;
 pub use interpolate::{Template, Variables};
 
 /// One suite file.
@@ -244,9 +245,9 @@ pub fn load(source: &Source, variables: &Variables<'_>) -> Loaded<Suite> {
     if let Some((suite, places)) = &suite
         && lower.is_sound()
     {
-        lint::lint(suite, places, &mut lower.diagnostics);
+        lint::lint(suite, places, &mut lower.notes.diagnostics);
     }
-    Loaded::new(suite.map(|(suite, _)| suite), lower.diagnostics)
+    lower.notes.finish(suite.map(|(suite, _)| suite))
 }
 
 /// Loads gate blocks and `expect` from a file of their own.
@@ -257,5 +258,5 @@ pub fn load_gates(source: &Source, variables: &Variables<'_>) -> Loaded<(Vec<Ass
     };
     let mut lower = lower::Lower::new(source, variables);
     let gates = lower.gate_file(root);
-    Loaded::new(gates, lower.diagnostics)
+    lower.notes.finish(gates)
 }

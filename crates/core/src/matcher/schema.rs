@@ -109,15 +109,25 @@ const KEYWORDS: &[(&str, Inner)] = &[
     ("writeOnly", Inner::None),
 ];
 
+/// What every schema is compiled with: nothing is fetched, formats count.
+fn options() -> jsonschema::ValidationOptions<'static> {
+    jsonschema::options().offline().should_validate_formats(true)
+}
+
+fn check_size(source: &Value) -> Result<(), Problems> {
+    if json::deeper_than(source, MAX_SCHEMA_DEPTH) {
+        return Err(Problem::new("", format!("the schema nests deeper than {MAX_SCHEMA_DEPTH} levels")).into());
+    }
+    if count(source) > MAX_SCHEMA_NODES {
+        return Err(Problem::new("", format!("the schema has more than {MAX_SCHEMA_NODES} values")).into());
+    }
+    Ok(())
+}
+
 impl Schema {
     /// Compiles a schema that a person wrote.
     pub fn compile(source: &Value) -> Result<Self, Problems> {
-        if json::deeper_than(source, MAX_SCHEMA_DEPTH) {
-            return Err(Problem::new("", format!("the schema nests deeper than {MAX_SCHEMA_DEPTH} levels")).into());
-        }
-        if count(source) > MAX_SCHEMA_NODES {
-            return Err(Problem::new("", format!("the schema has more than {MAX_SCHEMA_NODES} values")).into());
-        }
+        check_size(source)?;
         if !source.is_object() && !source.is_boolean() {
             let word = source.as_str().filter(|word| TYPES.contains(word)).unwrap_or("object");
             let problem = Problem::new("", format!("a JSON Schema is a map, found {}", json::describe(source)));
@@ -127,14 +137,23 @@ impl Schema {
         check_keywords(source, "", &mut problems);
         let mut source = problems.or(source.clone())?;
         let numbers_only = imply_number(&mut source);
-        let validator = jsonschema::options()
-            .offline()
-            .should_validate_formats(true)
+        let validator = options()
             .should_ignore_unknown_formats(false)
             .with_pattern_options(PatternOptions::regex())
             .build(&source)
             .map_err(|error| refused(&error))?;
         Ok(Self { source: Arc::new(source), validator: Arc::new(validator), numbers_only })
+    }
+
+    /// Compiles a schema that a program wrote: by the standard, which takes unknown keywords and formats for remarks.
+    pub fn foreign(source: &Value) -> Result<Self, Problems> {
+        check_size(source)?;
+        let validator = options()
+            .should_ignore_unknown_formats(true)
+            .with_pattern_options(PatternOptions::fancy_regex())
+            .build(source)
+            .map_err(|error| refused(&error))?;
+        Ok(Self { source: Arc::new(source.clone()), validator: Arc::new(validator), numbers_only: false })
     }
 
     /// The schema as compiled.
@@ -148,7 +167,7 @@ impl Schema {
     }
 
     /// Judges a value.
-    pub(crate) fn check(&self, actual: &Value) -> Answer {
+    pub fn check(&self, actual: &Value) -> Answer {
         if self.numbers_only && !actual.is_number() {
             return Answer::CannotJudge(format!("the schema bounds a number, got {}", json::describe(actual)));
         }

@@ -1,4 +1,6 @@
 //! Holding a tree against the key tables: unknown keys, wrong types, missing keys, each with what to do about it.
+//!
+//! Suites are read through it, and so is every other file that a user of the crates around writes.
 
 use std::ops::Range;
 
@@ -6,24 +8,65 @@ use serde_json::Number;
 
 use super::hints::{self, Meant};
 use super::yaml::{Content, Node};
-use crate::diag::{Diagnostic, Severity};
-use crate::keys::{Key, Takes, article, gate_keys};
+use super::{Loaded, yaml};
+use crate::diag::{Diagnostic, Problems, Severity, Source};
+use crate::keys::{Block, Key, Takes, article, gate_keys};
 
-/// Collects what is wrong.
-pub(super) struct Check<'a> {
-    pub(super) out: &'a mut Vec<Diagnostic>,
+/// Everything there is to say about a file.
+#[derive(Debug, Default)]
+pub struct Notes {
+    pub(super) diagnostics: Vec<Diagnostic>,
 }
 
-impl Check<'_> {
-    fn problem(&mut self, span: Range<usize>, message: String, hint: Option<String>) {
-        self.out.push(Diagnostic { severity: Severity::Error, span, message, hint });
+impl Notes {
+    /// Reads a file and holds it against a key table. Without a tree there is nothing but what [`Notes::finish`] tells.
+    pub fn read(source: &Source, name: &str, block: &'static Block) -> (Self, Option<Node>) {
+        match yaml::read(source) {
+            Ok(root) => {
+                let mut notes = Self::default();
+                notes.block(&root, name, &block.all());
+                (notes, Some(root))
+            }
+            Err(diagnostics) => (Self { diagnostics }, None),
+        }
+    }
+
+    /// Something that makes the file unusable.
+    pub fn error(&mut self, span: Range<usize>, message: impl Into<String>, hint: Option<String>) {
+        self.diagnostics.push(Diagnostic { severity: Severity::Error, span, message: message.into(), hint });
+    }
+
+    /// Something that loads but hardly means what it says.
+    pub fn warning(&mut self, span: Range<usize>, message: impl Into<String>, hint: Option<String>) {
+        self.diagnostics.push(Diagnostic { severity: Severity::Warning, span, message: message.into(), hint });
+    }
+
+    /// Problems of a rule that was compiled from a value, at their places in the file.
+    pub fn problems(&mut self, value: &Node, problems: Problems) {
+        for problem in problems.0 {
+            let span = value.place(&problem.path, problem.on_key);
+            // The key tables may have said so already.
+            if !self.diagnostics.iter().any(|known| known.span == span) {
+                self.error(span, problem.message, problem.hint);
+            }
+        }
+    }
+
+    /// Whether nothing so far makes the file unusable.
+    pub fn is_sound(&self) -> bool {
+        self.diagnostics.iter().all(|diagnostic| diagnostic.severity != Severity::Error)
+    }
+
+    /// What was made of the file, and everything there is to say about it.
+    pub fn finish<T>(self, value: Option<T>) -> Loaded<T> {
+        Loaded::new(value, self.diagnostics)
     }
 
     /// Checks a map against its keys.
     pub(super) fn block(&mut self, node: &Node, name: &str, keys: &[&'static Key]) {
         let Content::Map(entries) = &node.content else {
             let message = format!("{name} must be a map, found {}", node.describe());
-            self.problem(node.span.clone(), message, Some(hints::not_a_map(node, keys)));
+            self.error(node.span.clone(), message, Some(hints::not_a_map(node, keys)));
             return;
         };
         let mut missing: Vec<&Key> =
@@ -36,7 +79,7 @@ impl Check<'_> {
                     // A key that is there under a wrong name is not missing as well.
                     missing.retain(|key| meant != Meant::All && meant != Meant::Key(key.name));
                     let message = format!("unknown key `{}` in {name}", entry.key);
-                    self.problem(entry.key_span.clone(), message, Some(hint));
+                    self.error(entry.key_span.clone(), message, Some(hint));
                 }
             }
         }
@@ -44,7 +87,7 @@ impl Check<'_> {
             // Point at the first key, where the block can be seen, not at all of it.
             let span = entries.first().map_or(node.span.clone(), |first| first.key_span.clone());
             let message = format!("{name} lacks the key `{}`: {}", key.name, key.meaning);
-            self.problem(span, message, Some(hints::lacking(key)));
+            self.error(span, message, Some(hints::lacking(key)));
         }
     }
 
@@ -53,7 +96,7 @@ impl Check<'_> {
         let fits = match (takes, &node.content) {
             (Takes::Text | Takes::Template | Takes::TextOrList, Content::Text { text, .. }) => {
                 if text.trim().is_empty() {
-                    self.problem(node.span.clone(), format!("{what} is empty"), Some(hints::nothing(required)));
+                    self.error(node.span.clone(), format!("{what} is empty"), Some(hints::nothing(required)));
                 }
                 true
             }
@@ -69,7 +112,7 @@ impl Check<'_> {
             (Takes::Word(words), Content::Text { text, .. }) if words.contains(&text.as_str()) => true,
             (Takes::List(least, inner), Content::List(items)) => {
                 if items.len() < *least {
-                    self.problem(
+                    self.error(
                         node.span.clone(),
                         format!("{what} is an empty list"),
                         Some(
@@ -125,7 +168,7 @@ impl Check<'_> {
         };
         if !fits {
             let message = format!("{what} takes {}, found {}", takes.describe(), node.describe());
-            self.problem(node.span.clone(), message, hints::wrong(node, what, takes, required));
+            self.error(node.span.clone(), message, hints::wrong(node, what, takes, required));
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::Gates;
-use super::lower::{Lower, flag, number, text, texts, whole, word};
+use super::lower::Lower;
 use super::yaml::{Content, Node};
 use crate::assertion::{Assertion, Scope};
 use crate::diag::Problems;
@@ -47,28 +47,17 @@ impl Lower<'_> {
     fn assertions(&mut self, list: &Node, scope: Scope) -> Vec<Assertion> {
         let mut out = Vec::new();
         for item in list.items() {
-            let (Some(target), Some(matcher)) = (text(item, "target"), item.get("matcher")) else { continue };
-            match Assertion::compile(scope, &target, &matcher.to_json(), text(item, "message")) {
+            let (Some(target), Some(matcher)) = (item.text_at("target"), item.get("matcher")) else { continue };
+            match Assertion::compile(scope, &target, &matcher.to_json(), item.text_at("message")) {
                 Ok(assertion) => out.push(assertion),
-                Err(problems) => self.problems(item, problems),
+                Err(problems) => self.notes.problems(item, problems),
             }
         }
         out
     }
 
-    /// Problems inside a block, at their places in the file.
-    fn problems(&mut self, block: &Node, problems: Problems) {
-        for problem in problems.0 {
-            let span = block.place(&problem.path, problem.on_key);
-            // The key tables may have said so already.
-            if !self.diagnostics.iter().any(|known| known.span == span) {
-                self.error(span, problem.message, problem.hint);
-            }
-        }
-    }
-
     fn compiled<T>(&mut self, block: &Node, result: Result<T, Problems>) -> Option<T> {
-        result.map_err(|problems| self.problems(block, problems)).ok()
+        result.map_err(|problems| self.notes.problems(block, problems)).ok()
     }
 
     /// An error when the name of a tool carries the prefix of a server: no call is recorded under such a name.
@@ -90,21 +79,21 @@ impl Lower<'_> {
     fn trajectory(&mut self, block: &Node, servers: Option<&BTreeSet<String>>) -> Option<Trajectory> {
         let mut calls = Vec::new();
         for item in block.get("calls").map_or(&[][..], Node::items) {
-            let name = text(item, "name").unwrap_or_else(|| MISSING.to_owned());
+            let name = item.text_at("name").unwrap_or_else(|| MISSING.to_owned());
             self.prefixed(item.get("name"), servers, |server, bare| {
                 format!("write `name: {bare}` and `server: {server}`")
             });
             calls.push(CallRule {
                 call: ExpectedCall { name, args: call_args(item.get("args")) },
-                server: text(item, "server"),
-                optional: flag(item, "optional").unwrap_or(false),
-                status: word(item, "status", StatusRule::from_word).unwrap_or(StatusRule::Any),
-                ignore_args: texts(item, "ignore_args"),
+                server: item.text_at("server"),
+                optional: item.flag_at("optional").unwrap_or(false),
+                status: item.word_at("status", StatusRule::from_word).unwrap_or(StatusRule::Any),
+                ignore_args: item.texts_at("ignore_args"),
             });
         }
         let params = TrajectoryParams {
-            mode: word(block, "mode", MatchMode::parse).unwrap_or(MatchMode::Strict),
-            max_extra: whole(block, "max_extra").and_then(|most| usize::try_from(most).ok()),
+            mode: block.word_at("mode", MatchMode::parse).unwrap_or(MatchMode::Strict),
+            max_extra: block.whole_at("max_extra").and_then(|most| usize::try_from(most).ok()),
             calls,
             expect: self.expect(block, GateKind::Trajectory),
         };
@@ -119,17 +108,17 @@ impl Lower<'_> {
             }
         }
         // Two names that are missing are not the same name.
-        let end = |item: &Node, key: &str| text(item, key).unwrap_or_else(|| format!("{MISSING}{key}"));
+        let end = |item: &Node, key: &str| item.text_at(key).unwrap_or_else(|| format!("{MISSING}{key}"));
         let dependency = |item: &Node| DependencyEdge {
             producer: end(item, "producer"),
             consumer: end(item, "consumer"),
-            via: text(item, "via"),
-            required: flag(item, "required").unwrap_or(false),
+            via: item.text_at("via"),
+            required: item.flag_at("required").unwrap_or(false),
         };
         let order = |item: &Node| OrderEdge {
             first: end(item, "first"),
             second: end(item, "second"),
-            required: flag(item, "required").unwrap_or(false),
+            required: item.flag_at("required").unwrap_or(false),
         };
         let params = AxesParams {
             dependencies: items("dependencies").iter().map(dependency).collect(),
@@ -149,16 +138,16 @@ impl Lower<'_> {
     fn golden_path(&mut self, block: &Node, servers: Option<&BTreeSet<String>>) -> GoldenPathGate {
         self.bare_names(block, "calls", servers);
         let golden = GoldenPath {
-            calls: texts(block, "calls"),
-            allow_extra_steps: flag(block, "allow_extra_steps").unwrap_or(false),
-            penalize_backtracking: flag(block, "penalize_backtracking").unwrap_or(true),
-            penalize_repeated_tools: flag(block, "penalize_repeated_tools").unwrap_or(true),
+            calls: block.texts_at("calls"),
+            allow_extra_steps: block.flag_at("allow_extra_steps").unwrap_or(false),
+            penalize_backtracking: block.flag_at("penalize_backtracking").unwrap_or(true),
+            penalize_repeated_tools: block.flag_at("penalize_repeated_tools").unwrap_or(true),
         };
         GoldenPathGate { golden, expect: self.expect(block, GateKind::GoldenPath) }
     }
 
     fn reliability(&mut self, block: &Node) -> ReliabilityGate {
-        let level = whole(block, "confidence").and_then(|level| u32::try_from(level).ok());
+        let level = block.whole_at("confidence").and_then(|level| u32::try_from(level).ok());
         let confidence = level.and_then(|level| Confidence::from_percent(level).ok()).unwrap_or_default();
         ReliabilityGate { confidence, expect: self.expect(block, GateKind::Reliability) }
     }
@@ -167,11 +156,11 @@ impl Lower<'_> {
         let default = RecoveryParams::default();
         RecoveryGate {
             params: RecoveryParams {
-                max_detection_ms: whole(block, "max_detection_ms").unwrap_or(default.max_detection_ms),
-                max_recovery_ms: whole(block, "max_recovery_ms"),
-                require_clean_timeout: flag(block, "require_clean_timeout").unwrap_or(default.require_clean_timeout),
-                require_hit: flag(block, "require_hit").unwrap_or(default.require_hit),
-                require_call: flag(block, "require_call").unwrap_or(default.require_call),
+                max_detection_ms: block.whole_at("max_detection_ms").unwrap_or(default.max_detection_ms),
+                max_recovery_ms: block.whole_at("max_recovery_ms"),
+                require_clean_timeout: block.flag_at("require_clean_timeout").unwrap_or(default.require_clean_timeout),
+                require_hit: block.flag_at("require_hit").unwrap_or(default.require_hit),
+                require_call: block.flag_at("require_call").unwrap_or(default.require_call),
                 expect: self.expect(block, GateKind::Recovery),
             },
         }
@@ -188,13 +177,13 @@ impl Lower<'_> {
             (entry.key.clone(), tools)
         });
         let params = NarrativeParams {
-            mutating_tools: texts(block, "mutating_tools"),
-            readonly_tools: texts(block, "readonly_tools"),
-            mutating_verbs: texts(block, "mutating_verbs"),
+            mutating_tools: block.texts_at("mutating_tools"),
+            readonly_tools: block.texts_at("readonly_tools"),
+            mutating_verbs: block.texts_at("mutating_verbs"),
             aliases: aliases.collect(),
-            synonyms: flag(block, "synonyms").unwrap_or(true),
-            max_divergence_score: number(block, "max_divergence_score"),
-            mode: match flag(block, "llm_assisted") {
+            synonyms: block.flag_at("synonyms").unwrap_or(true),
+            max_divergence_score: block.number_at("max_divergence_score"),
+            mode: match block.flag_at("llm_assisted") {
                 Some(true) => ExtractionMode::LlmAssisted,
                 _ => ExtractionMode::RuleBased,
             },

@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use super::blocks::{AGENT, FAULT, FAULT_TARGET, GATE_FILE, MODEL, SERVER, SUITE};
-use super::check::{self, Check};
+use super::check::Notes;
 use super::interpolate::{Template, TemplateError, Variables};
 use super::yaml::{Content, MAX_BYTES, Node};
 use super::{AgentTest, Api, Fault, Gates, Model, Protocol, Provider, Server, Source, Suite, Transport};
 use crate::assertion::Assertion;
-use crate::diag::{Diagnostic, Severity, did_you_mean, suggest};
+use crate::diag::{did_you_mean, suggest};
 use crate::eval::RunScope;
 use crate::keys::Block;
 use crate::trace::FaultKind;
@@ -40,7 +40,7 @@ pub(super) struct Lower<'a> {
     compared: usize,
     /// Bytes of text that references were answered in.
     written: usize,
-    pub(super) diagnostics: Vec<Diagnostic>,
+    pub(super) notes: Notes,
 }
 
 /// What other parts of the file may refer to: declared names, also of things that are wrong in themselves.
@@ -63,7 +63,7 @@ impl Names {
         if let Some(node) = root.get("faults") {
             faults.unreadable = !matches!(node.content, Content::List(_));
             for item in node.items() {
-                match text(item, "name") {
+                match item.text_at("name") {
                     Some(name) => drop(faults.names.insert(name)),
                     None => faults.unreadable = true,
                 }
@@ -106,7 +106,7 @@ impl<'a> Lower<'a> {
             names_unreadable: false,
             compared: 0,
             written: 0,
-            diagnostics: Vec::new(),
+            notes: Notes::default(),
         }
     }
 
@@ -118,17 +118,17 @@ impl<'a> Lower<'a> {
     }
 
     pub(super) fn is_sound(&self) -> bool {
-        self.diagnostics.iter().all(|diagnostic| diagnostic.severity != Severity::Error)
+        self.notes.is_sound()
     }
 
     pub(super) fn error(&mut self, span: Range<usize>, message: impl Into<String>, hint: Option<String>) {
-        self.diagnostics.push(Diagnostic { severity: Severity::Error, span, message: message.into(), hint });
+        self.notes.error(span, message, hint);
     }
 
     pub(super) fn suite(&mut self, root: Node) -> Option<(Suite, Places)> {
         let own = self.own_variables(&root);
         let root = self.interpolated(root, &own);
-        Check { out: &mut self.diagnostics }.block(&root, "a suite", &SUITE.all());
+        self.notes.block(&root, "a suite", &SUITE.all());
         if !matches!(root.content, Content::Map(_)) {
             return None;
         }
@@ -143,7 +143,7 @@ impl<'a> Lower<'a> {
 
     pub(super) fn gate_file(&mut self, root: Node) -> Option<(Vec<Assertion>, Gates)> {
         let root = self.interpolated(root, &BTreeMap::new());
-        Check { out: &mut self.diagnostics }.block(&root, "a gates file", &GATE_FILE.all());
+        self.notes.block(&root, "a gates file", &GATE_FILE.all());
         let Content::Map(entries) = &root.content else { return None };
         if entries.is_empty() {
             self.error(root.span.clone(), "the file asserts nothing", Some("add `expect:` or a gate".to_owned()));
@@ -286,7 +286,7 @@ impl<'a> Lower<'a> {
                 Some(url) => self.template(Some(url)).map(|url| Transport::Url {
                     url,
                     headers: self.templates(node.get("headers")),
-                    bearer_token_env: text(node, "bearer_token_env"),
+                    bearer_token_env: node.text_at("bearer_token_env"),
                 }),
                 None => Some(Transport::Command {
                     argv: command
@@ -298,11 +298,11 @@ impl<'a> Lower<'a> {
                     cwd: self.template(node.get("cwd")),
                 }),
             };
-            let protocol = word(node, "protocol", Protocol::from_word).unwrap_or(Protocol::Auto);
+            let protocol = node.word_at("protocol", Protocol::from_word).unwrap_or(Protocol::Auto);
             if let Some(transport) = transport {
                 out.insert(
                     name.clone(),
-                    Server { transport, timeout_ms: whole(node, "timeout_ms").unwrap_or(30_000), protocol },
+                    Server { transport, timeout_ms: node.whole_at("timeout_ms").unwrap_or(30_000), protocol },
                 );
             }
             places.servers.insert(name.clone(), entry.key_span.clone());
@@ -314,7 +314,7 @@ impl<'a> Lower<'a> {
         let mut out = BTreeMap::new();
         for entry in root.get("models").map_or(&[][..], Node::entries) {
             let (name, node) = (&entry.key, &entry.value);
-            let Some(provider) = word(node, "provider", Provider::from_word) else { continue };
+            let Some(provider) = node.word_at("provider", Provider::from_word) else { continue };
             let is_script = provider == Provider::Script;
             let strays: &[&str] = match provider {
                 Provider::Script => &["model", "base_url", "api_key_env", "api", "price"],
@@ -334,15 +334,16 @@ impl<'a> Lower<'a> {
                     Some(hint.to_owned()),
                 );
             }
-            let price = node.get("price").and_then(|price| Some((number(price, "input")?, number(price, "output")?)));
+            let price =
+                node.get("price").and_then(|price| Some((price.number_at("input")?, price.number_at("output")?)));
             let model = Model {
                 provider,
                 model: self.template(node.get("model")),
                 base_url: self.template(node.get("base_url")),
-                api_key_env: text(node, "api_key_env"),
-                api: word(node, "api", Api::from_word),
+                api_key_env: node.text_at("api_key_env"),
+                api: node.word_at("api", Api::from_word),
                 price,
-                script: text(node, "script"),
+                script: node.text_at("script"),
             };
             out.insert(name.clone(), model);
         }
@@ -354,11 +355,11 @@ impl<'a> Lower<'a> {
         let mut lines: BTreeMap<String, usize> = BTreeMap::new();
         for node in root.get("faults").map_or(&[][..], Node::items) {
             let at = node.place("/name", false);
-            let name = text(node, "name");
+            let name = node.text_at("name");
             self.once("fault", name.as_deref(), &at, &mut lines);
             let target = node.get("target");
-            let tool = target.and_then(|target| text(target, "tool"));
-            let server = target.and_then(|target| text(target, "server"));
+            let tool = target.and_then(|target| target.text_at("tool"));
+            let server = target.and_then(|target| target.text_at("server"));
             if let Some(target) = target
                 && matches!(target.content, Content::Map(_))
                 && target.get("tool").is_none()
@@ -374,7 +375,7 @@ impl<'a> Lower<'a> {
             if let Some(server) = &server {
                 self.known(server, &node.place("/target/server", false), "server", &names.servers);
             }
-            let Some(kind) = word(node, "kind", FaultKind::from_word) else { continue };
+            let Some(kind) = node.word_at("kind", FaultKind::from_word) else { continue };
             for (key, only, usual) in [("delay_ms", FaultKind::Slow, 5000), ("failures", FaultKind::RecoverAfter, 2)] {
                 match node.get(key) {
                     Some(_) if kind != only => {
@@ -390,7 +391,7 @@ impl<'a> Lower<'a> {
                 }
             }
             let Some(name) = name else { continue };
-            let (delay_ms, failures) = (whole(node, "delay_ms").unwrap_or(0), whole(node, "failures").unwrap_or(0));
+            let (delay_ms, failures) = (node.whole_at("delay_ms").unwrap_or(0), node.whole_at("failures").unwrap_or(0));
             out.push(Fault { name, tool, server, kind, delay_ms, failures });
             places.faults.push(at);
         }
@@ -447,7 +448,7 @@ impl<'a> Lower<'a> {
             if !matches!(node.content, Content::Map(_)) {
                 continue;
             }
-            let name = text(node, "name");
+            let name = node.text_at("name");
             let at = node.place("/name", false);
             let (line, _) = self.source.place(at.start);
             self.once("test", name.as_deref(), &at, &mut lines);
@@ -458,13 +459,13 @@ impl<'a> Lower<'a> {
             let expect = self.envelope_assertions(node);
             let gates = self.gates(node, Some(&names.servers.names));
             self.called_servers(node, &names.servers, &uses);
-            let runs = whole(node, "runs").unwrap_or(1);
+            let runs = node.whole_at("runs").unwrap_or(1);
             self.gate_rules(node, runs);
             let mut keys: BTreeMap<String, Range<usize>> =
                 node.entries().iter().map(|entry| (entry.key.clone(), entry.key_span.clone())).collect();
             keys.insert("name".to_owned(), at);
             // Without a name or a prompt the file is in error anyway, and there is no test to make.
-            let (Some(name), Some(prompt)) = (name, text(node, "prompt")) else { continue };
+            let (Some(name), Some(prompt)) = (name, node.text_at("prompt")) else { continue };
             places.agents.push(keys);
             out.push(AgentTest {
                 name,
@@ -473,12 +474,12 @@ impl<'a> Lower<'a> {
                 is_matrix,
                 servers: uses,
                 prompt,
-                system: text(node, "system"),
+                system: node.text_at("system"),
                 runs,
-                max_turns: whole(node, "max_turns").unwrap_or(10),
-                max_tokens: whole(node, "max_tokens").unwrap_or(1024),
-                temperature: number(node, "temperature"),
-                tags: texts(node, "tags"),
+                max_turns: node.whole_at("max_turns").unwrap_or(10),
+                max_tokens: node.whole_at("max_tokens").unwrap_or(1024),
+                temperature: node.number_at("temperature"),
+                tags: node.texts_at("tags"),
                 inject,
                 expect,
                 gates,
@@ -552,7 +553,7 @@ impl<'a> Lower<'a> {
             let hint = "add `expect:` or a gate such as `trajectory:`";
             self.error(name_or_first_key(node), "the test asserts nothing", Some(hint.to_owned()));
         }
-        let counted = !has("runs") || whole(node, "runs").is_some();
+        let counted = !has("runs") || node.whole_at("runs").is_some();
         if has("stability") && runs < 2 && counted && !misspelt(node, &AGENT, &["runs"]) {
             let hint = "set `runs:` to at least 2: one run has nothing to be compared with";
             self.error(node.place("/stability", true), format!("`stability` over {runs} run"), Some(hint.to_owned()));
@@ -608,39 +609,4 @@ pub(super) fn provider_of(name: &str) -> Option<Provider> {
     } else {
         None
     }
-}
-
-pub(super) fn text(node: &Node, key: &str) -> Option<String> {
-    node.get(key)?.text().map(str::to_owned)
-}
-
-pub(super) fn texts(node: &Node, key: &str) -> Vec<String> {
-    let items = node.get(key).map_or(&[][..], Node::items);
-    // The key tables refuse what is not text; a place is kept for it, so that positions stay those of the file.
-    items.iter().map(|item| item.text().unwrap_or("?").to_owned()).collect()
-}
-
-pub(super) fn whole(node: &Node, key: &str) -> Option<u64> {
-    match &node.get(key)?.content {
-        Content::Number(number) => check::whole(number),
-        _ => None,
-    }
-}
-
-pub(super) fn number(node: &Node, key: &str) -> Option<f64> {
-    match &node.get(key)?.content {
-        Content::Number(number) => number.as_f64(),
-        _ => None,
-    }
-}
-
-pub(super) fn flag(node: &Node, key: &str) -> Option<bool> {
-    match &node.get(key)?.content {
-        Content::Bool(word) => Some(*word),
-        _ => None,
-    }
-}
-
-pub(super) fn word<T>(node: &Node, key: &str, read: impl Fn(&str) -> Option<T>) -> Option<T> {
-    read(node.get(key)?.text()?)
 }

@@ -9,7 +9,7 @@ use std::ops::Range;
 use granit_parser::{Event, Options, Parser, ScalarStyle, Span};
 use serde_json::{Map, Number, Value};
 
-use super::slips;
+use super::{check, slips};
 use crate::diag::{Diagnostic, Severity, Source};
 use crate::json;
 
@@ -90,6 +90,47 @@ impl Node {
             Content::Text { text, .. } => Some(text),
             _ => None,
         }
+    }
+
+    /// The text of a key.
+    pub fn text_at(&self, key: &str) -> Option<String> {
+        self.get(key)?.text().map(str::to_owned)
+    }
+
+    /// The texts in the list of a key. The key tables refuse what is not text; a place is kept for it, so that positions
+    /// stay those of the file.
+    pub fn texts_at(&self, key: &str) -> Vec<String> {
+        let items = self.get(key).map_or(&[][..], Self::items);
+        items.iter().map(|item| item.text().unwrap_or("?").to_owned()).collect()
+    }
+
+    /// The whole number of a key.
+    pub fn whole_at(&self, key: &str) -> Option<u64> {
+        match &self.get(key)?.content {
+            Content::Number(number) => check::whole(number),
+            _ => None,
+        }
+    }
+
+    /// The number of a key.
+    pub fn number_at(&self, key: &str) -> Option<f64> {
+        match &self.get(key)?.content {
+            Content::Number(number) => number.as_f64(),
+            _ => None,
+        }
+    }
+
+    /// The `true` or `false` of a key.
+    pub fn flag_at(&self, key: &str) -> Option<bool> {
+        match &self.get(key)?.content {
+            Content::Bool(word) => Some(*word),
+            _ => None,
+        }
+    }
+
+    /// What the word of a key stands for.
+    pub fn word_at<T>(&self, key: &str, read: impl Fn(&str) -> Option<T>) -> Option<T> {
+        read(self.get(key)?.text()?)
     }
 
     /// The value without its places.
