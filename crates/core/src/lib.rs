@@ -29,9 +29,12 @@
 pub mod assertion;
 pub mod diag;
 pub mod eval;
+pub mod event;
 pub mod json;
+pub mod judge;
 pub mod keys;
 pub mod matcher;
+pub mod report;
 pub mod suite;
 pub mod target;
 pub mod trace;

@@ -98,6 +98,12 @@ impl fmt::Display for GateKind {
     }
 }
 
+impl serde::Serialize for GateKind {
+    fn serialize<S: serde::Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
+        out.serialize_str(self.name())
+    }
+}
+
 impl GateKind {
     /// The key of the gate's block.
     pub const fn name(self) -> &'static str {

@@ -55,6 +55,12 @@ impl Trace {
     }
 }
 
+impl serde::Serialize for Trace {
+    fn serialize<S: serde::Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
+        self.to_envelope().serialize(out)
+    }
+}
+
 fn put(map: &mut Map<String, Value>, key: &str, value: Option<impl Into<Value>>) {
     if let Some(value) = value {
         map.insert(key.to_owned(), value.into());

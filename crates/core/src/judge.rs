@@ -1,0 +1,185 @@
+//! From the traces of a test to what its assertions and gates say of them. Nothing is counted or printed here.
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::assertion::{Assertion, Check};
+use crate::eval::{GateFailure, GateKind, GateOutcome, Verdict};
+use crate::suite::{AgentTest, Fault, Gates};
+use crate::trace::{FaultEffect, FaultKind, StopReason, Trace};
+
+/// What one gate, or the assertions of a test, say.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Checked {
+    /// The gate; none for the test's own assertions.
+    #[serde(skip)]
+    pub gate: Option<GateKind>,
+    /// The name it is shown by: the gate's, or `expect`.
+    pub name: &'static str,
+    /// The verdict.
+    pub verdict: Verdict,
+    /// One line with its numbers.
+    pub line: String,
+    /// Every metric that has a value.
+    pub metrics: Value,
+    /// Why the verdict is not a pass.
+    pub failures: Vec<GateFailure>,
+}
+
+impl<D> From<(GateKind, GateOutcome<D>)> for Checked {
+    fn from((kind, outcome): (GateKind, GateOutcome<D>)) -> Self {
+        Self {
+            gate: Some(kind),
+            name: kind.name(),
+            verdict: outcome.verdict,
+            line: outcome.line,
+            metrics: outcome.metrics.object(),
+            failures: outcome.failures,
+        }
+    }
+}
+
+/// What a test's assertions and its gates over single runs say of one run, in the order of the reference.
+pub fn run(expect: &[Assertion], gates: &Gates, trace: &Trace) -> Vec<Checked> {
+    let mut out = Vec::new();
+    if !expect.is_empty() {
+        out.push(expectations(expect, trace));
+    }
+    if let Some(gate) = &gates.trajectory {
+        out.push((GateKind::Trajectory, gate.evaluate(trace)).into());
+    }
+    if let Some(gate) = &gates.trajectory_axes {
+        out.push((GateKind::TrajectoryAxes, gate.evaluate(trace)).into());
+    }
+    if let Some(gate) = &gates.golden_path {
+        out.push((GateKind::GoldenPath, gate.evaluate(trace)).into());
+    }
+    if let Some(gate) = &gates.recovery {
+        out.push((GateKind::Recovery, gate.evaluate(trace)).into());
+    }
+    if let Some(gate) = &gates.narrative {
+        out.push((GateKind::Narrative, gate.evaluate(trace)).into());
+    }
+    out
+}
+
+/// What the gates over runs say of all runs of a cell; `outcomes` tells which of them passed by themselves.
+pub fn runs(gates: &Gates, traces: &[&Trace], outcomes: &[bool]) -> Vec<Checked> {
+    let mut out = Vec::new();
+    if let Some(gate) = &gates.stability {
+        out.push((GateKind::Stability, gate.evaluate(traces)).into());
+    }
+    if let Some(gate) = &gates.reliability {
+        out.push((GateKind::Reliability, gate.evaluate(outcomes)).into());
+    }
+    out
+}
+
+/// The gates over runs of a cell of which a run could not be judged.
+pub fn without_runs(gates: &Gates, why: &str) -> Vec<Checked> {
+    let over_runs = [
+        gates.stability.as_ref().map(|_| GateKind::Stability),
+        gates.reliability.as_ref().map(|_| GateKind::Reliability),
+    ];
+    let checked = |kind: GateKind| Checked {
+        gate: Some(kind),
+        name: kind.name(),
+        verdict: Verdict::Error,
+        line: why.to_owned(),
+        metrics: Value::Object(Map::new()),
+        failures: vec![GateFailure { target: kind.name().to_owned(), reason: why.to_owned(), diffs: Vec::new() }],
+    };
+    over_runs.into_iter().flatten().map(checked).collect()
+}
+
+fn expectations(expect: &[Assertion], trace: &Trace) -> Checked {
+    let envelope = trace.to_envelope();
+    let mut failures = Vec::new();
+    for assertion in expect {
+        if let Check::Fail { reason, diffs } = assertion.check(&envelope) {
+            failures.push(GateFailure { target: assertion.target().to_string(), reason, diffs });
+        }
+    }
+    let held = expect.len() - failures.len();
+    Checked {
+        gate: None,
+        name: "expect",
+        verdict: if failures.is_empty() { Verdict::Pass } else { Verdict::Fail },
+        line: format!("{held} of {} hold", expect.len()),
+        metrics: Value::Object(Map::new()),
+        failures,
+    }
+}
+
+/// Proof of what became of one injected fault in one run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Receipt {
+    /// Name of the fault.
+    pub fault: String,
+    /// What it does.
+    pub kind: FaultKind,
+    /// Calls it was injected into, by their place in the trace.
+    pub injected: Vec<usize>,
+    /// Those that were denied an answer.
+    pub met: Vec<usize>,
+    /// Virtual time its calls took.
+    pub ms: u64,
+    /// How the run came out of it.
+    pub recovered: Recovered,
+}
+
+/// How a run came out of a fault.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Recovered {
+    /// No call was denied an answer, so there was nothing to come out of.
+    Unmet,
+    /// This later call succeeded.
+    Call(usize),
+    /// No later call succeeded, but the run ended with an answer.
+    Answer,
+    /// It did not.
+    Not,
+}
+
+/// The receipts of a test's faults in one run, in the order of `inject`.
+pub fn receipts(test: &AgentTest, faults: &[Fault], trace: &Trace) -> Vec<Receipt> {
+    let armed = test.inject.iter().filter_map(|at| faults.get(*at));
+    armed.map(|fault| receipt(fault, trace)).collect()
+}
+
+fn receipt(fault: &Fault, trace: &Trace) -> Receipt {
+    let calls = trace.tool_calls.as_deref().unwrap_or(&[]);
+    let (mut injected, mut met, mut ms) = (Vec::new(), Vec::new(), 0_u64);
+    for at in 0..calls.len() {
+        let Some(mark) = trace.result(at).and_then(|result| result.fault.as_ref()) else { continue };
+        if mark.name == fault.name {
+            injected.push(at);
+            ms = ms.saturating_add(mark.ms);
+            if mark.effect != FaultEffect::Delay {
+                met.push(at);
+            }
+        }
+    }
+    let recovered = match met.first() {
+        None => Recovered::Unmet,
+        Some(first) => {
+            let succeeded = |at: &usize| {
+                // Calls of one turn are made together: none of them answers another.
+                let later = match (calls[*first].turn, calls[*at].turn) {
+                    (Some(hit), Some(turn)) => turn > hit,
+                    _ => true,
+                };
+                later && trace.result(*at).and_then(crate::trace::ToolResult::failed) == Some(false)
+            };
+            let answered = trace.conversation.stop_reason == Some(StopReason::Completed)
+                && trace.final_response.as_deref().is_some_and(|text| !text.trim().is_empty());
+            match (first + 1..calls.len()).find(succeeded) {
+                Some(at) => Recovered::Call(at),
+                None if answered => Recovered::Answer,
+                None => Recovered::Not,
+            }
+        }
+    };
+    Receipt { fault: fault.name.clone(), kind: fault.kind, injected, met, ms, recovered }
+}
