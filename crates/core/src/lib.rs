@@ -34,6 +34,7 @@ pub mod json;
 pub mod judge;
 pub mod keys;
 pub mod matcher;
+pub mod redact;
 pub mod report;
 pub mod suite;
 pub mod target;

@@ -1,11 +1,14 @@
 //! The rows of a report and the one fold that counts them. Every reporter reads the same rows and the same counts.
 
+mod cell;
+
 use serde::Serialize;
 
 use crate::eval::{GateKind, Verdict};
 use crate::event::Event;
 use crate::judge::{Checked, Receipt};
 use crate::trace::{Trace, words};
+pub use cell::{Attempt, Cell};
 
 words! {
     /// What a row says.

@@ -30,6 +30,8 @@ pub use interpolate::{Template, Variables};
 /// One suite file.
 #[derive(Debug, Clone)]
 pub struct Suite {
+    /// Its own variables, for what is resolved when a run goes live.
+    pub variables: BTreeMap<String, String>,
     /// Servers by name.
     pub servers: BTreeMap<String, Server>,
     /// Faults in the order written.

@@ -1,8 +1,16 @@
-//! From a suite to events: the part that talks to models and MCP servers, and that records and replays runs.
+//! From a suite to events, by talking to the world: models, servers, cassettes.
 //!
-//! Empty so far: it grows with the first command that runs something.
+//! Everything that is judged is judged by `mcptest-core`, from the trace alone.
 
-/// Compiles and runs the code of the README, which needs the library as a user has it.
+pub mod agent;
+pub mod cassette;
+pub mod catalogue;
+pub mod clock;
+pub mod fault;
+pub mod plan;
+pub mod provider;
+pub mod secrets;
+
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;

@@ -23,10 +23,18 @@ pub struct Template {
     parts: Vec<Part>,
 }
 
+/// A piece of a text with references.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Part {
+pub enum Part {
+    /// Text as it stands.
     Plain(String),
-    Reference { name: String, default: Option<String> },
+    /// `${name}` or `${name:-default}`.
+    Reference {
+        /// What it names.
+        name: String,
+        /// What stands for it when nobody answers.
+        default: Option<String>,
+    },
 }
 
 /// What is wrong with a reference.
@@ -44,45 +52,27 @@ pub enum TemplateError {
 }
 
 impl Template {
-    /// Reads a text with references.
+    /// Reads a text with references to variables.
     pub fn parse(text: &str) -> Result<Self, TemplateError> {
-        let mut parts = Vec::new();
-        let mut plain = String::new();
-        let mut rest = text;
-        while let Some(at) = rest.find('$') {
-            plain.push_str(&rest[..at]);
-            rest = &rest[at + 1..];
-            if let Some(after) = rest.strip_prefix('$') {
-                plain.push('$');
-                rest = after;
-                continue;
+        let parts = parts(text)?;
+        for part in &parts {
+            if let Part::Reference { name, .. } = part {
+                let named = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+                    && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+                if !named {
+                    return Err(TemplateError::Name(name.clone()));
+                }
             }
-            let Some(inner) = rest.strip_prefix('{') else {
-                // `$5` and `^a$` are what they say.
-                plain.push('$');
-                continue;
-            };
-            let Some(end) = inner.find('}') else { return Err(TemplateError::Unclosed) };
-            let (name, default) = match inner[..end].split_once(":-") {
-                Some((name, default)) => (name, Some(default.to_owned())),
-                None => (&inner[..end], None),
-            };
-            let named = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
-                && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-            if !named {
-                return Err(TemplateError::Name(name.to_owned()));
-            }
-            if !plain.is_empty() {
-                parts.push(Part::Plain(std::mem::take(&mut plain)));
-            }
-            parts.push(Part::Reference { name: name.to_owned(), default });
-            rest = &inner[end + 1..];
-        }
-        plain.push_str(rest);
-        if !plain.is_empty() {
-            parts.push(Part::Plain(plain));
         }
         Ok(Self { text: text.to_owned(), parts })
+    }
+
+    /// The names it refers to, in the order written.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.parts.iter().filter_map(|part| match part {
+            Part::Plain(_) => None,
+            Part::Reference { name, .. } => Some(name.as_str()),
+        })
     }
 
     /// The text as written.
@@ -118,6 +108,42 @@ impl Template {
         }
         Ok(out)
     }
+}
+
+/// The pieces of a text with references, whatever they refer to: `$$` is a dollar sign, and so is one before anything but `{`.
+pub fn parts(text: &str) -> Result<Vec<Part>, TemplateError> {
+    let mut out = Vec::new();
+    let mut plain = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find('$') {
+        plain.push_str(&rest[..at]);
+        rest = &rest[at + 1..];
+        if let Some(after) = rest.strip_prefix('$') {
+            plain.push('$');
+            rest = after;
+            continue;
+        }
+        let Some(inner) = rest.strip_prefix('{') else {
+            // `$5` and `^a$` are what they say.
+            plain.push('$');
+            continue;
+        };
+        let Some(end) = inner.find('}') else { return Err(TemplateError::Unclosed) };
+        let (name, default) = match inner[..end].split_once(":-") {
+            Some((name, default)) => (name, Some(default.to_owned())),
+            None => (&inner[..end], None),
+        };
+        if !plain.is_empty() {
+            out.push(Part::Plain(std::mem::take(&mut plain)));
+        }
+        out.push(Part::Reference { name: name.to_owned(), default });
+        rest = &inner[end + 1..];
+    }
+    plain.push_str(rest);
+    if !plain.is_empty() {
+        out.push(Part::Plain(plain));
+    }
+    Ok(out)
 }
 
 /// What a name stands for; nothing when it is empty.

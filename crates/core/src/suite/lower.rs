@@ -138,7 +138,7 @@ impl<'a> Lower<'a> {
         let models = self.models(&root);
         let faults = self.faults(&root, &names, &mut places);
         let agents = self.agents(&root, &names, &faults, &mut places);
-        Some((Suite { servers, faults, models, agents }, places))
+        Some((Suite { variables: own, servers, faults, models, agents }, places))
     }
 
     pub(super) fn gate_file(&mut self, root: Node) -> Option<(Vec<Assertion>, Gates)> {

@@ -1,0 +1,133 @@
+//! The rows of one cell: its runs, what became of their faults, and the gates over all of them.
+
+use super::{Family, Origin, Row, RowVerdict, Trouble, row_name};
+use crate::eval::{GateKind, Verdict};
+use crate::judge::{self, Checked};
+use crate::suite::{AgentTest, Fault};
+use crate::trace::Trace;
+
+/// What became of one run.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Attempt {
+    /// It has a trace.
+    Traced(Box<Trace>),
+    /// It could not be run, or its cassette could not be used.
+    Broken(Trouble),
+    /// It was not run.
+    Skipped,
+}
+
+/// Where the attempts at a cell come from.
+#[derive(Debug, Clone, Copy)]
+pub struct Cell<'a> {
+    /// The test.
+    pub test: &'a AgentTest,
+    /// The faults of its suite.
+    pub faults: &'a [Fault],
+    /// The model.
+    pub model: &'a str,
+}
+
+impl Cell<'_> {
+    /// The name of a row of this cell, which has so many runs.
+    pub fn row_name(&self, runs: usize, run: Option<u64>, gate: Option<GateKind>) -> String {
+        let model = self.test.is_matrix.then_some(self.model);
+        row_name(&self.test.name, model, run.filter(|_| runs > 1), gate)
+    }
+
+    /// The rows: each run, its recovery, then the gates over runs.
+    pub fn rows(&self, attempts: Vec<(Option<Origin>, Attempt)>) -> Vec<Row> {
+        let count = attempts.len();
+        let absorbs = self.test.gates.reliability.is_some();
+        let mut rows = Vec::new();
+        let mut outcomes = Vec::new();
+        let (mut broken, mut skipped) = (0_usize, 0_usize);
+        for (run, (origin, attempt)) in (1_u64..).zip(attempts) {
+            let mut row = self.row(count, Some(run), None);
+            row.origin = origin;
+            match attempt {
+                Attempt::Traced(trace) => {
+                    let checks = judge::run(&self.test.expect, &self.test.gates, &trace);
+                    outcomes.push(checks.iter().all(|check| check.verdict == Verdict::Pass));
+                    let (edge, own): (Vec<_>, Vec<_>) =
+                        checks.into_iter().partition(|check| check.gate == Some(GateKind::Recovery));
+                    row.duration_ms = trace.conversation.duration_ms;
+                    row.receipts = judge::receipts(self.test, self.faults, &trace);
+                    row.judge(own, absorbs);
+                    row.trace = Some(trace);
+                    rows.push(row);
+                    for check in edge {
+                        let mut row = self.row(count, Some(run), Some(GateKind::Recovery));
+                        row.origin = origin;
+                        row.judge(vec![check], absorbs);
+                        rows.push(row);
+                    }
+                }
+                Attempt::Broken(trouble) => {
+                    broken += 1;
+                    row.verdict = RowVerdict::Error;
+                    row.error = Some(trouble);
+                    rows.push(row);
+                }
+                Attempt::Skipped => {
+                    skipped += 1;
+                    row.verdict = RowVerdict::Skipped;
+                    rows.push(row);
+                }
+            }
+        }
+        let gates = &self.test.gates;
+        let over_runs = if broken > 0 {
+            judge::without_runs(gates, &format!("{broken} of {count} runs could not be judged"))
+        } else {
+            let traces: Vec<&Trace> = rows.iter().filter_map(|row: &Row| row.trace.as_deref()).collect();
+            judge::runs(gates, &traces, &outcomes)
+        };
+        for check in over_runs {
+            let mut row = self.row(count, None, check.gate);
+            row.judge(vec![check], false);
+            if skipped > 0 {
+                // Runs that are missing may hide anything.
+                row.verdict = RowVerdict::Skipped;
+                row.checks.clear();
+            }
+            rows.push(row);
+        }
+        rows
+    }
+
+    fn row(&self, runs: usize, run: Option<u64>, gate: Option<GateKind>) -> Row {
+        Row {
+            name: self.row_name(runs, run, gate),
+            family: match (run, gate) {
+                (_, None) => Family::Run,
+                (Some(_), Some(_)) => Family::Edge,
+                (None, Some(_)) => Family::Gate,
+            },
+            test: self.test.name.clone(),
+            model: self.model.to_owned(),
+            run,
+            gate,
+            line: self.test.line,
+            verdict: RowVerdict::Pass,
+            origin: None,
+            checks: Vec::new(),
+            error: None,
+            receipts: Vec::new(),
+            duration_ms: None,
+            trace: None,
+        }
+    }
+}
+
+impl Row {
+    /// Takes the worst verdict of the checks; a failure that `reliability` judges is absorbed.
+    fn judge(&mut self, checks: Vec<Checked>, absorbs: bool) {
+        let worst = checks.iter().map(|check| check.verdict).max().unwrap_or(Verdict::Pass);
+        self.verdict = match worst {
+            Verdict::Fail | Verdict::Unassessable if absorbs => RowVerdict::Absorbed,
+            other => other.into(),
+        };
+        self.checks = checks;
+    }
+}

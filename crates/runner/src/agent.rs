@@ -1,0 +1,261 @@
+//! The loop of model and tools, as a state machine: it says what to do next and takes in what came of it. It does no I/O,
+//! knows no provider and no protocol, and builds the trace as it goes.
+
+use mcptest_core::suite::AgentTest;
+use mcptest_core::trace::{
+    CallError, Conversation, ErrorKind, Role, StopReason, Tokens, ToolCall, ToolResult, Trace, Turn,
+};
+use serde_json::{Map, Value, json};
+
+use crate::catalogue::Catalogue;
+
+/// What a model answered.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Reply {
+    /// Its text blocks; none for a reply without text.
+    pub texts: Vec<String>,
+    /// The tools it wants called, in the order it named them.
+    pub calls: Vec<WantedCall>,
+    /// Tokens of this reply.
+    pub tokens: Tokens,
+    /// Why it stopped.
+    pub stop: Stop,
+    /// The reply as received, for providers that want it back.
+    pub raw: Value,
+}
+
+/// Why a reply ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Stop {
+    /// It is complete.
+    #[default]
+    End,
+    /// It goes on when it is sent back.
+    Pause,
+    /// It was cut at its token limit.
+    MaxTokens,
+    /// The model refused.
+    Refused,
+}
+
+/// A call a model wants made.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WantedCall {
+    /// The provider's id.
+    pub id: String,
+    /// The tool, under its wire name.
+    pub wire: String,
+    /// The arguments.
+    pub args: WantedArgs,
+    /// Who makes the call, as received.
+    pub caller: Option<Value>,
+}
+
+/// Arguments as a model wrote them.
+#[derive(Debug, Clone, PartialEq)]
+pub enum WantedArgs {
+    /// A JSON object.
+    Object(Map<String, Value>),
+    /// Text that is no JSON object, and why.
+    Unreadable {
+        /// The text.
+        text: String,
+        /// What is wrong with it.
+        why: String,
+    },
+}
+
+/// One exchange that is over: a reply, and the answers to its calls.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Exchange {
+    /// The reply.
+    pub reply: Reply,
+    /// Answers to its calls, in their order.
+    pub results: Vec<ToolResult>,
+}
+
+/// A call to be made now.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Dispatch {
+    /// The server.
+    pub server: String,
+    /// The tool.
+    pub tool: String,
+    /// The arguments.
+    pub args: Map<String, Value>,
+}
+
+/// What to do next.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Step {
+    /// Ask the model, with everything said so far.
+    Ask,
+    /// Make these calls, all at once, and give back one answer each, in this order.
+    Call(Vec<Dispatch>),
+    /// The run is over.
+    Done,
+}
+
+/// A run in progress.
+#[derive(Debug, Clone)]
+pub struct Agent<'a> {
+    catalogue: &'a Catalogue,
+    max_turns: u64,
+    exchanges: Vec<Exchange>,
+    /// Calls of the reply in progress, and the answers that are known without asking a server.
+    open: Vec<Option<ToolResult>>,
+    calls: Vec<ToolCall>,
+    results: Vec<ToolResult>,
+    turns: Vec<Turn>,
+    tokens: Tokens,
+    stop: Option<StopReason>,
+}
+
+impl<'a> Agent<'a> {
+    /// A run that has not begun.
+    pub fn new(test: &AgentTest, catalogue: &'a Catalogue) -> Self {
+        Self {
+            catalogue,
+            max_turns: test.max_turns,
+            exchanges: Vec::new(),
+            open: Vec::new(),
+            calls: Vec::new(),
+            results: Vec::new(),
+            turns: vec![Turn { role: Role::User, content: Some(test.prompt.clone()) }],
+            tokens: Tokens::default(),
+            stop: None,
+        }
+    }
+
+    /// What was said so far, after the prompt.
+    pub fn exchanges(&self) -> &[Exchange] {
+        &self.exchanges
+    }
+
+    /// Every answer so far, in the order of the calls.
+    pub fn results(&self) -> &[ToolResult] {
+        &self.results
+    }
+
+    /// Takes in a reply.
+    pub fn replied(&mut self, reply: Reply) -> Step {
+        let first = self.exchanges.is_empty();
+        let count = |so_far: Option<u64>, more: Option<u64>| match (so_far, more) {
+            // One reply without a count makes the sum unknown.
+            (Some(so_far), Some(more)) => Some(so_far.saturating_add(more)),
+            (None, more) if first => more,
+            _ => None,
+        };
+        self.tokens = Tokens {
+            input: count(self.tokens.input, reply.tokens.input),
+            output: count(self.tokens.output, reply.tokens.output),
+            cached: count(self.tokens.cached, reply.tokens.cached),
+            total: count(self.tokens.total, reply.tokens.total),
+        };
+        let content = (!reply.texts.is_empty()).then(|| reply.texts.join("\n"));
+        self.turns.push(Turn { role: Role::Assistant, content });
+        let turn = self.turns.len() - 1;
+        let cut = reply.stop == Stop::MaxTokens;
+        let mut dispatch = Vec::new();
+        self.open.clear();
+        for wanted in &reply.calls {
+            let known = self.catalogue.by_wire(&wanted.wire);
+            self.calls.push(ToolCall {
+                name: known.map_or_else(|| wanted.wire.clone(), |offered| offered.tool.name.clone()),
+                server: Some(known.map_or_else(String::new, |offered| offered.server.clone())),
+                args: Some(match &wanted.args {
+                    WantedArgs::Object(map) => Value::Object(map.clone()),
+                    WantedArgs::Unreadable { text, .. } => Value::String(text.clone()),
+                }),
+                caller: wanted.caller.clone().filter(|caller| caller.get("type") != Some(&json!("direct"))),
+                id: Some(wanted.id.clone()).filter(|id| !id.is_empty()),
+                turn: Some(turn),
+            });
+            let answer = match (&wanted.args, known) {
+                _ if cut => {
+                    Some(refusal("not sent: the reply was cut at its token limit, so the call may be incomplete"))
+                }
+                (_, None) => Some(refusal(&format!("unknown tool: {}", wanted.wire))),
+                (WantedArgs::Unreadable { why, .. }, _) => {
+                    Some(refusal(&format!("the arguments are not a JSON object: {why}")))
+                }
+                (WantedArgs::Object(args), Some(offered)) => {
+                    dispatch.push(Dispatch {
+                        server: offered.server.clone(),
+                        tool: offered.tool.name.clone(),
+                        args: args.clone(),
+                    });
+                    None
+                }
+            };
+            self.open.push(answer);
+        }
+        let stop = reply.stop;
+        let wants_calls = !reply.calls.is_empty();
+        self.exchanges.push(Exchange { reply, results: Vec::new() });
+        match stop {
+            Stop::MaxTokens => self.stop = Some(StopReason::MaxTokens),
+            Stop::Refused => self.stop = Some(StopReason::Refused),
+            Stop::End if !wants_calls => self.stop = Some(StopReason::Completed),
+            Stop::End | Stop::Pause => {}
+        }
+        if dispatch.is_empty() { self.answered(Vec::new()) } else { Step::Call(dispatch) }
+    }
+
+    /// Takes in the answers to the calls of the last step.
+    pub fn answered(&mut self, answers: Vec<ToolResult>) -> Step {
+        let mut answers = answers.into_iter();
+        let open = std::mem::take(&mut self.open);
+        let results: Vec<ToolResult> = open
+            .into_iter()
+            .map(|known| known.or_else(|| answers.next()).unwrap_or_else(|| refusal("no answer")))
+            .collect();
+        for result in &results {
+            let texts: Vec<&str> = result.texts().collect();
+            let content = (!texts.is_empty()).then(|| texts.join("\n"));
+            self.turns.push(Turn { role: Role::Tool, content });
+        }
+        self.results.extend(results.iter().cloned());
+        if let Some(last) = self.exchanges.last_mut() {
+            last.results = results;
+        }
+        if self.stop.is_none() && self.exchanges.len() as u64 >= self.max_turns {
+            self.stop = Some(StopReason::MaxTurns);
+        }
+        if self.stop.is_some() { Step::Done } else { Step::Ask }
+    }
+
+    /// The trace of the run.
+    pub fn into_trace(self, model: &str) -> Trace {
+        let last = self.turns.iter().rev().find(|turn| turn.role == Role::Assistant);
+        Trace {
+            final_response: Some(last.and_then(|turn| turn.content.clone()).unwrap_or_else(String::new)),
+            tool_calls: Some(self.calls),
+            tool_results: Some(self.results.into_iter().map(Some).collect()),
+            conversation: Conversation {
+                model: Some(model.to_owned()),
+                turns: Some(self.turns),
+                tokens: self.tokens,
+                stop_reason: Some(self.stop.unwrap_or(StopReason::Error)),
+                duration_ms: None,
+            },
+        }
+    }
+}
+
+/// An error result for a call that no server saw.
+fn refusal(message: &str) -> ToolResult {
+    error_result(ErrorKind::Tool, None, message)
+}
+
+/// An error result as the model and the trace see it.
+pub fn error_result(kind: ErrorKind, code: Option<i64>, message: &str) -> ToolResult {
+    ToolResult {
+        is_error: Some(true),
+        content: Some(vec![json!({ "type": "text", "text": message })]),
+        structured_content: None,
+        error: Some(Box::new(CallError { kind, code, message: message.to_owned() })),
+        fault: None,
+        duration_ms: None,
+    }
+}

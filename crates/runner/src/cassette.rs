@@ -1,0 +1,229 @@
+//! The file that holds a recorded run: where it lies, what it says, when it no longer fits the suite.
+
+mod inputs;
+mod store;
+
+use std::path::PathBuf;
+
+use mcptest_core::json;
+use mcptest_core::redact::{hash, short_hash};
+use mcptest_core::trace::Trace;
+use serde_json::{Map, Value};
+
+pub use inputs::inputs;
+pub use store::{Folder, Lock, Stored};
+
+/// Version of the format. Another one is refused: old readers do not guess at new files, and new readers that still know an
+/// old version say so here.
+pub const VERSION: u64 = 1;
+
+/// Longest readable part of a slug.
+const LONGEST_SLUG: usize = 48;
+
+/// A recorded run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Cassette {
+    /// The test.
+    pub test: String,
+    /// The model.
+    pub model: String,
+    /// The run, from 1.
+    pub run: u64,
+    /// What the suite said when it was recorded.
+    pub inputs: Value,
+    /// What the servers said of themselves; never compared.
+    pub observed: Value,
+    /// What was asked of a model beside the run; shown, never judged.
+    pub advisory: Option<Value>,
+    /// What the run did.
+    pub trace: Trace,
+}
+
+/// Why a cassette cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CassetteError {
+    /// It is not there.
+    #[error("there is no recording of this run: {}", path.display())]
+    Missing {
+        /// Where it would be.
+        path: PathBuf,
+    },
+    /// It cannot be read or written.
+    #[error("{}: cannot be {what}: {why}", path.display())]
+    Io {
+        /// The file or folder.
+        path: PathBuf,
+        /// What was tried.
+        what: &'static str,
+        /// What the system says.
+        why: String,
+    },
+    /// It is not a cassette.
+    #[error("{}: {why}", path.display())]
+    Broken {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong, and where.
+        why: String,
+    },
+    /// It was written by another version.
+    #[error("{}: format version {found}, this program reads version {VERSION}", path.display())]
+    Version {
+        /// The file.
+        path: PathBuf,
+        /// The version it names.
+        found: String,
+    },
+    /// The suite says something else now.
+    #[error("{}: stale: {changes}", path.display())]
+    Stale {
+        /// The file.
+        path: PathBuf,
+        /// Which fields differ, and how.
+        changes: String,
+    },
+    /// Somebody else records into the same folder.
+    #[error("{}: another recording is in progress", path.display())]
+    Locked {
+        /// The folder.
+        path: PathBuf,
+    },
+}
+
+/// A name as a part of a path: readable, and unique by a hash where it had to be changed.
+pub fn slug(name: &str) -> String {
+    let mut out = String::new();
+    for c in name.chars().flat_map(char::to_lowercase) {
+        if c.is_ascii_lowercase() || c.is_ascii_digit() {
+            out.push(c);
+        } else if !out.is_empty() && !out.ends_with('-') {
+            out.push('-');
+        }
+        if out.len() >= LONGEST_SLUG {
+            break;
+        }
+    }
+    let out = out.trim_end_matches('-');
+    if out == name {
+        out.to_owned()
+    } else if out.is_empty() {
+        short_hash(name)
+    } else {
+        format!("{out}-{}", short_hash(name))
+    }
+}
+
+impl Cassette {
+    /// The text of the file.
+    pub fn to_text(&self) -> String {
+        let mut map = Map::new();
+        map.insert("mcptest".to_owned(), VERSION.into());
+        map.insert("test".to_owned(), self.test.clone().into());
+        map.insert("model".to_owned(), self.model.clone().into());
+        map.insert("run".to_owned(), self.run.into());
+        map.insert("fingerprint".to_owned(), fingerprint(&self.inputs).into());
+        map.insert("inputs".to_owned(), self.inputs.clone());
+        map.insert("observed".to_owned(), self.observed.clone());
+        if let Some(advisory) = &self.advisory {
+            map.insert("advisory".to_owned(), advisory.clone());
+        }
+        map.insert("trace".to_owned(), self.trace.to_envelope());
+        json::pretty(&Value::Object(map))
+    }
+
+    /// Reads the text of a file; `Err` says what is wrong with it, or which version it has.
+    pub fn read(text: &str) -> Result<Self, Unreadable> {
+        let broken = |why: String| Unreadable::Broken(why);
+        let value = json::parse(text).map_err(|error| {
+            let cut = if error.message.starts_with("EOF") { "the file is cut off: " } else { "" };
+            broken(format!("{cut}{error}"))
+        })?;
+        let Value::Object(mut map) = value else {
+            return Err(broken(format!("a cassette is an object, found {}", json::describe(&value))));
+        };
+        match map.remove("mcptest") {
+            Some(found) if found == VERSION => {}
+            Some(found) => return Err(Unreadable::Version(json::excerpt(&found, 40))),
+            None => return Err(broken("lacks `mcptest`, the version: this is no cassette".to_owned())),
+        }
+        let mut take = |key: &str| map.remove(key).ok_or_else(|| Unreadable::Broken(format!("lacks `{key}`")));
+        let as_text = |key: &str, value: Value| match value {
+            Value::String(text) => Ok(text),
+            other => Err(Unreadable::Broken(format!("`{key}` must be text, found {}", json::describe(&other)))),
+        };
+        let test = as_text("test", take("test")?)?;
+        let model = as_text("model", take("model")?)?;
+        let run = take("run")?;
+        let run =
+            run.as_u64().ok_or_else(|| broken(format!("`run` must be a number, found {}", json::describe(&run))))?;
+        let recorded = as_text("fingerprint", take("fingerprint")?)?;
+        let (inputs, observed) = (take("inputs")?, take("observed")?);
+        if recorded != fingerprint(&inputs) {
+            return Err(broken("`fingerprint` does not fit `inputs`: the file was edited by hand".to_owned()));
+        }
+        let trace = Trace::read(&take("trace")?).map_err(|error| broken(format!("in `trace`: {error}")))?;
+        let advisory = map.remove("advisory");
+        if let Some(unknown) = map.keys().next() {
+            return Err(broken(format!("unknown key `{unknown}`")));
+        }
+        Ok(Self { test, model, run, inputs, observed, advisory, trace })
+    }
+}
+
+/// Why a text is no cassette of this version.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unreadable {
+    /// What is wrong.
+    Broken(String),
+    /// The version it names.
+    Version(String),
+}
+
+/// The fingerprint of inputs.
+pub fn fingerprint(inputs: &Value) -> String {
+    hash(json::canonical(inputs).as_bytes())
+}
+
+/// Most differences that are told one by one.
+const MAX_CHANGES: usize = 3;
+
+/// Which fields differ between what was recorded and what the suite says now; empty when none does.
+pub fn changes(recorded: &Value, now: &Value) -> Vec<String> {
+    let mut out = Vec::new();
+    differ("", Some(recorded), Some(now), &mut out);
+    out
+}
+
+fn differ(path: &str, recorded: Option<&Value>, now: Option<&Value>, out: &mut Vec<String>) {
+    match (recorded, now) {
+        (Some(Value::Object(old)), Some(Value::Object(new))) => {
+            let mut keys: Vec<&String> = old.keys().chain(new.keys()).collect();
+            keys.sort_unstable();
+            keys.dedup();
+            for key in keys {
+                let inner = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
+                differ(&inner, old.get(key), new.get(key), out);
+            }
+        }
+        (Some(Value::Array(old)), Some(Value::Array(new))) if old.len() == new.len() => {
+            for (at, (old, new)) in old.iter().zip(new).enumerate() {
+                differ(&format!("{path}[{at}]"), Some(old), Some(new), out);
+            }
+        }
+        (Some(old), Some(new)) if json::equal(old, new) => {}
+        (old, new) => {
+            let shown =
+                |side: Option<&Value>| side.map_or_else(|| "nothing".to_owned(), |value| json::excerpt(value, 60));
+            out.push(format!("`{path}` was {} and is {}", shown(old), shown(new)));
+        }
+    }
+}
+
+/// The differences as one text.
+pub(crate) fn told(changes: &[String]) -> String {
+    let mut text = changes[..changes.len().min(MAX_CHANGES)].join("; ");
+    if changes.len() > MAX_CHANGES {
+        text.push_str(&format!("; and {} more", changes.len() - MAX_CHANGES));
+    }
+    text
+}

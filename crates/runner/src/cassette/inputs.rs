@@ -1,0 +1,85 @@
+//! What a recording depends on, as the suite says it: a difference makes a cassette stale. References to the environment
+//! stay as written, so a recording fits every machine and holds no secret. Gates, `expect`, tags, `runs`, prices and the
+//! names of variables that hold keys may change freely.
+
+use std::collections::BTreeMap;
+
+use mcptest_core::suite::{AgentTest, Fault, Server, Suite, Template, Transport};
+use serde_json::{Map, Value, json};
+
+/// The inputs of a test on a model. `script` is the hash of the script that answers for the model.
+pub fn inputs(suite: &Suite, test: &AgentTest, model: &str, script: Option<&str>) -> Value {
+    let mut out = Map::new();
+    out.insert("prompt".to_owned(), test.prompt.clone().into());
+    put(&mut out, "system", test.system.clone());
+    out.insert("model".to_owned(), model_inputs(suite, test, model, script));
+    out.insert("max_turns".to_owned(), test.max_turns.into());
+    let servers = test.servers.iter().filter_map(|name| Some((name.clone(), server(suite.servers.get(name)?))));
+    out.insert("servers".to_owned(), Value::Object(servers.collect()));
+    let faults = test.inject.iter().filter_map(|at| suite.faults.get(*at));
+    out.insert("inject".to_owned(), faults.map(fault).collect());
+    Value::Object(out)
+}
+
+fn put(map: &mut Map<String, Value>, key: &str, value: Option<impl Into<Value>>) {
+    if let Some(value) = value {
+        map.insert(key.to_owned(), value.into());
+    }
+}
+
+fn model_inputs(suite: &Suite, test: &AgentTest, name: &str, script: Option<&str>) -> Value {
+    let mut out = Map::new();
+    out.insert("name".to_owned(), name.into());
+    out.insert("max_tokens".to_owned(), test.max_tokens.into());
+    put(&mut out, "temperature", test.temperature);
+    if let Some(model) = suite.models.get(name) {
+        out.insert("provider".to_owned(), model.provider.as_str().into());
+        put(&mut out, "model", model.model.as_ref().map(Template::as_written));
+        put(&mut out, "base_url", model.base_url.as_ref().map(Template::as_written));
+        put(&mut out, "api", model.api.map(mcptest_core::suite::Api::as_str));
+    }
+    put(&mut out, "script_sha256", script);
+    Value::Object(out)
+}
+
+fn server(server: &Server) -> Value {
+    let mut out = Map::new();
+    match &server.transport {
+        Transport::Command { argv, env, cwd } => {
+            out.insert("command".to_owned(), argv.iter().map(Template::as_written).collect());
+            if !env.is_empty() {
+                out.insert("env".to_owned(), written(env));
+            }
+            put(&mut out, "cwd", cwd.as_ref().map(Template::as_written));
+        }
+        Transport::Url { url, headers, .. } => {
+            out.insert("url".to_owned(), url.as_written().into());
+            if !headers.is_empty() {
+                out.insert("headers".to_owned(), written(headers));
+            }
+        }
+    }
+    out.insert("protocol".to_owned(), server.protocol.as_str().into());
+    out.insert("timeout_ms".to_owned(), server.timeout_ms.into());
+    Value::Object(out)
+}
+
+fn written(map: &BTreeMap<String, Template>) -> Value {
+    Value::Object(map.iter().map(|(name, value)| (name.clone(), value.as_written().into())).collect())
+}
+
+fn fault(fault: &Fault) -> Value {
+    let mut out = Map::new();
+    out.insert("name".to_owned(), fault.name.clone().into());
+    out.insert("kind".to_owned(), fault.kind.as_str().into());
+    put(&mut out, "tool", fault.tool.clone());
+    put(&mut out, "server", fault.server.clone());
+    match fault.kind {
+        mcptest_core::trace::FaultKind::Slow => drop(out.insert("delay_ms".to_owned(), json!(fault.delay_ms))),
+        mcptest_core::trace::FaultKind::RecoverAfter => {
+            out.insert("failures".to_owned(), json!(fault.failures));
+        }
+        _ => {}
+    }
+    Value::Object(out)
+}

@@ -1,0 +1,193 @@
+//! Cassettes on disk: found by name, written whole or not at all, one recorder at a time.
+
+use std::fs::{self, File, TryLockError};
+use std::io::{self, ErrorKind, Read, Write};
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::{Cassette, CassetteError, Unreadable, changes, slug, told};
+
+/// Largest cassette that is read.
+const MAX_BYTES: u64 = 256 * 1024 * 1024;
+
+/// The cassettes of one suite.
+#[derive(Debug, Clone)]
+pub struct Folder {
+    root: PathBuf,
+}
+
+/// A cassette that lies in a folder, whether it can be read or not.
+#[derive(Debug)]
+pub struct Stored {
+    /// The file.
+    pub path: PathBuf,
+    /// What it holds.
+    pub cassette: Result<Cassette, CassetteError>,
+}
+
+/// Held while recording.
+#[derive(Debug)]
+pub struct Lock {
+    _folder: File,
+}
+
+impl Folder {
+    /// The cassettes of a suite file: `cassettes/<stem>` beside it.
+    pub fn of(suite: &Path) -> Self {
+        let folder = suite.parent().unwrap_or(Path::new(""));
+        Self { root: folder.join("cassettes").join(suite.file_stem().unwrap_or_default()) }
+    }
+
+    /// The folder itself.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Where the recording of a run lies.
+    pub fn path(&self, test: &str, model: &str, run: u64) -> PathBuf {
+        self.root.join(slug(test)).join(slug(model)).join(format!("{run}.json"))
+    }
+
+    /// Whether any run of a test on a model has been recorded.
+    pub fn has_any(&self, test: &str, model: &str) -> bool {
+        let folder = self.root.join(slug(test)).join(slug(model));
+        fs::read_dir(folder)
+            .is_ok_and(|mut entries| entries.any(|entry| entry.is_ok_and(|entry| run_of(&entry.path()).is_some())))
+    }
+
+    /// The recording of a run, which must fit what the suite says now.
+    pub fn load(&self, test: &str, model: &str, run: u64, inputs: &Value) -> Result<Cassette, CassetteError> {
+        let path = self.path(test, model, run);
+        let cassette = read(&path)?;
+        if (cassette.test.as_str(), cassette.model.as_str(), cassette.run) != (test, model, run) {
+            let why = format!(
+                "holds run {} of `{}` on `{}`, not run {run} of `{test}` on `{model}`",
+                cassette.run, cassette.test, cassette.model
+            );
+            return Err(CassetteError::Broken { path, why });
+        }
+        let changes = changes(&cassette.inputs, inputs);
+        if !changes.is_empty() {
+            return Err(CassetteError::Stale { path, changes: told(&changes) });
+        }
+        Ok(cassette)
+    }
+
+    /// Writes the recording of a run: the file is the old one or the new one, never a part.
+    pub fn save(&self, cassette: &Cassette) -> Result<PathBuf, CassetteError> {
+        let path = self.path(&cassette.test, &cassette.model, cassette.run);
+        let folder = path.parent().unwrap_or(&self.root);
+        fs::create_dir_all(folder).map_err(|error| failed(folder, "created", &error))?;
+        write_whole(&path, cassette.to_text().as_bytes()).map_err(|error| failed(&path, "written", &error))?;
+        Ok(path)
+    }
+
+    /// Makes sure that nobody else records into this folder.
+    pub fn lock(&self) -> Result<Lock, CassetteError> {
+        fs::create_dir_all(&self.root).map_err(|error| failed(&self.root, "created", &error))?;
+        // The folder itself carries the lock: no file is left behind, and the system frees it when a recorder dies.
+        let folder = File::open(&self.root).map_err(|error| failed(&self.root, "opened", &error))?;
+        match folder.try_lock() {
+            Ok(()) => Ok(Lock { _folder: folder }),
+            Err(TryLockError::WouldBlock) => Err(CassetteError::Locked { path: self.root.clone() }),
+            Err(TryLockError::Error(error)) => Err(failed(&self.root, "locked", &error)),
+        }
+    }
+
+    /// Every cassette of the folder, in the order of paths.
+    pub fn all(&self) -> Result<Vec<Stored>, CassetteError> {
+        let mut out = Vec::new();
+        for test in folders(&self.root)? {
+            for model in folders(&test)? {
+                let mut runs: Vec<(u64, PathBuf)> =
+                    entries(&model)?.into_iter().filter_map(|path| Some((run_of(&path)?, path))).collect();
+                runs.sort_unstable();
+                out.extend(runs.into_iter().map(|(_, path)| Stored { cassette: read(&path), path }));
+            }
+        }
+        Ok(out)
+    }
+
+    /// Removes a cassette, and the folders that are empty without it.
+    pub fn remove(&self, path: &Path) -> Result<(), CassetteError> {
+        fs::remove_file(path).map_err(|error| failed(path, "removed", &error))?;
+        for folder in path.ancestors().skip(1).take_while(|folder| folder.starts_with(&self.root)) {
+            // A folder that still holds something stays.
+            if fs::remove_dir(folder).is_err() {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The run a file name tells.
+fn run_of(path: &Path) -> Option<u64> {
+    let name = path.file_name()?.to_str()?;
+    name.strip_suffix(".json")?.parse().ok()
+}
+
+fn entries(folder: &Path) -> Result<Vec<PathBuf>, CassetteError> {
+    let read = match fs::read_dir(folder) {
+        Ok(read) => read,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(failed(folder, "read", &error)),
+    };
+    let mut out = Vec::new();
+    for entry in read {
+        out.push(entry.map_err(|error| failed(folder, "read", &error))?.path());
+    }
+    out.sort_unstable();
+    Ok(out)
+}
+
+fn folders(folder: &Path) -> Result<Vec<PathBuf>, CassetteError> {
+    Ok(entries(folder)?.into_iter().filter(|path| path.is_dir() && !path.is_symlink()).collect())
+}
+
+fn failed(path: &Path, what: &'static str, error: &io::Error) -> CassetteError {
+    CassetteError::Io { path: path.to_owned(), what, why: error.to_string() }
+}
+
+fn read(path: &Path) -> Result<Cassette, CassetteError> {
+    let mut bytes = Vec::new();
+    let opened = File::open(path).and_then(|file| file.take(MAX_BYTES + 1).read_to_end(&mut bytes));
+    match opened {
+        Ok(_) => {}
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            return Err(CassetteError::Missing { path: path.to_owned() });
+        }
+        Err(error) => return Err(failed(path, "read", &error)),
+    }
+    let broken = |why: String| CassetteError::Broken { path: path.to_owned(), why };
+    if bytes.len() as u64 > MAX_BYTES {
+        return Err(broken(format!("has more than {MAX_BYTES} bytes, the limit")));
+    }
+    let text = String::from_utf8(bytes)
+        .map_err(|error| broken(format!("is not UTF-8: byte {}", error.utf8_error().valid_up_to())))?;
+    Cassette::read(&text).map_err(|unreadable| match unreadable {
+        Unreadable::Broken(why) => broken(why),
+        Unreadable::Version(found) => CassetteError::Version { path: path.to_owned(), found },
+    })
+}
+
+/// Puts a file in place whole: beside it first, then synced, then renamed over the old one.
+fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let beside = path.with_file_name(format!(".{name}.{}.new", std::process::id()));
+    let written = File::create(&beside).and_then(|mut file| {
+        file.write_all(bytes)?;
+        file.sync_all()
+    });
+    let placed = written.and_then(|()| fs::rename(&beside, path));
+    if placed.is_err() {
+        // What is half written is of no use to anybody.
+        let _ = fs::remove_file(&beside);
+        return placed;
+    }
+    if let Some(folder) = path.parent() {
+        File::open(folder)?.sync_all()?;
+    }
+    Ok(())
+}

@@ -1,0 +1,140 @@
+//! Every tool of every server of a test, under the name the model sees.
+//!
+//! The wire name is `<server>__<tool>`. Providers take letters, digits, `_` and `-`, at most 64 of them; a name they would
+//! refuse is respelt and made unique by a hash. The way back is this list, so nothing needs to be undone by rule.
+
+use std::collections::BTreeMap;
+
+use mcptest_core::redact::short_hash;
+use serde_json::Value;
+
+/// Longest name that every provider takes.
+const LONGEST: usize = 64;
+
+/// A tool as a server offers it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Tool {
+    /// Its name.
+    pub name: String,
+    /// What it is for.
+    pub description: Option<String>,
+    /// JSON Schema of its arguments.
+    pub input_schema: Value,
+    /// What the server says of its effects.
+    pub annotations: Option<Value>,
+}
+
+/// A tool of a server, as a model sees it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Offered {
+    /// The name the model calls it by.
+    pub wire: String,
+    /// The server that has it.
+    pub server: String,
+    /// The tool.
+    pub tool: Tool,
+}
+
+/// The tools of a test.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Catalogue {
+    offered: Vec<Offered>,
+    by_wire: BTreeMap<String, usize>,
+}
+
+impl Catalogue {
+    /// The tools of these servers, in their order.
+    pub fn new(servers: impl IntoIterator<Item = (String, Vec<Tool>)>) -> Self {
+        let mut out = Self::default();
+        for (server, tools) in servers {
+            for tool in tools {
+                let full = format!("{server}__{}", tool.name);
+                let mut wire = wire_name(&full);
+                if out.by_wire.contains_key(&wire) {
+                    wire = respelt(&full);
+                }
+                // A server that offers one name twice means one tool.
+                if out.by_wire.contains_key(&wire) {
+                    continue;
+                }
+                out.by_wire.insert(wire.clone(), out.offered.len());
+                out.offered.push(Offered { wire, server: server.clone(), tool });
+            }
+        }
+        out
+    }
+
+    /// Every tool.
+    pub fn offered(&self) -> &[Offered] {
+        &self.offered
+    }
+
+    /// The tool a model means.
+    pub fn by_wire(&self, wire: &str) -> Option<&Offered> {
+        self.by_wire.get(wire).map(|at| &self.offered[*at])
+    }
+
+    /// The tools of this name, on this server or on any.
+    pub fn named<'a>(&'a self, tool: &'a str, server: Option<&'a str>) -> impl Iterator<Item = &'a Offered> {
+        self.offered
+            .iter()
+            .filter(move |offered| offered.tool.name == tool && server.is_none_or(|server| offered.server == server))
+    }
+}
+
+fn wire_name(full: &str) -> String {
+    let plain = full.len() <= LONGEST && full.chars().all(is_plain);
+    if plain { full.to_owned() } else { respelt(full) }
+}
+
+fn is_plain(c: char) -> bool {
+    c.is_ascii_alphanumeric() || c == '_' || c == '-'
+}
+
+/// What can be kept of a name, and a hash of all of it.
+fn respelt(full: &str) -> String {
+    let kept: String = full.chars().map(|c| if is_plain(c) { c } else { '_' }).take(LONGEST - 9).collect();
+    format!("{kept}_{}", short_hash(full))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn tool(name: &str) -> Tool {
+        Tool { name: name.to_owned(), description: None, input_schema: json!({}), annotations: None }
+    }
+
+    fn check(server: &str, tools: &[&str], expected: &[&str]) {
+        let tools: Vec<Tool> = tools.iter().map(|name| tool(name)).collect();
+        let catalogue = Catalogue::new([(server.to_owned(), tools.clone())]);
+        let wires: Vec<&str> = catalogue.offered().iter().map(|offered| offered.wire.as_str()).collect();
+        assert_eq!(wires, expected);
+        for (wire, tool) in wires.iter().zip(&tools) {
+            assert!(wire.len() <= LONGEST && wire.chars().all(is_plain), "{wire}");
+            assert_eq!(catalogue.by_wire(wire).map(|offered| &offered.tool), Some(tool));
+        }
+    }
+
+    #[test]
+    fn plain_names_carry_their_server_and_others_are_respelt_with_a_hash() {
+        check("fs", &["read_file", "read-file"], &["fs__read_file", "fs__read-file"]);
+        check("fs", &["read.file", "read/file"], &["fs__read_file_e78e5c65", "fs__read_file_58cb8c0c"]);
+        check("fs", &["søk"], &["fs__s_k_8fc8cd9d"]);
+        let long = "x".repeat(128);
+        check("fs", &[&long], &[&format!("fs__{}_b83ef5ce", "x".repeat(51))]);
+    }
+
+    #[test]
+    fn a_tool_is_found_by_name_alone_or_on_its_server() {
+        let catalogue =
+            Catalogue::new([("a".to_owned(), vec![tool("get"), tool("put")]), ("b".to_owned(), vec![tool("get")])]);
+        let wires = |tool, server| catalogue.named(tool, server).map(|o| o.wire.as_str()).collect::<Vec<_>>();
+        assert_eq!(wires("get", None), ["a__get", "b__get"]);
+        assert_eq!(wires("get", Some("b")), ["b__get"]);
+        assert_eq!(wires("drop", None), [""; 0]);
+        assert_eq!(catalogue.by_wire("get"), None);
+    }
+}

@@ -1,0 +1,72 @@
+//! Injecting faults: what a call meets instead of, or beside, its server. Time is a number here; nothing sleeps.
+
+use mcptest_core::suite::{AgentTest, Fault};
+use mcptest_core::trace::{ErrorKind, FaultEffect, FaultKind, FaultMark, ToolResult};
+
+use crate::agent::error_result;
+
+/// The faults of one run.
+#[derive(Debug, Clone)]
+pub struct Faults<'a> {
+    armed: Vec<(&'a Fault, u64)>,
+    budget_ms: u64,
+}
+
+/// What is to become of a call.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Directive {
+    /// It goes to its server.
+    Send,
+    /// It goes to its server, and its answer carries this mark.
+    SendMarked(FaultMark),
+    /// It goes nowhere; this is its answer.
+    Answer(Box<ToolResult>),
+}
+
+impl<'a> Faults<'a> {
+    /// The faults a test injects, with the time budget of its `recovery` gate.
+    pub fn new(test: &AgentTest, all: &'a [Fault]) -> Self {
+        let budget_ms = match &test.gates.recovery {
+            Some(gate) => gate.params.max_detection_ms,
+            None => mcptest_core::eval::RecoveryParams::default().max_detection_ms,
+        };
+        Self { armed: test.inject.iter().filter_map(|at| all.get(*at)).map(|fault| (fault, 0)).collect(), budget_ms }
+    }
+
+    /// Decides about one call: the first fault that matches does.
+    pub fn strike(&mut self, server: &str, tool: &str) -> Directive {
+        let matches = |fault: &Fault| {
+            fault.tool.as_deref().is_none_or(|name| name == tool)
+                && fault.server.as_deref().is_none_or(|name| name == server)
+        };
+        let Some((fault, met)) = self.armed.iter_mut().find(|(fault, _)| matches(fault)) else {
+            return Directive::Send;
+        };
+        *met += 1;
+        let budget = self.budget_ms;
+        let mark = |effect, ms| FaultMark { name: fault.name.clone(), kind: fault.kind, effect, ms };
+        let answer = |kind, code, message: &str, mark| {
+            let result = error_result(kind, code, message);
+            Directive::Answer(Box::new(ToolResult { fault: Some(Box::new(mark)), ..result }))
+        };
+        let timeout = || {
+            let message = format!("no answer within {budget} ms");
+            answer(ErrorKind::Timeout, None, &message, mark(FaultEffect::Timeout, budget))
+        };
+        match fault.kind {
+            FaultKind::Hang | FaultKind::Wedged => timeout(),
+            FaultKind::RecoverAfter if *met <= fault.failures => timeout(),
+            FaultKind::RecoverAfter => Directive::Send,
+            FaultKind::Slow if fault.delay_ms >= budget => timeout(),
+            FaultKind::Slow => Directive::SendMarked(mark(FaultEffect::Delay, fault.delay_ms)),
+            FaultKind::Error => {
+                let message = "internal error";
+                answer(ErrorKind::Jsonrpc, Some(-32_603), message, mark(FaultEffect::Error, 0))
+            }
+            FaultKind::IsError => answer(ErrorKind::Tool, None, "the tool failed", mark(FaultEffect::Error, 0)),
+            FaultKind::Drop => {
+                answer(ErrorKind::Transport, None, "the connection was closed", mark(FaultEffect::Error, 0))
+            }
+        }
+    }
+}

@@ -1,0 +1,3 @@
+//! Whoever answers for a model. So far that is a script.
+
+pub mod script;

@@ -1,0 +1,345 @@
+//! The script provider: a file that says what the model answers, for examples and tests. It needs no key and is never chosen
+//! unless a suite names it.
+
+use mcptest_core::diag::Source;
+use mcptest_core::keys::{Block, Takes, key};
+use mcptest_core::suite::interpolate::{self, Part};
+use mcptest_core::suite::yaml::{Content, Node};
+use mcptest_core::suite::{Loaded, Notes};
+use mcptest_core::target::{Selection, Target};
+use mcptest_core::trace::{Tokens, ToolResult, Trace};
+use mcptest_core::{json, redact};
+use serde_json::{Map, Value};
+
+use crate::agent::{Reply, Stop, WantedArgs, WantedCall};
+use crate::catalogue::Catalogue;
+
+/// The file.
+pub static SCRIPT: Block = Block {
+    name: "script",
+    about: "What a scripted model answers, turn by turn.",
+    keys: &[
+        key("script", Takes::OneOf(&[1]), "", "version of the format").required().example("1"),
+        key(
+            "runs",
+            Takes::List(1, &Takes::Block(&RUN)),
+            "",
+            "run i of a test plays entry i, and starts over after the last",
+        )
+        .required(),
+    ],
+};
+
+/// One run.
+pub static RUN: Block = Block {
+    name: "scripted run",
+    about: "The replies of one run.",
+    keys: &[key("turns", Takes::List(1, &Takes::Block(&TURN)), "", "replies in order").required()],
+};
+
+/// One reply.
+pub static TURN: Block = Block {
+    name: "scripted turn",
+    about: "One reply: text, calls, or both.",
+    keys: &[
+        key("text", Takes::Text, "", "what it says"),
+        key("calls", Takes::List(1, &Takes::Block(&CALL)), "", "tools it wants called, all at once"),
+        key("usage", Takes::Block(&USAGE), "", "tokens of the reply"),
+        key("stop", Takes::Word(&["completed", "max_tokens", "refused"]), "completed", "why it ends"),
+    ],
+};
+
+/// One call.
+pub static CALL: Block = Block {
+    name: "scripted call",
+    about: "A call the model asks for.",
+    keys: &[
+        key("tool", Takes::Text, "", "name of the tool; one that no server has is asked for all the same").required(),
+        key("server", Takes::Text, "", "its server, where several have a tool of this name"),
+        key(
+            "args",
+            Takes::Any,
+            "{}",
+            "arguments; `${results[0].structured_content.id}` reads an earlier answer; text is sent as it is",
+        ),
+        key("caller", Takes::Any, "", "who makes the call, for calls from generated code"),
+    ],
+};
+
+/// Tokens of a reply.
+pub static USAGE: Block = Block {
+    name: "usage",
+    about: "Tokens of one reply.",
+    keys: &[
+        key("input", Takes::Whole(0), "", "tokens read").required(),
+        key("output", Takes::Whole(0), "", "tokens written").required(),
+    ],
+};
+
+/// What a scripted model answers.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Script {
+    runs: Vec<Vec<ScriptedTurn>>,
+    /// SHA-256 of the file.
+    pub hash: String,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+struct ScriptedTurn {
+    text: Option<String>,
+    calls: Vec<ScriptedCall>,
+    tokens: Tokens,
+    stop: Stop,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+struct ScriptedCall {
+    tool: String,
+    server: Option<String>,
+    args: Value,
+    caller: Option<Value>,
+}
+
+/// Why a script could not go on.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ScriptError {
+    /// The model was asked once more than the script has turns.
+    #[error("the script of run {run} has {turns} turns, and the model was asked once more")]
+    OverEnd {
+        /// The run.
+        run: u64,
+        /// How many turns there are.
+        turns: usize,
+    },
+    /// A call names a tool that several servers have.
+    #[error("the script calls `{tool}`, which several servers have: {servers}")]
+    Ambiguous {
+        /// The tool.
+        tool: String,
+        /// The servers.
+        servers: String,
+    },
+    /// A reference reads what is not there.
+    #[error("the script reads `${{{reference}}}`, which is not there: {why}")]
+    Reference {
+        /// The reference.
+        reference: String,
+        /// Why not.
+        why: String,
+    },
+}
+
+impl ScriptError {
+    /// What to do about it.
+    pub fn hint(&self) -> &'static str {
+        match self {
+            Self::OverEnd { .. } => "end the script with a turn that has text and no calls",
+            Self::Ambiguous { .. } => "add `server:` to the call",
+            Self::Reference { .. } => "results are counted from 0, over all calls of the run",
+        }
+    }
+}
+
+/// Loads a script.
+pub fn load(source: &Source) -> Loaded<Script> {
+    let (mut notes, root) = Notes::read(source, "a script", &SCRIPT);
+    let hash = redact::hash(source.text().as_bytes());
+    let script = root.map(|root| Script { runs: runs(&root, &mut notes), hash });
+    notes.finish(script)
+}
+
+fn runs(root: &Node, notes: &mut Notes) -> Vec<Vec<ScriptedTurn>> {
+    let mut out = Vec::new();
+    for run in root.get("runs").map_or(&[][..], Node::items) {
+        let turns = run.get("turns").map_or(&[][..], Node::items);
+        out.push(turns.iter().map(|node| turn(node, notes)).collect());
+    }
+    out
+}
+
+fn turn(node: &Node, notes: &mut Notes) -> ScriptedTurn {
+    let calls = node.get("calls").map_or(&[][..], Node::items);
+    if matches!(node.content, Content::Map(_)) && node.get("text").is_none() && node.get("calls").is_none() {
+        let hint = "add `text:` or `calls:`; a refusal may have an empty-handed text such as `no`";
+        notes.error(node.span.clone(), "the turn neither says nor calls anything", Some(hint.to_owned()));
+    }
+    let usage = node.get("usage");
+    let tokens = |key: &str| usage.and_then(|usage| usage.whole_at(key));
+    ScriptedTurn {
+        text: node.text_at("text"),
+        calls: calls.iter().map(|node| call(node, notes)).collect(),
+        tokens: Tokens { input: tokens("input"), output: tokens("output"), cached: None, total: None },
+        stop: match node.text_at("stop").as_deref() {
+            Some("max_tokens") => Stop::MaxTokens,
+            Some("refused") => Stop::Refused,
+            _ => Stop::End,
+        },
+    }
+}
+
+fn call(node: &Node, notes: &mut Notes) -> ScriptedCall {
+    if let Some(args) = node.get("args") {
+        check_references(args, notes);
+    }
+    ScriptedCall {
+        tool: node.text_at("tool").unwrap_or_else(|| "?".to_owned()),
+        server: node.text_at("server"),
+        args: node.get("args").map_or_else(|| Value::Object(Map::new()), Node::to_json),
+        caller: node.get("caller").map(Node::to_json),
+    }
+}
+
+/// Malformed references are found when the file is read, not when a run is half done.
+fn check_references(node: &Node, notes: &mut Notes) {
+    match &node.content {
+        Content::Text { text, .. } => {
+            if let Err(message) = pieces(text) {
+                let hint = "write `${results[0].content[0].text}`, or `$$` for a dollar sign";
+                notes.error(node.span.clone(), message, Some(hint.to_owned()));
+            }
+        }
+        Content::List(items) => items.iter().for_each(|item| check_references(item, notes)),
+        Content::Map(entries) => entries.iter().for_each(|entry| check_references(&entry.value, notes)),
+        _ => {}
+    }
+}
+
+enum Piece {
+    Plain(String),
+    Reference { target: Target, default: Option<String> },
+}
+
+/// The pieces of a text with references to earlier answers; or what is wrong with it.
+fn pieces(text: &str) -> Result<Vec<Piece>, String> {
+    let parts = interpolate::parts(text).map_err(|error| error.to_string())?;
+    let piece = |part| match part {
+        Part::Plain(plain) => Ok(Piece::Plain(plain)),
+        Part::Reference { name, default } => {
+            let target = Target::parse(&name).map_err(|error| format!("malformed path `{name}`: {error}"))?;
+            if target.root() != "results" {
+                return Err(format!("`{name}` is no earlier answer: a script reads `results` only"));
+            }
+            Ok(Piece::Reference { target, default })
+        }
+    };
+    parts.into_iter().map(piece).collect()
+}
+
+/// Plays one run of a script.
+#[derive(Debug, Clone)]
+pub struct Player<'a> {
+    turns: &'a [ScriptedTurn],
+    run: u64,
+    asked: usize,
+    called: usize,
+}
+
+impl Script {
+    /// The player of run `run`, from 1.
+    pub fn player(&self, run: u64) -> Player<'_> {
+        let index = run.saturating_sub(1) % (self.runs.len() as u64).max(1);
+        let turns = usize::try_from(index).ok().and_then(|at| self.runs.get(at));
+        Player { turns: turns.map_or(&[], Vec::as_slice), run, asked: 0, called: 0 }
+    }
+}
+
+impl Player<'_> {
+    /// The next reply. `results` are the answers so far.
+    pub fn reply(&mut self, catalogue: &Catalogue, results: &[ToolResult]) -> Result<Reply, ScriptError> {
+        let Some(turn) = self.turns.get(self.asked) else {
+            return Err(ScriptError::OverEnd { run: self.run, turns: self.turns.len() });
+        };
+        self.asked += 1;
+        let answers = answers(results);
+        let mut calls = Vec::new();
+        for call in &turn.calls {
+            self.called += 1;
+            let mut offered = catalogue.named(&call.tool, call.server.as_deref());
+            let wire = match (offered.next(), offered.next()) {
+                (Some(only), None) => only.wire.clone(),
+                (Some(first), Some(second)) => {
+                    let rest = offered.map(|more| more.server.clone());
+                    let servers: Vec<_> =
+                        [first.server.clone(), second.server.clone()].into_iter().chain(rest).collect();
+                    return Err(ScriptError::Ambiguous { tool: call.tool.clone(), servers: servers.join(", ") });
+                }
+                (None, _) => match &call.server {
+                    Some(server) => format!("{server}__{}", call.tool),
+                    None => call.tool.clone(),
+                },
+            };
+            let args = match resolve(&call.args, &answers)? {
+                Value::Object(map) => WantedArgs::Object(map),
+                Value::String(text) => read_args(text),
+                other => read_args(other.to_string()),
+            };
+            calls.push(WantedCall { id: format!("call_{}", self.called), wire, args, caller: call.caller.clone() });
+        }
+        Ok(Reply {
+            texts: turn.text.clone().into_iter().collect(),
+            calls,
+            tokens: turn.tokens,
+            stop: turn.stop,
+            raw: Value::Null,
+        })
+    }
+}
+
+/// Arguments that arrive as text, as most providers send them.
+pub(crate) fn read_args(text: String) -> WantedArgs {
+    match json::parse(&text) {
+        Ok(Value::Object(map)) => WantedArgs::Object(map),
+        Ok(other) => {
+            let why = format!("found {}", json::describe(&other));
+            WantedArgs::Unreadable { text, why }
+        }
+        Err(error) => WantedArgs::Unreadable { why: error.to_string(), text },
+    }
+}
+
+/// The answers as the trace has them, under the name references use.
+fn answers(results: &[ToolResult]) -> Value {
+    let trace = Trace { tool_results: Some(results.iter().cloned().map(Some).collect()), ..Trace::default() };
+    let mut envelope = trace.to_envelope();
+    let results = envelope.get_mut("tool_results").map_or(Value::Null, Value::take);
+    Value::Object(Map::from_iter([("results".to_owned(), results)]))
+}
+
+fn resolve(value: &Value, answers: &Value) -> Result<Value, ScriptError> {
+    Ok(match value {
+        Value::String(text) if text.contains('$') => resolve_text(text, answers)?,
+        Value::Array(items) => items.iter().map(|item| resolve(item, answers)).collect::<Result<_, _>>()?,
+        Value::Object(map) => {
+            let mut out = Map::new();
+            for (key, item) in map {
+                out.insert(key.clone(), resolve(item, answers)?);
+            }
+            Value::Object(out)
+        }
+        plain => plain.clone(),
+    })
+}
+
+fn resolve_text(text: &str, answers: &Value) -> Result<Value, ScriptError> {
+    let parts = pieces(text).map_err(|why| ScriptError::Reference { reference: text.to_owned(), why })?;
+    let mut out = String::new();
+    for part in &parts {
+        let value = match part {
+            Piece::Plain(plain) => Value::String(plain.clone()),
+            Piece::Reference { target, default } => match (target.select(answers), default) {
+                (Selection::Found(value), _) => value.into_owned(),
+                (Selection::Nothing { .. }, Some(default)) => Value::String(default.clone()),
+                (Selection::Nothing { reason, .. }, None) => {
+                    return Err(ScriptError::Reference { reference: target.to_string(), why: reason });
+                }
+            },
+        };
+        match value {
+            // A reference that is the whole text keeps the type of what it reads.
+            whole if parts.len() == 1 => return Ok(whole),
+            Value::String(inner) => out.push_str(&inner),
+            other => out.push_str(&json::canonical(&other)),
+        }
+    }
+    Ok(Value::String(out))
+}
