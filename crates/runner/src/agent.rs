@@ -235,7 +235,8 @@ impl<'a> Agent<'a> {
             conversation: Conversation {
                 model: Some(model.to_owned()),
                 turns: Some(self.turns),
-                tokens: self.tokens,
+                // The total is what suites assert on, so it is always there when it can be known.
+                tokens: Tokens { total: self.tokens.spent(), ..self.tokens },
                 stop_reason: Some(self.stop.unwrap_or(StopReason::Error)),
                 duration_ms: None,
             },

@@ -151,7 +151,7 @@ impl Cassette {
             Value::String(text) => Ok(text),
             other => Err(Unreadable::Broken(format!("`{key}` must be text, found {}", json::describe(&other)))),
         };
-        let test = as_text("test", take("test")?)?;
+        let of_test = as_text("test", take("test")?)?;
         let model = as_text("model", take("model")?)?;
         let run = take("run")?;
         let run =
@@ -166,7 +166,7 @@ impl Cassette {
         if let Some(unknown) = map.keys().next() {
             return Err(broken(format!("unknown key `{unknown}`")));
         }
-        Ok(Self { test, model, run, inputs, observed, advisory, trace })
+        Ok(Self { test: of_test, model, run, inputs, observed, advisory, trace })
     }
 }
 

@@ -11,6 +11,7 @@ pub mod plan;
 pub mod provider;
 pub mod secrets;
 
+/// Compiles and runs the code of the README, which needs the library as a user has it.
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;

@@ -160,7 +160,7 @@ fn runs(root: &Node, notes: &mut Notes) -> Vec<Vec<ScriptedTurn>> {
 fn turn(node: &Node, notes: &mut Notes) -> ScriptedTurn {
     let calls = node.get("calls").map_or(&[][..], Node::items);
     if matches!(node.content, Content::Map(_)) && node.get("text").is_none() && node.get("calls").is_none() {
-        let hint = "add `text:` or `calls:`; a refusal may have an empty-handed text such as `no`";
+        let hint = "add `text:` or `calls:`";
         notes.error(node.span.clone(), "the turn neither says nor calls anything", Some(hint.to_owned()));
     }
     let usage = node.get("usage");

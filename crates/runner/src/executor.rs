@@ -1,0 +1,327 @@
+//! Carrying out a plan: many runs at once, events in the order of the files.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError, mpsc};
+use std::thread;
+
+use mcptest_core::event::Event;
+use mcptest_core::report::{Attempt, Origin, Row, RowVerdict, Trouble};
+use mcptest_core::suite::{Provider, Variables};
+use serde_json::Value;
+
+use crate::cassette::{self, Cassette, CassetteError, Folder, Lock};
+use crate::interrupt::Interrupt;
+use crate::live::{self, Live};
+use crate::plan::{Plan, Planned, SuiteFile};
+use crate::provider::script::{self, Script};
+
+/// Whether models and servers are asked, and what is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// From cassettes; no model is asked.
+    Replay,
+    /// Models and servers are asked, and what they did is written down.
+    Record,
+    /// Models and servers are asked, and nothing is written down.
+    Live,
+}
+
+/// How to carry out a plan.
+pub struct Options<'a> {
+    /// What is asked and kept.
+    pub mode: Mode,
+    /// Most runs at once.
+    pub jobs: usize,
+    /// Leave out what comes after the first row that is no pass.
+    pub fail_fast: bool,
+    /// This program, for servers that are `mcptest` itself.
+    pub program: Option<PathBuf>,
+    /// Answers for environment variables.
+    pub environment: &'a (dyn Fn(&str) -> Option<String> + Sync),
+    /// Tells that the user wants to stop.
+    pub interrupt: &'a Interrupt,
+}
+
+impl std::fmt::Debug for Options<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Options").field("mode", &self.mode).field("jobs", &self.jobs).finish_non_exhaustive()
+    }
+}
+
+/// What all runs of a cell share.
+struct CellState {
+    /// Read once, by whichever run comes first.
+    prepared: OnceLock<Result<Prepared, Trouble>>,
+    attempts: Mutex<Vec<Option<(Option<Origin>, Attempt)>>>,
+    left: AtomicUsize,
+}
+
+/// What a run of a cell starts from.
+struct Prepared {
+    inputs: Value,
+    script: Option<Script>,
+    /// Runs are taken from cassettes.
+    replays: bool,
+}
+
+struct Executor<'a> {
+    plan: &'a Plan<'a>,
+    options: &'a Options<'a>,
+    cells: Vec<CellState>,
+    /// Folders that are recorded into, each with its lock or why there is none.
+    locks: BTreeMap<PathBuf, Result<Lock, CassetteError>>,
+    live: OnceLock<Result<Live, Trouble>>,
+}
+
+/// Carries out a plan and tells what came of it, cell by cell.
+pub fn execute(plan: &Plan<'_>, options: &Options<'_>, events: &mut dyn FnMut(Event)) {
+    let state = |planned: &Planned<'_>| {
+        let runs = usize::try_from(planned.runs).unwrap_or(usize::MAX);
+        CellState {
+            prepared: OnceLock::new(),
+            attempts: Mutex::new((0..runs).map(|_| None).collect()),
+            left: AtomicUsize::new(runs),
+        }
+    };
+    let mut locks = BTreeMap::new();
+    if options.mode == Mode::Record {
+        for planned in &plan.cells {
+            let folder = Folder::of(&planned.file.path);
+            locks.entry(folder.root().to_owned()).or_insert_with(|| folder.lock());
+        }
+    }
+    let executor =
+        Executor { plan, options, cells: plan.cells.iter().map(state).collect(), locks, live: OnceLock::new() };
+    executor.run(events);
+}
+
+impl Executor<'_> {
+    fn run(&self, events: &mut dyn FnMut(Event)) {
+        let tasks: Vec<(usize, u64)> = (0..)
+            .zip(&self.plan.cells)
+            .flat_map(|(at, planned)| (1..=planned.runs).map(move |run| (at, run)))
+            .collect();
+        let next = AtomicUsize::new(0);
+        let (send, receive) = mpsc::channel::<(usize, Vec<Row>)>();
+        thread::scope(|scope| {
+            for _ in 0..self.options.jobs.clamp(1, tasks.len().max(1)) {
+                let (send, next, tasks) = (send.clone(), &next, &tasks);
+                scope.spawn(move || {
+                    while let Some((at, run)) = tasks.get(next.fetch_add(1, Ordering::Relaxed)) {
+                        if let Some(rows) = self.one(*at, *run)
+                            && send.send((*at, rows)).is_err()
+                        {
+                            // Nobody listens any more: what is left need not be done.
+                            return;
+                        }
+                    }
+                });
+            }
+            drop(send);
+            self.tell(&receive, events, &next, tasks.len());
+        });
+    }
+
+    /// Makes one run; the rows of its cell when it was the last of them.
+    fn one(&self, at: usize, run: u64) -> Option<Vec<Row>> {
+        let (state, planned) = (self.cells.get(at)?, self.plan.cells.get(at)?);
+        let attempt = if self.options.interrupt.is_set() {
+            (None, Attempt::Skipped)
+        } else {
+            self.attempt(planned, state, run)
+        };
+        let mut attempts = state.attempts.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(slot) = usize::try_from(run - 1).ok().and_then(|run| attempts.get_mut(run)) {
+            *slot = Some(attempt);
+        }
+        if state.left.fetch_sub(1, Ordering::AcqRel) > 1 {
+            return None;
+        }
+        let attempts = std::mem::take(&mut *attempts);
+        Some(planned.cell.rows(attempts.into_iter().map(|made| made.unwrap_or((None, Attempt::Skipped))).collect()))
+    }
+
+    /// Tells of cells in the order of the plan, as soon as all before them are told.
+    fn tell(
+        &self,
+        receive: &mpsc::Receiver<(usize, Vec<Row>)>,
+        events: &mut dyn FnMut(Event),
+        next: &AtomicUsize,
+        tasks: usize,
+    ) {
+        let mut waiting: BTreeMap<usize, Vec<Row>> = BTreeMap::new();
+        let mut told = 0;
+        let mut over = false;
+        let mut file: Option<&Path> = None;
+        while let Ok((at, rows)) = receive.recv() {
+            waiting.insert(at, rows);
+            while let Some(rows) = waiting.remove(&told) {
+                let planned = &self.plan.cells[told];
+                told += 1;
+                if file != Some(&planned.file.path) {
+                    file = Some(&planned.file.path);
+                    events(Event::SuiteStarted { file: planned.file.shown.clone() });
+                }
+                let rows = if over { skipped(planned) } else { rows };
+                for row in rows {
+                    let bad = matches!(row.verdict, RowVerdict::Fail | RowVerdict::Unassessable | RowVerdict::Error);
+                    over |= self.options.fail_fast && bad;
+                    events(Event::RowFinished(Box::new(row)));
+                }
+                if over {
+                    // What has not begun need not; every cell after this one is told as skipped.
+                    next.fetch_max(tasks, Ordering::Relaxed);
+                }
+            }
+        }
+        // Cells that were never finished, because the run was over before.
+        for planned in &self.plan.cells[told..] {
+            if file != Some(&planned.file.path) {
+                file = Some(&planned.file.path);
+                events(Event::SuiteStarted { file: planned.file.shown.clone() });
+            }
+            for row in skipped(planned) {
+                events(Event::RowFinished(Box::new(row)));
+            }
+        }
+    }
+
+    fn attempt(&self, planned: &Planned<'_>, state: &CellState, run: u64) -> (Option<Origin>, Attempt) {
+        let prepared = match state.prepared.get_or_init(|| self.prepare(planned)) {
+            Ok(prepared) => prepared,
+            Err(trouble) => return (None, Attempt::Broken(trouble.clone())),
+        };
+        if prepared.replays {
+            return (Some(Origin::Replayed), self.replay(planned, prepared, run));
+        }
+        let origin = if prepared.script.is_some() { Origin::Scripted } else { Origin::Live };
+        let attempt = match self.go_live(planned, prepared, run) {
+            Ok(Some(attempt)) => Attempt::Traced(attempt),
+            Ok(None) => Attempt::Skipped,
+            Err(trouble) => Attempt::Broken(trouble),
+        };
+        (Some(origin), attempt)
+    }
+
+    fn prepare(&self, planned: &Planned<'_>) -> Result<Prepared, Trouble> {
+        let (file, cell) = (planned.file, planned.cell);
+        let script = match file.suite.models.get(cell.model).and_then(|model| model.script.as_deref()) {
+            Some(script) => Some(load_script(file, script)?),
+            None => None,
+        };
+        let inputs = cassette::inputs(&file.suite, cell.test, cell.model, script.as_ref().map(|script| &*script.hash));
+        // A script may always run; where it was recorded, the recording is what is judged.
+        let replays = self.options.mode == Mode::Replay
+            && (script.is_none() || Folder::of(&file.path).has_any(&cell.test.name, cell.model));
+        Ok(Prepared { inputs, script, replays })
+    }
+
+    fn replay(&self, planned: &Planned<'_>, prepared: &Prepared, run: u64) -> Attempt {
+        let folder = Folder::of(&planned.file.path);
+        match folder.load(&planned.cell.test.name, planned.cell.model, run, &prepared.inputs) {
+            Ok(cassette) => Attempt::Traced(Box::new(cassette.trace)),
+            Err(error) => Attempt::Broken(trouble(&error, Some(&planned.file.shown))),
+        }
+    }
+
+    /// Makes a run for real; nothing when the user stopped it.
+    fn go_live(
+        &self,
+        planned: &Planned<'_>,
+        prepared: &Prepared,
+        run: u64,
+    ) -> Result<Option<Box<mcptest_core::trace::Trace>>, Trouble> {
+        let (file, cell) = (planned.file, planned.cell);
+        let folder = Folder::of(&file.path);
+        if let Some(Err(error)) = self.locks.get(folder.root()) {
+            return Err(trouble(error, None));
+        }
+        let Some(script) = &prepared.script else {
+            let provider = file.suite.models.get(cell.model).map_or("a provider", |model| model.provider.as_str());
+            let message = format!("model `{}` belongs to {provider}, which cannot be asked yet", cell.model);
+            let hint = "models with `provider: script` can; see the examples".to_owned();
+            return Err(Trouble { message, hint: Some(hint) });
+        };
+        let live = self.live.get_or_init(|| Live::new(self.options.program.clone())).as_ref().map_err(Clone::clone)?;
+        let suite_dir = suite_dir(file);
+        let variables = Variables { suite_dir: &suite_dir, outside: &self.options.environment };
+        let redactor = crate::secrets::redactor(&file.suite, &variables);
+        let clean = |trouble: Trouble| Trouble {
+            message: redactor.text(&trouble.message).into_owned(),
+            hint: trouble.hint.map(|hint| redactor.text(&hint).into_owned()),
+        };
+        let request = live::Request { file, cell, run, script, variables: &variables };
+        let Some(ran) = live.run(&request, self.options.interrupt).map_err(clean)? else { return Ok(None) };
+        let ran = ran.redacted(&redactor).map_err(|error| Trouble {
+            message: format!("the trace cannot be read back: {error}"),
+            hint: Some("please report this".to_owned()),
+        })?;
+        if self.options.mode == Mode::Record {
+            let cassette = Cassette {
+                test: cell.test.name.clone(),
+                model: cell.model.to_owned(),
+                run,
+                inputs: prepared.inputs.clone(),
+                observed: ran.observed,
+                advisory: None,
+                trace: ran.trace,
+            };
+            folder.save(&cassette).map_err(|error| trouble(&error, None))?;
+            return Ok(Some(Box::new(cassette.trace)));
+        }
+        Ok(Some(Box::new(ran.trace)))
+    }
+}
+
+fn skipped(planned: &Planned<'_>) -> Vec<Row> {
+    planned.cell.rows((0..planned.runs).map(|_| (None, Attempt::Skipped)).collect())
+}
+
+/// The folder of a suite as servers need it, wherever they run.
+fn suite_dir(file: &SuiteFile) -> String {
+    let folder = match file.path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned()).to_string_lossy().into_owned()
+}
+
+/// The script of a model: a path from the folder of the suite.
+fn load_script(file: &SuiteFile, script: &str) -> Result<Script, Trouble> {
+    let path = file.path.parent().unwrap_or(Path::new("")).join(script);
+    let source = match std::fs::read_to_string(&path) {
+        Ok(text) => mcptest_core::diag::Source::new(path.to_string_lossy(), text),
+        Err(error) => {
+            let message = format!("script {}: cannot be read: {error}", path.display());
+            let hint = "`script:` is a path from the folder of the suite".to_owned();
+            return Err(Trouble { message, hint: Some(hint) });
+        }
+    };
+    let loaded = script::load(&source);
+    loaded.value.ok_or_else(|| {
+        let told: Vec<String> = loaded.diagnostics.iter().map(|diagnostic| diagnostic.render(&source)).collect();
+        Trouble { message: format!("the script cannot be used\n{}", told.join("\n")), hint: None }
+    })
+}
+
+/// What is wrong with a cassette, with what to do about it.
+fn trouble(error: &CassetteError, suite: Option<&str>) -> Trouble {
+    let record = || match suite {
+        Some(suite) => format!("record it: mcptest run --record {suite}"),
+        None => "record it again with --record".to_owned(),
+    };
+    let hint = match error {
+        CassetteError::Missing { .. } | CassetteError::Stale { .. } | CassetteError::Version { .. } => record(),
+        CassetteError::Broken { .. } => format!("restore the file, or {}", record()),
+        CassetteError::Locked { .. } => "wait until it is done".to_owned(),
+        CassetteError::Io { .. } => "check that the folder exists and may be read and written".to_owned(),
+    };
+    Trouble { message: error.to_string(), hint: Some(hint) }
+}
+
+/// Whether a model is played from a script.
+pub fn is_scripted(file: &SuiteFile, model: &str) -> bool {
+    file.suite.models.get(model).is_some_and(|model| model.provider == Provider::Script)
+}

@@ -1,0 +1,31 @@
+//! The user's wish to stop, seen by every run.
+
+use tokio::sync::watch;
+
+/// Set once, by whoever hears of it first.
+#[derive(Debug)]
+pub struct Interrupt(watch::Sender<bool>);
+
+impl Default for Interrupt {
+    fn default() -> Self {
+        Self(watch::Sender::new(false))
+    }
+}
+
+impl Interrupt {
+    /// Asks everybody to stop.
+    pub fn set(&self) {
+        self.0.send_replace(true);
+    }
+
+    /// Whether somebody asked.
+    pub fn is_set(&self) -> bool {
+        *self.0.borrow()
+    }
+
+    /// Waits until somebody asks.
+    pub async fn wait(&self) {
+        // The sender lives as long as `self`, so the wait cannot fail.
+        let _ = self.0.subscribe().wait_for(|set| *set).await;
+    }
+}

@@ -1,0 +1,211 @@
+//! Cassettes: names, files, staleness, what is refused.
+
+use std::fs;
+
+use mcptest_core::trace::Trace;
+use mcptest_runner::cassette::{Cassette, CassetteError, Folder, changes, fingerprint, inputs, slug};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::support::{one_test, suite};
+
+fn cassette(run: u64) -> Cassette {
+    let suite = one_test("");
+    Cassette {
+        test: "finds it".to_owned(),
+        model: "demo".to_owned(),
+        run,
+        inputs: inputs(&suite, &suite.agents[0], "demo", Some("abc")),
+        observed: json!({ "servers": {} }),
+        advisory: None,
+        trace: Trace { final_response: Some(format!("run {run}")), ..Trace::default() },
+    }
+}
+
+fn folder() -> (TempDir, Folder) {
+    let temp = tempfile::tempdir().unwrap();
+    let folder = Folder::of(&temp.path().join("suite.yml"));
+    (temp, folder)
+}
+
+/// The message of an error, without the folder of the test.
+fn told(temp: &TempDir, error: &CassetteError) -> String {
+    error.to_string().replace(&temp.path().display().to_string(), "")
+}
+
+#[test]
+fn slugs_are_readable_and_unique_by_a_hash_unless_nothing_was_changed() {
+    assert_eq!(slug("finds-it-2"), "finds-it-2");
+    assert_eq!(slug("finds it"), "finds-it-48ae7370");
+    assert_eq!(slug("Finds It"), "finds-it-fc699c20");
+    assert_eq!(slug("../../etc/passwd"), "etc-passwd-3754d6cb");
+    assert_eq!(slug("日本"), "cf2abf0c");
+    assert_eq!(slug(""), "");
+    let long = slug(&"x".repeat(100));
+    assert_eq!(long, format!("{}-09ecb6eb", "x".repeat(48)));
+    assert_eq!(slug(&"x".repeat(48)), "x".repeat(48));
+}
+
+#[test]
+fn a_cassette_is_read_back_as_it_was_written_and_lies_where_its_names_say() {
+    let (temp, folder) = folder();
+    let cassette = cassette(2);
+    let path = folder.save(&cassette).unwrap();
+    assert_eq!(
+        path.strip_prefix(temp.path()).unwrap().to_str().unwrap(),
+        "cassettes/suite/finds-it-48ae7370/demo/2.json"
+    );
+    let text = fs::read_to_string(&path).unwrap();
+    assert!(text.starts_with("{\n  \"fingerprint\": \"") && text.ends_with("}\n"), "{text}");
+    assert_eq!(folder.load("finds it", "demo", 2, &cassette.inputs), Ok(cassette.clone()));
+    folder.save(&cassette).unwrap();
+    assert_eq!(fs::read_to_string(&path).unwrap(), text, "the same recording gives the same bytes");
+    let beside: Vec<_> =
+        fs::read_dir(path.parent().unwrap()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(beside, ["2.json"], "nothing is left beside it");
+}
+
+#[test]
+fn a_change_of_what_was_asked_makes_it_stale_and_names_the_field() {
+    let stale = |more: &str, script: &str| {
+        let now = one_test(more);
+        let mut now = inputs(&now, &now.agents[0], "demo", Some(script));
+        let recorded = cassette(1).inputs;
+        if more.starts_with('!') {
+            now["prompt"] = json!(more);
+        }
+        changes(&recorded, &now)
+    };
+    assert_eq!(stale("", "abc"), [""; 0]);
+    assert_eq!(stale("", "abd"), ["`model.script_sha256` was \"abc\" and is \"abd\""]);
+    assert_eq!(stale("    max_turns: 3\n", "abc"), ["`max_turns` was 10 and is 3"]);
+    assert_eq!(stale("    system: Be brief.\n", "abc"), ["`system` was nothing and is \"Be brief.\""]);
+    assert_eq!(stale("    temperature: 0.5\n", "abc"), ["`model.temperature` was nothing and is 0.5"]);
+    assert_eq!(
+        stale("    inject: [late]\n", "abc"),
+        ["`inject` was [] and is [{\"delay_ms\":2000,\"kind\":\"slow\",\"name\":\"late\",\"tool\":\"search…"]
+    );
+    // Gates, assertions, tags and the number of runs are judged anew at every replay.
+    let free = "    runs: 5\n    tags: [x]\n    stability: {}\n    golden_path: { calls: [search] }\n";
+    assert_eq!(stale(free, "abc"), [""; 0]);
+}
+
+#[test]
+fn the_environment_stays_out_of_the_inputs() {
+    let suite = suite(
+        "servers:\n\
+         \x20 web: { command: [\"${BIN:-web}\", \"${SUITE_DIR}/x\"], env: { TOKEN: \"${TOKEN}\" }, cwd: \"${HOME}\" }\n\
+         \x20 far: { url: \"https://${HOST}/\", headers: { x: \"${KEY}\" }, bearer_token_env: SECRET }\n\
+         models:\n\
+         \x20 local: { provider: openai, model: \"${NAME}\", base_url: \"${URL}\", api_key_env: K, price: { input: 1, output: 2 } }\n\
+         agents:\n\
+         \x20 - { name: t, model: local, servers: [web, far], prompt: p, expect: [{ target: tool_names, matcher: { exact: [] } }] }\n",
+    );
+    assert_eq!(
+        inputs(&suite, &suite.agents[0], "local", None),
+        json!({
+            "prompt": "p",
+            "max_turns": 10,
+            "model": {
+                "name": "local", "provider": "openai", "model": "${NAME}", "base_url": "${URL}", "max_tokens": 1024,
+            },
+            "servers": {
+                "web": {
+                    "command": ["${BIN:-web}", "${SUITE_DIR}/x"], "env": { "TOKEN": "${TOKEN}" }, "cwd": "${HOME}",
+                    "protocol": "auto", "timeout_ms": 30000,
+                },
+                "far": {
+                    "url": "https://${HOST}/", "headers": { "x": "${KEY}" }, "protocol": "auto", "timeout_ms": 30000,
+                },
+            },
+            "inject": [],
+        })
+    );
+}
+
+#[test]
+fn what_is_no_cassette_of_this_run_is_refused_with_its_reason() {
+    let (temp, folder) = folder();
+    let good = cassette(1);
+    let inputs = good.inputs.clone();
+    let path = folder.save(&good).unwrap();
+    let text = fs::read_to_string(&path).unwrap();
+    let load = |text: &str| {
+        fs::write(&path, text).unwrap();
+        told(&temp, &folder.load("finds it", "demo", 1, &inputs).unwrap_err())
+    };
+    let at = "/cassettes/suite/finds-it-48ae7370/demo/1.json";
+    let half = text.len() / 2;
+    let cut = load(&text[..half]);
+    assert!(cut.starts_with(&format!("{at}: the file is cut off: line ")), "{cut}");
+    assert!(load("").starts_with(&format!("{at}: the file is cut off: line 1, column 0")));
+    assert_eq!(load("[]"), format!("{at}: a cassette is an object, found a list of 0"));
+    assert_eq!(load("{}"), format!("{at}: lacks `mcptest`, the version: this is no cassette"));
+    let other = text.replace("\"mcptest\": 1", "\"mcptest\": 2");
+    assert_eq!(load(&other), format!("{at}: format version 2, this program reads version 1"));
+    let edited = text.replace("Find it.", "Find her.");
+    assert_eq!(load(&edited), format!("{at}: `fingerprint` does not fit `inputs`: the file was edited by hand"));
+    let renamed = text.replace("\"test\": \"finds it\"", "\"test\": \"finds her\"");
+    assert_eq!(
+        load(&renamed),
+        format!("{at}: holds run 1 of `finds her` on `demo`, not run 1 of `finds it` on `demo`")
+    );
+    let more = text.replace("\"run\": 1", "\"run\": 1,\n  \"extra\": 0");
+    assert_eq!(load(&more), format!("{at}: unknown key `extra`"));
+    let twice = text.replace("\"run\": 1", "\"run\": 1,\n  \"run\": 2");
+    assert!(load(&twice).contains("duplicate key \"run\""), "{}", load(&twice));
+    let no_trace = text.replace("\"final_response\": \"run 1\"", "\"final_response\": 5");
+    assert!(load(&no_trace).starts_with(&format!("{at}: in `trace`: ")), "{}", load(&no_trace));
+    fs::write(&path, b"\xff\xfe").unwrap();
+    let error = folder.load("finds it", "demo", 1, &inputs).unwrap_err();
+    assert_eq!(told(&temp, &error), format!("{at}: is not UTF-8: byte 0"));
+    fs::remove_file(&path).unwrap();
+    let error = folder.load("finds it", "demo", 1, &inputs).unwrap_err();
+    assert_eq!(told(&temp, &error), format!("there is no recording of this run: {at}"));
+}
+
+#[test]
+fn only_one_recorder_holds_a_folder_and_the_next_one_may_when_it_is_done() {
+    let (temp, folder) = folder();
+    let first = folder.lock().unwrap();
+    assert_eq!(told(&temp, &folder.lock().unwrap_err()), "/cassettes/suite: another recording is in progress");
+    drop(first);
+    drop(folder.lock().unwrap());
+}
+
+#[test]
+fn a_file_that_cannot_be_placed_leaves_the_old_one_and_nothing_half_written() {
+    let (_temp, folder) = folder();
+    let path = folder.path("finds it", "demo", 1);
+    // A folder stands where the file should: renaming over it fails, also for the superuser.
+    fs::create_dir_all(path.join("inside")).unwrap();
+    let error = folder.save(&cassette(1)).unwrap_err();
+    assert!(matches!(error, CassetteError::Io { what: "written", .. }), "{error}");
+    let beside: Vec<_> =
+        fs::read_dir(path.parent().unwrap()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(beside, ["1.json"]);
+}
+
+#[test]
+fn all_cassettes_are_listed_in_order_and_empty_folders_go_with_the_last() {
+    let (temp, folder) = folder();
+    for run in [10, 2, 1] {
+        folder.save(&cassette(run)).unwrap();
+    }
+    let all = folder.all().unwrap();
+    let runs: Vec<u64> = all.iter().map(|stored| stored.cassette.as_ref().unwrap().run).collect();
+    assert_eq!(runs, [1, 2, 10]);
+    for stored in all {
+        folder.remove(&stored.path).unwrap();
+    }
+    assert!(!folder.root().exists() && temp.path().exists());
+    assert!(folder.all().unwrap().is_empty());
+}
+
+#[test]
+fn the_fingerprint_does_not_depend_on_the_order_of_keys() {
+    let one: Value = serde_json::from_str(r#"{"a":1,"b":[1.0,2]}"#).unwrap();
+    let two: Value = serde_json::from_str(r#"{"b":[1,2],"a":1.0}"#).unwrap();
+    assert_eq!(fingerprint(&one), fingerprint(&two));
+    assert_ne!(fingerprint(&one), fingerprint(&json!({ "a": 1, "b": [2, 1] })));
+}

@@ -1,0 +1,155 @@
+//! Scripts: what a file may say, and what it plays.
+
+use mcptest_core::diag::Source;
+use mcptest_core::trace::ToolResult;
+use mcptest_runner::agent::{Reply, Stop, WantedArgs};
+use mcptest_runner::provider::script::{Script, load};
+use serde_json::json;
+
+use crate::support::catalogue;
+
+fn script(text: &str) -> Script {
+    let source = Source::new("demo.yml", text);
+    let loaded = load(&source);
+    let told: Vec<String> = loaded.diagnostics.iter().map(|diagnostic| diagnostic.render(&source)).collect();
+    loaded.value.unwrap_or_else(|| panic!("{}", told.join("\n")))
+}
+
+fn refused(text: &str) -> String {
+    let source = Source::new("demo.yml", text);
+    let loaded = load(&source);
+    assert!(loaded.value.is_none(), "{text}");
+    loaded.diagnostics.iter().map(|diagnostic| diagnostic.render(&source)).collect()
+}
+
+fn answer() -> ToolResult {
+    ToolResult {
+        is_error: Some(false),
+        content: Some(vec![json!({ "type": "text", "text": "id 7" })]),
+        structured_content: Some(json!({ "id": 7, "tags": ["a", "b"] })),
+        ..ToolResult::default()
+    }
+}
+
+#[test]
+fn a_script_plays_its_turns_with_text_calls_usage_and_stop() {
+    let script = script(
+        "script: 1\n\
+         runs:\n\
+         \x20 - turns:\n\
+         \x20     - text: Looking.\n\
+         \x20       calls: [{ tool: search, args: { q: rain } }, { tool: query, server: db, caller: { type: program } }]\n\
+         \x20       usage: { input: 10, output: 3 }\n\
+         \x20     - { text: No., stop: refused }\n",
+    );
+    let catalogue = catalogue();
+    let mut player = script.player(1);
+    let first = player.reply(&catalogue, &[]).unwrap();
+    assert_eq!(first.texts, ["Looking."]);
+    assert_eq!((first.tokens.input, first.tokens.output, first.stop), (Some(10), Some(3), Stop::End));
+    let calls: Vec<_> = first.calls.iter().map(|call| (&*call.id, &*call.wire, call.caller.clone())).collect();
+    let program = Some(json!({ "type": "program" }));
+    assert_eq!(calls, [("call_1", "web__search", None), ("call_2", "db__query", program)]);
+    assert_eq!(first.calls[0].args, WantedArgs::Object(json!({ "q": "rain" }).as_object().unwrap().clone()));
+    let second = player.reply(&catalogue, &[]).unwrap();
+    assert_eq!(second, Reply { texts: vec!["No.".to_owned()], stop: Stop::Refused, ..Reply::default() });
+    let over = player.reply(&catalogue, &[]).unwrap_err();
+    assert_eq!(over.to_string(), "the script of run 1 has 2 turns, and the model was asked once more");
+}
+
+#[test]
+fn runs_start_over_after_the_last() {
+    let script = script("{ script: 1, runs: [{ turns: [{ text: one }] }, { turns: [{ text: two }] }] }");
+    let said = |run| script.player(run).reply(&catalogue(), &[]).unwrap().texts.join("");
+    assert_eq!([1, 2, 3, 4].map(said), ["one", "two", "one", "two"]);
+}
+
+/// The arguments a call gets from `args`, after one answer; or the error.
+fn args(args: &str) -> Result<WantedArgs, String> {
+    let script =
+        script(&format!("{{ script: 1, runs: [{{ turns: [{{ calls: [{{ tool: search, args: {args} }}] }}] }}] }}"));
+    let reply = script.player(1).reply(&catalogue(), &[answer()]);
+    reply.map(|reply| reply.calls[0].args.clone()).map_err(|error| error.to_string())
+}
+
+#[test]
+fn references_read_earlier_answers_and_keep_their_type_when_they_are_the_whole_text() {
+    let object = |value: serde_json::Value| Ok(WantedArgs::Object(value.as_object().unwrap().clone()));
+    assert_eq!(args(r#"{ id: "${results[0].structured_content.id}" }"#), object(json!({ "id": 7 })));
+    assert_eq!(
+        args(r#"{ all: ["${results[0].structured_content.tags}", "n${results[-1].structured_content.id}!"] }"#),
+        object(json!({ "all": [["a", "b"], "n7!"] }))
+    );
+    assert_eq!(
+        args(r#"{ x: "${results[0].content[0].text}", y: "$$5 $6" }"#),
+        object(json!({ "x": "id 7", "y": "$5 $6" }))
+    );
+    assert_eq!(args(r#"{ x: "${results[3].content:-none}" }"#), object(json!({ "x": "none" })));
+    assert_eq!(
+        args(r#"{ x: "${results[0].structured_content.name}" }"#),
+        Err("the script reads `${results[0].structured_content.name}`, which is not there: no key \"name\" in an object with 2 keys"
+            .to_owned())
+    );
+}
+
+#[test]
+fn arguments_given_as_text_are_sent_as_a_model_would_send_them() {
+    assert_eq!(args(r#"'{"q": 1}'"#), Ok(WantedArgs::Object(json!({ "q": 1 }).as_object().unwrap().clone())));
+    let Ok(WantedArgs::Unreadable { text, why }) = args(r#"'{"q": '"#) else { panic!("it is no JSON") };
+    assert_eq!((text.as_str(), why.as_str()), ("{\"q\": ", "line 1, column 6: EOF while parsing a value"));
+    let Ok(WantedArgs::Unreadable { text, why }) = args("[1]") else { panic!("it is no object") };
+    assert_eq!((text.as_str(), why.as_str()), ("[1]", "found a list of 1"));
+}
+
+#[test]
+fn a_tool_that_nobody_has_is_asked_for_all_the_same_and_one_that_several_have_needs_its_server() {
+    let wire = |call: &str| {
+        let script = script(&format!("{{ script: 1, runs: [{{ turns: [{{ calls: [{call}] }}] }}] }}"));
+        let reply = script.player(1).reply(&catalogue(), &[]);
+        reply.map(|reply| reply.calls[0].wire.clone()).map_err(|error| error.to_string())
+    };
+    assert_eq!(wire("{ tool: nothing }"), Ok("nothing".to_owned()));
+    assert_eq!(wire("{ tool: nothing, server: web }"), Ok("web__nothing".to_owned()));
+    assert_eq!(wire("{ tool: ping, server: db }"), Ok("db__ping".to_owned()));
+    assert_eq!(wire("{ tool: ping }"), Err("the script calls `ping`, which several servers have: web, db".to_owned()));
+}
+
+#[test]
+fn mistakes_are_told_with_their_place_all_at_once() {
+    assert_eq!(
+        refused(
+            "script: 2\n\
+             runs:\n\
+             \x20 - turns:\n\
+             \x20     - { stop: refused }\n\
+             \x20     - calls: [{ tol: search, args: { x: \"${results[0\", y: \"${args.x}\" } }]\n"
+        ),
+        "\
+demo.yml:1:9: error: `script` takes one of 1, found a number (2)
+   |
+ 1 | script: 2
+   |         ^
+demo.yml:4:9: error: the turn neither says nor calls anything
+   |
+ 4 |       - { stop: refused }
+   |         ^^^^^^^^^^^^^^^^^
+   = hint: add `text:` or `calls:`
+demo.yml:5:19: error: unknown key `tol` in a scripted call
+   |
+ 5 |       - calls: [{ tol: search, args: { x: \"${results[0\", y: \"${args.x}\" } }]
+   |                   ^^^
+   = hint: did you mean `tool`?
+demo.yml:5:43: error: `${` is not closed
+   |
+ 5 |       - calls: [{ tol: search, args: { x: \"${results[0\", y: \"${args.x}\" } }]
+   |                                           ^^^^^^^^^^^^^
+   = hint: write `${results[0].content[0].text}`, or `$$` for a dollar sign
+demo.yml:5:61: error: `args.x` is no earlier answer: a script reads `results` only
+   |
+ 5 |       - calls: [{ tol: search, args: { x: \"${results[0\", y: \"${args.x}\" } }]
+   |                                                             ^^^^^^^^^^^
+   = hint: write `${results[0].content[0].text}`, or `$$` for a dollar sign
+"
+    );
+    assert!(refused("").starts_with("demo.yml:1:1: error: "), "{}", refused(""));
+}
