@@ -15,6 +15,7 @@ mod narrative;
 mod properties;
 mod recovery;
 mod reliability;
+mod report;
 mod stability;
 mod suite;
 mod suite_properties;

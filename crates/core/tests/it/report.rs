@@ -1,0 +1,197 @@
+//! Rows: names, verdicts, absorption, receipts, and the one fold that counts them.
+
+use mcptest_core::diag::Source;
+use mcptest_core::event::Event;
+use mcptest_core::judge::{Receipt, Recovered};
+use mcptest_core::report::{Attempt, Cell, Origin, Report, Row, Totals, Trouble};
+use mcptest_core::suite::{self, Suite, Variables};
+use mcptest_core::trace::{FaultKind, Trace};
+use serde_json::{Value, json};
+
+fn suite(agent: &str) -> Suite {
+    let text = format!(
+        "servers: {{ web: {{ command: [web] }} }}\n\
+         models: {{ demo: {{ provider: script, script: demo.yml }} }}\n\
+         faults:\n\
+         \x20 - {{ name: dead, target: {{ tool: search }}, kind: hang }}\n\
+         \x20 - {{ name: late, target: {{ tool: open }}, kind: slow, delay_ms: 10 }}\n\
+         agents:\n\
+         \x20 - name: finds it\n\
+         \x20   servers: [web]\n\
+         \x20   prompt: Find it.\n{agent}"
+    );
+    let source = Source::new("suite.yml", text);
+    let loaded = suite::load(&source, &Variables { suite_dir: ".", outside: &|_| None });
+    let told: Vec<String> = loaded.diagnostics.iter().map(|diagnostic| diagnostic.render(&source)).collect();
+    loaded.value.unwrap_or_else(|| panic!("{}", told.join("\n")))
+}
+
+fn rows(suite: &Suite, attempts: Vec<Attempt>) -> Vec<Row> {
+    let cell = Cell { test: &suite.agents[0], faults: &suite.faults, model: "demo" };
+    cell.rows(attempts.into_iter().map(|attempt| (Some(Origin::Replayed), attempt)).collect())
+}
+
+/// Each row as `name: verdict`.
+fn told(rows: &[Row]) -> Vec<String> {
+    rows.iter().map(|row| format!("{} {}: {}", row.family, row.name, row.verdict)).collect()
+}
+
+/// A run that called these tools and said this.
+fn ran(tools: &[&str], said: &str) -> Attempt {
+    Attempt::Traced(Box::new(trace(&json!({
+        "tool_calls": tools.iter().map(|tool| json!({ "name": tool, "server": "web", "args": {} })).collect::<Value>(),
+        "tool_results": tools.iter().map(|_| json!({ "is_error": false, "content": [] })).collect::<Value>(),
+        "final_response": said,
+        "conversation": {
+            "turns": [{ "role": "user", "content": "Find it." }, { "role": "assistant", "content": said }],
+            "stop_reason": "completed",
+            "duration_ms": 5,
+        },
+    }))))
+}
+
+fn trace(envelope: &Value) -> Trace {
+    Trace::read(envelope).unwrap()
+}
+
+fn broken() -> Attempt {
+    Attempt::Broken(Trouble { message: "the server died".to_owned(), hint: None })
+}
+
+const ONE: &str = "    model: demo\n    trajectory: { calls: [{ name: search }] }\n";
+const MANY: &str =
+    "    models: [demo]\n    runs: 3\n    trajectory: { calls: [{ name: search }] }\n    stability: {}\n";
+
+#[test]
+fn a_row_is_named_by_what_tells_it_apart() {
+    assert_eq!(told(&rows(&suite(ONE), vec![ran(&["search"], "ok")])), ["RUN finds it: pass"]);
+    assert_eq!(
+        told(&rows(&suite(MANY), vec![ran(&["search"], "ok"), ran(&["open"], "ok"), ran(&["search"], "ok")])),
+        [
+            "RUN finds it [demo] #1: pass",
+            "RUN finds it [demo] #2: fail",
+            "RUN finds it [demo] #3: pass",
+            "GATE finds it [demo] (stability): pass",
+        ]
+    );
+}
+
+#[test]
+fn reliability_absorbs_failed_runs_and_decides_itself() {
+    let block =
+        "    reliability: { expect: [{ target: reliability.pass_rate, matcher: { schema: { minimum: 60 } } }] }\n";
+    let suite = suite(&MANY.replace("    stability: {}\n", block));
+    let good = || ran(&["search"], "ok");
+    assert_eq!(
+        told(&rows(&suite, vec![good(), ran(&[], "ok"), good()])),
+        [
+            "RUN finds it [demo] #1: pass",
+            "RUN finds it [demo] #2: absorbed",
+            "RUN finds it [demo] #3: pass",
+            "GATE finds it [demo] (reliability): pass",
+        ]
+    );
+    let mostly_bad = rows(&suite, vec![good(), ran(&[], "ok"), ran(&[], "ok")]);
+    assert_eq!(told(&mostly_bad)[3], "GATE finds it [demo] (reliability): fail");
+}
+
+#[test]
+fn a_run_that_could_not_be_judged_leaves_the_gates_over_runs_without_a_verdict() {
+    let made = rows(&suite(MANY), vec![ran(&["search"], "ok"), broken(), ran(&["search"], "ok")]);
+    assert_eq!(
+        told(&made)[1..],
+        ["RUN finds it [demo] #2: error", "RUN finds it [demo] #3: pass", "GATE finds it [demo] (stability): error"]
+    );
+    assert_eq!(made[3].checks[0].line, "1 of 3 runs could not be judged");
+    let skipped = rows(&suite(MANY), vec![ran(&["search"], "ok"), Attempt::Skipped, ran(&["search"], "ok")]);
+    assert_eq!(told(&skipped)[3], "GATE finds it [demo] (stability): skipped");
+}
+
+const INJECTED: &str = "    model: demo\n    inject: [dead, late]\n    recovery: {}\n    trajectory: { mode: superset, calls: [{ name: search }] }\n";
+
+fn struck(second: &Value, stop: &str, said: &str) -> Attempt {
+    let hit = json!({
+        "is_error": true, "content": [{ "type": "text", "text": "no answer within 3000 ms" }],
+        "error": { "kind": "timeout", "message": "no answer within 3000 ms" },
+        "fault": { "name": "dead", "kind": "hang", "effect": "timeout", "ms": 3000 },
+    });
+    Attempt::Traced(Box::new(trace(&json!({
+        "tool_calls": [
+            { "name": "search", "server": "web", "args": {}, "turn": 1 },
+            { "name": "open", "server": "web", "args": {}, "turn": 3 },
+        ],
+        "tool_results": [hit, second],
+        "final_response": said,
+        "conversation": {
+            "turns": [
+                { "role": "user", "content": "Find it." }, { "role": "assistant", "content": null },
+                { "role": "tool", "content": "no answer within 3000 ms" }, { "role": "assistant", "content": null },
+                { "role": "tool", "content": null }, { "role": "assistant", "content": said },
+            ],
+            "stop_reason": stop,
+        },
+    }))))
+}
+
+#[test]
+fn recovery_has_a_row_of_its_own_and_receipts_say_what_became_of_each_fault() {
+    let suite = suite(INJECTED);
+    let receipt = |fault: &str, kind, injected: &[usize], met: &[usize], ms, recovered| Receipt {
+        fault: fault.to_owned(),
+        kind,
+        injected: injected.to_vec(),
+        met: met.to_vec(),
+        ms,
+        recovered,
+    };
+    let late = json!({
+        "is_error": false, "content": [],
+        "fault": { "name": "late", "kind": "slow", "effect": "delay", "ms": 10 },
+    });
+    let made = rows(&suite, vec![struck(&late, "completed", "Found elsewhere.")]);
+    assert_eq!(told(&made), ["RUN finds it: pass", "EDGE finds it (recovery): pass"]);
+    let delayed = receipt("late", FaultKind::Slow, &[1], &[], 10, Recovered::Unmet);
+    let dead = |recovered| receipt("dead", FaultKind::Hang, &[0], &[0], 3000, recovered);
+    assert_eq!(made[0].receipts, [dead(Recovered::Call(1)), delayed]);
+
+    let failed = json!({ "is_error": true, "content": [] });
+    let unmet = receipt("late", FaultKind::Slow, &[], &[], 0, Recovered::Unmet);
+    let made = rows(&suite, vec![struck(&failed, "completed", "Sorry.")]);
+    assert_eq!(made[0].receipts, [dead(Recovered::Answer), unmet.clone()]);
+    let made = rows(&suite, vec![struck(&failed, "max_turns", "")]);
+    assert_eq!(told(&made), ["RUN finds it: pass", "EDGE finds it (recovery): fail"]);
+    assert_eq!(made[0].receipts, [dead(Recovered::Not), unmet]);
+}
+
+#[test]
+fn the_fold_counts_rows_and_the_worst_decides_the_exit_code() {
+    let report = |attempts: Vec<Attempt>| {
+        let mut report = Report::default();
+        report.take(Event::SuiteStarted { file: "suite.yml".to_owned() });
+        for row in rows(&suite(&MANY.replace("    stability: {}\n", "")), attempts) {
+            report.take(Event::RowFinished(Box::new(row)));
+        }
+        report
+    };
+    let (good, bad) = (|| ran(&["search"], "ok"), || ran(&[], "ok"));
+    let all = report(vec![good(), good(), good()]);
+    assert_eq!((all.totals, all.exit_code()), (Totals { pass: 3, ..Totals::default() }, 0));
+    let some = report(vec![good(), bad(), good()]);
+    assert_eq!((some.totals, some.exit_code()), (Totals { pass: 2, fail: 1, ..Totals::default() }, 1));
+    let worst = report(vec![good(), bad(), broken()]);
+    assert_eq!((worst.totals, worst.exit_code()), (Totals { pass: 1, fail: 1, error: 1, ..Totals::default() }, 2));
+    assert_eq!((worst.totals.rows(), worst.suites[0].rows.len()), (3, 3));
+    let mut refused = Report::default();
+    refused.take(Event::SuiteRefused { file: "bad.yml".to_owned(), why: "it is empty".to_owned() });
+    assert_eq!(refused.exit_code(), 2);
+}
+
+#[test]
+fn evidence_that_is_missing_is_no_pass() {
+    let untold = Attempt::Traced(Box::new(Trace::default()));
+    let made = rows(&suite(ONE), vec![untold]);
+    assert_eq!(told(&made), ["RUN finds it: unassessable"]);
+    let mut report = Report::default();
+    report.take(Event::RowFinished(Box::new(made.into_iter().next().unwrap())));
+    assert_eq!(report.exit_code(), 1);
+}
