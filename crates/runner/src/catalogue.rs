@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use mcptest_core::redact::short_hash;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// Longest name that every provider takes.
 const LONGEST: usize = 64;
@@ -22,6 +22,8 @@ pub struct Tool {
     pub input_schema: Value,
     /// What the server says of its effects.
     pub annotations: Option<Value>,
+    /// Every other field, as received.
+    pub other: Map<String, Value>,
 }
 
 /// A tool of a server, as a model sees it.
@@ -104,7 +106,7 @@ mod tests {
     use super::*;
 
     fn tool(name: &str) -> Tool {
-        Tool { name: name.to_owned(), description: None, input_schema: json!({}), annotations: None }
+        Tool { name: name.to_owned(), description: None, input_schema: json!({}), annotations: None, other: Map::new() }
     }
 
     fn check(server: &str, tools: &[&str], expected: &[&str]) {

@@ -50,11 +50,14 @@ impl std::fmt::Debug for Options<'_> {
     }
 }
 
+/// One run, once it was tried.
+type Made = (Option<Origin>, Attempt);
+
 /// What all runs of a cell share.
 struct CellState {
     /// Read once, by whichever run comes first.
     prepared: OnceLock<Result<Prepared, Trouble>>,
-    attempts: Mutex<Vec<Option<(Option<Origin>, Attempt)>>>,
+    attempts: Mutex<Vec<Option<Made>>>,
     left: AtomicUsize,
 }
 
@@ -127,11 +130,8 @@ impl Executor<'_> {
     /// Makes one run; the rows of its cell when it was the last of them.
     fn one(&self, at: usize, run: u64) -> Option<Vec<Row>> {
         let (state, planned) = (self.cells.get(at)?, self.plan.cells.get(at)?);
-        let attempt = if self.options.interrupt.is_set() {
-            (None, Attempt::Skipped)
-        } else {
-            self.attempt(planned, state, run)
-        };
+        let attempt =
+            if self.options.interrupt.is_set() { (None, Attempt::Skipped) } else { self.attempt(planned, state, run) };
         let mut attempts = state.attempts.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(slot) = usize::try_from(run - 1).ok().and_then(|run| attempts.get_mut(run)) {
             *slot = Some(attempt);
@@ -188,13 +188,13 @@ impl Executor<'_> {
         }
     }
 
-    fn attempt(&self, planned: &Planned<'_>, state: &CellState, run: u64) -> (Option<Origin>, Attempt) {
+    fn attempt(&self, planned: &Planned<'_>, state: &CellState, run: u64) -> Made {
         let prepared = match state.prepared.get_or_init(|| self.prepare(planned)) {
             Ok(prepared) => prepared,
             Err(trouble) => return (None, Attempt::Broken(trouble.clone())),
         };
         if prepared.replays {
-            return (Some(Origin::Replayed), self.replay(planned, prepared, run));
+            return (Some(Origin::Replayed), replay(planned, prepared, run));
         }
         let origin = if prepared.script.is_some() { Origin::Scripted } else { Origin::Live };
         let attempt = match self.go_live(planned, prepared, run) {
@@ -216,14 +216,6 @@ impl Executor<'_> {
         let replays = self.options.mode == Mode::Replay
             && (script.is_none() || Folder::of(&file.path).has_any(&cell.test.name, cell.model));
         Ok(Prepared { inputs, script, replays })
-    }
-
-    fn replay(&self, planned: &Planned<'_>, prepared: &Prepared, run: u64) -> Attempt {
-        let folder = Folder::of(&planned.file.path);
-        match folder.load(&planned.cell.test.name, planned.cell.model, run, &prepared.inputs) {
-            Ok(cassette) => Attempt::Traced(Box::new(cassette.trace)),
-            Err(error) => Attempt::Broken(trouble(&error, Some(&planned.file.shown))),
-        }
     }
 
     /// Makes a run for real; nothing when the user stopped it.
@@ -272,6 +264,14 @@ impl Executor<'_> {
             return Ok(Some(Box::new(cassette.trace)));
         }
         Ok(Some(Box::new(ran.trace)))
+    }
+}
+
+fn replay(planned: &Planned<'_>, prepared: &Prepared, run: u64) -> Attempt {
+    let folder = Folder::of(&planned.file.path);
+    match folder.load(&planned.cell.test.name, planned.cell.model, run, &prepared.inputs) {
+        Ok(cassette) => Attempt::Traced(Box::new(cassette.trace)),
+        Err(error) => Attempt::Broken(trouble(&error, Some(&planned.file.shown))),
     }
 }
 

@@ -6,8 +6,13 @@ pub mod agent;
 pub mod cassette;
 pub mod catalogue;
 pub mod clock;
+pub mod executor;
 pub mod fault;
+pub mod interrupt;
+mod live;
+pub mod mcp;
 pub mod plan;
+pub mod process;
 pub mod provider;
 pub mod secrets;
 

@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use mcptest_core::TraceError;
 use mcptest_core::redact::Redactor;
 use mcptest_core::report::{Cell, Trouble};
 use mcptest_core::suite::interpolate::TemplateError;
-use mcptest_core::suite::{Server, Template, Transport, Variables};
+use mcptest_core::suite::{Protocol, Server, Template, Transport, Variables};
 use mcptest_core::trace::{ErrorKind, ToolResult, Trace};
-use mcptest_core::TraceError;
 use serde_json::{Map, Value, json};
 use tokio::runtime::Runtime;
 use tokio::task::JoinSet;
@@ -69,18 +69,18 @@ impl Live {
 
     /// Makes a run; nothing when the user stopped it.
     pub(crate) fn run(&self, request: &Request<'_>, interrupt: &Interrupt) -> Result<Option<Ran>, Trouble> {
-        let targets = self.targets(request)?;
+        let wanted = self.wanted(request)?;
         self.runtime.block_on(async {
             tokio::select! {
-                ran = self.converse(request, targets) => ran.map(Some),
+                ran = self.converse(request, wanted) => ran.map(Some),
                 () = interrupt.wait() => Ok(None),
             }
         })
     }
 
-    async fn converse(&self, request: &Request<'_>, targets: Vec<Target>) -> Result<Ran, Trouble> {
+    async fn converse(&self, request: &Request<'_>, wanted: Vec<Wanted>) -> Result<Ran, Trouble> {
         let watch = Stopwatch::start();
-        let servers = Servers::open(targets, &self.processes).await?;
+        let servers = Servers::open(wanted, &self.processes).await?;
         let ran = talk(request, &servers).await;
         servers.close().await;
         let (mut trace, observed) = ran?;
@@ -88,7 +88,7 @@ impl Live {
         Ok(Ran { trace, observed })
     }
 
-    fn targets(&self, request: &Request<'_>) -> Result<Vec<Target>, Trouble> {
+    fn wanted(&self, request: &Request<'_>) -> Result<Vec<Wanted>, Trouble> {
         let suite = &request.file.suite;
         let resolve = |name: &str, template: &Template| {
             template.resolve(&suite.variables, request.variables).map_err(|error| unresolved(name, &error))
@@ -102,7 +102,8 @@ impl Live {
             };
             let mut argv: Vec<String> = argv.iter().map(|part| resolve(name, part)).collect::<Result<_, _>>()?;
             // A suite that starts the mock means the one that came with this program.
-            if let (Some(first), Some(program)) = (argv.first_mut().filter(|first| *first == "mcptest"), &self.program) {
+            if let (Some(first), Some(program)) = (argv.first_mut().filter(|first| *first == "mcptest"), &self.program)
+            {
                 *first = program.to_string_lossy().into_owned();
             }
             let env = env.iter().map(|(key, value)| Ok((key.clone(), resolve(name, value)?)));
@@ -112,7 +113,7 @@ impl Live {
                 cwd: cwd.as_ref().map(|cwd| resolve(name, cwd)).transpose()?.map(PathBuf::from),
             };
             let timeout = Duration::from_millis(*timeout_ms);
-            out.push(Target { name: name.clone(), launch, timeout, protocol: *protocol });
+            out.push(Wanted { name: name.clone(), launch, timeout, protocol: *protocol });
         }
         Ok(out)
     }
@@ -127,18 +128,27 @@ fn unresolved(server: &str, error: &TemplateError) -> Trouble {
     Trouble { message, hint: Some(hint) }
 }
 
+/// A server to be started.
+struct Wanted {
+    name: String,
+    launch: Launch,
+    timeout: Duration,
+    protocol: Protocol,
+}
+
 /// The servers of one run.
 struct Servers(BTreeMap<String, Arc<Connection>>);
 
 impl Servers {
     /// Starts all of them at once. When one fails, the others are ended.
-    async fn open(targets: Vec<Target>, processes: &Processes) -> Result<Self, Trouble> {
+    async fn open(wanted: Vec<Wanted>, processes: &Processes) -> Result<Self, Trouble> {
         let mut opening = JoinSet::new();
-        for target in targets {
+        for Wanted { name, launch, timeout, protocol } in wanted {
             let processes = processes.clone();
             opening.spawn(async move {
-                let opened = Connection::open(&target, &processes).await;
-                (target.name, opened)
+                let target = Target { name: &name, launch, timeout, protocol, processes: &processes };
+                let opened = Connection::open(&target).await;
+                (name, opened)
             });
         }
         let mut servers = Self(BTreeMap::new());
@@ -147,7 +157,7 @@ impl Servers {
             match joined {
                 Ok((name, Ok(connection))) => drop(servers.0.insert(name, Arc::new(connection))),
                 Ok((name, Err(error))) => {
-                    let trouble = Trouble { message: format!("server `{name}`: {error}"), hint: Some(error.hint()) };
+                    let trouble = Trouble { message: error.to_string(), hint: Some(error.hint().to_owned()) };
                     failed.insert(name, trouble);
                 }
                 Err(error) => {
@@ -182,6 +192,7 @@ impl Servers {
                     out.insert("description".to_owned(), description.clone().into());
                 }
                 out.insert("input_schema".to_owned(), tool.input_schema.clone());
+                out.extend(tool.other.clone());
                 if let Some(annotations) = &tool.annotations {
                     out.insert("annotations".to_owned(), annotations.clone());
                 }

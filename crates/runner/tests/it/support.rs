@@ -49,6 +49,7 @@ pub(crate) fn catalogue() -> Catalogue {
                 description: None,
                 input_schema: json!({ "type": "object" }),
                 annotations: None,
+                other: serde_json::Map::new(),
             })
             .collect()
     };

@@ -1,0 +1,457 @@
+//! Who waits for which reply. Every message of a connection passes here as raw JSON, in both directions.
+//!
+//! A reply is kept as it was received, because the typed model above loses fields. Replies nobody waits for, lines that
+//! are no messages, notifications and requests of the server end here, so that none of them can pile up further on.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use mcptest_core::json;
+use serde_json::{Map, Value, json};
+use tokio::sync::{mpsc, watch};
+
+use crate::process::printable;
+
+/// How much of a line that is no message is kept to be shown.
+const NOISE_SHOWN: usize = 200;
+
+/// What went over the wire, counted before anything is understood.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Counters {
+    /// Lines received.
+    pub lines_in: u64,
+    /// Bytes received, without the ends of lines.
+    pub bytes_in: u64,
+    /// Lines sent.
+    pub lines_out: u64,
+    /// Bytes sent, without the ends of lines.
+    pub bytes_out: u64,
+    /// Lines received that were no JSON-RPC message.
+    pub not_json_rpc: u64,
+    /// Replies nobody waited for: late, given twice, or to a request that was never made.
+    pub unsolicited: u64,
+}
+
+/// A reply as received.
+#[derive(Debug, PartialEq)]
+pub(super) enum Reply {
+    Result(Value),
+    Error(Value),
+}
+
+/// Why nothing more will be received.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum End {
+    /// The server closed its output, or ended.
+    Closed,
+    /// A line was longer than this.
+    TooLong(usize),
+    /// Reading or writing failed.
+    Broken(String),
+}
+
+#[derive(Debug)]
+struct Slot {
+    method: String,
+    /// The reply, and how many bytes it had.
+    reply: Option<(Reply, usize)>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// Requests without a reply, and replies that have not been taken, by the number on the wire.
+    slots: BTreeMap<i64, Slot>,
+    /// Where the current client hears of replies.
+    client: Option<mpsc::UnboundedSender<Value>>,
+    /// The current client's number 0 on the wire.
+    base: i64,
+    next: i64,
+    counters: Counters,
+    noise: Option<String>,
+}
+
+/// The two directions of one connection, and the clients that use it one after the other.
+///
+/// Each client numbers its requests from 0. On the wire numbers go on, so that a reply to an earlier client's question
+/// is never taken for an answer to a later one.
+#[derive(Debug)]
+pub(super) struct Exchange {
+    state: Mutex<State>,
+    end: watch::Sender<Option<End>>,
+}
+
+impl Exchange {
+    pub(super) fn new() -> Self {
+        Self { state: Mutex::default(), end: watch::Sender::new(None) }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A new client takes over; whatever the one before waited for is forgotten. The channel cannot grow without bound:
+    /// it carries one message per request.
+    pub(super) fn attach(&self) -> mpsc::UnboundedReceiver<Value> {
+        let (client, messages) = mpsc::unbounded_channel();
+        let mut state = self.state();
+        state.slots.clear();
+        state.base = state.next;
+        // After the end the sender is dropped here, and the client sees at once that it is alone.
+        state.client = self.end.borrow().is_none().then_some(client);
+        messages
+    }
+
+    /// Notes a message of the client and returns the line to be written.
+    pub(super) fn outgoing(&self, mut message: Value) -> Vec<u8> {
+        let mut state = self.state();
+        let method = message.get("method").and_then(Value::as_str).map(str::to_owned);
+        if let (Some(id), Some(method)) = (message.get("id").and_then(Value::as_i64), method.as_deref()) {
+            let number = state.base + id;
+            state.next = state.next.max(number + 1);
+            state.slots.insert(number, Slot { method: method.to_owned(), reply: None });
+            message["id"] = number.into();
+        } else if method.as_deref() == Some("notifications/cancelled")
+            && let Some(id) = message.pointer_mut("/params/requestId")
+            && let Some(local) = id.as_i64()
+        {
+            let number = state.base + local;
+            *id = number.into();
+            state.slots.remove(&number);
+        }
+        message.to_string().into_bytes()
+    }
+
+    /// Takes in a line of the server. Returns the line to be written when the server asked something.
+    pub(super) fn incoming(&self, line: &[u8]) -> Option<Vec<u8>> {
+        let mut state = self.state();
+        state.counters.lines_in += 1;
+        state.counters.bytes_in += line.len() as u64;
+        if line.trim_ascii().is_empty() {
+            return None;
+        }
+        let Some(message) = message(line) else {
+            state.counters.not_json_rpc += 1;
+            state.noise.get_or_insert_with(|| {
+                // Four bytes is the longest letter; the cut must not depend on how long the line is.
+                let head = &line[..line.len().min(4 * NOISE_SHOWN)];
+                json::cut(printable(head).trim(), NOISE_SHOWN)
+            });
+            return None;
+        };
+        match message {
+            Message::Notification => None,
+            // Answered here and not by the client library: that one keeps a task per request, so a server that asks
+            // without reading would fill the memory.
+            Message::Request { id, method } => Some(answer(&id, &method)),
+            Message::Reply { id, reply } => {
+                state.deliver(id, reply, line.len());
+                None
+            }
+        }
+    }
+
+    /// The reply to the client's request `id` and how many bytes it had, when it has come. A request is done with after
+    /// this, reply or not.
+    pub(super) fn take(&self, id: i64) -> Option<(Reply, usize)> {
+        let mut state = self.state();
+        let number = state.base + id;
+        state.slots.remove(&number)?.reply
+    }
+
+    /// The first line that was no message.
+    pub(super) fn noise(&self) -> Option<String> {
+        self.state().noise.clone()
+    }
+
+    pub(super) fn counters(&self) -> Counters {
+        self.state().counters
+    }
+
+    /// Counts a line that was written.
+    pub(super) fn sent(&self, bytes: usize) {
+        let mut state = self.state();
+        state.counters.lines_out += 1;
+        state.counters.bytes_out += bytes as u64;
+    }
+
+    /// Nothing more will be received. The first reason stays.
+    pub(super) fn end(&self, reason: End) {
+        // The reason first: whoever wakes because the channel closed must find it.
+        self.end.send_if_modified(|end| {
+            let first = end.is_none();
+            end.get_or_insert(reason);
+            first
+        });
+        self.state().client = None;
+    }
+
+    /// Why nothing more will be received, as soon as that is so.
+    pub(super) async fn ended(&self) -> End {
+        let mut end = self.end.subscribe();
+        // The sender lives as long as `self`, so waiting cannot fail.
+        match end.wait_for(Option::is_some).await.map(|end| end.clone()) {
+            Ok(Some(end)) => end,
+            _ => End::Closed,
+        }
+    }
+
+    pub(super) fn end_reason(&self) -> Option<End> {
+        self.end.borrow().clone()
+    }
+}
+
+impl State {
+    fn deliver(&mut self, id: Option<i64>, reply: Reply, bytes: usize) {
+        // A server that could not read a request does not know its number. With one request under way the error is
+        // about that one.
+        let id = id.or_else(|| {
+            let mut waiting = self.slots.iter().filter(|(_, slot)| slot.reply.is_none());
+            match (&reply, waiting.next(), waiting.next()) {
+                (Reply::Error(_), Some((&only, _)), None) => Some(only),
+                _ => None,
+            }
+        });
+        let base = self.base;
+        let slot = id.and_then(|id| Some((id, self.slots.get_mut(&id).filter(|slot| slot.reply.is_none())?)));
+        let Some((number, slot)) = slot else {
+            self.counters.unsolicited += 1;
+            return;
+        };
+        let is_handshake = matches!(slot.method.as_str(), "initialize" | "server/discover");
+        let told = match &reply {
+            Reply::Result(result) if is_handshake => json!({ "result": result }),
+            Reply::Error(error) if is_handshake => json!({ "error": well_formed(error) }),
+            // The client library only has to learn that the reply is there. Whoever asked takes it from the slot.
+            _ => json!({ "result": {} }),
+        };
+        if is_handshake {
+            self.slots.remove(&number);
+        } else {
+            slot.reply = Some((reply, bytes));
+        }
+        if let (Some(client), Value::Object(mut told)) = (&self.client, told) {
+            told.insert("jsonrpc".to_owned(), "2.0".into());
+            told.insert("id".to_owned(), (number - base).into());
+            let _ = client.send(Value::Object(told));
+        }
+    }
+}
+
+enum Message {
+    Notification,
+    Request { id: Value, method: String },
+    Reply { id: Option<i64>, reply: Reply },
+}
+
+/// A line as a message; `None` when it is none.
+fn message(line: &[u8]) -> Option<Message> {
+    let Ok(Value::Object(mut map)) = serde_json::from_slice(line) else { return None };
+    if map.get("jsonrpc")?.as_str()? != "2.0" {
+        return None;
+    }
+    let id = map.remove("id");
+    match (map.remove("method"), id) {
+        (Some(Value::String(_)), None) => Some(Message::Notification),
+        (Some(Value::String(method)), Some(id)) => Some(Message::Request { id, method }),
+        (Some(_), _) => None,
+        (None, id) => Some(Message::Reply { id: number(id), reply: reply(map)? }),
+    }
+}
+
+fn reply(mut map: Map<String, Value>) -> Option<Reply> {
+    // Some servers send both, one of them null.
+    match (map.remove("result"), map.remove("error").filter(|error| !error.is_null())) {
+        (_, Some(error)) => Some(Reply::Error(error)),
+        (Some(result), None) => Some(Reply::Result(result)),
+        (None, None) => None,
+    }
+}
+
+/// Numbers of requests are ours. A server that returns one as text is understood, as common clients do.
+fn number(id: Option<Value>) -> Option<i64> {
+    match id? {
+        Value::String(text) => text.parse().ok(),
+        id => id.as_i64(),
+    }
+}
+
+/// An error object that the client library can read, whatever the server sent.
+fn well_formed(error: &Value) -> Value {
+    let (code, message) = error_parts(error);
+    let mut out =
+        json!({ "code": code.and_then(|code| i32::try_from(code).ok()).unwrap_or(-32603), "message": message });
+    if let Some(data) = error.get("data") {
+        out["data"] = data.clone();
+    }
+    out
+}
+
+/// Code and message of a JSON-RPC error; what is no error object is shown instead of a message.
+pub(super) fn error_parts(error: &Value) -> (Option<i64>, String) {
+    let code = error.get("code").and_then(Value::as_i64);
+    let message = match error.get("message").and_then(Value::as_str) {
+        Some(message) => message.to_owned(),
+        None => format!("an error without a message: {}", json::excerpt(error, 200)),
+    };
+    (code, message)
+}
+
+/// What a server gets that asks its client: life signs are given, everything else was never offered.
+fn answer(id: &Value, method: &str) -> Vec<u8> {
+    let answer = if method == "ping" {
+        json!({ "jsonrpc": "2.0", "id": id, "result": {} })
+    } else {
+        let message = format!("mcptest does not offer `{}`", json::cut(method, 80));
+        json!({ "jsonrpc": "2.0", "id": id, "error": { "code": -32601, "message": message } })
+    };
+    answer.to_string().into_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(id: i64, method: &str) -> Value {
+        json!({ "jsonrpc": "2.0", "id": id, "method": method })
+    }
+
+    fn line(message: &Value) -> Vec<u8> {
+        message.to_string().into_bytes()
+    }
+
+    #[test]
+    fn a_reply_is_kept_raw_and_the_client_only_hears_that_it_is_there() {
+        let exchange = Exchange::new();
+        let mut messages = exchange.attach();
+        exchange.outgoing(request(0, "tools/call"));
+        exchange.incoming(&line(&json!({ "jsonrpc": "2.0", "id": 0, "result": { "future": [1] } })));
+        assert_eq!(messages.try_recv().unwrap(), json!({ "jsonrpc": "2.0", "id": 0, "result": {} }));
+        assert_eq!(exchange.take(0), Some((Reply::Result(json!({ "future": [1] })), 48)));
+        assert_eq!(exchange.take(0), None);
+    }
+
+    #[test]
+    fn a_reply_to_an_earlier_client_is_not_taken_for_an_answer_to_a_later_one() {
+        let exchange = Exchange::new();
+        let _first = exchange.attach();
+        exchange.outgoing(request(0, "server/discover"));
+        let mut second = exchange.attach();
+        let sent: Value = serde_json::from_slice(&exchange.outgoing(request(0, "initialize"))).unwrap();
+        assert_eq!(sent["id"], 1);
+        exchange.incoming(&line(&json!({ "jsonrpc": "2.0", "id": 0, "result": { "old": true } })));
+        assert!(second.try_recv().is_err());
+        exchange.incoming(&line(&json!({ "jsonrpc": "2.0", "id": 1, "result": { "new": true } })));
+        assert_eq!(second.try_recv().unwrap(), json!({ "jsonrpc": "2.0", "id": 0, "result": { "new": true } }));
+        assert_eq!(exchange.counters().unsolicited, 1);
+    }
+
+    #[test]
+    fn late_double_and_unknown_replies_are_counted_and_dropped() {
+        let exchange = Exchange::new();
+        let _messages = exchange.attach();
+        exchange.outgoing(request(0, "tools/call"));
+        exchange.outgoing(request(1, "tools/call"));
+        let cancel = json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 0 } });
+        exchange.outgoing(cancel);
+        for id in [json!(0), json!(1), json!(1), json!(7), json!("x"), Value::Null] {
+            exchange.incoming(&line(&json!({ "jsonrpc": "2.0", "id": id, "result": {} })));
+        }
+        assert_eq!(exchange.counters().unsolicited, 5);
+        assert_eq!(exchange.take(1), Some((Reply::Result(json!({})), 36)));
+    }
+
+    #[test]
+    fn a_number_that_comes_back_as_text_is_understood() {
+        let exchange = Exchange::new();
+        let _messages = exchange.attach();
+        exchange.outgoing(request(0, "tools/call"));
+        exchange.incoming(br#"{"jsonrpc":"2.0","id":"0","result":1}"#);
+        assert_eq!(exchange.take(0), Some((Reply::Result(json!(1)), 37)));
+    }
+
+    #[test]
+    fn an_error_without_a_number_is_about_the_only_request_under_way() {
+        let error = br#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"no"}}"#;
+        let exchange = Exchange::new();
+        let _messages = exchange.attach();
+        exchange.outgoing(request(0, "tools/call"));
+        exchange.incoming(error);
+        let reply = Reply::Error(json!({ "code": -32700, "message": "no" }));
+        assert_eq!(exchange.take(0), Some((reply, error.len())));
+
+        exchange.outgoing(request(1, "tools/call"));
+        exchange.outgoing(request(2, "tools/call"));
+        exchange.incoming(error);
+        assert_eq!((exchange.take(1), exchange.take(2)), (None, None));
+        assert_eq!(exchange.counters().unsolicited, 1);
+    }
+
+    #[test]
+    fn lines_that_are_no_messages_are_counted_and_the_first_is_kept_printable_and_short() {
+        let exchange = Exchange::new();
+        let long = [b"\x1b[1m\xff".as_slice(), &[b'x'; 5000]].concat();
+        let lines: [&[u8]; 8] = [
+            b"",
+            b" \r",
+            &long,
+            b"[]",
+            b"{}",
+            br#"{"jsonrpc":"1.0","id":1,"result":{}}"#,
+            br#"{"jsonrpc":"2.0","id":1}"#,
+            br#"{"jsonrpc":"2.0","id":1,"method":5}"#,
+        ];
+        for line in lines {
+            assert_eq!(exchange.incoming(line), None);
+        }
+        let counters = exchange.counters();
+        assert_eq!((counters.lines_in, counters.not_json_rpc, counters.unsolicited), (8, 6, 0));
+        let noise = exchange.noise().unwrap();
+        assert_eq!(noise, format!("\\u{{1b}}[1m\u{fffd}{}…", "x".repeat(NOISE_SHOWN - 10)));
+    }
+
+    #[test]
+    fn a_server_that_asks_is_answered_and_one_that_tells_is_not() {
+        let exchange = Exchange::new();
+        let ask = |text: &str| {
+            let answer = exchange.incoming(text.as_bytes());
+            answer.map(|line| serde_json::from_slice::<Value>(&line).unwrap())
+        };
+        assert_eq!(ask(r#"{"jsonrpc":"2.0","method":"notifications/progress"}"#), None);
+        assert_eq!(
+            ask(r#"{"jsonrpc":"2.0","id":"a","method":"ping"}"#),
+            Some(json!({ "jsonrpc": "2.0", "id": "a", "result": {} }))
+        );
+        assert_eq!(
+            ask(r#"{"jsonrpc":"2.0","id":3,"method":"sampling/createMessage","params":{}}"#),
+            Some(json!({ "jsonrpc": "2.0", "id": 3, "error": {
+                "code": -32601, "message": "mcptest does not offer `sampling/createMessage`",
+            } }))
+        );
+    }
+
+    #[test]
+    fn the_first_reason_to_end_stays_and_the_client_is_let_go() {
+        let exchange = Exchange::new();
+        let mut messages = exchange.attach();
+        exchange.end(End::TooLong(5));
+        exchange.end(End::Closed);
+        assert_eq!(exchange.end_reason(), Some(End::TooLong(5)));
+        assert_eq!(messages.try_recv(), Err(mpsc::error::TryRecvError::Disconnected));
+        assert_eq!(exchange.attach().try_recv(), Err(mpsc::error::TryRecvError::Disconnected));
+    }
+
+    #[test]
+    fn an_error_object_of_any_shape_becomes_one_that_can_be_read() {
+        let parts = [
+            (json!({ "code": -5, "message": "no", "data": [1] }), json!({ "code": -5, "message": "no", "data": [1] })),
+            (json!("no"), json!({ "code": -32603, "message": "an error without a message: \"no\"" })),
+            (
+                json!({ "code": "x" }),
+                json!({ "code": -32603, "message": "an error without a message: {\"code\":\"x\"}" }),
+            ),
+        ];
+        for (error, expected) in parts {
+            assert_eq!(well_formed(&error), expected);
+        }
+    }
+}

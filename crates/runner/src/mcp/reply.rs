@@ -1,0 +1,200 @@
+//! From a raw reply to what a trace keeps. Pure.
+//!
+//! A reply that is no result of `tools/call` becomes an error and never an empty success.
+
+use mcptest_core::json;
+use mcptest_core::trace::{CallError, ErrorKind, ToolResult};
+use serde_json::{Map, Value};
+
+use super::exchange::{Reply, error_parts};
+
+/// How much of a tool's own words the message of its error repeats. The content keeps all of them.
+const MESSAGE: usize = 2000;
+
+/// What a reply to `tools/call` says.
+pub(super) fn tool_result(reply: Reply) -> ToolResult {
+    match reply {
+        Reply::Error(error) => {
+            let (code, message) = error_parts(&error);
+            failure(ErrorKind::Jsonrpc, code, message)
+        }
+        Reply::Result(Value::Object(result)) => from_result(result),
+        Reply::Result(other) => invalid(&format!("its result is {}, not an object", json::describe(&other))),
+    }
+}
+
+/// An error result without content: the call yielded none.
+pub(super) fn failure(kind: ErrorKind, code: Option<i64>, message: String) -> ToolResult {
+    ToolResult {
+        is_error: Some(true),
+        content: Some(Vec::new()),
+        error: Some(Box::new(CallError { kind, code, message })),
+        ..ToolResult::default()
+    }
+}
+
+fn from_result(mut result: Map<String, Value>) -> ToolResult {
+    match result.get("resultType") {
+        None => {}
+        Some(Value::String(word)) => match word.as_str() {
+            "complete" => {}
+            // Declined. The server could not do what was asked without more: that is the tool's answer, like any other
+            // error it reports, and not a fault of the protocol.
+            "input_required" => {
+                return failure(
+                    ErrorKind::Tool,
+                    None,
+                    "the server asked for input (`input_required`), which mcptest declines".to_owned(),
+                );
+            }
+            "task" => {
+                let message = "the server started a task instead of answering (`task`), which mcptest declines";
+                return failure(ErrorKind::Tool, None, message.to_owned());
+            }
+            other => return invalid(&format!("its `resultType` is `{}`", json::cut(other, 40))),
+        },
+        Some(other) => return invalid(&format!("its `resultType` is {}, not text", json::describe(other))),
+    }
+    let is_error = match result.get("isError") {
+        None | Some(Value::Null) => false,
+        Some(Value::Bool(is_error)) => *is_error,
+        Some(other) => return invalid(&format!("its `isError` is {}, not a boolean", json::describe(other))),
+    };
+    let content = match result.remove("content") {
+        Some(Value::Array(blocks)) => blocks,
+        None => return invalid("it has no `content`"),
+        Some(other) => return invalid(&format!("its `content` is {}, not a list", json::describe(&other))),
+    };
+    if let Some(problem) = content.iter().enumerate().find_map(|(index, block)| wrong_block(index, block)) {
+        return invalid(&problem);
+    }
+    let mut out = ToolResult {
+        is_error: Some(is_error),
+        content: Some(content),
+        // In a trace null is the same as absent; a recording must read back as what was judged.
+        structured_content: result.remove("structuredContent").filter(|value| !value.is_null()),
+        ..ToolResult::default()
+    };
+    if is_error {
+        let text = out.texts().collect::<Vec<_>>().join("\n");
+        let message = if text.is_empty() { "the tool reported an error without text" } else { &text };
+        let message = json::cut(message, MESSAGE);
+        out.error = Some(Box::new(CallError { kind: ErrorKind::Tool, code: None, message }));
+    }
+    out
+}
+
+/// What is wrong with a content block. Kinds of blocks that are not known yet are kept.
+fn wrong_block(index: usize, block: &Value) -> Option<String> {
+    let Some(map) = block.as_object() else {
+        return Some(format!("`content[{index}]` is {}, not an object", json::describe(block)));
+    };
+    match map.get("type").and_then(Value::as_str) {
+        None => Some(format!("`content[{index}]` has no `type`")),
+        Some("text") if !map.get("text").is_some_and(Value::is_string) => {
+            Some(format!("`content[{index}]` is a text block without text"))
+        }
+        Some(_) => None,
+    }
+}
+
+fn invalid(problem: &str) -> ToolResult {
+    failure(ErrorKind::Jsonrpc, None, format!("the server's reply is no result of tools/call: {problem}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn error(result: Value) -> (ErrorKind, Option<i64>, String) {
+        let result = tool_result(Reply::Result(result));
+        assert_eq!((result.is_error, &result.structured_content), (Some(true), &None));
+        assert_eq!(result.content, Some(vec![]));
+        let error = result.error.unwrap();
+        (error.kind, error.code, error.message)
+    }
+
+    #[test]
+    fn a_success_keeps_what_was_received() {
+        let content = json!([
+            { "type": "text", "text": "hi", "annotations": { "x": 1 } },
+            { "type": "hologram", "depth": 3.5 },
+        ]);
+        let reply = json!({ "content": content, "structuredContent": [1, { "a": null }], "_meta": {}, "new": 1 });
+        let expected = ToolResult {
+            is_error: Some(false),
+            content: content.as_array().cloned(),
+            structured_content: Some(json!([1, { "a": null }])),
+            ..ToolResult::default()
+        };
+        assert_eq!(tool_result(Reply::Result(reply)), expected);
+    }
+
+    #[test]
+    fn an_error_result_keeps_its_content_and_says_its_text() {
+        let content = json!([{ "type": "text", "text": "no such city" }, { "type": "text", "text": "try Oslo" }]);
+        let reply = json!({ "content": content, "isError": true, "resultType": "complete", "structuredContent": null });
+        let message = "no such city\ntry Oslo".to_owned();
+        let expected = ToolResult {
+            is_error: Some(true),
+            content: content.as_array().cloned(),
+            error: Some(Box::new(CallError { kind: ErrorKind::Tool, code: None, message })),
+            ..ToolResult::default()
+        };
+        assert_eq!(tool_result(Reply::Result(reply)), expected);
+    }
+
+    #[test]
+    fn an_error_result_without_text_says_so_and_a_long_text_is_cut_in_the_message_only() {
+        let message = |reply: Value| tool_result(Reply::Result(reply)).error.unwrap().message;
+        assert_eq!(message(json!({ "content": [], "isError": true })), "the tool reported an error without text");
+        let long = "é".repeat(MESSAGE + 1);
+        let reply = json!({ "content": [{ "type": "text", "text": long }], "isError": true });
+        assert_eq!(message(reply.clone()), "é".repeat(MESSAGE) + "…");
+        assert_eq!(tool_result(Reply::Result(reply)).texts().collect::<Vec<_>>(), [long]);
+    }
+
+    #[test]
+    fn a_json_rpc_error_keeps_its_code() {
+        let reply = Reply::Error(json!({ "code": -32602, "message": "Unknown tool: x", "data": {} }));
+        let expected = failure(ErrorKind::Jsonrpc, Some(-32602), "Unknown tool: x".to_owned());
+        assert_eq!(tool_result(reply), expected);
+    }
+
+    #[test]
+    fn input_and_tasks_are_declined_as_errors_of_the_tool() {
+        assert_eq!(
+            error(json!({ "resultType": "input_required", "inputRequests": {} })),
+            (ErrorKind::Tool, None, "the server asked for input (`input_required`), which mcptest declines".to_owned())
+        );
+        assert_eq!(
+            error(json!({ "resultType": "task", "content": [], "task": {} })),
+            (
+                ErrorKind::Tool,
+                None,
+                "the server started a task instead of answering (`task`), which mcptest declines".to_owned()
+            )
+        );
+    }
+
+    #[test]
+    fn what_is_no_result_is_an_error_that_says_why() {
+        let cases = [
+            (json!([]), "its result is a list of 0, not an object"),
+            (json!({}), "it has no `content`"),
+            (json!({ "content": null }), "its `content` is null, not a list"),
+            (json!({ "content": "hi" }), "its `content` is a string (\"hi\"), not a list"),
+            (json!({ "content": ["hi"] }), "`content[0]` is a string (\"hi\"), not an object"),
+            (json!({ "content": [{ "type": "image" }, {}] }), "`content[1]` has no `type`"),
+            (json!({ "content": [{ "type": "text" }] }), "`content[0]` is a text block without text"),
+            (json!({ "content": [], "isError": "yes" }), "its `isError` is a string (\"yes\"), not a boolean"),
+            (json!({ "content": [], "resultType": 5 }), "its `resultType` is a number (5), not text"),
+            (json!({ "content": [], "resultType": "maybe" }), "its `resultType` is `maybe`"),
+        ];
+        for (reply, why) in cases {
+            let message = format!("the server's reply is no result of tools/call: {why}");
+            assert_eq!(error(reply), (ErrorKind::Jsonrpc, None, message));
+        }
+    }
+}

@@ -1,0 +1,378 @@
+//! Child processes that leave nothing behind.
+//!
+//! Every child leads a process group of its own. The group is ended with the child, however that comes about: asked for,
+//! by the child itself, by a dropped handle (a panic, an aborted task) or for all children at once (Ctrl-C). A process
+//! that moved to a session of its own has left the group and is out of reach. Outside Unix there are no process groups,
+//! and only the child itself is ended.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::io::AsyncReadExt;
+use tokio::process::{ChildStderr, ChildStdin, ChildStdout, Command};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio::time::{sleep, timeout};
+
+/// How much of a child's standard error is kept.
+pub const STDERR_LIMIT: usize = 64 * 1024;
+
+/// How long a child may take to end once its standard input is closed.
+const CLOSE_GRACE: Duration = Duration::from_secs(2);
+/// How long it may take after `SIGTERM`.
+const TERM_GRACE: Duration = Duration::from_secs(2);
+/// How long the kernel may take after `SIGKILL`. A process in an uninterruptible wait is not waited for longer.
+const KILL_GRACE: Duration = Duration::from_secs(2);
+/// How long the rest of standard error may take to arrive after the end.
+const DRAIN_GRACE: Duration = Duration::from_millis(250);
+/// How often ending all children looks whether they are gone.
+const POLL: Duration = Duration::from_millis(10);
+
+/// How a child is started.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Launch {
+    /// Program and arguments.
+    pub argv: Vec<String>,
+    /// Variables beside the inherited ones.
+    pub env: BTreeMap<String, String>,
+    /// Working folder; the current one when absent.
+    pub cwd: Option<PathBuf>,
+}
+
+/// Why a child could not be started.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SpawnError {
+    /// There is nothing to run.
+    #[error("its command is empty")]
+    Empty,
+    /// No such program.
+    #[error("its program `{0}` was not found")]
+    NotFound(String),
+    /// No such working folder.
+    #[error("its working folder `{}` is not there", .0.display())]
+    NoFolder(PathBuf),
+    /// All children are being ended.
+    #[error("it was not started, because everything is being ended")]
+    Ending,
+    /// The system refused.
+    #[error("its program `{program}` could not be started: {source}")]
+    Refused {
+        /// The program.
+        program: String,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+impl SpawnError {
+    /// What to do next.
+    pub fn hint(&self) -> &'static str {
+        match self {
+            Self::Empty => "give the program and its arguments as a list, such as [\"npx\", \"-y\", \"some-server\"]",
+            Self::NotFound(program) if program.contains('/') => {
+                "check the path; a relative one starts at the working folder of the server"
+            }
+            Self::NotFound(_) => "install it, or check that its folder is in PATH",
+            Self::NoFolder(_) => "check `cwd` of the server",
+            Self::Ending => "run the command again",
+            Self::Refused { .. } => "check that the file is a program and may be executed",
+        }
+    }
+}
+
+/// The children that are alive, so that all of them can be ended at once.
+///
+/// Clones share one list. Whoever starts children holds one clone and the handler of Ctrl-C another.
+#[derive(Debug, Clone, Default)]
+pub struct Processes {
+    list: Arc<Mutex<List>>,
+}
+
+#[derive(Debug, Default)]
+struct List {
+    ending: bool,
+    groups: BTreeSet<u32>,
+}
+
+impl Processes {
+    /// Ends every child with its descendants, first with `SIGTERM`, then with `SIGKILL`, and keeps new ones from
+    /// starting. Returns when all are gone, within a few seconds.
+    pub async fn end_all(&self) {
+        lock(&self.list).ending = true;
+        for (name, grace) in [(Signal::Term, TERM_GRACE), (Signal::Kill, KILL_GRACE)] {
+            for &group in &lock(&self.list).groups {
+                signal(group, name);
+            }
+            if timeout(grace, self.all_gone()).await.is_ok() {
+                return;
+            }
+        }
+    }
+
+    async fn all_gone(&self) {
+        while !lock(&self.list).groups.is_empty() {
+            sleep(POLL).await;
+        }
+    }
+}
+
+/// A mutex is poisoned by a panic elsewhere. Children must be ended even then, and no lock here is held halfway
+/// through a change.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Signal {
+    Term,
+    Kill,
+}
+
+#[cfg(unix)]
+fn signal(group: u32, name: Signal) {
+    use rustix::process::{Pid, Signal as Name, kill_process_group};
+    let name = match name {
+        Signal::Term => Name::TERM,
+        Signal::Kill => Name::KILL,
+    };
+    if let Some(pid) = i32::try_from(group).ok().and_then(Pid::from_raw) {
+        // The one expected failure is that nobody is left, which is what a signal is meant to bring about.
+        let _ = kill_process_group(pid, name);
+    }
+}
+
+#[cfg(not(unix))]
+fn signal(_: u32, _: Signal) {}
+
+/// A process group while its leader has not been reaped. Until then the number cannot belong to anybody else.
+#[derive(Debug)]
+struct Group {
+    id: u32,
+    processes: Processes,
+}
+
+impl Group {
+    /// Signals the group unless its leader has been reaped. Whether it has is known by the list, and the lock is held
+    /// meanwhile, so that a number that was given away again is never signalled.
+    fn signal(&self, name: Signal) {
+        let list = lock(&self.processes.list);
+        if list.groups.contains(&self.id) {
+            signal(self.id, name);
+        }
+    }
+
+    /// Ends whoever the leader left behind. Called as soon as it is reaped: as long as anybody is in the group its
+    /// number stays taken, and in an empty group there is nobody to signal.
+    fn finish(&self) {
+        let mut list = lock(&self.processes.list);
+        if list.groups.remove(&self.id) {
+            signal(self.id, Signal::Kill);
+        }
+    }
+}
+
+/// Finishes the group when the task that waits for its leader ends, also when the runtime drops that task.
+struct Reaper(Arc<Group>);
+
+impl Drop for Reaper {
+    fn drop(&mut self) {
+        self.0.finish();
+    }
+}
+
+/// A running child. Dropping it kills its group at once.
+#[derive(Debug)]
+pub(crate) struct Child {
+    group: Arc<Group>,
+    exit: watch::Receiver<Option<String>>,
+    tail: Arc<Mutex<Tail>>,
+    /// Closed when standard error has been read to its end.
+    drained: watch::Receiver<()>,
+    drain: JoinHandle<()>,
+}
+
+/// A child with the two pipes that its owner talks through.
+pub(crate) struct Spawned {
+    pub(crate) child: Child,
+    pub(crate) stdin: ChildStdin,
+    pub(crate) stdout: ChildStdout,
+}
+
+impl Child {
+    /// Starts a child in a group of its own, and with it the tasks that reap it and read its standard error.
+    pub(crate) fn spawn(launch: &Launch, processes: &Processes) -> Result<Spawned, SpawnError> {
+        let (program, arguments) = launch.argv.split_first().ok_or(SpawnError::Empty)?;
+        let refused = |source| refusal(program, launch.cwd.as_deref(), source);
+
+        let mut command = Command::new(program);
+        command.args(arguments).envs(&launch.env).kill_on_drop(true);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        if let Some(folder) = &launch.cwd {
+            command.current_dir(folder);
+        }
+        #[cfg(unix)]
+        command.process_group(0);
+
+        // The lock spans the check and the entry: a child started while all are being ended would be missed.
+        let mut list = lock(&processes.list);
+        if list.ending {
+            return Err(SpawnError::Ending);
+        }
+        let mut child = command.spawn().map_err(refused)?;
+        let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let (Some(id), (Some(stdin), Some(stdout), Some(stderr))) = (child.id(), pipes) else {
+            return Err(refused(io::Error::other("it has no pipes")));
+        };
+        list.groups.insert(id);
+        drop(list);
+
+        let group = Arc::new(Group { id, processes: processes.clone() });
+        let (exited, exit) = watch::channel(None);
+        let reaper = Reaper(Arc::clone(&group));
+        tokio::spawn(async move {
+            let status = match child.wait().await {
+                Ok(status) => status.to_string(),
+                Err(problem) => format!("exit status unknown: {problem}"),
+            };
+            // What is left of the group goes before anybody hears of the end, so that the end is the end of all.
+            drop(reaper);
+            let _ = exited.send(Some(status));
+        });
+
+        let tail = Arc::new(Mutex::new(Tail::default()));
+        let (draining, drained) = watch::channel(());
+        let drain = tokio::spawn(drain(stderr, Arc::clone(&tail), draining));
+        Ok(Spawned { child: Self { group, exit, tail, drained, drain }, stdin, stdout })
+    }
+
+    /// How the child ended, once it has.
+    pub(crate) fn exit(&self) -> watch::Receiver<Option<String>> {
+        self.exit.clone()
+    }
+
+    /// How the child ended, if it does within `limit`.
+    pub(crate) async fn exit_within(&self, limit: Duration) -> Option<String> {
+        let mut exit = self.exit();
+        let ended = timeout(limit, exit.wait_for(Option::is_some)).await;
+        ended.ok()?.ok()?.clone()
+    }
+
+    /// The end of its standard error, printable. After the child's own end this is the very end.
+    pub(crate) async fn stderr(&self) -> String {
+        if self.exit.borrow().is_some() {
+            // Fails when the reading task is done, which is what is waited for.
+            let _ = timeout(DRAIN_GRACE, self.drained.clone().changed()).await;
+        }
+        lock(&self.tail).text()
+    }
+
+    /// Ends the child, whose standard input its owner has closed: waits, then `SIGTERM`, then `SIGKILL`.
+    pub(crate) async fn end(self) {
+        for (grace, next) in [(CLOSE_GRACE, Signal::Term), (TERM_GRACE, Signal::Kill)] {
+            if self.exit_within(grace).await.is_some() {
+                return;
+            }
+            self.group.signal(next);
+        }
+        self.exit_within(KILL_GRACE).await;
+    }
+}
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        self.group.signal(Signal::Kill);
+        self.drain.abort();
+    }
+}
+
+/// Why starting failed, from what the system said: it has one word for a missing program and a missing folder.
+fn refusal(program: &str, folder: Option<&Path>, source: io::Error) -> SpawnError {
+    match (source.kind(), folder) {
+        (io::ErrorKind::NotFound | io::ErrorKind::NotADirectory, Some(folder)) if !folder.is_dir() => {
+            SpawnError::NoFolder(folder.to_owned())
+        }
+        (io::ErrorKind::NotFound, _) => SpawnError::NotFound(program.to_owned()),
+        _ => SpawnError::Refused { program: program.to_owned(), source },
+    }
+}
+
+/// Reads standard error to its end. A child whose pipe nobody reads would stop at 64 KB of messages.
+async fn drain(mut stderr: ChildStderr, tail: Arc<Mutex<Tail>>, _draining: watch::Sender<()>) {
+    let mut chunk = vec![0; 8192];
+    while let Ok(count @ 1..) = stderr.read(&mut chunk).await {
+        lock(&tail).push(&chunk[..count]);
+    }
+}
+
+/// The last bytes of a stream.
+#[derive(Debug, Default)]
+struct Tail {
+    bytes: VecDeque<u8>,
+    cut: bool,
+}
+
+impl Tail {
+    fn push(&mut self, chunk: &[u8]) {
+        self.bytes.extend(chunk);
+        let excess = self.bytes.len().saturating_sub(STDERR_LIMIT);
+        self.bytes.drain(..excess);
+        self.cut |= excess > 0;
+    }
+
+    /// The text, printable, from the first whole line on.
+    fn text(&self) -> String {
+        let bytes: Vec<u8> = self.bytes.iter().copied().collect();
+        let text = printable(&bytes);
+        let whole = text.split_once('\n').filter(|(_, rest)| self.cut && !rest.is_empty());
+        whole.map_or(text.as_str(), |(_, rest)| rest).trim_end().to_owned()
+    }
+}
+
+/// Text that may be shown: what is no UTF-8 is replaced, and control characters, which could steer a terminal, are
+/// spelled out.
+pub(crate) fn printable(bytes: &[u8]) -> String {
+    let mut out = String::with_capacity(bytes.len());
+    for letter in String::from_utf8_lossy(bytes).replace("\r\n", "\n").chars() {
+        if letter.is_control() && letter != '\n' && letter != '\t' {
+            out.extend(letter.escape_default());
+        } else {
+            out.push(letter);
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tail_keeps_the_last_bytes_and_starts_with_a_whole_line() {
+        let mut tail = Tail::default();
+        tail.push(b"first\nsecond\n");
+        assert_eq!(tail.text(), "first\nsecond");
+        let line = "x".repeat(STDERR_LIMIT - 10);
+        tail.push(line.as_bytes());
+        assert_eq!(tail.bytes.len(), STDERR_LIMIT);
+        // Three bytes too many: the rest of the first line goes as well.
+        assert!(tail.text() == format!("second\n{line}"));
+    }
+
+    #[test]
+    fn a_tail_of_one_endless_line_is_shown_from_where_it_was_cut() {
+        let mut tail = Tail::default();
+        tail.push(&vec![b'x'; STDERR_LIMIT + 1]);
+        tail.push(b"\n");
+        assert!(tail.text() == "x".repeat(STDERR_LIMIT - 1));
+    }
+
+    #[test]
+    fn what_could_steer_a_terminal_is_spelled_out() {
+        assert_eq!(printable(b"\x1b[31mred\r\n\tand \xff\0"), "\\u{1b}[31mred\n\tand \u{fffd}\\u{0}");
+    }
+}
