@@ -2,6 +2,7 @@
 //!
 //! Data goes to standard output, everything else to standard error.
 
+mod run_suites;
 mod schema;
 mod validate;
 
@@ -35,6 +36,7 @@ pub(crate) fn run(
 ) -> ExitCode {
     let answer = match Typed::try_parse_from(args) {
         Ok(typed) => match typed.command {
+            Command::Run(typed) => return ExitCode::from(run_suites::run(&typed, environment, out, err)),
             Command::Validate(typed) => validate::run(&typed, environment),
             Command::Schema(typed) => schema::run(&typed),
         },

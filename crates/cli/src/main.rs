@@ -4,6 +4,8 @@ mod args;
 mod command;
 mod exit;
 mod input;
+mod report;
+mod select;
 
 use std::process::ExitCode;
 

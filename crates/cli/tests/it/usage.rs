@@ -23,6 +23,7 @@ fn help_is_data_when_asked_for_and_a_complaint_when_it_is_all_there_is_to_say() 
 #[test]
 fn every_command_explains_itself_with_an_example() {
     let here = Folder::with(&[]);
+    here.check(&["run", "--help"], 0, include_str!("help/run.txt"), "");
     here.check(&["validate", "--help"], 0, include_str!("help/validate.txt"), "");
     here.check(&["schema", "--help"], 0, include_str!("help/schema.txt"), "");
 }
@@ -32,7 +33,7 @@ fn what_is_not_understood_is_refused_with_the_nearest_word() {
     let here = Folder::with(&[]);
     let help = "\nFor more information, try '--help'.\n";
     let usage = "\nUsage: mcptest <COMMAND>\n";
-    here.check(&["run"], 2, "", &format!("error: unrecognized subcommand 'run'\n{usage}{help}"));
+    here.check(&["banana"], 2, "", &format!("error: unrecognized subcommand 'banana'\n{usage}{help}"));
     let tip = "\n  tip: a similar subcommand exists: 'validate'\n";
     here.check(&["validat"], 2, "", &format!("error: unrecognized subcommand 'validat'\n{tip}{usage}{help}"));
     here.check(

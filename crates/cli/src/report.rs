@@ -1,0 +1,223 @@
+//! Reporters: the faces of one stream of events, each on standard output or in a file.
+
+mod detail;
+mod file;
+mod json;
+mod junit;
+mod pretty;
+#[cfg(test)]
+mod samples;
+mod text;
+
+use std::fmt;
+use std::io::{self, BufWriter, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use mcptest_core::diag::{printable, suggest};
+use mcptest_core::event::Event;
+use mcptest_core::report::Report;
+
+use self::pretty::Pretty;
+pub(crate) use self::pretty::Verbosity;
+
+/// The reporters there are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// For people.
+    Pretty,
+    /// For tools: everything, as one JSON object.
+    Json,
+    /// For CI servers.
+    Junit,
+}
+
+impl Kind {
+    const ALL: [Self; 3] = [Self::Pretty, Self::Json, Self::Junit];
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Pretty => "pretty",
+            Self::Json => "json",
+            Self::Junit => "junit",
+        }
+    }
+}
+
+/// A reporter as it was asked for: `NAME` or `NAME=PATH`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Choice {
+    kind: Kind,
+    /// Standard output without one.
+    path: Option<PathBuf>,
+}
+
+/// Why a reporter cannot be had.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum BadChoice {
+    Unknown(String),
+    NoPath(Kind),
+    /// Both would write to the same place: standard output, or a file.
+    Clash(Kind, Kind, Option<PathBuf>),
+}
+
+impl fmt::Display for BadChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unknown(name) => {
+                let known = suggest(name, Kind::ALL.map(Kind::name));
+                write!(f, "there is no reporter `{}` (hint: {known})", printable(name))
+            }
+            Self::NoPath(kind) => {
+                let name = kind.name();
+                write!(f, "the path is missing (hint: `{name}=PATH`, or `{name}` alone for standard output)")
+            }
+            Self::Clash(first, second, None) => write!(
+                f,
+                "two reporters cannot share standard output: {} and {}\nhint: give one of them a file: --reporter {}=PATH",
+                first.name(),
+                second.name(),
+                second.name()
+            ),
+            Self::Clash(first, second, Some(path)) => write!(
+                f,
+                "two reporters cannot share the file {}: {} and {}\nhint: give each a file of its own",
+                printable(&path.to_string_lossy()),
+                first.name(),
+                second.name()
+            ),
+        }
+    }
+}
+
+impl std::error::Error for BadChoice {}
+
+impl FromStr for Choice {
+    type Err = BadChoice;
+
+    fn from_str(typed: &str) -> Result<Self, BadChoice> {
+        let (name, path) = match typed.split_once('=') {
+            Some((name, path)) => (name, Some(path)),
+            None => (typed, None),
+        };
+        let known = Kind::ALL.into_iter().find(|kind| kind.name() == name);
+        let kind = known.ok_or_else(|| BadChoice::Unknown(name.to_owned()))?;
+        match path {
+            Some("") => Err(BadChoice::NoPath(kind)),
+            _ => Ok(Self { kind, path: path.map(PathBuf::from) }),
+        }
+    }
+}
+
+/// A report that could not be written.
+#[derive(Debug)]
+pub(crate) struct Unwritten {
+    /// Standard output without one.
+    path: Option<PathBuf>,
+    error: io::Error,
+}
+
+impl fmt::Display for Unwritten {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(path) = &self.path else { return write!(f, "cannot write to standard output: {}", self.error) };
+        let hint = match self.error.kind() {
+            ErrorKind::NotFound => "make its folder first",
+            ErrorKind::IsADirectory => "name a file in it",
+            _ => "see that the folder can be written to and has room",
+        };
+        let path = printable(&path.to_string_lossy()).into_owned();
+        write!(f, "cannot write the report {path}: {}\nhint: {hint}", self.error)
+    }
+}
+
+impl std::error::Error for Unwritten {}
+
+/// The reporters of one run.
+pub(crate) struct Reporters<'a> {
+    faces: Vec<Face>,
+    out: &'a mut dyn Write,
+    /// Why standard output takes no more; the files are still written.
+    closed: Option<io::Error>,
+}
+
+struct Face {
+    choice: Choice,
+    pretty: Option<Pretty>,
+    /// What is written to the file of a report that is made while events come.
+    text: String,
+}
+
+impl<'a> Reporters<'a> {
+    /// The chosen reporters. Where none of them takes standard output, `pretty` does: a verdict is never kept in a file
+    /// alone.
+    pub(crate) fn new(chosen: &[Choice], verbosity: Verbosity, out: &'a mut dyn Write) -> Result<Self, BadChoice> {
+        let mut choices: Vec<Choice> = chosen.to_vec();
+        if choices.iter().all(|choice| choice.path.is_some()) {
+            choices.insert(0, Choice { kind: Kind::Pretty, path: None });
+        }
+        for (at, choice) in choices.iter().enumerate() {
+            if let Some(other) = choices[..at].iter().find(|other| other.path == choice.path) {
+                return Err(BadChoice::Clash(other.kind, choice.kind, choice.path.clone()));
+            }
+        }
+        let face = |choice: Choice| Face {
+            pretty: (choice.kind == Kind::Pretty).then(|| Pretty::new(verbosity)),
+            choice,
+            text: String::new(),
+        };
+        Ok(Self { faces: choices.into_iter().map(face).collect(), out, closed: None })
+    }
+
+    /// Shows what an event adds, in reports that are made while events come.
+    pub(crate) fn event(&mut self, event: &Event) {
+        for face in &mut self.faces {
+            let Some(pretty) = &mut face.pretty else { continue };
+            let text = pretty.event(event);
+            if face.choice.path.is_some() {
+                face.text.push_str(&text);
+            } else {
+                put(self.out, &mut self.closed, |out| out.write_all(text.as_bytes()));
+            }
+        }
+    }
+
+    /// Ends every report. One that cannot be written does not keep the others from it.
+    pub(crate) fn finish(mut self, report: &Report) -> Vec<Unwritten> {
+        let mut unwritten = Vec::new();
+        for face in &mut self.faces {
+            if let Some(pretty) = &mut face.pretty {
+                face.text.push_str(&pretty.finish(report));
+            }
+            let content = |out: &mut dyn Write| match face.choice.kind {
+                Kind::Pretty => out.write_all(face.text.as_bytes()),
+                Kind::Json => json::write(report, out),
+                Kind::Junit => junit::write(report, out),
+            };
+            match &face.choice.path {
+                // Standard output passes on every line by itself, and a report may have millions.
+                None => put(self.out, &mut self.closed, |out| {
+                    let mut out = BufWriter::new(out);
+                    content(&mut out)?;
+                    out.flush()
+                }),
+                Some(path) => unwritten.extend(to_file(path, content)),
+            }
+        }
+        put(self.out, &mut self.closed, |out| out.flush());
+        // Whoever reads has seen enough, as in `mcptest run | head -1`.
+        let closed = self.closed.filter(|error| error.kind() != ErrorKind::BrokenPipe);
+        unwritten.extend(closed.map(|error| Unwritten { path: None, error }));
+        unwritten
+    }
+}
+
+fn to_file(path: &Path, content: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Option<Unwritten> {
+    file::write(path, content).err().map(|error| Unwritten { path: Some(path.to_owned()), error })
+}
+
+/// Writes to standard output as long as it can be written to.
+fn put(out: &mut dyn Write, closed: &mut Option<io::Error>, content: impl FnOnce(&mut dyn Write) -> io::Result<()>) {
+    if closed.is_none() {
+        *closed = content(out).err();
+    }
+}

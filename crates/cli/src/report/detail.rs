@@ -1,0 +1,355 @@
+//! What there is to say about one row below its name, as lines that are the same in every report for people.
+
+use mcptest_core::diag::printable;
+use mcptest_core::eval::GateFailure;
+use mcptest_core::json;
+use mcptest_core::judge::{Checked, Receipt, Recovered};
+use mcptest_core::report::{Row, RowVerdict};
+use mcptest_core::trace::{ToolCall, ToolResult, Trace};
+use mcptest_core::{AssertionDiff, Verdict};
+use serde_json::Value;
+
+use super::text::{WIDTH, indent, lines, many, one_line};
+
+/// Most reasons of one check, most differences of one reason, most calls in one line.
+const MAX_REASONS: usize = 10;
+const MAX_DIFFS: usize = 8;
+const MAX_CALLS: usize = 20;
+
+/// Most characters of a value.
+const MAX_VALUE: usize = 80;
+
+/// Characters that two values have in common before the place where they part, as far as they are shown.
+const LEAD: usize = 20;
+
+/// A line, and how far it stands in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Line {
+    pub(super) depth: usize,
+    pub(super) text: String,
+}
+
+/// Lines, as they are collected.
+#[derive(Default)]
+struct Lines(Vec<Line>);
+
+impl Lines {
+    fn add(&mut self, depth: usize, text: impl Into<String>) {
+        self.0.push(Line { depth, text: text.into() });
+    }
+
+    fn all(&mut self, depth: usize, texts: Vec<String>) {
+        self.0.extend(texts.into_iter().map(|text| Line { depth, text }));
+    }
+}
+
+/// The mark and the word of a verdict; each tells it without the other and without colour.
+pub(super) fn mark(verdict: RowVerdict) -> (&'static str, &'static str) {
+    match verdict {
+        RowVerdict::Pass => ("✓", "PASS"),
+        RowVerdict::Fail => ("✗", "FAIL"),
+        RowVerdict::Unassessable => ("?", "UNASSESSABLE"),
+        RowVerdict::Error => ("!", "ERROR"),
+        RowVerdict::Absorbed => ("~", "ABSORBED"),
+        RowVerdict::Skipped => ("-", "SKIPPED"),
+    }
+}
+
+/// Everything below the name of a row: checks with their numbers, reasons, differences, receipts, and for a row that did not
+/// pass the evidence and the place of its test.
+pub(super) fn explain(row: &Row, file: &str) -> Vec<Line> {
+    let mut out = Lines::default();
+    if let Some(trouble) = &row.error {
+        out.all(0, lines(&trouble.message));
+        if let Some(hint) = &trouble.hint {
+            out.add(0, format!("hint: {}", one_line(hint)));
+        }
+    }
+    for checked in &row.checks {
+        check(checked, &mut out);
+    }
+    for receipt in &row.receipts {
+        out.add(0, receipt_line(receipt));
+    }
+    if !matches!(row.verdict, RowVerdict::Pass | RowVerdict::Skipped) {
+        if let Some(trace) = row.trace.as_deref().filter(|_| lacks_evidence(row)) {
+            calls(trace, &mut out);
+        }
+        out.add(0, format!("at {}:{}", printable(file), row.line));
+    }
+    out.0
+}
+
+/// A check and its numbers: `trajectory: 1 mismatch, strict`.
+pub(super) fn numbers(checked: &Checked) -> String {
+    format!("{}: {}", checked.name, one_line(&checked.line))
+}
+
+fn check(checked: &Checked, out: &mut Lines) {
+    let (mark, _) = mark(checked.verdict.into());
+    // Some gates put their numbers into the reason; they are not said twice.
+    let in_reason = checked.failures.first().is_some_and(|failure| failure.reason.starts_with(&checked.line));
+    let mut failures = checked.failures.iter();
+    match failures.next().filter(|_| in_reason) {
+        Some(first) => {
+            out.add(0, format!("{mark} {}: {}", checked.name, one_line(&first.reason)));
+            diffs(first, 1, out);
+        }
+        None => {
+            out.add(0, format!("{mark} {}", numbers(checked)));
+            failures = checked.failures.iter();
+        }
+    }
+    if checked.verdict == Verdict::Pass {
+        return;
+    }
+    for failure in failures.by_ref().take(MAX_REASONS) {
+        out.add(1, one_line(&failure.reason));
+        diffs(failure, 2, out);
+    }
+    let more = failures.count();
+    if more > 0 {
+        out.add(1, format!("and {}", many(more, "more reason")));
+    }
+}
+
+fn diffs(failure: &GateFailure, depth: usize, out: &mut Lines) {
+    // A difference of the whole value is what the reason says already, unless it had to be cut there.
+    let quoted = |value: &Value| {
+        let shown = json::excerpt(value, MAX_VALUE);
+        !shown.ends_with('…') && failure.reason.contains(&shown)
+    };
+    let is_new = |diff: &&AssertionDiff| {
+        let mut sides = diff.expected.iter().chain(&diff.actual);
+        !diff.path.is_empty() || !sides.all(quoted)
+    };
+    let mut all = failure.diffs.iter().filter(is_new);
+    for found in all.by_ref().take(MAX_DIFFS) {
+        diff(found, depth, out);
+    }
+    let more = all.count();
+    if more > 0 {
+        out.add(depth, format!("and {}", many(more, "more difference")));
+    }
+}
+
+fn diff(diff: &AssertionDiff, depth: usize, out: &mut Lines) {
+    let place = if diff.path.is_empty() { "value" } else { &diff.path };
+    let mut head = one_line(place);
+    if !diff.note.is_empty() {
+        head.push_str(&format!(": {}", one_line(&diff.note)));
+    }
+    let (expected, recorded) = values(diff);
+    let words = [expected.map(|text| format!("expected {text}")), recorded.map(|text| format!("recorded {text}"))];
+    let words: Vec<String> = words.into_iter().flatten().collect();
+    let line = [&[head.clone()], &*words].concat().join(", ");
+    if indent(depth) + line.chars().count() <= WIDTH {
+        return out.add(depth, line);
+    }
+    out.add(depth, head);
+    out.all(depth + 1, words);
+}
+
+/// The two sides of a difference. Long values that start alike are shown from shortly before the place where they part.
+fn values(diff: &AssertionDiff) -> (Option<String>, Option<String>) {
+    let shown = |text: &str| printable(&json::cut(text, MAX_VALUE)).into_owned();
+    let (Some(expected), Some(actual)) = (&diff.expected, &diff.actual) else {
+        let side = |value: &Option<Value>| {
+            value.as_ref().map(|value| printable(&json::excerpt(value, MAX_VALUE)).into_owned())
+        };
+        return (side(&diff.expected), side(&diff.actual));
+    };
+    let (expected, actual) = (json::canonical(expected), json::canonical(actual));
+    let alike = expected.chars().zip(actual.chars()).take_while(|(left, right)| left == right).count();
+    let skip = alike.saturating_sub(LEAD);
+    if alike < MAX_VALUE / 2 || expected.chars().count().max(actual.chars().count()) <= MAX_VALUE {
+        return (Some(shown(&expected)), Some(shown(&actual)));
+    }
+    let from = |text: &str| {
+        let start = text.char_indices().nth(skip).map_or(text.len(), |(at, _)| at);
+        Some(format!("…{}", shown(&text[start..])))
+    };
+    (from(&expected), from(&actual))
+}
+
+/// What became of one injected fault: `fault dead-search (hang): injected into calls 0, 1; met twice; recovered by call 2`.
+fn receipt_line(receipt: &Receipt) -> String {
+    let injected = match &*receipt.injected {
+        [] => "injected into no call".to_owned(),
+        [one] => format!("injected into call {one}"),
+        several => format!("injected into calls {}", listed(several.iter().map(ToString::to_string))),
+    };
+    let met = match receipt.met.len() {
+        0 => "never met".to_owned(),
+        1 => "met once".to_owned(),
+        2 => "met twice".to_owned(),
+        times => format!("met {times} times"),
+    };
+    let recovered = match receipt.recovered {
+        Recovered::Unmet => String::new(),
+        Recovered::Call(at) => format!("; recovered by call {at}"),
+        Recovered::Answer => "; recovered by the final answer".to_owned(),
+        Recovered::Not => "; not recovered".to_owned(),
+    };
+    format!("fault {} ({}): {injected}; {met}{recovered}", one_line(&receipt.fault), receipt.kind)
+}
+
+/// Whether a check says no without pointing at a call, so that the reader cannot know where to look.
+fn lacks_evidence(row: &Row) -> bool {
+    let points =
+        |failure: &GateFailure| ["tool_calls[", "tool_results["].iter().any(|list| failure.reason.contains(list));
+    let says_no = |checked: &&Checked| checked.verdict == Verdict::Fail;
+    row.checks.iter().filter(says_no).any(|checked| !checked.failures.iter().any(points))
+}
+
+/// The calls of a run, by the numbers under which gates and targets know them.
+fn calls(trace: &Trace, out: &mut Lines) {
+    let Some(calls) = &trace.tool_calls else { return };
+    let shown = |(at, call): (usize, &ToolCall)| {
+        let failed = trace.result(at).and_then(ToolResult::failed) == Some(true);
+        format!("[{at}] {}{}", one_line(&call.name), if failed { " (failed)" } else { "" })
+    };
+    if calls.is_empty() {
+        out.add(0, "no tool call was recorded");
+    } else {
+        out.add(0, format!("tool_calls: {}", listed(calls.iter().enumerate().map(shown))));
+    }
+}
+
+/// Items with commas, as many as fit into a line or two.
+fn listed(mut items: impl Iterator<Item = String>) -> String {
+    let shown: Vec<String> = items.by_ref().take(MAX_CALLS).collect();
+    match items.count() {
+        0 => shown.join(", "),
+        more => format!("{}, and {more} more", shown.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use mcptest_core::trace::FaultKind;
+    use serde_json::json;
+
+    use super::*;
+
+    fn lines_of(fill: impl FnOnce(&mut Lines)) -> Vec<String> {
+        let mut out = Lines::default();
+        fill(&mut out);
+        out.0.into_iter().map(|line| format!("{}{}", "  ".repeat(line.depth), line.text)).collect()
+    }
+
+    fn between(expected: Option<Value>, actual: Option<Value>) -> Vec<String> {
+        let found = AssertionDiff { path: "/a".to_owned(), expected, actual, note: "differs".to_owned() };
+        lines_of(|out| diff(&found, 0, out))
+    }
+
+    #[test]
+    fn a_difference_is_one_line_where_it_fits() {
+        assert_eq!(between(Some(json!(1)), Some(json!("x"))), ["/a: differs, expected 1, recorded \"x\""]);
+        assert_eq!(between(Some(json!(1)), None), ["/a: differs, expected 1"]);
+        assert_eq!(between(None, Some(json!(1))), ["/a: differs, recorded 1"]);
+        assert_eq!(between(None, None), ["/a: differs"]);
+        let long = "x".repeat(40);
+        let quoted = format!("\"{long}\"");
+        assert_eq!(
+            between(Some(json!(long)), Some(json!(quoted))),
+            ["/a: differs".to_owned(), format!("  expected {quoted}"), format!("  recorded \"\\\"{long}\\\"\"")]
+        );
+    }
+
+    #[test]
+    fn long_values_are_shown_where_they_part() {
+        let same = "0123456789".repeat(10);
+        let end = "e".repeat(200);
+        assert_eq!(
+            between(Some(json!(format!("{same}A{end}"))), Some(json!(format!("{same}B")))),
+            [
+                "/a: differs".to_owned(),
+                format!("  expected …01234567890123456789A{}…", "e".repeat(59)),
+                "  recorded …01234567890123456789B\"".to_owned(),
+            ]
+        );
+        // Values that differ early are shown from their start.
+        assert_eq!(
+            between(Some(json!(format!("A{same}"))), Some(json!("B"))),
+            ["/a: differs".to_owned(), format!("  expected \"A{}…", &same[..78]), "  recorded \"B\"".to_owned()]
+        );
+    }
+
+    #[test]
+    fn a_difference_that_the_reason_quotes_is_not_said_twice() {
+        let failure = |reason: &str, expected: Value, path: &str| GateFailure {
+            target: "t".to_owned(),
+            reason: reason.to_owned(),
+            diffs: vec![AssertionDiff {
+                path: path.to_owned(),
+                expected: Some(expected),
+                actual: Some(json!(2)),
+                note: "differs".to_owned(),
+            }],
+        };
+        let said = |failure: GateFailure| lines_of(|out| diffs(&failure, 0, out));
+        assert_eq!(said(failure("`t` is 2, expected exact 1", json!(1), "")), [""; 0]);
+        let again = ["value: differs, expected 1, recorded 2"];
+        assert_eq!(said(failure("`t` is wrong, expected exact 1", json!(1), "")), again);
+        assert_eq!(
+            said(failure("`t` is 2, expected exact 1", json!(1), "/b")),
+            ["/b: differs, expected 1, recorded 2"]
+        );
+        let long = "x".repeat(100);
+        let cut = format!("`t` is 2, expected exact {}", json::excerpt(&json!(long), 80));
+        assert_eq!(said(failure(&cut, json!(long), "")).len(), 3);
+    }
+
+    #[test]
+    fn many_reasons_and_differences_are_counted_instead_of_listed() {
+        let found = |at: usize| AssertionDiff {
+            path: format!("/{at}"),
+            expected: None,
+            actual: None,
+            note: "missing".to_owned(),
+        };
+        let failures = (0..12).map(|at| GateFailure {
+            target: "t".to_owned(),
+            reason: format!("reason {at}"),
+            diffs: if at == 0 { (0..9).map(found).collect() } else { Vec::new() },
+        });
+        let checked = Checked {
+            gate: None,
+            name: "expect",
+            verdict: Verdict::Fail,
+            line: "0 of 12 hold".to_owned(),
+            metrics: json!({}),
+            failures: failures.collect(),
+        };
+        let mut expected = vec!["✗ expect: 0 of 12 hold".to_owned(), "  reason 0".to_owned()];
+        expected.extend((0..8).map(|at| format!("    /{at}: missing")));
+        expected.push("    and 1 more difference".to_owned());
+        expected.extend((1..10).map(|at| format!("  reason {at}")));
+        expected.push("  and 2 more reasons".to_owned());
+        assert_eq!(lines_of(|out| check(&checked, out)), expected);
+    }
+
+    #[test]
+    fn a_receipt_tells_what_became_of_a_fault() {
+        let line = |injected: &[usize], met: &[usize], recovered: Recovered| {
+            receipt_line(&Receipt {
+                fault: "f".to_owned(),
+                kind: FaultKind::Hang,
+                injected: injected.to_vec(),
+                met: met.to_vec(),
+                ms: 0,
+                recovered,
+            })
+        };
+        assert_eq!(line(&[], &[], Recovered::Unmet), "fault f (hang): injected into no call; never met");
+        assert_eq!(line(&[4], &[], Recovered::Unmet), "fault f (hang): injected into call 4; never met");
+        assert_eq!(line(&[4], &[4], Recovered::Not), "fault f (hang): injected into call 4; met once; not recovered");
+        let all: Vec<usize> = (0..22).collect();
+        assert_eq!(
+            line(&all, &[1, 2, 3], Recovered::Call(22)),
+            "fault f (hang): injected into calls 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, and \
+             2 more; met 3 times; recovered by call 22"
+        );
+    }
+}

@@ -1,0 +1,280 @@
+//! `mcptest run`: which tests are meant, what is refused, and where reports go.
+
+use super::Folder;
+
+const SEATS: &str = "\
+agents:
+  - name: books a seat
+    models: [gpt-5, claude-sonnet-4-5]
+    prompt: Book a seat.
+    runs: 2
+    tags: [air, slow]
+    trajectory:
+      calls: [{ name: book }]
+  - name: looks up a flight
+    model: gpt-5
+    prompt: Look it up.
+    trajectory:
+      calls: [{ name: search }]
+";
+
+const MAIL: &str = "\
+agents:
+  - name: sends a mail
+    model: gpt-5
+    prompt: Send it.
+    tags: [mail]
+    trajectory:
+      calls: [{ name: send }]
+";
+
+/// A mistake.
+const WRONG: &str = "\
+agents:
+  - name: sends a mail
+    model: gpt-5
+    promt: Send it.
+    trajectory:
+      calls: [{ name: send }]
+";
+
+const SAID_OF_WRONG: &str = "\
+wrong.yml:4:5: error: unknown key `promt` in an agent test
+   |
+ 4 |     promt: Send it.
+   |     ^^^^^
+   = hint: did you mean `prompt`?
+";
+
+#[test]
+fn what_is_selected_can_be_listed() {
+    let here = Folder::with(&[("t/a.yml", SEATS), ("t/b.yml", MAIL)]);
+    let book = "\
+t/a.yml:2: books a seat [gpt-5] (2 runs)
+t/a.yml:2: books a seat [claude-sonnet-4-5] (2 runs)
+";
+    let look = "t/a.yml:9: looks up a flight\n";
+    let mail = "t/b.yml:2: sends a mail\n";
+    let check = |flags: &[&str], listed: &[&str]| {
+        here.check(&[&["run", "t", "--list"], flags].concat(), 0, &listed.concat(), "");
+    };
+    check(&[], &[book, look, mail]);
+    check(&["--filter", "a seat"], &[book]);
+    check(&["--filter", "/^(looks|sends)/"], &[look, mail]);
+    check(&["--filter", "seat", "--filter", "mail"], &[book, mail]);
+    check(&["--tag", "mail", "--tag", "air"], &[book, mail]);
+    check(&["--skip-tag", "slow"], &[look, mail]);
+    check(&["--models", "claude-sonnet-4-5", "--runs", "1"], &["t/a.yml:2: books a seat [claude-sonnet-4-5]\n"]);
+    check(&["--models", "gpt-4,gpt-5", "--tag", "mail"], &[mail]);
+    here.check(&["run", "--config", "t/b.yml", "--list"], 0, mail, "");
+}
+
+#[test]
+fn the_shares_of_a_partition_have_every_test_once() {
+    let here = Folder::with(&[("a.yml", SEATS), ("b.yml", MAIL)]);
+    let listed = |share: &str| {
+        let output = here.command(&["run", "a.yml", "b.yml", "--list", "--partition", share]).output().unwrap();
+        assert_eq!(output.status.code(), Some(0));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let mut lines: Vec<String> = ["1/2", "2/2"]
+        .iter()
+        .flat_map(|share| {
+            let text = listed(share);
+            text.lines().map(str::to_owned).collect::<Vec<_>>()
+        })
+        .collect();
+    lines.sort();
+    assert_eq!(
+        lines,
+        [
+            "a.yml:2: books a seat [claude-sonnet-4-5] (2 runs)",
+            "a.yml:2: books a seat [gpt-5] (2 runs)",
+            "a.yml:9: looks up a flight",
+            "b.yml:2: sends a mail",
+        ]
+    );
+}
+
+#[test]
+fn an_empty_share_is_fine_and_says_so() {
+    let here = Folder::with(&[("b.yml", MAIL)]);
+    let empty: Vec<&str> = ["1/2", "2/2"]
+        .into_iter()
+        .filter(|share| {
+            let list = here.command(&["run", "b.yml", "--list", "--partition", share]).output().unwrap();
+            list.stdout.is_empty()
+        })
+        .collect();
+    let [empty] = *empty else { panic!("{empty:?}") };
+    let note = format!("note: share {empty} is empty: every selected test is in another one\n\nno rows\n");
+    here.check(&["run", "b.yml", "--partition", empty], 0, &note, "");
+}
+
+#[test]
+fn without_a_name_the_suite_of_the_folder_is_meant() {
+    let here = Folder::with(&[("mcptest.yml", MAIL), ("other.yml", SEATS)]);
+    here.check(&["run", "--list"], 0, "mcptest.yml:2: sends a mail\n", "");
+    here.write("mcptest.yaml", MAIL.as_bytes());
+    here.check(&["run", "--list"], 0, "mcptest.yaml:2: sends a mail\nmcptest.yml:2: sends a mail\n", "");
+    let none = "\
+error: no suite was named, and there is no mcptest.yaml or mcptest.yml in the current folder
+hint: name a file or a folder, as in `mcptest run tests/`
+";
+    Folder::with(&[("other.yml", MAIL)]).check(&["run"], 2, "", none);
+}
+
+#[test]
+fn nothing_selected_is_an_error_that_knows_the_nearest_word() {
+    let here = Folder::with(&[("a.yml", SEATS), ("b.yml", MAIL)]);
+    let check = |flags: &[&str], stderr: &str| here.check(&[&["run", "a.yml", "b.yml"], flags].concat(), 2, "", stderr);
+    check(
+        &["--filter", "refunds"],
+        "error: nothing is selected: none of 3 tests fits --filter refunds\n\
+         hint: `mcptest run --list` without these shows every test\n",
+    );
+    check(
+        &["--tag", "mial"],
+        "error: nothing is selected: none of 3 tests fits --tag mial\nhint: did you mean `mail`?\n",
+    );
+    check(
+        &["--models", "gtp-5", "--tag", "mail"],
+        "error: nothing is selected: none of 3 tests fits --tag mail --models gtp-5\nhint: did you mean `gpt-5`?\n",
+    );
+    here.check(
+        &["run", "b.yml", "--skip-tag", "mail", "--list"],
+        2,
+        "",
+        "error: nothing is selected: the one test there is does not fit --skip-tag mail\n\
+         hint: `mcptest run --list` without these shows every test\n",
+    );
+}
+
+#[test]
+fn a_suite_that_cannot_be_used_is_refused_in_every_report() {
+    let here = Folder::with(&[("wrong.yml", WRONG)]);
+    let missing = "error: worng.yml: there is no such file or folder\nhint: did you mean `wrong.yml`?\n";
+    let pretty = format!(
+        "! REFUSED   wrong.yml\n{SAID_OF_WRONG}\n! REFUSED   worng.yml\n{missing}\nno rows; 2 suites could not be used\n"
+    );
+    let line = ["run", "wrong.yml", "worng.yml", "--reporter", "json=r.json", "--reporter", "junit=r.xml"];
+    here.check(&line, 2, &pretty, "");
+    let read = |name: &str| std::fs::read_to_string(here.0.join(name)).unwrap();
+    let json: serde_json::Value = serde_json::from_str(&read("r.json")).unwrap();
+    assert_eq!(
+        json,
+        serde_json::json!({
+            "exit_code": 2,
+            "mcptest": 1,
+            "notes": [],
+            "suites": [
+                { "file": "wrong.yml", "refused": SAID_OF_WRONG, "rows": [] },
+                { "file": "worng.yml", "refused": missing, "rows": [] },
+            ],
+            "totals": { "absorbed": 0, "error": 0, "fail": 0, "pass": 0, "skipped": 0, "unassessable": 0 },
+        })
+    );
+    let xml = "\
+<?xml version=\"1.0\" encoding=\"UTF-8\"?>
+<testsuites name=\"mcptest\" tests=\"2\" skipped=\"0\" failures=\"0\" errors=\"2\">
+    <testsuite name=\"wrong.yml\" tests=\"1\" skipped=\"0\" errors=\"1\" failures=\"0\">
+        <testcase name=\"wrong.yml\" classname=\"wrong\">
+            <error message=\"the suite could not be used\" type=\"refused\">\
+wrong.yml:4:5: error: unknown key `promt` in an agent test
+   |
+ 4 |     promt: Send it.
+   |     ^^^^^
+   = hint: did you mean `prompt`?</error>
+        </testcase>
+    </testsuite>
+    <testsuite name=\"worng.yml\" tests=\"1\" skipped=\"0\" errors=\"1\" failures=\"0\">
+        <testcase name=\"worng.yml\" classname=\"worng\">
+            <error message=\"the suite could not be used\" type=\"refused\">\
+error: worng.yml: there is no such file or folder
+hint: did you mean `wrong.yml`?</error>
+        </testcase>
+    </testsuite>
+</testsuites>
+";
+    assert_eq!(read("r.xml"), xml);
+    // No other file is left behind.
+    assert_eq!(std::fs::read_dir(&here.0).unwrap().count(), 3);
+}
+
+#[test]
+fn a_report_that_cannot_be_written_is_an_error_and_the_verdict_is_still_printed() {
+    let here = Folder::with(&[("b.yml", MAIL)]);
+    let shares = ["1/2", "2/2"];
+    let line = |share| ["run", "b.yml", "--partition", share, "-q", "--reporter", "json=no/r.json"];
+    let outputs = shares.map(|share| here.command(&line(share)).output().unwrap());
+    for output in outputs {
+        assert_eq!(output.status.code(), Some(2));
+        assert!(String::from_utf8(output.stdout).unwrap().contains("row"));
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        let complaint = "error: cannot write the report no/r.json: ";
+        assert!(stderr.starts_with(complaint) && stderr.ends_with("\nhint: make its folder first\n"), "{stderr}");
+    }
+}
+
+#[test]
+fn warnings_of_a_suite_go_to_standard_error() {
+    let prose = "\
+agents:
+  - name: says yes
+    model: gpt-5
+    prompt: Say yes.
+    expect:
+      - { target: final_response, matcher: { icontains: \"yes\" } }
+";
+    let stderr = "\
+prose.yml:5:5: warning: the verdict of `says yes` rests on prose
+   |
+ 5 |     expect:
+   |     ^^^^^^
+   = hint: assert on tool_calls or tool_results: they show what was done
+";
+    let here = Folder::with(&[("prose.yml", prose)]);
+    here.check(&["run", "prose.yml", "--list"], 0, "prose.yml:2: says yes\n", stderr);
+}
+
+#[test]
+fn arguments_that_mean_nothing_are_refused() {
+    let here = Folder::with(&[("b.yml", MAIL)]);
+    let check = |flags: &[&str], complaint: &str| {
+        let stderr = format!("error: {complaint}\n\nFor more information, try '--help'.\n");
+        here.check(&[&["run", "b.yml"], flags].concat(), 2, "", &stderr);
+    };
+    check(
+        &["--partition", "0/3"],
+        "invalid value '0/3' for '--partition <I/N>': shares count from 1 (hint: the first of three is `1/3`)",
+    );
+    check(
+        &["--partition", "one"],
+        "invalid value 'one' for '--partition <I/N>': it takes two whole numbers, as in `1/3` (hint: the first of three \
+         shares)",
+    );
+    check(
+        &["--filter", "/(/"],
+        "invalid value '/(/' for '--filter <TEXT>': what stands between the slashes is no pattern: regex parse error:\n    \
+         (\n    ^\nerror: unclosed group\nhint: to look for a text with slashes around it, escape one: /\\/text\\//",
+    );
+    check(&["--runs", "0"], "invalid value '0' for '--runs <N>': 0 is not in 1..18446744073709551615");
+    check(&["--jobs", "0"], "invalid value '0' for '--jobs <N>': 0 is not in 1..18446744073709551615");
+    check(
+        &["--reporter", "junti=a"],
+        "invalid value 'junti=a' for '--reporter <NAME[=PATH]>': there is no reporter `junti` (hint: did you mean `junit`?)",
+    );
+    let usage = "\n\nUsage: mcptest run";
+    check(
+        &["--live", "--record"],
+        &format!("the argument '--live' cannot be used with '--record'{usage} --live <FILE>..."),
+    );
+    check(&["-q", "-v"], &format!("the argument '--quiet' cannot be used with '--verbose'{usage} --quiet <FILE>..."));
+    here.check(
+        &["run", "b.yml", "--reporter", "json", "--reporter", "junit"],
+        2,
+        "",
+        "error: two reporters cannot share standard output: json and junit\n\
+         hint: give one of them a file: --reporter junit=PATH\n",
+    );
+}
