@@ -8,13 +8,13 @@ use std::thread;
 
 use mcptest_core::event::Event;
 use mcptest_core::report::{Attempt, Origin, Row, RowVerdict, Trouble};
-use mcptest_core::suite::{Provider, Variables};
+use mcptest_core::suite::Variables;
 use serde_json::Value;
 
 use crate::cassette::{self, Cassette, CassetteError, Folder, Lock};
 use crate::interrupt::Interrupt;
 use crate::live::{self, Live};
-use crate::plan::{Plan, Planned, SuiteFile};
+use crate::plan::{Planned, SuiteFile};
 use crate::provider::script::{self, Script};
 
 /// Whether models and servers are asked, and what is kept.
@@ -70,7 +70,7 @@ struct Prepared {
 }
 
 struct Executor<'a> {
-    plan: &'a Plan<'a>,
+    plan: &'a [Planned<'a>],
     options: &'a Options<'a>,
     cells: Vec<CellState>,
     /// Folders that are recorded into, each with its lock or why there is none.
@@ -79,7 +79,7 @@ struct Executor<'a> {
 }
 
 /// Carries out a plan and tells what came of it, cell by cell.
-pub fn execute(plan: &Plan<'_>, options: &Options<'_>, events: &mut dyn FnMut(Event)) {
+pub fn execute(plan: &[Planned<'_>], options: &Options<'_>, events: &mut dyn FnMut(Event)) {
     let state = |planned: &Planned<'_>| {
         let runs = usize::try_from(planned.runs).unwrap_or(usize::MAX);
         CellState {
@@ -90,22 +90,19 @@ pub fn execute(plan: &Plan<'_>, options: &Options<'_>, events: &mut dyn FnMut(Ev
     };
     let mut locks = BTreeMap::new();
     if options.mode == Mode::Record {
-        for planned in &plan.cells {
+        for planned in plan {
             let folder = Folder::of(&planned.file.path);
             locks.entry(folder.root().to_owned()).or_insert_with(|| folder.lock());
         }
     }
-    let executor =
-        Executor { plan, options, cells: plan.cells.iter().map(state).collect(), locks, live: OnceLock::new() };
+    let executor = Executor { plan, options, cells: plan.iter().map(state).collect(), locks, live: OnceLock::new() };
     executor.run(events);
 }
 
 impl Executor<'_> {
     fn run(&self, events: &mut dyn FnMut(Event)) {
-        let tasks: Vec<(usize, u64)> = (0..)
-            .zip(&self.plan.cells)
-            .flat_map(|(at, planned)| (1..=planned.runs).map(move |run| (at, run)))
-            .collect();
+        let tasks: Vec<(usize, u64)> =
+            (0..).zip(self.plan).flat_map(|(at, planned)| (1..=planned.runs).map(move |run| (at, run))).collect();
         let next = AtomicUsize::new(0);
         let (send, receive) = mpsc::channel::<(usize, Vec<Row>)>();
         thread::scope(|scope| {
@@ -129,7 +126,7 @@ impl Executor<'_> {
 
     /// Makes one run; the rows of its cell when it was the last of them.
     fn one(&self, at: usize, run: u64) -> Option<Vec<Row>> {
-        let (state, planned) = (self.cells.get(at)?, self.plan.cells.get(at)?);
+        let (state, planned) = (self.cells.get(at)?, self.plan.get(at)?);
         let attempt =
             if self.options.interrupt.is_set() { (None, Attempt::Skipped) } else { self.attempt(planned, state, run) };
         let mut attempts = state.attempts.lock().unwrap_or_else(PoisonError::into_inner);
@@ -158,7 +155,7 @@ impl Executor<'_> {
         while let Ok((at, rows)) = receive.recv() {
             waiting.insert(at, rows);
             while let Some(rows) = waiting.remove(&told) {
-                let planned = &self.plan.cells[told];
+                let planned = &self.plan[told];
                 told += 1;
                 if file != Some(&planned.file.path) {
                     file = Some(&planned.file.path);
@@ -177,7 +174,7 @@ impl Executor<'_> {
             }
         }
         // Cells that were never finished, because the run was over before.
-        for planned in &self.plan.cells[told..] {
+        for planned in &self.plan[told..] {
             if file != Some(&planned.file.path) {
                 file = Some(&planned.file.path);
                 events(Event::SuiteStarted { file: planned.file.shown.clone() });
@@ -319,9 +316,4 @@ fn trouble(error: &CassetteError, suite: Option<&str>) -> Trouble {
         CassetteError::Io { .. } => "check that the folder exists and may be read and written".to_owned(),
     };
     Trouble { message: error.to_string(), hint: Some(hint) }
-}
-
-/// Whether a model is played from a script.
-pub fn is_scripted(file: &SuiteFile, model: &str) -> bool {
-    file.suite.models.get(model).is_some_and(|model| model.provider == Provider::Script)
 }

@@ -3,6 +3,5 @@
 mod agent;
 mod cassette;
 mod fault;
-mod plan;
 mod script;
 mod support;

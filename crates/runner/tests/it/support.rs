@@ -1,11 +1,8 @@
 //! What the tests share.
 
-use std::path::PathBuf;
-
 use mcptest_core::diag::Source;
 use mcptest_core::suite::{self, Suite, Variables};
 use mcptest_runner::catalogue::{Catalogue, Tool};
-use mcptest_runner::plan::SuiteFile;
 use serde_json::json;
 
 /// A suite that must load.
@@ -57,9 +54,4 @@ pub(crate) fn catalogue() -> Catalogue {
         ("web".to_owned(), tools(&["search", "open", "ping"])),
         ("db".to_owned(), tools(&["query", "ping"])),
     ])
-}
-
-/// A suite as a file.
-pub(crate) fn file(path: &str, suite: Suite) -> SuiteFile {
-    SuiteFile { shown: path.to_owned(), path: PathBuf::from(path), suite }
 }
