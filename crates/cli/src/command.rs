@@ -16,7 +16,7 @@ use crate::args::{Command, Typed};
 use crate::exit;
 
 /// Answers for environment variables.
-type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
+type Environment<'a> = &'a (dyn Fn(&str) -> Option<String> + Sync);
 
 /// What a command has to say.
 struct Answer {

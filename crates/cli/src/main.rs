@@ -6,6 +6,7 @@ mod exit;
 mod input;
 mod report;
 mod select;
+mod signals;
 
 use std::process::ExitCode;
 

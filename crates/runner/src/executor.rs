@@ -15,6 +15,7 @@ use crate::cassette::{self, Cassette, CassetteError, Folder, Lock};
 use crate::interrupt::Interrupt;
 use crate::live::{self, Live};
 use crate::plan::{Planned, SuiteFile};
+use crate::process::Processes;
 use crate::provider::script::{self, Script};
 
 /// Whether models and servers are asked, and what is kept.
@@ -42,6 +43,8 @@ pub struct Options<'a> {
     pub environment: &'a (dyn Fn(&str) -> Option<String> + Sync),
     /// Tells that the user wants to stop.
     pub interrupt: &'a Interrupt,
+    /// The list that servers are entered in while they run.
+    pub processes: &'a Processes,
 }
 
 impl std::fmt::Debug for Options<'_> {
@@ -233,7 +236,7 @@ impl Executor<'_> {
             let hint = "models with `provider: script` can; see the examples".to_owned();
             return Err(Trouble { message, hint: Some(hint) });
         };
-        let live = self.live.get_or_init(|| Live::new(self.options.program.clone())).as_ref().map_err(Clone::clone)?;
+        let live = self.live.get_or_init(|| Live::new(self.options)).as_ref().map_err(Clone::clone)?;
         let suite_dir = suite_dir(file);
         let variables = Variables { suite_dir: &suite_dir, outside: &self.options.environment };
         let redactor = crate::secrets::redactor(&file.suite, &variables);

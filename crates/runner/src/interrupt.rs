@@ -2,8 +2,8 @@
 
 use tokio::sync::watch;
 
-/// Set once, by whoever hears of it first.
-#[derive(Debug)]
+/// Set once, by whoever hears of it first. Clones share it.
+#[derive(Debug, Clone)]
 pub struct Interrupt(watch::Sender<bool>);
 
 impl Default for Interrupt {

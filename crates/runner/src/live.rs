@@ -18,6 +18,7 @@ use tokio::task::JoinSet;
 use crate::agent::{Agent, Dispatch, Step, error_result};
 use crate::catalogue::Catalogue;
 use crate::clock::Stopwatch;
+use crate::executor::Options;
 use crate::fault::{Directive, Faults};
 use crate::interrupt::Interrupt;
 use crate::mcp::{Connection, Target};
@@ -58,13 +59,13 @@ impl Ran {
 }
 
 impl Live {
-    pub(crate) fn new(program: Option<PathBuf>) -> Result<Self, Trouble> {
+    pub(crate) fn new(options: &Options<'_>) -> Result<Self, Trouble> {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
         let runtime = runtime.map_err(|error| Trouble {
             message: format!("cannot start the threads that talk to servers: {error}"),
             hint: Some("check the limits on threads and open files".to_owned()),
         })?;
-        Ok(Self { runtime, processes: Processes::default(), program })
+        Ok(Self { runtime, processes: options.processes.clone(), program: options.program.clone() })
     }
 
     /// Makes a run; nothing when the user stopped it.

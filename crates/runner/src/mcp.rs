@@ -38,6 +38,7 @@ use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
 
+use crate::agent::error_result;
 use crate::catalogue::Tool;
 use crate::process::{Child, Launch, Processes, Spawned};
 use catalogue::Catalogue;
@@ -165,9 +166,9 @@ impl Connection {
                 if noise > 0 {
                     message.push_str(&format!("; meanwhile lines that are no messages arrived: {noise}"));
                 }
-                reply::failure(ErrorKind::Timeout, None, message)
+                error_result(ErrorKind::Timeout, None, &message)
             }
-            Err(Lost::Ended) => reply::failure(ErrorKind::Transport, None, self.server.epitaph().await),
+            Err(Lost::Ended) => error_result(ErrorKind::Transport, None, &self.server.epitaph().await),
         }
     }
 
@@ -306,7 +307,7 @@ impl Server {
     fn start(target: &Target<'_>) -> Result<Self, ConnectError> {
         let spawned = Child::spawn(&target.launch, target.processes).map_err(|problem| ConnectError {
             server: target.name.to_owned(),
-            problem: problem.into(),
+            problem: Box::new(problem.into()),
             noise: None,
             stderr: String::new(),
         })?;
@@ -393,7 +394,7 @@ impl Server {
     async fn fail(self, name: &str, problem: Problem) -> ConnectError {
         let (noise, stderr) = (self.exchange.noise(), self.child.stderr().await);
         self.end().await;
-        ConnectError { server: name.to_owned(), problem, noise, stderr }
+        ConnectError { server: name.to_owned(), problem: Box::new(problem), noise, stderr }
     }
 
     async fn end(self) {

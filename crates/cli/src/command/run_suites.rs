@@ -5,8 +5,10 @@ use std::path::{Path, PathBuf};
 
 use mcptest_core::diag::{did_you_mean, printable};
 use mcptest_core::event::Event;
-use mcptest_core::report::{Family, Report, Row, RowVerdict, Trouble, row_name};
-use mcptest_core::suite::{self, AgentTest, Suite, Variables};
+use mcptest_core::report::{Cell, Report};
+use mcptest_core::suite::{self, AgentTest, Variables};
+use mcptest_runner::executor::{self, Mode, Options};
+use mcptest_runner::plan::{Planned, SuiteFile};
 
 use super::Environment;
 use crate::args::Run;
@@ -14,25 +16,20 @@ use crate::exit;
 use crate::input::{self, Refusal};
 use crate::report::Reporters;
 use crate::select::{self, Selection};
+use crate::signals::Signals;
 
-/// A file that was named, and what became of it.
-struct File {
-    /// As it was typed.
-    name: String,
-    suite: Result<Suite, String>,
+/// A file that was named: a suite, or why it is none.
+enum File {
+    Suite(SuiteFile),
+    Refused { name: String, why: String },
 }
 
-/// One selected test of a suite, on one model.
-struct Cell<'a> {
-    test: &'a AgentTest,
-    model: &'a str,
-    runs: u64,
-}
-
-impl Cell<'_> {
-    /// The name of the cell, or of one of its runs.
-    fn name(&self, run: Option<u64>) -> String {
-        row_name(&self.test.name, self.test.is_matrix.then_some(self.model), run.filter(|_| self.runs > 1), None)
+impl File {
+    fn suite(&self) -> Option<&SuiteFile> {
+        match self {
+            Self::Suite(file) => Some(file),
+            Self::Refused { .. } => None,
+        }
     }
 }
 
@@ -57,24 +54,20 @@ pub(super) fn run(typed: &Run, environment: Environment<'_>, out: &mut dyn Write
         .collect();
     let selection =
         Selection { filters: &typed.filter, tags: &typed.tag, skip_tags: &typed.skip_tag, models: &typed.models };
-    let (mut selected, mut shared) = (0, 0);
-    let cells: Vec<Vec<Cell<'_>>> = files
-        .iter()
-        .map(|file| {
-            let tests = file.suite.iter().flat_map(|suite| &suite.agents);
-            let all = tests.flat_map(|test| selection.models(test).into_iter().map(move |model| (test, model)));
-            let mut cells = Vec::new();
-            for (test, model) in all {
+    let mut selected = 0;
+    let mut cells: Vec<Planned<'_>> = Vec::new();
+    for file in files.iter().filter_map(File::suite) {
+        for test in &file.suite.agents {
+            for model in selection.models(test) {
                 selected += 1;
                 if select::in_share(typed.partition, test) {
-                    shared += 1;
-                    cells.push(Cell { test, model, runs: typed.runs.unwrap_or(test.runs) });
+                    let cell = Cell { test, faults: &file.suite.faults, model };
+                    cells.push(Planned { file, cell, runs: typed.runs.unwrap_or(test.runs) });
                 }
             }
-            cells
-        })
-        .collect();
-    if selected == 0 && files.iter().all(|file| file.suite.is_ok()) {
+        }
+    }
+    if selected == 0 && files.iter().all(|file| file.suite().is_some()) {
         complain(&nothing(&files, &selection));
         return exit::ERROR;
     }
@@ -93,11 +86,11 @@ pub(super) fn run(typed: &Run, environment: Environment<'_>, out: &mut dyn Write
         reporters.event(&event);
         report.take(event);
     };
-    if let Some(share) = typed.partition.filter(|_| shared == 0 && selected > 0) {
+    if let Some(share) = typed.partition.filter(|_| cells.is_empty() && selected > 0) {
         emit(Event::Note(format!("share {share} is empty: every selected test is in another one")));
     }
-    judge(&files, &cells, typed.fail_fast, &mut emit);
-    let mut code = report.exit_code();
+    let interrupted = judge(typed, environment, &files, &cells, &mut emit);
+    let mut code = if interrupted { exit::ERROR } else { report.exit_code() };
     for unwritten in reporters.finish(&report) {
         complain(&format!("error: {unwritten}"));
         code = exit::ERROR;
@@ -105,41 +98,56 @@ pub(super) fn run(typed: &Run, environment: Environment<'_>, out: &mut dyn Write
     code
 }
 
-/// Runs the selected cells of every suite and emits what becomes of them, in the order of the files.
-fn judge(files: &[File], cells: &[Vec<Cell<'_>>], fail_fast: bool, emit: &mut dyn FnMut(Event)) {
-    let mut stopped = false;
-    for (file, cells) in files.iter().zip(cells) {
-        if let Err(why) = &file.suite {
-            emit(Event::SuiteRefused { file: file.name.clone(), why: why.clone() });
-            continue;
+/// Runs the selected cells and emits what becomes of them, in the order of the files. Tells whether the user stopped it.
+fn judge(
+    typed: &Run,
+    environment: Environment<'_>,
+    files: &[File],
+    cells: &[Planned<'_>],
+    emit: &mut dyn FnMut(Event),
+) -> bool {
+    let signals = Signals::default();
+    signals.listen();
+    let mode = match (typed.record, typed.live) {
+        (true, _) => Mode::Record,
+        (false, true) => Mode::Live,
+        (false, false) => Mode::Replay,
+    };
+    let cores = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
+    let options = Options {
+        mode,
+        jobs: typed.jobs.map_or(cores.min(8), |jobs| usize::try_from(jobs).unwrap_or(usize::MAX)),
+        fail_fast: typed.fail_fast,
+        program: std::env::current_exe().ok(),
+        environment,
+        interrupt: &signals.interrupt,
+        processes: &signals.processes,
+    };
+    // Files that cannot be used are told in their place among the others.
+    let mut left = files.iter();
+    let mut refused_before = |name: Option<&str>, emit: &mut dyn FnMut(Event)| {
+        for file in left.by_ref() {
+            match file {
+                File::Suite(file) if name == Some(&file.shown) => break,
+                File::Suite(_) => {}
+                File::Refused { name, why } => {
+                    emit(Event::SuiteRefused { file: name.clone(), why: why.clone() });
+                }
+            }
         }
-        emit(Event::SuiteStarted { file: file.name.clone() });
-        for (cell, run) in cells.iter().flat_map(|cell| (1..=cell.runs).map(move |run| (cell, run))) {
-            emit(Event::RowFinished(Box::new(unwired(cell, run, stopped))));
-            stopped = fail_fast;
+    };
+    executor::execute(cells, &options, &mut |event| {
+        if let Event::SuiteStarted { file } = &event {
+            refused_before(Some(file), emit);
         }
+        emit(event);
+    });
+    refused_before(None, emit);
+    let interrupted = signals.interrupt.is_set();
+    if interrupted {
+        emit(Event::Note("stopped before the end".to_owned()));
     }
-}
-
-/// The row of a run that nothing runs.
-fn unwired(cell: &Cell<'_>, run: u64, stopped: bool) -> Row {
-    let trouble = Trouble { message: "no runner is wired".to_owned(), hint: None };
-    Row {
-        name: cell.name(Some(run)),
-        family: Family::Run,
-        test: cell.test.name.clone(),
-        model: cell.model.to_owned(),
-        run: Some(run),
-        gate: None,
-        line: cell.test.line,
-        verdict: if stopped { RowVerdict::Skipped } else { RowVerdict::Error },
-        origin: None,
-        checks: Vec::new(),
-        error: (!stopped).then_some(trouble),
-        receipts: Vec::new(),
-        duration_ms: None,
-        trace: None,
-    }
+    interrupted
 }
 
 /// The files and folders that were named, or the suite that is found without a name.
@@ -163,24 +171,22 @@ fn load(path: &Path, environment: Environment<'_>, complain: &mut dyn FnMut(&str
     let folder = input::folder(path);
     let loaded = suite::load(&source, &Variables { suite_dir: &folder, outside: environment });
     let said: Vec<String> = loaded.diagnostics.iter().map(|diagnostic| diagnostic.render(&source)).collect();
-    let suite = loaded.value.ok_or_else(|| said.join("\n"));
-    if suite.is_ok() {
-        for warning in &said {
-            complain(warning);
-        }
+    let shown = source.name().to_owned();
+    let Some(suite) = loaded.value else { return Ok(File::Refused { name: shown, why: said.join("\n") }) };
+    for warning in &said {
+        complain(warning);
     }
-    Ok(File { name: source.name().to_owned(), suite })
+    Ok(File::Suite(SuiteFile { shown, path: path.to_owned(), suite }))
 }
 
 fn refused(Refusal { path, message, hint }: Refusal) -> File {
     let why = format!("error: {}: {message}\nhint: {}\n", printable(&path), printable(&hint));
-    File { name: path, suite: Err(why) }
+    File::Refused { name: path, why }
 }
 
 /// Says that no test fits, and which word may have been meant.
 fn nothing(files: &[File], selection: &Selection<'_>) -> String {
-    let tests: Vec<&AgentTest> =
-        files.iter().filter_map(|file| file.suite.as_ref().ok()).flat_map(|suite| &suite.agents).collect();
+    let tests: Vec<&AgentTest> = files.iter().filter_map(File::suite).flat_map(|file| &file.suite.agents).collect();
     if tests.is_empty() {
         return "error: nothing to run: the suites have no tests\nhint: write one below `agents:`".to_owned();
     }
@@ -203,18 +209,18 @@ fn nothing(files: &[File], selection: &Selection<'_>) -> String {
 }
 
 /// One line per cell: where its test stands, and its name.
-fn list(files: &[File], cells: &[Vec<Cell<'_>>], out: &mut dyn Write, complain: &mut dyn FnMut(&str)) -> u8 {
+fn list(files: &[File], cells: &[Planned<'_>], out: &mut dyn Write, complain: &mut dyn FnMut(&str)) -> u8 {
     let (mut text, mut code) = (String::new(), exit::OK);
-    for (file, cells) in files.iter().zip(cells) {
-        if let Err(why) = &file.suite {
+    for file in files {
+        if let File::Refused { why, .. } = file {
             complain(why);
             code = exit::ERROR;
         }
-        for cell in cells {
-            let runs = if cell.runs == 1 { String::new() } else { format!(" ({} runs)", cell.runs) };
-            let (name, line) = (cell.name(None), cell.test.line);
-            text.push_str(&format!("{}:{line}: {}{runs}\n", printable(&file.name), printable(&name)));
-        }
+    }
+    for Planned { file, cell, runs } in cells {
+        let count = if *runs == 1 { String::new() } else { format!(" ({runs} runs)") };
+        let (name, line) = (cell.row_name(1, None, None), cell.test.line);
+        text.push_str(&format!("{}:{line}: {}{count}\n", printable(&file.shown), printable(&name)));
     }
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {

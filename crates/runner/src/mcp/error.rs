@@ -12,7 +12,7 @@ pub struct ConnectError {
     pub server: String,
     /// What went wrong.
     #[source]
-    pub problem: Problem,
+    pub problem: Box<Problem>,
     /// The first line on its standard output that was no message.
     pub noise: Option<String>,
     /// The end of its standard error.

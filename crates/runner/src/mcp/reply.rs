@@ -7,6 +7,7 @@ use mcptest_core::trace::{CallError, ErrorKind, ToolResult};
 use serde_json::{Map, Value};
 
 use super::exchange::{Reply, error_parts};
+use crate::agent::error_result;
 
 /// How much of a tool's own words the message of its error repeats. The content keeps all of them.
 const MESSAGE: usize = 2000;
@@ -16,20 +17,10 @@ pub(super) fn tool_result(reply: Reply) -> ToolResult {
     match reply {
         Reply::Error(error) => {
             let (code, message) = error_parts(&error);
-            failure(ErrorKind::Jsonrpc, code, message)
+            error_result(ErrorKind::Jsonrpc, code, &message)
         }
         Reply::Result(Value::Object(result)) => from_result(result),
         Reply::Result(other) => invalid(&format!("its result is {}, not an object", json::describe(&other))),
-    }
-}
-
-/// An error result without content: the call yielded none.
-pub(super) fn failure(kind: ErrorKind, code: Option<i64>, message: String) -> ToolResult {
-    ToolResult {
-        is_error: Some(true),
-        content: Some(Vec::new()),
-        error: Some(Box::new(CallError { kind, code, message })),
-        ..ToolResult::default()
     }
 }
 
@@ -41,15 +32,12 @@ fn from_result(mut result: Map<String, Value>) -> ToolResult {
             // Declined. The server could not do what was asked without more: that is the tool's answer, like any other
             // error it reports, and not a fault of the protocol.
             "input_required" => {
-                return failure(
-                    ErrorKind::Tool,
-                    None,
-                    "the server asked for input (`input_required`), which mcptest declines".to_owned(),
-                );
+                let message = "the server asked for input (`input_required`), which mcptest declines";
+                return error_result(ErrorKind::Tool, None, message);
             }
             "task" => {
                 let message = "the server started a task instead of answering (`task`), which mcptest declines";
-                return failure(ErrorKind::Tool, None, message.to_owned());
+                return error_result(ErrorKind::Tool, None, message);
             }
             other => return invalid(&format!("its `resultType` is `{}`", json::cut(other, 40))),
         },
@@ -99,7 +87,7 @@ fn wrong_block(index: usize, block: &Value) -> Option<String> {
 }
 
 fn invalid(problem: &str) -> ToolResult {
-    failure(ErrorKind::Jsonrpc, None, format!("the server's reply is no result of tools/call: {problem}"))
+    error_result(ErrorKind::Jsonrpc, None, &format!("the server's reply is no result of tools/call: {problem}"))
 }
 
 #[cfg(test)]
@@ -110,7 +98,7 @@ mod tests {
     fn error(result: Value) -> (ErrorKind, Option<i64>, String) {
         let result = tool_result(Reply::Result(result));
         assert_eq!((result.is_error, &result.structured_content), (Some(true), &None));
-        assert_eq!(result.content, Some(vec![]));
+        assert_eq!(result.texts().collect::<Vec<_>>(), [result.error.as_ref().unwrap().message.as_str()]);
         let error = result.error.unwrap();
         (error.kind, error.code, error.message)
     }
@@ -158,7 +146,7 @@ mod tests {
     #[test]
     fn a_json_rpc_error_keeps_its_code() {
         let reply = Reply::Error(json!({ "code": -32602, "message": "Unknown tool: x", "data": {} }));
-        let expected = failure(ErrorKind::Jsonrpc, Some(-32602), "Unknown tool: x".to_owned());
+        let expected = error_result(ErrorKind::Jsonrpc, Some(-32602), "Unknown tool: x");
         assert_eq!(tool_result(reply), expected);
     }
 

@@ -1,7 +1,16 @@
-//! Tests of the runner.
+//! The runner: its parts alone, and against servers that misbehave.
+#![expect(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test that cannot run its subject fails loudly"
+)]
 
 mod agent;
 mod cassette;
+mod fake;
 mod fault;
+mod mcp;
+mod process;
 mod script;
 mod support;
