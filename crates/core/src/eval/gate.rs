@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::table::GateInfo;
+use super::table::{Bound, GateInfo, MetricKind};
 use crate::assertion::{Assertion, AssertionDiff, Check};
 use crate::target::{Selection, Target};
 
@@ -131,6 +131,22 @@ pub struct GateOutcome<D> {
     pub detail: D,
 }
 
+/// Most reasons that a failed default is explained by; the rest is counted.
+const MAX_REASONS: usize = 100;
+
+/// One reason why a default assertion does not hold.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Why {
+    pub(crate) reason: String,
+    pub(crate) diffs: Vec<AssertionDiff>,
+}
+
+impl From<String> for Why {
+    fn from(reason: String) -> Self {
+        Self { reason, diffs: Vec::new() }
+    }
+}
+
 /// `1 call`, `2 calls`.
 pub(crate) fn plural(count: usize, what: &str) -> String {
     if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
@@ -170,13 +186,14 @@ impl Judge {
         self.failures.push(GateFailure { target, reason, diffs });
     }
 
-    /// Judges the default or the author's assertions. `default_reason` explains a failed default in the gate's words.
+    /// Judges the default or the author's assertions. `reasons` explains a failed default in the gate's words, metric by
+    /// metric.
     pub(crate) fn expect(
         &mut self,
         gate: &GateInfo,
         expect: &Expect,
         metrics: &Metrics,
-        default_reason: impl Fn() -> Option<String>,
+        reasons: impl Fn(&str) -> Vec<Why>,
     ) {
         match expect {
             Expect::Default => {
@@ -184,12 +201,7 @@ impl Judge {
                     let target = format!("{}.{}", gate.prefix, bound.metric);
                     match metrics.number(bound.metric) {
                         Some(value) if value >= bound.at_least => {}
-                        Some(value) => {
-                            let shown = short(value);
-                            let numbers = format!("`{target}` is {shown}, expected at least {}", bound.at_least);
-                            let reason = default_reason().map_or(numbers.clone(), |why| format!("{why} ({numbers})"));
-                            self.fail(target, reason);
-                        }
+                        Some(value) => self.explained(target, value, gate, bound, reasons(bound.metric)),
                         None => {
                             let why = metrics.why_missing(bound.metric).unwrap_or("it has no value");
                             self.unassessable(target, format!("not assessable: {why}"));
@@ -206,6 +218,27 @@ impl Judge {
                     self.own(assertion, &object, metrics);
                 }
             }
+        }
+    }
+
+    /// One failure per reason, and the number that was judged where it says more than the reason does.
+    fn explained(&mut self, target: String, value: f64, gate: &GateInfo, bound: &Bound, reasons: Vec<Why>) {
+        let numbers = format!("`{target}` is {}, expected at least {}", short(value), bound.at_least);
+        let is_flag = gate.metrics.iter().any(|metric| metric.name == bound.metric && metric.kind == MetricKind::Flag);
+        let more = reasons.len().saturating_sub(MAX_REASONS);
+        let mut reasons = reasons.into_iter().take(MAX_REASONS);
+        match reasons.next() {
+            None => self.fail(target.clone(), numbers),
+            Some(Why { reason, diffs }) => {
+                let reason = if is_flag { reason } else { format!("{reason} ({numbers})") };
+                self.add(Verdict::Fail, target.clone(), reason, diffs);
+            }
+        }
+        for Why { reason, diffs } in reasons {
+            self.add(Verdict::Fail, target.clone(), reason, diffs);
+        }
+        if more > 0 {
+            self.fail(target, format!("and {more} more"));
         }
     }
 

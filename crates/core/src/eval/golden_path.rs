@@ -127,7 +127,7 @@ impl GoldenPathGate {
             },
         );
         let mut judge = Judge::default();
-        judge.expect(gate, &self.expect, &metrics, || Some(line.clone()));
+        judge.expect(gate, &self.expect, &metrics, |_| vec![line.clone().into()]);
         judge.outcome(metrics, line, score)
     }
 }

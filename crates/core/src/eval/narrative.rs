@@ -16,7 +16,7 @@ use std::ops::Range;
 
 use serde::Serialize;
 
-use super::gate::{Expect, GateOutcome, Judge, Metrics, plural};
+use super::gate::{Expect, GateOutcome, Judge, Metrics, Why, plural};
 use super::table::GateKind;
 use crate::diag::{Problem, Problems};
 use crate::trace::{ToolCall, Trace};
@@ -247,11 +247,14 @@ impl Narrative {
             metrics.set("divergence_score", score);
             metrics.set_flag("gate_passed", lies == 0 && over.is_none());
         }
-        let first = report.items.iter().find_map(|item| match item {
+        let untrue = |item: &Item| match item {
             Item::ClaimedButAbsent { claim, reason } if report.claims[*claim].mutating => Some(reason.clone()),
             _ => None,
+        };
+        let too_far = over.map(|limit| format!("divergence {score:.2} is over the limit of {limit}"));
+        judge.expect(gate, &self.expect, &metrics, |_| {
+            report.items.iter().filter_map(untrue).chain(too_far.clone()).map(Why::from).collect()
         });
-        judge.expect(gate, &self.expect, &metrics, || first.clone());
         if let (Expect::Own(_), Some(limit)) = (&self.expect, over) {
             judge.fail("max_divergence_score", format!("divergence {score:.2} is over the limit of {limit}"));
         } else if let (Expect::Own(_), Some(_), Some(open)) = (&self.expect, self.max_divergence_score, open) {

@@ -150,7 +150,7 @@ impl RecoveryGate {
         metrics.set("user_visible_hang_ms", report.user_visible_hang_ms);
         metrics.set("fault_hits", found.fault_hits);
         metrics.set("fault_delays", found.fault_delays);
-        let ended = || Some("the run did not end by itself with an answer".to_owned());
+        let ended = |_: &str| vec!["the run did not end by itself with an answer".to_owned().into()];
         if limits.is_empty() || matches!(self.params.expect, Expect::Own(_)) {
             judge.expect(gate, &self.params.expect, &metrics, ended);
         } else if !report.recovered {

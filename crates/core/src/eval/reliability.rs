@@ -300,7 +300,7 @@ impl ReliabilityGate {
         if outcomes.is_empty() {
             judge.unassessable("reliability.runs", "not assessable: no run has an outcome");
         } else {
-            judge.expect(gate, &self.expect, &metrics, || Some(line.clone()));
+            judge.expect(gate, &self.expect, &metrics, |_| vec![line.clone().into()]);
         }
         judge.outcome(metrics, line, summary)
     }

@@ -173,7 +173,7 @@ impl StabilityGate {
         let line = within(&sessions, &mut metrics);
         between(&Paths::new(&numbered), &mut metrics);
         let mut judge = Judge::default();
-        judge.expect(gate, &self.expect, &metrics, || Some(line.clone()));
+        judge.expect(gate, &self.expect, &metrics, |_| vec![line.clone().into()]);
         judge.outcome(metrics, line, sessions)
     }
 }

@@ -13,7 +13,7 @@ mod rule;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::gate::{Expect, GateOutcome, Judge, Metrics, plural};
+use super::gate::{Expect, GateOutcome, Judge, Metrics, Why, plural};
 use super::table::GateKind;
 use crate::assertion::AssertionDiff;
 use crate::diag::{Problem, Problems};
@@ -247,7 +247,7 @@ impl Trajectory {
         let Some(seen) = Seen::all(trace) else {
             let why = "the tool calls were not recorded";
             let metrics = Metrics::without_evidence(gate, why);
-            judge.expect(gate, &self.expect, &metrics, || None);
+            judge.expect(gate, &self.expect, &metrics, |_| Vec::new());
             return judge.outcome(metrics, format!("not assessable: {why}"), TraceValidation::default());
         };
         let (validation, unknown) = match self.validate(&seen) {
@@ -279,8 +279,8 @@ impl Trajectory {
             _ if validation.mismatches.len() == 1 => format!("1 mismatch, {}", self.mode),
             _ => format!("{} mismatches, {}", validation.mismatches.len(), self.mode),
         };
-        let first = validation.mismatches.first().map(|mismatch| mismatch.reason.clone());
-        judge.expect(gate, &self.expect, &metrics, || first.clone());
+        let why = |mismatch: &TraceMismatch| Why { reason: mismatch.reason.clone(), diffs: mismatch.diffs.clone() };
+        judge.expect(gate, &self.expect, &metrics, |_| validation.mismatches.iter().map(why).collect());
         // The limit applies whatever the author expects of the metrics.
         if let (Expect::Own(_), Some(limit)) = (&self.expect, self.max_extra) {
             let extra = seen.len() - validation.matched.iter().flatten().count();

@@ -152,7 +152,7 @@ impl TrajectoryAxes {
         let mut judge = Judge::default();
         let Some(calls) = &trace.tool_calls else {
             let metrics = Metrics::without_evidence(gate, "the tool calls were not recorded");
-            judge.expect(gate, &self.expect, &metrics, || None);
+            judge.expect(gate, &self.expect, &metrics, |_| Vec::new());
             return judge.outcome(metrics, "not assessable: the tool calls were not recorded".into(), Vec::new());
         };
         let by_name = group(calls);
@@ -169,8 +169,10 @@ impl TrajectoryAxes {
                 }
             }
         }
-        let wrong = results.iter().find_map(|result| result.broken().map(|(edge, why)| format!("{edge}: {why}")));
-        judge.expect(gate, &self.expect, &metrics, || wrong.clone());
+        judge.expect(gate, &self.expect, &metrics, |metric| {
+            let on_axis = results.iter().filter(|result| result.axis.metric() == metric);
+            on_axis.filter_map(EdgeResult::broken).map(|(edge, why)| format!("{edge}: {why}").into()).collect()
+        });
         judge.outcome(metrics, line(&results), results)
     }
 }

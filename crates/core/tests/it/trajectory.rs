@@ -669,7 +669,7 @@ fn library_callers_get_two_answers_and_absent_arguments_are_empty() {
 }
 
 #[test]
-fn the_line_and_the_default_reason_speak_of_the_first_mismatch() {
+fn the_line_counts_mismatches_and_each_has_its_reason_and_diffs() {
     let pass = gate(MatchMode::Subsequence, by_name(&["a"])).evaluate(&called(&["x", "a"]));
     assert_eq!(pass.line, "1 of 1 expected calls matched, subsequence");
     let fail = gate(MatchMode::Strict, by_name(&["a", "b"])).evaluate(&called(&["x", "y"]));
@@ -679,12 +679,16 @@ fn the_line_and_the_default_reason_speak_of_the_first_mismatch() {
         (
             Verdict::Fail,
             vec![
-                "trajectory.passed: tool_calls[0] is x, expected a \
-                 (`trajectory.passed` is 0, expected at least 1)"
-                    .into()
+                "trajectory.passed: tool_calls[0] is x, expected a".into(),
+                "trajectory.passed: tool_calls[1] is y, expected b".into()
             ]
         )
     );
+    let paths = |at: usize| fail.failures[at].diffs.iter().map(|diff| diff.path.as_str()).collect::<Vec<_>>();
+    assert_eq!([paths(0), paths(1)], [["/name"], ["/name"]]);
+    let many = vec!["x"; 150];
+    let told = judged(&gate(MatchMode::Strict, by_name(&["a"])).evaluate(&called(&many))).1;
+    assert_eq!((told.len(), told[100].as_str()), (101, "trajectory.passed: and 50 more"));
 }
 
 #[test]
