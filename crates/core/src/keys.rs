@@ -61,6 +61,8 @@ pub enum Takes {
     Gate(GateKind),
     /// Text, or a list of text.
     TextOrList,
+    /// Text, or a map with known keys where text does not say enough.
+    TextOr(&'static Block),
     /// Any value.
     Any,
     /// A matcher.
@@ -93,6 +95,7 @@ impl Takes {
             Self::Block(block) => format!("a map ({})", block.name),
             Self::Gate(kind) => format!("a map (gate {})", kind.name()),
             Self::TextOrList => "text or a list of text".to_owned(),
+            Self::TextOr(block) => format!("text or a map ({})", block.name),
             Self::Any => "any value".to_owned(),
             Self::Matcher => "a matcher".to_owned(),
             Self::Schema => "a JSON Schema".to_owned(),

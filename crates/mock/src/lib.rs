@@ -1,3 +1,29 @@
 //! An MCP server that misbehaves on request, with framing of its own so that it can break it.
 //!
-//! Empty so far: it grows with the first command that needs a server to test against.
+//! Three things are kept apart. [`Spec`] is what the server offers, read from a file and never changed. [`State`] is how far
+//! a run has got. [`serve_stdio`] and [`serve_http`] are the two transports; between them and the other two stands a pure
+//! function from a message to what is to be sent, and when.
+
+mod answer;
+mod base64;
+mod clock;
+pub mod fault;
+mod http;
+mod log;
+mod protocol;
+mod queue;
+mod sample;
+mod serve;
+pub mod spec;
+mod state;
+mod stdio;
+pub mod template;
+
+pub use fault::{Fault, FaultError, Faults, KINDS};
+pub use http::serve as serve_http;
+pub use log::Log;
+pub use protocol::{LEGACY_VERSIONS, MODERN_VERSION, Server};
+pub use serve::{End, ServeError};
+pub use spec::{Spec, load};
+pub use state::State;
+pub use stdio::serve as serve_stdio;

@@ -24,11 +24,16 @@ impl Notes {
         match yaml::read(source) {
             Ok(root) => {
                 let mut notes = Self::default();
-                notes.block(&root, name, &block.all());
+                notes.check(&root, name, block);
                 (notes, Some(root))
             }
             Err(diagnostics) => (Self { diagnostics }, None),
         }
+    }
+
+    /// Holds a map against a key table.
+    pub fn check(&mut self, node: &Node, name: &str, block: &'static Block) {
+        self.block(node, name, &block.all());
     }
 
     /// Something that makes the file unusable.
@@ -94,7 +99,7 @@ impl Notes {
     /// Checks one value.
     pub(super) fn value(&mut self, node: &Node, what: &str, takes: &Takes, required: bool) {
         let fits = match (takes, &node.content) {
-            (Takes::Text | Takes::Template | Takes::TextOrList, Content::Text { text, .. }) => {
+            (Takes::Text | Takes::Template | Takes::TextOrList | Takes::TextOr(_), Content::Text { text, .. }) => {
                 if text.trim().is_empty() {
                     self.error(node.span.clone(), format!("{what} is empty"), Some(hints::nothing(required)));
                 }
@@ -143,7 +148,7 @@ impl Notes {
                 }
                 true
             }
-            (Takes::Block(block), _) => {
+            (Takes::Block(block), _) | (Takes::TextOr(block), Content::Map(_)) => {
                 self.block(node, what, &block.all());
                 true
             }

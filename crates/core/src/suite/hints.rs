@@ -194,9 +194,10 @@ pub(super) fn wrong(node: &Node, what: &str, takes: &Takes, required: bool) -> O
             Some(1) => write(&true),
             _ => None,
         },
-        (Takes::Text | Takes::Template | Takes::TextOrList, Content::Number(_) | Content::Bool(_)) => {
-            Some(format!("put it in quotes: `\"{}\"`", json::canonical(&node.to_json())))
-        }
+        (
+            Takes::Text | Takes::Template | Takes::TextOrList | Takes::TextOr(_),
+            Content::Number(_) | Content::Bool(_),
+        ) => Some(format!("put it in quotes: `\"{}\"`", json::canonical(&node.to_json()))),
         (Takes::Text, Content::List(_)) if what == "`model`" => Some("several models go under `models:`".to_owned()),
         (Takes::Text | Takes::Template, Content::List(items)) => match items.as_slice() {
             [only] => only.text().and_then(|text| write(&text)),

@@ -9,29 +9,41 @@ use crate::keys::{Block, Key, Takes, gate_keys};
 
 /// The schema of a suite.
 pub fn suite() -> Value {
-    document(&SUITE)
+    document(&SUITE, true)
 }
 
 /// The schema of a gates file.
 pub fn gates() -> Value {
-    document(&GATE_FILE)
+    document(&GATE_FILE, true)
 }
 
-fn document(block: &'static Block) -> Value {
-    let mut defs = BTreeMap::new();
+/// The schema of a file in which no word comes from a variable.
+pub fn of(block: &'static Block) -> Value {
+    document(block, false)
+}
+
+/// Blocks that were defined so far.
+struct Defs {
+    made: BTreeMap<String, Value>,
+    /// Whether a word may come from a variable.
+    references: bool,
+}
+
+fn document(block: &'static Block, references: bool) -> Value {
+    let mut defs = Defs { made: BTreeMap::new(), references };
     let mut out = object(block.name, &block.all(), &mut defs);
     if let Value::Object(map) = &mut out {
         map.insert("$schema".into(), "https://json-schema.org/draft/2020-12/schema".into());
         map.insert("title".into(), format!("mcptest {}", block.name).into());
         map.insert("description".into(), block.about.into());
-        map.insert("$defs".into(), Value::Object(defs.into_iter().collect::<Map<_, _>>()));
+        map.insert("$defs".into(), Value::Object(defs.made.into_iter().collect::<Map<_, _>>()));
     }
     out
 }
 
-fn object(name: &str, keys: &[&'static Key], defs: &mut BTreeMap<String, Value>) -> Value {
+fn object(name: &str, keys: &[&'static Key], defs: &mut Defs) -> Value {
     // In servers and models references wait until a run goes live, so that no word can come from one.
-    let answered = name != SERVER.name && name != MODEL.name;
+    let answered = defs.references && name != SERVER.name && name != MODEL.name;
     let mut properties = Map::new();
     for key in keys {
         let mut value = takes(&key.takes, defs);
@@ -57,18 +69,18 @@ fn object(name: &str, keys: &[&'static Key], defs: &mut BTreeMap<String, Value>)
 }
 
 /// A block is defined once and referred to.
-fn refer(block: &str, keys: &[&'static Key], nullable: bool, defs: &mut BTreeMap<String, Value>) -> Value {
+fn refer(block: &str, keys: &[&'static Key], nullable: bool, defs: &mut Defs) -> Value {
     let name = block.replace(' ', "_");
-    if !defs.contains_key(&name) {
-        defs.insert(name.clone(), Value::Null);
+    if !defs.made.contains_key(&name) {
+        defs.made.insert(name.clone(), Value::Null);
         let made = object(block, keys, defs);
-        defs.insert(name.clone(), made);
+        defs.made.insert(name.clone(), made);
     }
     let reference = json!({ "$ref": format!("#/$defs/{name}") });
     if nullable { json!({ "anyOf": [reference, { "type": "null" }] }) } else { reference }
 }
 
-fn takes(takes_: &Takes, defs: &mut BTreeMap<String, Value>) -> Value {
+fn takes(takes_: &Takes, defs: &mut Defs) -> Value {
     match takes_ {
         Takes::Text | Takes::Template => json!({ "type": "string", "pattern": "\\S" }),
         Takes::Whole(least) => json!({ "type": "integer", "minimum": least }),
@@ -84,6 +96,9 @@ fn takes(takes_: &Takes, defs: &mut BTreeMap<String, Value>) -> Value {
         Takes::TextOrList => json!({
             "type": ["string", "array"], "pattern": "\\S", "items": { "type": "string", "pattern": "\\S" },
         }),
+        Takes::TextOr(block) => {
+            json!({ "anyOf": [takes(&Takes::Text, defs), refer(block.name, &block.all(), false, defs)] })
+        }
         Takes::Any => json!({}),
         Takes::Schema => json!({ "type": ["object", "boolean"] }),
         Takes::Matcher => matcher(defs),
@@ -99,8 +114,8 @@ fn takes(takes_: &Takes, defs: &mut BTreeMap<String, Value>) -> Value {
     }
 }
 
-fn matcher(defs: &mut BTreeMap<String, Value>) -> Value {
-    defs.entry("matcher".to_owned()).or_insert_with(|| {
+fn matcher(defs: &mut Defs) -> Value {
+    defs.made.entry("matcher".to_owned()).or_insert_with(|| {
         json!({
             "type": "object", "minProperties": 1, "maxProperties": 1, "additionalProperties": false,
             "properties": {

@@ -1,0 +1,75 @@
+//! What a tool answers: content, structured content, or an error, made from the arguments of a call.
+
+use mcptest_core::json;
+use serde_json::{Value, json};
+
+use crate::template::{Missing, Reference, Scope, Shape, Template};
+
+/// One answer as its author wrote it.
+#[derive(Debug, Clone)]
+pub(crate) struct Answer {
+    pub(crate) content: Option<Content>,
+    pub(crate) structured: Option<Shape>,
+    pub(crate) is_error: bool,
+}
+
+/// The content of an answer.
+#[derive(Debug, Clone)]
+pub(crate) enum Content {
+    /// One block of text.
+    Text(Template),
+    /// Blocks as the protocol has them.
+    Blocks(Shape),
+}
+
+/// The answer to one call.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Filled {
+    pub(crate) content: Value,
+    pub(crate) structured: Option<Value>,
+    pub(crate) is_error: bool,
+}
+
+impl Answer {
+    /// The answer to a call with these arguments.
+    pub(crate) fn fill(&self, scope: &Scope) -> Result<Filled, Missing> {
+        let structured = self.structured.as_ref().map(|shape| shape.fill(scope)).transpose()?;
+        let content = match (&self.content, &structured) {
+            (Some(Content::Text(template)), _) => text_block(&template.text(scope)?),
+            (Some(Content::Blocks(shape)), _) => shape.fill(scope)?,
+            // Clients that know nothing of structured content read the text.
+            (None, Some(value)) => text_block(&json::canonical(value)),
+            (None, None) => json!([]),
+        };
+        Ok(Filled { content, structured, is_error: self.is_error })
+    }
+
+    /// Every reference in it.
+    pub(crate) fn references(&self) -> Vec<&Reference> {
+        let content = match &self.content {
+            Some(Content::Text(template)) => template.references().collect(),
+            Some(Content::Blocks(shape)) => shape.references(),
+            None => Vec::new(),
+        };
+        content.into_iter().chain(self.structured.iter().flat_map(Shape::references)).collect()
+    }
+}
+
+impl Filled {
+    pub(crate) fn text(text: &str) -> Self {
+        Self { content: text_block(text), structured: None, is_error: false }
+    }
+
+    /// An error result: the model reads it and can do better.
+    pub(crate) fn error(text: &str) -> Self {
+        Self { is_error: true, ..Self::text(text) }
+    }
+
+    pub(crate) fn structured(value: &Value) -> Self {
+        Self { structured: Some(value.clone()), ..Self::text(&json::canonical(value)) }
+    }
+}
+
+fn text_block(text: &str) -> Value {
+    json!([{ "type": "text", "text": text }])
+}

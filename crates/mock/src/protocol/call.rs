@@ -1,0 +1,177 @@
+//! `tools/call`: the only method that faults strike.
+
+use std::time::Duration;
+
+use mcptest_core::json;
+use mcptest_core::target::Selection;
+use mcptest_core::{Answer as Judged, Matcher, Target};
+use serde_json::{Value, json};
+
+use super::message::{Refusal, Request, error};
+use super::methods::text;
+use super::{Era, Flood, Plan, Send, Server};
+use crate::answer::Filled;
+use crate::fault::Fault;
+use crate::spec::{Own, Playlist, Tool, violations};
+use crate::state::State;
+use crate::template::Scope;
+
+/// Stands where the text of a flood goes.
+const MARK: &str = "\u{0}";
+
+impl Server {
+    pub(super) fn call(&self, state: &mut State, request: &Request, era: Era) -> Result<Plan, Refusal> {
+        let name = text(&request.params, "name")?;
+        let empty = json!({});
+        let arguments = match request.params.get("arguments") {
+            None | Some(Value::Null) => &empty,
+            Some(arguments @ Value::Object(_)) => arguments,
+            Some(_) => return Err(Refusal::params("Invalid params: `arguments` must be an object")),
+        };
+        let Some(tool) = self.spec.tool(name) else {
+            return Err(Refusal::params(format!("Unknown tool: {name}")));
+        };
+        let id = &request.id;
+        let (before, fault) = match self.faults.strikes(name) {
+            Some((number, fault)) => (state.strike(number), fault),
+            None => (0, Fault::None),
+        };
+        // Made only where it is sent: a call that hangs uses up no answer.
+        let mut reply = |id: &Value| self.reply(id, result(&answer(state, tool, arguments), era), era, false);
+        let ms = Duration::from_millis;
+        let never = Plan::now(id.clone(), Send::Never);
+        Ok(match fault {
+            Fault::Hang => never,
+            Fault::Wedged => Plan { heeds_cancel: false, ..never },
+            Fault::RecoverAfter(count) if before < count => never,
+            Fault::None | Fault::RecoverAfter(_) => Plan::now(id.clone(), Send::Message(reply(id))),
+            Fault::Slow(delay) => Plan { delay: ms(delay), ..Plan::now(id.clone(), Send::Message(reply(id))) },
+            Fault::ReplyAfterCancel(delay) => {
+                let plan = Plan::now(id.clone(), Send::Message(reply(id)));
+                Plan { delay: ms(delay), heeds_cancel: false, ..plan }
+            }
+            Fault::Drop => Plan::now(id.clone(), Send::Close),
+            Fault::Garbage => Plan::now(id.clone(), Send::Garbage),
+            Fault::WrongId => Plan::now(id.clone(), Send::Message(reply(&wrong(id)))),
+            Fault::Duplicate => Plan::now(id.clone(), Send::Twice(reply(id))),
+            Fault::Flood(mib) => {
+                let marked = self.reply(id, result(&Filled::text(MARK), era), era, false);
+                Plan::now(id.clone(), flood(&marked, mib))
+            }
+            Fault::Crash => Plan::now(id.clone(), Send::Crash),
+            Fault::Error(code) => {
+                Plan::now(id.clone(), Send::Message(error(id, code, &format!("fault {fault}"), None)))
+            }
+            Fault::IsError => {
+                let failed = result(&Filled::error(&format!("fault {fault}")), era);
+                Plan::now(id.clone(), Send::Message(self.reply(id, failed, era, false)))
+            }
+        })
+    }
+}
+
+/// The answer of a healthy tool.
+fn answer(state: &mut State, tool: &Tool, arguments: &Value) -> Filled {
+    if let Some(why) = violations(&tool.input, arguments) {
+        return Filled::error(&format!("Invalid arguments for `{}`: {why}", tool.name));
+    }
+    let rule = tool.rules.iter().find(|rule| rule.when.iter().all(|condition| holds(condition, arguments)));
+    let playlist = match (rule, &tool.own) {
+        (Some(rule), _) => &rule.playlist,
+        (None, Own::Given(playlist)) => playlist,
+        (None, Own::Sample(value)) => return Filled::structured(value),
+        (None, Own::Echo) => {
+            return Filled::text(&format!("{} called with {}", tool.name, json::canonical(arguments)));
+        }
+        (None, Own::NoRule) => {
+            return Filled::error(&format!("no rule of `{}` matches {}", tool.name, json::excerpt(arguments, 200)));
+        }
+    };
+    played(state, playlist, tool, arguments)
+}
+
+fn played(state: &mut State, playlist: &Playlist, tool: &Tool, arguments: &Value) -> Filled {
+    let at = state.play(playlist.number, playlist.answers.len());
+    let filled = match playlist.answers[at].fill(&Scope::new(arguments)) {
+        Ok(filled) => filled,
+        Err(missing) => return Filled::error(&missing.to_string()),
+    };
+    let broken = match (&tool.output, &filled.structured) {
+        (Some(schema), Some(value)) => violations(schema, value),
+        _ => None,
+    };
+    match broken {
+        Some(why) => Filled::error(&format!("the answer does not fit the output schema of `{}`: {why}", tool.name)),
+        None => filled,
+    }
+}
+
+/// What selects nothing, or cannot be judged, does not hold.
+fn holds((target, matcher): &(Target, Matcher), arguments: &Value) -> bool {
+    match target.select(arguments) {
+        Selection::Found(value) => matcher.check(&value) == Judged::Holds,
+        Selection::Nothing { .. } => false,
+    }
+}
+
+/// The result of a call. Before the newest revision structured content was an object; the text holds the rest.
+fn result(filled: &Filled, era: Era) -> Value {
+    let mut out = json!({ "content": filled.content });
+    if let Some(value) = &filled.structured
+        && (era == Era::Modern || value.is_object())
+    {
+        out["structuredContent"] = value.clone();
+    }
+    if filled.is_error {
+        out["isError"] = json!(true);
+    }
+    out
+}
+
+fn wrong(id: &Value) -> Value {
+    const OFFSET: i64 = 1_000_000;
+    match id {
+        Value::String(text) => json!(format!("{text}-wrong")),
+        _ => match id.as_i64().and_then(|number| number.checked_add(OFFSET)) {
+            Some(number) => json!(number),
+            // Beyond the numbers: one that is still another.
+            None => json!(OFFSET),
+        },
+    }
+}
+
+/// A reply whose one text is the mark, cut in two there.
+fn flood(marked: &Value, mib: u64) -> Send {
+    let text = json::canonical(marked);
+    // Quotes inside another text are escaped, so that only a key can read like this.
+    let (head, tail) = text.split_once(r#""text":"\u0000""#).unwrap_or((&text, ""));
+    Send::Flood(Flood { head: format!(r#"{head}"text":""#), mib, tail: format!("\"{tail}") })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wrong_id_is_always_another() {
+        for (id, expected) in [
+            (json!(7), json!(1_000_007)),
+            (json!(-1_000_000), json!(0)),
+            (json!("a"), json!("a-wrong")),
+            (json!(i64::MAX), json!(1_000_000)),
+            (json!(u64::MAX), json!(1_000_000)),
+        ] {
+            assert_eq!(wrong(&id), expected, "{id}");
+        }
+    }
+
+    #[test]
+    fn a_flood_is_a_reply_with_its_text_left_out() {
+        let reply = json!({ "id": "\"text\":\"\u{0}\"", "result": { "content": [{ "text": MARK, "type": "text" }] } });
+        let Send::Flood(Flood { head, tail, mib }) = flood(&reply, 3) else { panic!("no flood") };
+        assert_eq!(mib, 3);
+        let whole: Value = serde_json::from_str(&format!("{head}xyz{tail}")).unwrap();
+        assert_eq!(whole["result"]["content"][0], json!({ "text": "xyz", "type": "text" }));
+        assert_eq!(whole["id"], reply["id"]);
+    }
+}

@@ -1,0 +1,121 @@
+//! What a mock server offers: tools, resources and prompts, compiled once and never changed by a run.
+//!
+//! `blocks` holds the key tables, `load` tells a manifest from a snapshot, `manifest` and `snapshot` read them, `answers`
+//! reads what a tool answers.
+
+mod answers;
+mod blocks;
+mod load;
+mod manifest;
+mod snapshot;
+
+use mcptest_core::matcher::Schema;
+use mcptest_core::{Matcher, Target};
+use serde_json::Value;
+
+use crate::answer::Answer;
+use crate::template::Template;
+pub(crate) use answers::violations;
+pub use blocks::{ANNOTATIONS, ANSWER, ARGUMENT, FILE, MESSAGE, PROMPT, RESOURCE, RULE, SERVER, TOOL};
+pub use load::load;
+
+/// A server.
+#[derive(Debug, Clone)]
+pub struct Spec {
+    /// Its name.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// How to use it, for models.
+    pub instructions: Option<String>,
+    /// Its tools, in the order written.
+    pub tools: Vec<Tool>,
+    /// Its resources.
+    pub resources: Vec<Resource>,
+    /// Its prompts.
+    pub prompts: Vec<Prompt>,
+    /// How many lists of answers are played in order.
+    pub(crate) playlists: usize,
+}
+
+/// A tool.
+#[derive(Debug, Clone)]
+pub struct Tool {
+    /// Its name.
+    pub name: String,
+    /// How it is listed.
+    pub(crate) listing: Value,
+    /// What arguments must fit.
+    pub(crate) input: Schema,
+    /// What structured answers must fit.
+    pub(crate) output: Option<Schema>,
+    /// The first whose conditions hold answers.
+    pub(crate) rules: Vec<Rule>,
+    /// The answer without a rule.
+    pub(crate) own: Own,
+}
+
+/// What a tool answers when no rule does.
+#[derive(Debug, Clone)]
+pub(crate) enum Own {
+    /// What its author wrote.
+    Given(Playlist),
+    /// A value made from its output schema.
+    Sample(Value),
+    /// A line that repeats the call.
+    Echo,
+    /// An error: the rules were meant to cover every call.
+    NoRule,
+}
+
+/// Answers played in order; the last one repeats.
+#[derive(Debug, Clone)]
+pub(crate) struct Playlist {
+    /// Its counter in the run state.
+    pub(crate) number: usize,
+    /// At least one.
+    pub(crate) answers: Vec<Answer>,
+}
+
+/// An answer for some arguments.
+#[derive(Debug, Clone)]
+pub(crate) struct Rule {
+    /// Every one must hold.
+    pub(crate) when: Vec<(Target, Matcher)>,
+    pub(crate) playlist: Playlist,
+}
+
+/// A resource.
+#[derive(Debug, Clone)]
+pub struct Resource {
+    /// Its address.
+    pub uri: String,
+    pub(crate) listing: Value,
+    pub(crate) contents: Value,
+}
+
+/// A prompt.
+#[derive(Debug, Clone)]
+pub struct Prompt {
+    /// Its name.
+    pub name: String,
+    pub(crate) listing: Value,
+    pub(crate) description: Option<String>,
+    pub(crate) arguments: Vec<Argument>,
+    /// Roles and texts.
+    pub(crate) messages: Vec<(String, Template)>,
+}
+
+/// An argument of a prompt.
+#[derive(Debug, Clone)]
+pub(crate) struct Argument {
+    pub(crate) name: String,
+    pub(crate) required: bool,
+}
+
+impl Spec {
+    /// The tool of a name.
+    pub fn tool(&self, name: &str) -> Option<&Tool> {
+        self.tools.iter().find(|tool| tool.name == name)
+    }
+}

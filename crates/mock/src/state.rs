@@ -1,0 +1,102 @@
+//! What changes while a server runs: how far answers and faults have got, and who is connected.
+
+use std::collections::BTreeSet;
+
+use crate::fault::Faults;
+use crate::spec::Spec;
+
+/// Counters of one run. Everything that connects shares them.
+#[derive(Debug)]
+pub struct State {
+    /// Calls that each list of answers has answered.
+    played: Vec<usize>,
+    /// Calls that each fault has struck.
+    struck: Vec<u64>,
+}
+
+impl State {
+    pub(crate) fn new(spec: &Spec, faults: &Faults) -> Self {
+        Self { played: vec![0; spec.playlists], struck: vec![0; faults.len()] }
+    }
+
+    /// Which answer of a list of so many is next; the last one repeats.
+    pub(crate) fn play(&mut self, playlist: usize, length: usize) -> usize {
+        let Some(next) = self.played.get_mut(playlist) else { return 0 };
+        let at = *next;
+        // It stays on the last, so that no number of calls makes it overflow.
+        *next = (at + 1).min(length - 1);
+        at
+    }
+
+    /// How many calls a fault struck before this one.
+    pub(crate) fn strike(&mut self, fault: usize) -> u64 {
+        let Some(count) = self.struck.get_mut(fault) else { return 0 };
+        let before = *count;
+        *count = before.saturating_add(1);
+        before
+    }
+}
+
+/// One client of the older handshake.
+#[derive(Debug, Default)]
+pub(crate) struct Session {
+    /// It has been greeted.
+    pub(crate) initialized: bool,
+}
+
+/// Sessions of the older handshake over HTTP. Their ids count up: a mock keeps no secrets.
+#[derive(Debug, Default)]
+pub(crate) struct Sessions {
+    last: u64,
+    open: BTreeSet<u64>,
+}
+
+/// Most sessions that are remembered. Clients that never say goodbye push out the oldest, so that memory stays flat.
+const MAX_SESSIONS: usize = 10_000;
+
+impl Sessions {
+    /// A new session.
+    pub(crate) fn open(&mut self) -> String {
+        self.last += 1;
+        self.open.insert(self.last);
+        if self.open.len() > MAX_SESSIONS {
+            self.open.pop_first();
+        }
+        format!("mock-{}", self.last)
+    }
+
+    fn number(id: &str) -> Option<u64> {
+        let digits = id.strip_prefix("mock-")?;
+        // `mock-+1` and `mock-01` are not what was handed out.
+        digits.parse().ok().filter(|number: &u64| number.to_string() == digits)
+    }
+
+    pub(crate) fn has(&self, id: &str) -> bool {
+        Self::number(id).is_some_and(|number| self.open.contains(&number))
+    }
+
+    /// Ends a session; whether there was one.
+    pub(crate) fn close(&mut self, id: &str) -> bool {
+        Self::number(id).is_some_and(|number| self.open.remove(&number))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sessions_end_and_the_oldest_gives_way() {
+        let mut sessions = Sessions::default();
+        let first = sessions.open();
+        let second = sessions.open();
+        assert_eq!((first.as_str(), second.as_str()), ("mock-1", "mock-2"));
+        assert!(sessions.has("mock-1") && !sessions.has("mock-01") && !sessions.has("mock-+1") && !sessions.has("1"));
+        assert!(sessions.close("mock-1") && !sessions.close("mock-1") && !sessions.has("mock-1"));
+        for _ in 0..MAX_SESSIONS {
+            sessions.open();
+        }
+        assert!(!sessions.has("mock-2"));
+        assert_eq!(sessions.open.len(), MAX_SESSIONS);
+    }
+}

@@ -1,0 +1,317 @@
+//! The server over a pair of pipes: one message per line.
+//!
+//! Three tasks: one reads lines, one writes bytes, and between them the messages are answered. Both queues are bounded by
+//! bytes, so that a client that writes and never reads fills its own pipes and nothing else. What hangs is not kept at all;
+//! what is late is kept in order of its time.
+
+mod lines;
+
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::io;
+use std::time::Duration;
+
+use bytes::Bytes;
+use mcptest_core::json;
+use serde_json::Value;
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, BufWriter};
+use tokio::sync::oneshot;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep, sleep_until};
+
+use crate::clock;
+use crate::log::{Direction, Log};
+use crate::protocol::{
+    Era, FLOOD_PIECE, Flood, GARBAGE, Incoming, PIECES_PER_MIB, Plan, Reaction, Send, Server, era_of, id_text, refuse,
+};
+use crate::queue::{Closed, Receiver, Sender, queue};
+use crate::serve::{End, ServeError};
+use crate::state::{Session, State};
+use lines::{Line, Lines, MAX_LINE};
+
+/// Bytes that are read ahead of the answers: more than a pipe holds, so that its end is seen behind requests that wait.
+const READ_AHEAD: u32 = 16 * 1024 * 1024;
+/// Bytes that wait to be written.
+const WRITE_BEHIND: u32 = 1024 * 1024;
+/// Answers that wait for their time. With more, nothing is read until one has gone.
+const MAX_PENDING: usize = 65_536;
+/// How long the last answers have once the input has ended.
+const GRACE: Duration = Duration::from_millis(500);
+
+/// Something to write.
+#[derive(Debug)]
+enum Frame {
+    Bytes(Bytes),
+    Flood(Flood),
+    /// Nothing more is written, and the pipe is closed.
+    Close,
+}
+
+/// Serves until the input ends, `stop` comes, nobody reads any more, or a fault ends it.
+pub async fn serve<R, W>(
+    server: &Server,
+    log: Log,
+    input: R,
+    output: W,
+    stop: impl Future<Output = ()>,
+) -> Result<End, ServeError>
+where
+    R: AsyncRead + Unpin + std::marker::Send + 'static,
+    W: AsyncWrite + Unpin + std::marker::Send + 'static,
+{
+    let (line_sender, lines) = queue(READ_AHEAD);
+    let (frames, frame_receiver) = queue(WRITE_BEHIND);
+    let (ended, at_end) = oneshot::channel();
+    // Both end with this function, whatever they wait for.
+    let mut reader = JoinSet::new();
+    reader.spawn(read(input, line_sender, ended));
+    let mut writer = JoinSet::new();
+    writer.spawn(write(output, frame_receiver));
+    let desk = Desk {
+        server,
+        log,
+        state: server.state(),
+        session: Session::default(),
+        frames,
+        pending: BTreeMap::new(),
+        by_id: BTreeMap::new(),
+        last: 0,
+        closed: false,
+    };
+    let work = desk.run(lines, &mut writer);
+    let overtime = async {
+        match at_end.await {
+            Ok(Err(error)) => Err(ServeError::Input(error)),
+            // Ended, or the reader is gone because the work is done.
+            Ok(Ok(())) | Err(_) => {
+                sleep(GRACE).await;
+                Ok(End::InputClosed)
+            }
+        }
+    };
+    tokio::select! {
+        biased;
+        () = stop => Ok(End::Stopped),
+        end = work => end,
+        end = overtime => end,
+    }
+}
+
+async fn read(input: impl AsyncRead + Unpin, lines: Sender<Line>, ended: oneshot::Sender<io::Result<()>>) {
+    let mut input = Lines::new(input);
+    let end = loop {
+        match input.next().await {
+            Ok(Some(line)) => {
+                let size = if let Line::Whole(bytes) = &line { bytes.len() } else { 0 };
+                if lines.send(line, size).await == Err(Closed) {
+                    return;
+                }
+            }
+            Ok(None) => break Ok(()),
+            Err(error) => break Err(error),
+        }
+    };
+    // Nobody listens when the server has ended first.
+    let _ = ended.send(end);
+}
+
+/// Writes until there is nothing more to come or nobody reads.
+async fn write(output: impl AsyncWrite + Unpin, mut frames: Receiver<Frame>) {
+    if put(output, &mut frames).await.is_ok_and(|closed| closed) {
+        // Closed on purpose: what comes after goes nowhere.
+        while frames.recv().await.is_some() {}
+    }
+}
+
+/// Whether it was closed on purpose.
+async fn put(output: impl AsyncWrite + Unpin, frames: &mut Receiver<Frame>) -> io::Result<bool> {
+    let mut output = BufWriter::new(output);
+    loop {
+        let frame = match frames.try_recv() {
+            Some(frame) => frame,
+            None => {
+                // Everything is written before anything is waited for.
+                output.flush().await?;
+                match frames.recv().await {
+                    Some(frame) => frame,
+                    None => return Ok(false),
+                }
+            }
+        };
+        match &frame.0 {
+            Frame::Bytes(bytes) => output.write_all(bytes).await?,
+            Frame::Flood(flood) => {
+                output.write_all(flood.head.as_bytes()).await?;
+                for _ in 0..flood.mib * PIECES_PER_MIB {
+                    output.write_all(FLOOD_PIECE).await?;
+                }
+                output.write_all(flood.tail.as_bytes()).await?;
+                output.write_all(b"\n").await?;
+            }
+            Frame::Close => {
+                output.flush().await?;
+                output.shutdown().await?;
+                return Ok(true);
+            }
+        }
+    }
+}
+
+/// Where messages are answered.
+struct Desk<'s> {
+    server: &'s Server,
+    log: Log,
+    state: State,
+    session: Session,
+    frames: Sender<Frame>,
+    /// Answers that wait for their time, in its order.
+    pending: BTreeMap<(Instant, u64), Plan>,
+    /// Where the answer to a request waits.
+    by_id: BTreeMap<String, (Instant, u64)>,
+    /// Counts answers that waited, so that those of one moment keep their order.
+    last: u64,
+    /// The output was closed by a fault.
+    closed: bool,
+}
+
+/// Why the desk closes.
+enum Stop {
+    Ended(End),
+    Failed(ServeError),
+}
+
+impl From<io::Error> for Stop {
+    fn from(error: io::Error) -> Self {
+        Self::Failed(ServeError::Log(error))
+    }
+}
+
+impl From<Closed> for Stop {
+    fn from(_: Closed) -> Self {
+        Self::Ended(End::OutputClosed)
+    }
+}
+
+impl Desk<'_> {
+    async fn run(mut self, mut lines: Receiver<Line>, writer: &mut JoinSet<()>) -> Result<End, ServeError> {
+        match self.answer_all(&mut lines, writer).await {
+            Ok(()) => {
+                // The writer ends when it has written what is there.
+                drop(self.frames);
+                let _ = writer.join_next().await;
+                Ok(End::InputClosed)
+            }
+            Err(Stop::Ended(end)) => Ok(end),
+            Err(Stop::Failed(error)) => Err(error),
+        }
+    }
+
+    /// Answers until the input has ended.
+    async fn answer_all(&mut self, lines: &mut Receiver<Line>, writer: &mut JoinSet<()>) -> Result<(), Stop> {
+        loop {
+            let due = self.pending.first_key_value().map(|((due, _), _)| *due);
+            let late = async {
+                match due {
+                    Some(due) => sleep_until(due).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                biased;
+                () = late => {
+                    if let Some((_, plan)) = self.pending.pop_first() {
+                        self.by_id.remove(&id_text(&plan.id));
+                        self.send(plan.send).await?;
+                    }
+                }
+                line = lines.recv(), if self.pending.len() < MAX_PENDING => match line {
+                    Some((line, _room)) => self.take(line).await?,
+                    None => return Ok(()),
+                },
+                // Nobody reads any more.
+                _ = writer.join_next() => return Err(Closed.into()),
+            }
+        }
+    }
+
+    async fn take(&mut self, line: Line) -> Result<(), Stop> {
+        let bytes = match line {
+            Line::Whole(bytes) => bytes,
+            Line::TooLong => {
+                self.log.note(Direction::In, &format!("a line of more than {MAX_LINE} bytes"))?;
+                let reply = refuse(&format!("a line has more than {MAX_LINE} bytes"));
+                return self.send(Send::Message(reply)).await;
+            }
+        };
+        let value: Value = match serde_json::from_slice(&bytes) {
+            Ok(value) => value,
+            Err(error) => {
+                self.log.raw(Direction::In, &bytes)?;
+                return self.send(Send::Message(refuse(&error.to_string()))).await;
+            }
+        };
+        self.log.message(Direction::In, &value)?;
+        let message = match Incoming::read(value) {
+            Ok(message) => message,
+            Err(reply) => return self.send(Send::Message(reply)).await,
+        };
+        let era = if let Incoming::Request(request) = &message { era_of(request) } else { Era::Legacy };
+        match self.server.receive(&mut self.state, &mut self.session, message, era) {
+            Reaction::Ignore => {}
+            Reaction::Cancel(id) => self.cancel(&id),
+            Reaction::Answer(plan) if plan.delay.is_zero() => self.send(plan.send).await?,
+            Reaction::Answer(plan) => {
+                self.last += 1;
+                let key = (clock::now() + plan.delay, self.last);
+                self.by_id.insert(id_text(&plan.id), key);
+                self.pending.insert(key, plan);
+            }
+        }
+        Ok(())
+    }
+
+    fn cancel(&mut self, id: &Value) {
+        let id = id_text(id);
+        if let Some(key) = self.by_id.get(&id)
+            && self.pending.get(key).is_some_and(|plan| plan.heeds_cancel)
+        {
+            self.pending.remove(key);
+            self.by_id.remove(&id);
+        }
+    }
+
+    async fn send(&mut self, what: Send) -> Result<(), Stop> {
+        if self.closed && !matches!(what, Send::Crash) {
+            return Ok(());
+        }
+        match what {
+            Send::Never => Ok(()),
+            Send::Crash => Err(Stop::Ended(End::Crashed)),
+            Send::Message(message) => self.message(&message).await,
+            Send::Twice(message) => {
+                self.message(&message).await?;
+                self.message(&message).await
+            }
+            Send::Garbage => {
+                self.log.raw(Direction::Out, GARBAGE)?;
+                let bytes = Bytes::from([GARBAGE, b"\n"].concat());
+                Ok(self.frames.send(Frame::Bytes(bytes), GARBAGE.len()).await?)
+            }
+            Send::Flood(flood) => {
+                self.log.note(Direction::Out, &format!("a reply with {} MiB of text", flood.mib))?;
+                Ok(self.frames.send(Frame::Flood(flood), FLOOD_PIECE.len()).await?)
+            }
+            Send::Close => {
+                self.closed = true;
+                Ok(self.frames.send(Frame::Close, 0).await?)
+            }
+        }
+    }
+
+    async fn message(&mut self, message: &Value) -> Result<(), Stop> {
+        self.log.message(Direction::Out, message)?;
+        let line = Bytes::from(json::canonical(message) + "\n");
+        let size = line.len();
+        Ok(self.frames.send(Frame::Bytes(line), size).await?)
+    }
+}
