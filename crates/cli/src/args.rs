@@ -31,6 +31,7 @@ pub(crate) enum Command {
     Run(Box<Run>),
     Validate(Validate),
     Schema(Schema),
+    Mock(Mock),
 }
 
 /// Judge the recorded runs of agent tests
@@ -190,7 +191,7 @@ Example, for editors that use yaml-language-server:
 )]
 pub(crate) struct Schema {
     /// Which file
-    #[arg(value_enum, value_name = "suite|gates", default_value_t = Which::Suite)]
+    #[arg(value_enum, value_name = "suite|gates|mock", default_value_t = Which::Suite)]
     pub(crate) which: Which,
 }
 
@@ -201,4 +202,76 @@ pub(crate) enum Which {
     Suite,
     /// A gates file: gates and assertions alone
     Gates,
+    /// A file of `mcptest mock`: a server and its answers
+    Mock,
+}
+
+/// Serve MCP from a file, and misbehave on request
+///
+/// A server to test agents and clients against: the tools, resources and prompts of a file, over
+/// standard input and output or over HTTP, for the newest revision of the protocol and for the older
+/// handshake. Without a fault it is a good server. A fault strikes `tools/call` and nothing else.
+#[derive(Debug, Args)]
+#[command(
+    verbatim_doc_comment,
+    after_help = "\
+Faults:
+  none                    no fault; spares a tool from a fault that strikes every tool
+  hang                    never answers; a cancelled call is let go
+  wedged                  never answers, and does not heed a cancellation either
+  slow:<ms>               answers after so many milliseconds, unless the call was cancelled
+  recover-after:<n>       the first n calls hang, the ones after are answered
+  reply-after-cancel:<ms> answers after so many milliseconds even if the call was cancelled
+  drop                    closes the connection instead of answering
+  garbage                 sends bytes that are no JSON and no UTF-8 instead of the answer
+  wrong-id                answers under an id that nobody sent
+  duplicate               answers twice
+  flood:<mb>              answers with so many mebibytes of text
+  crash                   ends the process at once, with exit code 101
+  error:<code>            answers with a JSON-RPC error of this code
+  is-error                answers with an error result (`isError`)
+
+Exit codes: 0 the client is done or the process was told to end, 2 a file, an argument, the address
+or the log cannot be used, 101 the fault `crash`.
+
+Examples:
+  mcptest mock --tools-from examples/weather-tools.yml
+  mcptest mock --tools-from examples/weather-tools.yml --http 8080
+  mcptest mock --tools-from tools.json --fault slow:2000 --fault get_alerts=none
+  mcptest mock --tools-from tools.json --fault search=recover-after:2 --log messages.jsonl"
+)]
+pub(crate) struct Mock {
+    /// What to serve: a YAML file with `mock_server`, or the `tools/list` reply of a real server
+    #[arg(long, value_name = "FILE")]
+    pub(crate) tools_from: PathBuf,
+
+    /// What goes wrong with calls: of every tool, or of one, which goes before the general one
+    #[arg(long, value_name = "[TOOL=]KIND")]
+    pub(crate) fault: Vec<String>,
+
+    /// Serve over HTTP on PORT, :PORT or ADDRESS:PORT; 127.0.0.1 unless an address is given
+    #[arg(long, value_name = "ADDR")]
+    pub(crate) http: Option<String>,
+
+    /// Append every message to this file, one JSON line each
+    #[arg(long, value_name = "FILE")]
+    pub(crate) log: Option<PathBuf>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_help_of_the_mock_lists_every_fault_of_the_table() {
+        let mut command = Typed::command();
+        let mock = command.find_subcommand_mut("mock").unwrap();
+        let help = mock.render_help().to_string();
+        let (_, rest) = help.split_once("Faults:\n").unwrap();
+        let listed: Vec<&str> = rest.lines().take_while(|line| !line.is_empty()).collect();
+        let table: Vec<String> =
+            mcptest_mock::KINDS.iter().map(|kind| format!("  {:<24}{}", kind.spelling(), kind.meaning)).collect();
+        assert_eq!(listed, table);
+    }
 }

@@ -2,6 +2,7 @@
 //!
 //! Data goes to standard output, everything else to standard error.
 
+mod mock;
 mod run_suites;
 mod schema;
 mod validate;
@@ -39,6 +40,7 @@ pub(crate) fn run(
             Command::Run(typed) => return ExitCode::from(run_suites::run(&typed, environment, out, err)),
             Command::Validate(typed) => validate::run(&typed, environment),
             Command::Schema(typed) => schema::run(&typed),
+            Command::Mock(typed) => mock::run(&typed, out, err),
         },
         Err(error) => usage(&error),
     };

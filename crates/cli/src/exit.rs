@@ -7,5 +7,8 @@ pub(crate) const OK: u8 = 0;
 #[expect(dead_code, reason = "no command judges runs yet; the number is taken")]
 pub(crate) const FAILED: u8 = 1;
 
+/// The mock's fault `crash`: what a program that panics ends with.
+pub(crate) const CRASHED: u8 = 101;
+
 /// Could not run: a wrong file, a wrong argument, a file that cannot be read, output that cannot be written.
 pub(crate) const ERROR: u8 = 2;

@@ -1,0 +1,175 @@
+//! `mcptest mock`: an MCP server that misbehaves on request.
+//!
+//! Standard output belongs to the protocol, or to the one line that says where the server listens.
+
+use std::future::Future;
+use std::io::Write;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+
+use mcptest_core::diag::{Severity, printable};
+use mcptest_mock::{End, Faults, Log, ServeError, Server, load, serve_http, serve_stdio};
+use tokio::net::TcpListener;
+use tokio::runtime::{Builder, Runtime};
+
+use super::Answer;
+use crate::args::Mock;
+use crate::exit;
+use crate::input;
+
+/// Runs until the client is done, or the process is told to end. Warnings are said at once.
+pub(super) fn run(typed: &Mock, out: &mut impl Write, err: &mut impl Write) -> Answer {
+    let (code, complaints) = match serve(typed, out, err) {
+        Ok(End::Crashed) => (exit::CRASHED, String::new()),
+        Ok(End::InputClosed | End::OutputClosed | End::Stopped) => (exit::OK, String::new()),
+        Err(complaints) => (exit::ERROR, complaints.0),
+    };
+    Answer { data: String::new(), complaints, code }
+}
+
+/// Everything that is wrong, ready to be shown.
+struct Complaints(String);
+
+fn complain(message: &str, hint: &str) -> Complaints {
+    Complaints(format!("error: {}\nhint: {}\n", printable(message), printable(hint)))
+}
+
+fn serve(typed: &Mock, out: &mut impl Write, err: &mut impl Write) -> Result<End, Complaints> {
+    let server = Arc::new(server(typed, err)?);
+    let address = typed.http.as_deref().map(address).transpose()?;
+    let log = match &typed.log {
+        None => Log::none(),
+        Some(path) => Log::append(path).map_err(|error| {
+            let message = format!("cannot open the log {}: {error}", path.display());
+            complain(&message, "give a path that can be written")
+        })?,
+    };
+    let cannot_start = |error: std::io::Error| complain(&format!("cannot start: {error}"), "try again");
+    let runtime = Builder::new_current_thread().enable_all().build().map_err(cannot_start)?;
+    let ended = match address {
+        None => stdio(&runtime, &server, log),
+        Some(address) => http(&runtime, server, log, address, out)?,
+    };
+    // Whoever still waits for standard input is not waited for.
+    runtime.shutdown_background();
+    ended.map_err(|error| {
+        let hint = match error {
+            ServeError::Log(_) => "make room, or give another path",
+            ServeError::Input(_) => "start it with a pipe for standard input",
+        };
+        complain(&error.to_string(), hint)
+    })
+}
+
+/// The server as the file and the faults describe it.
+fn server(typed: &Mock, err: &mut impl Write) -> Result<Server, Complaints> {
+    let source = input::read(&typed.tools_from)
+        .map_err(|refusal| complain(&format!("{}: {}", refusal.path, refusal.message), &refusal.hint))?;
+    let loaded = load(&source);
+    let rendered = |severity: Severity| -> String {
+        let some = loaded.diagnostics.iter().filter(|diagnostic| diagnostic.severity == severity);
+        some.map(|diagnostic| diagnostic.render(&source) + "\n").collect()
+    };
+    let warnings = rendered(Severity::Warning);
+    let Some(spec) = loaded.value else {
+        return Err(Complaints(rendered(Severity::Error) + &warnings));
+    };
+    // When standard error is closed, there is nobody to warn.
+    let _ = err.write_all(warnings.as_bytes());
+    let tools: Vec<&str> = spec.tools.iter().map(|tool| tool.name.as_str()).collect();
+    let faults = Faults::read(&typed.fault, &tools).map_err(|errors| {
+        let said = errors.iter().map(|error| complain(&error.message, &error.hint).0);
+        Complaints(said.collect())
+    })?;
+    Ok(Server::new(spec, faults))
+}
+
+/// `PORT`, `:PORT` or `HOST:PORT`; the host is this machine unless told otherwise.
+fn address(text: &str) -> Result<SocketAddr, Complaints> {
+    let local = |port| SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port);
+    let named = text.strip_prefix("localhost").unwrap_or(text);
+    let port = named.strip_prefix(':').unwrap_or(named).parse().map(local);
+    port.or_else(|_| text.parse()).map_err(|_| {
+        let hint =
+            "write PORT, :PORT or ADDRESS:PORT, such as 8080, 127.0.0.1:8080 or [::1]:8080; port 0 takes a free one";
+        complain(&format!("`{text}` is not an address to listen on"), hint)
+    })
+}
+
+fn stdio(runtime: &Runtime, server: &Server, log: Log) -> Result<End, ServeError> {
+    runtime.block_on(async {
+        let stop = told_to_end().map_err(ServeError::Input)?;
+        let output = pipe::standard_output().map_err(ServeError::Input)?;
+        serve_stdio(server, log, tokio::io::stdin(), output, stop).await
+    })
+}
+
+fn http(
+    runtime: &Runtime,
+    server: Arc<Server>,
+    log: Log,
+    address: SocketAddr,
+    out: &mut impl Write,
+) -> Result<Result<End, ServeError>, Complaints> {
+    runtime.block_on(async {
+        let cannot_listen = |error: std::io::Error| {
+            let hint = "choose another port; port 0 takes a free one";
+            complain(&format!("cannot listen on {address}: {error}"), hint)
+        };
+        let stop = told_to_end().map_err(cannot_listen)?;
+        let listener = TcpListener::bind(address).await.map_err(cannot_listen)?;
+        let bound = listener.local_addr().map_err(cannot_listen)?;
+        writeln!(out, "http://{bound}/mcp")
+            .and_then(|()| out.flush())
+            .map_err(|error| complain(&format!("cannot say where it listens: {error}"), "keep standard output open"))?;
+        Ok(serve_http(server, log, listener, stop).await)
+    })
+}
+
+/// Ctrl-C, or on Unix the signal that asks a process to end.
+#[cfg(unix)]
+fn told_to_end() -> std::io::Result<impl Future<Output = ()>> {
+    use tokio::signal::unix::{SignalKind, signal};
+    // Both are caught from here on, and not only once somebody waits for them.
+    let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    Ok(async move {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+    })
+}
+
+#[cfg(not(unix))]
+fn told_to_end() -> std::io::Result<impl Future<Output = ()>> {
+    Ok(async {
+        // Without a way to hear it, the end of the input is left.
+        if tokio::signal::ctrl_c().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    })
+}
+
+/// Standard output as a pipe that can be closed, which the fault `drop` asks for.
+#[cfg(unix)]
+mod pipe {
+    use std::fs::{File, OpenOptions};
+    use std::io;
+    use std::os::fd::AsFd;
+
+    /// The only handle of standard output that is left: its old place leads nowhere, so that dropping this one closes it.
+    pub(super) fn standard_output() -> io::Result<tokio::fs::File> {
+        let own = io::stdout().as_fd().try_clone_to_owned()?;
+        let nowhere = OpenOptions::new().write(true).open("/dev/null")?;
+        rustix::stdio::dup2_stdout(&nowhere)?;
+        Ok(tokio::fs::File::from_std(File::from(own)))
+    }
+}
+
+/// Elsewhere standard output stays open until the process ends.
+#[cfg(not(unix))]
+mod pipe {
+    pub(super) fn standard_output() -> std::io::Result<tokio::io::Stdout> {
+        Ok(tokio::io::stdout())
+    }
+}
