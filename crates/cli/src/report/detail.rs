@@ -180,6 +180,7 @@ fn receipt_line(receipt: &Receipt) -> String {
         several => format!("injected into calls {}", listed(several.iter().map(ToString::to_string))),
     };
     let met = match receipt.met.len() {
+        0 if !receipt.injected.is_empty() => "answered late, none denied".to_owned(),
         0 => "never met".to_owned(),
         1 => "met once".to_owned(),
         2 => "met twice".to_owned(),
@@ -343,7 +344,7 @@ mod tests {
             })
         };
         assert_eq!(line(&[], &[], Recovered::Unmet), "fault f (hang): injected into no call; never met");
-        assert_eq!(line(&[4], &[], Recovered::Unmet), "fault f (hang): injected into call 4; never met");
+        assert_eq!(line(&[4], &[], Recovered::Unmet), "fault f (hang): injected into call 4; answered late, none denied");
         assert_eq!(line(&[4], &[4], Recovered::Not), "fault f (hang): injected into call 4; met once; not recovered");
         let all: Vec<usize> = (0..22).collect();
         assert_eq!(
