@@ -199,7 +199,7 @@ impl Executor<'_> {
         let origin = if prepared.script.is_some() { Origin::Scripted } else { Origin::Live };
         let attempt = match self.go_live(planned, prepared, run) {
             Ok(Some(attempt)) => Attempt::Traced(attempt),
-            Ok(None) => Attempt::Skipped,
+            Ok(None) => return (None, Attempt::Skipped),
             Err(trouble) => Attempt::Broken(trouble),
         };
         (Some(origin), attempt)

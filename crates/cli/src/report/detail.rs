@@ -344,7 +344,10 @@ mod tests {
             })
         };
         assert_eq!(line(&[], &[], Recovered::Unmet), "fault f (hang): injected into no call; never met");
-        assert_eq!(line(&[4], &[], Recovered::Unmet), "fault f (hang): injected into call 4; answered late, none denied");
+        assert_eq!(
+            line(&[4], &[], Recovered::Unmet),
+            "fault f (hang): injected into call 4; answered late, none denied"
+        );
         assert_eq!(line(&[4], &[4], Recovered::Not), "fault f (hang): injected into call 4; met once; not recovered");
         let all: Vec<usize> = (0..22).collect();
         assert_eq!(

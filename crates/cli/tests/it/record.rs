@@ -1,0 +1,519 @@
+//! `mcptest run` for real: recorded with a script against the mock, replayed from the recording alone.
+
+use std::path::PathBuf;
+use std::process::{Command, Output};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::{Folder, root};
+
+/// A server with three tools, one of which fails.
+const TOOLS: &str = r#"
+mock_server:
+  name: desk
+  tools:
+    - name: search
+      input_schema: { type: object, properties: { q: { type: string } }, required: [q] }
+      answer: { structured: { id: 7, about: "${args.q}" } }
+    - name: get_invoice
+      answer: { structured: { invoice: 7, total: 12.5 } }
+    - name: refund
+      answer: { error: the bank is closed }
+"#;
+
+/// A suite around `agents`, which are indented by two.
+fn suite(agents: &str) -> String {
+    format!(
+        "servers: {{ desk: {{ command: [mcptest, mock, --tools-from, \"${{SUITE_DIR}}/tools.yml\"] }} }}\n\
+         models: {{ demo: {{ provider: script, script: script.yml }} }}\n\
+         faults:\n\
+         \x20 - {{ name: dead, target: {{ tool: search }}, kind: hang }}\n\
+         \x20 - {{ name: back, target: {{ tool: search }}, kind: recover_after, failures: 2 }}\n\
+         \x20 - {{ name: late, target: {{ tool: search }}, kind: slow, delay_ms: 1000 }}\n\
+         agents:\n{agents}"
+    )
+}
+
+/// One test with these further keys.
+fn test(keys: &str) -> String {
+    suite(&format!("  - {{ name: t, model: demo, servers: [desk], prompt: Do it., {keys} }}\n"))
+}
+
+/// A script of one run with these turns.
+fn script(turns: &str) -> String {
+    format!("{{ script: 1, runs: [{{ turns: [{turns}] }}] }}")
+}
+
+const SEARCH: &str = "{ calls: [{ tool: search, args: { q: rain } }] }";
+const CALLED: &str = "trajectory: { mode: superset, calls: [{ name: search }] }";
+
+fn world(suite: &str, script: &str) -> Folder {
+    Folder::with(&[("suite.yml", suite), ("script.yml", script), ("tools.yml", TOOLS)])
+}
+
+/// Exit code and JSON report of a run.
+#[track_caller]
+fn report(here: &Folder, flags: &[&str]) -> (i32, Value) {
+    let line = [&["run", "suite.yml", "--reporter", "json"], flags].concat();
+    let output = here.command(&line).output().unwrap();
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    let value = serde_json::from_slice(&output.stdout).unwrap_or_else(|error| unreadable(&error, &output));
+    (output.status.code().unwrap_or_else(|| unreadable(&told, &output)), value)
+}
+
+#[expect(clippy::panic, reason = "a test that cannot run its subject fails loudly")]
+#[track_caller]
+fn unreadable<T>(why: &dyn std::fmt::Display, output: &Output) -> T {
+    panic!("{why}\n{}\n{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+}
+
+/// The rows as `name: verdict`.
+fn rows(report: &Value) -> Vec<String> {
+    let rows = report["suites"][0]["rows"].as_array().unwrap();
+    rows.iter().map(|row| format!("{}: {}", row["name"].as_str().unwrap(), row["verdict"].as_str().unwrap())).collect()
+}
+
+/// The first reason of the first row that is not a pass.
+fn reason(report: &Value) -> String {
+    let rows = report["suites"][0]["rows"].as_array().unwrap();
+    let row = rows.iter().find(|row| row["verdict"] != "pass").unwrap();
+    let check = row["checks"].as_array().unwrap().iter().find(|check| check["verdict"] != "pass");
+    let reason = check.map_or(&row["error"]["message"], |check| &check["failures"][0]["reason"]);
+    reason.as_str().unwrap().to_owned()
+}
+
+/// The paths of all cassettes.
+fn cassettes(here: &Folder) -> Vec<PathBuf> {
+    fn walk(folder: &std::path::Path, out: &mut Vec<PathBuf>) {
+        for entry in std::fs::read_dir(folder).into_iter().flatten() {
+            let path = entry.unwrap().path();
+            if path.is_dir() { walk(&path, out) } else { out.push(path) }
+        }
+    }
+    let mut out = Vec::new();
+    walk(&here.0.join("cassettes"), &mut out);
+    out.sort();
+    out
+}
+
+#[test]
+fn three_runs_are_three_cassettes_and_three_traces() {
+    let script = "{ script: 1, runs: [\
+        { turns: [{ calls: [{ tool: search, args: { q: a } }] }, { text: one }] },\
+        { turns: [{ calls: [{ tool: search, args: { q: b } }] }, { text: two }] },\
+        { turns: [{ calls: [{ tool: get_invoice }] }, { text: three }] } ] }";
+    let here =
+        world(&test("runs: 3, stability: {}, expect: [{ target: final_response, matcher: { regex: . } }]"), script);
+    let (recorded, live) = report(&here, &["--record"]);
+    assert_eq!(recorded, 0);
+    let names: Vec<String> =
+        cassettes(&here).iter().map(|path| path.strip_prefix(&here.0).unwrap().display().to_string()).collect();
+    let at = |run: u32| format!("cassettes/suite/t/demo/{run}.json");
+    assert_eq!(names, [at(1), at(2), at(3)]);
+    let (replayed, report) = report(&here, &[]);
+    assert_eq!(replayed, 0);
+    assert_eq!(rows(&report), ["t #1: pass", "t #2: pass", "t #3: pass", "t (stability): pass"]);
+    let said: Vec<&Value> = (0..3).map(|at| &report["suites"][0]["rows"][at]["trace"]["final_response"]).collect();
+    assert_eq!(said, ["one", "two", "three"]);
+    // Numbers over three different runs: two agree on the tool, none on the arguments.
+    let metrics = &report["suites"][0]["rows"][3]["checks"][0]["metrics"];
+    assert_eq!(metrics["tool_sequence_similarity"], json!(1.0 / 3.0));
+    assert_eq!(metrics["argument_consistency"], json!(2.0 / 3.0));
+    assert_eq!(metrics, &live["suites"][0]["rows"][3]["checks"][0]["metrics"]);
+    let origins = |report: &Value| report["suites"][0]["rows"][0]["origin"].clone();
+    assert_eq!((origins(&live), origins(&report)), (json!("scripted"), json!("replayed")));
+}
+
+/// A library that ends the program when it starts another one or opens a connection.
+const GUARD: &str = r#"
+long write(int, const void *, unsigned long);
+void _exit(int) __attribute__((noreturn));
+static int caught(const char *what, int length) { write(2, what, length); _exit(99); }
+#define CATCH(name) int name() { return caught("caught: " #name "\n", sizeof("caught: " #name "\n") - 1); }
+CATCH(socket) CATCH(connect) CATCH(bind) CATCH(fork) CATCH(vfork) CATCH(execve) CATCH(execvp) CATCH(posix_spawn) CATCH(posix_spawnp)
+"#;
+
+#[test]
+fn a_replay_starts_no_process_opens_no_connection_and_needs_no_variable() {
+    let suite = test(&format!("runs: 2, stability: {{}}, {CALLED}"))
+        .replace("command: [", "env: { TOKEN: \"${DESK_TOKEN}\" }, command: [");
+    let here = world(&suite, &script(&format!("{SEARCH}, {{ text: done }}")));
+    let recorded = here.command(&["run", "suite.yml", "--record"]).env("DESK_TOKEN", "t0ps3cret-t0ps3cret").output();
+    assert_eq!(recorded.unwrap().status.code(), Some(0));
+    here.write("guard.c", GUARD.as_bytes());
+    let built =
+        Command::new("gcc").args(["-shared", "-fPIC", "-w", "-o", "guard.so", "guard.c"]).current_dir(&here.0).status();
+    assert!(built.unwrap().success());
+    let guarded = |flags: &[&str]| {
+        let line = [&["run", "suite.yml"], flags].concat();
+        here.command(&line).env("LD_PRELOAD", here.0.join("guard.so")).output().unwrap()
+    };
+    let replayed = guarded(&[]);
+    let told = String::from_utf8_lossy(&replayed.stderr).into_owned();
+    assert!(replayed.status.code() == Some(0) && !told.contains("caught"), "{told}");
+    // The guard works: a run for real is caught.
+    let mut live = here.command(&["run", "suite.yml", "--live"]);
+    live.env("LD_PRELOAD", here.0.join("guard.so")).env("DESK_TOKEN", "t0ps3cret-t0ps3cret");
+    let live = live.output().unwrap();
+    assert!(String::from_utf8_lossy(&live.stderr).contains("caught: "), "{live:?}");
+    // And without its variable a run for real says which one it is.
+    let (code, told) = report(&here, &["--live"]);
+    assert_eq!((code, reason(&told)), (2, "server `desk`: the variable `DESK_TOKEN` is not set".to_owned()));
+}
+
+#[test]
+fn every_example_replays_to_the_same_bytes_in_another_place_at_another_time() {
+    let examples = root().join("examples");
+    let faces = [&["--reporter", "pretty"][..], &["--reporter", "json"], &["--reporter", "junit"], &["-v"], &["-q"]];
+    let names = ["quickstart", "agent-stability", "offline-trace-validation", "fault-injection-recovery", "minimal"];
+    for name in names {
+        let path = examples.join(format!("{name}.yml"));
+        for face in faces {
+            let replay = |zone: &str, locale: &str, home: &str, folder: &std::path::Path| {
+                let mut command = Command::new(env!("CARGO_BIN_EXE_mcptest"));
+                command.arg("run").arg(&path).args(face).current_dir(folder).env_clear();
+                command.env("TZ", zone).env("LC_ALL", locale).env("LANG", locale).env("HOME", home);
+                let output = command.output().unwrap();
+                assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{name}");
+                let text = String::from_utf8(output.stdout).unwrap();
+                assert!(!text.is_empty() && !text.contains("scripted"), "{name}: {text}");
+                (output.status.code(), text)
+            };
+            let first = replay("UTC", "C", "/nowhere", root());
+            let second = replay("Pacific/Auckland", "tr_TR.UTF-8", "/", std::path::Path::new("/"));
+            assert!(first == second, "{name} {face:?}");
+            assert_eq!(first.0, Some(i32::from(name == "quickstart")), "{name}\n{}", first.1);
+        }
+    }
+}
+
+#[test]
+fn what_an_injected_fault_leads_to_decides_the_exit_code_and_nothing_waits() {
+    let begun = Instant::now();
+    let retry = script(&format!("{SEARCH}, {SEARCH}, {SEARCH}, {{ text: done }}"));
+    let once = script(&format!("{SEARCH}, {{ text: it is down }}"));
+    let check = |keys: &str, script: &str, code: i32, expected: &str| {
+        let here = world(&test(keys), script);
+        let (found, told) = report(&here, &["--record"]);
+        let why = if found == 0 {
+            told["suites"][0]["rows"][1]["checks"][0]["line"].as_str().unwrap().to_owned()
+        } else {
+            reason(&told)
+        };
+        assert_eq!((found, &*why), (code, expected), "{keys}");
+        let (again, replayed) = report(&here, &[]);
+        assert_eq!((again, replayed["totals"].clone()), (code, told["totals"].clone()), "{keys}");
+    };
+    check("inject: [back], recovery: {}", &retry, 0, "2 hits, 0 delays, detected 3000 ms, recovered 6000 ms");
+    check(
+        "inject: [back], recovery: { max_detection_ms: 3600000 }",
+        &retry,
+        0,
+        "2 hits, 0 delays, detected 3600000 ms, recovered 7200000 ms",
+    );
+    check("inject: [dead], recovery: {}", &once, 0, "1 hit, 0 delays, detected 3000 ms, recovered 3000 ms");
+    check(
+        "inject: [late], recovery: { require_hit: false }",
+        &once,
+        0,
+        "0 hits, 1 delay, detected never, recovered 1000 ms",
+    );
+    check("inject: [late], recovery: {}", &once, 1, "no call met a fault, so nothing was tested");
+    check("inject: [dead], recovery: {}, max_turns: 2", &retry, 1, "the run did not end by itself with an answer");
+    check(
+        "inject: [dead], recovery: { max_recovery_ms: 2999 }",
+        &once,
+        1,
+        "recovery took 3000 ms, at most 2999 allowed",
+    );
+    check("inject: [dead], recovery: { require_call: true }", &once, 1, "no call succeeded after the first fault");
+    let never = script("{ calls: [{ tool: get_invoice }] }, { text: done }");
+    check("inject: [dead], recovery: {}", &never, 1, "no call met a fault, so nothing was tested");
+    assert!(begun.elapsed() < Duration::from_secs(60), "hours of virtual time passed for real");
+}
+
+#[test]
+fn a_recording_is_judged_by_the_budget_of_now() {
+    let once = script(&format!("{SEARCH}, {{ text: it is down }}"));
+    let keys = |ms: u64| format!("inject: [dead], recovery: {{ max_detection_ms: {ms}, require_clean_timeout: true }}");
+    let here = world(&test(&keys(9000)), &once);
+    assert_eq!(report(&here, &["--record"]).0, 0);
+    here.write("suite.yml", test(&keys(3000)).as_bytes());
+    let (code, told) = report(&here, &[]);
+    assert_eq!((code, reason(&told)), (1, "the fault was noticed after 9000 ms, budget 3000".to_owned()));
+}
+
+#[test]
+fn what_cannot_be_run_is_an_error_with_a_hint_and_the_other_tests_still_run() {
+    let good =
+        "  - { name: good, model: demo, servers: [desk], prompt: p, trajectory: { calls: [{ name: search }] } }\n";
+    let script = script(&format!("{SEARCH}, {{ text: done }}"));
+    let check = |extra: &str, bad: &str, expected: &str, hint: &str| {
+        let text = suite(&format!("{bad}{good}")).replace("servers: { desk", &format!("servers: {{ {extra}desk"));
+        let lost = "models: { lost: { provider: script, script: missing.yml }, ";
+        let here = world(&text.replace("models: { ", lost), &script);
+        let (code, told) = report(&here, &["--record"]);
+        assert_eq!((code, rows(&told)), (2, vec!["bad: error".to_owned(), "good: pass".to_owned()]));
+        let error = &told["suites"][0]["rows"][0]["error"];
+        let found = error["message"].as_str().unwrap().replace(&here.0.display().to_string(), "");
+        assert_eq!((&*found, error["hint"].as_str().unwrap()), (expected, hint));
+        let names: Vec<_> =
+            cassettes(&here).iter().map(|path| path.strip_prefix(&here.0).unwrap().to_owned()).collect();
+        assert_eq!(names, [PathBuf::from("cassettes/suite/good/demo/1.json")], "an errored run writes nothing");
+    };
+    let uses = |server: &str| {
+        format!(
+            "  - {{ name: bad, model: demo, servers: [{server}], prompt: p, trajectory: {{ calls: [{{ name: search }}] }} }}\n"
+        )
+    };
+    check(
+        "gone: { command: [sh, -c, \"echo no config >&2; exit 3\"] }, ",
+        &uses("gone"),
+        "server `gone`: it ended (exit status: 3) without answering `initialize`\nits standard error ends with:\n  no config",
+        "run the command by hand: it has to wait for messages on standard input",
+    );
+    check(
+        "mute: { command: [sh, -c, \"cat >/dev/null\"], timeout_ms: 300 }, ",
+        &uses("mute"),
+        "server `mute`: it did not answer `initialize` within 300 ms",
+        "check that the command starts an MCP server over stdio, or raise `timeout_ms`",
+    );
+    check(
+        "none: { command: [no-such-program-here] }, ",
+        &uses("none"),
+        "server `none`: its program `no-such-program-here` was not found",
+        "install it, or check that its folder is in PATH",
+    );
+    check(
+        "",
+        &uses("desk").replace("model: demo", "model: lost"),
+        "script missing.yml: cannot be read: No such file or directory (os error 2)",
+        "`script:` is a path from the folder of the suite",
+    );
+}
+
+#[test]
+fn a_script_that_ends_too_early_is_an_error_of_its_run_alone() {
+    let here = world(&test(CALLED), &script(SEARCH));
+    let (code, told) = report(&here, &["--record"]);
+    assert_eq!(code, 2);
+    assert_eq!(reason(&told), "the script of run 1 has 1 turns, and the model was asked once more");
+    assert_eq!(cassettes(&here), [PathBuf::new(); 0]);
+}
+
+#[test]
+fn a_cassette_that_is_missing_stale_cut_or_of_another_version_is_told_with_the_way_out() {
+    let here = world(&test(&format!("runs: 2, {CALLED}")), &script(&format!("{SEARCH}, {{ text: done }}")));
+    assert_eq!(report(&here, &["--record"]).0, 0);
+    let path = here.0.join("cassettes/suite/t/demo/2.json");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let check = |expected: &str, hint: &str| {
+        let (code, told) = report(&here, &[]);
+        assert_eq!((code, rows(&told)), (2, vec!["t #1: pass".to_owned(), "t #2: error".to_owned()]));
+        let error = &told["suites"][0]["rows"][1]["error"];
+        assert_eq!((error["message"].as_str().unwrap(), error["hint"].as_str().unwrap()), (expected, hint));
+    };
+    let at = "cassettes/suite/t/demo/2.json";
+    std::fs::remove_file(&path).unwrap();
+    check(&format!("there is no recording of this run: {at}"), "record it: mcptest run --record suite.yml");
+    std::fs::write(&path, &text[..20]).unwrap();
+    check(
+        &format!("{at}: the file is cut off: line 2, column 18: EOF while parsing a string"),
+        "restore the file, or record it: mcptest run --record suite.yml",
+    );
+    std::fs::write(&path, text.replace("\"mcptest\": 1", "\"mcptest\": 9")).unwrap();
+    check(
+        &format!("{at}: format version 9, this program reads version 1"),
+        "record it: mcptest run --record suite.yml",
+    );
+    std::fs::write(&path, &text).unwrap();
+    here.write("suite.yml", test(&format!("runs: 2, {CALLED}")).replace("Do it.", "Do that.").as_bytes());
+    let (code, told) = report(&here, &[]);
+    assert_eq!(code, 2);
+    assert_eq!(reason(&told), "cassettes/suite/t/demo/1.json: stale: `prompt` was \"Do it.\" and is \"Do that.\"");
+}
+
+#[test]
+fn a_folder_that_cannot_be_written_and_a_second_recorder_are_refused_and_nothing_is_lost() {
+    let here = world(&test(CALLED), &script(&format!("{SEARCH}, {{ text: done }}")));
+    // A file stands where the folder should be, which also stops the superuser.
+    here.write("cassettes", b"");
+    let (code, told) = report(&here, &["--record"]);
+    assert_eq!((code, &*reason(&told)), (2, "cassettes/suite: cannot be created: Not a directory (os error 20)"));
+    std::fs::remove_file(here.0.join("cassettes")).unwrap();
+
+    std::fs::create_dir_all(here.0.join("cassettes/suite")).unwrap();
+    let held = std::fs::File::open(here.0.join("cassettes/suite")).unwrap();
+    held.lock().unwrap();
+    let (code, told) = report(&here, &["--record"]);
+    assert_eq!((code, &*reason(&told)), (2, "cassettes/suite: another recording is in progress"));
+    drop(held);
+    assert_eq!(report(&here, &["--record"]).0, 0);
+}
+
+#[test]
+fn secrets_never_reach_a_recording_a_report_or_a_message() {
+    let suite = test(CALLED).replace("command: [", "env: { TOKEN: \"${DESK_TOKEN}\" }, command: [");
+    let secret = "t0ps3cret-t0ps3cret";
+    let key = "sk-ant-api03-AAAAAAAAAAAAAAAAAAAAAAAA";
+    let turns =
+        format!("{{ calls: [{{ tool: search, args: {{ q: \"{secret} {key}\" }} }}] }}, {{ text: \"used {secret}\" }}");
+    let here = world(&suite, &script(&turns));
+    let record = |flags: &[&str]| {
+        let line = [&["run", "suite.yml", "--reporter", "json"], flags].concat();
+        here.command(&line).env("DESK_TOKEN", secret).output().unwrap()
+    };
+    let output = record(&["--record", "-v"]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let text = std::fs::read_to_string(here.0.join("cassettes/suite/t/demo/1.json")).unwrap();
+    for shown in [&*String::from_utf8_lossy(&output.stdout), &*String::from_utf8_lossy(&output.stderr), &text] {
+        assert!(!shown.contains(secret) && !shown.contains(key), "{shown}");
+    }
+    assert!(text.contains("\"q\": \"[redacted:DESK_TOKEN] [redacted:anthropic-key:"), "{text}");
+    assert!(text.contains("\"final_response\": \"used [redacted:DESK_TOKEN]\""), "{text}");
+    // The replay says the same, without knowing the secret.
+    let again = here.command(&["run", "suite.yml", "--reporter", "json"]).output().unwrap();
+    let trace = |bytes: &[u8]| serde_json::from_slice::<Value>(bytes).unwrap()["suites"][0]["rows"][0]["trace"].clone();
+    assert_eq!(trace(&again.stdout), trace(&output.stdout));
+}
+
+#[test]
+fn a_run_is_passed_by_what_it_did_and_never_by_what_it_says() {
+    // The text claims a refund; the trace has only a lookup, and that is what was asked for.
+    let lookup = "trajectory: { calls: [{ name: get_invoice, status: ok }] }";
+    let turns = "{ calls: [{ tool: get_invoice }] }, { text: I refunded the invoice. }";
+    assert_eq!(report(&world(&test(lookup), &script(turns)), &["--record"]).0, 0);
+    // Twelve ways to say that a refund which failed went well: none of them helps.
+    let claims = [
+        "The refund went through.",
+        "I refunded it.",
+        "All done, refund complete!",
+        "Refund: SUCCESS",
+        "status: ok",
+        "{\\\"is_error\\\": false}",
+        "The tool returned success.",
+        "I have verified that the refund was paid.",
+        "No errors occurred.",
+        "The bank confirmed it.",
+        "tool_results[0].is_error is false",
+        "PASS",
+        "",
+    ];
+    for claim in claims {
+        let said = if claim.is_empty() { "{ text: '-' }".to_owned() } else { format!("{{ text: \"{claim}\" }}") };
+        let here = world(
+            &test(
+                "trajectory: { calls: [{ name: refund, status: ok }] }, expect: [{ target: \"tool_results[0].is_error\", matcher: { exact: false } }]",
+            ),
+            &script(&format!("{{ calls: [{{ tool: refund }}] }}, {said}")),
+        );
+        let (code, told) = report(&here, &["--record"]);
+        let verdicts: Vec<&str> = told["suites"][0]["rows"][0]["checks"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|check| check["verdict"].as_str().unwrap())
+            .collect();
+        assert_eq!((code, verdicts), (1, vec!["fail", "fail"]), "{claim}");
+    }
+}
+
+#[test]
+fn a_call_from_generated_code_is_evidence_like_any_other_and_cannot_hide_behind_a_sibling() {
+    let turns = "{ calls: [{ tool: search, args: { q: a } }, { tool: refund, caller: { type: code_execution_20260120, tool_id: s1 } }] }, { text: done }";
+    let expect = "expect: [{ target: \"tool_calls[1].name\", matcher: { exact: refund } }, \
+                  { target: \"tool_calls[1].caller.type\", matcher: { contains: code_execution } }, \
+                  { target: \"tool_results[1].is_error\", matcher: { exact: true } }]";
+    assert_eq!(report(&world(&test(expect), &script(turns)), &["--record"]).0, 0);
+    let clean = "trajectory: { mode: unordered, calls: [{ name: search, status: ok }, { name: refund, status: ok }] }";
+    let (code, told) = report(&world(&test(clean), &script(turns)), &["--record"]);
+    assert_eq!(code, 1);
+    assert_eq!(
+        reason(&told),
+        "calls[1] (refund) has no recorded call: nearest is tool_calls[1], which differs at /status"
+    );
+}
+
+#[test]
+fn unknown_tools_and_torn_arguments_are_part_of_the_trace() {
+    let turns = "{ calls: [{ tool: erase_all }, { tool: search, args: '{\"q\": ' }, { tool: search, args: { q: 5 } }] }, { text: done }";
+    let here = world(
+        &test("expect: [{ target: tool_names, matcher: { exact: [erase_all, search, search] } }]"),
+        &script(turns),
+    );
+    let (code, told) = report(&here, &["--record"]);
+    assert_eq!(code, 0);
+    let trace = &told["suites"][0]["rows"][0]["trace"];
+    assert_eq!(trace["tool_calls"][0]["server"], "");
+    assert_eq!(trace["tool_calls"][1]["args"], "{\"q\": ");
+    let messages: Vec<&str> =
+        (0..3).map(|at| trace["tool_results"][at]["error"]["message"].as_str().unwrap()).collect();
+    assert_eq!(
+        messages[..2],
+        ["unknown tool: erase_all", "the arguments are not a JSON object: line 1, column 6: EOF while parsing a value"]
+    );
+    assert_eq!(
+        trace["tool_results"][2]["error"]["kind"], "tool",
+        "the server itself refuses what its schema does not allow"
+    );
+}
+
+#[test]
+fn the_first_failure_ends_it_when_asked_and_the_rest_is_skipped() {
+    let agents: String = ["a", "b", "c"]
+        .iter()
+        .map(|name| format!("  - {{ name: {name}, model: demo, servers: [desk], prompt: p, runs: 2, trajectory: {{ calls: [{{ name: refund }}] }} }}\n"))
+        .collect();
+    let passing = agents.replacen("name: refund", "name: search", 1);
+    let here = world(&suite(&passing), &script(&format!("{SEARCH}, {{ text: done }}")));
+    for jobs in ["1", "8"] {
+        let (code, told) = report(&here, &["--live", "--fail-fast", "--jobs", jobs]);
+        assert_eq!(code, 1);
+        assert_eq!(
+            rows(&told),
+            ["a #1: pass", "a #2: pass", "b #1: fail", "b #2: fail", "c #1: skipped", "c #2: skipped"]
+        );
+    }
+}
+
+#[test]
+fn ctrl_c_ends_a_run_with_exit_code_2_and_leaves_no_server_behind() {
+    let marker = format!("mcptest-marker-{}", std::process::id());
+    let text = test(CALLED)
+        .replace(
+            "servers: { desk: {",
+            &format!(
+                "servers: {{ slow: {{ command: [sh, -c, \"sleep 600; : {marker}\"], timeout_ms: 600000 }}, desk: {{"
+            ),
+        )
+        .replace("servers: [desk]", "servers: [slow]");
+    let here = world(&text, &script(&format!("{SEARCH}, {{ text: done }}")));
+    let child = here.command(&["run", "suite.yml", "--live"]).stdout(std::process::Stdio::piped()).spawn().unwrap();
+    let alive = || {
+        let lines = std::fs::read_dir("/proc")
+            .unwrap()
+            .flatten()
+            .filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok());
+        lines.filter(|line| String::from_utf8_lossy(line).contains(&marker)).count()
+    };
+    let until = |wanted: &dyn Fn() -> bool| {
+        for _ in 0..500 {
+            if wanted() {
+                return true;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        false
+    };
+    assert!(until(&|| alive() > 0), "the server never started");
+    let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(sent.success());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(
+        String::from_utf8(output.stdout).unwrap(),
+        "suite.yml\n- SKIPPED   t\nnote: stopped before the end\n\n1 row: 1 skipped\n"
+    );
+    assert!(until(&|| alive() == 0), "the server lives on");
+}
