@@ -7,6 +7,7 @@ use mcptest_core::keys::{Block, Key, Takes};
 pub(super) enum Page {
     Suite,
     Gates,
+    Mock,
 }
 
 impl Page {
@@ -14,6 +15,7 @@ impl Page {
         match self {
             Self::Suite => "suite.md",
             Self::Gates => "gates.md",
+            Self::Mock => "mock.md",
         }
     }
 
@@ -43,11 +45,20 @@ pub(super) fn key_table<'a>(heading: &str, keys: impl IntoIterator<Item = &'a Ke
 fn takes(takes: &Takes, page: Page) -> String {
     let link = |block: &Block| {
         let of_gates = gate_blocks().iter().any(|other| other.name == block.name);
-        if of_gates { Page::Gates } else { Page::Suite }.link(block.name, page)
+        let home = match page {
+            _ if of_gates => Page::Gates,
+            // The mock's file has blocks of its own and no others.
+            Page::Mock => Page::Mock,
+            Page::Suite | Page::Gates => Page::Suite,
+        };
+        home.link(block.name, page)
     };
     match takes {
         Takes::Block(block) => format!("a map: {}", link(block)),
         Takes::List(_, Takes::Block(block)) => format!("a list, each item: {}", link(block)),
+        Takes::TextOr(block) => format!("text, or a map: {}", link(block)),
+        Takes::List(_, Takes::TextOr(block)) => format!("a list, each item text or a map: {}", link(block)),
+        Takes::Map(Takes::Matcher) => format!("a map from paths, each value a {}", Page::Suite.link("matcher", page)),
         Takes::Map(Takes::Block(block)) => format!("a map from names, each value: {}", link(block)),
         Takes::Gate(kind) => format!("a map: {}", Page::Gates.link(kind.name(), page)),
         Takes::Matcher => format!("a {}", Page::Suite.link("matcher", page)),
@@ -74,7 +85,7 @@ pub(super) fn gate_blocks() -> Vec<&'static Block> {
 /// The block a value is made of, if any.
 pub(super) fn inner(takes: &Takes) -> Option<&'static Block> {
     match takes {
-        Takes::Block(block) => Some(block),
+        Takes::Block(block) | Takes::TextOr(block) => Some(block),
         Takes::List(_, inner_takes) | Takes::Map(inner_takes) => inner(inner_takes),
         _ => None,
     }

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot run its subject fails loudly")]
 
 mod examples;
+mod mock;
 mod record;
 mod run;
 mod schema;

@@ -5,7 +5,12 @@ use super::{Folder, check, root};
 #[test]
 fn the_committed_schemas_are_printed_and_a_suite_is_meant_without_a_word() {
     let here = Folder::with(&[]);
-    for (line, file) in [(&["schema"][..], "suite"), (&["schema", "suite"], "suite"), (&["schema", "gates"], "gates")] {
+    for (line, file) in [
+        (&["schema"][..], "suite"),
+        (&["schema", "suite"], "suite"),
+        (&["schema", "gates"], "gates"),
+        (&["schema", "mock"], "mock"),
+    ] {
         let committed = std::fs::read_to_string(root().join(format!("schemas/{file}.schema.json"))).unwrap();
         here.check(line, 0, &committed, "");
     }

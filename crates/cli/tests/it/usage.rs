@@ -26,6 +26,7 @@ fn every_command_explains_itself_with_an_example() {
     here.check(&["run", "--help"], 0, include_str!("help/run.txt"), "");
     here.check(&["validate", "--help"], 0, include_str!("help/validate.txt"), "");
     here.check(&["schema", "--help"], 0, include_str!("help/schema.txt"), "");
+    here.check(&["mock", "--help"], 0, include_str!("help/mock.txt"), "");
 }
 
 #[test]
@@ -41,7 +42,7 @@ fn what_is_not_understood_is_refused_with_the_nearest_word() {
         2,
         "",
         &format!(
-            "error: invalid value 'suit' for '[suite|gates]'\n  [possible values: suite, gates]\n\n  \
+            "error: invalid value 'suit' for '[suite|gates|mock]'\n  [possible values: suite, gates, mock]\n\n  \
              tip: a similar value exists: 'suite'\n{help}"
         ),
     );
