@@ -325,9 +325,9 @@ fn python(name: &str, wanted: &str) -> Result<std::path::PathBuf, String> {
     let interpreter = home.join("bin/python");
     let ready = home.join("ready");
     if !ready.exists() {
-        bounded(Command::new("python3").args(["-m", "venv"]).arg(&home), Duration::from_secs(120))?;
+        bounded(Command::new("python3").args(["-m", "venv"]).arg(&home), Duration::from_mins(2))?;
         let install = ["-m", "pip", "install", "-q", "--disable-pip-version-check", "--retries", "1", wanted];
-        bounded(Command::new(&interpreter).args(install), Duration::from_secs(300))?;
+        bounded(Command::new(&interpreter).args(install), Duration::from_mins(5))?;
         std::fs::write(&ready, "").map_err(|error| error.to_string())?;
     }
     Ok(interpreter)

@@ -162,7 +162,7 @@ async fn a_hundred_hanging_calls_leave_the_client_healthy() {
             let mut waiting = Vec::new();
             for _ in 0..100 {
                 let request = ClientRequest::CallToolRequest(CallToolRequest::new(CallToolRequestParams::new("echo")));
-                let options = PeerRequestOptions::with_timeout(Duration::from_secs(600));
+                let options = PeerRequestOptions::with_timeout(Duration::from_mins(10));
                 waiting.push(client.send_request_with_option(request, options).await.unwrap());
             }
             let text = call(&client, "count", LIMIT).await.unwrap();

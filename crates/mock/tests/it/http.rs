@@ -52,8 +52,11 @@ impl Running {
     }
 
     async fn post(&self, headers: &[(&str, &str)], body: &Value) -> Answer {
-        let extra: String = headers.iter().map(|(name, value)| format!("\r\n{name}: {value}")).collect();
-        self.exchange(&format!("{POST}{extra}"), body.to_string().as_bytes()).await
+        let mut head = POST.to_owned();
+        for (name, value) in headers {
+            head.push_str(&format!("\r\n{name}: {value}"));
+        }
+        self.exchange(&head, body.to_string().as_bytes()).await
     }
 
     /// A modern request with the headers it must have.

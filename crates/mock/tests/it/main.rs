@@ -1,5 +1,10 @@
 //! The mock server as its clients meet it: over pipes and over HTTP, byte for byte and through official clients.
-#![expect(clippy::unwrap_used, reason = "a test that cannot run its subject fails loudly")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test that cannot run its subject fails loudly"
+)]
 
 mod clients;
 mod http;

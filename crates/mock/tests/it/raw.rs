@@ -11,7 +11,7 @@ use tokio::time::{Instant, timeout};
 use super::{server, server_of};
 
 /// Longer than anything here takes by the stopped clock, but for a hang.
-const LONG: Duration = Duration::from_secs(7200);
+const LONG: Duration = Duration::from_hours(2);
 
 /// What a modern request carries.
 fn meta() -> Value {
