@@ -9,6 +9,7 @@ mod lines;
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -35,7 +36,8 @@ const READ_AHEAD: u32 = 16 * 1024 * 1024;
 const WRITE_BEHIND: u32 = 1024 * 1024;
 /// Answers that wait for their time. With more, nothing is read until one has gone.
 const MAX_PENDING: usize = 65_536;
-/// How long the last answers have once the input has ended.
+/// How long the last answers have once the input has ended. As long as requests that arrived before are being answered, the
+/// time starts anew: a client that reads gets every answer, one that does not holds up nothing.
 const GRACE: Duration = Duration::from_millis(500);
 
 /// Something to write.
@@ -67,8 +69,10 @@ where
     reader.spawn(read(input, line_sender, ended));
     let mut writer = JoinSet::new();
     writer.spawn(write(output, frame_receiver));
+    let taken = AtomicU64::new(0);
     let desk = Desk {
         server,
+        taken: &taken,
         log,
         state: server.state(),
         session: Session::default(),
@@ -84,7 +88,11 @@ where
             Ok(Err(error)) => Err(ServeError::Input(error)),
             // Ended, or the reader is gone because the work is done.
             Ok(Ok(())) | Err(_) => {
-                sleep(GRACE).await;
+                let mut before = None;
+                while before != Some(taken.load(Ordering::Relaxed)) {
+                    before = Some(taken.load(Ordering::Relaxed));
+                    sleep(GRACE).await;
+                }
                 Ok(End::InputClosed)
             }
         }
@@ -160,6 +168,8 @@ async fn put(output: impl AsyncWrite + Unpin, frames: &mut Receiver<Frame>) -> i
 /// Where messages are answered.
 struct Desk<'s> {
     server: &'s Server,
+    /// Lines that were taken up.
+    taken: &'s AtomicU64,
     log: Log,
     state: State,
     session: Session,
@@ -235,6 +245,7 @@ impl Desk<'_> {
     }
 
     async fn take(&mut self, line: Line) -> Result<(), Stop> {
+        self.taken.fetch_add(1, Ordering::Relaxed);
         let bytes = match line {
             Line::Whole(bytes) => bytes,
             Line::TooLong => {

@@ -55,3 +55,17 @@ fn every_example_of_the_reference_does_too() {
         check("docs/suite.md", example);
     }
 }
+
+#[test]
+fn the_mock_of_the_examples_loads_without_a_warning_and_fits_its_schema() {
+    let text = std::fs::read_to_string(root().join("examples/weather-tools.yml")).unwrap();
+    let source = Source::new("weather-tools.yml", text.as_str());
+    assert_eq!(mcptest_mock::load(&source).diagnostics, []);
+    let schema = std::fs::read_to_string(root().join("schemas/mock.schema.json")).unwrap();
+    let validator = jsonschema::draft202012::new(&serde_json::from_str(&schema).unwrap()).unwrap();
+    let errors: Vec<String> = validator
+        .iter_errors(&yaml::read(&source).unwrap().to_json())
+        .map(|error| format!("{}: {error}", error.instance_path()))
+        .collect();
+    assert_eq!(errors, [""; 0]);
+}
