@@ -188,7 +188,7 @@ fn the_fold_counts_rows_and_the_worst_decides_the_exit_code() {
 
 #[test]
 fn evidence_that_is_missing_is_no_pass() {
-    let untold = Attempt::Traced(Box::new(Trace::default()));
+    let untold = Attempt::Traced(Box::default());
     let made = rows(&suite(ONE), vec![untold]);
     assert_eq!(told(&made), ["RUN finds it: unassessable"]);
     let mut report = Report::default();
