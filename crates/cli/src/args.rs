@@ -29,6 +29,7 @@ pub(crate) struct Typed {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Run(Box<Run>),
+    Cassette(Cassette),
     Validate(Validate),
     Schema(Schema),
     Mock(Mock),
@@ -55,7 +56,7 @@ Examples:
   mcptest run tests/weather.yml --record --models claude-sonnet-4-5"
 )]
 pub(crate) struct Run {
-    /// Suite files, or folders: every .yml and .yaml file in one and below, but for hidden ones;
+    /// Suite files, or folders: every suite in one and below, but for hidden ones;
     /// without any, mcptest.yaml or mcptest.yml in the current folder
     #[arg(value_name = "FILE", verbatim_doc_comment)]
     pub(crate) files: Vec<PathBuf>,
@@ -133,11 +134,112 @@ impl Run {
     }
 }
 
-/// Check suite files without running anything
+/// Look after recorded runs: which there are, what they hold, which may go
+#[derive(Debug, Args)]
+#[command(
+    arg_required_else_help = true,
+    subcommand_required = true,
+    after_help = "\
+The cassettes of tests/weather.yml lie in tests/cassettes/weather/, in a folder for each test and
+each model, one file per run. `mcptest run --record` writes them.
+
+Example: mcptest cassette list tests/"
+)]
+pub(crate) struct Cassette {
+    #[command(subcommand)]
+    pub(crate) command: CassetteCommand,
+}
+
+/// What can be done with cassettes.
+#[derive(Debug, Subcommand)]
+pub(crate) enum CassetteCommand {
+    List(CassetteList),
+    Show(CassetteShow),
+    Prune(CassettePrune),
+}
+
+/// List the cassettes of suites, and whether they still fit
+///
+/// Each cassette is one line:
+///   ok       it can be replayed
+///   stale    the suite asks for something else now than when it was recorded
+///   broken   it cannot be read, or holds another run
+///   unused   no test replays it
+///   unknown  the script of its model cannot be used, so nobody can tell
+///   missing  a run that is to be replayed was not recorded
+/// Tests on scripted models need no cassettes; once one run is recorded, all of them have to be.
+#[derive(Debug, Args)]
+#[command(
+    verbatim_doc_comment,
+    after_help = "\
+Exit codes: 0 what is needed is there and fits, 1 something is stale or missing, 2 something is
+broken or unknown, or a suite cannot be used.
+
+Examples:
+  mcptest cassette list tests/weather.yml
+  mcptest cassette list tests/ --format json"
+)]
+pub(crate) struct CassetteList {
+    /// Suite files, or folders: every suite in one and below, but for hidden ones;
+    /// without any, mcptest.yaml or mcptest.yml in the current folder
+    #[arg(value_name = "FILE", verbatim_doc_comment)]
+    pub(crate) files: Vec<PathBuf>,
+
+    /// How to print what was found
+    #[arg(long, value_enum, default_value_t = Format::Human)]
+    pub(crate) format: Format,
+}
+
+/// Show what a cassette holds
+///
+/// What was asked, every call with its arguments and its answer, the faults that were met, and how
+/// the run ended. Long values are cut; the file itself has them whole.
+#[derive(Debug, Args)]
+#[command(
+    verbatim_doc_comment,
+    after_help = "\
+Exit codes: 0 every file was shown, 2 one cannot be read or is no cassette.
+
+Example: mcptest cassette show tests/cassettes/weather/looks-it-up-0a1b2c3d/demo/1.json"
+)]
+pub(crate) struct CassetteShow {
+    /// Cassettes
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+}
+
+/// Remove the cassettes that no test replays
+///
+/// Without --yes nothing is removed, only shown. The cassettes of a suite that cannot be used are
+/// left alone, and so is everything a recording would not have written and everything behind a
+/// symbolic link. Whole folders of suites that are gone are not looked for: remove them by hand.
+#[derive(Debug, Args)]
+#[command(
+    verbatim_doc_comment,
+    after_help = "\
+Exit codes: 0 nothing unused is left, or what would go was shown, 2 a suite cannot be used, or
+something could not be removed.
+
+Examples:
+  mcptest cassette prune tests/
+  mcptest cassette prune tests/ --yes"
+)]
+pub(crate) struct CassettePrune {
+    /// Suite files, or folders: every suite in one and below, but for hidden ones;
+    /// without any, mcptest.yaml or mcptest.yml in the current folder
+    #[arg(value_name = "FILE", verbatim_doc_comment)]
+    pub(crate) files: Vec<PathBuf>,
+
+    /// Remove them
+    #[arg(long)]
+    pub(crate) yes: bool,
+}
+
+/// Check suites and scripts without running anything
 ///
 /// Every mistake of every file is shown at once: its place, its line, and what to do about it.
-/// No server is started and no model is asked. Warnings are for what loads but hardly means what
-/// it says.
+/// Files with `script:` at their root are scripts of models, all others suites. No server is
+/// started and no model is asked. Warnings are for what loads but hardly means what it says.
 #[derive(Debug, Args)]
 #[command(
     verbatim_doc_comment,
@@ -151,7 +253,7 @@ Examples:
   mcptest validate --gates gates.yml"
 )]
 pub(crate) struct Validate {
-    /// Suite files, or folders: every .yml and .yaml file in one and below, but for hidden ones
+    /// Files, or folders: every .yml and .yaml file in one and below, but for hidden ones
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
 

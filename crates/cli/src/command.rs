@@ -2,6 +2,7 @@
 //!
 //! Data goes to standard output, everything else to standard error.
 
+mod cassette;
 mod mock;
 mod run_suites;
 mod schema;
@@ -17,7 +18,7 @@ use crate::args::{Command, Typed};
 use crate::exit;
 
 /// Answers for environment variables.
-type Environment<'a> = &'a (dyn Fn(&str) -> Option<String> + Sync);
+pub(crate) type Environment<'a> = &'a (dyn Fn(&str) -> Option<String> + Sync);
 
 /// What a command has to say.
 struct Answer {
@@ -38,6 +39,7 @@ pub(crate) fn run(
     let answer = match Typed::try_parse_from(args) {
         Ok(typed) => match typed.command {
             Command::Run(typed) => return ExitCode::from(run_suites::run(&typed, environment, out, err)),
+            Command::Cassette(typed) => cassette::run(&typed, environment),
             Command::Validate(typed) => validate::run(&typed, environment),
             Command::Schema(typed) => schema::run(&typed),
             Command::Mock(typed) => mock::run(&typed, out, err),

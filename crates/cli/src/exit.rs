@@ -3,8 +3,7 @@
 /// What was asked for was done, and nothing is wrong.
 pub(crate) const OK: u8 = 0;
 
-/// A gate or an assertion said no, or lacked the evidence to say yes.
-#[expect(dead_code, reason = "no command judges runs yet; the number is taken")]
+/// A check said no, or lacked the evidence to say yes.
 pub(crate) const FAILED: u8 = 1;
 
 /// The mock's fault `crash`: what a program that panics ends with.

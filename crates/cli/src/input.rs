@@ -18,7 +18,7 @@ pub(crate) struct Refusal {
 }
 
 impl Refusal {
-    fn new(path: &Path, message: impl Into<String>, hint: impl Into<String>) -> Self {
+    pub(crate) fn new(path: &Path, message: impl Into<String>, hint: impl Into<String>) -> Self {
         Self { path: shown(path), message: message.into(), hint: hint.into() }
     }
 

@@ -4,9 +4,11 @@ mod args;
 mod command;
 mod exit;
 mod input;
+mod kind;
 mod report;
 mod select;
 mod signals;
+mod suites;
 
 use std::process::ExitCode;
 

@@ -7,7 +7,7 @@ mod junit;
 mod pretty;
 #[cfg(test)]
 mod samples;
-mod text;
+pub(crate) mod text;
 
 use std::fmt;
 use std::io::{self, BufWriter, ErrorKind, Write};

@@ -1,8 +1,10 @@
 //! The file that holds a recorded run: where it lies, what it says, when it no longer fits the suite.
 
+mod census;
 mod inputs;
 mod store;
 
+use std::fmt;
 use std::path::PathBuf;
 
 use mcptest_core::json;
@@ -10,8 +12,9 @@ use mcptest_core::redact::{hash, short_hash};
 use mcptest_core::trace::Trace;
 use serde_json::{Map, Value};
 
+pub use census::{Entry, State, census};
 pub use inputs::inputs;
-pub use store::{Folder, Lock, Stored};
+pub use store::{Folder, Lock};
 
 /// Version of the format. Another one is refused: old readers do not guess at new files, and new readers that still know an
 /// old version say so here.
@@ -40,16 +43,14 @@ pub struct Cassette {
 }
 
 /// Why a cassette cannot be used.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CassetteError {
     /// It is not there.
-    #[error("there is no recording of this run: {}", path.display())]
     Missing {
         /// Where it would be.
         path: PathBuf,
     },
     /// It cannot be read or written.
-    #[error("{}: cannot be {what}: {why}", path.display())]
     Io {
         /// The file or folder.
         path: PathBuf,
@@ -59,7 +60,6 @@ pub enum CassetteError {
         why: String,
     },
     /// It is not a cassette.
-    #[error("{}: {why}", path.display())]
     Broken {
         /// The file.
         path: PathBuf,
@@ -67,7 +67,6 @@ pub enum CassetteError {
         why: String,
     },
     /// It was written by another version.
-    #[error("{}: format version {found}, this program reads version {VERSION}", path.display())]
     Version {
         /// The file.
         path: PathBuf,
@@ -75,7 +74,6 @@ pub enum CassetteError {
         found: String,
     },
     /// The suite says something else now.
-    #[error("{}: stale: {changes}", path.display())]
     Stale {
         /// The file.
         path: PathBuf,
@@ -83,12 +81,41 @@ pub enum CassetteError {
         changes: String,
     },
     /// Somebody else records into the same folder.
-    #[error("{}: another recording is in progress", path.display())]
     Locked {
         /// The folder.
         path: PathBuf,
     },
 }
+
+impl CassetteError {
+    /// What is wrong, without the place.
+    pub fn why(&self) -> String {
+        match self {
+            Self::Missing { .. } => "there is no recording of this run".to_owned(),
+            Self::Io { what, why, .. } => format!("cannot be {what}: {why}"),
+            Self::Broken { why, .. } => why.clone(),
+            Self::Version { found, .. } => format!("format version {found}, this program reads version {VERSION}"),
+            Self::Stale { changes, .. } => format!("stale: {changes}"),
+            Self::Locked { .. } => "another recording is in progress".to_owned(),
+        }
+    }
+}
+
+impl fmt::Display for CassetteError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            // What is not there is no place to look at.
+            Self::Missing { path } => write!(f, "{}: {}", self.why(), path.display()),
+            Self::Io { path, .. }
+            | Self::Broken { path, .. }
+            | Self::Version { path, .. }
+            | Self::Stale { path, .. }
+            | Self::Locked { path } => write!(f, "{}: {}", path.display(), self.why()),
+        }
+    }
+}
+
+impl std::error::Error for CassetteError {}
 
 /// A name as a part of a path: readable, and unique by a hash where it had to be changed.
 pub fn slug(name: &str) -> String {

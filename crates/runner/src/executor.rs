@@ -9,14 +9,12 @@ use std::thread;
 use mcptest_core::event::Event;
 use mcptest_core::report::{Attempt, Origin, Row, RowVerdict, Trouble};
 use mcptest_core::suite::Variables;
-use serde_json::Value;
 
-use crate::cassette::{self, Cassette, CassetteError, Folder, Lock};
+use crate::cassette::{Cassette, CassetteError, Folder, Lock};
 use crate::interrupt::Interrupt;
 use crate::live::{self, Live};
-use crate::plan::{Planned, SuiteFile};
+use crate::plan::{Basis, Planned, SuiteFile};
 use crate::process::Processes;
-use crate::provider::script::{self, Script};
 
 /// Whether models and servers are asked, and what is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,8 +64,7 @@ struct CellState {
 
 /// What a run of a cell starts from.
 struct Prepared {
-    inputs: Value,
-    script: Option<Script>,
+    basis: Basis,
     /// Runs are taken from cassettes.
     replays: bool,
 }
@@ -196,7 +193,7 @@ impl Executor<'_> {
         if prepared.replays {
             return (Some(Origin::Replayed), replay(planned, prepared, run));
         }
-        let origin = if prepared.script.is_some() { Origin::Scripted } else { Origin::Live };
+        let origin = if prepared.basis.script.is_some() { Origin::Scripted } else { Origin::Live };
         let attempt = match self.go_live(planned, prepared, run) {
             Ok(Some(attempt)) => Attempt::Traced(attempt),
             Ok(None) => return (None, Attempt::Skipped),
@@ -207,15 +204,11 @@ impl Executor<'_> {
 
     fn prepare(&self, planned: &Planned<'_>) -> Result<Prepared, Trouble> {
         let (file, cell) = (planned.file, planned.cell);
-        let script = match file.suite.models.get(cell.model).and_then(|model| model.script.as_deref()) {
-            Some(script) => Some(load_script(file, script)?),
-            None => None,
-        };
-        let inputs = cassette::inputs(&file.suite, cell.test, cell.model, script.as_ref().map(|script| &*script.hash));
+        let basis = file.basis(cell.test, cell.model)?;
         // A script may always run; where it was recorded, the recording is what is judged.
         let replays = self.options.mode == Mode::Replay
-            && (script.is_none() || Folder::of(&file.path).has_any(&cell.test.name, cell.model));
-        Ok(Prepared { inputs, script, replays })
+            && (basis.script.is_none() || Folder::of(&file.path).has_any(&cell.test.name, cell.model));
+        Ok(Prepared { basis, replays })
     }
 
     /// Makes a run for real; nothing when the user stopped it.
@@ -230,7 +223,7 @@ impl Executor<'_> {
         if let Some(Err(error)) = self.locks.get(folder.root()) {
             return Err(trouble(error, None));
         }
-        let Some(script) = &prepared.script else {
+        let Some(script) = &prepared.basis.script else {
             let provider = file.suite.models.get(cell.model).map_or("a provider", |model| model.provider.as_str());
             let message = format!("model `{}` belongs to {provider}, which cannot be asked yet", cell.model);
             let hint = "models with `provider: script` can; see the examples".to_owned();
@@ -255,7 +248,7 @@ impl Executor<'_> {
                 test: cell.test.name.clone(),
                 model: cell.model.to_owned(),
                 run,
-                inputs: prepared.inputs.clone(),
+                inputs: prepared.basis.inputs.clone(),
                 observed: ran.observed,
                 advisory: None,
                 trace: ran.trace,
@@ -269,7 +262,7 @@ impl Executor<'_> {
 
 fn replay(planned: &Planned<'_>, prepared: &Prepared, run: u64) -> Attempt {
     let folder = Folder::of(&planned.file.path);
-    match folder.load(&planned.cell.test.name, planned.cell.model, run, &prepared.inputs) {
+    match folder.load(&planned.cell.test.name, planned.cell.model, run, &prepared.basis.inputs) {
         Ok(cassette) => Attempt::Traced(Box::new(cassette.trace)),
         Err(error) => Attempt::Broken(trouble(&error, Some(&planned.file.shown))),
     }
@@ -286,24 +279,6 @@ fn suite_dir(file: &SuiteFile) -> String {
         _ => Path::new("."),
     };
     std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned()).to_string_lossy().into_owned()
-}
-
-/// The script of a model: a path from the folder of the suite.
-fn load_script(file: &SuiteFile, script: &str) -> Result<Script, Trouble> {
-    let path = file.path.parent().unwrap_or(Path::new("")).join(script);
-    let source = match std::fs::read_to_string(&path) {
-        Ok(text) => mcptest_core::diag::Source::new(path.to_string_lossy(), text),
-        Err(error) => {
-            let message = format!("script {}: cannot be read: {error}", path.display());
-            let hint = "`script:` is a path from the folder of the suite".to_owned();
-            return Err(Trouble { message, hint: Some(hint) });
-        }
-    };
-    let loaded = script::load(&source);
-    loaded.value.ok_or_else(|| {
-        let told: Vec<String> = loaded.diagnostics.iter().map(|diagnostic| diagnostic.render(&source)).collect();
-        Trouble { message: format!("the script cannot be used\n{}", told.join("\n")), hint: None }
-    })
 }
 
 /// What is wrong with a cassette, with what to do about it.

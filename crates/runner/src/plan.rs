@@ -1,9 +1,14 @@
-//! What is to be run: suites and their cells. Nothing is started here.
+//! What is to be run: suites, their cells, and what the runs of a cell start from. Nothing is started here.
 
 use std::path::PathBuf;
 
-use mcptest_core::report::Cell;
-use mcptest_core::suite::{Provider, Suite};
+use mcptest_core::diag::Source;
+use mcptest_core::report::{Cell, Trouble};
+use mcptest_core::suite::{AgentTest, Provider, Suite};
+use serde_json::Value;
+
+use crate::cassette;
+use crate::provider::script::{self, Script};
 
 /// A suite that can be used.
 #[derive(Debug)]
@@ -27,9 +32,46 @@ pub struct Planned<'a> {
     pub runs: u64,
 }
 
-impl Planned<'_> {
-    /// Whether a script answers for the model.
-    pub fn is_scripted(&self) -> bool {
-        self.file.suite.models.get(self.cell.model).is_some_and(|model| model.provider == Provider::Script)
+/// What the runs of a cell start from.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Basis {
+    /// What a recording is held against.
+    pub inputs: Value,
+    /// What answers for a scripted model.
+    pub script: Option<Script>,
+}
+
+impl SuiteFile {
+    /// Whether a script answers for a model.
+    pub fn is_scripted(&self, model: &str) -> bool {
+        self.suite.models.get(model).is_some_and(|model| model.provider == Provider::Script)
+    }
+
+    /// What the runs of a test on a model start from.
+    pub fn basis(&self, test: &AgentTest, model: &str) -> Result<Basis, Trouble> {
+        let script = match self.suite.models.get(model).and_then(|model| model.script.as_deref()) {
+            Some(script) => Some(self.script(script)?),
+            None => None,
+        };
+        let inputs = cassette::inputs(&self.suite, test, model, script.as_ref().map(|script| &*script.hash));
+        Ok(Basis { inputs, script })
+    }
+
+    /// The script of a model: a path from the folder of the suite.
+    fn script(&self, script: &str) -> Result<Script, Trouble> {
+        let path = self.path.with_file_name(script);
+        let source = match std::fs::read_to_string(&path) {
+            Ok(text) => Source::new(path.to_string_lossy(), text),
+            Err(error) => {
+                let message = format!("script {}: cannot be read: {error}", path.display());
+                let hint = "`script:` is a path from the folder of the suite".to_owned();
+                return Err(Trouble { message, hint: Some(hint) });
+            }
+        };
+        let loaded = script::load(&source);
+        loaded.value.ok_or_else(|| {
+            let told: Vec<String> = loaded.diagnostics.iter().map(|diagnostic| diagnostic.render(&source)).collect();
+            Trouble { message: format!("the script cannot be used\n{}", told.join("\n")), hint: None }
+        })
     }
 }

@@ -1,57 +1,36 @@
 //! `mcptest run`: loads suites, selects tests, and hands every event to the reporters.
 
 use std::io::{ErrorKind, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use mcptest_core::diag::{did_you_mean, printable};
 use mcptest_core::event::Event;
 use mcptest_core::report::{Cell, Report};
-use mcptest_core::suite::{self, AgentTest, Variables};
+use mcptest_core::suite::AgentTest;
 use mcptest_runner::executor::{self, Mode, Options};
-use mcptest_runner::plan::{Planned, SuiteFile};
+use mcptest_runner::plan::Planned;
 
 use super::Environment;
 use crate::args::Run;
 use crate::exit;
-use crate::input::{self, Refusal};
 use crate::report::Reporters;
 use crate::select::{self, Selection};
 use crate::signals::Signals;
-
-/// A file that was named: a suite, or why it is none.
-enum File {
-    Suite(SuiteFile),
-    Refused { name: String, why: String },
-}
-
-impl File {
-    fn suite(&self) -> Option<&SuiteFile> {
-        match self {
-            Self::Suite(file) => Some(file),
-            Self::Refused { .. } => None,
-        }
-    }
-}
+use crate::suites::{self, File};
 
 pub(super) fn run(typed: &Run, environment: Environment<'_>, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
     let mut complain = |text: &str| {
         // When standard error is closed too, the exit code is all that is left to say it with.
         let _ = err.write_all(format!("{}\n", text.trim_end()).as_bytes());
     };
-    let paths = match paths(typed) {
-        Ok(paths) => paths,
+    let named: Vec<PathBuf> = typed.files.iter().chain(&typed.config).cloned().collect();
+    let files = match suites::load(&named, "run", environment, &mut complain) {
+        Ok(files) => files,
         Err(complaint) => {
             complain(&complaint);
             return exit::ERROR;
         }
     };
-    let files: Vec<File> = input::expand(&paths)
-        .into_iter()
-        .map(|path| match path.and_then(|path| load(&path, environment, &mut complain)) {
-            Ok(file) => file,
-            Err(refusal) => refused(refusal),
-        })
-        .collect();
     let selection =
         Selection { filters: &typed.filter, tags: &typed.tag, skip_tags: &typed.skip_tag, models: &typed.models };
     let mut selected = 0;
@@ -148,40 +127,6 @@ fn judge(
         emit(Event::Note("stopped before the end".to_owned()));
     }
     interrupted
-}
-
-/// The files and folders that were named, or the suite that is found without a name.
-fn paths(typed: &Run) -> Result<Vec<PathBuf>, String> {
-    let named: Vec<PathBuf> = typed.files.iter().chain(&typed.config).cloned().collect();
-    if !named.is_empty() {
-        return Ok(named);
-    }
-    let found: Vec<PathBuf> =
-        ["mcptest.yaml", "mcptest.yml"].map(PathBuf::from).into_iter().filter(|path| path.is_file()).collect();
-    if found.is_empty() {
-        let what = "error: no suite was named, and there is no mcptest.yaml or mcptest.yml in the current folder";
-        return Err(format!("{what}\nhint: name a file or a folder, as in `mcptest run tests/`"));
-    }
-    Ok(found)
-}
-
-/// Loads a suite. What is wrong with it becomes part of the report; warnings are said at once.
-fn load(path: &Path, environment: Environment<'_>, complain: &mut dyn FnMut(&str)) -> Result<File, Refusal> {
-    let source = input::read(path)?;
-    let folder = input::folder(path);
-    let loaded = suite::load(&source, &Variables { suite_dir: &folder, outside: environment });
-    let said: Vec<String> = loaded.diagnostics.iter().map(|diagnostic| diagnostic.render(&source)).collect();
-    let shown = source.name().to_owned();
-    let Some(suite) = loaded.value else { return Ok(File::Refused { name: shown, why: said.join("\n") }) };
-    for warning in &said {
-        complain(warning);
-    }
-    Ok(File::Suite(SuiteFile { shown, path: path.to_owned(), suite }))
-}
-
-fn refused(Refusal { path, message, hint }: Refusal) -> File {
-    let why = format!("error: {}: {message}\nhint: {}\n", printable(&path), printable(&hint));
-    File::Refused { name: path, why }
 }
 
 /// Says that no test fits, and which word may have been meant.

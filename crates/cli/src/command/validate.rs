@@ -1,15 +1,18 @@
-//! `mcptest validate`: every mistake of every file, without running anything.
+//! `mcptest validate`: every mistake of every suite and script, without running anything.
 
 use std::path::Path;
 
 use mcptest_core::diag::{Diagnostic, Severity, Source, printable};
-use mcptest_core::suite::{self, Variables};
+use mcptest_core::suite::{self, Variables, yaml};
+use mcptest_runner::provider::script;
 use serde::Serialize;
 
 use super::{Answer, Environment};
 use crate::args::{Format, Validate};
 use crate::exit;
 use crate::input::{self, Refusal};
+use crate::kind::Kind;
+use crate::report::text::many;
 
 /// What became of one path.
 enum Outcome {
@@ -30,9 +33,9 @@ struct Counts {
 pub(super) fn run(typed: &Validate, environment: Environment<'_>) -> Answer {
     let outcomes: Vec<Outcome> = input::expand(&typed.files)
         .into_iter()
-        .map(|path| match path.and_then(|path| check(&path, typed, environment)) {
+        .filter_map(|path| match path.and_then(|path| check(&path, typed, environment)) {
             Ok(outcome) => outcome,
-            Err(refusal) => Outcome::Refused(refusal),
+            Err(refusal) => Some(Outcome::Refused(refusal)),
         })
         .collect();
     let counts = count(&outcomes);
@@ -50,21 +53,55 @@ pub(super) fn run(typed: &Validate, environment: Environment<'_>) -> Answer {
     Answer { data, complaints, code: if sound { exit::OK } else { exit::ERROR } }
 }
 
-fn check(path: &Path, typed: &Validate, environment: Environment<'_>) -> Result<Outcome, Refusal> {
+/// Checks a file; nothing when it is of a kind that is not checked and was not named itself.
+fn check(path: &Path, typed: &Validate, environment: Environment<'_>) -> Result<Option<Outcome>, Refusal> {
     let source = input::read(path)?;
     let folder = input::folder(path);
     let variables = Variables { suite_dir: &folder, outside: environment };
-    let mut diagnostics = if typed.gates {
-        suite::load_gates(&source, &variables).diagnostics
-    } else {
-        suite::load(&source, &variables).diagnostics
+    let mut diagnostics = match Kind::of(&source) {
+        _ if typed.gates => suite::load_gates(&source, &variables).diagnostics,
+        Kind::Suite => check_suite(path, &source, &variables),
+        Kind::Script => script::load(&source).diagnostics,
+        Kind::Mock if typed.files.iter().any(|named| named == path) => {
+            let message = "describes a mock server, which is not checked";
+            return Err(Refusal::new(path, message, "name suites and scripts"));
+        }
+        Kind::Mock => return Ok(None),
     };
     if typed.deny_warnings {
         for diagnostic in &mut diagnostics {
             diagnostic.severity = Severity::Error;
         }
     }
-    Ok(Outcome::Checked { source, diagnostics })
+    Ok(Some(Outcome::Checked { source, diagnostics }))
+}
+
+/// A suite, and whether the scripts that it names can be used: without them it cannot run.
+fn check_suite(path: &Path, source: &Source, variables: &Variables<'_>) -> Vec<Diagnostic> {
+    let loaded = suite::load(source, variables);
+    let mut diagnostics = loaded.diagnostics;
+    let (Some(suite), Ok(root)) = (loaded.value, yaml::read(source)) else { return diagnostics };
+    for (name, model) in &suite.models {
+        let Some(script) = &model.script else { continue };
+        let Some((message, hint)) = unusable(&path.with_file_name(script)) else { continue };
+        let place = ["models", name, "script"].iter().try_fold(&root, |node, key| node.get(key));
+        let span = place.map_or(0..0, |node| node.span.clone());
+        diagnostics.push(Diagnostic { severity: Severity::Error, span, message, hint: Some(hint) });
+    }
+    diagnostics.sort_by_key(|diagnostic| diagnostic.span.start);
+    diagnostics
+}
+
+/// Why a script cannot be used, and what to do about it.
+fn unusable(path: &Path) -> Option<(String, String)> {
+    match input::read(path) {
+        Err(refusal) => Some((format!("the script {}: {}", refusal.path, refusal.message), refusal.hint)),
+        Ok(source) if script::load(&source).value.is_none() => Some((
+            format!("the script {} has mistakes", source.name()),
+            format!("`mcptest validate {}` shows them", source.name()),
+        )),
+        Ok(_) => None,
+    }
 }
 
 fn count(outcomes: &[Outcome]) -> Counts {
@@ -122,10 +159,6 @@ fn summary(counts: &Counts) -> String {
         line.push_str(&format!("; {} could not be checked", many(refused, "path")));
     }
     line
-}
-
-fn many(count: usize, word: &str) -> String {
-    format!("{count} {word}{}", if count == 1 { "" } else { "s" })
 }
 
 /// The output for tools. New keys may come; what is there keeps its meaning while `version` is 1.

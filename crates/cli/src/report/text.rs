@@ -15,12 +15,12 @@ pub(super) const fn indent(depth: usize) -> usize {
 const MAX_TEXT: usize = 600;
 
 /// The lines of a text that someone else wrote, each as it may be printed; the whole cut to a length one can read.
-pub(super) fn lines(text: &str) -> Vec<String> {
+pub(crate) fn lines(text: &str) -> Vec<String> {
     json::cut(text.trim_end(), MAX_TEXT).lines().map(|line| printable(line).into_owned()).collect()
 }
 
 /// A text that someone else wrote, on one line.
-pub(super) fn one_line(text: &str) -> String {
+pub(crate) fn one_line(text: &str) -> String {
     printable(&json::cut(text.trim_end(), MAX_TEXT)).into_owned()
 }
 
@@ -46,7 +46,7 @@ pub(super) fn wrap(out: &mut String, indent: usize, text: &str) {
 }
 
 /// `1 row`, `2 rows`.
-pub(super) fn many(count: usize, word: &str) -> String {
+pub(crate) fn many(count: usize, word: &str) -> String {
     format!("{count} {word}{}", if count == 1 { "" } else { "s" })
 }
 

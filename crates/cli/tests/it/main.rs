@@ -1,6 +1,7 @@
 //! The binary as its users meet it: what it prints, where, and with which exit code.
 #![expect(clippy::unwrap_used, reason = "a test that cannot run its subject fails loudly")]
 
+mod cassette;
 mod examples;
 mod mock;
 mod record;

@@ -1,5 +1,6 @@
 //! Cassettes on disk: found by name, written whole or not at all, one recorder at a time.
 
+use std::ffi::OsStr;
 use std::fs::{self, File, TryLockError};
 use std::io::{self, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
@@ -15,15 +16,6 @@ const MAX_BYTES: u64 = 256 * 1024 * 1024;
 #[derive(Debug, Clone)]
 pub struct Folder {
     root: PathBuf,
-}
-
-/// A cassette that lies in a folder, whether it can be read or not.
-#[derive(Debug)]
-pub struct Stored {
-    /// The file.
-    pub path: PathBuf,
-    /// What it holds.
-    pub cassette: Result<Cassette, CassetteError>,
 }
 
 /// Held while recording.
@@ -51,15 +43,21 @@ impl Folder {
 
     /// Whether any run of a test on a model has been recorded.
     pub fn has_any(&self, test: &str, model: &str) -> bool {
+        self.runs(test, model).is_ok_and(|runs| !runs.is_empty())
+    }
+
+    /// The runs of a test on a model that have been recorded, in order.
+    pub fn runs(&self, test: &str, model: &str) -> Result<Vec<u64>, CassetteError> {
         let folder = self.root.join(slug(test)).join(slug(model));
-        fs::read_dir(folder)
-            .is_ok_and(|mut entries| entries.any(|entry| entry.is_ok_and(|entry| run_of(&entry.path()).is_some())))
+        let mut runs: Vec<u64> = entries(&folder)?.iter().filter_map(|path| run_of(path)).collect();
+        runs.sort_unstable();
+        Ok(runs)
     }
 
     /// The recording of a run, which must fit what the suite says now.
     pub fn load(&self, test: &str, model: &str, run: u64, inputs: &Value) -> Result<Cassette, CassetteError> {
         let path = self.path(test, model, run);
-        let cassette = read(&path)?;
+        let cassette = Cassette::open(&path)?;
         if (cassette.test.as_str(), cassette.model.as_str(), cassette.run) != (test, model, run) {
             let why = format!(
                 "holds run {} of `{}` on `{}`, not run {run} of `{test}` on `{model}`",
@@ -95,22 +93,42 @@ impl Folder {
         }
     }
 
-    /// Every cassette of the folder, in the order of paths.
-    pub fn all(&self) -> Result<Vec<Stored>, CassetteError> {
+    /// Every file that lies where recordings lie, in the order of paths. Links to folders are not followed.
+    pub fn files(&self) -> Result<Vec<PathBuf>, CassetteError> {
         let mut out = Vec::new();
         for test in folders(&self.root)? {
             for model in folders(&test)? {
                 let mut runs: Vec<(u64, PathBuf)> =
                     entries(&model)?.into_iter().filter_map(|path| Some((run_of(&path)?, path))).collect();
                 runs.sort_unstable();
-                out.extend(runs.into_iter().map(|(_, path)| Stored { cassette: read(&path), path }));
+                out.extend(runs.into_iter().map(|(_, path)| path));
             }
         }
         Ok(out)
     }
 
-    /// Removes a cassette, and the folders that are empty without it.
+    /// Why a file is never removed: nothing is but plain files in the place of a recording.
+    pub fn kept(&self, path: &Path) -> Option<&'static str> {
+        let inside = path.strip_prefix(&self.root).ok().map(|inside| inside.iter().collect::<Vec<_>>());
+        let in_place = match inside.as_deref() {
+            Some([test, model, _]) => is_slug(test) && is_slug(model) && run_of(path).is_some(),
+            _ => false,
+        };
+        if !in_place {
+            return Some("it does not lie where recordings lie");
+        }
+        // The file, and the folders up to `cassettes`; where the suite itself lies is up to its author.
+        if path.ancestors().take(5).any(Path::is_symlink) {
+            return Some("a symbolic link leads to it");
+        }
+        (!path.is_file()).then_some("it is no file")
+    }
+
+    /// Removes a recording, and the folders that are empty without it.
     pub fn remove(&self, path: &Path) -> Result<(), CassetteError> {
+        if let Some(why) = self.kept(path) {
+            return Err(CassetteError::Io { path: path.to_owned(), what: "removed", why: why.to_owned() });
+        }
         fs::remove_file(path).map_err(|error| failed(path, "removed", &error))?;
         for folder in path.ancestors().skip(1).take_while(|folder| folder.starts_with(&self.root)) {
             // A folder that still holds something stays.
@@ -122,10 +140,42 @@ impl Folder {
     }
 }
 
-/// The run a file name tells.
-fn run_of(path: &Path) -> Option<u64> {
+impl Cassette {
+    /// Reads a file.
+    pub fn open(path: &Path) -> Result<Self, CassetteError> {
+        let mut bytes = Vec::new();
+        let opened = File::open(path).and_then(|file| file.take(MAX_BYTES + 1).read_to_end(&mut bytes));
+        match opened {
+            Ok(_) => {}
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                return Err(CassetteError::Missing { path: path.to_owned() });
+            }
+            Err(error) => return Err(failed(path, "read", &error)),
+        }
+        let broken = |why: String| CassetteError::Broken { path: path.to_owned(), why };
+        if bytes.len() as u64 > MAX_BYTES {
+            return Err(broken(format!("has more than {MAX_BYTES} bytes, the limit")));
+        }
+        let text = String::from_utf8(bytes)
+            .map_err(|error| broken(format!("is not UTF-8: byte {}", error.utf8_error().valid_up_to())))?;
+        Self::read(&text).map_err(|unreadable| match unreadable {
+            Unreadable::Broken(why) => broken(why),
+            Unreadable::Version(found) => CassetteError::Version { path: path.to_owned(), found },
+        })
+    }
+}
+
+/// The run a file name tells, when it is the name a recorder gives: no sign, no zero in front.
+pub(super) fn run_of(path: &Path) -> Option<u64> {
     let name = path.file_name()?.to_str()?;
-    name.strip_suffix(".json")?.parse().ok()
+    let run = name.strip_suffix(".json")?.parse().ok()?;
+    (run > 0 && name == format!("{run}.json")).then_some(run)
+}
+
+/// Whether a name could have been made by [`slug`].
+fn is_slug(name: &OsStr) -> bool {
+    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    name.to_str().is_some_and(|name| name.split('-').all(|part| !part.is_empty() && part.chars().all(plain)))
 }
 
 fn entries(folder: &Path) -> Result<Vec<PathBuf>, CassetteError> {
@@ -143,33 +193,12 @@ fn entries(folder: &Path) -> Result<Vec<PathBuf>, CassetteError> {
 }
 
 fn folders(folder: &Path) -> Result<Vec<PathBuf>, CassetteError> {
-    Ok(entries(folder)?.into_iter().filter(|path| path.is_dir() && !path.is_symlink()).collect())
+    let is_own = |path: &PathBuf| path.file_name().is_some_and(is_slug) && path.is_dir() && !path.is_symlink();
+    Ok(entries(folder)?.into_iter().filter(is_own).collect())
 }
 
 fn failed(path: &Path, what: &'static str, error: &io::Error) -> CassetteError {
     CassetteError::Io { path: path.to_owned(), what, why: error.to_string() }
-}
-
-fn read(path: &Path) -> Result<Cassette, CassetteError> {
-    let mut bytes = Vec::new();
-    let opened = File::open(path).and_then(|file| file.take(MAX_BYTES + 1).read_to_end(&mut bytes));
-    match opened {
-        Ok(_) => {}
-        Err(error) if error.kind() == ErrorKind::NotFound => {
-            return Err(CassetteError::Missing { path: path.to_owned() });
-        }
-        Err(error) => return Err(failed(path, "read", &error)),
-    }
-    let broken = |why: String| CassetteError::Broken { path: path.to_owned(), why };
-    if bytes.len() as u64 > MAX_BYTES {
-        return Err(broken(format!("has more than {MAX_BYTES} bytes, the limit")));
-    }
-    let text = String::from_utf8(bytes)
-        .map_err(|error| broken(format!("is not UTF-8: byte {}", error.utf8_error().valid_up_to())))?;
-    Cassette::read(&text).map_err(|unreadable| match unreadable {
-        Unreadable::Broken(why) => broken(why),
-        Unreadable::Version(found) => CassetteError::Version { path: path.to_owned(), found },
-    })
 }
 
 /// Puts a file in place whole: beside it first, then synced, then renamed over the old one.

@@ -192,14 +192,14 @@ fn all_cassettes_are_listed_in_order_and_empty_folders_go_with_the_last() {
     for run in [10, 2, 1] {
         folder.save(&cassette(run)).unwrap();
     }
-    let all = folder.all().unwrap();
-    let runs: Vec<u64> = all.iter().map(|stored| stored.cassette.as_ref().unwrap().run).collect();
-    assert_eq!(runs, [1, 2, 10]);
-    for stored in all {
-        folder.remove(&stored.path).unwrap();
+    let files = folder.files().unwrap();
+    assert_eq!(files, [1, 2, 10].map(|run| folder.path("finds it", "demo", run)));
+    assert_eq!(folder.runs("finds it", "demo"), Ok(vec![1, 2, 10]));
+    for path in files {
+        folder.remove(&path).unwrap();
     }
     assert!(!folder.root().exists() && temp.path().exists());
-    assert!(folder.all().unwrap().is_empty());
+    assert_eq!(folder.files(), Ok(Vec::new()));
 }
 
 #[test]

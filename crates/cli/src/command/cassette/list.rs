@@ -1,0 +1,248 @@
+//! `mcptest cassette list`: every cassette of a suite, and whether it still fits.
+
+use mcptest_core::diag::printable;
+use mcptest_runner::cassette::{Entry, State, census};
+use serde::Serialize;
+
+use super::super::{Answer, Environment};
+use crate::args::{CassetteList, Format};
+use crate::exit;
+use crate::report::text::{many, one_line};
+use crate::suites::File;
+
+/// One suite: what was found, or why nothing can be.
+struct Listed {
+    file: String,
+    found: Result<Vec<Entry>, String>,
+}
+
+/// How many of each; runs without a recording are counted one by one.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize)]
+struct Counts {
+    ok: u64,
+    stale: u64,
+    broken: u64,
+    unused: u64,
+    unknown: u64,
+    missing: u64,
+}
+
+pub(super) fn run(typed: &CassetteList, environment: Environment<'_>) -> Answer {
+    let (files, mut complaints) = match super::load(&typed.files, "cassette list", environment) {
+        Ok(loaded) => loaded,
+        Err(answer) => return answer,
+    };
+    let mut listed = Vec::new();
+    for file in files {
+        listed.push(match file {
+            File::Refused { name, why } => Listed { file: name, found: Err(why) },
+            File::Suite(file) => {
+                let found = census(&file).map_err(|error| {
+                    let why = format!("error: {}\n", printable(&error.to_string()));
+                    complaints.push_str(&why);
+                    why
+                });
+                Listed { file: file.shown, found }
+            }
+        });
+    }
+    for suite in &listed {
+        complaints.push_str(&troubles(suite));
+    }
+    let counts = count(&listed);
+    let data = match typed.format {
+        Format::Human => human(&listed, &counts),
+        Format::Json => json(&listed, counts),
+    };
+    let unusable = listed.iter().any(|suite| suite.found.is_err());
+    let code = match counts {
+        _ if unusable => exit::ERROR,
+        Counts { broken: 0, unknown: 0, stale: 0, missing: 0, .. } => exit::OK,
+        Counts { broken: 0, unknown: 0, .. } => exit::FAILED,
+        _ => exit::ERROR,
+    };
+    Answer { data, complaints, code }
+}
+
+fn entries(listed: &[Listed]) -> impl Iterator<Item = (&str, &Entry)> {
+    listed.iter().flat_map(|suite| suite.found.iter().flatten().map(|entry| (&*suite.file, entry)))
+}
+
+fn count(listed: &[Listed]) -> Counts {
+    let mut counts = Counts::default();
+    for (_, entry) in entries(listed) {
+        let of = match entry.state {
+            State::Ok => &mut counts.ok,
+            State::Stale(_) => &mut counts.stale,
+            State::Broken(_) => &mut counts.broken,
+            State::Unused(_) => &mut counts.unused,
+            State::Unknown(_) => &mut counts.unknown,
+            State::Missing => &mut counts.missing,
+        };
+        *of = of.saturating_add((entry.last_run - entry.run).saturating_add(1));
+    }
+    counts
+}
+
+/// What is wrong with the scripts of a suite, each said once.
+fn troubles(suite: &Listed) -> String {
+    let mut told = Vec::new();
+    for entry in suite.found.iter().flatten() {
+        if let State::Unknown(trouble) = &entry.state
+            && !told.contains(&trouble)
+        {
+            told.push(trouble);
+        }
+    }
+    let line = |trouble: &&mcptest_core::report::Trouble| {
+        let message: Vec<_> = trouble.message.trim_end().lines().map(printable).collect();
+        let hint = trouble.hint.iter().map(|hint| format!("hint: {}\n", printable(hint)));
+        format!("error: {}: {}\n{}", printable(&suite.file), message.join("\n"), hint.collect::<String>())
+    };
+    told.iter().map(line).collect()
+}
+
+/// Why a cassette is not simply fine.
+fn why(entry: &Entry) -> Option<String> {
+    match &entry.state {
+        State::Ok => None,
+        State::Stale(why) | State::Broken(why) | State::Unused(why) => Some(why.clone()),
+        State::Unknown(_) => Some("the script of its model cannot be used".to_owned()),
+        State::Missing => {
+            let (test, model) = (entry.test.as_deref().unwrap_or("?"), entry.model.as_deref().unwrap_or("?"));
+            let runs = match entry.last_run {
+                last if last == entry.run => format!("run {last} of `{test}` on `{model}` is"),
+                last => format!("runs {} to {last} of `{test}` on `{model}` are", entry.run),
+            };
+            Some(format!("{runs} not recorded"))
+        }
+    }
+}
+
+fn human(listed: &[Listed], counts: &Counts) -> String {
+    let mut out = String::new();
+    for suite in listed {
+        let Ok(found) = &suite.found else { continue };
+        out.push_str(&format!("{}\n", printable(&suite.file)));
+        if found.is_empty() {
+            out.push_str("  no cassettes, and none is needed\n");
+        }
+        for entry in found {
+            let path = entry.path.to_string_lossy();
+            let why = why(entry).map_or_else(String::new, |why| format!(": {}", one_line(&why)));
+            out.push_str(&format!("  {:<8} {}{why}\n", entry.state.as_str(), printable(&path)));
+        }
+    }
+    if !out.is_empty() {
+        out.push('\n');
+    }
+    out.push_str(&format!("{}\n", summary(counts)));
+    let suites = |is: fn(&State) -> bool| {
+        let mut names: Vec<String> =
+            entries(listed).filter(|(_, entry)| is(&entry.state)).map(|(file, _)| one_line(file)).collect();
+        names.dedup();
+        names.join(" ")
+    };
+    let record = suites(|state| matches!(state, State::Stale(_) | State::Missing));
+    if !record.is_empty() {
+        out.push_str(&format!("hint: to record what is stale or missing: mcptest run --record {record}\n"));
+    }
+    let prune = suites(|state| matches!(state, State::Unused(_)));
+    if !prune.is_empty() {
+        out.push_str(&format!("hint: to remove what is unused: mcptest cassette prune {prune}\n"));
+    }
+    out
+}
+
+/// Such as "4 cassettes: 2 ok, 1 stale, 1 unused; 3 missing".
+fn summary(counts: &Counts) -> String {
+    let Counts { ok, stale, broken, unused, unknown, missing } = *counts;
+    let states = [(ok, "ok"), (stale, "stale"), (broken, "broken"), (unused, "unused"), (unknown, "unknown")];
+    let there: u64 = states.iter().map(|(count, _)| count).sum();
+    let states: Vec<String> =
+        states.iter().filter(|(count, _)| *count > 0).map(|(count, word)| format!("{count} {word}")).collect();
+    let mut line = match there {
+        0 => "no cassettes".to_owned(),
+        _ => {
+            let there = many(usize::try_from(there).unwrap_or(usize::MAX), "cassette");
+            format!("{there}: {}", states.join(", "))
+        }
+    };
+    if missing > 0 {
+        line.push_str(&format!("; {missing} missing"));
+    }
+    line
+}
+
+/// The output for tools. New keys may come; what is there keeps its meaning while `version` is 1.
+#[derive(Serialize)]
+struct Report<'a> {
+    version: u32,
+    suites: Vec<SuiteReport<'a>>,
+    counts: Counts,
+}
+
+#[derive(Serialize)]
+struct SuiteReport<'a> {
+    file: &'a str,
+    /// Why nothing can be said about the cassettes of the suite.
+    refused: Option<&'a str>,
+    cassettes: Vec<EntryReport<'a>>,
+}
+
+/// `run` and `last_run` differ only where several runs in a row are missing; the path is that of the first.
+#[derive(Serialize)]
+struct EntryReport<'a> {
+    state: &'static str,
+    path: String,
+    test: Option<&'a str>,
+    model: Option<&'a str>,
+    run: u64,
+    last_run: u64,
+    why: Option<String>,
+}
+
+impl<'a> EntryReport<'a> {
+    fn of(entry: &'a Entry) -> Self {
+        Self {
+            state: entry.state.as_str(),
+            path: entry.path.to_string_lossy().into_owned(),
+            test: entry.test.as_deref(),
+            model: entry.model.as_deref(),
+            run: entry.run,
+            last_run: entry.last_run,
+            why: why(entry),
+        }
+    }
+}
+
+impl<'a> SuiteReport<'a> {
+    fn of(suite: &'a Listed) -> Self {
+        Self {
+            file: &suite.file,
+            refused: suite.found.as_ref().err().map(|why| why.trim_end()),
+            cassettes: suite.found.iter().flatten().map(EntryReport::of).collect(),
+        }
+    }
+}
+
+fn json(listed: &[Listed], counts: Counts) -> String {
+    let report = Report { version: 1, suites: listed.iter().map(SuiteReport::of).collect(), counts };
+    // Text and numbers cannot fail to become JSON; were it otherwise, no text is better than half of it.
+    serde_json::to_string_pretty(&report).map_or_else(|_| String::new(), |text| text + "\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_summary_counts_what_there_is() {
+        let zero = Counts::default();
+        assert_eq!(summary(&zero), "no cassettes");
+        assert_eq!(summary(&Counts { missing: 3, ..zero }), "no cassettes; 3 missing");
+        assert_eq!(summary(&Counts { ok: 1, ..zero }), "1 cassette: 1 ok");
+        let all = Counts { ok: 1, stale: 2, broken: 3, unused: 4, unknown: 5, missing: 6 };
+        assert_eq!(summary(&all), "15 cassettes: 1 ok, 2 stale, 3 broken, 4 unused, 5 unknown; 6 missing");
+    }
+}

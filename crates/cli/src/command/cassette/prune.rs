@@ -1,0 +1,101 @@
+//! `mcptest cassette prune`: removes the cassettes that no test replays.
+
+use mcptest_core::diag::printable;
+use mcptest_runner::cassette::{CassetteError, Folder, State, census};
+use mcptest_runner::plan::SuiteFile;
+
+use super::super::{Answer, Environment};
+use crate::args::CassettePrune;
+use crate::exit;
+use crate::report::text::{many, one_line};
+use crate::suites::File;
+
+/// What has become of unused cassettes so far.
+#[derive(Default)]
+struct Pruned {
+    data: String,
+    complaints: String,
+    /// Removed, or to be removed.
+    gone: usize,
+    kept: usize,
+    failed: bool,
+}
+
+pub(super) fn run(typed: &CassettePrune, environment: Environment<'_>) -> Answer {
+    let (files, complaints) = match super::load(&typed.files, "cassette prune", environment) {
+        Ok(loaded) => loaded,
+        Err(answer) => return answer,
+    };
+    let mut pruned = Pruned { complaints, ..Pruned::default() };
+    for file in &files {
+        match file {
+            // Nobody can tell what a suite uses that cannot be read.
+            File::Refused { .. } => pruned.failed = true,
+            File::Suite(file) => {
+                if let Err(error) = prune(file, typed.yes, &mut pruned) {
+                    pruned.complain(&error);
+                }
+            }
+        }
+    }
+    let summary = pruned.summary(typed.yes);
+    let Pruned { mut data, complaints, failed, .. } = pruned;
+    data.push_str(&summary);
+    Answer { data, complaints, code: if failed { exit::ERROR } else { exit::OK } }
+}
+
+fn prune(file: &SuiteFile, for_good: bool, pruned: &mut Pruned) -> Result<(), CassetteError> {
+    let folder = Folder::of(&file.path);
+    // Held until all is done, so that nothing is recorded meanwhile; where nothing lies, no folder is made for it.
+    let _lock = if for_good && folder.root().is_dir() { Some(folder.lock()?) } else { None };
+    for entry in census(file)? {
+        let State::Unused(why) = &entry.state else { continue };
+        let shown = entry.path.to_string_lossy();
+        let shown = printable(&shown);
+        if let Some(kept) = folder.kept(&entry.path) {
+            pruned.kept += 1;
+            pruned.data.push_str(&format!("kept {shown}: {kept}\n"));
+            continue;
+        }
+        let done = if for_good {
+            match folder.remove(&entry.path) {
+                Ok(()) => "removed",
+                Err(error) => {
+                    pruned.complain(&error);
+                    continue;
+                }
+            }
+        } else {
+            "would remove"
+        };
+        pruned.gone += 1;
+        pruned.data.push_str(&format!("{done} {shown}: {}\n", one_line(why)));
+    }
+    Ok(())
+}
+
+impl Pruned {
+    fn complain(&mut self, error: &CassetteError) {
+        let hint = match error {
+            CassetteError::Locked { .. } => "wait until it is done",
+            _ => "check that the folder may be read and written",
+        };
+        self.complaints.push_str(&format!("error: {}\nhint: {hint}\n", one_line(&error.to_string())));
+        self.failed = true;
+    }
+
+    fn summary(&self, for_good: bool) -> String {
+        let kept = match self.kept {
+            0 => String::new(),
+            kept => format!("; {kept} kept"),
+        };
+        let gone = many(self.gone, "unused cassette");
+        match (self.gone, for_good) {
+            (0, _) if self.failed => format!("nothing was removed{kept}\n"),
+            (0, _) => format!("nothing to remove{kept}\n"),
+            (_, true) => format!("{gone} removed{kept}\n"),
+            (1, false) => format!("{gone}{kept}; nothing was removed\nhint: --yes removes it\n"),
+            (_, false) => format!("{gone}{kept}; nothing was removed\nhint: --yes removes them\n"),
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! `mcptest cassette show`: what a cassette holds, for people.
+
+use mcptest_core::diag::printable;
+use mcptest_core::json;
+use mcptest_core::trace::{Conversation, Tokens, ToolCall, ToolResult, Trace};
+use mcptest_runner::cassette::{Cassette, CassetteError};
+use serde_json::Value;
+
+use super::super::Answer;
+use crate::args::CassetteShow;
+use crate::exit;
+use crate::report::text::{lines, one_line};
+
+/// Most characters of a value.
+const MAX_VALUE: usize = 160;
+
+/// Said of everything that a recording may lack.
+const UNKNOWN: &str = "not recorded";
+
+pub(super) fn run(typed: &CassetteShow) -> Answer {
+    let (mut shown, mut complaints) = (Vec::new(), String::new());
+    for path in &typed.files {
+        match Cassette::open(path) {
+            Ok(cassette) => shown.push(show(&path.to_string_lossy(), &cassette)),
+            Err(error) => {
+                let why = match &error {
+                    CassetteError::Missing { .. } => "there is no such file".to_owned(),
+                    _ => error.why(),
+                };
+                let hint = "`mcptest cassette list` tells where cassettes lie and what is wrong with them";
+                let path = path.to_string_lossy();
+                complaints.push_str(&format!("error: {}: {}\nhint: {hint}\n", printable(&path), one_line(&why)));
+            }
+        }
+    }
+    let code = if complaints.is_empty() { exit::OK } else { exit::ERROR };
+    Answer { data: shown.join("\n"), complaints, code }
+}
+
+fn show(path: &str, cassette: &Cassette) -> String {
+    let Cassette { test, model, run, inputs, advisory, trace, .. } = cassette;
+    let mut out = format!("{}\n", printable(path));
+    field(&mut out, "test", &one_line(test));
+    field(&mut out, "model", &one_line(model));
+    field(&mut out, "run", &run.to_string());
+    out.push_str("  inputs\n");
+    match inputs {
+        Value::Object(map) => {
+            let mut keys: Vec<&String> = map.keys().collect();
+            keys.sort_unstable();
+            for key in keys {
+                out.push_str(&format!("    {:<9} {}\n", printable(key), value(&map[key])));
+            }
+        }
+        other => out.push_str(&format!("    {}\n", value(other))),
+    }
+    calls(trace, &mut out);
+    match trace.final_response.as_deref() {
+        None => field(&mut out, "answer", UNKNOWN),
+        Some(text) if text.trim().is_empty() => field(&mut out, "answer", "without text"),
+        Some(text) => {
+            out.push_str("  answer\n");
+            for line in lines(text) {
+                out.push_str(&format!("    {line}\n"));
+            }
+        }
+    }
+    if let Some(advisory) = advisory {
+        field(&mut out, "advisory", &value(advisory));
+    }
+    field(&mut out, "tokens", &tokens(&trace.conversation.tokens));
+    field(&mut out, "end", &end(&trace.conversation));
+    out
+}
+
+fn field(out: &mut String, name: &str, text: &str) {
+    out.push_str(&format!("  {name:<8} {text}\n"));
+}
+
+/// A value in short.
+fn value(value: &Value) -> String {
+    printable(&json::excerpt(value, MAX_VALUE)).into_owned()
+}
+
+/// The calls by the numbers under which gates and targets know them.
+fn calls(trace: &Trace, out: &mut String) {
+    let calls = match trace.tool_calls.as_deref() {
+        None => return field(out, "calls", UNKNOWN),
+        Some([]) => return field(out, "calls", "none"),
+        Some(calls) => calls,
+    };
+    out.push_str("  calls\n");
+    for (at, call) in calls.iter().enumerate() {
+        out.push_str(&format!("    [{at}] {}\n", asked(call)));
+        let result = trace.result(at);
+        out.push_str(&format!("        {}\n", result.map_or_else(|| format!("answer {UNKNOWN}"), answered)));
+        if let Some(fault) = result.and_then(|result| result.fault.as_deref()) {
+            let (name, kind, effect, ms) = (one_line(&fault.name), fault.kind, fault.effect, fault.ms);
+            out.push_str(&format!("        fault {name} ({kind}): {effect}, {ms} ms\n"));
+        }
+    }
+}
+
+fn asked(call: &ToolCall) -> String {
+    let server = match call.server.as_deref() {
+        None => String::new(),
+        Some("") => " on no server".to_owned(),
+        Some(server) => format!(" on {}", one_line(server)),
+    };
+    let args = call.args.as_ref().map_or_else(|| format!("arguments {UNKNOWN}"), value);
+    let caller = call.caller.as_ref().map_or_else(String::new, |caller| format!(", called by {}", value(caller)));
+    format!("{}{server} {args}{caller}", one_line(&call.name))
+}
+
+fn answered(result: &ToolResult) -> String {
+    let word = match result.failed() {
+        Some(true) => "failed",
+        Some(false) => "ok",
+        None => "ok or failed is not recorded",
+    };
+    if let Some(error) = &result.error {
+        let code = error.code.map_or_else(String::new, |code| format!(" {code}"));
+        let message = printable(&json::cut(&error.message, MAX_VALUE)).into_owned();
+        return format!("{word} ({}{code}): {message}", error.kind);
+    }
+    let said = match (&result.structured_content, &result.content) {
+        (Some(structured), _) => value(structured),
+        (None, Some(blocks)) => match &**blocks {
+            [] => "nothing".to_owned(),
+            // Text alone is read best without the block around it.
+            [only] if result.texts().count() == 1 && only.get("type").is_none_or(|kind| kind == "text") => {
+                value(&Value::String(result.texts().collect()))
+            }
+            blocks => value(&Value::Array(blocks.to_vec())),
+        },
+        (None, None) => format!("answer {UNKNOWN}"),
+    };
+    format!("{word}: {said}")
+}
+
+fn tokens(tokens: &Tokens) -> String {
+    let parts = [
+        (tokens.input, "read"),
+        (tokens.cached, "from a cache"),
+        (tokens.output, "written"),
+        (tokens.spent(), "in all"),
+    ];
+    let parts: Vec<String> =
+        parts.iter().filter_map(|(count, what)| count.map(|count| format!("{count} {what}"))).collect();
+    if parts.is_empty() { UNKNOWN.to_owned() } else { parts.join(", ") }
+}
+
+fn end(conversation: &Conversation) -> String {
+    let reason = conversation.stop_reason.map_or(UNKNOWN, |reason| reason.as_str());
+    match conversation.duration_ms {
+        Some(ms) => format!("{reason} after {ms} ms"),
+        None => reason.to_owned(),
+    }
+}

@@ -1,0 +1,91 @@
+//! Which kind of file a YAML file is. Suites, the scripts of their models and the manifests of their mock servers lie side by
+//! side, and each says at its root what it is.
+
+use mcptest_core::diag::Source;
+use mcptest_core::suite::yaml;
+
+/// What a file is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Tests; also whatever says nothing else, so that no suite is passed over for a mistake at its root.
+    Suite,
+    /// What a scripted model answers.
+    Script,
+    /// The tools of a mock server.
+    Mock,
+}
+
+impl Kind {
+    /// The kind of a file.
+    pub(crate) fn of(source: &Source) -> Self {
+        match yaml::read(source) {
+            Ok(root) => Self::by(|key| root.get(key).is_some()),
+            // What cannot be read may still be seen: keys at the root stand at the start of a line.
+            Err(_) => Self::by(|key| {
+                let mut lines = source.text().lines();
+                lines.any(|line| line.strip_prefix(key).is_some_and(|rest| rest.trim_start().starts_with(':')))
+            }),
+        }
+    }
+
+    fn by(has: impl Fn(&str) -> bool) -> Self {
+        match (has("agents"), has("script"), has("mock_server")) {
+            (false, true, false) => Self::Script,
+            (false, false, true) => Self::Mock,
+            _ => Self::Suite,
+        }
+    }
+
+    /// What a file is that was taken for a suite, and what to do instead.
+    pub(crate) fn instead_of_suite(self) -> Option<(&'static str, &'static str)> {
+        match self {
+            Self::Suite => None,
+            Self::Script => Some((
+                "is a script, which says what a model answers, and no suite",
+                "name the suite that has it as the `script` of a model",
+            )),
+            Self::Mock => Some((
+                "describes a mock server, and is no suite",
+                "name the suite that has it in the command of a server",
+            )),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, kind: Kind) {
+        assert_eq!(Kind::of(&Source::new("x.yml", text)), kind, "{text}");
+    }
+
+    #[test]
+    fn a_file_is_what_its_root_says() {
+        check("agents: []\n", Kind::Suite);
+        check("script: 1\nruns: []\n", Kind::Script);
+        check("{ \"script\": 1 }\n", Kind::Script);
+        check("mock_server: { tools: [] }\n", Kind::Mock);
+        check("models:\n  demo:\n    script: demo.yml\n", Kind::Suite);
+        check("", Kind::Suite);
+        check("- script: 1\n", Kind::Suite);
+    }
+
+    #[test]
+    fn a_suite_with_a_stray_key_is_still_a_suite() {
+        check("script: demo.yml\nagents: []\n", Kind::Suite);
+        check("mock_server: {}\nagents: []\n", Kind::Suite);
+        check("script: 1\nmock_server: {}\n", Kind::Suite);
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_told_by_its_lines() {
+        check("script: 1\nruns: [\n", Kind::Script);
+        check("script : 1\nscript: 1\n", Kind::Script);
+        check("mock_server:\n  tools: [\n", Kind::Mock);
+        check("script: 1\nagents: [\n", Kind::Suite);
+        check("models: { demo: {\n  script: demo.yml\n", Kind::Suite);
+        check("scripts: [\n", Kind::Suite);
+    }
+}

@@ -1,0 +1,113 @@
+//! Suites named on the command line, loaded. What cannot be used keeps its place among the others.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::slice;
+
+use mcptest_core::diag::printable;
+use mcptest_core::suite::{self, Variables};
+use mcptest_runner::plan::SuiteFile;
+
+use crate::command::Environment;
+use crate::input::{self, Refusal};
+use crate::kind::Kind;
+
+/// A file that was named: a suite, or why it is none.
+pub(crate) enum File {
+    Suite(SuiteFile),
+    Refused { name: String, why: String },
+}
+
+impl File {
+    pub(crate) fn suite(&self) -> Option<&SuiteFile> {
+        match self {
+            Self::Suite(file) => Some(file),
+            Self::Refused { .. } => None,
+        }
+    }
+}
+
+impl From<Refusal> for File {
+    fn from(Refusal { path, message, hint }: Refusal) -> Self {
+        let why = format!("error: {}: {message}\nhint: {}\n", printable(&path), printable(&hint));
+        Self::Refused { name: path, why }
+    }
+}
+
+/// Loads the suites that are meant: those that were named, those in folders that were named, or without any name the one of
+/// the current folder. `Err` when there is none; `command` is what was typed, for its hint.
+pub(crate) fn load(
+    named: &[PathBuf],
+    command: &str,
+    environment: Environment<'_>,
+    complain: &mut dyn FnMut(&str),
+) -> Result<Vec<File>, String> {
+    let mut out = Vec::new();
+    let mut seen = BTreeSet::new();
+    for name in &meant(named, command)? {
+        let mut has_suites = false;
+        for path in input::expand(slice::from_ref(name)) {
+            let file = match path {
+                Ok(path) if seen.contains(&path) => {
+                    has_suites = true;
+                    continue;
+                }
+                Ok(path) => match load_one(&path, path == *name, environment, complain) {
+                    // Scripts and mock servers lie among suites, and nobody took them for one.
+                    Ok(None) => continue,
+                    Ok(Some(file)) => {
+                        seen.insert(path);
+                        file
+                    }
+                    Err(refusal) => File::from(refusal),
+                },
+                Err(refusal) => File::from(refusal),
+            };
+            has_suites = true;
+            out.push(file);
+        }
+        if !has_suites {
+            let message = "no suite in this folder or below it";
+            let hint = "scripts and mock servers have no tests; name a file with `agents:`";
+            out.push(File::from(Refusal::new(name, message, hint)));
+        }
+    }
+    Ok(out)
+}
+
+/// The files and folders that were named, or the suite that is found without a name.
+fn meant(named: &[PathBuf], command: &str) -> Result<Vec<PathBuf>, String> {
+    if !named.is_empty() {
+        return Ok(named.to_vec());
+    }
+    let found: Vec<PathBuf> =
+        ["mcptest.yaml", "mcptest.yml"].map(PathBuf::from).into_iter().filter(|path| path.is_file()).collect();
+    if found.is_empty() {
+        let what = "error: no suite was named, and there is no mcptest.yaml or mcptest.yml in the current folder";
+        return Err(format!("{what}\nhint: name a file or a folder, as in `mcptest {command} tests/`"));
+    }
+    Ok(found)
+}
+
+/// Loads a file; nothing when it lies in a folder that was named and is no suite. What is wrong with a suite becomes part of
+/// the report; warnings are said at once.
+fn load_one(
+    path: &Path,
+    is_named: bool,
+    environment: Environment<'_>,
+    complain: &mut dyn FnMut(&str),
+) -> Result<Option<File>, Refusal> {
+    let source = input::read(path)?;
+    if let Some((message, hint)) = Kind::of(&source).instead_of_suite() {
+        return if is_named { Err(Refusal::new(path, message, hint)) } else { Ok(None) };
+    }
+    let folder = input::folder(path);
+    let loaded = suite::load(&source, &Variables { suite_dir: &folder, outside: environment });
+    let said: Vec<String> = loaded.diagnostics.iter().map(|diagnostic| diagnostic.render(&source)).collect();
+    let shown = source.name().to_owned();
+    let Some(suite) = loaded.value else { return Ok(Some(File::Refused { name: shown, why: said.join("\n") })) };
+    for warning in &said {
+        complain(warning);
+    }
+    Ok(Some(File::Suite(SuiteFile { shown, path: path.to_owned(), suite })))
+}

@@ -1,0 +1,152 @@
+//! What lies in the folder of a suite, held against what the suite says now: what a replay would take, what it would refuse,
+//! what it would miss, and what no test uses. Nothing is changed.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use mcptest_core::report::Trouble;
+use mcptest_core::suite::AgentTest;
+use serde_json::Value;
+
+use super::{Cassette, CassetteError, Folder, slug, store};
+use crate::plan::SuiteFile;
+
+/// A recording, or several runs in a row that have none.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// Where the recording lies, or that of the first run would.
+    pub path: PathBuf,
+    /// The test, as far as it can be told.
+    pub test: Option<String>,
+    /// The model, as far as it can be told.
+    pub model: Option<String>,
+    /// The run, or the first of several.
+    pub run: u64,
+    /// The last of several runs without a recording; else the run.
+    pub last_run: u64,
+    /// What it is good for.
+    pub state: State,
+}
+
+/// What a recording is good for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum State {
+    /// It can be replayed.
+    Ok,
+    /// The suite says something else now; which fields differ.
+    Stale(String),
+    /// It cannot be used; what is wrong with it.
+    Broken(String),
+    /// No test replays it; why.
+    Unused(String),
+    /// A replay would look for it, and it is not there.
+    Missing,
+    /// It cannot be told, because the script of its model cannot be used.
+    Unknown(Trouble),
+}
+
+impl State {
+    /// The state in one word.
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Stale(_) => "stale",
+            Self::Broken(_) => "broken",
+            Self::Unused(_) => "unused",
+            Self::Missing => "missing",
+            Self::Unknown(_) => "unknown",
+        }
+    }
+
+    fn of(loaded: Result<Cassette, CassetteError>) -> Self {
+        match loaded {
+            Ok(_) => Self::Ok,
+            Err(CassetteError::Stale { changes, .. }) => Self::Stale(changes),
+            Err(CassetteError::Missing { .. }) => Self::Missing,
+            Err(error) => Self::Broken(error.why()),
+        }
+    }
+}
+
+/// Every recording of a suite and every run that lacks one, in the order of paths.
+pub fn census(file: &SuiteFile) -> Result<Vec<Entry>, CassetteError> {
+    let folder = Folder::of(&file.path);
+    let mut out = Vec::new();
+    for test in &file.suite.agents {
+        for model in &test.models {
+            let recorded = folder.runs(&test.name, model)?;
+            // Without any recording a scripted model answers by itself, and nothing is missing.
+            if !recorded.is_empty() || !file.is_scripted(model) {
+                let basis = file.basis(test, model).map(|basis| basis.inputs);
+                cell(&folder, (test, model), &recorded, &basis, &mut out);
+            }
+        }
+    }
+    let known: BTreeSet<PathBuf> = out.iter().map(|entry| entry.path.clone()).collect();
+    for path in folder.files()?.into_iter().filter(|path| !known.contains(path)) {
+        out.extend(unused(file, path));
+    }
+    out.sort_by(|a, b| (a.path.parent(), a.run).cmp(&(b.path.parent(), b.run)));
+    Ok(out)
+}
+
+/// The recordings that lie where those of a cell do.
+fn cell(
+    folder: &Folder,
+    (test, model): (&AgentTest, &str),
+    recorded: &[u64],
+    inputs: &Result<Value, Trouble>,
+    out: &mut Vec<Entry>,
+) {
+    let mut add = |run: u64, last_run: u64, state: State| {
+        let path = folder.path(&test.name, model, run);
+        let (test, model) = (Some(test.name.clone()), Some(model.to_owned()));
+        out.push(Entry { path, test, model, run, last_run, state });
+    };
+    let mut next = 1;
+    for run in recorded.iter().copied() {
+        if run > test.runs {
+            let runs = if test.runs == 1 { "1 run".to_owned() } else { format!("{} runs", test.runs) };
+            add(run, run, State::Unused(format!("`{}` has {runs}", test.name)));
+            continue;
+        }
+        if run > next {
+            add(next, run - 1, State::Missing);
+        }
+        next = run + 1;
+        add(
+            run,
+            run,
+            match inputs {
+                Ok(inputs) => State::of(folder.load(&test.name, model, run, inputs)),
+                Err(trouble) => State::Unknown(trouble.clone()),
+            },
+        );
+    }
+    if next <= test.runs {
+        add(next, test.runs, State::Missing);
+    }
+}
+
+/// A recording in the place of a test or a model that the suite does not have.
+fn unused(file: &SuiteFile, path: PathBuf) -> Option<Entry> {
+    let run = store::run_of(&path)?;
+    let holds = Cassette::open(&path).ok();
+    let folder = path.parent().and_then(Path::parent).and_then(Path::file_name);
+    let place_of = file.suite.agents.iter().find(|test| folder.is_some_and(|folder| *folder == *slug(&test.name)));
+    let is_cell = |holds: &Cassette| {
+        let mut tests = file.suite.agents.iter();
+        tests.any(|test| test.name == holds.test && test.models.contains(&holds.model))
+    };
+    let why = match (place_of, &holds) {
+        (_, Some(holds)) if is_cell(holds) => {
+            format!("it does not lie where recordings of `{}` on `{}` do", holds.test, holds.model)
+        }
+        (Some(test), Some(holds)) => format!("`{}` does not run on `{}`", test.name, holds.model),
+        (Some(test), None) => format!("`{}` runs on no model with the name of its folder", test.name),
+        (None, Some(holds)) => format!("there is no test `{}`", holds.test),
+        (None, None) => "there is no test with the name of its folder".to_owned(),
+    };
+    let (test, model) = holds.map(|holds| (holds.test, holds.model)).unzip();
+    Some(Entry { path, test, model, run, last_run: run, state: State::Unused(why) })
+}
