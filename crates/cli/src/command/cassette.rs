@@ -23,15 +23,13 @@ pub(super) fn run(typed: &Cassette, environment: Environment<'_>) -> Answer {
     }
 }
 
-/// The suites that are meant, and what has to be said about them. `Err` when there is none.
+/// The suites that are meant, and what is wrong with those that cannot be used. `Err` when none is meant.
 fn load(named: &[PathBuf], command: &str, environment: Environment<'_>) -> Result<(Vec<File>, String), Answer> {
-    let mut complaints = String::new();
-    let mut complain = |text: &str| complaints.push_str(&format!("{}\n", text.trim_end()));
-    let files = match suites::load(named, command, environment, &mut complain) {
+    // Warnings are about what tests mean, which no cassette depends on.
+    let files = match suites::load(named, command, environment, &mut |_| {}) {
         Ok(files) => files,
         Err(complaint) => {
-            complain(&complaint);
-            return Err(Answer { data: String::new(), complaints, code: exit::ERROR });
+            return Err(Answer { data: String::new(), complaints: complaint + "\n", code: exit::ERROR });
         }
     };
     let files: Vec<File> = files
@@ -41,9 +39,10 @@ fn load(named: &[PathBuf], command: &str, environment: Environment<'_>) -> Resul
             None => file,
         })
         .collect();
+    let mut complaints = String::new();
     for file in &files {
         if let File::Refused { why, .. } = file {
-            complain(why);
+            complaints.push_str(why);
         }
     }
     Ok((files, complaints))

@@ -95,7 +95,10 @@ fn check_suite(path: &Path, source: &Source, variables: &Variables<'_>) -> Vec<D
 /// Why a script cannot be used, and what to do about it.
 fn unusable(path: &Path) -> Option<(String, String)> {
     match input::read(path) {
-        Err(refusal) => Some((format!("the script {}: {}", refusal.path, refusal.message), refusal.hint)),
+        Err(refusal) => Some((
+            format!("the script {}: {}", refusal.path, refusal.message),
+            "`script:` is a path from the folder of the suite".to_owned(),
+        )),
         Ok(source) if script::load(&source).value.is_none() => Some((
             format!("the script {} has mistakes", source.name()),
             format!("`mcptest validate {}` shows them", source.name()),

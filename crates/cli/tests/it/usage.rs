@@ -24,6 +24,11 @@ fn help_is_data_when_asked_for_and_a_complaint_when_it_is_all_there_is_to_say() 
 fn every_command_explains_itself_with_an_example() {
     let here = Folder::with(&[]);
     here.check(&["run", "--help"], 0, include_str!("help/run.txt"), "");
+    here.check(&["cassette", "--help"], 0, include_str!("help/cassette.txt"), "");
+    here.check(&["cassette"], 2, "", include_str!("help/cassette.txt"));
+    here.check(&["cassette", "list", "--help"], 0, include_str!("help/cassette-list.txt"), "");
+    here.check(&["cassette", "show", "--help"], 0, include_str!("help/cassette-show.txt"), "");
+    here.check(&["cassette", "prune", "--help"], 0, include_str!("help/cassette-prune.txt"), "");
     here.check(&["validate", "--help"], 0, include_str!("help/validate.txt"), "");
     here.check(&["schema", "--help"], 0, include_str!("help/schema.txt"), "");
     here.check(&["mock", "--help"], 0, include_str!("help/mock.txt"), "");
