@@ -235,11 +235,12 @@ pub(crate) struct CassettePrune {
     pub(crate) yes: bool,
 }
 
-/// Check suites and scripts without running anything
+/// Check suites, scripts and mock servers without running anything
 ///
 /// Every mistake of every file is shown at once: its place, its line, and what to do about it.
-/// Files with `script:` at their root are scripts of models, all others suites. No server is
-/// started and no model is asked. Warnings are for what loads but hardly means what it says.
+/// Files with `script:` at their root are scripts of models, those with `mock_server:` mock servers,
+/// all others suites. No server is started and no model is asked. Warnings are for what loads but
+/// hardly means what it says.
 #[derive(Debug, Args)]
 #[command(
     verbatim_doc_comment,

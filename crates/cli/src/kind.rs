@@ -46,7 +46,7 @@ impl Kind {
             )),
             Self::Mock => Some((
                 "describes a mock server, and is no suite",
-                "name the suite that has it in the command of a server",
+                "name the suite that has it in the command of a server, or serve it with `mcptest mock`",
             )),
         }
     }

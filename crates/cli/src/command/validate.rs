@@ -1,4 +1,4 @@
-//! `mcptest validate`: every mistake of every suite and script, without running anything.
+//! `mcptest validate`: every mistake of every file, without running anything.
 
 use std::path::Path;
 
@@ -33,9 +33,9 @@ struct Counts {
 pub(super) fn run(typed: &Validate, environment: Environment<'_>) -> Answer {
     let outcomes: Vec<Outcome> = input::expand(&typed.files)
         .into_iter()
-        .filter_map(|path| match path.and_then(|path| check(&path, typed, environment)) {
+        .map(|path| match path.and_then(|path| check(&path, typed, environment)) {
             Ok(outcome) => outcome,
-            Err(refusal) => Some(Outcome::Refused(refusal)),
+            Err(refusal) => Outcome::Refused(refusal),
         })
         .collect();
     let counts = count(&outcomes);
@@ -53,8 +53,7 @@ pub(super) fn run(typed: &Validate, environment: Environment<'_>) -> Answer {
     Answer { data, complaints, code: if sound { exit::OK } else { exit::ERROR } }
 }
 
-/// Checks a file; nothing when it is of a kind that is not checked and was not named itself.
-fn check(path: &Path, typed: &Validate, environment: Environment<'_>) -> Result<Option<Outcome>, Refusal> {
+fn check(path: &Path, typed: &Validate, environment: Environment<'_>) -> Result<Outcome, Refusal> {
     let source = input::read(path)?;
     let folder = input::folder(path);
     let variables = Variables { suite_dir: &folder, outside: environment };
@@ -62,18 +61,14 @@ fn check(path: &Path, typed: &Validate, environment: Environment<'_>) -> Result<
         _ if typed.gates => suite::load_gates(&source, &variables).diagnostics,
         Kind::Suite => check_suite(path, &source, &variables),
         Kind::Script => script::load(&source).diagnostics,
-        Kind::Mock if typed.files.iter().any(|named| named == path) => {
-            let message = "describes a mock server, which is not checked";
-            return Err(Refusal::new(path, message, "name suites and scripts"));
-        }
-        Kind::Mock => return Ok(None),
+        Kind::Mock => mcptest_mock::load(&source).diagnostics,
     };
     if typed.deny_warnings {
         for diagnostic in &mut diagnostics {
             diagnostic.severity = Severity::Error;
         }
     }
-    Ok(Some(Outcome::Checked { source, diagnostics }))
+    Ok(Outcome::Checked { source, diagnostics })
 }
 
 /// A suite, and whether the scripts that it names can be used: without them it cannot run.

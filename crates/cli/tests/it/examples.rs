@@ -6,44 +6,61 @@ use mcptest_core::diag::Source;
 use mcptest_core::suite::yaml;
 use serde_json::Value;
 
-use super::{Folder, root};
+use super::{Folder, check, root};
 
-/// Files that a suite names; they are no suites themselves.
-const OTHER_FOLDERS: [&str; 1] = ["scripts"];
-
-fn suites(folder: &Path, out: &mut Vec<PathBuf>) {
+fn files(folder: &Path, out: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
-        let name = path.file_name().unwrap().to_str().unwrap();
-        if path.is_dir() && !OTHER_FOLDERS.contains(&name) {
-            suites(&path, out);
-        } else if path.extension().is_some_and(|ext| ext == "yml") && !name.ends_with("-tools.yml") {
+        if path.is_dir() {
+            files(&path, out);
+        } else if path.extension().is_some_and(|ext| ext == "yml") {
             out.push(path);
         }
     }
 }
 
+/// The examples: suites, their scripts, their mock servers.
+fn examples() -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    files(&root().join("examples"), &mut found);
+    found
+}
+
+/// Holds a suite against the committed schema.
 #[track_caller]
-fn check(name: &str, text: &str) {
-    let here = Folder::with(&[("suite.yml", text)]);
-    here.check(&["validate", "--deny-warnings", "suite.yml"], 0, "1 file: 1 fine\n", "");
+fn fits_the_schema(name: &str, suite: &Value) {
     let schema = std::fs::read_to_string(root().join("schemas/suite.schema.json")).unwrap();
     let schema: Value = serde_json::from_str(&schema).unwrap();
-    let value = yaml::read(&Source::new(name, text)).unwrap().to_json();
     let validator = jsonschema::draft202012::new(&schema).unwrap();
     let errors: Vec<String> =
-        validator.iter_errors(&value).map(|error| format!("{}: {error}", error.instance_path())).collect();
+        validator.iter_errors(suite).map(|error| format!("{}: {error}", error.instance_path())).collect();
     assert_eq!(errors, [""; 0], "{name}");
 }
 
+fn value(name: &str, text: &str) -> Value {
+    yaml::read(&Source::new(name, text)).unwrap().to_json()
+}
+
 #[test]
-fn every_example_loads_without_a_warning_and_fits_the_schema() {
-    let mut found = Vec::new();
-    suites(&root().join("examples"), &mut found);
-    assert!(found.len() >= 2, "{found:?}");
-    for path in found {
-        check(path.to_str().unwrap(), &std::fs::read_to_string(&path).unwrap());
+fn every_example_loads_without_a_warning() {
+    let count = examples().len();
+    let mut command = Folder::with(&[]).command(&["validate", "--deny-warnings", "examples"]);
+    let output = command.current_dir(root()).output().unwrap();
+    check(&output, 0, &format!("{count} files: {count} fine\n"), "");
+}
+
+#[test]
+fn every_suite_among_the_examples_fits_the_schema() {
+    let mut suites = 0;
+    for path in examples() {
+        let name = path.to_str().unwrap();
+        let value = value(name, &std::fs::read_to_string(&path).unwrap());
+        if value.get("agents").is_some() {
+            suites += 1;
+            fits_the_schema(name, &value);
+        }
     }
+    assert!(suites >= 2, "{suites}");
 }
 
 #[test]
@@ -52,7 +69,9 @@ fn every_example_of_the_reference_does_too() {
     let examples: Vec<&str> = text.split("```yaml\n").skip(1).map(|rest| rest.split_once("```").unwrap().0).collect();
     assert_eq!(examples.len(), 2);
     for example in examples {
-        check("docs/suite.md", example);
+        let here = Folder::with(&[("suite.yml", example)]);
+        here.check(&["validate", "--deny-warnings", "suite.yml"], 0, "1 file: 1 fine\n", "");
+        fits_the_schema("docs/suite.md", &value("docs/suite.md", example));
     }
 }
 

@@ -125,6 +125,40 @@ hint: name a file or a folder, as in `mcptest run tests/`
 }
 
 #[test]
+fn scripts_and_mock_servers_are_no_suites() {
+    let here = Folder::with(&[
+        ("t/b.yml", MAIL),
+        ("t/demo.yml", "script: 1\nruns: [{ turns: [{ text: Done. }] }]\n"),
+        ("t/half.yml", "script: 1\nruns: [\n"),
+        ("t/tools.yml", "mock_server: { tools: [{ name: send }] }\n"),
+        ("other/demo.yml", "script: 1\nruns: [{ turns: [{ text: Done. }] }]\n"),
+    ]);
+    // In a folder they are left out; a file that is named is meant.
+    here.check(&["run", "t", "--list"], 0, "t/b.yml:2: sends a mail\n", "");
+    let script = "\
+error: t/demo.yml: is a script, which says what a model answers, and no suite
+hint: name the suite that has it as the `script` of a model
+";
+    let mock = "\
+error: t/tools.yml: describes a mock server, and is no suite
+hint: name the suite that has it in the command of a server, or serve it with `mcptest mock`
+";
+    let listed = "t/b.yml:2: sends a mail\n";
+    here.check(&["run", "t", "t/demo.yml", "t/tools.yml", "--list"], 2, listed, &format!("{script}{mock}"));
+    let nothing = "\
+error: other: no suite in this folder or below it
+hint: scripts and mock servers have no tests; name a file with `agents:`
+";
+    here.check(&["run", "other", "t", "--list"], 2, listed, nothing);
+    // A suite with a stray key at its root is not passed over.
+    here.write("other/demo.yml", format!("script: demo.yml\n{MAIL}").as_bytes());
+    let output = here.command(&["run", "other", "--list"]).output().unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr.starts_with("other/demo.yml:1:1: error: unknown key `script` in a suite\n"), "{stderr}");
+}
+
+#[test]
 fn nothing_selected_is_an_error_that_knows_the_nearest_word() {
     let here = Folder::with(&[("a.yml", SEATS), ("b.yml", MAIL)]);
     let check = |flags: &[&str], stderr: &str| here.check(&[&["run", "a.yml", "b.yml"], flags].concat(), 2, "", stderr);

@@ -136,6 +136,75 @@ suite.yml:1:1: error: unknown key `agents` in a gates file
     here.check(&["validate", "--gates", "suite.yml"], 2, wrong, "");
 }
 
+const SCRIPT: &str = "script: 1\nruns:\n  - turns: [{ text: Done. }]\n";
+
+/// A suite on the script `demo.yml`.
+const SCRIPTED: &str = "\
+models:
+  demo: { provider: script, script: demo.yml }
+agents:
+  - name: looks it up
+    model: demo
+    prompt: Look it up.
+    trajectory:
+      calls: [{ name: search }]
+";
+
+#[test]
+fn every_file_is_checked_for_what_its_root_says_it_is() {
+    let here = Folder::with(&[
+        ("t/demo.yml", "script: 1\nruns:\n  - turn: []\n"),
+        ("t/suite.yml", GOOD),
+        ("t/tools.yml", "mock_server:\n  name: t\n  tool: []\n"),
+    ]);
+    let script = "\
+t/demo.yml:3:5: error: unknown key `turn` in a scripted run
+   |
+ 3 |   - turn: []
+   |     ^^^^
+   = hint: did you mean `turns`?
+
+";
+    let mock = "\
+t/tools.yml:3:3: error: unknown key `tool` in `mock_server`
+   |
+ 3 |   tool: []
+   |   ^^^^
+   = hint: did you mean `tools`?
+
+";
+    let all = format!("{script}{mock}3 files: 1 fine, 2 with 2 errors\n");
+    here.check(&["validate", "t"], 2, &all, "");
+    here.check(&["validate", "t/demo.yml"], 2, &format!("{script}1 file: 1 with 1 error\n"), "");
+    here.write("t/demo.yml", SCRIPT.as_bytes());
+    here.check(&["validate", "t/demo.yml", "t/suite.yml"], 0, "2 files: 2 fine\n", "");
+}
+
+#[test]
+fn a_suite_whose_script_cannot_be_used_is_wrong_at_its_place() {
+    let here = Folder::with(&[("t/suite.yml", SCRIPTED), ("t/demo.yml", SCRIPT)]);
+    here.check(&["validate", "t/suite.yml"], 0, "1 file: 1 fine\n", "");
+    let wrong = |message: &str, hint: &str| {
+        format!(
+            "\
+t/suite.yml:2:37: error: the script t/demo.yml{message}
+   |
+ 2 |   demo: {{ provider: script, script: demo.yml }}
+   |                                     ^^^^^^^^
+   = hint: {hint}
+
+1 file: 1 with 1 error
+"
+        )
+    };
+    here.write("t/demo.yml", b"script: 2\nruns: []\n");
+    let mistakes = wrong(" has mistakes", "`mcptest validate t/demo.yml` shows them");
+    here.check(&["validate", "t/suite.yml"], 2, &mistakes, "");
+    std::fs::remove_file(here.0.join("t/demo.yml")).unwrap();
+    let gone = wrong(": there is no such file or folder", "`script:` is a path from the folder of the suite");
+    here.check(&["validate", "t/suite.yml"], 2, &gone, "");
+}
+
 #[test]
 fn what_cannot_be_read_is_said_and_the_rest_is_checked() {
     let here = Folder::with(&[("good.yml", GOOD), ("none/notes.txt", "")]);

@@ -203,6 +203,34 @@ fn all_cassettes_are_listed_in_order_and_empty_folders_go_with_the_last() {
 }
 
 #[test]
+fn only_names_that_a_recorder_gives_are_recordings_and_nothing_else_is_removed() {
+    let (temp, folder) = folder();
+    folder.save(&cassette(1)).unwrap();
+    let cell = folder.path("finds it", "demo", 1).with_file_name("");
+    for name in ["0.json", "01.json", "+2.json", "-2.json", "2.JSON", "2", "x.json"] {
+        fs::write(cell.join(name), "{}").unwrap();
+    }
+    fs::create_dir(cell.join("3.json")).unwrap();
+    assert_eq!(folder.runs("finds it", "demo"), Ok(vec![1, 3]));
+    assert_eq!(folder.runs("finds it", "other"), Ok(Vec::new()));
+    let elsewhere = temp.path().join("1.json");
+    fs::write(&elsewhere, "{}").unwrap();
+    let inside = |name: &str| folder.root().join(name);
+    let out_of_place = Some("it does not lie where recordings lie");
+    for path in [elsewhere.clone(), cell.join("01.json"), inside("1.json"), inside("a/1.json"), inside("A/b/1.json")] {
+        assert_eq!(folder.kept(&path), out_of_place, "{}", path.display());
+    }
+    assert_eq!(folder.kept(&inside("a/../../1.json")), out_of_place);
+    assert_eq!(folder.kept(&cell.join("3.json")), Some("it is no file"));
+    assert_eq!(folder.kept(&cell.join("1.json")), None);
+    assert_eq!(
+        told(&temp, &folder.remove(&elsewhere).unwrap_err()),
+        "/1.json: cannot be removed: it does not lie where recordings lie"
+    );
+    assert!(elsewhere.exists());
+}
+
+#[test]
 fn the_fingerprint_does_not_depend_on_the_order_of_keys() {
     let one: Value = serde_json::from_str(r#"{"a":1,"b":[1.0,2]}"#).unwrap();
     let two: Value = serde_json::from_str(r#"{"b":[1,2],"a":1.0}"#).unwrap();
