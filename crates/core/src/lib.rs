@@ -38,6 +38,7 @@ pub mod redact;
 pub mod report;
 pub mod suite;
 pub mod target;
+pub mod template;
 pub mod trace;
 
 pub use assertion::{Assertion, AssertionDiff, Scope};

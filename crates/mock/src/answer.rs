@@ -1,9 +1,11 @@
 //! What a tool answers: content, structured content, or an error, made from the arguments of a call.
 
 use mcptest_core::json;
+use mcptest_core::template::{Missing, Reference, Scope, Shape, Template};
 use serde_json::{Value, json};
 
-use crate::template::{Missing, Reference, Scope, Shape, Template};
+/// What references in answers start with.
+pub(crate) const ARGUMENTS: &str = "args";
 
 /// One answer as its author wrote it.
 #[derive(Debug, Clone)]

@@ -17,7 +17,6 @@ mod serve;
 pub mod spec;
 mod state;
 mod stdio;
-pub mod template;
 
 pub use fault::{Fault, FaultError, Faults, KINDS};
 pub use http::serve as serve_http;

@@ -10,11 +10,11 @@ mod manifest;
 mod snapshot;
 
 use mcptest_core::matcher::Schema;
+use mcptest_core::template::Template;
 use mcptest_core::{Matcher, Target};
 use serde_json::Value;
 
 use crate::answer::Answer;
-use crate::template::Template;
 pub(crate) use answers::violations;
 pub use blocks::{ANNOTATIONS, ANSWER, ARGUMENT, FILE, MESSAGE, PROMPT, RESOURCE, RULE, SERVER, TOOL};
 pub use load::load;

@@ -1,7 +1,7 @@
 //! `mcptest run` for real: recorded with a script against the mock, replayed from the recording alone.
 
 use std::path::PathBuf;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -491,7 +491,8 @@ fn ctrl_c_ends_a_run_with_exit_code_2_and_leaves_no_server_behind() {
         )
         .replace("servers: [desk]", "servers: [slow]");
     let here = world(&text, &script(&format!("{SEARCH}, {{ text: done }}")));
-    let child = here.command(&["run", "suite.yml", "--live"]).stdout(std::process::Stdio::piped()).spawn().unwrap();
+    let child =
+        here.command(&["run", "suite.yml", "--live"]).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     let alive = || {
         let lines = std::fs::read_dir("/proc")
             .unwrap()

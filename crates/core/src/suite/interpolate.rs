@@ -128,7 +128,7 @@ pub fn parts(text: &str) -> Result<Vec<Part>, TemplateError> {
             plain.push('$');
             continue;
         };
-        let Some(end) = inner.find('}') else { return Err(TemplateError::Unclosed) };
+        let Some(end) = end_of(inner) else { return Err(TemplateError::Unclosed) };
         let (name, default) = match inner[..end].split_once(":-") {
             Some((name, default)) => (name, Some(default.to_owned())),
             None => (&inner[..end], None),
@@ -144,6 +144,21 @@ pub fn parts(text: &str) -> Result<Vec<Part>, TemplateError> {
         out.push(Part::Plain(plain));
     }
     Ok(out)
+}
+
+/// Where a reference ends. A brace inside a quoted key of a path does not close it; in a default every brace does.
+fn end_of(inner: &str) -> Option<usize> {
+    let (mut quoted, mut escaped) = (false, false);
+    for (at, c) in inner.char_indices() {
+        match c {
+            '"' if !escaped => quoted = !quoted,
+            '}' if !quoted => return Some(at),
+            ':' if !quoted && inner[at..].starts_with(":-") => return inner[at..].find('}').map(|end| at + end),
+            _ => {}
+        }
+        escaped = quoted && c == '\\' && !escaped;
+    }
+    None
 }
 
 /// What a name stands for; nothing when it is empty.

@@ -4,17 +4,17 @@ use std::time::Duration;
 
 use mcptest_core::json;
 use mcptest_core::target::Selection;
+use mcptest_core::template::Scope;
 use mcptest_core::{Answer as Judged, Matcher, Target};
 use serde_json::{Value, json};
 
 use super::message::{Refusal, Request, error};
 use super::methods::text;
 use super::{Era, Flood, Plan, Send, Server};
-use crate::answer::Filled;
+use crate::answer::{ARGUMENTS, Filled};
 use crate::fault::Fault;
 use crate::spec::{Own, Playlist, Tool, violations};
 use crate::state::State;
-use crate::template::Scope;
 
 /// Stands where the text of a flood goes.
 const MARK: &str = "\u{0}";
@@ -92,9 +92,11 @@ fn answer(state: &mut State, tool: &Tool, arguments: &Value) -> Filled {
 
 fn played(state: &mut State, playlist: &Playlist, tool: &Tool, arguments: &Value) -> Filled {
     let at = state.play(playlist.number, playlist.answers.len());
-    let filled = match playlist.answers[at].fill(&Scope::new(arguments)) {
+    let filled = match playlist.answers[at].fill(&Scope::new(ARGUMENTS, arguments.clone())) {
         Ok(filled) => filled,
-        Err(missing) => return Filled::error(&missing.to_string()),
+        Err(missing) => {
+            return Filled::error(&format!("the answer needs `{}`, which the call does not give", missing.path));
+        }
     };
     let broken = match (&tool.output, &filled.structured) {
         (Some(schema), Some(value)) => violations(schema, value),

@@ -1,12 +1,13 @@
 //! The methods of the protocol, but for calls of tools.
 
+use mcptest_core::template::Scope;
 use serde_json::{Map, Value, json};
 
 use super::message::{INVALID_PARAMS, METHOD_NOT_FOUND, RESOURCE_NOT_FOUND, Refusal, Request};
 use super::{Era, LEGACY_VERSIONS, MODERN_VERSION, Plan, Send, Server};
+use crate::answer::ARGUMENTS;
 use crate::spec::Prompt;
 use crate::state::{Session, State};
-use crate::template::Scope;
 
 /// What a client may ask for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -165,7 +166,7 @@ impl Server {
             return Err(Refusal::params(format!("Unknown prompt: {name}")));
         };
         let arguments = prompt_arguments(prompt, params)?;
-        let scope = Scope::new(&arguments);
+        let scope = Scope::new(ARGUMENTS, arguments);
         let mut messages = Vec::new();
         for (role, template) in &prompt.messages {
             let text = template.text(&scope).map_err(|missing| Refusal::params(missing.to_string()))?;

@@ -4,13 +4,13 @@ use mcptest_core::diag::{did_you_mean, suggest};
 use mcptest_core::json;
 use mcptest_core::matcher::Schema;
 use mcptest_core::suite::yaml::{Content as Yaml, Node};
+use mcptest_core::template::Shape;
 use mcptest_core::{Answer as Judged, Matcher, Target};
 use serde_json::Value;
 
 use super::manifest::{Manifest, first_key};
 use super::{Playlist, Rule};
-use crate::answer::{Answer, Content};
-use crate::template::{Shape, Template};
+use crate::answer::{ARGUMENTS, Answer, Content};
 
 /// Content blocks and the keys each must have.
 const BLOCKS: [(&str, &[&str]); 5] = [
@@ -93,7 +93,7 @@ impl Manifest<'_> {
             _ => return None,
         };
         for reference in answer.references() {
-            if let Some(name) = reference.argument() {
+            if let Some(name) = reference.key() {
                 self.known(&name, &node.span, arguments);
             }
         }
@@ -155,28 +155,9 @@ impl Manifest<'_> {
 
     /// A value with references.
     fn shape(&mut self, node: &Node) -> Option<Shape> {
-        let shape = match &node.content {
-            Yaml::Text { .. } => {
-                let template: Template = self.template(node)?;
-                if template.references().next().is_some() {
-                    Shape::Text(template)
-                } else {
-                    Shape::Fixed(plain(&template))
-                }
-            }
-            Yaml::List(items) => {
-                // Every item is looked at, so that every mistake is told.
-                let shapes: Vec<Option<Shape>> = items.iter().map(|item| self.shape(item)).collect();
-                Shape::List(shapes.into_iter().collect::<Option<_>>()?)
-            }
-            Yaml::Map(entries) => {
-                let shapes: Vec<Option<(String, Shape)>> =
-                    entries.iter().map(|entry| Some((entry.key.clone(), self.shape(&entry.value)?))).collect();
-                Shape::Map(shapes.into_iter().collect::<Option<_>>()?)
-            }
-            _ => Shape::Fixed(node.to_json()),
-        };
-        Some(settled(shape))
+        Shape::read(node, ARGUMENTS, &mut |at, error| {
+            self.notes.error(at.span.clone(), error.to_string(), Some(error.hint()));
+        })
     }
 
     /// An argument that the input schema does not know is hardly meant.
@@ -228,25 +209,5 @@ pub(crate) fn violations(schema: &Schema, value: &Value) -> Option<String> {
             }
             Some(lines.join("; "))
         }
-    }
-}
-
-/// The text of a template without references.
-fn plain(template: &Template) -> Value {
-    let scope = crate::template::Scope::new(&Value::Null);
-    template.text(&scope).map_or(Value::Null, Value::String)
-}
-
-/// A shape whose every part is fixed is a value.
-fn settled(shape: Shape) -> Shape {
-    match shape {
-        Shape::List(items) if items.iter().all(|item| item.fixed().is_some()) => {
-            Shape::Fixed(items.iter().filter_map(Shape::fixed).cloned().collect())
-        }
-        Shape::Map(entries) if entries.iter().all(|(_, item)| item.fixed().is_some()) => {
-            let pairs = entries.into_iter().filter_map(|(key, item)| Some((key, item.fixed()?.clone())));
-            Shape::Fixed(Value::Object(pairs.collect()))
-        }
-        other => other,
     }
 }

@@ -6,11 +6,12 @@ use std::ops::Range;
 use mcptest_core::matcher::Schema;
 use mcptest_core::suite::Notes;
 use mcptest_core::suite::yaml::Node;
+use mcptest_core::template::Template;
 use serde_json::{Map, Value, json};
 
 use super::{Argument, Own, Prompt, Resource, Spec, Tool, snapshot};
+use crate::answer::ARGUMENTS;
 use crate::base64;
-use crate::template::Template;
 
 /// A manifest that is being read.
 pub(super) struct Manifest<'n> {
@@ -186,7 +187,7 @@ impl<'n> Manifest<'n> {
     /// Every reference of a prompt must have a value whatever a client leaves out.
     fn prompt_references(&mut self, template: &Template, at: &Node, arguments: &[Argument]) {
         for reference in template.references() {
-            let Some(name) = reference.argument() else { continue };
+            let Some(name) = reference.key() else { continue };
             match arguments.iter().find(|argument| argument.name == name) {
                 None => {
                     let message = format!("`{name}` is not an argument of this prompt");
@@ -205,7 +206,7 @@ impl<'n> Manifest<'n> {
 
     /// A text with references.
     pub(super) fn template(&mut self, node: &Node) -> Option<Template> {
-        let read = Template::parse(node.text()?);
+        let read = Template::parse(node.text()?, ARGUMENTS);
         read.map_err(|error| self.notes.error(node.span.clone(), error.to_string(), Some(error.hint()))).ok()
     }
 }

@@ -3,16 +3,18 @@
 
 use mcptest_core::diag::Source;
 use mcptest_core::keys::{Block, Takes, key};
-use mcptest_core::suite::interpolate::{self, Part};
 use mcptest_core::suite::yaml::{Content, Node};
 use mcptest_core::suite::{Loaded, Notes};
-use mcptest_core::target::{Selection, Target};
+use mcptest_core::template::{Missing, Scope, Shape};
 use mcptest_core::trace::{Tokens, ToolResult, Trace};
 use mcptest_core::{json, redact};
 use serde_json::{Map, Value};
 
 use crate::agent::{Reply, Stop, WantedArgs, WantedCall};
 use crate::catalogue::Catalogue;
+
+/// What references in arguments start with.
+const RESULTS: &str = "results";
 
 /// The file.
 pub static SCRIPT: Block = Block {
@@ -96,7 +98,7 @@ struct ScriptedTurn {
 struct ScriptedCall {
     tool: String,
     server: Option<String>,
-    args: Value,
+    args: Shape,
     caller: Option<Value>,
 }
 
@@ -119,14 +121,9 @@ pub enum ScriptError {
         /// The servers.
         servers: String,
     },
-    /// A reference reads what is not there.
-    #[error("the script reads `${{{reference}}}`, which is not there: {why}")]
-    Reference {
-        /// The reference.
-        reference: String,
-        /// Why not.
-        why: String,
-    },
+    /// A reference leads nowhere.
+    #[error("the script reads an earlier answer: {0}")]
+    Reference(#[from] Missing),
 }
 
 impl ScriptError {
@@ -135,7 +132,7 @@ impl ScriptError {
         match self {
             Self::OverEnd { .. } => "end the script with a turn that has text and no calls",
             Self::Ambiguous { .. } => "add `server:` to the call",
-            Self::Reference { .. } => "results are counted from 0, over all calls of the run",
+            Self::Reference(_) => "results are counted from 0, over all calls of the run",
         }
     }
 }
@@ -178,51 +175,21 @@ fn turn(node: &Node, notes: &mut Notes) -> ScriptedTurn {
 }
 
 fn call(node: &Node, notes: &mut Notes) -> ScriptedCall {
-    if let Some(args) = node.get("args") {
-        check_references(args, notes);
-    }
+    let empty = || Shape::Fixed(Value::Object(Map::new()));
+    let args = match node.get("args") {
+        // Malformed references are found when the file is read, not when a run is half done.
+        Some(args) => Shape::read(args, RESULTS, &mut |at, error| {
+            let hint = "write `${results[0].content[0].text}`, or `$$` for a dollar sign";
+            notes.error(at.span.clone(), error.to_string(), Some(hint.to_owned()));
+        }),
+        None => None,
+    };
     ScriptedCall {
         tool: node.text_at("tool").unwrap_or_else(|| "?".to_owned()),
         server: node.text_at("server"),
-        args: node.get("args").map_or_else(|| Value::Object(Map::new()), Node::to_json),
+        args: args.unwrap_or_else(empty),
         caller: node.get("caller").map(Node::to_json),
     }
-}
-
-/// Malformed references are found when the file is read, not when a run is half done.
-fn check_references(node: &Node, notes: &mut Notes) {
-    match &node.content {
-        Content::Text { text, .. } => {
-            if let Err(message) = pieces(text) {
-                let hint = "write `${results[0].content[0].text}`, or `$$` for a dollar sign";
-                notes.error(node.span.clone(), message, Some(hint.to_owned()));
-            }
-        }
-        Content::List(items) => items.iter().for_each(|item| check_references(item, notes)),
-        Content::Map(entries) => entries.iter().for_each(|entry| check_references(&entry.value, notes)),
-        _ => {}
-    }
-}
-
-enum Piece {
-    Plain(String),
-    Reference { target: Target, default: Option<String> },
-}
-
-/// The pieces of a text with references to earlier answers; or what is wrong with it.
-fn pieces(text: &str) -> Result<Vec<Piece>, String> {
-    let parts = interpolate::parts(text).map_err(|error| error.to_string())?;
-    let piece = |part| match part {
-        Part::Plain(plain) => Ok(Piece::Plain(plain)),
-        Part::Reference { name, default } => {
-            let target = Target::parse(&name).map_err(|error| format!("malformed path `{name}`: {error}"))?;
-            if target.root() != "results" {
-                return Err(format!("`{name}` is no earlier answer: a script reads `results` only"));
-            }
-            Ok(Piece::Reference { target, default })
-        }
-    };
-    parts.into_iter().map(piece).collect()
 }
 
 /// Plays one run of a script.
@@ -268,7 +235,7 @@ impl Player<'_> {
                     None => call.tool.clone(),
                 },
             };
-            let args = match resolve(&call.args, &answers)? {
+            let args = match call.args.fill(&answers)? {
                 Value::Object(map) => WantedArgs::Object(map),
                 Value::String(text) => read_args(text),
                 other => read_args(other.to_string()),
@@ -298,48 +265,8 @@ pub(crate) fn read_args(text: String) -> WantedArgs {
 }
 
 /// The answers as the trace has them, under the name references use.
-fn answers(results: &[ToolResult]) -> Value {
+fn answers(results: &[ToolResult]) -> Scope {
     let trace = Trace { tool_results: Some(results.iter().cloned().map(Some).collect()), ..Trace::default() };
     let mut envelope = trace.to_envelope();
-    let results = envelope.get_mut("tool_results").map_or(Value::Null, Value::take);
-    Value::Object(Map::from_iter([("results".to_owned(), results)]))
-}
-
-fn resolve(value: &Value, answers: &Value) -> Result<Value, ScriptError> {
-    Ok(match value {
-        Value::String(text) if text.contains('$') => resolve_text(text, answers)?,
-        Value::Array(items) => items.iter().map(|item| resolve(item, answers)).collect::<Result<_, _>>()?,
-        Value::Object(map) => {
-            let mut out = Map::new();
-            for (key, item) in map {
-                out.insert(key.clone(), resolve(item, answers)?);
-            }
-            Value::Object(out)
-        }
-        plain => plain.clone(),
-    })
-}
-
-fn resolve_text(text: &str, answers: &Value) -> Result<Value, ScriptError> {
-    let parts = pieces(text).map_err(|why| ScriptError::Reference { reference: text.to_owned(), why })?;
-    let mut out = String::new();
-    for part in &parts {
-        let value = match part {
-            Piece::Plain(plain) => Value::String(plain.clone()),
-            Piece::Reference { target, default } => match (target.select(answers), default) {
-                (Selection::Found(value), _) => value.into_owned(),
-                (Selection::Nothing { .. }, Some(default)) => Value::String(default.clone()),
-                (Selection::Nothing { reason, .. }, None) => {
-                    return Err(ScriptError::Reference { reference: target.to_string(), why: reason });
-                }
-            },
-        };
-        match value {
-            // A reference that is the whole text keeps the type of what it reads.
-            whole if parts.len() == 1 => return Ok(whole),
-            Value::String(inner) => out.push_str(&inner),
-            other => out.push_str(&json::canonical(&other)),
-        }
-    }
-    Ok(Value::String(out))
+    Scope::new(RESULTS, envelope.get_mut("tool_results").map_or(Value::Null, Value::take))
 }

@@ -87,7 +87,7 @@ fn references_read_earlier_answers_and_keep_their_type_when_they_are_the_whole_t
     assert_eq!(args(r#"{ x: "${results[3].content:-none}" }"#), object(json!({ "x": "none" })));
     assert_eq!(
         args(r#"{ x: "${results[0].structured_content.name}" }"#),
-        Err("the script reads `${results[0].structured_content.name}`, which is not there: no key \"name\" in an object with 2 keys"
+        Err("the script reads an earlier answer: `results[0].structured_content.name` is not there: no key \"name\" in an object with 2 keys"
             .to_owned())
     );
 }
@@ -144,7 +144,7 @@ demo.yml:5:43: error: `${` is not closed
  5 |       - calls: [{ tol: search, args: { x: \"${results[0\", y: \"${args.x}\" } }]
    |                                           ^^^^^^^^^^^^^
    = hint: write `${results[0].content[0].text}`, or `$$` for a dollar sign
-demo.yml:5:61: error: `args.x` is no earlier answer: a script reads `results` only
+demo.yml:5:61: error: `${args.x}` does not start with `results`
    |
  5 |       - calls: [{ tol: search, args: { x: \"${results[0\", y: \"${args.x}\" } }]
    |                                                             ^^^^^^^^^^^
