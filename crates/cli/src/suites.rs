@@ -52,15 +52,13 @@ pub(crate) fn load(
                     has_suites = true;
                     continue;
                 }
-                Ok(path) => match load_one(&path, path == *name, environment, complain) {
+                Ok(path) => {
+                    let loaded = load_one(&path, path == *name, environment, complain).transpose();
                     // Scripts and mock servers lie among suites, and nobody took them for one.
-                    Ok(None) => continue,
-                    Ok(Some(file)) => {
-                        seen.insert(path);
-                        file
-                    }
-                    Err(refusal) => File::from(refusal),
-                },
+                    let Some(loaded) = loaded else { continue };
+                    seen.insert(path);
+                    loaded.unwrap_or_else(File::from)
+                }
                 Err(refusal) => File::from(refusal),
             };
             has_suites = true;

@@ -41,8 +41,8 @@ const AT: &str = "t/cassettes/s";
 /// Records a run, as the suite stands now.
 fn record(here: &Folder, (test, model, run): (&str, &str, u64), trace: &Value) -> PathBuf {
     let path = here.0.join("t/s.yml");
-    let text = std::fs::read_to_string(&path).unwrap();
-    let suite = suite::load(&Source::new("s.yml", text), &Variables { suite_dir: "t", outside: &|_| None });
+    let source = Source::new("s.yml", std::fs::read_to_string(&path).unwrap());
+    let suite = suite::load(&source, &Variables { suite_dir: "t", outside: &|_| None });
     let file = SuiteFile { shown: "s.yml".to_owned(), path: path.clone(), suite: suite.value.unwrap() };
     // A test that is gone was asked what the first one is.
     let agents = &file.suite.agents;
@@ -128,7 +128,7 @@ t/s.yml
   unused   {AT}/gone-b39d7eda/demo/1.json: there is no test `Gone.`
 
 6 cassettes: 2 ok, 1 stale, 3 unused; 4 missing
-hint: to record what is stale or missing: mcptest run --record t/s.yml
+hint: to record anew what is stale, broken or missing: mcptest run --record t/s.yml
 hint: to remove what is unused: mcptest cassette prune t/s.yml
 "
     );
@@ -183,6 +183,7 @@ t/s.yml
   unused   {AT}/gone/demo/1.json: there is no test with the name of its folder
 
 7 cassettes: 1 ok, 3 broken, 3 unused
+hint: to record anew what is stale, broken or missing: mcptest run --record t/s.yml
 hint: to remove what is unused: mcptest cassette prune t/s.yml
 "
     );
@@ -496,6 +497,23 @@ hint: give one of the two another name
     here.check(&["cassette", "prune", "t/s.yml", "--yes"], 2, "nothing was removed\n", stderr);
     assert_eq!(tree(&here), before);
     here.check(&["cassette", "list", "t/s.yml"], 2, "no cassettes\n", stderr);
+}
+
+#[test]
+fn what_lies_in_the_place_of_a_folder_is_no_empty_folder() {
+    let here = here();
+    here.write(AT, b"");
+    let said = |line: &[&str], stdout: &str, hint: &str| {
+        let output = here.command(line).output().unwrap();
+        let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+        let stderr = text(&output.stderr);
+        assert_eq!((output.status.code(), &*text(&output.stdout)), (Some(2), stdout));
+        let start = format!("error: {AT}/books/gpt-5: cannot be read: ");
+        assert!(stderr.starts_with(&start) && stderr.ends_with(&format!("\nhint: {hint}\n")), "{stderr}");
+    };
+    said(&["cassette", "list", "t"], "no cassettes\n", "check that it is a folder and may be read");
+    let hint = "check that the folder may be read and written";
+    said(&["cassette", "prune", "t", "--yes"], "nothing was removed\n", hint);
 }
 
 #[test]

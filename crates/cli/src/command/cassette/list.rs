@@ -38,7 +38,8 @@ pub(super) fn run(typed: &CassetteList, environment: Environment<'_>) -> Answer 
             File::Refused { name, why } => Listed { file: name, found: Err(why) },
             File::Suite(file) => {
                 let found = census(&file).map_err(|error| {
-                    let why = format!("error: {}\n", printable(&error.to_string()));
+                    let hint = "check that it is a folder and may be read";
+                    let why = format!("error: {}\nhint: {hint}\n", printable(&error.to_string()));
                     complaints.push_str(&why);
                     why
                 });
@@ -143,9 +144,11 @@ fn human(listed: &[Listed], counts: &Counts) -> String {
         names.dedup();
         names.join(" ")
     };
-    let record = suites(|state| matches!(state, State::Stale(_) | State::Missing));
+    let record = suites(|state| matches!(state, State::Stale(_) | State::Broken(_) | State::Missing));
     if !record.is_empty() {
-        out.push_str(&format!("hint: to record what is stale or missing: mcptest run --record {record}\n"));
+        out.push_str(&format!(
+            "hint: to record anew what is stale, broken or missing: mcptest run --record {record}\n"
+        ));
     }
     let prune = suites(|state| matches!(state, State::Unused(_)));
     if !prune.is_empty() {
