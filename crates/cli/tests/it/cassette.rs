@@ -293,7 +293,7 @@ fn a_cassette_is_shown_with_its_calls_faults_answer_and_end() {
             { "name": "log", "server": "shop", "args": {} },
         ],
         "tool_results": [
-            { "is_error": false, "content": [], "structured_content": { "total": 12 } },
+            { "is_error": false, "content": [], "structured_content": { "total": "12\u{202e}" } },
             {
                 "is_error": true,
                 "content": [],
@@ -331,7 +331,7 @@ fn a_cassette_is_shown_with_its_calls_faults_answer_and_end() {
   run      2
 {}  calls
     [0] find on shop {{\"big\":\"{}…
-        ok: {{\"total\":12}}
+        ok: {{\"total\":\"12\\u{{202e}}\"}}
     [1] pay\\u{{1b}}[2J on no server {{\"order\":\"1043\"}}, called by {{\"type\":\"code\"}}
         failed (timeout): no answer\\nin time
         fault dead (hang): timeout, 3000 ms
