@@ -145,6 +145,8 @@ hint: name the suite that has it in the command of a server, or serve it with `m
 ";
     let listed = "t/b.yml:2: sends a mail\n";
     here.check(&["run", "t", "t/demo.yml", "t/tools.yml", "--list"], 2, listed, &format!("{script}{mock}"));
+    // What is named twice is refused once.
+    here.check(&["run", "t/demo.yml", "t/b.yml", "t/demo.yml", "--list"], 2, listed, script);
     let nothing = "\
 error: other: no suite in this folder or below it
 hint: scripts and mock servers have no tests; name a file with `agents:`
