@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::failure::Failure;
-use crate::{generate, out, tidy, transcripts};
+use crate::{generate, out, servers, tidy, transcripts};
 
 enum Step {
     /// A cargo command line, with variables for it alone.
@@ -14,6 +14,8 @@ enum Step {
     },
     Tidy,
     GenCheck,
+    /// Real servers for the tests. Without a network there are none, and the tests that need them say that they are skipped.
+    Servers,
     Transcripts,
 }
 
@@ -27,6 +29,7 @@ const STEPS: &[Step] = &[
     Step::Tidy,
     Step::GenCheck,
     Step::Cargo { line: "doc --workspace --no-deps --locked", with: &[("RUSTDOCFLAGS", "-D warnings")] },
+    Step::Servers,
     cargo("test --workspace --locked"),
     Step::Transcripts,
 ];
@@ -46,6 +49,7 @@ impl Step {
             Self::Cargo { line, .. } => format!("cargo {line}"),
             Self::Tidy => "cargo xtask tidy".to_owned(),
             Self::GenCheck => "cargo xtask gen --check".to_owned(),
+            Self::Servers => "cargo xtask servers".to_owned(),
             Self::Transcripts => format!("commands shown in {}", transcripts::DOCUMENTS.join(", ")),
         }
     }
@@ -54,6 +58,12 @@ impl Step {
         match self {
             Self::Tidy => tidy::run(root),
             Self::GenCheck => generate::run(root, generate::Mode::Check),
+            Self::Servers => {
+                if let Err(failure) = servers::run(root) {
+                    out::complain(&format!("note: {failure}\nnote: the tests that need these servers are skipped"));
+                }
+                Ok(())
+            }
             Self::Transcripts => transcripts::run(root),
             Self::Cargo { line, with } => self.run_cargo(root, line, with),
         }

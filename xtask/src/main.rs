@@ -1,4 +1,4 @@
-//! Project automation: `cargo xtask ci`, `tidy`, `gen [--check]`.
+//! Project automation: `cargo xtask ci`, `tidy`, `gen [--check]`, `servers`.
 //!
 //! This file reads the arguments and turns the result into an exit code: 0 for well, 1 when a check said no, 2 when
 //! something could not run. It is meant for this repository only and is never published.
@@ -7,6 +7,7 @@ mod ci;
 mod failure;
 mod generate;
 mod out;
+mod servers;
 mod tidy;
 mod transcripts;
 mod tree;
@@ -22,7 +23,8 @@ usage: cargo xtask <command>
   ci             everything that must hold before a merge
   tidy           what the compiler and clippy cannot check
   gen            write the generated files
-  gen --check    fail when a generated file is stale";
+  gen --check    fail when a generated file is stale
+  servers        install the real servers that some tests talk to";
 
 /// What was asked for.
 #[derive(Debug, PartialEq, Eq)]
@@ -30,6 +32,7 @@ enum Task {
     Ci,
     Tidy,
     Generate(generate::Mode),
+    Servers,
     Help,
 }
 
@@ -52,6 +55,7 @@ fn parse(args: &[String]) -> Result<Task, Failure> {
         ["tidy"] => Ok(Task::Tidy),
         ["gen"] => Ok(Task::Generate(generate::Mode::Write)),
         ["gen", "--check"] => Ok(Task::Generate(generate::Mode::Check)),
+        ["servers"] => Ok(Task::Servers),
         ["-h" | "--help" | "help"] => Ok(Task::Help),
         [] => Err(Failure::broken(format!("no command given\n{USAGE}"))),
         _ => Err(Failure::broken(format!("cannot make sense of `{}`\n{USAGE}", words.join(" ")))),
@@ -64,6 +68,7 @@ fn run(task: &Task) -> Result<(), Failure> {
         Task::Ci => ci::run(root),
         Task::Tidy => tidy::run(root),
         Task::Generate(mode) => generate::run(root, *mode),
+        Task::Servers => servers::run(root),
         Task::Help => {
             out::say(USAGE);
             Ok(())
@@ -92,6 +97,7 @@ mod tests {
         assert_eq!(task("tidy"), Ok(Task::Tidy));
         assert_eq!(task("gen"), Ok(Task::Generate(generate::Mode::Write)));
         assert_eq!(task("gen --check"), Ok(Task::Generate(generate::Mode::Check)));
+        assert_eq!(task("servers"), Ok(Task::Servers));
         assert_eq!(task("--help"), Ok(Task::Help));
     }
 

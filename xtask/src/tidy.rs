@@ -90,7 +90,7 @@ pub(crate) fn run(root: &Path) -> Result<(), Failure> {
 }
 
 /// What cargo says of the packages and what they depend on.
-fn metadata(root: &Path) -> Result<String, Failure> {
+pub(crate) fn metadata(root: &Path) -> Result<String, Failure> {
     let mut cargo = Command::new("cargo");
     cargo.args(["metadata", "--format-version", "1", "--locked"]).current_dir(root);
     let output = cargo.output().map_err(|error| Failure::broken(format!("cannot start `cargo metadata`: {error}")))?;
