@@ -23,8 +23,6 @@ const STAMP: &str = "installed";
 const LIMIT: Duration = Duration::from_mins(3);
 /// How often it is looked at.
 const POLL: Duration = Duration::from_millis(100);
-/// How many of its last lines a failure repeats.
-const LAST_LINES: usize = 5;
 
 /// Servers that are installed together.
 struct Set {
@@ -147,7 +145,7 @@ fn bounded(command: &mut Command, log: &Path, limit: Duration) -> Result<(), Fai
                 let _ = child.kill();
                 let _ = child.wait();
                 let seconds = limit.as_secs();
-                return Err(Failure::broken(format!("`{shown}` was not done after {seconds} s{}", tail(log))));
+                return Err(Failure::broken(format!("`{shown}` was not done after {seconds} s{}", reason(log))));
             }
             None => {
                 thread::sleep(POLL);
@@ -155,14 +153,15 @@ fn bounded(command: &mut Command, log: &Path, limit: Duration) -> Result<(), Fai
             }
         }
     };
-    if status.success() { Ok(()) } else { Err(Failure::broken(format!("`{shown}` failed ({status}){}", tail(log)))) }
+    if status.success() { Ok(()) } else { Err(Failure::broken(format!("`{shown}` failed ({status}){}", reason(log)))) }
 }
 
-/// The last lines of a log, each on a line of its own.
-fn tail(log: &Path) -> String {
+/// What a log says of a failure: the first line about an error, for what follows it is advice, else the last line.
+fn reason(log: &Path) -> String {
     let text = fs::read(log).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
-    let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
-    lines[lines.len().saturating_sub(LAST_LINES)..].iter().map(|line| format!("\n  {line}")).collect()
+    let lines = || text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let found = lines().find(|line| line.to_lowercase().contains("error")).or_else(|| lines().next_back());
+    found.map_or_else(String::new, |line| format!("\n  {line}\n  hint: all it said is in {}", log.display()))
 }
 
 #[cfg(test)]
@@ -180,13 +179,19 @@ mod tests {
     }
 
     #[test]
-    fn a_command_that_fails_says_how_and_shows_its_last_lines() {
+    fn a_command_that_fails_says_how_and_why() {
         let here = tempfile::tempdir().unwrap();
         let log = here.path().join("log");
         assert_eq!(bounded(&mut shell("echo fine"), &log, LIMIT), Ok(()));
-        let failure = bounded(&mut shell("seq 1 9; echo; echo no network >&2; exit 3"), &log, LIMIT).unwrap_err();
-        let expected = "`sh` failed (exit status: 3)\n  6\n  7\n  8\n  9\n  no network";
-        assert_eq!(failure, Failure::broken(expected.to_owned()));
+        let failed = |line: &str, why: &str| {
+            let failure = bounded(&mut shell(line), &log, LIMIT).unwrap_err();
+            let hint = format!("  hint: all it said is in {}", log.display());
+            assert_eq!(failure.to_string(), format!("`sh` failed (exit status: 3)\n  {why}\n{hint}"));
+        };
+        failed("echo loading; echo 'E: Error: no network' >&2; echo error again; exit 3", "E: Error: no network");
+        failed("echo loading; echo '  giving up'; echo; exit 3", "giving up");
+        let failure = bounded(&mut shell("exit 3"), &log, LIMIT).unwrap_err();
+        assert_eq!(failure.to_string(), "`sh` failed (exit status: 3)");
         let failure = bounded(&mut Command::new("no-such-program-here"), &log, LIMIT).unwrap_err();
         assert!(failure.to_string().starts_with("cannot start `no-such-program-here`: "), "{failure}");
     }
@@ -197,8 +202,8 @@ mod tests {
         let log = here.path().join("log");
         let failure = bounded(&mut shell("echo $$; exec sleep 60"), &log, Duration::from_secs(1)).unwrap_err();
         let pid = fs::read_to_string(&log).unwrap();
-        let expected = format!("`sh` was not done after 1 s\n  {}", pid.trim_end());
-        assert_eq!(failure, Failure::broken(expected));
+        let shown = format!("\n  {}\n  hint: all it said is in {}", pid.trim_end(), log.display());
+        assert_eq!(failure.to_string(), format!("`sh` was not done after 1 s{shown}"));
         let probe = Command::new("kill").args(["-0", pid.trim_end()]).stderr(Stdio::null()).status().unwrap();
         assert!(!probe.success(), "{pid} is alive");
     }
@@ -226,7 +231,6 @@ mod tests {
     fn every_version_is_pinned_and_no_registry_is_named() {
         for set in &SETS {
             let text = pins(set);
-            assert!(!text.contains("://") && !text.contains("\"resolved\""), "{}", set.pins);
             match set.from {
                 Registry::Npm => {
                     let lock: Value = serde_json::from_str(&text).unwrap();
@@ -235,11 +239,19 @@ mod tests {
                     assert!(named.clone().count() > 100);
                     for (path, package) in named {
                         assert!(package["version"].is_string() && package["integrity"].is_string(), "{path}");
+                        assert!(
+                            package.get("resolved").is_none(),
+                            "{path}: an address binds everybody to one registry"
+                        );
                     }
                 }
                 Registry::PyPi(package) => {
                     let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
-                    assert!(lines.iter().all(|line| line.split("==").count() == 2), "{}", set.pins);
+                    assert!(
+                        lines.iter().all(|line| line.split("==").count() == 2 && !line.contains([' ', '/'])),
+                        "{}",
+                        set.pins
+                    );
                     assert!(lines.iter().any(|line| line.split("==").next() == Some(package)), "{}", set.pins);
                 }
             }

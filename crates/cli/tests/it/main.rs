@@ -4,6 +4,9 @@
 mod cassette;
 mod examples;
 mod mock;
+// It looks for processes in /proc.
+#[cfg(target_os = "linux")]
+mod real_servers;
 mod record;
 mod run;
 mod schema;

@@ -1,0 +1,175 @@
+//! A suite that is recorded against real servers and replayed where none can start.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::Folder;
+
+/// Variable that every process of a recording inherits, so that those it leaves behind are found.
+const MARK: &str = "MCPTEST_TEST_OF_REAL_SERVERS";
+
+/// Servers that are installed together: the folder, and the versions the tests are written for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Set {
+    name: &'static str,
+    pins: &'static str,
+}
+
+pub(crate) const NPM: Set = Set { name: "npm", pins: include_str!("../../../../../xtask/servers/package-lock.json") };
+pub(crate) const TIME: Set = Set { name: "time", pins: include_str!("../../../../../xtask/servers/time.txt") };
+pub(crate) const SQLITE: Set = Set { name: "sqlite", pins: include_str!("../../../../../xtask/servers/sqlite.txt") };
+
+/// Where `cargo xtask servers` puts them.
+fn servers() -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap().join("servers")
+}
+
+/// A suite with one scripted model, in a folder of its own.
+pub(crate) struct Real {
+    pub(crate) here: Folder,
+}
+
+impl Real {
+    /// Nothing when the servers are not installed, which is said where a test harness does not swallow it. `suite` is what
+    /// stands below the model; `turns` are the replies of each run.
+    pub(crate) fn new(set: Set, suite: &str, turns: &[&str]) -> Option<Self> {
+        let stamp = servers().join(set.name).join("installed");
+        if fs::read_to_string(stamp).is_ok_and(|found| found == set.pins) {
+            let here = Folder::with(&[]);
+            let models = "models:\n  demo: { provider: script, script: script.yml }\n";
+            here.write("suite.yml", format!("{models}{suite}").as_bytes());
+            let runs = format!("  - turns:\n{}", turns.join("  - turns:\n"));
+            // A script knows no variables; the folder stands in it as it is.
+            let runs = runs.replace("HERE", &here.0.to_string_lossy());
+            here.write("script.yml", format!("script: 1\nruns:\n{runs}").as_bytes());
+            return Some(Self { here });
+        }
+        let test = std::thread::current().name().unwrap_or("a test").to_owned();
+        let note = format!("skipped: {test}: servers of {} are not installed (run cargo xtask servers)\n", set.name);
+        std::io::stderr().write_all(note.as_bytes()).unwrap();
+        None
+    }
+
+    /// Records with the environment of the test, and looks that no process is left.
+    pub(crate) fn record(&self, flags: &[&str]) -> Output {
+        let mark = self.here.0.to_string_lossy().into_owned();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_mcptest"));
+        command.args(["run", "suite.yml", "--record"]).args(flags).current_dir(&self.here.0);
+        let output = command.env("SERVERS", servers()).env(MARK, &mark).output().unwrap();
+        assert_eq!(left(&mark), [""; 0], "processes are left behind");
+        output
+    }
+
+    /// Records; then replays twice without any variable, so that no server could be found. Each time the exit code and all
+    /// that is printed are these, with `ORIGIN` for where a run comes from; the reports of both replays are the same bytes,
+    /// and hold the traces that were recorded. Returns the cassettes.
+    #[track_caller]
+    pub(crate) fn check(&self, flags: &[&str], code: i32, stdout: &str) -> Vec<Value> {
+        crate::check(&self.record(flags), code, &stdout.replace("ORIGIN", "scripted"), "");
+        let cassettes = self.cassettes();
+        let replay = || {
+            let line =
+                [&["run", "suite.yml", "--reporter", "pretty", "--reporter", "json=report.json"], flags].concat();
+            self.here.check(&line, code, &stdout.replace("ORIGIN", "replayed"), "");
+            fs::read_to_string(self.here.0.join("report.json")).unwrap()
+        };
+        let (first, second) = (replay(), replay());
+        assert_eq!(first, second);
+        let report: Value = serde_json::from_str(&first).unwrap();
+        let rows = report["suites"][0]["rows"].as_array().unwrap().iter();
+        let traces: Vec<&Value> = rows.map(|row| &row["trace"]).filter(|trace| !trace.is_null()).collect();
+        assert_eq!(traces, cassettes.iter().map(|cassette| &cassette["trace"]).collect::<Vec<_>>());
+        cassettes
+    }
+
+    /// The same for a suite of one run that passes, of which this is said.
+    #[track_caller]
+    pub(crate) fn passes(&self, checks: &str) -> Value {
+        let stdout = format!("suite.yml\n✓ PASS      test  ORIGIN  {checks}\n\n1 row: 1 pass\n");
+        let mut cassettes = self.check(&[], 0, &stdout);
+        assert_eq!(cassettes.len(), 1);
+        cassettes.remove(0)
+    }
+
+    /// The recorded runs of the one test, in order. Nothing else may be below `cassettes`.
+    pub(crate) fn cassettes(&self) -> Vec<Value> {
+        let mut folder = self.here.0.join("cassettes");
+        for _ in ["suite", "test", "model"] {
+            let Ok(entries) = fs::read_dir(&folder) else { return Vec::new() };
+            let inner: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).filter(|path| path.is_dir()).collect();
+            assert_eq!(inner.len(), 1, "{inner:?}");
+            folder.clone_from(&inner[0]);
+        }
+        let count = fs::read_dir(&folder).unwrap().count();
+        let read =
+            |run| serde_json::from_str(&fs::read_to_string(folder.join(format!("{run}.json"))).unwrap()).unwrap();
+        (1..=count).map(read).collect()
+    }
+}
+
+/// The answers of a run without how long they took, which is the one thing about them that varies. Calls that reached a
+/// server have a duration, and no others.
+#[track_caller]
+pub(crate) fn results(cassette: &Value) -> Value {
+    let trace = &cassette["trace"];
+    let mut results = trace["tool_results"].clone();
+    for (result, call) in results.as_array_mut().unwrap().iter_mut().zip(trace["tool_calls"].as_array().unwrap()) {
+        let took = result.as_object_mut().unwrap().remove("duration_ms");
+        assert_eq!(took.is_some_and(|ms| ms.is_u64()), call["server"] != "", "{call}");
+    }
+    results
+}
+
+/// The calls of a run as name and server, in order.
+pub(crate) fn calls(cassette: &Value) -> Vec<(&str, &str)> {
+    let calls = cassette["trace"]["tool_calls"].as_array().unwrap();
+    calls.iter().map(|call| (call["name"].as_str().unwrap(), call["server"].as_str().unwrap())).collect()
+}
+
+/// What a server said of itself: name, version and negotiated revision.
+pub(crate) fn observed<'a>(cassette: &'a Value, server: &str) -> [&'a str; 3] {
+    let observed = &cassette["observed"]["servers"][server];
+    [&observed["server"]["name"], &observed["server"]["version"], &observed["protocol"]]
+        .map(|value| value.as_str().unwrap())
+}
+
+/// Processes that still have the mark, as their command lines. They get two seconds: whoever is killed is told so before
+/// it is gone.
+pub(crate) fn left(mark: &str) -> Vec<String> {
+    let variable = format!("{MARK}={mark}");
+    let look = || -> Vec<String> {
+        let entries = fs::read_dir("/proc").unwrap();
+        let processes = entries.filter_map(|entry| {
+            let path = entry.ok()?.path();
+            // Of other users, or gone meanwhile.
+            let environment = fs::read(path.join("environ")).ok()?;
+            let marked = environment.split(|byte| *byte == 0).any(|entry| entry == variable.as_bytes());
+            let line = fs::read(path.join("cmdline")).ok()?;
+            marked.then(|| String::from_utf8_lossy(&line).replace('\0', " "))
+        });
+        processes.collect()
+    };
+    for _ in 0..40 {
+        if look().is_empty() {
+            return Vec::new();
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    look()
+}
+
+#[test]
+fn a_process_that_is_left_behind_is_found() {
+    let mark = format!("left {}", std::process::id());
+    let mut child = Command::new("sleep").arg("60").env(MARK, &mark).spawn().unwrap();
+    let found = left(&mark);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(found, ["sleep 60 "]);
+    assert_eq!(left(&mark), [""; 0]);
+}
