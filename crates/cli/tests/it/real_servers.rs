@@ -356,9 +356,7 @@ suite.yml
     assert_eq!(found, [json!([1, false, "+9.0h"]), json!([2, false, "+5.5h"]), json!([3, true, null])]);
 }
 
-#[test]
-fn a_success_whose_text_says_error_passes_a_status_and_is_seen_by_an_assertion_on_the_text() {
-    let suite = "\
+const DB: &str = "\
 servers:
   db: { command: [\"${SERVERS}/sqlite/bin/mcp-server-sqlite\", --db-path, \"${SUITE_DIR}/shop.db\"] }
 agents:
@@ -366,7 +364,11 @@ agents:
     model: demo
     servers: [db]
     prompt: Go.
-    trajectory:
+";
+
+#[test]
+fn a_success_whose_text_says_error_passes_a_status_and_is_seen_by_an_assertion_on_the_text() {
+    let suite = "    trajectory:
       calls:
         - { name: create_table, status: ok }
         - { name: write_query, status: ok }
@@ -384,7 +386,7 @@ agents:
           - { tool: read_query, args: { query: \"SELECT item FROM odrers\" } }
       - text: Done.
 ";
-    let Some(real) = Real::new(SQLITE, suite, &[script]) else { return };
+    let Some(real) = Real::new(SQLITE, &format!("{DB}{suite}"), &[script]) else { return };
     let stdout = "\
 suite.yml
 ✗ FAIL      test  ORIGIN
@@ -409,4 +411,30 @@ suite.yml
         ])
     );
     assert_eq!(observed(cassette, "db"), ["sqlite", "0.1.0", "2025-11-25"]);
+}
+
+#[test]
+fn a_server_that_is_busy_when_the_user_stops_is_ended_and_nothing_is_recorded() {
+    let suite = "    trajectory: { calls: [{ name: create_table }, { name: read_query }] }\n";
+    let endless =
+        "SELECT max(n) FROM (WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c) SELECT n FROM c)";
+    let script = format!(
+        "      - calls: [{{ tool: create_table, args: {{ query: \"CREATE TABLE orders (id INTEGER)\" }} }}]
+      - calls: [{{ tool: read_query, args: {{ query: \"{endless}\" }} }}]
+      - text: Done.
+"
+    );
+    let Some(real) = Real::new(SQLITE, &format!("{DB}{suite}"), &[&script]) else { return };
+    // Once the table is there, the next call is under way or about to be.
+    let file = real.here.0.join("shop.db");
+    let has_table = || std::fs::metadata(&file).is_ok_and(|file| file.len() > 0);
+    let stdout = "\
+suite.yml
+- SKIPPED   test  scripted
+note: stopped before the end
+
+1 row: 1 skipped
+";
+    crate::check(&real.record_until(has_table), 2, stdout, "");
+    assert_eq!(real.cassettes(), [Value::Null; 0]);
 }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -57,12 +57,31 @@ impl Real {
 
     /// Records with the environment of the test, and looks that no process is left.
     pub(crate) fn record(&self, flags: &[&str]) -> Output {
-        let mark = self.here.0.to_string_lossy().into_owned();
-        let mut command = Command::new(env!("CARGO_BIN_EXE_mcptest"));
-        command.args(["run", "suite.yml", "--record"]).args(flags).current_dir(&self.here.0);
-        let output = command.env("SERVERS", servers()).env(MARK, &mark).output().unwrap();
-        assert_eq!(left(&mark), [""; 0], "processes are left behind");
+        let output = self.recording().args(flags).output().unwrap();
+        assert_eq!(left(&self.mark()), [""; 0], "processes are left behind");
         output
+    }
+
+    /// Records until something has become so, and then has the user stop it.
+    pub(crate) fn record_until(&self, is_so: impl Fn() -> bool) -> Output {
+        let child = self.recording().stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let became_so = wait_for(600, is_so);
+        let stopped = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+        let output = child.wait_with_output().unwrap();
+        assert!(became_so && stopped.success(), "{output:?}");
+        assert_eq!(left(&self.mark()), [""; 0], "processes are left behind");
+        output
+    }
+
+    fn recording(&self) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_mcptest"));
+        command.args(["run", "suite.yml", "--record"]).current_dir(&self.here.0);
+        command.env("SERVERS", servers()).env(MARK, self.mark());
+        command
+    }
+
+    fn mark(&self) -> String {
+        self.here.0.to_string_lossy().into_owned()
     }
 
     /// Records; then replays twice without any variable, so that no server could be found. Each time the exit code and all
@@ -101,9 +120,10 @@ impl Real {
         let mut folder = self.here.0.join("cassettes");
         for _ in ["suite", "test", "model"] {
             let Ok(entries) = fs::read_dir(&folder) else { return Vec::new() };
-            let inner: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).filter(|path| path.is_dir()).collect();
-            assert_eq!(inner.len(), 1, "{inner:?}");
-            folder.clone_from(&inner[0]);
+            let inner: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+            assert!(inner.len() <= 1, "{inner:?}");
+            let Some(only) = inner.into_iter().next() else { return Vec::new() };
+            folder = only;
         }
         let count = fs::read_dir(&folder).unwrap().count();
         let read =
@@ -140,27 +160,33 @@ pub(crate) fn observed<'a>(cassette: &'a Value, server: &str) -> [&'a str; 3] {
 
 /// Processes that still have the mark, as their command lines. They get two seconds: whoever is killed is told so before
 /// it is gone.
-pub(crate) fn left(mark: &str) -> Vec<String> {
+fn left(mark: &str) -> Vec<String> {
+    wait_for(40, || marked(mark).is_empty());
+    marked(mark)
+}
+
+/// The command lines of the processes that have the mark now.
+fn marked(mark: &str) -> Vec<String> {
     let variable = format!("{MARK}={mark}");
-    let look = || -> Vec<String> {
-        let entries = fs::read_dir("/proc").unwrap();
-        let processes = entries.filter_map(|entry| {
-            let path = entry.ok()?.path();
-            // Of other users, or gone meanwhile.
-            let environment = fs::read(path.join("environ")).ok()?;
-            let marked = environment.split(|byte| *byte == 0).any(|entry| entry == variable.as_bytes());
-            let line = fs::read(path.join("cmdline")).ok()?;
-            marked.then(|| String::from_utf8_lossy(&line).replace('\0', " "))
-        });
-        processes.collect()
+    let line = |process: PathBuf| {
+        // What cannot be read belongs to another user, or is gone meanwhile.
+        let environment = fs::read(process.join("environ")).ok()?;
+        let line = fs::read(process.join("cmdline")).ok()?;
+        let is_marked = environment.split(|byte| *byte == 0).any(|entry| entry == variable.as_bytes());
+        is_marked.then(|| String::from_utf8_lossy(&line).replace('\0', " "))
     };
-    for _ in 0..40 {
-        if look().is_empty() {
-            return Vec::new();
+    fs::read_dir("/proc").unwrap().filter_map(|entry| line(entry.ok()?.path())).collect()
+}
+
+/// Looks every 50 milliseconds, at most this often, whether something has become so.
+fn wait_for(looks: u32, is_so: impl Fn() -> bool) -> bool {
+    (0..looks).any(|_| {
+        let is_so = is_so();
+        if !is_so {
+            std::thread::sleep(Duration::from_millis(50));
         }
-        std::thread::sleep(Duration::from_millis(50));
-    }
-    look()
+        is_so
+    })
 }
 
 #[test]
