@@ -1,8 +1,8 @@
 //! `cargo xtask servers`: real MCP servers in pinned versions, put below the target folder for the tests that talk to them.
 //!
 //! What is installed stands in `xtask/servers/`, down to the last dependency and without a download address, so that any
-//! registry may serve it. Each set keeps a copy of its versions as a stamp, written last: a set whose stamp fits is left
-//! alone, and the tests use no other. Installing is bounded in time and runs no install scripts and no compiler.
+//! registry may serve it. Each set keeps a stamp with its place and its versions, written last: a set whose stamp fits
+//! is left alone, and the tests use no other. Installing is bounded in time and runs no install scripts and no compiler.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ use crate::{out, tidy};
 
 /// Where the versions stand.
 const PINS: &str = "xtask/servers";
-/// The copy of a set's versions that says it is complete.
+/// The file that says a set is complete: where it was made, because a virtual environment cannot be moved, and its versions.
 const STAMP: &str = "installed";
 /// How long one command may take.
 const LIMIT: Duration = Duration::from_mins(3);
@@ -83,7 +83,8 @@ impl Set {
     fn provide(&self, servers: &Path, pins: &Path) -> Result<Provided, Failure> {
         let folder = servers.join(self.name);
         let pinned = pins.join(self.pins);
-        let wanted = fs::read_to_string(&pinned).map_err(|error| Failure::io("read", &pinned, &error))?;
+        let versions = fs::read_to_string(&pinned).map_err(|error| Failure::io("read", &pinned, &error))?;
+        let wanted = format!("{}\n{versions}", folder.display());
         let stamp = folder.join(STAMP);
         if fs::read_to_string(&stamp).is_ok_and(|found| found == wanted) {
             return Ok(Provided::Already);
@@ -216,7 +217,7 @@ mod tests {
         fs::create_dir_all(&folder).unwrap();
         fs::create_dir_all(&versions).unwrap();
         fs::write(versions.join("pins.txt"), "a==1\n").unwrap();
-        fs::write(folder.join(STAMP), "a==1\n").unwrap();
+        fs::write(folder.join(STAMP), format!("{}\na==1\n", folder.display())).unwrap();
         let set = Set { name: "npm", pins: "pins.txt", from: Registry::Npm };
         assert_eq!(set.provide(&servers, &versions), Ok(Provided::Already));
         // Another version: what is there goes. There is no package to install, and a failure leaves no stamp.

@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -24,6 +24,15 @@ pub(crate) const NPM: Set = Set { name: "npm", pins: include_str!("../../../../.
 pub(crate) const TIME: Set = Set { name: "time", pins: include_str!("../../../../../xtask/servers/time.txt") };
 pub(crate) const SQLITE: Set = Set { name: "sqlite", pins: include_str!("../../../../../xtask/servers/sqlite.txt") };
 
+impl Set {
+    /// Whether the stamp is there that says: here, and in these versions.
+    fn is_installed(self) -> bool {
+        let folder = servers().join(self.name);
+        let stamp = format!("{}\n{}", folder.display(), self.pins);
+        fs::read_to_string(folder.join("installed")).is_ok_and(|found| found == stamp)
+    }
+}
+
 /// Where `cargo xtask servers` puts them.
 fn servers() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap().join("servers")
@@ -38,8 +47,7 @@ impl Real {
     /// Nothing when the servers are not installed, which is said where a test harness does not swallow it. `suite` is what
     /// stands below the model; `turns` are the replies of each run.
     pub(crate) fn new(set: Set, suite: &str, turns: &[&str]) -> Option<Self> {
-        let stamp = servers().join(set.name).join("installed");
-        if fs::read_to_string(stamp).is_ok_and(|found| found == set.pins) {
+        if set.is_installed() {
             let here = Folder::with(&[]);
             let models = "models:\n  demo: { provider: script, script: script.yml }\n";
             here.write("suite.yml", format!("{models}{suite}").as_bytes());
@@ -57,17 +65,17 @@ impl Real {
 
     /// Records with the environment of the test, and looks that no process is left.
     pub(crate) fn record(&self, flags: &[&str]) -> Output {
-        let output = self.recording().args(flags).output().unwrap();
+        let output = finish(self.recording().args(flags).spawn().unwrap());
         assert_eq!(left(&self.mark()), [""; 0], "processes are left behind");
         output
     }
 
     /// Records until something has become so, and then has the user stop it.
     pub(crate) fn record_until(&self, is_so: impl Fn() -> bool) -> Output {
-        let child = self.recording().stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let child = self.recording().spawn().unwrap();
         let became_so = wait_for(600, is_so);
         let stopped = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
-        let output = child.wait_with_output().unwrap();
+        let output = finish(child);
         assert!(became_so && stopped.success(), "{output:?}");
         assert_eq!(left(&self.mark()), [""; 0], "processes are left behind");
         output
@@ -77,6 +85,7 @@ impl Real {
         let mut command = Command::new(env!("CARGO_BIN_EXE_mcptest"));
         command.args(["run", "suite.yml", "--record"]).current_dir(&self.here.0);
         command.env("SERVERS", servers()).env(MARK, self.mark());
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     }
 
@@ -178,8 +187,19 @@ fn marked(mark: &str) -> Vec<String> {
     fs::read_dir("/proc").unwrap().filter_map(|entry| line(entry.ok()?.path())).collect()
 }
 
+/// What a command printed, which is less than a pipe holds. It has two minutes.
+fn finish(mut child: Child) -> Output {
+    let ended = wait_for(2400, || child.try_wait().unwrap().is_some());
+    if !ended {
+        child.kill().unwrap();
+    }
+    let output = child.wait_with_output().unwrap();
+    assert!(ended, "it did not come to an end: {output:?}");
+    output
+}
+
 /// Looks every 50 milliseconds, at most this often, whether something has become so.
-fn wait_for(looks: u32, is_so: impl Fn() -> bool) -> bool {
+fn wait_for(looks: u32, mut is_so: impl FnMut() -> bool) -> bool {
     (0..looks).any(|_| {
         let is_so = is_so();
         if !is_so {
