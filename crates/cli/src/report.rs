@@ -168,6 +168,11 @@ impl<'a> Reporters<'a> {
         Ok(Self { faces: choices.into_iter().map(face).collect(), out, closed: None })
     }
 
+    /// Whether any report is made at the end, of all that happened.
+    pub(crate) fn want_traces(&self) -> bool {
+        self.faces.iter().any(|face| face.choice.kind != Kind::Pretty)
+    }
+
     /// Shows what an event adds, in reports that are made while events come.
     pub(crate) fn event(&mut self, event: &Event) {
         for face in &mut self.faces {

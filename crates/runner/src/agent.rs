@@ -161,7 +161,7 @@ impl<'a> Agent<'a> {
         for wanted in &reply.calls {
             let known = self.catalogue.by_wire(&wanted.wire);
             self.calls.push(ToolCall {
-                name: known.map_or_else(|| wanted.wire.clone(), |offered| offered.tool.name.clone()),
+                name: known.map_or_else(|| self.catalogue.bare(&wanted.wire), |offered| &offered.tool.name).to_owned(),
                 server: Some(known.map_or_else(String::new, |offered| offered.server.clone())),
                 args: Some(match &wanted.args {
                     WantedArgs::Object(map) => Value::Object(map.clone()),

@@ -3,7 +3,7 @@
 //! The wire name is `<server>__<tool>`. Providers take letters, digits, `_` and `-`, at most 64 of them; a name they would
 //! refuse is respelt and made unique by a hash. The way back is this list, so nothing needs to be undone by rule.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use mcptest_core::redact::short_hash;
 use serde_json::{Map, Value};
@@ -42,6 +42,7 @@ pub struct Offered {
 pub struct Catalogue {
     offered: Vec<Offered>,
     by_wire: BTreeMap<String, usize>,
+    servers: BTreeSet<String>,
 }
 
 impl Catalogue {
@@ -49,6 +50,7 @@ impl Catalogue {
     pub fn new(servers: impl IntoIterator<Item = (String, Vec<Tool>)>) -> Self {
         let mut out = Self::default();
         for (server, tools) in servers {
+            out.servers.insert(server.clone());
             for tool in tools {
                 let full = format!("{server}__{}", tool.name);
                 let mut wire = wire_name(&full);
@@ -74,6 +76,14 @@ impl Catalogue {
     /// The tool a model means.
     pub fn by_wire(&self, wire: &str) -> Option<&Offered> {
         self.by_wire.get(wire).map(|at| &self.offered[*at])
+    }
+
+    /// The name of a tool that nobody has, as it would be recorded: without the prefix of a server.
+    pub fn bare<'w>(&self, wire: &'w str) -> &'w str {
+        match wire.split_once("__") {
+            Some((server, tool)) if self.servers.contains(server) => tool,
+            _ => wire,
+        }
     }
 
     /// The tools of this name, on this server or on any.

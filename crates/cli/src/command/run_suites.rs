@@ -61,8 +61,15 @@ pub(super) fn run(typed: &Run, environment: Environment<'_>, out: &mut dyn Write
         }
     };
     let mut report = Report::default();
-    let mut emit = |event: Event| {
+    let traces = reporters.want_traces();
+    let mut emit = |mut event: Event| {
         reporters.event(&event);
+        // A thousand traces are much to keep for nobody.
+        if let Event::RowFinished(row) = &mut event
+            && !traces
+        {
+            row.trace = None;
+        }
         report.take(event);
     };
     if let Some(share) = typed.partition.filter(|_| cells.is_empty() && selected > 0) {

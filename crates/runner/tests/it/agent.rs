@@ -98,6 +98,7 @@ fn unknown_tools_and_unreadable_arguments_are_recorded_and_answered_without_a_se
     let torn = WantedArgs::Unreadable { text: "{\"q\":".to_owned(), why: "EOF".to_owned() };
     let step = agent.replied(asks(vec![
         wanted("delete_all", json!({ "x": 1 })),
+        wanted("db__erase", json!({})),
         WantedCall { args: torn, ..wanted("web__search", json!({})) },
     ]));
     assert_eq!(step, Step::Ask, "nothing is left for a server to answer");
@@ -107,11 +108,16 @@ fn unknown_tools_and_unreadable_arguments_are_recorded_and_answered_without_a_se
         envelope["tool_calls"],
         json!([
             { "name": "delete_all", "server": "", "args": { "x": 1 }, "id": "id-delete_all", "turn": 1 },
+            { "name": "erase", "server": "", "args": {}, "id": "id-db__erase", "turn": 1 },
             { "name": "search", "server": "web", "args": "{\"q\":", "id": "id-web__search", "turn": 1 },
         ])
     );
-    let told: Vec<&str> = [0, 1].map(|at| envelope["tool_results"][at]["error"]["message"].as_str().unwrap()).to_vec();
-    assert_eq!(told, ["unknown tool: delete_all", "the arguments are not a JSON object: EOF"]);
+    let told: Vec<&str> =
+        [0, 1, 2].map(|at| envelope["tool_results"][at]["error"]["message"].as_str().unwrap()).to_vec();
+    assert_eq!(
+        told,
+        ["unknown tool: delete_all", "unknown tool: db__erase", "the arguments are not a JSON object: EOF"]
+    );
 }
 
 #[test]
