@@ -294,7 +294,7 @@ Example, for editors that use yaml-language-server:
 )]
 pub(crate) struct Schema {
     /// Which file
-    #[arg(value_enum, value_name = "suite|gates|mock", default_value_t = Which::Suite)]
+    #[arg(value_enum, value_name = "suite|gates|script|mock", default_value_t = Which::Suite)]
     pub(crate) which: Which,
 }
 
@@ -305,6 +305,8 @@ pub(crate) enum Which {
     Suite,
     /// A gates file: gates and assertions alone
     Gates,
+    /// A script: what stands in for a model answers
+    Script,
     /// A file of `mcptest mock`: a server and its answers
     Mock,
 }

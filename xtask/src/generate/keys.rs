@@ -8,6 +8,7 @@ pub(super) enum Page {
     Suite,
     Gates,
     Mock,
+    Script,
 }
 
 impl Page {
@@ -16,6 +17,7 @@ impl Page {
             Self::Suite => "suite.md",
             Self::Gates => "gates.md",
             Self::Mock => "mock.md",
+            Self::Script => "script.md",
         }
     }
 
@@ -47,8 +49,8 @@ fn takes(takes: &Takes, page: Page) -> String {
         let of_gates = gate_blocks().iter().any(|other| other.name == block.name);
         let home = match page {
             _ if of_gates => Page::Gates,
-            // The mock's file has blocks of its own and no others.
-            Page::Mock => Page::Mock,
+            // These files have blocks of their own and no others.
+            Page::Mock | Page::Script => page,
             Page::Suite | Page::Gates => Page::Suite,
         };
         home.link(block.name, page)

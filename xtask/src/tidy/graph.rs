@@ -19,7 +19,7 @@ const ARROWS: [(&str, &[&str]); 5] = [
     ("mcptest-runner", &[CORE]),
     ("mcptest-mock", &[CORE]),
     ("mcptest", &["mcptest-runner", "mcptest-mock", CORE]),
-    ("xtask", &["mcptest-mock", CORE]),
+    ("xtask", &["mcptest-runner", "mcptest-mock", CORE]),
 ];
 
 /// Arrows for tests only.

@@ -11,6 +11,7 @@ pub(super) fn run(typed: &Schema) -> Answer {
     let schema = match typed.which {
         Which::Suite => schema::suite(),
         Which::Gates => schema::gates(),
+        Which::Script => schema::of(&mcptest_runner::provider::script::SCRIPT),
         Which::Mock => schema::of(&mcptest_mock::spec::FILE),
     };
     Answer { data: json::pretty(&schema), complaints: String::new(), code: exit::OK }

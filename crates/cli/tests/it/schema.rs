@@ -9,6 +9,7 @@ fn the_committed_schemas_are_printed_and_a_suite_is_meant_without_a_word() {
         (&["schema"][..], "suite"),
         (&["schema", "suite"], "suite"),
         (&["schema", "gates"], "gates"),
+        (&["schema", "script"], "script"),
         (&["schema", "mock"], "mock"),
     ] {
         let committed = std::fs::read_to_string(root().join(format!("schemas/{file}.schema.json"))).unwrap();

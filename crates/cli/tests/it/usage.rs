@@ -47,7 +47,7 @@ fn what_is_not_understood_is_refused_with_the_nearest_word() {
         2,
         "",
         &format!(
-            "error: invalid value 'suit' for '[suite|gates|mock]'\n  [possible values: suite, gates, mock]\n\n  \
+            "error: invalid value 'suit' for '[suite|gates|script|mock]'\n  [possible values: suite, gates, script, mock]\n\n  \
              tip: a similar value exists: 'suite'\n{help}"
         ),
     );
