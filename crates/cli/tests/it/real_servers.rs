@@ -339,8 +339,8 @@ suite.yml
 ✓ PASS      test #1 to #2  ORIGIN  trajectory: 1 of 1 expected calls matched, strict
 ✗ FAIL      test #3  ORIGIN
     ✗ trajectory: 1 mismatch, strict
-      tool_calls[0] (convert_time) differs from calls[0] at /status (`trajectory.passed` is 0,
-        expected at least 1)
+      tool_calls[0] (convert_time) differs from calls[0] at /status
+        /status: differs, expected \"ok\", recorded \"error\"
     at suite.yml:8
 
 3 rows: 2 pass, 1 fail
@@ -430,7 +430,7 @@ fn a_server_that_is_busy_when_the_user_stops_is_ended_and_nothing_is_recorded() 
     let has_table = || std::fs::metadata(&file).is_ok_and(|file| file.len() > 0);
     let stdout = "\
 suite.yml
-- SKIPPED   test  scripted
+- SKIPPED   test
 note: stopped before the end
 
 1 row: 1 skipped
