@@ -225,9 +225,8 @@ impl Faults {
             None => (None, text),
         };
         let fault = Fault::parse(kind)?;
-        let at = self.list.len();
         let before = match tool {
-            None => self.general.replace(at),
+            None => self.general,
             Some(tool) => {
                 if !tools.contains(&tool) {
                     return Err(FaultError {
@@ -235,7 +234,7 @@ impl Faults {
                         hint: suggest(tool, tools.iter().copied()),
                     });
                 }
-                self.by_tool.insert(tool.to_owned(), at)
+                self.by_tool.get(tool).copied()
             }
         };
         if let Some(before) = before {
@@ -245,7 +244,12 @@ impl Faults {
                 hint: "keep one of them".to_owned(),
             });
         }
+        let at = self.list.len();
         self.list.push(fault);
+        match tool {
+            None => self.general = Some(at),
+            Some(tool) => drop(self.by_tool.insert(tool.to_owned(), at)),
+        }
         Ok(())
     }
 
@@ -314,6 +318,17 @@ mod tests {
         assert_eq!(faults.strikes("b=c"), Some((2, Fault::Slow(5))));
         assert_eq!(faults.strikes("d"), Some((0, Fault::Hang)));
         assert_eq!(Faults::read(&["a=drop"], &["a", "d"]).unwrap().strikes("d"), None);
+    }
+
+    #[test]
+    fn every_fault_after_the_first_is_held_against_the_first() {
+        for (whom, prefix) in [("every tool", ""), ("the tool `a`", "a=")] {
+            let texts = ["hang", "slow:1", "drop"].map(|kind| format!("{prefix}{kind}"));
+            let errors = Faults::read(&texts, &["a"]).unwrap_err();
+            let said: Vec<_> = errors.into_iter().map(|error| error.message).collect();
+            let clash = |kind: &str| format!("the faults `hang` and `{kind}` both strike {whom}");
+            assert_eq!(said, [clash("slow:1"), clash("drop")]);
+        }
     }
 
     #[test]
