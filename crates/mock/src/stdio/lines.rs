@@ -81,11 +81,17 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         };
         let end = self.searched + length;
         let line = &self.buffer[self.start..end];
-        let whole = if std::mem::take(&mut self.skipping) { Vec::new() } else { trimmed(line).to_vec() };
-        let too_long = line.len() > self.limit;
+        let line = if std::mem::take(&mut self.skipping) {
+            // The rest of a line that was told already, however long it is.
+            Line::Whole(Vec::new())
+        } else if line.len() > self.limit {
+            Line::TooLong
+        } else {
+            Line::Whole(trimmed(line).to_vec())
+        };
         self.start = end + 1;
         self.searched = self.start;
-        Some(if too_long { Line::TooLong } else { Line::Whole(whole) })
+        Some(line)
     }
 }
 
@@ -125,6 +131,15 @@ mod tests {
         assert_eq!(lines(&text, 100_000).await, [Line::TooLong, whole("b")]);
         assert_eq!(lines(&text[..200_000], 100_000).await, [Line::TooLong]);
         assert_eq!(lines(b"12345\n123456\n1\n", 5).await, [whole("12345"), Line::TooLong, whole("1")]);
+    }
+
+    #[tokio::test]
+    async fn a_line_that_is_too_long_is_told_once_wherever_it_ends() {
+        // From one that is cut once to one that is cut twice, so that its rest has every length up to the limit and beyond.
+        for length in (100_001..400_000).step_by(5_000) {
+            let text = [&b"x".repeat(length)[..], b"\nb\n"].concat();
+            assert_eq!(lines(&text, 100_000).await, [Line::TooLong, whole("b")], "{length}");
+        }
     }
 
     #[tokio::test]
