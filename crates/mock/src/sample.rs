@@ -2,18 +2,40 @@
 //!
 //! It is a guess by the keywords that matter in practice; whoever asks holds it against the schema afterwards.
 
+use std::cell::Cell;
+
 use serde_json::{Map, Value, json};
 
 /// References that are followed on one way down; a schema may refer to itself.
 const MAX_DEPTH: usize = 16;
 
-/// A value that probably fits.
-pub(crate) fn of(schema: &Value) -> Value {
-    sample(schema, schema, MAX_DEPTH)
+/// Values that one sample is made of. A schema that refers to itself in several places would have powers of them.
+const MAX_VALUES: usize = 10_000;
+
+/// A sample that is being made.
+struct Making<'s> {
+    /// The whole schema, which references lead into.
+    root: &'s Value,
+    /// Values that may still be made.
+    left: Cell<usize>,
 }
 
-fn sample(schema: &Value, root: &Value, depth: usize) -> Value {
-    let (Value::Object(map), Some(depth)) = (schema, depth.checked_sub(1)) else {
+impl Making<'_> {
+    /// Whether one more value may be made.
+    fn goes_on(&self) -> bool {
+        let left = self.left.get().checked_sub(1);
+        self.left.set(left.unwrap_or(0));
+        left.is_some()
+    }
+}
+
+/// A value that probably fits.
+pub(crate) fn of(schema: &Value) -> Value {
+    sample(schema, &Making { root: schema, left: Cell::new(MAX_VALUES) }, MAX_DEPTH)
+}
+
+fn sample(schema: &Value, making: &Making<'_>, depth: usize) -> Value {
+    let (Value::Object(map), Some(depth), true) = (schema, depth.checked_sub(1), making.goes_on()) else {
         return Value::Null;
     };
     for given in ["const", "default"] {
@@ -27,20 +49,20 @@ fn sample(schema: &Value, root: &Value, depth: usize) -> Value {
         }
     }
     if let Some(target) = map.get("$ref").and_then(Value::as_str) {
-        let found = target.strip_prefix('#').and_then(|pointer| root.pointer(pointer));
-        return found.map_or(Value::Null, |found| sample(found, root, depth));
+        let found = target.strip_prefix('#').and_then(|pointer| making.root.pointer(pointer));
+        return found.map_or(Value::Null, |found| sample(found, making, depth));
     }
     for list in ["anyOf", "oneOf"] {
         if let Some(first) = map.get(list).and_then(|schemas| schemas.get(0)) {
-            return sample(first, root, depth);
+            return sample(first, making, depth);
         }
     }
     if let Some(Value::Array(parts)) = map.get("allOf") {
-        return all(map, parts, root, depth);
+        return all(map, parts, making, depth);
     }
     match type_of(map) {
-        Some("object") => object(map, root, depth),
-        Some("array") => array(map, root, depth),
+        Some("object") => object(map, making, depth),
+        Some("array") => array(map, making, depth),
         Some("string") => text(map),
         Some("integer") => number(map, true),
         Some("number") => number(map, false),
@@ -61,12 +83,12 @@ fn type_of(map: &Map<String, Value>) -> Option<&str> {
 }
 
 /// The keys of every part together, where all are objects; else the first part.
-fn all(map: &Map<String, Value>, parts: &[Value], root: &Value, depth: usize) -> Value {
+fn all(map: &Map<String, Value>, parts: &[Value], making: &Making<'_>, depth: usize) -> Value {
     let mut own = map.clone();
     own.remove("allOf");
-    let mut samples: Vec<Value> = parts.iter().map(|part| sample(part, root, depth)).collect();
+    let mut samples: Vec<Value> = parts.iter().map(|part| sample(part, making, depth)).collect();
     if type_of(&own).is_some() {
-        samples.insert(0, sample(&Value::Object(own), root, depth));
+        samples.insert(0, sample(&Value::Object(own), making, depth));
     }
     let mut merged = Map::new();
     for value in &samples {
@@ -78,16 +100,16 @@ fn all(map: &Map<String, Value>, parts: &[Value], root: &Value, depth: usize) ->
     Value::Object(merged)
 }
 
-fn object(map: &Map<String, Value>, root: &Value, depth: usize) -> Value {
+fn object(map: &Map<String, Value>, making: &Making<'_>, depth: usize) -> Value {
     let required = map.get("required").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     let keys = required.iter().filter_map(Value::as_str).map(|name| {
         let schema = map.get("properties").and_then(|properties| properties.get(name));
-        (name.to_owned(), schema.map_or(Value::Null, |schema| sample(schema, root, depth)))
+        (name.to_owned(), schema.map_or(Value::Null, |schema| sample(schema, making, depth)))
     });
     Value::Object(keys.collect())
 }
 
-fn array(map: &Map<String, Value>, root: &Value, depth: usize) -> Value {
+fn array(map: &Map<String, Value>, making: &Making<'_>, depth: usize) -> Value {
     /// More items than this are no small value.
     const MOST: u64 = 100;
     let least = map.get("minItems").and_then(Value::as_u64).unwrap_or(0).min(MOST);
@@ -96,7 +118,7 @@ fn array(map: &Map<String, Value>, root: &Value, depth: usize) -> Value {
     (0..least)
         .map(|at| {
             let schema = usize::try_from(at).ok().and_then(|at| prefix.get(at)).or(item);
-            schema.map_or(Value::Null, |schema| sample(schema, root, depth))
+            schema.map_or(Value::Null, |schema| sample(schema, making, depth))
         })
         .collect()
 }
@@ -209,5 +231,16 @@ mod tests {
             depth += 1;
         }
         assert!((1..=MAX_DEPTH).contains(&depth), "{depth}");
+    }
+
+    #[test]
+    fn a_schema_that_refers_to_itself_in_many_places_makes_a_bounded_value() {
+        fn count(value: &Value) -> usize {
+            1 + value.as_object().map_or(0, |map| map.values().map(count).sum())
+        }
+        let keys: Vec<String> = (0..10).map(|key| key.to_string()).collect();
+        let properties: Map<String, Value> = keys.iter().map(|key| (key.clone(), json!({ "$ref": "#" }))).collect();
+        let made = count(&of(&json!({ "type": "object", "required": keys, "properties": properties })));
+        assert!((1_000..=20 * MAX_VALUES).contains(&made), "{made}");
     }
 }
