@@ -12,7 +12,7 @@ pub static FILE: Block = Block {
 /// The server.
 pub static SERVER: Block = Block {
     name: "mock server",
-    about: "What the server is called and what it offers. A capability that has no entry is not announced.",
+    about: "What the server is called and what it offers. Tools are always announced, resources and prompts where there is one.",
     keys: &[
         key("name", Takes::Text, "", "name the server gives itself").required().example("weather"),
         key("version", Takes::Text, "0.0.0", "version the server gives itself").example("\"1.0\""),
