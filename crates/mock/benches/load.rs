@@ -101,8 +101,9 @@ async fn pipes() -> bool {
     let (mut ours, theirs) = tokio::io::duplex(64 * 1024);
     let (input, output) = split(theirs);
     let server = server();
-    let serving =
-        tokio::spawn(async move { serve_stdio(&server, Log::none(), input, output, std::future::pending()).await });
+    let serving = tokio::spawn(async move {
+        serve_stdio(&server, Log::none(), input, output, std::future::pending(), std::future::pending()).await
+    });
     lines(&mut ours, WARM).await;
     let before = resident();
     let rate = lines(&mut ours, CALLS).await;

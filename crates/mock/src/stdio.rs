@@ -9,7 +9,8 @@ mod lines;
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::io;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -30,15 +31,34 @@ use crate::serve::{End, ServeError};
 use crate::state::{Session, State};
 use lines::{Line, Lines, MAX_LINE};
 
-/// Bytes that are read ahead of the answers: more than a pipe holds, so that its end is seen behind requests that wait.
+/// Bytes that are read ahead of the answers.
 const READ_AHEAD: u32 = 16 * 1024 * 1024;
 /// Bytes that wait to be written.
 const WRITE_BEHIND: u32 = 1024 * 1024;
 /// Answers that wait for their time. With more, nothing is read until one has gone.
 const MAX_PENDING: usize = 65_536;
-/// How long the last answers have once the input has ended. As long as requests that arrived before are being answered, the
-/// time starts anew: a client that reads gets every answer, one that does not holds up nothing.
+/// How long the last answers have once the input has ended. As long as requests that arrived before are being answered and
+/// their answers are written, the time starts anew: a client that reads gets every answer, one that does not holds up
+/// nothing. A flood is one answer, and is cut off when it takes longer.
 const GRACE: Duration = Duration::from_millis(500);
+
+/// How often it is looked whether the reader is held up, once the client has hung up.
+const GLANCE: Duration = Duration::from_millis(50);
+
+/// How far the server has got.
+#[derive(Debug, Default)]
+struct Progress {
+    /// Lines that were taken up and answers that were written.
+    steps: AtomicU64,
+    /// The reader waits for room; it cannot see the end of the input.
+    held_up: AtomicBool,
+}
+
+impl Progress {
+    fn step(&self) {
+        self.steps.fetch_add(1, Ordering::Relaxed);
+    }
+}
 
 /// Something to write.
 #[derive(Debug)]
@@ -50,12 +70,16 @@ enum Frame {
 }
 
 /// Serves until the input ends, `stop` comes, nobody reads any more, or a fault ends it.
+///
+/// The end of the input stands behind everything that was sent. Where a client sends more than is read ahead and reads no
+/// answer, it is out of sight; `hung_up` comes when nobody can write to the input any more, whatever is still in it.
 pub async fn serve<R, W>(
     server: &Server,
     log: Log,
     input: R,
     output: W,
     stop: impl Future<Output = ()>,
+    hung_up: impl Future<Output = ()>,
 ) -> Result<End, ServeError>
 where
     R: AsyncRead + Unpin + std::marker::Send + 'static,
@@ -66,13 +90,13 @@ where
     let (ended, at_end) = oneshot::channel();
     // Both end with this function, whatever they wait for.
     let mut reader = JoinSet::new();
-    reader.spawn(read(input, line_sender, ended));
+    let progress = Arc::new(Progress::default());
+    reader.spawn(read(input, line_sender, ended, Arc::clone(&progress)));
     let mut writer = JoinSet::new();
-    writer.spawn(write(output, frame_receiver));
-    let taken = AtomicU64::new(0);
+    writer.spawn(write(output, frame_receiver, Arc::clone(&progress)));
     let desk = Desk {
         server,
-        taken: &taken,
+        progress: &progress,
         log,
         state: server.state(),
         session: Session::default(),
@@ -84,13 +108,24 @@ where
     };
     let work = desk.run(lines, &mut writer);
     let overtime = async {
-        match at_end.await {
+        let out_of_sight = async {
+            hung_up.await;
+            // As long as the reader gets on, it comes to the end by itself.
+            while !progress.held_up.load(Ordering::Relaxed) {
+                sleep(GLANCE).await;
+            }
+        };
+        let end = tokio::select! {
+            end = at_end => end,
+            () = out_of_sight => Ok(Ok(())),
+        };
+        match end {
             Ok(Err(error)) => Err(ServeError::Input(error)),
             // Ended, or the reader is gone because the work is done.
             Ok(Ok(())) | Err(_) => {
                 let mut before = None;
-                while before != Some(taken.load(Ordering::Relaxed)) {
-                    before = Some(taken.load(Ordering::Relaxed));
+                while before != Some(progress.steps.load(Ordering::Relaxed)) {
+                    before = Some(progress.steps.load(Ordering::Relaxed));
                     sleep(GRACE).await;
                 }
                 Ok(End::InputClosed)
@@ -105,15 +140,22 @@ where
     }
 }
 
-async fn read(input: impl AsyncRead + Unpin, lines: Sender<Line>, ended: oneshot::Sender<io::Result<()>>) {
+async fn read(
+    input: impl AsyncRead + Unpin,
+    lines: Sender<Line>,
+    ended: oneshot::Sender<io::Result<()>>,
+    progress: Arc<Progress>,
+) {
     let mut input = Lines::new(input);
     let end = loop {
         match input.next().await {
             Ok(Some(line)) => {
                 let size = if let Line::Whole(bytes) = &line { bytes.len() } else { 0 };
+                progress.held_up.store(true, Ordering::Relaxed);
                 if lines.send(line, size).await == Err(Closed) {
                     return;
                 }
+                progress.held_up.store(false, Ordering::Relaxed);
             }
             Ok(None) => break Ok(()),
             Err(error) => break Err(error),
@@ -124,15 +166,15 @@ async fn read(input: impl AsyncRead + Unpin, lines: Sender<Line>, ended: oneshot
 }
 
 /// Writes until there is nothing more to come or nobody reads.
-async fn write(output: impl AsyncWrite + Unpin, mut frames: Receiver<Frame>) {
-    if put(output, &mut frames).await.is_ok_and(|closed| closed) {
+async fn write(output: impl AsyncWrite + Unpin, mut frames: Receiver<Frame>, progress: Arc<Progress>) {
+    if put(output, &mut frames, &progress).await.is_ok_and(|closed| closed) {
         // Closed on purpose: what comes after goes nowhere.
         while frames.recv().await.is_some() {}
     }
 }
 
 /// Whether it was closed on purpose.
-async fn put(output: impl AsyncWrite + Unpin, frames: &mut Receiver<Frame>) -> io::Result<bool> {
+async fn put(output: impl AsyncWrite + Unpin, frames: &mut Receiver<Frame>, progress: &Progress) -> io::Result<bool> {
     let mut output = BufWriter::new(output);
     loop {
         let frame = match frames.try_recv() {
@@ -162,14 +204,14 @@ async fn put(output: impl AsyncWrite + Unpin, frames: &mut Receiver<Frame>) -> i
                 return Ok(true);
             }
         }
+        progress.step();
     }
 }
 
 /// Where messages are answered.
 struct Desk<'s> {
     server: &'s Server,
-    /// Lines that were taken up.
-    taken: &'s AtomicU64,
+    progress: &'s Progress,
     log: Log,
     state: State,
     session: Session,
@@ -229,8 +271,12 @@ impl Desk<'_> {
             tokio::select! {
                 biased;
                 () = late => {
-                    if let Some((_, plan)) = self.pending.pop_first() {
-                        self.by_id.remove(&id_text(&plan.id));
+                    if let Some((key, plan)) = self.pending.pop_first() {
+                        let id = id_text(&plan.id);
+                        // A second request under this id may still be waiting.
+                        if self.by_id.get(&id) == Some(&key) {
+                            self.by_id.remove(&id);
+                        }
                         self.send(plan.send).await?;
                     }
                 }
@@ -245,7 +291,7 @@ impl Desk<'_> {
     }
 
     async fn take(&mut self, line: Line) -> Result<(), Stop> {
-        self.taken.fetch_add(1, Ordering::Relaxed);
+        self.progress.step();
         let bytes = match line {
             Line::Whole(bytes) => bytes,
             Line::TooLong => {

@@ -87,7 +87,7 @@ fn server(typed: &Mock, err: &mut impl Write) -> Result<Server, Complaints> {
 /// `PORT`, `:PORT` or `HOST:PORT`; the host is this machine unless told otherwise.
 fn address(text: &str) -> Result<SocketAddr, Complaints> {
     let local = |port| SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port);
-    let named = text.strip_prefix("localhost").unwrap_or(text);
+    let named = text.strip_prefix("localhost").filter(|rest| rest.starts_with(':')).unwrap_or(text);
     let port = named.strip_prefix(':').unwrap_or(named).parse().map(local);
     port.or_else(|_| text.parse()).map_err(|_| {
         let hint =
@@ -100,7 +100,7 @@ fn stdio(runtime: &Runtime, server: &Server, log: Log) -> Result<End, ServeError
     runtime.block_on(async {
         let stop = told_to_end().map_err(ServeError::Input)?;
         let output = pipe::standard_output().map_err(ServeError::Input)?;
-        serve_stdio(server, log, tokio::io::stdin(), output, stop).await
+        serve_stdio(server, log, tokio::io::stdin(), output, stop, pipe::hung_up()).await
     })
 }
 
@@ -150,12 +150,35 @@ fn told_to_end() -> std::io::Result<impl Future<Output = ()>> {
     })
 }
 
-/// Standard output as a pipe that can be closed, which the fault `drop` asks for.
+/// Standard output as a pipe that can be closed, which the fault `drop` asks for, and the far end of standard input.
 #[cfg(unix)]
 mod pipe {
     use std::fs::{File, OpenOptions};
     use std::io;
     use std::os::fd::AsFd;
+
+    use rustix::event::{PollFd, PollFlags, poll};
+    use rustix::io::Errno;
+
+    /// Comes when nobody can write to standard input any more, whatever is still to be read. Of a file this is never told;
+    /// it ends by being read.
+    pub(super) async fn hung_up() {
+        let wait = tokio::task::spawn_blocking(|| {
+            let input = io::stdin();
+            loop {
+                // No event is asked for: that the other side is gone is told without asking.
+                let mut watched = [PollFd::new(&input, PollFlags::empty())];
+                match poll(&mut watched, None) {
+                    Ok(_) => return watched[0].revents().contains(PollFlags::HUP),
+                    Err(Errno::INTR) => {}
+                    Err(_) => return false,
+                }
+            }
+        });
+        if !wait.await.unwrap_or(false) {
+            std::future::pending().await
+        }
+    }
 
     /// The only handle of standard output that is left: its old place leads nowhere, so that dropping this one closes it.
     pub(super) fn standard_output() -> io::Result<tokio::fs::File> {
@@ -166,10 +189,14 @@ mod pipe {
     }
 }
 
-/// Elsewhere standard output stays open until the process ends.
+/// Elsewhere standard output stays open until the process ends, and standard input ends by being read.
 #[cfg(not(unix))]
 mod pipe {
     pub(super) fn standard_output() -> std::io::Result<tokio::io::Stdout> {
         Ok(tokio::io::stdout())
+    }
+
+    pub(super) async fn hung_up() {
+        std::future::pending().await
     }
 }

@@ -180,6 +180,29 @@ fn many_requests_are_answered_in_order_before_the_end() {
     assert_eq!(server.code_within_a_second(), Some(0));
 }
 
+#[cfg(unix)]
+#[test]
+fn a_client_that_never_reads_and_hangs_up_ends_it_within_a_second_however_much_it_sent() {
+    // More than is ever read ahead: the end of the input stays out of sight.
+    let requests: String = std::iter::once(HELLO.to_owned()).chain((1..=400_000).map(call)).collect();
+    let here = Folder::with(&[("tools.yml", TOOLS), ("requests.jsonl", &requests)]);
+    let mut client = Command::new("cat").arg(here.0.join("requests.jsonl")).stdout(Stdio::piped()).spawn().unwrap();
+    let mut command = here.command(&["mock", "--tools-from", "tools.yml"]);
+    let pipes = command.stdin(client.stdout.take().unwrap()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = pipes.spawn().unwrap();
+    // The command keeps the read end of the pipe.
+    drop(command);
+    let output = BufReader::new(child.stdout.take().unwrap());
+    let mut server = Server { child, input: None, output };
+    assert!(server.line().starts_with("{\"id\":0,"));
+    // Long enough for both sides to come to a halt; shorter only makes it easier.
+    thread::sleep(Duration::from_secs(1));
+    let going = (client.try_wait().unwrap().is_none(), server.child.try_wait().unwrap().is_none());
+    client.kill().unwrap();
+    client.wait().unwrap();
+    assert_eq!((going, server.code_within_a_second()), ((true, true), Some(0)));
+}
+
 #[test]
 fn what_cannot_be_used_is_said_with_exit_code_2() {
     let here = Folder::with(&[
@@ -216,12 +239,16 @@ fn what_cannot_be_used_is_said_with_exit_code_2() {
         "",
         "error: tool.yml: there is no such file or folder\nhint: did you mean `tools.yml`?\n",
     );
-    here.check(
-        &["mock", "--tools-from", "tools.yml", "--http", "here"],
-        2,
-        "",
-        "error: `here` is not an address to listen on\nhint: write PORT, :PORT or ADDRESS:PORT, such as 8080, 127.0.0.1:8080 or [::1]:8080; port 0 takes a free one\n",
-    );
+    for address in ["here", "localhost", "localhost8080", "127.0.0.1", "65536"] {
+        here.check(
+            &["mock", "--tools-from", "tools.yml", "--http", address],
+            2,
+            "",
+            &format!(
+                "error: `{address}` is not an address to listen on\nhint: write PORT, :PORT or ADDRESS:PORT, such as 8080, 127.0.0.1:8080 or [::1]:8080; port 0 takes a free one\n"
+            ),
+        );
+    }
     here.check(
         &["mock", "--tools-from", "tools.yml", "--log", "no/such/folder"],
         2,

@@ -32,7 +32,7 @@ async fn piped(server: Arc<Server>, modern: bool) -> Client {
     let (ours, theirs) = tokio::io::duplex(64 * 1024);
     tokio::spawn(async move {
         let (input, output) = tokio::io::split(theirs);
-        serve_stdio(&server, Log::none(), input, output, std::future::pending()).await
+        serve_stdio(&server, Log::none(), input, output, std::future::pending(), std::future::pending()).await
     });
     let client = ().serve_with_lifecycle(tokio::io::split(ours), lifecycle(modern));
     timeout(LIMIT, client).await.expect("a greeting").unwrap()

@@ -19,7 +19,7 @@ async fn every_message_is_one_numbered_line_and_a_second_run_is_appended() {
         to.write_all(format!("{ping}\nnoå json\n{call}\n").as_bytes()).await.unwrap();
         drop(to);
         let log = Log::append(&path).unwrap();
-        serve_stdio(&server, log, input, output, std::future::pending()).await.unwrap();
+        serve_stdio(&server, log, input, output, std::future::pending(), std::future::pending()).await.unwrap();
         let mut all = Vec::new();
         from.read_to_end(&mut all).await.unwrap();
     }
@@ -43,6 +43,7 @@ async fn a_log_that_cannot_be_written_ends_the_server() {
     let (output, _from) = tokio::io::duplex(1024);
     to.write_all(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n").await.unwrap();
     let log = Log::append(std::path::Path::new("/dev/full")).unwrap();
-    let error = serve_stdio(&server, log, input, output, std::future::pending()).await.unwrap_err();
+    let error =
+        serve_stdio(&server, log, input, output, std::future::pending(), std::future::pending()).await.unwrap_err();
     assert!(error.to_string().starts_with("cannot write the log: "), "{error}");
 }

@@ -34,8 +34,9 @@ impl Client {
     fn of(server: std::sync::Arc<mcptest_mock::Server>) -> Self {
         let (ours, theirs) = tokio::io::duplex(64 * 1024);
         let (input, output) = tokio::io::split(theirs);
-        let done =
-            tokio::spawn(async move { serve_stdio(&server, Log::none(), input, output, std::future::pending()).await });
+        let done = tokio::spawn(async move {
+            serve_stdio(&server, Log::none(), input, output, std::future::pending(), std::future::pending()).await
+        });
         let (from, to) = tokio::io::split(ours);
         Self { to: Some(to), from: BufReader::new(from), done, modern: true }
     }
@@ -272,6 +273,17 @@ async fn a_cancelled_slow_call_is_not_answered_and_reply_after_cancel_is() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn of_two_calls_under_one_id_the_later_one_can_be_cancelled_when_the_first_is_answered() {
+    let mut client = Client::modern(&["slow:1000"]);
+    client.call(json!(1), "echo", json!({})).await;
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    client.call(json!(1), "echo", json!({})).await;
+    assert_eq!(client.line().await, echoed("1", true));
+    client.cancel(json!(1)).await;
+    assert!(client.silent().await);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_hundred_hanging_calls_slow_down_nothing() {
     let mut client = Client::legacy(&["hang", "say=none"]).await;
     for id in 0..100 {
@@ -308,7 +320,8 @@ async fn the_end_of_the_input_ends_the_server_whatever_hangs_or_is_late() {
     let last = json!({ "jsonrpc": "2.0", "id": 3, "method": "tools/list", "params": { "_meta": meta() } });
     to.write_all(last.to_string().as_bytes()).await.unwrap();
     drop(to);
-    let end = serve_stdio(&server, Log::none(), input, output, std::future::pending()).await.unwrap();
+    let end =
+        serve_stdio(&server, Log::none(), input, output, std::future::pending(), std::future::pending()).await.unwrap();
     assert_eq!(end, End::InputClosed);
     assert!(start.elapsed() < Duration::from_secs(1));
     let mut all = String::new();
@@ -332,10 +345,53 @@ async fn a_client_that_never_reads_holds_up_neither_the_end_nor_a_stop() {
         let stop = async move {
             tokio::time::sleep(if stopped { Duration::from_millis(100) } else { LONG }).await;
         };
-        let end = serve_stdio(&server, Log::none(), input, output, stop).await.unwrap();
+        let end = serve_stdio(&server, Log::none(), input, output, stop, std::future::pending()).await.unwrap();
         assert_eq!(end, if stopped { End::Stopped } else { End::InputClosed });
         assert!(start.elapsed() < Duration::from_secs(1));
         drop(kept);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_sends_more_than_is_read_ahead_and_hangs_up_is_not_waited_for() {
+    let request = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": { "_meta": meta() } });
+    let lines = format!("{request}\n").repeat(150_000);
+    let (mut to, input) = tokio::io::duplex(lines.len());
+    let (output, _from) = tokio::io::duplex(1024);
+    to.write_all(lines.as_bytes()).await.unwrap();
+    drop(to);
+    let start = Instant::now();
+    let hung_up = tokio::time::sleep(Duration::from_millis(100));
+    let end = serve_stdio(&server(&[]), Log::none(), input, output, tokio::time::sleep(LONG), hung_up).await.unwrap();
+    assert_eq!(end, End::InputClosed);
+    assert!(start.elapsed() < Duration::from_secs(1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_reads_slowly_gets_every_answer_after_the_end_of_its_input() {
+    let request = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": { "_meta": meta() } });
+    let lines = format!("{request}\n").repeat(1000);
+    for hangs_up in [false, true] {
+        let (mut to, input) = tokio::io::duplex(lines.len());
+        let (output, from) = tokio::io::duplex(1024);
+        to.write_all(lines.as_bytes()).await.unwrap();
+        drop(to);
+        let reader = tokio::spawn(async move {
+            let mut lines = BufReader::new(from).lines();
+            let mut count = 0;
+            while lines.next_line().await.unwrap().is_some() {
+                count += 1;
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+            count
+        });
+        let (stop, hung_up) = (tokio::time::sleep(LONG), async move {
+            if !hangs_up {
+                std::future::pending().await
+            }
+        });
+        let end = serve_stdio(&server(&[]), Log::none(), input, output, stop, hung_up).await.unwrap();
+        assert_eq!((end, reader.await.unwrap()), (End::InputClosed, 1000));
     }
 }
 
@@ -346,7 +402,10 @@ async fn a_client_that_is_gone_ends_the_server() {
     let (output, from) = tokio::io::duplex(64);
     drop(from);
     to.write_all(b"nonsense\n").await.unwrap();
-    let end = timeout(LONG, serve_stdio(&server, Log::none(), input, output, std::future::pending())).await.unwrap();
+    let end =
+        timeout(LONG, serve_stdio(&server, Log::none(), input, output, std::future::pending(), std::future::pending()))
+            .await
+            .unwrap();
     assert_eq!(end.unwrap(), End::OutputClosed);
 }
 
