@@ -176,7 +176,7 @@ mod pipe {
             }
         });
         if !wait.await.unwrap_or(false) {
-            std::future::pending().await
+            std::future::pending::<()>().await;
         }
     }
 

@@ -387,7 +387,7 @@ async fn a_client_that_reads_slowly_gets_every_answer_after_the_end_of_its_input
         });
         let (stop, hung_up) = (tokio::time::sleep(LONG), async move {
             if !hangs_up {
-                std::future::pending().await
+                std::future::pending::<()>().await;
             }
         });
         let end = serve_stdio(&server(&[]), Log::none(), input, output, stop, hung_up).await.unwrap();
