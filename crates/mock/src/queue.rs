@@ -40,6 +40,11 @@ impl<T> Sender<T> {
         let permit = Arc::clone(&self.room).acquire_many_owned(weight).await.map_err(|_| Closed)?;
         self.items.send((item, permit)).map_err(|_| Closed)
     }
+
+    /// Comes when nobody takes items out any more.
+    pub(crate) async fn closed(&self) {
+        self.items.closed().await;
+    }
 }
 
 impl<T> Receiver<T> {

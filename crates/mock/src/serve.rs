@@ -24,4 +24,7 @@ pub enum ServeError {
     /// Standard input cannot be read.
     #[error("cannot read standard input: {0}")]
     Input(io::Error),
+    /// Standard output cannot be written, though somebody holds it.
+    #[error("cannot write standard output: {0}")]
+    Output(io::Error),
 }

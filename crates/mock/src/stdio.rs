@@ -166,10 +166,21 @@ async fn read(
 }
 
 /// Writes until there is nothing more to come or nobody reads.
-async fn write(output: impl AsyncWrite + Unpin, mut frames: Receiver<Frame>, progress: Arc<Progress>) {
-    if put(output, &mut frames, &progress).await.is_ok_and(|closed| closed) {
-        // Closed on purpose: what comes after goes nowhere.
-        while frames.recv().await.is_some() {}
+async fn write(
+    output: impl AsyncWrite + Unpin,
+    mut frames: Receiver<Frame>,
+    progress: Arc<Progress>,
+) -> Result<(), ServeError> {
+    match put(output, &mut frames, &progress).await {
+        Ok(true) => {
+            // Closed on purpose: what comes after goes nowhere.
+            while frames.recv().await.is_some() {}
+            Ok(())
+        }
+        Ok(false) => Ok(()),
+        // A client that leaves is no error.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        Err(error) => Err(ServeError::Output(error)),
     }
 }
 
@@ -226,8 +237,19 @@ struct Desk<'s> {
     closed: bool,
 }
 
+/// What the writer says at its end.
+async fn outcome(writer: &mut JoinSet<Result<(), ServeError>>) -> Result<(), ServeError> {
+    match writer.join_next().await {
+        Some(Ok(outcome)) => outcome,
+        // It was never there, or is gone without a word.
+        Some(Err(_)) | None => Ok(()),
+    }
+}
+
 /// Why the desk closes.
 enum Stop {
+    /// The writer has ended, and knows why.
+    Closed,
     Ended(End),
     Failed(ServeError),
 }
@@ -240,18 +262,26 @@ impl From<io::Error> for Stop {
 
 impl From<Closed> for Stop {
     fn from(_: Closed) -> Self {
-        Self::Ended(End::OutputClosed)
+        Self::Closed
     }
 }
 
 impl Desk<'_> {
-    async fn run(mut self, mut lines: Receiver<Line>, writer: &mut JoinSet<()>) -> Result<End, ServeError> {
-        match self.answer_all(&mut lines, writer).await {
+    async fn run(
+        mut self,
+        mut lines: Receiver<Line>,
+        writer: &mut JoinSet<Result<(), ServeError>>,
+    ) -> Result<End, ServeError> {
+        match self.answer_all(&mut lines).await {
             Ok(()) => {
                 // The writer ends when it has written what is there.
                 drop(self.frames);
-                let _ = writer.join_next().await;
+                outcome(writer).await?;
                 Ok(End::InputClosed)
+            }
+            Err(Stop::Closed) => {
+                outcome(writer).await?;
+                Ok(End::OutputClosed)
             }
             Err(Stop::Ended(end)) => Ok(end),
             Err(Stop::Failed(error)) => Err(error),
@@ -259,7 +289,7 @@ impl Desk<'_> {
     }
 
     /// Answers until the input has ended.
-    async fn answer_all(&mut self, lines: &mut Receiver<Line>, writer: &mut JoinSet<()>) -> Result<(), Stop> {
+    async fn answer_all(&mut self, lines: &mut Receiver<Line>) -> Result<(), Stop> {
         loop {
             let due = self.pending.first_key_value().map(|((due, _), _)| *due);
             let late = async {
@@ -285,7 +315,7 @@ impl Desk<'_> {
                     None => return Ok(()),
                 },
                 // Nobody reads any more.
-                _ = writer.join_next() => return Err(Closed.into()),
+                () = self.frames.closed() => return Err(Closed.into()),
             }
         }
     }

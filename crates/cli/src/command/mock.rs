@@ -56,6 +56,7 @@ fn serve(typed: &Mock, out: &mut impl Write, err: &mut impl Write) -> Result<End
         let hint = match error {
             ServeError::Log(_) => "make room, or give another path",
             ServeError::Input(_) => "start it with a pipe for standard input",
+            ServeError::Output(_) => "start it with a pipe for standard output",
         };
         complain(&error.to_string(), hint)
     })
@@ -99,7 +100,7 @@ fn address(text: &str) -> Result<SocketAddr, Complaints> {
 fn stdio(runtime: &Runtime, server: &Server, log: Log) -> Result<End, ServeError> {
     runtime.block_on(async {
         let stop = told_to_end().map_err(ServeError::Input)?;
-        let output = pipe::standard_output().map_err(ServeError::Input)?;
+        let output = pipe::standard_output().map_err(ServeError::Output)?;
         serve_stdio(server, log, tokio::io::stdin(), output, stop, pipe::hung_up()).await
     })
 }

@@ -180,6 +180,21 @@ fn many_requests_are_answered_in_order_before_the_end() {
     assert_eq!(server.code_within_a_second(), Some(0));
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn answers_that_cannot_be_written_are_said_with_exit_code_2() {
+    let here = Folder::with(&[("tools.yml", TOOLS), ("requests.jsonl", HELLO)]);
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let requests = std::fs::File::open(here.0.join("requests.jsonl")).unwrap();
+    let mut command = here.command(&["mock", "--tools-from", "tools.yml"]);
+    super::check(
+        &command.stdin(requests).stdout(full).stderr(Stdio::piped()).spawn().unwrap().wait_with_output().unwrap(),
+        2,
+        "",
+        "error: cannot write standard output: No space left on device (os error 28)\nhint: start it with a pipe for standard output\n",
+    );
+}
+
 #[cfg(unix)]
 #[test]
 fn a_client_that_never_reads_and_hangs_up_ends_it_within_a_second_however_much_it_sent() {
