@@ -1,0 +1,179 @@
+//! How long a replay takes: `cargo bench -p mcptest --bench replay`.
+//!
+//! Figures stand beside those of reading the same files, in the same run, because only the ratio means something on another
+//! machine. What can fail is growth: ten times the recordings may not take much more than ten times as long.
+#![expect(
+    clippy::print_stdout,
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    reason = "a benchmark reads the clock and prints, and stops where it cannot go on"
+)]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+use std::time::{Duration, Instant};
+
+use mcptest_core::diag::Source;
+use mcptest_core::json;
+use mcptest_core::suite::{self, Variables};
+use mcptest_core::trace::Trace;
+use mcptest_runner::cassette::{Cassette, Folder, inputs};
+use serde_json::{Value, json};
+
+/// Calls of one run.
+const CALLS: usize = 50;
+/// Ten times the recordings may take this much longer.
+const MOST_GROWTH: f64 = 14.0;
+
+fn main() -> ExitCode {
+    let temp = tempfile::tempdir().unwrap();
+    let few = World::new(temp.path(), "few", 1, 3);
+    let hundred = World::new(temp.path(), "hundred", 5, 20);
+    let thousand = World::new(temp.path(), "thousand", 20, 50);
+    println!("one run has {CALLS} calls; best of several\n");
+    println!(
+        "{:>16} {:>10} {:>12} {:>12} {:>8} {:>12}",
+        "recordings", "replay", "as json", "parse alone", "share", "memory"
+    );
+    let mut took = Vec::new();
+    for (world, times) in [(&few, 30), (&hundred, 10), (&thousand, 5)] {
+        let replay = best(times, || world.replay(&[]));
+        let as_json = best(times.min(5), || world.replay(&["--reporter", "json"]));
+        let parse = best(times.min(5), || world.parse());
+        println!(
+            "{:>16} {:>7.1} ms {:>9.1} ms {:>9.1} ms {:>6.0} % {:>8} KiB",
+            world.files.len(),
+            ms(replay),
+            ms(as_json),
+            ms(parse),
+            100.0 * parse.as_secs_f64() / replay.as_secs_f64() / cores().min(2.0),
+            world.memory(),
+        );
+        took.push(replay.as_secs_f64());
+    }
+    println!("\nshare: parsing as a part of the time of all cores the replay could use");
+    let growth = took[2] / took[1];
+    println!("ten times the recordings: x{growth:.1} (at most x{MOST_GROWTH})");
+    if growth > MOST_GROWTH { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+}
+
+fn ms(time: Duration) -> f64 {
+    time.as_secs_f64() * 1000.0
+}
+
+fn cores() -> f64 {
+    std::thread::available_parallelism().map_or(1.0, |cores| cores.get() as f64)
+}
+
+fn best(times: usize, mut work: impl FnMut()) -> Duration {
+    let mut best = Duration::MAX;
+    for _ in 0..times {
+        let begun = Instant::now();
+        work();
+        best = best.min(begun.elapsed());
+    }
+    best
+}
+
+/// A suite with its recordings.
+struct World {
+    suite: PathBuf,
+    files: Vec<PathBuf>,
+}
+
+impl World {
+    fn new(root: &Path, name: &str, tests: usize, runs: u64) -> Self {
+        let path = root.join(name).join("suite.yml");
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path.with_file_name("script.yml"), "{ script: 1, runs: [{ turns: [{ text: done }] }] }")
+            .unwrap();
+        let mut text = "models: { demo: { provider: script, script: script.yml } }\nagents:\n".to_owned();
+        for at in 0..tests {
+            text.push_str(&format!(
+                "  - name: test {at}\n    model: demo\n    prompt: Look it up.\n    runs: {runs}\n\
+                 \x20   trajectory: {{ mode: subsequence, calls: [{{ name: search, args: {{ subset: {{ page: 3 }} }} }}] }}\n\
+                 \x20   stability: {{}}\n    reliability: {{}}\n"
+            ));
+        }
+        std::fs::write(&path, &text).unwrap();
+        let loaded = suite::load(&Source::new("suite.yml", text), &Variables { suite_dir: ".", outside: &|_| None });
+        let suite = loaded.value.unwrap();
+        let hash = mcptest_core::redact::hash(&std::fs::read(path.with_file_name("script.yml")).unwrap());
+        let folder = Folder::of(&path);
+        let mut files = Vec::new();
+        for test in &suite.agents {
+            for run in 1..=runs {
+                let cassette = Cassette {
+                    test: test.name.clone(),
+                    model: "demo".to_owned(),
+                    run,
+                    inputs: inputs(&suite, test, "demo", Some(&hash)),
+                    observed: json!({}),
+                    advisory: None,
+                    trace: trace(),
+                };
+                files.push(folder.save(&cassette).unwrap());
+            }
+        }
+        Self { suite: path, files }
+    }
+
+    fn command(&self, flags: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_mcptest"));
+        command.arg("run").arg(&self.suite).args(["--jobs", "2"]).args(flags).stdout(Stdio::null());
+        command
+    }
+
+    fn replay(&self, flags: &[&str]) {
+        assert!(self.command(flags).status().unwrap().success());
+    }
+
+    /// Reads and parses every recording, as the replay does, on one thread and without judging anything.
+    fn parse(&self) {
+        for path in &self.files {
+            let text = std::fs::read_to_string(path).unwrap();
+            std::hint::black_box(json::parse(&text).unwrap());
+        }
+    }
+
+    /// The most memory a replay had, as far as looking often tells.
+    fn memory(&self) -> u64 {
+        let mut most = 0;
+        for _ in 0..5 {
+            let mut child = self.command(&[]).spawn().unwrap();
+            let status = format!("/proc/{}/status", child.id());
+            while child.try_wait().unwrap().is_none() {
+                let text = std::fs::read_to_string(&status).unwrap_or_default();
+                let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+                let size = line.and_then(|line| line.trim().strip_suffix(" kB")?.trim().parse().ok());
+                most = most.max(size.unwrap_or(0));
+            }
+        }
+        most
+    }
+}
+
+fn trace() -> Trace {
+    let calls: Vec<Value> = (0..CALLS)
+        .map(|at| json!({ "name": "search", "server": "web", "args": { "q": format!("rain in city {at}"), "page": at }, "turn": 2 * at + 1 }))
+        .collect();
+    let results: Vec<Value> = (0..CALLS)
+        .map(|at| json!({ "is_error": false, "content": [{ "type": "text", "text": format!("it rains in city {at}") }], "duration_ms": 3 }))
+        .collect();
+    let mut turns = vec![json!({ "role": "user", "content": "Look it up." })];
+    for _ in 0..CALLS {
+        turns.push(json!({ "role": "assistant", "content": null }));
+        turns.push(json!({ "role": "tool", "content": "it rains" }));
+    }
+    turns.push(json!({ "role": "assistant", "content": "It rains everywhere." }));
+    let envelope = json!({
+        "tool_calls": calls,
+        "tool_results": results,
+        "final_response": "It rains everywhere.",
+        "conversation": {
+            "model": "demo", "turns": turns, "stop_reason": "completed",
+            "tokens": { "input": 5000, "output": 500, "total": 5500 }, "duration_ms": 150,
+        },
+    });
+    Trace::read(&envelope).unwrap()
+}
