@@ -32,6 +32,8 @@ pub use interpolate::{Template, Variables};
 pub struct Suite {
     /// Its own variables, for what is resolved when a run goes live.
     pub variables: BTreeMap<String, String>,
+    /// The same as written, without what the environment answers.
+    pub variables_as_written: BTreeMap<String, Template>,
     /// Servers by name.
     pub servers: BTreeMap<String, Server>,
     /// Faults in the order written.
@@ -163,8 +165,12 @@ pub struct AgentTest {
     pub servers: Vec<String>,
     /// What the agent is asked.
     pub prompt: String,
+    /// The same as written.
+    pub prompt_as_written: Template,
     /// What it is told before.
     pub system: Option<String>,
+    /// The same as written.
+    pub system_as_written: Option<Template>,
     /// Independent runs.
     pub runs: u64,
     /// Most turns of one run.

@@ -19,7 +19,6 @@ impl std::fmt::Debug for Variables<'_> {
 /// Text with references that are resolved later.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Template {
-    text: String,
     parts: Vec<Part>,
 }
 
@@ -64,7 +63,12 @@ impl Template {
                 }
             }
         }
-        Ok(Self { text: text.to_owned(), parts })
+        Ok(Self { parts })
+    }
+
+    /// Text that refers to nothing.
+    pub(super) fn plain(text: &str) -> Self {
+        Self { parts: vec![Part::Plain(text.to_owned())] }
     }
 
     /// The names it refers to, in the order written.
@@ -75,9 +79,21 @@ impl Template {
         })
     }
 
-    /// The text as written.
-    pub fn as_written(&self) -> &str {
-        &self.text
+    /// The text with the suite's own variables answered as they are written and everything else left as it is: what the
+    /// suite says, the same on every machine. What it gives reads back as the same pieces.
+    pub fn within_suite(&self, own: &BTreeMap<String, Self>) -> String {
+        let mut pieces: Vec<Part> = Vec::new();
+        let answered = self.parts.iter().flat_map(|part| match part {
+            Part::Reference { name, .. } => own.get(name).map_or(std::slice::from_ref(part), |own| &own.parts),
+            Part::Plain(_) => std::slice::from_ref(part),
+        });
+        for part in answered {
+            match (pieces.last_mut(), part) {
+                (Some(Part::Plain(before)), Part::Plain(text)) => before.push_str(text),
+                _ => pieces.push(part.clone()),
+            }
+        }
+        pieces.iter().map(Part::written).collect()
     }
 
     /// The references that nobody answers, each once.
@@ -107,6 +123,21 @@ impl Template {
             }
         }
         Ok(out)
+    }
+}
+
+impl Part {
+    /// The piece as it can be written, wherever it stands.
+    fn written(&self) -> String {
+        match self {
+            // A dollar sign needs its double only where it could be read as something else.
+            Self::Plain(text) if text.contains("$$") || text.contains("${") || text.ends_with('$') => {
+                text.replace('$', "$$")
+            }
+            Self::Plain(text) => text.clone(),
+            Self::Reference { name, default: None } => format!("${{{name}}}"),
+            Self::Reference { name, default: Some(default) } => format!("${{{name}:-{default}}}"),
+        }
     }
 }
 
@@ -201,5 +232,29 @@ mod tests {
         check("${city", Err("`${` is not closed"));
         check("${a b}", Err("`a b` is not a variable name"));
         check("$5 and ^a$", Ok("$5 and ^a$"));
+    }
+
+    #[track_caller]
+    fn check_within(text: &str, expected: &str) {
+        let own = [("city", "Oslo"), ("key", "x-${KEY:-none}"), ("sign", "$$")]
+            .map(|(name, text)| (name.to_owned(), Template::parse(text).unwrap()));
+        let own = BTreeMap::from(own);
+        let found = Template::parse(text).unwrap().within_suite(&own);
+        assert_eq!(found, expected, "{text}");
+        assert_eq!(Template::parse(&found).unwrap().within_suite(&own), expected, "{text}: what is written reads back");
+    }
+
+    #[test]
+    fn within_a_suite_its_own_variables_are_answered_and_the_environment_is_not() {
+        check_within("plain, $5 and $$5", "plain, $5 and $5");
+        check_within(
+            "${city}, ${HOME}, ${SUITE_DIR}/x, ${NOBODY:-else}",
+            "Oslo, ${HOME}, ${SUITE_DIR}/x, ${NOBODY:-else}",
+        );
+        check_within("${key} and ${city:-Rome}", "x-${KEY:-none} and Oslo");
+        check_within("$${city}", "$${city}");
+        check_within("${sign}{city}", "$${city}");
+        check_within("$$${HOME}", "$$${HOME}");
+        check_within("$$$${city} costs $5", "$$$${city} costs $$5");
     }
 }

@@ -81,6 +81,33 @@ impl Names {
     }
 }
 
+/// What is resolved at load, as it was before.
+struct Written {
+    variables: BTreeMap<String, Template>,
+    /// One for each item of `agents`.
+    agents: Vec<Asked>,
+}
+
+/// What the agent of a test is asked.
+struct Asked {
+    prompt: Option<Template>,
+    system: Option<Template>,
+}
+
+impl Written {
+    fn of(root: &Node) -> Self {
+        // What is no template is told where it is resolved, and stands for itself here.
+        let template = |text: &str| Template::parse(text).unwrap_or_else(|_| Template::plain(text));
+        let at = |node: &Node, key: &str| node.get(key).and_then(Node::text).map(template);
+        let variables = root.get("variables").map_or(&[][..], Node::entries).iter();
+        let agents = root.get("agents").map_or(&[][..], Node::items).iter();
+        Self {
+            variables: variables.filter_map(|entry| Some((entry.key.clone(), template(entry.value.text()?)))).collect(),
+            agents: agents.map(|node| Asked { prompt: at(node, "prompt"), system: at(node, "system") }).collect(),
+        }
+    }
+}
+
 /// Whether a key is there, but under a name that is near to one of these.
 fn misspelt(node: &Node, block: &Block, keys: &[&str]) -> bool {
     let known = || block.keys.iter().map(|key| key.name);
@@ -127,6 +154,7 @@ impl<'a> Lower<'a> {
 
     pub(super) fn suite(&mut self, root: Node) -> Option<(Suite, Places)> {
         let own = self.own_variables(&root);
+        let written = Written::of(&root);
         let root = self.interpolated(root, &own);
         self.notes.block(&root, "a suite", &SUITE.all());
         if !matches!(root.content, Content::Map(_)) {
@@ -137,8 +165,9 @@ impl<'a> Lower<'a> {
         let servers = self.servers(&root, &mut places);
         let models = self.models(&root);
         let faults = self.faults(&root, &names, &mut places);
-        let agents = self.agents(&root, &names, &faults, &mut places);
-        Some((Suite { variables: own, servers, faults, models, agents }, places))
+        let agents = self.agents(&root, &names, &faults, written.agents, &mut places);
+        let variables_as_written = written.variables;
+        Some((Suite { variables: own, variables_as_written, servers, faults, models, agents }, places))
     }
 
     pub(super) fn gate_file(&mut self, root: Node) -> Option<(Vec<Assertion>, Gates)> {
@@ -439,12 +468,19 @@ impl<'a> Lower<'a> {
         out
     }
 
-    fn agents(&mut self, root: &Node, names: &Names, faults: &[Fault], places: &mut Places) -> Vec<AgentTest> {
+    fn agents(
+        &mut self,
+        root: &Node,
+        names: &Names,
+        faults: &[Fault],
+        written: Vec<Asked>,
+        places: &mut Places,
+    ) -> Vec<AgentTest> {
         let mut lines: BTreeMap<String, usize> = BTreeMap::new();
         let mut out = Vec::new();
         let positions: BTreeMap<&str, usize> =
             faults.iter().enumerate().rev().map(|(at, fault)| (fault.name.as_str(), at)).collect();
-        for node in root.get("agents").map_or(&[][..], Node::items) {
+        for (node, asked) in root.get("agents").map_or(&[][..], Node::items).iter().zip(written) {
             if !matches!(node.content, Content::Map(_)) {
                 continue;
             }
@@ -465,7 +501,10 @@ impl<'a> Lower<'a> {
                 node.entries().iter().map(|entry| (entry.key.clone(), entry.key_span.clone())).collect();
             keys.insert("name".to_owned(), at);
             // Without a name or a prompt the file is in error anyway, and there is no test to make.
-            let (Some(name), Some(prompt)) = (name, node.text_at("prompt")) else { continue };
+            let (Some(name), Some(prompt), Some(prompt_as_written)) = (name, node.text_at("prompt"), asked.prompt)
+            else {
+                continue;
+            };
             places.agents.push(keys);
             out.push(AgentTest {
                 name,
@@ -474,7 +513,9 @@ impl<'a> Lower<'a> {
                 is_matrix,
                 servers: uses,
                 prompt,
+                prompt_as_written,
                 system: node.text_at("system"),
+                system_as_written: asked.system,
                 runs,
                 max_turns: node.whole_at("max_turns").unwrap_or(10),
                 max_tokens: node.whole_at("max_tokens").unwrap_or(1024),

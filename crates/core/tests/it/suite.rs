@@ -244,9 +244,9 @@ fn references_are_answered_in_text_and_wait_in_servers() {
     assert_eq!(test.prompt, "Bergen for 3 days, from Oslo, home; it costs $5 or $5; suites/data");
     assert_eq!(test.system.as_deref(), Some("no structure: [a, b]"));
     let Transport::Command { argv, env, .. } = &suite.servers["weather"].transport else { panic!("not a command") };
-    let written: Vec<_> = argv.iter().map(Template::as_written).collect();
-    assert_eq!(written, ["${NOT_YET_SET}/bin/weather", "$$literal"]);
-    assert_eq!(env["KEY"].as_written(), "${ALSO_NOT_SET}");
+    let written = |template: &Template| template.within_suite(&suite.variables_as_written);
+    assert_eq!(argv.iter().map(written).collect::<Vec<_>>(), ["${NOT_YET_SET}/bin/weather", "$literal"]);
+    assert_eq!(written(&env["KEY"]), "${ALSO_NOT_SET}");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! What a recording depends on, as the suite says it: a difference makes a cassette stale. References to the environment
-//! stay as written, so a recording fits every machine and holds no secret. Gates, `expect`, tags, `runs`, prices and the
-//! names of variables that hold keys may change freely.
+//! stay as written, so a recording fits every machine and holds no secret; the suite's own variables are part of what it
+//! says. Gates, `expect`, tags, `runs`, prices and the names of variables that hold keys may change freely.
 
 use std::collections::BTreeMap;
 
@@ -10,11 +10,12 @@ use serde_json::{Map, Value, json};
 /// The inputs of a test on a model. `script` is the hash of the script that answers for the model.
 pub fn inputs(suite: &Suite, test: &AgentTest, model: &str, script: Option<&str>) -> Value {
     let mut out = Map::new();
-    out.insert("prompt".to_owned(), test.prompt.clone().into());
-    put(&mut out, "system", test.system.clone());
-    out.insert("model".to_owned(), model_inputs(suite, test, model, script));
+    let said = |template: &Template| template.within_suite(&suite.variables_as_written);
+    out.insert("prompt".to_owned(), said(&test.prompt_as_written).into());
+    put(&mut out, "system", test.system_as_written.as_ref().map(said));
+    out.insert("model".to_owned(), model_inputs(suite, test, model, script, &said));
     out.insert("max_turns".to_owned(), test.max_turns.into());
-    let servers = test.servers.iter().filter_map(|name| Some((name.clone(), server(suite.servers.get(name)?))));
+    let servers = test.servers.iter().filter_map(|name| Some((name.clone(), server(suite.servers.get(name)?, &said))));
     out.insert("servers".to_owned(), Value::Object(servers.collect()));
     let faults = test.inject.iter().filter_map(|at| suite.faults.get(*at));
     out.insert("inject".to_owned(), faults.map(fault).collect());
@@ -27,35 +28,41 @@ fn put(map: &mut Map<String, Value>, key: &str, value: Option<impl Into<Value>>)
     }
 }
 
-fn model_inputs(suite: &Suite, test: &AgentTest, name: &str, script: Option<&str>) -> Value {
+fn model_inputs(
+    suite: &Suite,
+    test: &AgentTest,
+    name: &str,
+    script: Option<&str>,
+    said: &dyn Fn(&Template) -> String,
+) -> Value {
     let mut out = Map::new();
     out.insert("name".to_owned(), name.into());
     out.insert("max_tokens".to_owned(), test.max_tokens.into());
     put(&mut out, "temperature", test.temperature);
     if let Some(model) = suite.models.get(name) {
         out.insert("provider".to_owned(), model.provider.as_str().into());
-        put(&mut out, "model", model.model.as_ref().map(Template::as_written));
-        put(&mut out, "base_url", model.base_url.as_ref().map(Template::as_written));
+        put(&mut out, "model", model.model.as_ref().map(said));
+        put(&mut out, "base_url", model.base_url.as_ref().map(said));
         put(&mut out, "api", model.api.map(mcptest_core::suite::Api::as_str));
     }
     put(&mut out, "script_sha256", script);
     Value::Object(out)
 }
 
-fn server(server: &Server) -> Value {
+fn server(server: &Server, said: &dyn Fn(&Template) -> String) -> Value {
     let mut out = Map::new();
     match &server.transport {
         Transport::Command { argv, env, cwd } => {
-            out.insert("command".to_owned(), argv.iter().map(Template::as_written).collect());
+            out.insert("command".to_owned(), argv.iter().map(said).collect());
             if !env.is_empty() {
-                out.insert("env".to_owned(), written(env));
+                out.insert("env".to_owned(), all(env, said));
             }
-            put(&mut out, "cwd", cwd.as_ref().map(Template::as_written));
+            put(&mut out, "cwd", cwd.as_ref().map(said));
         }
         Transport::Url { url, headers, .. } => {
-            out.insert("url".to_owned(), url.as_written().into());
+            out.insert("url".to_owned(), said(url).into());
             if !headers.is_empty() {
-                out.insert("headers".to_owned(), written(headers));
+                out.insert("headers".to_owned(), all(headers, said));
             }
         }
     }
@@ -64,8 +71,8 @@ fn server(server: &Server) -> Value {
     Value::Object(out)
 }
 
-fn written(map: &BTreeMap<String, Template>) -> Value {
-    Value::Object(map.iter().map(|(name, value)| (name.clone(), value.as_written().into())).collect())
+fn all(map: &BTreeMap<String, Template>, said: &dyn Fn(&Template) -> String) -> Value {
+    Value::Object(map.iter().map(|(name, value)| (name.clone(), said(value).into())).collect())
 }
 
 fn fault(fault: &Fault) -> Value {

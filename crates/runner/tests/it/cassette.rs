@@ -69,12 +69,7 @@ fn a_cassette_is_read_back_as_it_was_written_and_lies_where_its_names_say() {
 fn a_change_of_what_was_asked_makes_it_stale_and_names_the_field() {
     let stale = |more: &str, script: &str| {
         let now = one_test(more);
-        let mut now = inputs(&now, &now.agents[0], "demo", Some(script));
-        let recorded = cassette(1).inputs;
-        if more.starts_with('!') {
-            now["prompt"] = json!(more);
-        }
-        changes(&recorded, &now)
+        changes(&cassette(1).inputs, &inputs(&now, &now.agents[0], "demo", Some(script)))
     };
     assert_eq!(stale("", "abc"), [""; 0]);
     assert_eq!(stale("", "abd"), ["`model.script_sha256` was \"abc\" and is \"abd\""]);
@@ -120,6 +115,39 @@ fn the_environment_stays_out_of_the_inputs() {
             },
             "inject": [],
         })
+    );
+}
+
+#[test]
+fn what_is_asked_is_kept_with_the_variables_of_the_suite_and_without_those_of_the_environment() {
+    let of = |city: &str| {
+        let suite = suite(&format!(
+            "variables: {{ CITY: {city}, KEY: \"${{TOKEN:-a-secret}}\" }}\n\
+             models: {{ demo: {{ provider: script, script: \"${{CITY}}.yml\" }} }}\n\
+             servers: {{ web: {{ command: [web, \"${{CITY}}\", \"${{KEY}}\"], env: {{ A: \"${{CITY}}-${{B:-b}}\" }} }} }}\n\
+             agents:\n\
+             \x20 - name: t\n\
+             \x20   model: demo\n\
+             \x20   servers: [web]\n\
+             \x20   prompt: \"In ${{CITY}}, with ${{KEY}} and ${{SUITE_DIR}}, for $$5.\"\n\
+             \x20   system: \"${{KEY}} opens ${{CITY}}.\"\n\
+             \x20   expect: [{{ target: tool_names, matcher: {{ exact: [] }} }}]\n"
+        ));
+        assert_eq!(suite.agents[0].prompt, format!("In {city}, with a-secret and ., for $5."));
+        inputs(&suite, &suite.agents[0], "demo", None)
+    };
+    let oslo = of("Oslo");
+    assert_eq!(oslo["prompt"], "In Oslo, with ${TOKEN:-a-secret} and ${SUITE_DIR}, for $5.");
+    assert_eq!(oslo["system"], "${TOKEN:-a-secret} opens Oslo.");
+    assert_eq!(
+        changes(&oslo, &of("Rome")),
+        [
+            "`prompt` was \"In Oslo, with ${TOKEN:-a-secret} and ${SUITE_DIR}, for $5.\" and is \
+             \"In Rome, with ${TOKEN:-a-secret} and ${SUITE_DIR}, for $5.\"",
+            "`servers.web.command[1]` was \"Oslo\" and is \"Rome\"",
+            "`servers.web.env.A` was \"Oslo-${B:-b}\" and is \"Rome-${B:-b}\"",
+            "`system` was \"${TOKEN:-a-secret} opens Oslo.\" and is \"${TOKEN:-a-secret} opens Rome.\"",
+        ]
     );
 }
 
