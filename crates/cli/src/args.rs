@@ -3,9 +3,13 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum, value_parser};
+use mcptest_core::suite::MAX_RUNS;
 
 use crate::report::{Choice, Verbosity};
 use crate::select::{Filter, Partition};
+
+/// Most runs at the same time: each is a thread, and the processes of its servers.
+const MAX_JOBS: i64 = 1000;
 
 /// Does the recorded execution of an agent hold up?
 #[derive(Debug, Parser)]
@@ -90,12 +94,12 @@ pub(crate) struct Run {
     pub(crate) list: bool,
 
     /// Runs of each test, whatever the suite says
-    #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..=MAX_RUNS))]
     pub(crate) runs: Option<u64>,
 
     /// Runs at the same time
-    #[arg(long, short, value_name = "N", value_parser = value_parser!(u64).range(1..))]
-    pub(crate) jobs: Option<u64>,
+    #[arg(long, short, value_name = "N", value_parser = value_parser!(u16).range(1..=MAX_JOBS))]
+    pub(crate) jobs: Option<u16>,
 
     /// Stop at the first test that does not pass; the others are skipped
     #[arg(long)]

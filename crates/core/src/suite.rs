@@ -27,6 +27,9 @@ pub use blocks::{AGENT, FAULT, FAULT_TARGET, GATE_FILE, MODEL, PRICE, SERVER, SU
 pub use check::Notes;
 pub use interpolate::{Template, Variables};
 
+/// Most runs of one test. All of them are held against each other, so they are in memory together.
+pub const MAX_RUNS: u64 = 100_000;
+
 /// One suite file.
 #[derive(Debug, Clone)]
 pub struct Suite {

@@ -102,7 +102,7 @@ fn judge(
     let cores = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
     let options = Options {
         mode,
-        jobs: typed.jobs.map_or(cores.min(8), |jobs| usize::try_from(jobs).unwrap_or(usize::MAX)),
+        jobs: typed.jobs.map_or(cores.min(8), usize::from),
         fail_fast: typed.fail_fast,
         program: std::env::current_exe().ok(),
         environment,

@@ -7,7 +7,7 @@ use super::blocks::{AGENT, FAULT, FAULT_TARGET, GATE_FILE, MODEL, SERVER, SUITE}
 use super::check::Notes;
 use super::interpolate::{Template, TemplateError, Variables};
 use super::yaml::{Content, MAX_BYTES, Node};
-use super::{AgentTest, Api, Fault, Gates, Model, Protocol, Provider, Server, Source, Suite, Transport};
+use super::{AgentTest, Api, Fault, Gates, MAX_RUNS, Model, Protocol, Provider, Server, Source, Suite, Transport};
 use crate::assertion::Assertion;
 use crate::diag::{did_you_mean, suggest};
 use crate::eval::RunScope;
@@ -595,6 +595,14 @@ impl<'a> Lower<'a> {
             self.error(name_or_first_key(node), "the test asserts nothing", Some(hint.to_owned()));
         }
         let counted = !has("runs") || node.whole_at("runs").is_some();
+        if runs > MAX_RUNS {
+            let message = format!("`runs` is {runs}, more than {MAX_RUNS}");
+            self.error(
+                node.place("/runs", false),
+                message,
+                Some("a thousand tell a pass rate to within about 3 percent".to_owned()),
+            );
+        }
         if has("stability") && runs < 2 && counted && !misspelt(node, &AGENT, &["runs"]) {
             let hint = "set `runs:` to at least 2: one run has nothing to be compared with";
             self.error(node.place("/stability", true), format!("`stability` over {runs} run"), Some(hint.to_owned()));
