@@ -80,6 +80,13 @@ pub enum CassetteError {
         /// Which fields differ, and how.
         changes: String,
     },
+    /// What was recorded could not be read again, so it was not written.
+    Unkept {
+        /// The file it was meant for.
+        path: PathBuf,
+        /// What is wrong, and where.
+        why: String,
+    },
     /// Somebody else records into the same folder.
     Locked {
         /// The folder.
@@ -96,6 +103,7 @@ impl CassetteError {
             Self::Broken { why, .. } => why.clone(),
             Self::Version { found, .. } => format!("format version {found}, this program reads version {VERSION}"),
             Self::Stale { changes, .. } => format!("stale: {changes}"),
+            Self::Unkept { why, .. } => format!("not written, because it could not be read again: {why}"),
             Self::Locked { .. } => "another recording is in progress".to_owned(),
         }
     }
@@ -110,6 +118,7 @@ impl fmt::Display for CassetteError {
             | Self::Broken { path, .. }
             | Self::Version { path, .. }
             | Self::Stale { path, .. }
+            | Self::Unkept { path, .. }
             | Self::Locked { path } => write!(f, "{}: {}", path.display(), self.why()),
         }
     }

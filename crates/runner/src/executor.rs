@@ -205,9 +205,11 @@ impl Executor<'_> {
     fn prepare(&self, planned: &Planned<'_>) -> Result<Prepared, Trouble> {
         let (file, cell) = (planned.file, planned.cell);
         let basis = file.basis(cell.test, cell.model)?;
-        // A script may always run; where it was recorded, the recording is what is judged.
-        let replays = self.options.mode == Mode::Replay
-            && (basis.script.is_none() || Folder::of(&file.path).has_any(&cell.test.name, cell.model));
+        // A script may always run; where it was recorded, the recording is what is judged. Whether it was must be certain.
+        let replays = self.options.mode == Mode::Replay && {
+            let recorded = || Folder::of(&file.path).runs(&cell.test.name, cell.model);
+            basis.script.is_none() || !recorded().map_err(|error| trouble(&error, None))?.is_empty()
+        };
         Ok(Prepared { basis, replays })
     }
 
@@ -264,7 +266,7 @@ fn replay(planned: &Planned<'_>, prepared: &Prepared, run: u64) -> Attempt {
     let folder = Folder::of(&planned.file.path);
     match folder.load(&planned.cell.test.name, planned.cell.model, run, &prepared.basis.inputs) {
         Ok(cassette) => Attempt::Traced(Box::new(cassette.trace)),
-        Err(error) => Attempt::Broken(trouble(&error, Some(&planned.file.shown))),
+        Err(error) => Attempt::Broken(trouble(&error, Some(planned))),
     }
 }
 
@@ -282,14 +284,19 @@ fn suite_dir(file: &SuiteFile) -> String {
 }
 
 /// What is wrong with a cassette, with what to do about it.
-fn trouble(error: &CassetteError, suite: Option<&str>) -> Trouble {
-    let record = || match suite {
-        Some(suite) => format!("record it: mcptest run --record {suite}"),
+fn trouble(error: &CassetteError, replayed: Option<&Planned<'_>>) -> Trouble {
+    let record = || match replayed {
+        Some(Planned { file, cell, runs }) => {
+            // More runs than the suite asks for are recorded only when they are asked for again.
+            let more = if *runs > cell.test.runs { format!(" --runs {runs}") } else { String::new() };
+            format!("record it: mcptest run --record{more} {}", file.shown)
+        }
         None => "record it again with --record".to_owned(),
     };
     let hint = match error {
         CassetteError::Missing { .. } | CassetteError::Stale { .. } | CassetteError::Version { .. } => record(),
         CassetteError::Broken { .. } => format!("restore the file, or {}", record()),
+        CassetteError::Unkept { .. } => "have the tools of this test answer with less".to_owned(),
         CassetteError::Locked { .. } => "wait until it is done".to_owned(),
         CassetteError::Io { .. } => "check that the folder exists and may be read and written".to_owned(),
     };

@@ -6,13 +6,9 @@ mod show;
 
 use std::path::PathBuf;
 
-use mcptest_runner::plan::SuiteFile;
-
 use super::{Answer, Environment};
 use crate::args::{Cassette, CassetteCommand};
 use crate::exit;
-use crate::input::{self, Refusal};
-use crate::kind::Kind;
 use crate::suites::{self, File};
 
 pub(super) fn run(typed: &Cassette, environment: Environment<'_>) -> Answer {
@@ -32,13 +28,6 @@ fn load(named: &[PathBuf], command: &str, environment: Environment<'_>) -> Resul
             return Err(Answer { data: String::new(), complaints: complaint + "\n", code: exit::ERROR });
         }
     };
-    let files: Vec<File> = files
-        .into_iter()
-        .map(|file| match file.suite().and_then(shares) {
-            Some(refusal) => File::from(refusal),
-            None => file,
-        })
-        .collect();
     let mut complaints = String::new();
     for file in &files {
         if let File::Refused { why, .. } = file {
@@ -46,15 +35,4 @@ fn load(named: &[PathBuf], command: &str, environment: Environment<'_>) -> Resul
         }
     }
     Ok((files, complaints))
-}
-
-/// Two suites whose names differ in their ending only keep their cassettes in one folder: what one of them does not use, the
-/// other may.
-fn shares(file: &SuiteFile) -> Option<Refusal> {
-    let other = ["yml", "yaml"]
-        .map(|ending| file.path.with_extension(ending))
-        .into_iter()
-        .find(|other| *other != file.path && input::read(other).is_ok_and(|source| Kind::of(&source) == Kind::Suite))?;
-    let message = format!("has its cassettes in the same folder as {}", other.display());
-    Some(Refusal::new(&file.path, message, "give one of the two another name"))
 }

@@ -352,8 +352,48 @@ fn a_folder_that_cannot_be_written_and_a_second_recorder_are_refused_and_nothing
 }
 
 #[test]
+fn a_suite_is_recorded_once_however_it_is_spelt_and_replayed_from_anywhere() {
+    let suite = test(CALLED).replace("Do it.", "\"Do ${SUITE_DIR}.\"");
+    let here = world(&suite, &script(&format!("{SEARCH}, {{ text: done }}")));
+    let absolute = here.0.join("suite.yml").display().to_string();
+    let (code, told) = report(&here, &["./suite.yml", &absolute, ".", "--record"]);
+    assert_eq!((code, rows(&told)), (0, vec!["t: pass".to_owned()]));
+    assert_eq!(told["suites"].as_array().map(Vec::len), Some(1));
+    for spelt in ["./suite.yml", &absolute] {
+        let stdout = format!(
+            "{spelt}\n✓ PASS      t  replayed  trajectory: 1 of 1 expected calls matched, superset\n\n1 row: 1 pass\n"
+        );
+        let output = here.command(&["run", spelt]).output().unwrap();
+        assert_eq!((output.status.code(), &*String::from_utf8_lossy(&output.stdout)), (Some(0), &*stdout));
+    }
+}
+
+#[test]
+fn a_script_does_not_stand_in_for_recordings_that_cannot_be_looked_for() {
+    let here = world(&test(CALLED), &script(&format!("{SEARCH}, {{ text: done }}")));
+    here.write("cassettes/suite/t", b"");
+    let (code, told) = report(&here, &[]);
+    let message = "cassettes/suite/t/demo: cannot be read: Not a directory (os error 20)";
+    assert_eq!((code, rows(&told), &*reason(&told)), (2, vec!["t: error".to_owned()], message));
+}
+
+#[test]
+fn the_command_to_record_asks_for_as_many_runs_as_are_missing() {
+    let here = world(&test(CALLED), &script(&format!("{SEARCH}, {{ text: done }}")));
+    assert_eq!(report(&here, &["--record"]).0, 0);
+    let (code, told) = report(&here, &["--runs", "2"]);
+    assert_eq!((code, rows(&told)), (2, vec!["t #1: pass".to_owned(), "t #2: error".to_owned()]));
+    let hint = &told["suites"][0]["rows"][1]["error"]["hint"];
+    assert_eq!(hint, "record it: mcptest run --record --runs 2 suite.yml");
+    assert_eq!(report(&here, &["--record", "--runs", "2"]).0, 0);
+    assert_eq!(report(&here, &["--runs", "2"]).0, 0);
+}
+
+#[test]
 fn secrets_never_reach_a_recording_a_report_or_a_message() {
-    let suite = test(CALLED).replace("command: [", "env: { TOKEN: \"${DESK_TOKEN}\" }, command: [");
+    let suite = test(CALLED)
+        .replace("command: [", "env: { TOKEN: \"${DESK_TOKEN}\" }, command: [")
+        .replace("Do it.", "\"With ${DESK_TOKEN:-no token}.\"");
     let secret = "t0ps3cret-t0ps3cret";
     let key = "sk-ant-api03-AAAAAAAAAAAAAAAAAAAAAAAA";
     let turns =
@@ -371,6 +411,7 @@ fn secrets_never_reach_a_recording_a_report_or_a_message() {
     }
     assert!(text.contains("\"q\": \"[redacted:DESK_TOKEN] [redacted:anthropic-key:"), "{text}");
     assert!(text.contains("\"final_response\": \"used [redacted:DESK_TOKEN]\""), "{text}");
+    assert!(text.contains("\"prompt\": \"With ${DESK_TOKEN:-no token}.\""), "{text}");
     // The replay says the same, without knowing the secret.
     let again = here.command(&["run", "suite.yml", "--reporter", "json"]).output().unwrap();
     let trace = |bytes: &[u8]| serde_json::from_slice::<Value>(bytes).unwrap()["suites"][0]["rows"][0]["trace"].clone();

@@ -41,11 +41,6 @@ impl Folder {
         self.root.join(slug(test)).join(slug(model)).join(format!("{run}.json"))
     }
 
-    /// Whether any run of a test on a model has been recorded.
-    pub fn has_any(&self, test: &str, model: &str) -> bool {
-        self.runs(test, model).is_ok_and(|runs| !runs.is_empty())
-    }
-
     /// The runs of a test on a model that have been recorded, in order.
     pub fn runs(&self, test: &str, model: &str) -> Result<Vec<u64>, CassetteError> {
         let folder = self.root.join(slug(test)).join(slug(model));
@@ -77,7 +72,12 @@ impl Folder {
         let path = self.path(&cassette.test, &cassette.model, cassette.run);
         let folder = path.parent().unwrap_or(&self.root);
         fs::create_dir_all(folder).map_err(|error| failed(folder, "created", &error))?;
-        write_whole(&path, cassette.to_text().as_bytes()).map_err(|error| failed(&path, "written", &error))?;
+        let text = cassette.to_text();
+        // What the servers said may be more than is read again, in depth or in length.
+        if let Err(error) = readable(&path, text.clone().into_bytes()) {
+            return Err(CassetteError::Unkept { path, why: error.why() });
+        }
+        write_whole(&path, text.as_bytes()).map_err(|error| failed(&path, "written", &error))?;
         Ok(path)
     }
 
@@ -152,17 +152,22 @@ impl Cassette {
             }
             Err(error) => return Err(failed(path, "read", &error)),
         }
-        let broken = |why: String| CassetteError::Broken { path: path.to_owned(), why };
-        if bytes.len() as u64 > MAX_BYTES {
-            return Err(broken(format!("has more than {MAX_BYTES} bytes, the limit")));
-        }
-        let text = String::from_utf8(bytes)
-            .map_err(|error| broken(format!("is not UTF-8: byte {}", error.utf8_error().valid_up_to())))?;
-        Self::read(&text).map_err(|unreadable| match unreadable {
-            Unreadable::Broken(why) => broken(why),
-            Unreadable::Version(found) => CassetteError::Version { path: path.to_owned(), found },
-        })
+        readable(path, bytes)
     }
+}
+
+/// What the bytes of a file say.
+fn readable(path: &Path, bytes: Vec<u8>) -> Result<Cassette, CassetteError> {
+    let broken = |why: String| CassetteError::Broken { path: path.to_owned(), why };
+    if bytes.len() as u64 > MAX_BYTES {
+        return Err(broken(format!("has more than {MAX_BYTES} bytes, the limit")));
+    }
+    let text = String::from_utf8(bytes)
+        .map_err(|error| broken(format!("is not UTF-8: byte {}", error.utf8_error().valid_up_to())))?;
+    Cassette::read(&text).map_err(|unreadable| match unreadable {
+        Unreadable::Broken(why) => broken(why),
+        Unreadable::Version(found) => CassetteError::Version { path: path.to_owned(), found },
+    })
 }
 
 /// The run a file name tells, when it is the name a recorder gives: no sign, no zero in front.
@@ -204,7 +209,8 @@ fn failed(path: &Path, what: &'static str, error: &io::Error) -> CassetteError {
 /// Puts a file in place whole: beside it first, then synced, then renamed over the old one.
 fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let beside = path.with_file_name(format!(".{name}.{}.new", std::process::id()));
+    // Always the same name: what a recorder leaves that is killed, the next one replaces. The lock keeps others away.
+    let beside = path.with_file_name(format!(".{name}.new"));
     let written = File::create(&beside).and_then(|mut file| {
         file.write_all(bytes)?;
         file.sync_all()

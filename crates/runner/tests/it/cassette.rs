@@ -259,6 +259,30 @@ fn only_names_that_a_recorder_gives_are_recordings_and_nothing_else_is_removed()
 }
 
 #[test]
+fn what_could_not_be_read_again_is_not_written() {
+    let (temp, folder) = folder();
+    let deep = (0..130).fold(json!(1), |inner, _| json!([inner]));
+    let error = folder.save(&Cassette { observed: deep, ..cassette(1) }).unwrap_err();
+    assert_eq!(
+        told(&temp, &error),
+        "/cassettes/suite/finds-it-48ae7370/demo/1.json: not written, because it could not be read again: line 158, \
+         column 255: recursion limit exceeded"
+    );
+    assert_eq!(folder.files(), Ok(Vec::new()));
+}
+
+#[test]
+fn what_a_killed_recorder_left_is_replaced_by_the_next() {
+    let (_temp, folder) = folder();
+    let path = folder.save(&cassette(1)).unwrap();
+    fs::write(path.with_file_name(".1.json.new"), "half of").unwrap();
+    assert_eq!(folder.runs("finds it", "demo"), Ok(vec![1]));
+    folder.save(&cassette(1)).unwrap();
+    let names: Vec<_> = fs::read_dir(path.parent().unwrap()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(names, ["1.json"]);
+}
+
+#[test]
 fn the_fingerprint_does_not_depend_on_the_order_of_keys() {
     let one: Value = serde_json::from_str(r#"{"a":1,"b":[1.0,2]}"#).unwrap();
     let two: Value = serde_json::from_str(r#"{"b":[1,2],"a":1.0}"#).unwrap();
