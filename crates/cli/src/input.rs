@@ -55,6 +55,12 @@ pub(crate) fn folder(path: &Path) -> String {
     }
 }
 
+/// Where a file is or would be, however its folder was spelt. A link is a file of its own.
+pub(crate) fn place(path: &Path) -> PathBuf {
+    let folder = fs::canonicalize(folder(path));
+    folder.ok().zip(path.file_name()).map_or_else(|| path.to_owned(), |(folder, name)| folder.join(name))
+}
+
 /// The files that are meant, each once: a file stands for itself, a folder for its YAML files in sorted order.
 pub(crate) fn expand(paths: &[PathBuf]) -> Vec<Result<PathBuf, Refusal>> {
     let mut out = Vec::new();

@@ -10,6 +10,7 @@ mod samples;
 pub(crate) mod text;
 
 use std::fmt;
+use std::fs;
 use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -20,6 +21,7 @@ use mcptest_core::report::Report;
 
 use self::pretty::Pretty;
 pub(crate) use self::pretty::Verbosity;
+use crate::input;
 
 /// The reporters there are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -104,8 +106,18 @@ impl FromStr for Choice {
         let kind = known.ok_or_else(|| BadChoice::Unknown(name.to_owned()))?;
         match path {
             Some("") => Err(BadChoice::NoPath(kind)),
+            // What stands for standard output everywhere else is no name for a file here.
+            Some("-") => Ok(Self { kind, path: None }),
             _ => Ok(Self { kind, path: path.map(PathBuf::from) }),
         }
+    }
+}
+
+impl Choice {
+    /// Where the report ends up, however its path was spelt and whatever link leads there.
+    fn place(&self) -> Option<PathBuf> {
+        let path = self.path.as_deref()?;
+        Some(fs::canonicalize(path).unwrap_or_else(|_| input::place(path)))
     }
 }
 
@@ -156,7 +168,7 @@ impl<'a> Reporters<'a> {
             choices.insert(0, Choice { kind: Kind::Pretty, path: None });
         }
         for (at, choice) in choices.iter().enumerate() {
-            if let Some(other) = choices[..at].iter().find(|other| other.path == choice.path) {
+            if let Some(other) = choices[..at].iter().find(|other| other.place() == choice.place()) {
                 return Err(BadChoice::Clash(other.kind, choice.kind, choice.path.clone()));
             }
         }

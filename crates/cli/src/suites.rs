@@ -1,7 +1,6 @@
 //! Suites named on the command line, loaded. What cannot be used keeps its place among the others.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::slice;
 
@@ -49,7 +48,7 @@ pub(crate) fn load(
         let mut has_suites = false;
         for path in input::expand(slice::from_ref(name)) {
             let file = match path {
-                Ok(path) if seen.contains(&place(&path)) => {
+                Ok(path) if seen.contains(&input::place(&path)) => {
                     has_suites = true;
                     continue;
                 }
@@ -57,7 +56,7 @@ pub(crate) fn load(
                     let loaded = load_one(&path, path == *name, environment, complain).transpose();
                     // Scripts and mock servers lie among suites, and nobody took them for one.
                     let Some(loaded) = loaded else { continue };
-                    seen.insert(place(&path));
+                    seen.insert(input::place(&path));
                     loaded.unwrap_or_else(File::from)
                 }
                 Err(refusal) => File::from(refusal),
@@ -110,12 +109,6 @@ fn load_one(
     }
     let file = SuiteFile { shown, path: path.to_owned(), suite };
     shares(&file).map_or(Ok(Some(File::Suite(file))), Err)
-}
-
-/// Where a file is, however its folder was spelt. A link is a file of its own, with cassettes beside it.
-fn place(path: &Path) -> PathBuf {
-    let folder = fs::canonicalize(input::folder(path));
-    folder.ok().zip(path.file_name()).map_or_else(|| path.to_owned(), |(folder, name)| folder.join(name))
 }
 
 /// Two suites whose names differ in their ending only keep their cassettes in one folder: what one of them records, the other

@@ -50,7 +50,12 @@ pub(super) fn run(typed: &Run, environment: Environment<'_>, out: &mut dyn Write
         complain(&nothing(&files, &selection));
         return exit::ERROR;
     }
+    let empty_share = typed.partition.filter(|_| cells.is_empty() && selected > 0);
+    let empty_share = empty_share.map(|share| format!("share {share} is empty: every selected test is in another one"));
     if typed.list {
+        if let Some(note) = empty_share {
+            complain(&format!("note: {note}"));
+        }
         return list(&files, &cells, out, &mut complain);
     }
     let mut reporters = match Reporters::new(&typed.reporter, typed.verbosity(), out) {
@@ -72,8 +77,8 @@ pub(super) fn run(typed: &Run, environment: Environment<'_>, out: &mut dyn Write
         }
         report.take(event);
     };
-    if let Some(share) = typed.partition.filter(|_| cells.is_empty() && selected > 0) {
-        emit(Event::Note(format!("share {share} is empty: every selected test is in another one")));
+    if let Some(note) = empty_share {
+        emit(Event::Note(note));
     }
     let interrupted = judge(typed, environment, &files, &cells, &mut emit);
     let mut code = if interrupted { exit::ERROR } else { report.exit_code() };

@@ -109,6 +109,8 @@ fn an_empty_share_is_fine_and_says_so() {
     let [empty] = *empty else { panic!("{empty:?}") };
     let note = format!("note: share {empty} is empty: every selected test is in another one\n\nno rows\n");
     here.check(&["run", "b.yml", "--partition", empty], 0, &note, "");
+    let note = format!("note: share {empty} is empty: every selected test is in another one\n");
+    here.check(&["run", "b.yml", "--partition", empty, "--list"], 0, "", &note);
 }
 
 #[test]
@@ -320,5 +322,18 @@ fn arguments_that_mean_nothing_are_refused() {
         "",
         "error: two reporters cannot share standard output: json and junit\n\
          hint: give one of them a file: --reporter junit=PATH\n",
+    );
+    here.check(
+        &["run", "b.yml", "--reporter", "json=-", "--reporter", "junit"],
+        2,
+        "",
+        "error: two reporters cannot share standard output: json and junit\n\
+         hint: give one of them a file: --reporter junit=PATH\n",
+    );
+    here.check(
+        &["run", "b.yml", "--reporter", "json=out", "--reporter", "junit=./out"],
+        2,
+        "",
+        "error: two reporters cannot share the file ./out: json and junit\nhint: give each a file of its own\n",
     );
 }
