@@ -390,6 +390,17 @@ fn the_command_to_record_asks_for_as_many_runs_as_are_missing() {
 }
 
 #[test]
+fn what_could_not_run_ends_a_run_that_stops_at_the_first() {
+    let tests = format!(
+        "  - {{ name: a, model: demo, servers: [desk], prompt: Do it., {CALLED} }}\n\
+         \x20 - {{ name: b, model: demo, servers: [desk], prompt: Do it., {CALLED} }}\n"
+    );
+    let here = world(&suite(&tests), "script: 2\n");
+    let (code, told) = report(&here, &["--fail-fast", "--jobs", "1"]);
+    assert_eq!((code, rows(&told)), (2, vec!["a: error".to_owned(), "b: skipped".to_owned()]));
+}
+
+#[test]
 fn secrets_never_reach_a_recording_a_report_or_a_message() {
     let suite = test(CALLED)
         .replace("command: [", "env: { TOKEN: \"${DESK_TOKEN}\" }, command: [")

@@ -259,6 +259,18 @@ fn only_names_that_a_recorder_gives_are_recordings_and_nothing_else_is_removed()
 }
 
 #[test]
+fn the_recording_of_another_run_is_refused() {
+    let (temp, folder) = folder();
+    let path = folder.save(&cassette(1)).unwrap();
+    fs::copy(&path, path.with_file_name("2.json")).unwrap();
+    assert_eq!(
+        told(&temp, &folder.load("finds it", "demo", 2, &cassette(1).inputs).unwrap_err()),
+        "/cassettes/suite/finds-it-48ae7370/demo/2.json: holds run 1 of `finds it` on `demo`, not run 2 of `finds it` on \
+         `demo`"
+    );
+}
+
+#[test]
 fn what_could_not_be_read_again_is_not_written() {
     let (temp, folder) = folder();
     let deep = (0..130).fold(json!(1), |inner, _| json!([inner]));
