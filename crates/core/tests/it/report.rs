@@ -195,3 +195,26 @@ fn evidence_that_is_missing_is_no_pass() {
     report.take(Event::RowFinished(Box::new(made.into_iter().next().unwrap())));
     assert_eq!(report.exit_code(), 1);
 }
+
+#[test]
+fn a_run_without_the_evidence_is_absorbed_like_one_that_failed() {
+    let test =
+        suite("    model: demo\n    trajectory: { calls: [{ name: search, status: ok }] }\n    reliability: {}\n");
+    let blind = Attempt::Traced(Box::new(trace(&json!({ "tool_calls": [{ "name": "search", "args": {} }] }))));
+    assert_eq!(told(&rows(&test, vec![blind])), ["RUN finds it: absorbed", "GATE finds it (reliability): fail"]);
+}
+
+#[test]
+fn a_parallel_call_that_succeeds_is_no_way_out_of_a_fault() {
+    let test = suite("    model: demo\n    inject: [dead]\n    trajectory: { calls: [] }\n");
+    let fault = json!({ "name": "dead", "kind": "hang", "effect": "timeout", "ms": 3000 });
+    let call = |tool: &str| json!({ "name": tool, "server": "web", "args": {}, "turn": 1 });
+    let trace = trace(&json!({
+        "tool_calls": [call("search"), call("open")],
+        "tool_results": [{ "is_error": true, "content": [], "fault": fault }, { "is_error": false, "content": [] }],
+        "final_response": "",
+        "conversation": { "stop_reason": "completed" },
+    }));
+    let rows = rows(&test, vec![Attempt::Traced(Box::new(trace))]);
+    assert_eq!(rows[0].receipts[0].recovered, Recovered::Not);
+}
