@@ -145,6 +145,9 @@ async fn over_http_the_client_gets_over_every_fault() {
 }
 
 async fn connected(address: &str, modern: bool) -> Client {
+    // The HTTP client below the official one wants to know who does its cryptography, also where there is none. The second
+    // to say so is refused, which is as good.
+    let _ = rustls::crypto::ring::default_provider().install_default();
     let mut config = StreamableHttpClientTransportConfig::with_uri(address);
     // A client that allows sixteen requests at a time would wait for its own.
     config.max_concurrent_requests = 200;
