@@ -26,6 +26,7 @@ use crate::trace::{FaultKind, words};
 pub use blocks::{AGENT, FAULT, FAULT_TARGET, GATE_FILE, MODEL, PRICE, SERVER, SUITE};
 pub use check::Notes;
 pub use interpolate::{Template, Variables};
+pub use lower::provider_of;
 
 /// Most runs of one test. All of them are held against each other, so they are in memory together.
 pub const MAX_RUNS: u64 = 100_000;

@@ -647,7 +647,7 @@ fn family(name: &str) -> Option<String> {
 }
 
 /// The provider a model's name tells.
-pub(super) fn provider_of(name: &str) -> Option<Provider> {
+pub fn provider_of(name: &str) -> Option<Provider> {
     let o_series = name.strip_prefix('o').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
     if name.starts_with("claude-") {
         Some(Provider::Anthropic)

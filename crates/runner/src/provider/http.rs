@@ -1,0 +1,212 @@
+//! One question over HTTP: the same bytes until somebody answers, a bounded number of times, an answer of bounded length.
+
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use reqwest::header::{CONTENT_TYPE, LOCATION, RETRY_AFTER};
+use reqwest::{Response, StatusCode, redirect};
+use serde_json::Value;
+
+use super::access::{Access, Wire, shown};
+use super::anthropic;
+use super::error::{Problem, seconds};
+
+/// How often a question is asked.
+const ATTEMPTS: u32 = 4;
+/// The longest wait that a provider may ask for.
+pub(super) const LONGEST_WAIT: Duration = Duration::from_mins(1);
+/// The longest answer.
+const LONGEST_ANSWER: usize = 64 << 20;
+/// The longest answer to a question that went wrong; what is beyond is not read.
+const LONGEST_COMPLAINT: usize = 64 << 10;
+
+/// How long things may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Patience {
+    /// Until there is a connection.
+    pub connect: Duration,
+    /// Until an answer is complete, each time it is asked for.
+    pub attempt: Duration,
+    /// Before asking for the second time; doubled each time after that.
+    pub pause: Duration,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self {
+            connect: Duration::from_secs(30),
+            // Models that reason answer after minutes.
+            attempt: Duration::from_mins(10),
+            pause: Duration::from_millis(500),
+        }
+    }
+}
+
+/// The HTTP clients, each made when it is first needed: all of them follow no redirect and keep no cookie, because they
+/// carry keys.
+#[derive(Default)]
+pub(super) struct Clients {
+    remote: OnceLock<reqwest::Client>,
+    local: OnceLock<reqwest::Client>,
+    local_plain: OnceLock<reqwest::Client>,
+}
+
+impl Clients {
+    fn get(&self, access: &Access, patience: Patience) -> Result<&reqwest::Client, Problem> {
+        let is_plain = access.is_local && access.endpoint.scheme() == "http";
+        let slot = match (access.is_local, is_plain) {
+            (false, _) => &self.remote,
+            (true, false) => &self.local,
+            (true, true) => &self.local_plain,
+        };
+        if let Some(client) = slot.get() {
+            return Ok(client);
+        }
+        crate::tls::ready();
+        let mut builder = reqwest::Client::builder()
+            .redirect(redirect::Policy::none())
+            .referer(false)
+            .user_agent(concat!("mcptest/", env!("CARGO_PKG_VERSION")))
+            .connect_timeout(patience.connect)
+            .timeout(patience.attempt);
+        if access.is_local {
+            // A proxy reaches another machine than this one under the name `localhost`.
+            builder = builder.no_proxy();
+        }
+        if is_plain {
+            // Small containers have no certificates, and a model in the next one needs none.
+            builder = builder.tls_certs_only([]);
+        }
+        let client = builder.build().map_err(|error| Problem::NoClient { what: cause(error) })?;
+        Ok(slot.get_or_init(|| client))
+    }
+}
+
+/// An attempt that came to nothing.
+struct Failed {
+    problem: Problem,
+    /// Whether asking again may help.
+    again: bool,
+}
+
+/// Asks until there is an answer. A failure comes with the number of attempts.
+pub(super) async fn send(
+    clients: &Clients,
+    patience: Patience,
+    access: &Access,
+    body: &[u8],
+    notice: &(dyn Fn(&str) + Sync),
+) -> Result<Vec<u8>, (Problem, u32)> {
+    let client = clients.get(access, patience).map_err(|problem| (problem, 0))?;
+    let mut attempt = 1;
+    let mut pause = patience.pause;
+    loop {
+        let Failed { problem, again } = match once(client, patience, access, body).await {
+            Ok(answer) => return Ok(answer),
+            Err(failed) => failed,
+        };
+        let wait = match problem {
+            Problem::Status { wait: Some(wait), .. } => wait,
+            _ => pause,
+        };
+        if !again || attempt == ATTEMPTS || wait > LONGEST_WAIT {
+            return Err((problem, attempt));
+        }
+        attempt += 1;
+        pause *= 2;
+        let what = match &problem {
+            Problem::Status { status, .. } => format!("HTTP {status}"),
+            other => other.to_string(),
+        };
+        let name = &access.name;
+        notice(&format!("{name}: {what}, trying again in {} (attempt {attempt} of {ATTEMPTS})", seconds(wait)));
+        tokio::time::sleep(wait).await;
+    }
+}
+
+async fn once(client: &reqwest::Client, patience: Patience, access: &Access, body: &[u8]) -> Result<Vec<u8>, Failed> {
+    let mut request = client
+        .post(access.endpoint.clone())
+        .headers(access.headers.clone())
+        .header(CONTENT_TYPE, "application/json")
+        .body(body.to_vec());
+    if access.wire == Wire::Messages {
+        request = request.header("anthropic-version", anthropic::VERSION);
+    }
+    let mut response = request.send().await.map_err(|error| Failed {
+        again: !error.is_builder(),
+        problem: if error.is_timeout() {
+            Problem::Silent { limit: if error.is_connect() { patience.connect } else { patience.attempt } }
+        } else {
+            Problem::Unreachable { what: cause(error) }
+        },
+    })?;
+    let status = response.status();
+    if status.is_success() {
+        return match read(&mut response, patience, LONGEST_ANSWER).await {
+            Ok((answer, true)) => Ok(answer),
+            Ok((_, false)) => Err(Failed { problem: Problem::TooLong { limit: LONGEST_ANSWER }, again: false }),
+            // The answer may have cost money already, so it is not asked for again.
+            Err(problem) => Err(Failed { problem, again: false }),
+        };
+    }
+    if status.is_redirection() {
+        let to = response.headers().get(LOCATION).and_then(|to| to.to_str().ok());
+        let to = to.and_then(|to| access.endpoint.join(to).ok()).map(|to| shown(&to));
+        let to = to.unwrap_or_else(|| "nowhere".to_owned());
+        return Err(Failed { problem: Problem::Redirect { status: status.as_u16(), to }, again: false });
+    }
+    let wait = wait(&response);
+    // The status says more than a failure to read what came with it.
+    let complaint =
+        read(&mut response, patience, LONGEST_COMPLAINT).await.map_or_else(|_| Vec::new(), |(text, _)| text);
+    let said = said(&String::from_utf8_lossy(&complaint));
+    Err(Failed { problem: Problem::Status { status: status.as_u16(), said, wait }, again: is_passing(status) })
+}
+
+/// Whether a status may be another one soon.
+fn is_passing(status: StatusCode) -> bool {
+    matches!(status.as_u16(), 408 | 409 | 429 | 500..=599)
+}
+
+/// How long the provider asks to be left alone. It may name a date as well, which no provider of models does; then the
+/// usual pause is made.
+fn wait(response: &Response) -> Option<Duration> {
+    let text = response.headers().get(RETRY_AFTER)?.to_str().ok()?;
+    Duration::try_from_secs_f64(text.trim().parse().ok()?).ok()
+}
+
+/// The body up to a limit, and whether that was all of it.
+async fn read(response: &mut Response, patience: Patience, limit: usize) -> Result<(Vec<u8>, bool), Problem> {
+    let mut out = Vec::new();
+    loop {
+        match response.chunk().await {
+            Ok(Some(chunk)) if out.len() + chunk.len() > limit => {
+                out.extend_from_slice(&chunk[..limit - out.len()]);
+                return Ok((out, false));
+            }
+            Ok(Some(chunk)) => out.extend_from_slice(&chunk),
+            Ok(None) => return Ok((out, true)),
+            Err(error) if error.is_timeout() => return Err(Problem::Silent { limit: patience.attempt }),
+            Err(error) => return Err(Problem::Cut { what: cause(error) }),
+        }
+    }
+}
+
+/// What lies at the bottom of an error. Its own words hold the address with its query.
+fn cause(error: reqwest::Error) -> String {
+    let error = error.without_url();
+    let mut deepest: &dyn std::error::Error = &error;
+    while let Some(source) = deepest.source() {
+        deepest = source;
+    }
+    deepest.to_string()
+}
+
+/// The message in an answer that reports an error; all of it, where no message is found.
+pub(super) fn said(answer: &str) -> String {
+    let value: Option<Value> = serde_json::from_str(answer).ok();
+    let places = ["/error/message", "/error", "/message", "/detail", "/0/error/message"];
+    let message = value.as_ref().and_then(|value| places.iter().find_map(|place| value.pointer(place)?.as_str()));
+    message.unwrap_or(answer).to_owned()
+}

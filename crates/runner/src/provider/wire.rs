@@ -1,0 +1,172 @@
+//! What the interfaces have in common: tools, arguments, answers and ids, in the shapes a model takes.
+
+use std::collections::BTreeSet;
+
+use mcptest_core::json;
+use mcptest_core::trace::ToolResult;
+use serde_json::{Map, Value, json};
+
+use super::error::Problem;
+use super::script::read_args;
+use crate::agent::{Exchange, Stop, WantedArgs, WantedCall};
+use crate::catalogue::Tool;
+
+/// JSON Schema of a tool's arguments as providers take it: that of an object. They refuse a whole request for one tool
+/// without it, so a schema that says anything else is replaced, and one that does not say is completed.
+pub(super) fn schema(tool: &Tool) -> Value {
+    let is_object = |kind: &Value| match kind {
+        Value::String(kind) => kind == "object",
+        Value::Array(kinds) => kinds.iter().any(|kind| kind == "object"),
+        _ => false,
+    };
+    match &tool.input_schema {
+        Value::Object(schema) if schema.get("type").is_none_or(is_object) => {
+            let mut schema = schema.clone();
+            schema.insert("type".to_owned(), "object".into());
+            Value::Object(schema)
+        }
+        _ => json!({ "type": "object" }),
+    }
+}
+
+/// The same for `OpenAI`, which refuses an object without `properties`.
+pub(super) fn parameters(tool: &Tool) -> Value {
+    let mut schema = schema(tool);
+    if let Value::Object(schema) = &mut schema
+        && !schema.contains_key("properties")
+    {
+        schema.insert("properties".to_owned(), json!({}));
+    }
+    schema
+}
+
+/// Puts the description into a declaration, where there is one.
+pub(super) fn describe(declaration: &mut Value, tool: &Tool) {
+    if let (Value::Object(declaration), Some(description)) = (declaration, &tool.description) {
+        declaration.insert("description".to_owned(), description.clone().into());
+    }
+}
+
+/// Arguments in any shape that servers send: an object, or the text of one. Nothing at all, and empty text, is how many
+/// write a call without arguments.
+pub(super) fn arguments(value: Option<&Value>) -> WantedArgs {
+    match value {
+        None | Some(Value::Null) => WantedArgs::Object(Map::new()),
+        Some(Value::Object(map)) => WantedArgs::Object(map.clone()),
+        Some(Value::String(text)) if text.trim().is_empty() => WantedArgs::Object(Map::new()),
+        Some(Value::String(text)) => read_args(text.clone()),
+        Some(other) => read_args(other.to_string()),
+    }
+}
+
+/// An answer as one text, which is what every interface takes: text blocks as they are, structured content as JSON where
+/// no block is text, every other block as JSON without its data. A model under test sees that there is an image and of
+/// which kind, not the image.
+pub(super) fn answer(result: &ToolResult) -> String {
+    let blocks = result.content.iter().flatten();
+    let mut parts: Vec<String> = blocks.map(block).collect();
+    if let Some(structured) = &result.structured_content
+        && !result.content.iter().flatten().any(is_text)
+    {
+        parts.insert(0, json::canonical(structured));
+    }
+    let text = parts.join("\n");
+    match &result.error {
+        Some(error) if text.is_empty() => error.message.clone(),
+        _ => text,
+    }
+}
+
+/// The same where an interface has no place for "this is an error".
+pub(super) fn marked_answer(result: &ToolResult) -> String {
+    let text = answer(result);
+    if has_failed(result) { format!("error: {text}") } else { text }
+}
+
+/// Whether an answer is an error.
+pub(super) fn has_failed(result: &ToolResult) -> bool {
+    result.failed() == Some(true)
+}
+
+fn is_text(block: &Value) -> bool {
+    block.get("type").is_some_and(|kind| kind == "text")
+}
+
+fn block(block: &Value) -> String {
+    if let Some(text) = block.get("text").and_then(Value::as_str).filter(|_| is_text(block)) {
+        return text.to_owned();
+    }
+    let mut block = block.clone();
+    for place in ["/data", "/resource/blob"] {
+        if let Some(Value::String(data)) = block.pointer_mut(place) {
+            *data = format!("[{} characters]", data.len());
+        }
+    }
+    json::canonical(&block)
+}
+
+/// Ids of calls. Compatible servers send none, or one twice; such a call gets an id of nine letters and digits, the
+/// shape that the strictest of them take back.
+pub(super) struct Ids(BTreeSet<String>);
+
+impl Ids {
+    /// The ids of everything said before.
+    pub(super) fn new(exchanges: &[Exchange]) -> Self {
+        let calls = exchanges.iter().flat_map(|exchange| &exchange.reply.calls);
+        Self(calls.map(|call| call.id.clone()).collect())
+    }
+
+    /// The id of a call.
+    pub(super) fn take(&mut self, given: Option<&Value>) -> String {
+        let given = given.and_then(Value::as_str).filter(|id| !id.is_empty() && !self.0.contains(*id));
+        let id = match given {
+            Some(given) => given.to_owned(),
+            None => {
+                let mut number = self.0.len() + 1;
+                while self.0.contains(&made_up(number)) {
+                    number += 1;
+                }
+                made_up(number)
+            }
+        };
+        self.0.insert(id.clone());
+        id
+    }
+}
+
+fn made_up(number: usize) -> String {
+    format!("call{number:05}")
+}
+
+/// Gives calls that go back the ids their answers refer to. Those with a good id are left as they came.
+pub(super) fn put_ids<'v>(items: impl Iterator<Item = &'v mut Value>, key: &str, calls: &[WantedCall]) {
+    for (item, call) in items.zip(calls) {
+        if let Value::Object(item) = item {
+            item.insert(key.to_owned(), call.id.clone().into());
+        }
+    }
+}
+
+/// The text of a key, where it is text and not empty.
+pub(super) fn text_at<'v>(value: &'v Value, key: &str) -> Option<&'v str> {
+    value.get(key)?.as_str().filter(|text| !text.is_empty())
+}
+
+/// A count; absent is unknown.
+pub(super) fn count(usage: &Value, pointer: &str) -> Option<u64> {
+    usage.pointer(pointer)?.as_u64()
+}
+
+/// What a reason to stop means. A reason that nobody knows must not pass for a complete reply; no reason at all is what
+/// some compatible servers send with one.
+pub(super) fn stop(reason: Option<&Value>, table: &[(&str, Stop)], detail: Option<&str>) -> Result<Stop, Problem> {
+    let reason = match reason {
+        None | Some(Value::Null) => return Ok(Stop::End),
+        Some(Value::String(reason)) => reason.clone(),
+        Some(other) => other.to_string(),
+    };
+    match table.iter().find(|(known, _)| *known == reason) {
+        Some((_, stop)) => Ok(*stop),
+        None => Err(Problem::Stopped { reason, detail: detail.map(str::to_owned) }),
+    }
+}
