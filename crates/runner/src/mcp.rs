@@ -2,20 +2,27 @@
 //!
 //! `rmcp` negotiates, numbers requests, adds what each era wants in a request, and cancels. Everything below that is
 //! here, because results must be kept as received, children ended with their descendants, and nothing a server does may
-//! hang or fill the memory: `process` runs the server, `lines` moves lines, `exchange` knows who waits for what,
-//! `catalogue` and `reply` read what came back.
+//! hang or fill the memory: `server` knows the way to a server, which is `lines` over the pipes of a child or `http`;
+//! `exchange` knows who waits for what, `catalogue` and `reply` read what came back.
 //!
 //! The list of tools is taken once, when connecting: what is judged should not change under the agent's hands.
 
 mod catalogue;
+mod endpoint;
 mod error;
+mod events;
 mod exchange;
+mod headers;
+mod http;
 mod lines;
-mod reply;
+pub(crate) mod reply;
+mod server;
 
 pub use catalogue::MAX_TOOLS;
+pub use endpoint::Endpoint;
 pub use error::{ConnectError, Problem};
 pub use exchange::Counters;
+pub use http::MAX_ANSWER;
 pub use lines::MAX_LINE;
 
 use std::io;
@@ -40,30 +47,26 @@ use tokio::time::{sleep, timeout};
 
 use crate::agent::error_result;
 use crate::catalogue::Tool;
-use crate::process::{Child, Launch, Processes, Spawned};
+use crate::process::Processes;
 use catalogue::Catalogue;
-use exchange::{End, Exchange, Reply, error_parts};
-use lines::{Lines, Queue};
+use exchange::{Exchange, Failure, Reply, error_parts};
+use server::{Outlet, Server};
 
 /// How long `auto` waits for an answer to `server/discover`. Servers with a handshake answer with an error or not at
 /// all, and those must not cost every run the server's whole time limit.
 const PROBE: Duration = Duration::from_secs(2);
 /// How long a cancellation may take to be queued: a server that does not read must not hold up its caller twice.
 const CANCEL_GRACE: Duration = Duration::from_secs(1);
-/// How long a server that closed its output may take to end, so that its exit status can be told.
-const EXIT_GRACE: Duration = Duration::from_millis(500);
 /// How long the client library may take to let go.
 const RELEASE_GRACE: Duration = Duration::from_secs(1);
-/// How much of a server's standard error goes into the result of a call: lines, and characters per line.
-const LAST_WORDS: (usize, usize) = (5, 200);
 
 /// What to connect to.
 #[derive(Debug, Clone)]
 pub struct Target<'a> {
     /// Name of the server in the suite.
     pub name: &'a str,
-    /// Its command.
-    pub launch: Launch,
+    /// Its command or its address.
+    pub endpoint: Endpoint,
     /// Time limit of one call, and of each step of connecting.
     pub timeout: Duration,
     /// Which era of the protocol it speaks.
@@ -85,7 +88,8 @@ pub struct Observed {
 
 type Client = RunningService<RoleClient, ClientConfig>;
 
-/// A server that has been connected to. Dropping it kills the server; [`close`](Self::close) lets it end by itself.
+/// A server that has been connected to. Dropping it kills a server that was started for it; [`close`](Self::close) lets it
+/// end by itself.
 #[derive(Debug)]
 pub struct Connection {
     client: Client,
@@ -102,18 +106,29 @@ enum Lost {
 }
 
 impl Connection {
-    /// Starts the server, negotiates the protocol and lists all tools.
+    /// Starts the server where it has a command, negotiates the protocol and lists all tools.
     pub async fn open(target: &Target<'_>) -> Result<Self, ConnectError> {
-        let mut server = Server::start(target)?;
+        let start = || {
+            Server::start(&target.endpoint, target.processes).map_err(|problem| ConnectError {
+                server: target.name.to_owned(),
+                problem: Box::new(problem),
+                noise: None,
+                stderr: String::new(),
+                is_remote: matches!(target.endpoint, Endpoint::Url { .. }),
+            })
+        };
+        let mut server = start()?;
         let negotiated = match target.protocol {
             Protocol::Modern => server.negotiate(Era::Modern, target.timeout).await,
             Protocol::Legacy => server.negotiate(Era::Legacy, target.timeout).await,
             Protocol::Auto => match server.negotiate(Era::Modern, PROBE.min(target.timeout)).await {
                 Ok(client) => Ok(client),
+                // Whoever is not let in would not be let in with other words either.
+                Err(probe @ Problem::Http { status: 300..=399 | 401 | 403 | 429, .. }) => Err(probe),
                 Err(probe) => {
                     if matches!(probe, Problem::Ended { .. } | Problem::Closed { .. } | Problem::Broken { .. }) {
                         server.end().await;
-                        server = Server::start(target)?;
+                        server = start()?;
                     }
                     server.negotiate_after(probe, target.timeout).await
                 }
@@ -128,7 +143,10 @@ impl Connection {
         let observed = observed(&client);
         let mut connection = Self { client, server, tools: Vec::new(), observed, timeout: target.timeout };
         match connection.list().await {
-            Ok(tools) => connection.tools = tools,
+            Ok(tools) => {
+                connection.server.listed(&tools);
+                connection.tools = tools;
+            }
             Err(problem) => return Err(connection.server.fail(target.name, problem).await),
         }
         Ok(connection)
@@ -154,7 +172,8 @@ impl Connection {
     /// - `tool`: the tool reported an error, asked for input or started a task. The last two are declined.
     /// - `jsonrpc`: an error of the protocol, with its code, or a reply that is no result.
     /// - `timeout`: no reply in time. The server was told to stop, and a late reply is dropped.
-    /// - `transport`: the server ended or the connection broke, before or during the call.
+    /// - `http`: an answer with a status that is no success and no error of the protocol, with the status as its code.
+    /// - `transport`: the server ended, the connection broke, before or during the call, or the answer held no reply.
     pub async fn call(&self, tool: &str, args: Map<String, Value>) -> ToolResult {
         let noise = self.counters().not_json_rpc;
         let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(args);
@@ -172,7 +191,8 @@ impl Connection {
         }
     }
 
-    /// Closes the server's input and waits for its end, which is brought about if need be.
+    /// Closes the server's input and waits for its end, which is brought about if need be. A remote server hears that its
+    /// session is over.
     pub async fn close(mut self) {
         let _ = self.client.close_with_timeout(RELEASE_GRACE).await;
         self.server.end().await;
@@ -193,6 +213,7 @@ impl Connection {
                 Ok((Reply::Error(error), _)) => {
                     return Err(Problem::Refused { step: step(), what: error_text(&error) });
                 }
+                Ok((Reply::Failed(failure), _)) => return Err(problem(step(), failure)),
                 Err(Lost::Late) => return Err(Problem::Silent { step: step(), ms: self.timeout.as_millis() }),
                 Err(Lost::Ended) => return Err(self.server.lost(step()).await),
             };
@@ -287,6 +308,14 @@ impl Era {
         }
     }
 
+    /// The revision that is asked for without a handshake.
+    fn revision(self) -> Option<String> {
+        match self {
+            Self::Modern => Some(ProtocolVersion::LATEST.to_string()),
+            Self::Legacy => None,
+        }
+    }
+
     fn lifecycle(self) -> ClientLifecycleMode {
         match self {
             Self::Modern => ClientLifecycleMode::Discover { preferred_versions: vec![ProtocolVersion::LATEST] },
@@ -295,41 +324,22 @@ impl Era {
     }
 }
 
-/// A running server and the lines to and from it.
-#[derive(Debug)]
-struct Server {
-    exchange: Arc<Exchange>,
-    lines: Lines,
-    child: Child,
-}
-
 impl Server {
-    fn start(target: &Target<'_>) -> Result<Self, ConnectError> {
-        let spawned = Child::spawn(&target.launch, target.processes).map_err(|problem| ConnectError {
-            server: target.name.to_owned(),
-            problem: Box::new(problem.into()),
-            noise: None,
-            stderr: String::new(),
-        })?;
-        let Spawned { child, stdin, stdout } = spawned;
-        let exchange = Arc::new(Exchange::new());
-        let lines = Lines::start(&exchange, stdin, stdout, child.exit());
-        Ok(Self { exchange, lines, child })
-    }
-
     /// Opens the protocol of one era.
     async fn negotiate(&self, era: Era, limit: Duration) -> Result<Client, Problem> {
-        let pipe =
-            Pipe { messages: self.exchange.attach(), exchange: Arc::clone(&self.exchange), queue: self.lines.queue() };
+        // Whoever asked before is let go first, so that nothing of it reaches the next.
+        let outlet = self.begin(era.revision());
+        let pipe = Pipe { messages: self.exchange.attach(), exchange: Arc::clone(&self.exchange), outlet };
         let opening = Box::pin(config().serve_with_lifecycle(pipe, era.lifecycle()));
         let step = || era.opening().to_owned();
         let client = match timeout(limit, opening).await {
             Err(_) => return Err(Problem::Silent { step: step(), ms: limit.as_millis() }),
             Ok(Ok(client)) => client,
             Ok(Err(error)) => {
-                return Err(match refusal(&error) {
-                    Some(what) => Problem::Refused { step: step(), what },
-                    None => self.lost(step()).await,
+                return Err(match (self.exchange.failure(), refusal(&error)) {
+                    (Some(failure), _) => problem(step(), failure),
+                    (None, Some(what)) => Problem::Refused { step: step(), what },
+                    (None, None) => self.lost(step()).await,
                 });
             }
         };
@@ -343,65 +353,41 @@ impl Server {
 
     /// Opens the protocol with a handshake, after asking for the other one came to nothing.
     async fn negotiate_after(&self, probe: Problem, limit: Duration) -> Result<Client, Problem> {
-        let refused = match self.negotiate(Era::Legacy, limit).await {
-            Err(Problem::Refused { what, .. }) => what,
+        let initialize = match self.negotiate(Era::Legacy, limit).await {
+            Err(problem) if problem.answer().is_some() => problem,
             other => return other,
         };
         let discover = match probe {
-            Problem::Refused { what, .. } => what,
             // A server that starts slowly looks like one that does not answer. By now it has started.
             Problem::Silent { .. } => match self.negotiate(Era::Modern, limit).await {
-                Err(Problem::Refused { what, .. }) => what,
-                Err(_) => return Err(Problem::Refused { step: Era::Legacy.opening().to_owned(), what: refused }),
-                client => return client,
+                Ok(client) => return Ok(client),
+                Err(problem) => problem,
             },
-            _ => return Err(Problem::Refused { step: Era::Legacy.opening().to_owned(), what: refused }),
+            probe => probe,
         };
-        Err(Problem::NeitherEra { discover, initialize: refused })
-    }
-
-    /// Why there is no answer from a connection that has ended.
-    async fn lost(&self, step: String) -> Problem {
-        // A failed write is known before the end of the connection is.
-        let end = timeout(EXIT_GRACE, self.exchange.ended()).await;
-        if let Ok(End::TooLong(limit)) = end {
-            return Problem::LineTooLong { limit };
-        }
-        match (self.child.exit_within(EXIT_GRACE).await, end) {
-            (Some(status), _) => Problem::Ended { status, step },
-            (None, Ok(End::Broken(what))) => Problem::Broken { step, what },
-            (None, _) => Problem::Closed { step },
-        }
-    }
-
-    /// Why a call cannot be answered any more, for its result.
-    async fn epitaph(&self) -> String {
-        let mut text = match self.lost(String::new()).await {
-            Problem::Ended { status, .. } => format!("the server ended ({status})"),
-            Problem::LineTooLong { limit } => format!("the server sent a line of more than {limit} bytes"),
-            Problem::Broken { what, .. } => format!("the connection to the server broke: {what}"),
-            _ => "the server closed its standard output".to_owned(),
-        };
-        let stderr = self.child.stderr().await;
-        let lines: Vec<&str> = stderr.lines().collect();
-        for (index, line) in lines[lines.len().saturating_sub(LAST_WORDS.0)..].iter().enumerate() {
-            text.push_str(if index == 0 { "; its standard error ends with:\n" } else { "\n" });
-            text.push_str(&json::cut(line, LAST_WORDS.1));
-        }
-        text
+        Err(match (discover, initialize) {
+            // The same status twice says what is wrong, and its hint what to do, better than both answers in a row.
+            (Problem::Http { status, .. }, again @ Problem::Http { status: second, .. }) if status == second => again,
+            (discover, initialize) => match (discover.answer(), initialize.answer()) {
+                (Some(discover), Some(answer)) => {
+                    Problem::NeitherEra { discover: discover.to_owned(), initialize: answer.to_owned() }
+                }
+                _ => initialize,
+            },
+        })
     }
 
     async fn fail(self, name: &str, problem: Problem) -> ConnectError {
-        let (noise, stderr) = (self.exchange.noise(), self.child.stderr().await);
+        let (noise, stderr, is_remote) = (self.noise(), self.stderr().await, self.is_remote());
         self.end().await;
-        ConnectError { server: name.to_owned(), problem: Box::new(problem), noise, stderr }
+        ConnectError { server: name.to_owned(), problem: Box::new(problem), noise, stderr, is_remote }
     }
+}
 
-    async fn end(self) {
-        self.lines.close();
-        // The lines go last: a server that still writes while it ends must not be stopped by a full pipe.
-        self.child.end().await;
-        drop(self.lines);
+fn problem(step: String, failure: Failure) -> Problem {
+    match failure {
+        Failure::Status(status, what) => Problem::Http { step, status, what },
+        Failure::Broken(what) => Problem::Remote { step, what },
     }
 }
 
@@ -449,7 +435,7 @@ fn error_text(error: &Value) -> String {
 /// The transport below the client library.
 struct Pipe {
     exchange: Arc<Exchange>,
-    queue: Queue,
+    outlet: Outlet,
     messages: mpsc::UnboundedReceiver<Value>,
 }
 
@@ -458,8 +444,8 @@ impl Transport<RoleClient> for Pipe {
 
     fn send(&mut self, item: ClientJsonRpcMessage) -> impl Future<Output = io::Result<()>> + Send + 'static {
         // Noted before it is sent, so that no reply can come too early.
-        let line = serde_json::to_value(&item).map(|message| self.queue.push(self.exchange.outgoing(message)));
-        async move { line.map_err(io::Error::other)?.await }
+        let sending = serde_json::to_value(&item).map(|message| self.outlet.push(self.exchange.outgoing(message)));
+        async move { sending.map_err(io::Error::other)?.await }
     }
 
     async fn receive(&mut self) -> Option<ServerJsonRpcMessage> {

@@ -17,6 +17,8 @@ pub struct ConnectError {
     pub noise: Option<String>,
     /// The end of its standard error.
     pub stderr: String,
+    /// Whether it has an address and no command.
+    pub is_remote: bool,
 }
 
 /// What went wrong while connecting. Steps are named by the method that was asked.
@@ -26,6 +28,33 @@ pub enum Problem {
     /// It could not be started.
     #[error(transparent)]
     Spawn(#[from] SpawnError),
+    /// Its address is none.
+    #[error("its `url` {0}")]
+    BadUrl(String),
+    /// A header cannot be sent.
+    #[error("{0}")]
+    BadHeader(String),
+    /// This machine cannot make requests.
+    #[error("it cannot be asked: {0}")]
+    Client(String),
+    /// It answered with a status of HTTP that is no success.
+    #[error("it answered `{step}` with {what}")]
+    Http {
+        /// What it was asked.
+        step: String,
+        /// The status.
+        status: u16,
+        /// The status in words, and what came with it.
+        what: String,
+    },
+    /// It could not be reached, or what came back is no reply.
+    #[error("`{step}` has no reply: {what}")]
+    Remote {
+        /// What it was asked.
+        step: String,
+        /// What happened.
+        what: String,
+    },
     /// It ended.
     #[error("it ended ({status}) without answering `{step}`")]
     Ended {
@@ -103,6 +132,21 @@ impl Problem {
     pub fn hint(&self) -> &'static str {
         match self {
             Self::Spawn(problem) => problem.hint(),
+            Self::BadUrl(_) => "write the address of the server's endpoint, such as `https://example.com/mcp`",
+            Self::BadHeader(_) => "correct `headers`, or the value of a variable in them",
+            Self::Client(_) => "check the certificates of this system",
+            Self::Http { status, .. } => match status {
+                300..=399 => "write the address it points to in `url`, if you trust that one with your headers",
+                401 => "name a variable in `bearer_token_env` that holds a token the server takes",
+                403 => "the server refuses this caller: check the rights of the token, and `headers`",
+                404 | 405 => "check the path in `url`: it is that of the endpoint, often `/mcp`",
+                429 => "the server wants fewer requests: wait, or run fewer tests at once",
+                500.. => "look at the log of the server",
+                _ => "check `url` and `headers`",
+            },
+            Self::Remote { .. } => {
+                "check that `url` is the endpoint of an MCP server over Streamable HTTP, and that it runs"
+            }
             Self::Ended { .. } => "run the command by hand: it has to wait for messages on standard input",
             Self::Closed { .. } | Self::Broken { .. } => {
                 "a server talks over standard input and output and keeps both open until its input is closed"
@@ -118,12 +162,26 @@ impl Problem {
             Self::BadTool(_) => "every tool needs a `name` of its own and an `inputSchema`",
         }
     }
+
+    /// What it answered, where it refused what it was asked.
+    pub(super) fn answer(&self) -> Option<&str> {
+        match self {
+            Self::Refused { what, .. } | Self::Http { what, .. } => Some(what),
+            _ => None,
+        }
+    }
 }
 
 impl ConnectError {
     /// What to do next.
     pub fn hint(&self) -> &'static str {
-        self.problem.hint()
+        match &*self.problem {
+            Problem::Silent { .. } if self.is_remote => "check `url`, or raise `timeout_ms`",
+            Problem::Refused { .. } | Problem::NeitherEra { .. } if self.is_remote => {
+                "check that `url` is the endpoint of an MCP server that has tools; `protocol` names its era if asking fails"
+            }
+            problem => problem.hint(),
+        }
     }
 }
 

@@ -15,7 +15,7 @@ use crate::process::printable;
 /// How much of a line that is no message is kept to be shown.
 const NOISE_SHOWN: usize = 200;
 
-/// What went over the wire, counted before anything is understood.
+/// What went over the wire, counted before anything is understood. Over HTTP a body is a line, and so is an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counters {
     /// Lines received.
@@ -37,6 +37,17 @@ pub struct Counters {
 pub(super) enum Reply {
     Result(Value),
     Error(Value),
+    /// None came, and none will.
+    Failed(Failure),
+}
+
+/// Why one request has no reply while the server may still answer others.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Failure {
+    /// The answer has a status of HTTP that is no success; the status and everything else are in the text.
+    Status(u16, String),
+    /// The server could not be reached, the connection broke, or what came is no reply.
+    Broken(String),
 }
 
 /// Why nothing more will be received.
@@ -68,6 +79,10 @@ struct State {
     next: i64,
     counters: Counters,
     noise: Option<String>,
+    /// Why the handshake failed, where that was no answer of the server.
+    failure: Option<Failure>,
+    /// The revision that the server's handshake settled on.
+    revision: Option<String>,
 }
 
 /// The two directions of one connection, and the clients that use it one after the other.
@@ -96,13 +111,14 @@ impl Exchange {
         let mut state = self.state();
         state.slots.clear();
         state.base = state.next;
+        (state.failure, state.revision) = (None, None);
         // After the end the sender is dropped here, and the client sees at once that it is alone.
         state.client = self.end.borrow().is_none().then_some(client);
         messages
     }
 
-    /// Notes a message of the client and returns the line to be written.
-    pub(super) fn outgoing(&self, mut message: Value) -> Vec<u8> {
+    /// Notes a message of the client and returns it as it is to be sent.
+    pub(super) fn outgoing(&self, mut message: Value) -> Value {
         let mut state = self.state();
         let method = message.get("method").and_then(Value::as_str).map(str::to_owned);
         if let (Some(id), Some(method)) = (message.get("id").and_then(Value::as_i64), method.as_deref()) {
@@ -118,11 +134,20 @@ impl Exchange {
             *id = number.into();
             state.slots.remove(&number);
         }
-        message.to_string().into_bytes()
+        message
     }
 
     /// Takes in a line of the server. Returns the line to be written when the server asked something.
     pub(super) fn incoming(&self, line: &[u8]) -> Option<Vec<u8>> {
+        self.take_in(line, None)
+    }
+
+    /// The same for a line that came as an answer to the request `number`, and can be a reply to no other.
+    pub(super) fn answering(&self, number: i64, line: &[u8]) -> Option<Vec<u8>> {
+        self.take_in(line, Some(number))
+    }
+
+    fn take_in(&self, line: &[u8], about: Option<i64>) -> Option<Vec<u8>> {
         let mut state = self.state();
         state.counters.lines_in += 1;
         state.counters.bytes_in += line.len() as u64;
@@ -144,6 +169,12 @@ impl Exchange {
             // without reading would fill the memory.
             Message::Request { id, method } => Some(answer(&id, &method)),
             Message::Reply { id, reply } => {
+                let id = match about {
+                    None => state.meant(id, &reply),
+                    // A server that could not read a request does not know its number.
+                    about if id.is_none() && matches!(reply, Reply::Error(_)) => about,
+                    about => id.filter(|_| id == about),
+                };
                 state.deliver(id, reply, line.len());
                 None
             }
@@ -156,6 +187,34 @@ impl Exchange {
         let mut state = self.state();
         let number = state.base + id;
         state.slots.remove(&number)?.reply
+    }
+
+    /// The request `number` will get no reply. Nothing happens if it has one, or if nobody waits for it any more.
+    pub(super) fn fail(&self, number: i64, failure: Failure) {
+        let mut state = self.state();
+        if state.slots.get(&number).is_some_and(|slot| slot.reply.is_none()) {
+            state.deliver(Some(number), Reply::Failed(failure), 0);
+        }
+    }
+
+    /// Whether the request `number` still waits for its reply.
+    pub(super) fn waits(&self, number: i64) -> bool {
+        self.state().slots.get(&number).is_some_and(|slot| slot.reply.is_none())
+    }
+
+    /// The handshake failed at a message that has no reply.
+    pub(super) fn fail_handshake(&self, failure: Failure) {
+        self.state().failure.get_or_insert(failure);
+    }
+
+    /// Why the handshake of the current client failed, where that was no answer of the server.
+    pub(super) fn failure(&self) -> Option<Failure> {
+        self.state().failure.clone()
+    }
+
+    /// The revision that `initialize` settled on.
+    pub(super) fn revision(&self) -> Option<String> {
+        self.state().revision.clone()
     }
 
     /// The first line that was no message.
@@ -201,16 +260,19 @@ impl Exchange {
 }
 
 impl State {
-    fn deliver(&mut self, id: Option<i64>, reply: Reply, bytes: usize) {
-        // A server that could not read a request does not know its number. With one request under way the error is
-        // about that one.
-        let id = id.or_else(|| {
+    /// The request that a reply is about. A server that could not read a request does not know its number; with one
+    /// request under way the error is about that one.
+    fn meant(&self, id: Option<i64>, reply: &Reply) -> Option<i64> {
+        id.or_else(|| {
             let mut waiting = self.slots.iter().filter(|(_, slot)| slot.reply.is_none());
-            match (&reply, waiting.next(), waiting.next()) {
+            match (reply, waiting.next(), waiting.next()) {
                 (Reply::Error(_), Some((&only, _)), None) => Some(only),
                 _ => None,
             }
-        });
+        })
+    }
+
+    fn deliver(&mut self, id: Option<i64>, reply: Reply, bytes: usize) {
         let base = self.base;
         let slot = id.and_then(|id| Some((id, self.slots.get_mut(&id).filter(|slot| slot.reply.is_none())?)));
         let Some((number, slot)) = slot else {
@@ -221,11 +283,20 @@ impl State {
         let told = match &reply {
             Reply::Result(result) if is_handshake => json!({ "result": result }),
             Reply::Error(error) if is_handshake => json!({ "error": well_formed(error) }),
+            // What really happened is told by `failure`.
+            Reply::Failed(_) if is_handshake => json!({ "error": { "code": -32603, "message": "no reply" } }),
             // The client library only has to learn that the reply is there. Whoever asked takes it from the slot.
             _ => json!({ "result": {} }),
         };
         if is_handshake {
             self.slots.remove(&number);
+            match reply {
+                Reply::Result(result) => {
+                    self.revision = result.get("protocolVersion").and_then(Value::as_str).map(str::to_owned);
+                }
+                Reply::Failed(failure) => self.failure = Some(failure),
+                Reply::Error(_) => {}
+            }
         } else {
             slot.reply = Some((reply, bytes));
         }
@@ -336,7 +407,7 @@ mod tests {
         let _first = exchange.attach();
         exchange.outgoing(request(0, "server/discover"));
         let mut second = exchange.attach();
-        let sent: Value = serde_json::from_slice(&exchange.outgoing(request(0, "initialize"))).unwrap();
+        let sent = exchange.outgoing(request(0, "initialize"));
         assert_eq!(sent["id"], 1);
         exchange.incoming(&line(&json!({ "jsonrpc": "2.0", "id": 0, "result": { "old": true } })));
         assert!(second.try_recv().is_err());
@@ -384,6 +455,55 @@ mod tests {
         exchange.incoming(error);
         assert_eq!((exchange.take(1), exchange.take(2)), (None, None));
         assert_eq!(exchange.counters().unsolicited, 1);
+    }
+
+    #[test]
+    fn an_answer_to_a_request_is_a_reply_to_no_other() {
+        let exchange = Exchange::new();
+        let _messages = exchange.attach();
+        for id in 0..3 {
+            exchange.outgoing(request(id, "tools/call"));
+        }
+        exchange.answering(0, br#"{"jsonrpc":"2.0","id":1,"result":{}}"#);
+        exchange.answering(0, br#"{"jsonrpc":"2.0","id":null,"result":{}}"#);
+        assert_eq!(exchange.counters().unsolicited, 2);
+        let error = br#"{"jsonrpc":"2.0","error":{"code":-32700,"message":"no"}}"#;
+        exchange.answering(1, error);
+        assert_eq!((exchange.waits(0), exchange.waits(1), exchange.waits(2)), (true, false, true));
+        let reply = Reply::Error(json!({ "code": -32700, "message": "no" }));
+        assert_eq!((exchange.take(0), exchange.take(1)), (None, Some((reply, error.len()))));
+    }
+
+    #[test]
+    fn a_request_fails_alone_and_only_while_it_waits() {
+        let exchange = Exchange::new();
+        let mut messages = exchange.attach();
+        exchange.outgoing(request(0, "tools/call"));
+        exchange.outgoing(request(1, "tools/call"));
+        let failure = Failure::Status(503, "503 Service Unavailable".to_owned());
+        exchange.fail(0, failure.clone());
+        exchange.fail(0, Failure::Broken("too late".to_owned()));
+        exchange.fail(7, Failure::Broken("never asked".to_owned()));
+        assert_eq!(messages.try_recv().unwrap(), json!({ "jsonrpc": "2.0", "id": 0, "result": {} }));
+        assert_eq!(exchange.take(0), Some((Reply::Failed(failure), 0)));
+        assert!(exchange.waits(1));
+        assert_eq!((exchange.counters().unsolicited, exchange.failure()), (0, None));
+    }
+
+    #[test]
+    fn a_handshake_that_fails_says_why_until_the_next_one() {
+        let exchange = Exchange::new();
+        let mut messages = exchange.attach();
+        exchange.outgoing(request(0, "initialize"));
+        let failure = Failure::Broken("refused".to_owned());
+        exchange.fail(0, failure.clone());
+        let told = json!({ "jsonrpc": "2.0", "id": 0, "error": { "code": -32603, "message": "no reply" } });
+        assert_eq!((messages.try_recv().unwrap(), exchange.failure()), (told, Some(failure)));
+        let _messages = exchange.attach();
+        assert_eq!(exchange.failure(), None);
+        exchange.outgoing(request(0, "initialize"));
+        exchange.incoming(br#"{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-06-18"}}"#);
+        assert_eq!(exchange.revision().as_deref(), Some("2025-06-18"));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use mcptest_core::json;
 use mcptest_core::trace::{CallError, ErrorKind, ToolResult};
 use serde_json::{Map, Value};
 
-use super::exchange::{Reply, error_parts};
+use super::exchange::{Failure, Reply, error_parts};
 use crate::agent::error_result;
 
 /// How much of a tool's own words the message of its error repeats. The content keeps all of them.
@@ -19,6 +19,10 @@ pub(super) fn tool_result(reply: Reply) -> ToolResult {
             let (code, message) = error_parts(&error);
             error_result(ErrorKind::Jsonrpc, code, &message)
         }
+        Reply::Failed(Failure::Status(status, what)) => {
+            error_result(ErrorKind::Http, Some(i64::from(status)), &format!("the server answered {what}"))
+        }
+        Reply::Failed(Failure::Broken(what)) => error_result(ErrorKind::Transport, None, &what),
         Reply::Result(Value::Object(result)) => from_result(result),
         Reply::Result(other) => invalid(&format!("its result is {}, not an object", json::describe(&other))),
     }
@@ -64,12 +68,18 @@ fn from_result(mut result: Map<String, Value>) -> ToolResult {
         ..ToolResult::default()
     };
     if is_error {
-        let text = out.texts().collect::<Vec<_>>().join("\n");
-        let message = if text.is_empty() { "the tool reported an error without text" } else { &text };
-        let message = json::cut(message, MESSAGE);
+        let message = message_of(&out);
         out.error = Some(Box::new(CallError { kind: ErrorKind::Tool, code: None, message }));
     }
     out
+}
+
+/// The message of a tool's own error: the words of its content, cut. Whoever takes secrets out of the content makes it
+/// anew, because half a secret at the cut would not be found.
+pub(crate) fn message_of(result: &ToolResult) -> String {
+    let text = result.texts().collect::<Vec<_>>().join("\n");
+    let message = if text.is_empty() { "the tool reported an error without text" } else { &text };
+    json::cut(message, MESSAGE)
 }
 
 /// What is wrong with a content block. Kinds of blocks that are not known yet are kept.

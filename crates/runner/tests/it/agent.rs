@@ -174,7 +174,26 @@ fn every_way_to_end_has_its_stop_reason() {
     assert_eq!(ends("", vec![Reply { stop: Stop::Pause, ..says("Wait.") }]), (Step::Ask, "error", 0));
     let cut = Reply { stop: Stop::MaxTokens, ..asks(vec![search()]) };
     assert_eq!(ends("", vec![cut]), (Step::Done, "max_tokens", 1));
+    let refused = Reply { stop: Stop::Refused, ..asks(vec![search()]) };
+    assert_eq!(ends("", vec![refused]), (Step::Done, "refused", 1));
     // The calls of the last turn are made: what was done is evidence, though the model never sees the answers.
     let turns = vec![asks(vec![search()]), asks(vec![search()])];
     assert_eq!(ends("    max_turns: 2\n", turns), (Step::Done, "max_turns", 2));
+}
+
+#[test]
+fn calls_of_a_reply_that_was_broken_off_are_recorded_and_not_made() {
+    let suite = one_test("");
+    let catalogue = catalogue();
+    for (stop, why) in [
+        (Stop::MaxTokens, "not sent: the reply was cut at its token limit, so the call may be incomplete"),
+        (Stop::Refused, "not sent: the reply ended in a refusal, so the call may be incomplete"),
+    ] {
+        let mut agent = Agent::new(&suite.agents[0], &catalogue);
+        let reply = Reply { stop, ..asks(vec![wanted("web__search", json!({}))]) };
+        assert_eq!(agent.replied(reply), Step::Done);
+        let results = agent.into_trace("demo").tool_results.unwrap();
+        let errors: Vec<_> = results.into_iter().map(|result| result.unwrap().error.unwrap().message).collect();
+        assert_eq!(errors, [why]);
+    }
 }

@@ -6,12 +6,15 @@ use std::time::Duration;
 
 use mcptest_core::suite::Protocol;
 use mcptest_core::trace::{CallError, ErrorKind, ToolResult};
-use mcptest_runner::mcp::{ConnectError, Connection, Target};
+use mcptest_runner::mcp::{ConnectError, Connection, Endpoint, Target};
 use mcptest_runner::process::{Launch, Processes};
 use serde_json::{Map, Value, json};
 
 /// No test waits longer than this for anything.
 pub(crate) const BOUND: Duration = Duration::from_secs(30);
+
+/// Held by tests that take much memory, and by the one that measures it: all run in one process.
+pub(crate) static MEMORY: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
 
 /// A fake server that has not been started.
 pub(crate) struct Fake {
@@ -52,7 +55,7 @@ impl Fake {
     pub(crate) async fn connect(&self) -> Result<Connection, ConnectError> {
         let target = Target {
             name: "fake",
-            launch: self.launch.clone(),
+            endpoint: Endpoint::Command(self.launch.clone()),
             timeout: self.timeout,
             protocol: self.protocol,
             processes: &self.processes,

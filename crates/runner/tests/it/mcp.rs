@@ -10,7 +10,7 @@ use mcptest_runner::process::STDERR_LIMIT;
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
-use crate::fake::{Fake, call, fails, plain, says, text, within};
+use crate::fake::{Fake, MEMORY, call, fails, plain, says, text, within};
 
 fn echo() -> Tool {
     Tool {
@@ -332,6 +332,7 @@ async fn replies_with_wrong_numbers_and_second_replies_are_counted_and_dropped()
 
 #[tokio::test]
 async fn a_flood_of_notifications_is_counted_and_kept_nowhere() {
+    let _alone = MEMORY.lock().await;
     let connection = Fake::new("legacy").open().await;
     let before = connection.counters();
     let memory = resident();

@@ -1,0 +1,460 @@
+//! Messages over Streamable HTTP: each goes out by POST, and the answer to a request brings its reply.
+//!
+//! Nothing is tried twice and no second session is opened: what a server did is evidence, and a repair would hide it. For
+//! the same reason a stream that breaks is not resumed. Redirects are not followed, because they would carry headers and
+//! tokens to whom they were not meant for.
+
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::fmt;
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use mcptest_core::json;
+use mcptest_core::redact::Redactor;
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue, LOCATION};
+use reqwest::{Client, Response, StatusCode, Url};
+use serde_json::Value;
+use tokio::sync::mpsc;
+use tokio::task::{AbortHandle, JoinSet};
+use tokio::time::timeout;
+
+use super::endpoint::{address, header_map, host};
+use super::error::Problem;
+use super::events::{Events, TooLong};
+use super::exchange::{Exchange, Failure};
+use super::headers::{self, Repeated, SESSION, VERSION};
+use super::lines::MAX_LINE;
+use crate::process::printable;
+use crate::tls;
+
+/// The longest answer to one request.
+pub const MAX_ANSWER: usize = 64 * 1024 * 1024;
+
+/// How much of an answer without success is read: it may be an error of the protocol, or something to be shown.
+const MAX_REFUSAL: usize = 1024 * 1024;
+/// How much of an answer is shown.
+const SHOWN: usize = 200;
+/// How long a stream is read after its reply. Second replies are counted; a stream that is left open costs no more.
+const AFTER_REPLY: Duration = Duration::from_secs(1);
+/// Answers to the server's own questions that wait to be sent. It has no right to more.
+const QUEUE: usize = 64;
+/// How long one of them may take, and the end of a session.
+const GRACE: Duration = Duration::from_secs(1);
+/// How long a connection is kept for the next request. Common servers close theirs after five seconds, and one that is
+/// closed while a request is on its way would look like a fault.
+const KEPT: Duration = Duration::from_secs(2);
+
+/// A server at an address. Requests under way are dropped with it.
+#[derive(Debug)]
+pub(super) struct Http(Outbox);
+
+/// Where messages go out. Clones share it.
+#[derive(Debug, Clone)]
+pub(super) struct Outbox {
+    peer: Arc<Peer>,
+    tasks: Arc<Mutex<Tasks>>,
+}
+
+#[derive(Debug, Default)]
+struct Tasks {
+    all: JoinSet<()>,
+    /// Requests under way, by their number.
+    requests: BTreeMap<i64, AbortHandle>,
+    closed: bool,
+}
+
+/// What every request needs.
+struct Peer {
+    client: Client,
+    url: Url,
+    headers: HeaderMap,
+    redactor: Redactor,
+    exchange: Arc<Exchange>,
+    answers: mpsc::Sender<Vec<u8>>,
+    talk: Mutex<Talk>,
+}
+
+/// What the current negotiation has come to.
+#[derive(Default)]
+struct Talk {
+    /// The revision of the stateless era; without one there is a handshake.
+    modern: Option<String>,
+    session: Option<HeaderValue>,
+    repeated: Arc<Repeated>,
+}
+
+impl fmt::Debug for Peer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Peer").field("host", &host(&self.url)).finish_non_exhaustive()
+    }
+}
+
+impl Http {
+    /// Gets ready to ask the server; nothing is sent.
+    pub(super) fn new(
+        url: &str,
+        headers: &BTreeMap<String, String>,
+        bearer: Option<&str>,
+        exchange: &Arc<Exchange>,
+    ) -> Result<Self, Problem> {
+        let url = address(url)?;
+        let redactor = Redactor::new(secrets(&url, headers, bearer));
+        let mut headers = header_map(headers, bearer)?;
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
+        tls::ready();
+        let mut client = Client::builder()
+            .redirect(reqwest::redirect::Policy::none())
+            .retry(reqwest::retry::never())
+            .user_agent(concat!("mcptest/", env!("CARGO_PKG_VERSION")))
+            .pool_idle_timeout(KEPT);
+        if tls::is_local(&url) {
+            client = client.no_proxy();
+        }
+        if url.scheme() == "http" {
+            // Without TLS no certificate is needed, and small containers have none.
+            client = client.tls_certs_only([]);
+        }
+        let client = client.build().map_err(|error| Problem::Client(innermost(&error)))?;
+        let (answers, mut queue) = mpsc::channel::<Vec<u8>>(QUEUE);
+        let exchange = Arc::clone(exchange);
+        let peer = Arc::new(Peer { client, url, headers, redactor, exchange, answers, talk: Mutex::default() });
+        let mut tasks = Tasks::default();
+        let sender = Arc::clone(&peer);
+        tasks.all.spawn(async move {
+            while let Some(line) = queue.recv().await {
+                // A server that asks and does not take the answer waits in vain, and it alone.
+                let _ = timeout(GRACE, sender.post(&Value::Null, line)).await;
+            }
+        });
+        Ok(Self(Outbox { peer, tasks: Arc::new(Mutex::new(tasks)) }))
+    }
+
+    /// A new negotiation: what the one before asked is dropped. A revision of the stateless era has no handshake.
+    pub(super) fn begin(&self, modern: Option<String>) {
+        let mut tasks = self.0.tasks();
+        for request in std::mem::take(&mut tasks.requests).into_values() {
+            request.abort();
+        }
+        *self.0.peer.talk() = Talk { modern, ..Talk::default() };
+    }
+
+    /// Which arguments go into headers from now on.
+    pub(super) fn repeat(&self, repeated: Repeated) {
+        self.0.peer.talk().repeated = Arc::new(repeated);
+    }
+
+    pub(super) fn outbox(&self) -> Outbox {
+        self.0.clone()
+    }
+
+    /// Host and port.
+    pub(super) fn host(&self) -> String {
+        host(&self.0.peer.url)
+    }
+
+    /// Drops what is under way, and tells the server that its session is over. Whether it listens is its own affair.
+    pub(super) async fn end(self) {
+        self.0.close();
+        let peer = &self.0.peer;
+        if peer.talk().session.is_some() {
+            let delete = peer.client.delete(peer.url.clone()).headers(peer.headers(&Value::Null));
+            let _ = timeout(GRACE, delete.send()).await;
+        }
+    }
+}
+
+impl Drop for Http {
+    fn drop(&mut self) {
+        self.0.close();
+    }
+}
+
+impl Outbox {
+    fn tasks(&self) -> MutexGuard<'_, Tasks> {
+        self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn close(&self) {
+        let mut tasks = self.tasks();
+        tasks.closed = true;
+        tasks.all.abort_all();
+    }
+
+    /// Sends a message. For a request that means that it is on its way; the reply comes to the exchange.
+    pub(super) fn push(&self, message: Value) -> impl Future<Output = io::Result<()>> + Send + 'static {
+        let number = message.get("id").and_then(Value::as_i64);
+        let is_cancel = message.get("method").and_then(Value::as_str) == Some("notifications/cancelled");
+        let peer = Arc::clone(&self.peer);
+        let left = if let Some(number) = number {
+            self.spawn(Some(number), async move { peer.ask(&message, number).await });
+            None
+        } else if is_cancel {
+            self.cancel(message);
+            None
+        } else {
+            Some((peer, message))
+        };
+        async move {
+            match left {
+                None => Ok(()),
+                // Sent before the next request is: servers want to hear that a handshake is over first.
+                Some((peer, message)) => peer.tell(&message).await.map_err(|failure| {
+                    peer.exchange.fail_handshake(failure);
+                    io::Error::from(io::ErrorKind::BrokenPipe)
+                }),
+            }
+        }
+    }
+
+    /// In the stateless era the end of the connection is the cancellation; before, it means nothing and is told.
+    fn cancel(&self, message: Value) {
+        if self.peer.talk().modern.is_none() {
+            let peer = Arc::clone(&self.peer);
+            self.spawn(None, async move { drop(peer.tell(&message).await) });
+        } else if let Some(number) = message.pointer("/params/requestId").and_then(Value::as_i64)
+            && let Some(request) = self.tasks().requests.remove(&number)
+        {
+            request.abort();
+        }
+    }
+
+    fn spawn(&self, number: Option<i64>, task: impl Future<Output = ()> + Send + 'static) {
+        let mut tasks = self.tasks();
+        if tasks.closed {
+            return;
+        }
+        while tasks.all.try_join_next().is_some() {}
+        tasks.requests.retain(|_, request| !request.is_finished());
+        let handle = tasks.all.spawn(task);
+        if let Some(number) = number {
+            tasks.requests.insert(number, handle);
+        }
+    }
+}
+
+impl Peer {
+    fn talk(&self) -> MutexGuard<'_, Talk> {
+        self.talk.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The headers of a message; null stands for what is none.
+    fn headers(&self, message: &Value) -> HeaderMap {
+        let mut out = self.headers.clone();
+        let talk = self.talk();
+        if let Some(revision) = &talk.modern {
+            out.extend(headers::modern(message, revision, &talk.repeated));
+            return out;
+        }
+        if let Some(revision) = self.exchange.revision().and_then(|revision| HeaderValue::try_from(revision).ok()) {
+            out.insert(VERSION, revision);
+        }
+        if let Some(session) = &talk.session {
+            out.insert(SESSION, session.clone());
+        }
+        out
+    }
+
+    async fn post(&self, message: &Value, body: Vec<u8>) -> Result<Response, Failure> {
+        let request = self.client.post(self.url.clone()).headers(self.headers(message));
+        self.exchange.sent(body.len());
+        request.body(body).send().await.map_err(|error| {
+            let (host, why) = (host(&self.url), innermost(&error));
+            Failure::Broken(if error.is_connect() {
+                format!("cannot connect to {host}: {why}")
+            } else {
+                format!("the connection to {host} broke before an answer came: {why}")
+            })
+        })
+    }
+
+    /// Sends what has no reply.
+    async fn tell(&self, message: &Value) -> Result<(), Failure> {
+        let response = self.post(message, message.to_string().into_bytes()).await?;
+        if response.status().is_success() { Ok(()) } else { Err(self.refusal(response).await.0) }
+    }
+
+    /// Sends a request and sees to it that it gets a reply, or the reason why there is none.
+    async fn ask(&self, message: &Value, number: i64) {
+        let outcome = self.reply(message, number).await;
+        let none = || Failure::Broken("the server's answer ended without a reply".to_owned());
+        self.exchange.fail(number, outcome.err().unwrap_or_else(none));
+    }
+
+    async fn reply(&self, message: &Value, number: i64) -> Result<(), Failure> {
+        let response = self.post(message, message.to_string().into_bytes()).await?;
+        let status = response.status();
+        if !status.is_success() {
+            let (failure, body) = self.refusal(response).await;
+            // Whoever is not let in hears of that, however politely it was put.
+            let is_answer = status.is_client_error()
+                && !matches!(status.as_u16(), 401 | 403 | 429)
+                && matches!(failure, Failure::Status(..))
+                && is_error(&body);
+            if !is_answer {
+                return Err(failure);
+            }
+            self.take(number, &body);
+            return Ok(());
+        }
+        if message.get("method").and_then(Value::as_str) == Some("initialize")
+            && let Some(session) = response.headers().get(SESSION)
+        {
+            let mut session = session.clone();
+            session.set_sensitive(true);
+            self.talk().session = Some(session);
+        }
+        match kind(&response).as_str() {
+            "application/json" => {
+                let body = self.whole(response).await?;
+                self.take(number, &body);
+                if self.exchange.waits(number) {
+                    let shown = self.shown(&body);
+                    return Err(Failure::Broken(format!("the server's answer is no reply to the request: {shown}")));
+                }
+                Ok(())
+            }
+            "text/event-stream" => self.stream(response, number).await,
+            "" => Err(Failure::Broken(format!("the server answered {status} without a reply"))),
+            other => {
+                let kind = json::cut(&printable(other.as_bytes()), 80);
+                let shown = self.start(response).await;
+                let shown = self.shown(&shown);
+                Err(Failure::Broken(format!(
+                    "the server answered {status} with `{kind}`, which is neither JSON nor a stream of events: {shown}"
+                )))
+            }
+        }
+    }
+
+    /// Takes in a message that came as an answer to a request.
+    fn take(&self, number: i64, line: &[u8]) {
+        if let Some(answer) = self.exchange.answering(number, line) {
+            // Full when the server asks faster than it takes answers.
+            let _ = self.answers.try_send(answer);
+        }
+    }
+
+    /// Reads a stream to its reply, and a little further for a second one.
+    async fn stream(&self, mut response: Response, number: i64) -> Result<(), Failure> {
+        let mut events = Events::new(MAX_LINE);
+        let mut left = MAX_ANSWER;
+        while let Some(chunk) = self.chunk(&mut response, &mut left).await? {
+            let pushed = events.push(&chunk, |data| self.take(number, data));
+            pushed.map_err(|TooLong(limit)| {
+                Failure::Broken(format!("the server sent an event of more than {limit} bytes"))
+            })?;
+            if !self.exchange.waits(number) {
+                let rest = async {
+                    while let Ok(Some(chunk)) = self.chunk(&mut response, &mut left).await {
+                        if events.push(&chunk, |data| self.take(number, data)).is_err() {
+                            return;
+                        }
+                    }
+                };
+                let _ = timeout(AFTER_REPLY, rest).await;
+                return Ok(());
+            }
+        }
+        Err(Failure::Broken("the server's stream ended without a reply".to_owned()))
+    }
+
+    /// The next bytes of an answer, of which so many may still come.
+    async fn chunk(&self, response: &mut Response, left: &mut usize) -> Result<Option<Vec<u8>>, Failure> {
+        let chunk = response.chunk().await.map_err(|error| {
+            let (host, why) = (host(&self.url), innermost(&error));
+            Failure::Broken(format!("the connection to {host} broke in the middle of the answer: {why}"))
+        })?;
+        let chunk = chunk.map(Vec::from);
+        let length = chunk.as_ref().map_or(0, Vec::len);
+        *left = left
+            .checked_sub(length)
+            .ok_or_else(|| Failure::Broken(format!("the server's answer has more than {MAX_ANSWER} bytes")))?;
+        Ok(chunk)
+    }
+
+    async fn whole(&self, mut response: Response) -> Result<Vec<u8>, Failure> {
+        let (mut body, mut left) = (Vec::new(), MAX_ANSWER);
+        while let Some(chunk) = self.chunk(&mut response, &mut left).await? {
+            body.extend_from_slice(&chunk);
+        }
+        Ok(body)
+    }
+
+    /// The start of an answer that is only to be shown.
+    async fn start(&self, mut response: Response) -> Vec<u8> {
+        let (mut body, mut left) = (Vec::new(), MAX_REFUSAL);
+        while let Ok(Some(chunk)) = self.chunk(&mut response, &mut left).await {
+            body.extend_from_slice(&chunk);
+        }
+        body
+    }
+
+    /// What an answer without success means, and its body.
+    async fn refusal(&self, response: Response) -> (Failure, Vec<u8>) {
+        let status = response.status();
+        let in_session = self.talk().session.is_some();
+        if status == StatusCode::NOT_FOUND && in_session {
+            let what = "the server does not know the session any more (404 Not Found), and a run has only one";
+            return (Failure::Broken(what.to_owned()), Vec::new());
+        }
+        if status.is_redirection() {
+            let target = response.headers().get(LOCATION).and_then(|target| target.to_str().ok());
+            let target = target.and_then(|target| self.url.join(target).ok());
+            let target = target.map_or_else(|| "nowhere".to_owned(), |url| format!("`{}`", host(&url)));
+            let what = format!("{status} and points to {target}, and redirects are not followed");
+            return (Failure::Status(status.as_u16(), what), Vec::new());
+        }
+        let body = self.start(response).await;
+        let shown = self.shown(&body);
+        let what = if shown.is_empty() { status.to_string() } else { format!("{status}: {shown}") };
+        (Failure::Status(status.as_u16(), what), body)
+    }
+
+    /// An excerpt of an answer, on one line. A server may repeat what it was sent, so secrets are taken out first.
+    fn shown(&self, body: &[u8]) -> String {
+        let text = printable(body);
+        let words: Vec<&str> = text.split_whitespace().collect();
+        json::cut(&self.redactor.text(&words.join(" ")), SHOWN)
+    }
+}
+
+/// What a server is sent and may repeat, but nobody else may see, by name.
+fn secrets(url: &Url, headers: &BTreeMap<String, String>, bearer: Option<&str>) -> Vec<(String, String)> {
+    let token = bearer.map(|token| ("bearer token".to_owned(), token.to_owned()));
+    // A server repeats `Bearer x`, or only `x`.
+    let headers = headers.iter().flat_map(|(name, value)| {
+        let last = value.rsplit_once(' ').map(|(_, last)| last.to_owned());
+        std::iter::once(value.clone()).chain(last).map(|value| (name.clone(), value))
+    });
+    let query = url.query_pairs().map(|(_, value)| value.into_owned());
+    // The same as it is written, where that is different.
+    let written =
+        url.query().unwrap_or_default().split('&').filter_map(|pair| Some(pair.split_once('=')?.1.to_owned()));
+    let address = url.password().map(str::to_owned).into_iter().chain(query).chain(written);
+    token.into_iter().chain(headers).chain(address.map(|value| ("url".to_owned(), value))).collect()
+}
+
+/// The kind of content of an answer, without its parameters.
+fn kind(response: &Response) -> String {
+    let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
+}
+
+/// Whether a body is an error of the protocol.
+fn is_error(body: &[u8]) -> bool {
+    let Ok(message) = serde_json::from_slice::<Value>(body) else { return false };
+    message.get("jsonrpc").and_then(Value::as_str) == Some("2.0") && message.get("error").is_some_and(Value::is_object)
+}
+
+/// What was wrong in the end: the layers above say only where, and some of them repeat the address.
+fn innermost(error: &reqwest::Error) -> String {
+    let mut at: &dyn Error = error;
+    while let Some(source) = at.source() {
+        at = source;
+    }
+    // Without a source there is only the text that may name the address.
+    if at.is::<reqwest::Error>() { "the request cannot be sent".to_owned() } else { at.to_string() }
+}

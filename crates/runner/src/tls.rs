@@ -1,0 +1,43 @@
+//! What every HTTP client of this crate has to know: who does the cryptography, and what is on this machine.
+
+use std::net::IpAddr;
+use std::sync::Once;
+
+use reqwest::Url;
+
+/// Chooses who does the cryptography. Without a choice the HTTP client cannot be built, and it can be made once only.
+pub(crate) fn ready() {
+    static CHOSEN: Once = Once::new();
+    CHOSEN.call_once(|| {
+        // Refused when a program that uses this library has chosen already, which is as good.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+    });
+}
+
+/// Whether an address is on this machine. A proxy would reach another one under the same name.
+pub(crate) fn is_local(url: &Url) -> bool {
+    let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
+    let is_loopback = |ip: IpAddr| ip.is_loopback() || ip.is_unspecified();
+    host == "localhost" || host.ends_with(".localhost") || host.parse().is_ok_and(is_loopback)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_addresses_of_this_machine_are_local() {
+        for (url, expected) in [
+            ("http://localhost:1/", true),
+            ("http://127.9.9.9/", true),
+            ("http://[::1]:1/", true),
+            ("http://localhost.example.test/", false),
+            ("http://10.0.0.1/", false),
+            ("http://[::2]/", false),
+            ("http://a.localhost/", true),
+            ("http://0.0.0.0:1/", true),
+        ] {
+            assert_eq!(is_local(&Url::parse(url).unwrap()), expected, "{url}");
+        }
+    }
+}
