@@ -21,4 +21,6 @@ pub enum Event {
     RowFinished(Box<Row>),
     /// Something to know that is no verdict.
     Note(String),
+    /// It ended before everything was run, and why.
+    Stopped(String),
 }

@@ -37,11 +37,24 @@ const SHAPES: &[(&str, &str)] = &[
 static COMPILED: LazyLock<Vec<(&'static str, Regex)>> =
     LazyLock::new(|| SHAPES.iter().filter_map(|(kind, shape)| Some((*kind, Regex::new(shape).ok()?))).collect());
 
+/// What a text that was cut ends with.
+const CUT: char = '…';
+
+/// The shortest beginning of a secret, before the sign of a cut, that is taken for what is left of it.
+const SHORTEST_REST: usize = 6;
+
 /// Replaces secrets.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Redactor {
     names: Vec<String>,
+    values: Vec<String>,
     known: Option<AhoCorasick>,
+}
+
+impl std::fmt::Debug for Redactor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Redactor").field("names", &self.names).finish_non_exhaustive()
+    }
 }
 
 impl Redactor {
@@ -64,7 +77,7 @@ impl Redactor {
         }
         // Where one secret is part of another, the longer is the one that was meant.
         let known = AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(&values).ok();
-        Self { known: known.filter(|_| !values.is_empty()), names }
+        Self { known: known.filter(|_| !values.is_empty()), names, values }
     }
 
     /// A text without secrets.
@@ -80,12 +93,45 @@ impl Redactor {
             });
             out = Cow::Owned(clean);
         }
+        if out.contains(CUT) {
+            out = self.without_rests(out);
+        }
         for (kind, shape) in COMPILED.iter() {
             if shape.is_match(&out) {
                 out = Cow::Owned(by_shape(&out, kind, shape));
             }
         }
         out
+    }
+
+    /// A text without the beginnings of secrets that were cut off. Servers and programs cut what they repeat before anybody
+    /// can look for secrets in it.
+    fn without_rests<'t>(&self, text: Cow<'t, str>) -> Cow<'t, str> {
+        let mut clean = String::new();
+        let mut rest = &*text;
+        while let Some(at) = rest.find(CUT) {
+            let (before, after) = rest.split_at(at);
+            match self.rest_of_secret(before) {
+                Some((length, name)) => {
+                    clean.push_str(&before[..before.len() - length]);
+                    clean.push_str(&format!("[redacted:{name}]"));
+                }
+                None => clean.push_str(before),
+            }
+            clean.push(CUT);
+            rest = &after[CUT.len_utf8()..];
+        }
+        clean.push_str(rest);
+        if clean == *text { text } else { Cow::Owned(clean) }
+    }
+
+    /// How many bytes at the end of a text are the beginning of a secret, and of which.
+    fn rest_of_secret(&self, text: &str) -> Option<(usize, &str)> {
+        let beginnings = self.values.iter().zip(&self.names).filter_map(|(value, name)| {
+            let ends = value.char_indices().map(|(end, _)| end).filter(|end| *end >= SHORTEST_REST);
+            ends.rev().find(|end| text.ends_with(&value[..*end])).map(|end| (end, name.as_str()))
+        });
+        beginnings.min_by_key(|(length, _)| std::cmp::Reverse(*length))
     }
 
     /// A value without secrets, in texts and in keys.
@@ -154,6 +200,15 @@ mod tests {
         check("hunter2hunter2-x", "[redacted:LONGER]");
         check("short", "short");
         check("nothing here", "nothing here");
+    }
+
+    #[test]
+    fn the_beginning_of_a_secret_before_a_cut_is_replaced_too() {
+        check("no config: hunter2hun…", "no config: [redacted:MAIL_TOKEN]…");
+        check("hunter2hunter2-…", "[redacted:MAIL_TOKEN]-…");
+        check("hunte… is a word", "hunte… is a word");
+        check("a… hunter2… b…", "a… [redacted:MAIL_TOKEN]… b…");
+        check("hunter2hunter2…", "[redacted:MAIL_TOKEN]…");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The rows of a report and the one fold that counts them. Every reporter reads the same rows and the same counts.
 
 mod cell;
+mod grid;
 
 use serde::Serialize;
 
@@ -8,7 +9,8 @@ use crate::eval::{GateKind, Verdict};
 use crate::event::Event;
 use crate::judge::{Checked, Receipt};
 use crate::trace::{Trace, words};
-pub use cell::{Attempt, Cell};
+pub use cell::{Attempt, Cell, Evidence};
+pub use grid::{GridCell, GridLine, grid};
 
 words! {
     /// What a row says.
@@ -105,6 +107,9 @@ pub struct Row {
     /// Proof of what became of each injected fault.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub receipts: Vec<Receipt>,
+    /// What a model said of the closing message when the run was recorded. It decides nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub advisory: Option<String>,
     /// Time the run took when it was recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<u64>,
@@ -187,6 +192,8 @@ pub struct Report {
     pub refused: usize,
     /// Things to know that are no verdict.
     pub notes: Vec<String>,
+    /// It ended before everything was run.
+    pub is_stopped: bool,
 }
 
 impl Report {
@@ -205,12 +212,16 @@ impl Report {
                 }
             }
             Event::Note(note) => self.notes.push(note),
+            Event::Stopped(why) => {
+                self.is_stopped = true;
+                self.notes.push(why);
+            }
         }
     }
 
     /// The exit code: 2 when something could not run, 1 when something was found wanting, else 0.
     pub fn exit_code(&self) -> u8 {
-        if self.totals.error > 0 || self.refused > 0 {
+        if self.totals.error > 0 || self.refused > 0 || self.is_stopped {
             2
         } else {
             u8::from(self.totals.fail + self.totals.unassessable > 0)

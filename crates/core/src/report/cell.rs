@@ -1,16 +1,33 @@
 //! The rows of one cell: its runs, what became of their faults, and the gates over all of them.
 
+use serde_json::Value;
+
 use super::{Family, Origin, Row, RowVerdict, Trouble, row_name};
-use crate::eval::{GateKind, Verdict};
+use crate::eval::{ExtractionMode, GateKind, Verdict};
 use crate::judge::{self, Checked};
 use crate::suite::{AgentTest, Fault};
 use crate::trace::Trace;
+
+/// What is known of a run.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Evidence {
+    /// What it did.
+    pub trace: Trace,
+    /// What a model was asked beside the run, and answered; shown, never judged.
+    pub advisory: Option<Value>,
+}
+
+impl From<Trace> for Evidence {
+    fn from(trace: Trace) -> Self {
+        Self { trace, advisory: None }
+    }
+}
 
 /// What became of one run.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Attempt {
     /// It has a trace.
-    Traced(Box<Trace>),
+    Traced(Box<Evidence>),
     /// It could not be run, or its cassette could not be used.
     Broken(Trouble),
     /// It was not run.
@@ -46,7 +63,9 @@ impl Cell<'_> {
             let mut row = self.row(count, Some(run), None);
             row.origin = origin;
             match attempt {
-                Attempt::Traced(trace) => {
+                Attempt::Traced(evidence) => {
+                    let Evidence { trace, advisory } = *evidence;
+                    row.advisory = self.advisory(advisory.as_ref());
                     let checks = judge::run(&self.test.expect, &self.test.gates, &trace);
                     outcomes.push(checks.iter().all(|check| check.verdict == Verdict::Pass));
                     let (edge, own): (Vec<_>, Vec<_>) =
@@ -54,7 +73,7 @@ impl Cell<'_> {
                     row.duration_ms = trace.conversation.duration_ms;
                     row.receipts = judge::receipts(self.test, self.faults, &trace);
                     row.judge(own, absorbs);
-                    row.trace = Some(trace);
+                    row.trace = Some(Box::new(trace));
                     rows.push(row);
                     for check in edge {
                         let mut row = self.row(count, Some(run), Some(GateKind::Recovery));
@@ -96,6 +115,15 @@ impl Cell<'_> {
         rows
     }
 
+    /// What to show beside the verdicts of a run, where the test asks for it.
+    fn advisory(&self, recorded: Option<&Value>) -> Option<String> {
+        let narrative = self.test.gates.narrative.as_ref()?;
+        (narrative.mode() == ExtractionMode::LlmAssisted).then(|| {
+            let answer = recorded.and_then(|recorded| recorded.get("answer")?.as_str());
+            answer.unwrap_or("not recorded").to_owned()
+        })
+    }
+
     fn row(&self, runs: usize, run: Option<u64>, gate: Option<GateKind>) -> Row {
         Row {
             name: self.row_name(runs, run, gate),
@@ -114,6 +142,7 @@ impl Cell<'_> {
             checks: Vec::new(),
             error: None,
             receipts: Vec::new(),
+            advisory: None,
             duration_ms: None,
             trace: None,
         }

@@ -3,7 +3,7 @@
 use mcptest_core::diag::Source;
 use mcptest_core::event::Event;
 use mcptest_core::judge::{Receipt, Recovered};
-use mcptest_core::report::{Attempt, Cell, Origin, Report, Row, Totals, Trouble};
+use mcptest_core::report::{Attempt, Cell, Evidence, Origin, Report, Row, Totals, Trouble, grid};
 use mcptest_core::suite::{self, Suite, Variables};
 use mcptest_core::trace::{FaultKind, Trace};
 use serde_json::{Value, json};
@@ -38,7 +38,7 @@ fn told(rows: &[Row]) -> Vec<String> {
 
 /// A run that called these tools and said this.
 fn ran(tools: &[&str], said: &str) -> Attempt {
-    Attempt::Traced(Box::new(trace(&json!({
+    Attempt::Traced(Box::new(traced(&json!({
         "tool_calls": tools.iter().map(|tool| json!({ "name": tool, "server": "web", "args": {} })).collect::<Value>(),
         "tool_results": tools.iter().map(|_| json!({ "is_error": false, "content": [] })).collect::<Value>(),
         "final_response": said,
@@ -50,8 +50,8 @@ fn ran(tools: &[&str], said: &str) -> Attempt {
     }))))
 }
 
-fn trace(envelope: &Value) -> Trace {
-    Trace::read(envelope).unwrap()
+fn traced(envelope: &Value) -> Evidence {
+    Trace::read(envelope).unwrap().into()
 }
 
 fn broken() -> Attempt {
@@ -115,7 +115,7 @@ fn struck(second: &Value, stop: &str, said: &str) -> Attempt {
         "error": { "kind": "timeout", "message": "no answer within 3000 ms" },
         "fault": { "name": "dead", "kind": "hang", "effect": "timeout", "ms": 3000 },
     });
-    Attempt::Traced(Box::new(trace(&json!({
+    Attempt::Traced(Box::new(traced(&json!({
         "tool_calls": [
             { "name": "search", "server": "web", "args": {}, "turn": 1 },
             { "name": "open", "server": "web", "args": {}, "turn": 3 },
@@ -200,7 +200,7 @@ fn evidence_that_is_missing_is_no_pass() {
 fn a_run_without_the_evidence_is_absorbed_like_one_that_failed() {
     let test =
         suite("    model: demo\n    trajectory: { calls: [{ name: search, status: ok }] }\n    reliability: {}\n");
-    let blind = Attempt::Traced(Box::new(trace(&json!({ "tool_calls": [{ "name": "search", "args": {} }] }))));
+    let blind = Attempt::Traced(Box::new(traced(&json!({ "tool_calls": [{ "name": "search", "args": {} }] }))));
     assert_eq!(told(&rows(&test, vec![blind])), ["RUN finds it: absorbed", "GATE finds it (reliability): fail"]);
 }
 
@@ -209,7 +209,7 @@ fn a_parallel_call_that_succeeds_is_no_way_out_of_a_fault() {
     let test = suite("    model: demo\n    inject: [dead]\n    trajectory: { calls: [] }\n");
     let fault = json!({ "name": "dead", "kind": "hang", "effect": "timeout", "ms": 3000 });
     let call = |tool: &str| json!({ "name": tool, "server": "web", "args": {}, "turn": 1 });
-    let trace = trace(&json!({
+    let trace = traced(&json!({
         "tool_calls": [call("search"), call("open")],
         "tool_results": [{ "is_error": true, "content": [], "fault": fault }, { "is_error": false, "content": [] }],
         "final_response": "",
@@ -217,4 +217,46 @@ fn a_parallel_call_that_succeeds_is_no_way_out_of_a_fault() {
     }));
     let rows = rows(&test, vec![Attempt::Traced(Box::new(trace))]);
     assert_eq!(rows[0].receipts[0].recovered, Recovered::Not);
+}
+
+#[test]
+fn a_grid_sets_tests_against_models_by_the_worst_of_their_rows() {
+    let made = |test: &str, model: &str, attempts: Vec<Attempt>| {
+        let mut suite = suite(&MANY.replace("    stability: {}\n", ""));
+        suite.agents[0].name = test.to_owned();
+        let cell = Cell { test: &suite.agents[0], faults: &suite.faults, model };
+        cell.rows(attempts.into_iter().map(|attempt| (None, attempt)).collect())
+    };
+    let (good, bad) = (|| ran(&["search"], "ok"), || ran(&[], "ok"));
+    let rows = [
+        made("finds it", "a", vec![good(), good()]),
+        made("finds it", "b", vec![good(), bad(), broken()]),
+        made("alone", "a", vec![good()]),
+        made("late", "a", vec![Attempt::Skipped, good()]),
+        made("late", "b", vec![bad()]),
+    ]
+    .concat();
+    let told: Vec<String> = grid(&rows)
+        .iter()
+        .flat_map(|line| line.cells.iter().map(move |cell| (line, cell)))
+        .map(|(line, cell)| format!("{} on {}: {} {}/{}", line.test, cell.model, cell.verdict, cell.passed, cell.runs))
+        .collect();
+    assert_eq!(
+        told,
+        ["finds it on a: pass 2/2", "finds it on b: error 1/3", "late on a: skipped 1/2", "late on b: fail 0/1"]
+    );
+}
+
+#[test]
+fn an_advisory_answer_is_shown_and_decides_nothing() {
+    let suite = suite("    model: demo\n    narrative: { llm_assisted: true }\n");
+    let said = |advisory: Option<Value>| {
+        let Attempt::Traced(evidence) = ran(&["search"], "I looked.") else { panic!("it has a trace") };
+        let row = rows(&suite, vec![Attempt::Traced(Box::new(Evidence { advisory, ..*evidence }))]).remove(0);
+        (row.verdict.as_str(), row.advisory.unwrap())
+    };
+    let answer = "The message claims a refund that no call shows.";
+    assert_eq!(said(Some(json!({ "question": "?", "answer": answer }))), ("pass", answer.to_owned()));
+    assert_eq!(said(None), ("pass", "not recorded".to_owned()));
+    assert_eq!(rows(&self::suite(ONE), vec![ran(&["search"], "ok")])[0].advisory, None);
 }

@@ -1,0 +1,64 @@
+//! Tests against models, for suites that run a test on several.
+
+use serde::Serialize;
+
+use super::{Family, Row, RowVerdict};
+
+/// What became of one test on one model.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct GridCell {
+    /// The model.
+    pub model: String,
+    /// The worst verdict of its rows; absent where the test does not run on the model.
+    pub verdict: RowVerdict,
+    /// Runs that passed.
+    pub passed: usize,
+    /// All runs.
+    pub runs: usize,
+}
+
+/// One test on every model it ran on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct GridLine {
+    /// The test.
+    pub test: String,
+    /// Its cells, in the order of its models.
+    pub cells: Vec<GridCell>,
+}
+
+/// The tests of a suite that ran on several models, in the order of the file.
+pub fn grid(rows: &[Row]) -> Vec<GridLine> {
+    let mut lines: Vec<GridLine> = Vec::new();
+    for row in rows {
+        // Rows of a test stand together, and so do those of a cell.
+        if lines.last().is_none_or(|line| line.test != row.test) {
+            lines.push(GridLine { test: row.test.clone(), cells: Vec::new() });
+        }
+        let Some(line) = lines.last_mut() else { continue };
+        if line.cells.last().is_none_or(|cell| cell.model != row.model) {
+            let cell = GridCell { model: row.model.clone(), verdict: RowVerdict::Pass, passed: 0, runs: 0 };
+            line.cells.push(cell);
+        }
+        let Some(cell) = line.cells.last_mut() else { continue };
+        if severity(row.verdict) > severity(cell.verdict) {
+            cell.verdict = row.verdict;
+        }
+        if row.family == Family::Run {
+            cell.runs += 1;
+            cell.passed += usize::from(row.verdict == RowVerdict::Pass);
+        }
+    }
+    lines.retain(|line| line.cells.len() > 1);
+    lines
+}
+
+/// How much a verdict says about a cell. Failed runs that were absorbed leave the verdict to the gate that absorbed them.
+fn severity(verdict: RowVerdict) -> u8 {
+    match verdict {
+        RowVerdict::Absorbed | RowVerdict::Pass => 0,
+        RowVerdict::Skipped => 1,
+        RowVerdict::Unassessable => 2,
+        RowVerdict::Fail => 3,
+        RowVerdict::Error => 4,
+    }
+}
