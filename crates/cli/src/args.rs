@@ -113,6 +113,14 @@ pub(crate) struct Run {
     #[arg(long, conflicts_with = "live")]
     pub(crate) record: bool,
 
+    /// Ask no more models when all of them together might exceed so many tokens
+    #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..))]
+    pub(crate) max_tokens_total: Option<u64>,
+
+    /// Ask no more models when all of them together might cost more, by the prices in the suite
+    #[arg(long, value_name = "AMOUNT", value_parser = amount)]
+    pub(crate) max_cost: Option<f64>,
+
     /// pretty for people, json for tools, junit for CI servers; repeatable.
     /// Into the file PATH or to standard output, which pretty takes when nobody else does
     #[arg(long, value_name = "NAME[=PATH]", verbatim_doc_comment)]
@@ -126,6 +134,23 @@ pub(crate) struct Run {
     #[arg(long, short, conflicts_with = "verbose")]
     pub(crate) quiet: bool,
 }
+
+/// An amount of money.
+fn amount(typed: &str) -> Result<f64, BadAmount> {
+    typed.parse().ok().filter(|amount: &f64| amount.is_finite() && *amount > 0.0).ok_or(BadAmount)
+}
+
+/// An amount that is none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct BadAmount;
+
+impl std::fmt::Display for BadAmount {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("it takes a number above 0, as in `2.50`")
+    }
+}
+
+impl std::error::Error for BadAmount {}
 
 impl Run {
     /// How much the report for people shows.

@@ -5,6 +5,7 @@ mod command;
 mod exit;
 mod input;
 mod kind;
+mod progress;
 mod report;
 mod select;
 mod signals;

@@ -2,6 +2,7 @@
 
 mod detail;
 mod file;
+mod grid;
 mod json;
 mod junit;
 mod pretty;

@@ -155,7 +155,12 @@ impl<'a> Agent<'a> {
         let content = (!reply.texts.is_empty()).then(|| reply.texts.join("\n"));
         self.turns.push(Turn { role: Role::Assistant, content });
         let turn = self.turns.len() - 1;
-        let cut = reply.stop == Stop::MaxTokens;
+        // Where a reply was broken off, a call in it may be half of one.
+        let unsent = match reply.stop {
+            Stop::MaxTokens => Some("not sent: the reply was cut at its token limit, so the call may be incomplete"),
+            Stop::Refused => Some("not sent: the reply ended in a refusal, so the call may be incomplete"),
+            Stop::End | Stop::Pause => None,
+        };
         let mut dispatch = Vec::new();
         self.open.clear();
         for wanted in &reply.calls {
@@ -172,9 +177,7 @@ impl<'a> Agent<'a> {
                 turn: Some(turn),
             });
             let answer = match (&wanted.args, known) {
-                _ if cut => {
-                    Some(refusal("not sent: the reply was cut at its token limit, so the call may be incomplete"))
-                }
+                _ if unsent.is_some() => unsent.map(refusal),
                 (_, None) => Some(refusal(&format!("unknown tool: {}", wanted.wire))),
                 (WantedArgs::Unreadable { why, .. }, _) => {
                     Some(refusal(&format!("the arguments are not a JSON object: {why}")))

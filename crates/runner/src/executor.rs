@@ -7,14 +7,17 @@ use std::sync::{Mutex, OnceLock, PoisonError, mpsc};
 use std::thread;
 
 use mcptest_core::event::Event;
-use mcptest_core::report::{Attempt, Origin, Row, RowVerdict, Trouble};
+use mcptest_core::report::{Attempt, Evidence, Origin, Row, RowVerdict, Trouble};
 use mcptest_core::suite::Variables;
 
+use crate::budget::Budget;
 use crate::cassette::{Cassette, CassetteError, Folder, Lock};
 use crate::interrupt::Interrupt;
 use crate::live::{self, Live};
+use crate::model::Answers;
 use crate::plan::{Basis, Planned, SuiteFile};
 use crate::process::Processes;
+use crate::provider::Access;
 
 /// Whether models and servers are asked, and what is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,6 +46,29 @@ pub struct Options<'a> {
     pub interrupt: &'a Interrupt,
     /// The list that servers are entered in while they run.
     pub processes: &'a Processes,
+    /// What models may cost.
+    pub budget: &'a Budget,
+    /// Told how far runs for real have got.
+    pub beat: &'a (dyn Fn(&Beat<'_>) + Sync),
+}
+
+/// How far a run for real has got.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Beat<'a> {
+    /// The name of its row.
+    pub name: &'a str,
+    /// The turn of the model it is in, from 1.
+    pub turn: usize,
+    /// Calls that were answered.
+    pub calls: usize,
+    /// Tokens so far, where the provider counts them.
+    pub tokens: Option<u64>,
+    /// What they cost, where there is a price.
+    pub cost: Option<f64>,
+    /// What is waited for.
+    pub notice: Option<&'a str>,
+    /// The run is over; nothing else of it is told.
+    pub is_over: bool,
 }
 
 impl std::fmt::Debug for Options<'_> {
@@ -127,8 +153,11 @@ impl Executor<'_> {
     /// Makes one run; the rows of its cell when it was the last of them.
     fn one(&self, at: usize, run: u64) -> Option<Vec<Row>> {
         let (state, planned) = (self.cells.get(at)?, self.plan.get(at)?);
-        let attempt =
-            if self.options.interrupt.is_set() { (None, Attempt::Skipped) } else { self.attempt(planned, state, run) };
+        let attempt = if self.options.interrupt.is_set() || self.options.budget.is_over() {
+            (None, Attempt::Skipped)
+        } else {
+            self.attempt(planned, state, run)
+        };
         let mut attempts = state.attempts.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(slot) = usize::try_from(run - 1).ok().and_then(|run| attempts.get_mut(run)) {
             *slot = Some(attempt);
@@ -214,23 +243,12 @@ impl Executor<'_> {
     }
 
     /// Makes a run for real; nothing when the user stopped it.
-    fn go_live(
-        &self,
-        planned: &Planned<'_>,
-        prepared: &Prepared,
-        run: u64,
-    ) -> Result<Option<Box<mcptest_core::trace::Trace>>, Trouble> {
+    fn go_live(&self, planned: &Planned<'_>, prepared: &Prepared, run: u64) -> Result<Option<Box<Evidence>>, Trouble> {
         let (file, cell) = (planned.file, planned.cell);
         let folder = Folder::of(&file.path);
         if let Some(Err(error)) = self.locks.get(folder.root()) {
             return Err(trouble(error, None));
         }
-        let Some(script) = &prepared.basis.script else {
-            let provider = file.suite.models.get(cell.model).map_or("a provider", |model| model.provider.as_str());
-            let message = format!("model `{}` belongs to {provider}, which cannot be asked yet", cell.model);
-            let hint = "models with `provider: script` can; see the examples".to_owned();
-            return Err(Trouble { message, hint: Some(hint) });
-        };
         let live = self.live.get_or_init(|| Live::new(self.options)).as_ref().map_err(Clone::clone)?;
         let suite_dir = suite_dir(file);
         let variables = Variables { suite_dir: &suite_dir, outside: &self.options.environment };
@@ -239,7 +257,34 @@ impl Executor<'_> {
             message: redactor.text(&trouble.message).into_owned(),
             hint: trouble.hint.map(|hint| redactor.text(&hint).into_owned()),
         };
-        let request = live::Request { file, cell, run, script, variables: &variables };
+        let beat = |beat: &Beat<'_>| {
+            // Providers repeat what they were asked, and what tools answered is not clean yet.
+            let notice = beat.notice.map(|notice| redactor.text(notice));
+            (self.options.beat)(&Beat { notice: notice.as_deref(), ..*beat });
+        };
+        let model = file.suite.models.get(cell.model);
+        let access;
+        let answers = match &prepared.basis.script {
+            Some(script) => Answers::Script(script),
+            None => {
+                access = Access::resolve(cell.model, model, &file.suite.variables, &variables)
+                    .map_err(|error| clean(Trouble { message: error.to_string(), hint: Some(error.hint()) }))?
+                    .guarding(&redactor);
+                let price = model.and_then(|model| model.price);
+                Answers::Provider { client: &live.client, access: &access, price }
+            }
+        };
+        let request = live::Request {
+            file,
+            cell,
+            run,
+            runs: usize::try_from(planned.runs).unwrap_or(usize::MAX),
+            answers,
+            variables: &variables,
+            redactor: &redactor,
+            budget: self.options.budget,
+            beat: &beat,
+        };
         let Some(ran) = live.run(&request, self.options.interrupt).map_err(clean)? else { return Ok(None) };
         let ran = ran.redacted(&redactor).map_err(|error| Trouble {
             message: format!("the trace cannot be read back: {error}"),
@@ -252,22 +297,26 @@ impl Executor<'_> {
                 run,
                 inputs: prepared.basis.inputs.clone(),
                 observed: ran.observed,
-                advisory: None,
+                advisory: ran.advisory,
                 trace: ran.trace,
             };
             folder.save(&cassette).map_err(|error| trouble(&error, None))?;
-            return Ok(Some(Box::new(cassette.trace)));
+            return Ok(Some(evidence(cassette)));
         }
-        Ok(Some(Box::new(ran.trace)))
+        Ok(Some(Box::new(Evidence { trace: ran.trace, advisory: ran.advisory })))
     }
 }
 
 fn replay(planned: &Planned<'_>, prepared: &Prepared, run: u64) -> Attempt {
     let folder = Folder::of(&planned.file.path);
     match folder.load(&planned.cell.test.name, planned.cell.model, run, &prepared.basis.inputs) {
-        Ok(cassette) => Attempt::Traced(Box::new(cassette.trace)),
+        Ok(cassette) => Attempt::Traced(evidence(cassette)),
         Err(error) => Attempt::Broken(trouble(&error, Some(planned))),
     }
+}
+
+fn evidence(cassette: Cassette) -> Box<Evidence> {
+    Box::new(Evidence { trace: cassette.trace, advisory: cassette.advisory })
 }
 
 fn skipped(planned: &Planned<'_>) -> Vec<Row> {

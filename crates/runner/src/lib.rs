@@ -3,6 +3,7 @@
 //! Everything that is judged is judged by `mcptest-core`, from the trace alone.
 
 pub mod agent;
+pub mod budget;
 pub mod cassette;
 pub mod catalogue;
 pub mod clock;
@@ -11,10 +12,12 @@ pub mod fault;
 pub mod interrupt;
 mod live;
 pub mod mcp;
+mod model;
 pub mod plan;
 pub mod process;
 pub mod provider;
 pub mod secrets;
+mod tls;
 
 /// Compiles and runs the code of the README, which needs the library as a user has it.
 #[cfg(doctest)]

@@ -16,19 +16,23 @@ use tokio::runtime::Runtime;
 use tokio::task::JoinSet;
 
 use crate::agent::{Agent, Dispatch, Step, error_result};
+use crate::budget::Budget;
 use crate::catalogue::Catalogue;
 use crate::clock::Stopwatch;
-use crate::executor::Options;
+use crate::executor::{Beat, Options};
 use crate::fault::{Directive, Faults};
 use crate::interrupt::Interrupt;
-use crate::mcp::{Connection, Target};
+use crate::mcp::reply::message_of;
+use crate::mcp::{Connection, Endpoint, Target};
+use crate::model::{Answers, Model};
 use crate::plan::SuiteFile;
 use crate::process::{Launch, Processes};
-use crate::provider::script::Script;
+use crate::provider::Client;
 
 /// What runs for real share.
 pub(crate) struct Live {
     runtime: Runtime,
+    pub(crate) client: Client,
     processes: Processes,
     program: Option<PathBuf>,
 }
@@ -38,22 +42,36 @@ pub(crate) struct Request<'a> {
     pub(crate) file: &'a SuiteFile,
     pub(crate) cell: Cell<'a>,
     pub(crate) run: u64,
-    pub(crate) script: &'a Script,
+    pub(crate) runs: usize,
+    pub(crate) answers: Answers<'a>,
+    pub(crate) budget: &'a Budget,
+    pub(crate) beat: &'a (dyn Fn(&Beat<'_>) + Sync),
     pub(crate) variables: &'a Variables<'a>,
+    pub(crate) redactor: &'a Redactor,
 }
 
 /// A run that was made.
 pub(crate) struct Ran {
     pub(crate) trace: Trace,
     pub(crate) observed: Value,
+    pub(crate) advisory: Option<Value>,
 }
 
 impl Ran {
     /// The same without secrets.
     pub(crate) fn redacted(self, redactor: &Redactor) -> Result<Self, TraceError> {
+        let mut trace = Trace::read(&redactor.value(self.trace.to_envelope()))?;
+        for result in trace.tool_results.iter_mut().flatten().flatten() {
+            let is_own = result.error.as_ref().is_some_and(|error| error.kind == ErrorKind::Tool);
+            let message = is_own.then(|| message_of(result));
+            if let (Some(error), Some(message)) = (&mut result.error, message) {
+                error.message = message;
+            }
+        }
         Ok(Self {
-            trace: Trace::read(&redactor.value(self.trace.to_envelope()))?,
+            trace,
             observed: redactor.value(self.observed),
+            advisory: self.advisory.map(|advisory| redactor.value(advisory)),
         })
     }
 }
@@ -65,56 +83,73 @@ impl Live {
             message: format!("cannot start the threads that talk to servers: {error}"),
             hint: Some("check the limits on threads and open files".to_owned()),
         })?;
-        Ok(Self { runtime, processes: options.processes.clone(), program: options.program.clone() })
+        Ok(Self {
+            runtime,
+            client: Client::default(),
+            processes: options.processes.clone(),
+            program: options.program.clone(),
+        })
     }
 
-    /// Makes a run; nothing when the user stopped it.
+    /// Makes a run; nothing when the user stopped it or the budget ended it.
     pub(crate) fn run(&self, request: &Request<'_>, interrupt: &Interrupt) -> Result<Option<Ran>, Trouble> {
         let wanted = self.wanted(request)?;
         self.runtime.block_on(async {
             tokio::select! {
-                ran = self.converse(request, wanted) => ran.map(Some),
+                ran = self.converse(request, wanted) => ran,
                 () = interrupt.wait() => Ok(None),
             }
         })
     }
 
-    async fn converse(&self, request: &Request<'_>, wanted: Vec<Wanted>) -> Result<Ran, Trouble> {
+    async fn converse(&self, request: &Request<'_>, wanted: Vec<Wanted>) -> Result<Option<Ran>, Trouble> {
         let watch = Stopwatch::start();
         let servers = Servers::open(wanted, &self.processes).await?;
-        let ran = talk(request, &servers).await;
+        let talked = talk(request, &servers).await;
+        let observed = servers.observed();
         servers.close().await;
-        let (mut trace, observed) = ran?;
+        let Some((mut trace, advisory)) = talked? else { return Ok(None) };
         trace.conversation.duration_ms = Some(watch.ms());
-        Ok(Ran { trace, observed })
+        Ok(Some(Ran { trace, observed, advisory }))
     }
 
     fn wanted(&self, request: &Request<'_>) -> Result<Vec<Wanted>, Trouble> {
         let suite = &request.file.suite;
-        let resolve = |name: &str, template: &Template| {
-            template.resolve(&suite.variables, request.variables).map_err(|error| unresolved(name, &error))
-        };
         let mut out = Vec::new();
         for name in &request.cell.test.servers {
             let Some(Server { transport, timeout_ms, protocol }) = suite.servers.get(name) else { continue };
-            let Transport::Command { argv, env, cwd } = transport else {
-                let message = format!("server `{name}` has a `url`, and servers are reached by `command` only so far");
-                return Err(Trouble { message, hint: Some("start the server with `command:`".to_owned()) });
+            let resolve = |template: &Template| {
+                template.resolve(&suite.variables, request.variables).map_err(|error| unresolved(name, &error))
             };
-            let mut argv: Vec<String> = argv.iter().map(|part| resolve(name, part)).collect::<Result<_, _>>()?;
-            // A suite that starts the mock means the one that came with this program.
-            if let (Some(first), Some(program)) = (argv.first_mut().filter(|first| *first == "mcptest"), &self.program)
-            {
-                *first = program.to_string_lossy().into_owned();
-            }
-            let env = env.iter().map(|(key, value)| Ok((key.clone(), resolve(name, value)?)));
-            let launch = Launch {
-                argv,
-                env: env.collect::<Result<BTreeMap<_, _>, Trouble>>()?,
-                cwd: cwd.as_ref().map(|cwd| resolve(name, cwd)).transpose()?.map(PathBuf::from),
+            let resolve_all = |map: &BTreeMap<String, Template>| {
+                map.iter().map(|(key, value)| Ok((key.clone(), resolve(value)?))).collect::<Result<_, Trouble>>()
+            };
+            let endpoint = match transport {
+                Transport::Command { argv, env, cwd } => {
+                    let mut argv: Vec<String> = argv.iter().map(resolve).collect::<Result<_, _>>()?;
+                    // A suite that starts the mock means the one that came with this program.
+                    if let Some(program) = &self.program
+                        && argv.first().is_some_and(|first| first == "mcptest")
+                    {
+                        argv[0] = program.to_string_lossy().into_owned();
+                    }
+                    let cwd = cwd.as_ref().map(resolve).transpose()?.map(PathBuf::from);
+                    Endpoint::Command(Launch { argv, env: resolve_all(env)?, cwd })
+                }
+                Transport::Url { url, headers, bearer_token_env } => {
+                    let token = |variable: &String| {
+                        // Looked up as every other variable is, and as the one that is kept out of what is written.
+                        let value = suite.variables.get(variable).cloned();
+                        let value = value.or_else(|| (request.variables.outside)(variable));
+                        let value = value.filter(|value| !value.is_empty());
+                        value.ok_or_else(|| unresolved(name, &TemplateError::Unset(variable.clone())))
+                    };
+                    let bearer = bearer_token_env.as_ref().map(token).transpose()?;
+                    Endpoint::Url { url: resolve(url)?, headers: resolve_all(headers)?, bearer }
+                }
             };
             let timeout = Duration::from_millis(*timeout_ms);
-            out.push(Wanted { name: name.clone(), launch, timeout, protocol: *protocol });
+            out.push(Wanted { name: name.clone(), endpoint, timeout, protocol: *protocol });
         }
         Ok(out)
     }
@@ -129,10 +164,10 @@ fn unresolved(server: &str, error: &TemplateError) -> Trouble {
     Trouble { message, hint: Some(hint) }
 }
 
-/// A server to be started.
+/// A server to connect to.
 struct Wanted {
     name: String,
-    launch: Launch,
+    endpoint: Endpoint,
     timeout: Duration,
     protocol: Protocol,
 }
@@ -144,10 +179,10 @@ impl Servers {
     /// Starts all of them at once. When one fails, the others are ended.
     async fn open(wanted: Vec<Wanted>, processes: &Processes) -> Result<Self, Trouble> {
         let mut opening = JoinSet::new();
-        for Wanted { name, launch, timeout, protocol } in wanted {
+        for Wanted { name, endpoint, timeout, protocol } in wanted {
             let processes = processes.clone();
             opening.spawn(async move {
-                let target = Target { name: &name, launch, timeout, protocol, processes: &processes };
+                let target = Target { name: &name, endpoint, timeout, protocol, processes: &processes };
                 let opened = Connection::open(&target).await;
                 (name, opened)
             });
@@ -214,31 +249,31 @@ impl Servers {
     }
 }
 
-/// The loop between script and servers.
-async fn talk(request: &Request<'_>, servers: &Servers) -> Result<(Trace, Value), Trouble> {
+/// The loop between whoever answers for the model and the servers; nothing when the budget ends it.
+async fn talk(request: &Request<'_>, servers: &Servers) -> Result<Option<(Trace, Option<Value>)>, Trouble> {
     let Request { cell, file, .. } = request;
     let catalogue = servers.catalogue(&cell.test.servers);
     let mut faults = Faults::new(cell.test, &file.suite.faults);
     let mut agent = Agent::new(cell.test, &catalogue);
-    let mut player = request.script.player(request.run);
+    let mut model = Model::new(request);
     let mut step = Step::Ask;
     loop {
+        model.beat(&agent);
         step = match step {
-            Step::Ask => {
-                let reply = player.reply(&catalogue, agent.results());
-                let failed = |error: crate::provider::script::ScriptError| Trouble {
-                    message: error.to_string(),
-                    hint: Some(error.hint().to_owned()),
-                };
-                agent.replied(reply.map_err(failed)?)
-            }
+            Step::Ask => match model.reply(&agent, &catalogue).await? {
+                Some(reply) => agent.replied(reply),
+                None => return Ok(None),
+            },
             Step::Call(calls) => {
                 let answers = dispatch(calls, &mut faults, servers).await;
                 agent.answered(answers)
             }
-            Step::Done => return Ok((agent.into_trace(cell.model), servers.observed())),
+            Step::Done => break,
         };
     }
+    let trace = agent.into_trace(cell.model);
+    let advisory = model.advise(&trace).await;
+    Ok(Some((trace, advisory)))
 }
 
 /// Makes calls all at once; the answers come back in the order of the calls.

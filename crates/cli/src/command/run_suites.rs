@@ -7,12 +7,14 @@ use mcptest_core::diag::{did_you_mean, printable};
 use mcptest_core::event::Event;
 use mcptest_core::report::{Cell, Report};
 use mcptest_core::suite::AgentTest;
+use mcptest_runner::budget::{Budget, Limits};
 use mcptest_runner::executor::{self, Mode, Options};
 use mcptest_runner::plan::Planned;
 
 use super::Environment;
 use crate::args::Run;
 use crate::exit;
+use crate::progress::Progress;
 use crate::report::Reporters;
 use crate::select::{self, Selection};
 use crate::signals::Signals;
@@ -65,6 +67,10 @@ pub(super) fn run(typed: &Run, environment: Environment<'_>, out: &mut dyn Write
             return exit::ERROR;
         }
     };
+    if let Some(complaint) = priceless(typed, &cells) {
+        complain(&complaint);
+        return exit::ERROR;
+    }
     let mut report = Report::default();
     let traces = reporters.want_traces();
     let mut emit = |mut event: Event| {
@@ -80,8 +86,8 @@ pub(super) fn run(typed: &Run, environment: Environment<'_>, out: &mut dyn Write
     if let Some(note) = empty_share {
         emit(Event::Note(note));
     }
-    let interrupted = judge(typed, environment, &files, &cells, &mut emit);
-    let mut code = if interrupted { exit::ERROR } else { report.exit_code() };
+    judge(typed, environment, &files, &cells, &mut emit);
+    let mut code = report.exit_code();
     for unwritten in reporters.finish(&report) {
         complain(&format!("error: {unwritten}"));
         code = exit::ERROR;
@@ -89,14 +95,14 @@ pub(super) fn run(typed: &Run, environment: Environment<'_>, out: &mut dyn Write
     code
 }
 
-/// Runs the selected cells and emits what becomes of them, in the order of the files. Tells whether the user stopped it.
+/// Runs the selected cells and emits what becomes of them, in the order of the files.
 fn judge(
     typed: &Run,
     environment: Environment<'_>,
     files: &[File],
     cells: &[Planned<'_>],
     emit: &mut dyn FnMut(Event),
-) -> bool {
+) {
     let signals = Signals::default();
     signals.listen();
     let mode = match (typed.record, typed.live) {
@@ -104,6 +110,8 @@ fn judge(
         (false, true) => Mode::Live,
         (false, false) => Mode::Replay,
     };
+    let budget = Budget::new(Limits { tokens: typed.max_tokens_total, cost: typed.max_cost });
+    let progress = Progress::new(mode != Mode::Replay);
     let cores = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
     let options = Options {
         mode,
@@ -113,6 +121,8 @@ fn judge(
         environment,
         interrupt: &signals.interrupt,
         processes: &signals.processes,
+        budget: &budget,
+        beat: &|beat| progress.beat(beat),
     };
     // Files that cannot be used are told in their place among the others.
     let mut left = files.iter();
@@ -128,17 +138,39 @@ fn judge(
         }
     };
     executor::execute(cells, &options, &mut |event| {
-        if let Event::SuiteStarted { file } = &event {
-            refused_before(Some(file), emit);
-        }
-        emit(event);
+        progress.aside(|| {
+            if let Event::SuiteStarted { file } = &event {
+                refused_before(Some(file), emit);
+            }
+            emit(event);
+        });
     });
     refused_before(None, emit);
-    let interrupted = signals.interrupt.is_set();
-    if interrupted {
-        emit(Event::Note("stopped before the end".to_owned()));
+    if signals.interrupt.is_set() {
+        emit(Event::Stopped("stopped before the end".to_owned()));
+    } else if budget.is_over() {
+        let spent = budget.spent();
+        let cost = if typed.max_cost.is_some() { format!(", {:.4} of money", spent.cost) } else { String::new() };
+        emit(Event::Stopped(format!(
+            "stopped by the budget: {} tokens{cost} spent, and the next question might exceed it",
+            spent.tokens
+        )));
     }
-    interrupted
+}
+
+/// A limit on money needs the price of every model that is asked.
+fn priceless(typed: &Run, cells: &[Planned<'_>]) -> Option<String> {
+    let asked = typed.max_cost.is_some() && (typed.record || typed.live);
+    let free = |planned: &&Planned<'_>| {
+        let model = planned.file.suite.models.get(planned.cell.model);
+        !planned.file.is_scripted(planned.cell.model) && model.is_none_or(|model| model.price.is_none())
+    };
+    let Planned { file, cell, .. } = cells.iter().find(free).filter(|_| asked)?;
+    Some(format!(
+        "error: --max-cost needs the price of model `{}` in {}\nhint: add it under `models:`, as in `price: {{ input: 3, output: 15 }}` for a million tokens",
+        printable(cell.model),
+        printable(&file.shown)
+    ))
 }
 
 /// Says that no test fits, and which word may have been meant.

@@ -71,6 +71,9 @@ pub(super) fn explain(row: &Row, file: &str) -> Vec<Line> {
     for receipt in &row.receipts {
         out.add(0, receipt_line(receipt));
     }
+    if let Some(advisory) = &row.advisory {
+        out.add(0, format!("advisory, not judged: {}", one_line(advisory)));
+    }
     if !matches!(row.verdict, RowVerdict::Pass | RowVerdict::Skipped) {
         if let Some(trace) = row.trace.as_deref().filter(|_| lacks_evidence(row)) {
             calls(trace, &mut out);

@@ -5,7 +5,7 @@
 use std::io::{self, Write};
 
 use mcptest_core::json;
-use mcptest_core::report::{Report, SuiteReport};
+use mcptest_core::report::{Report, SuiteReport, grid};
 use serde::Serialize;
 
 /// Version of the format. New keys may come; what is there keeps its meaning while this is the same.
@@ -25,6 +25,11 @@ pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
 fn suite(suite: &SuiteReport, out: &mut dyn Write) -> io::Result<()> {
     write!(out, "{{\n      \"file\": ")?;
     value(&suite.file, 3, out)?;
+    let grid = grid(&suite.rows);
+    if !grid.is_empty() {
+        write!(out, ",\n      \"grid\": ")?;
+        value(&grid, 3, out)?;
+    }
     if let Some(why) = &suite.refused {
         write!(out, ",\n      \"refused\": ")?;
         value(why, 3, out)?;

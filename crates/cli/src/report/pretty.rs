@@ -5,6 +5,7 @@ use mcptest_core::event::Event;
 use mcptest_core::report::{Family, Report, Row, RowVerdict, Totals};
 
 use super::detail::{explain, mark, numbers};
+use super::grid;
 use super::text::{WIDTH, indent, many, one_line, wrap};
 
 /// How much is shown.
@@ -52,7 +53,7 @@ impl Alike {
     /// A run that others may follow: it passed, and its name has a number because there are several.
     fn of(row: &Row) -> Option<Self> {
         let run = row.run.filter(|_| row.family == Family::Run && row.verdict == RowVerdict::Pass)?;
-        if row.error.is_some() || !row.receipts.is_empty() {
+        if row.error.is_some() || !row.receipts.is_empty() || row.advisory.is_some() {
             return None;
         }
         Some(Self {
@@ -108,7 +109,7 @@ impl Pretty {
                 }
             }
             Event::RowFinished(row) => self.row(row, &mut out),
-            Event::Note(note) => {
+            Event::Note(note) | Event::Stopped(note) => {
                 self.flush(&mut out);
                 wrap(&mut out, 0, &format!("note: {}", one_line(note)));
                 self.is_begun = true;
@@ -121,6 +122,9 @@ impl Pretty {
     pub(super) fn finish(&mut self, report: &Report) -> String {
         let mut out = String::new();
         self.flush(&mut out);
+        if self.verbosity != Verbosity::Quiet {
+            out.push_str(&grid::tables(report));
+        }
         if self.is_begun {
             out.push('\n');
         }
@@ -145,7 +149,10 @@ impl Pretty {
         }
         self.flush(out);
         let (origin, checks) = (row.origin.map_or("", |origin| origin.as_str()), row.checks.iter());
-        let has_more = row.error.is_some() || !row.receipts.is_empty() || self.verbosity == Verbosity::Verbose;
+        let has_more = row.error.is_some()
+            || !row.receipts.is_empty()
+            || row.advisory.is_some()
+            || self.verbosity == Verbosity::Verbose;
         // A gate's row has the gate in its name.
         let inline: Vec<String> = match row.gate {
             Some(_) => checks.map(|checked| one_line(&checked.line)).collect(),

@@ -71,6 +71,7 @@ fn row(test: &AgentTest, model: &str, run: Option<u64>, verdict: RowVerdict) -> 
         checks: Vec::new(),
         error: None,
         receipts: Vec::new(),
+        advisory: None,
         duration_ms: None,
         trace: None,
     }

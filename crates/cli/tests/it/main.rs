@@ -1,9 +1,11 @@
 //! The binary as its users meet it: what it prints, where, and with which exit code.
 #![expect(clippy::unwrap_used, reason = "a test that cannot run its subject fails loudly")]
 
+mod asked;
 mod cassette;
 mod examples;
 mod mock;
+mod models;
 // It looks for processes in /proc.
 #[cfg(target_os = "linux")]
 mod real_servers;

@@ -1,0 +1,129 @@
+//! Live progress on a terminal: a line per run that is under way. Nothing is drawn where nobody looks; what a run has to wait
+//! for is told there too.
+
+use std::collections::BTreeMap;
+use std::io::{IsTerminal, Write};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use mcptest_core::diag::printable;
+use mcptest_runner::executor::Beat;
+
+/// How often the signs of life turn.
+const TICK: Duration = Duration::from_millis(120);
+
+/// The lines of all runs under way.
+pub(crate) struct Progress {
+    face: Face,
+}
+
+enum Face {
+    /// Drawn over and over.
+    Terminal(Lines),
+    /// Only what is waited for, a line each.
+    Plain,
+    /// Nothing is asked, so there is nothing to tell.
+    Silent,
+}
+
+struct Lines {
+    all: MultiProgress,
+    runs: Mutex<BTreeMap<String, ProgressBar>>,
+}
+
+impl Progress {
+    /// Shows lines when standard error is a terminal and models or servers are asked.
+    pub(crate) fn new(is_live: bool) -> Self {
+        let face = match (is_live, std::io::stderr().is_terminal()) {
+            (false, _) => Face::Silent,
+            (true, false) => Face::Plain,
+            (true, true) => Face::Terminal(Lines {
+                all: MultiProgress::with_draw_target(ProgressDrawTarget::stderr()),
+                runs: Mutex::default(),
+            }),
+        };
+        Self { face }
+    }
+
+    /// Takes in what a run has got to.
+    pub(crate) fn beat(&self, beat: &Beat<'_>) {
+        let lines = match &self.face {
+            Face::Terminal(lines) => lines,
+            Face::Plain => {
+                if let Some(notice) = beat.notice {
+                    // When standard error is closed there is nobody to tell.
+                    let _ = writeln!(std::io::stderr(), "note: {}: {}", printable(beat.name), printable(notice));
+                }
+                return;
+            }
+            Face::Silent => return,
+        };
+        let mut runs = lines.runs.lock().unwrap_or_else(PoisonError::into_inner);
+        if beat.is_over {
+            if let Some(line) = runs.remove(beat.name) {
+                line.finish_and_clear();
+                lines.all.remove(&line);
+            }
+            return;
+        }
+        let line = runs.entry(beat.name.to_owned()).or_insert_with(|| {
+            let line = lines.all.add(ProgressBar::new_spinner());
+            if let Ok(style) = ProgressStyle::with_template("{spinner} {msg}") {
+                line.set_style(style);
+            }
+            line.enable_steady_tick(TICK);
+            line
+        });
+        line.set_message(told(beat));
+    }
+
+    /// Prints without getting in the way of the lines.
+    pub(crate) fn aside<T>(&self, print: impl FnOnce() -> T) -> T {
+        match &self.face {
+            Face::Terminal(lines) => lines.all.suspend(print),
+            Face::Plain | Face::Silent => print(),
+        }
+    }
+}
+
+/// Such as `books a seat [gpt-5] #2: turn 3, 4 calls, 1820 tokens, 0.0121`.
+fn told(beat: &Beat<'_>) -> String {
+    let mut text = format!("{}: turn {}", printable(beat.name), beat.turn);
+    match beat.calls {
+        0 => {}
+        1 => text.push_str(", 1 call"),
+        calls => text.push_str(&format!(", {calls} calls")),
+    }
+    if let Some(tokens) = beat.tokens {
+        text.push_str(&format!(", {tokens} tokens"));
+    }
+    if let Some(cost) = beat.cost {
+        text.push_str(&format!(", cost {cost:.4}"));
+    }
+    if let Some(notice) = beat.notice {
+        text.push_str(&format!(", {}", printable(notice)));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_tells_turn_calls_tokens_cost_and_what_is_waited_for() {
+        let beat = Beat { name: "t\u{1b}", turn: 1, calls: 0, tokens: None, cost: None, notice: None, is_over: false };
+        assert_eq!(told(&beat), "t\\u{1b}: turn 1");
+        let notice = Some("429, trying again in 2 s (attempt 2 of 4)");
+        let beat = Beat { turn: 3, calls: 4, tokens: Some(1820), cost: Some(0.01214), notice, ..beat };
+        assert_eq!(
+            told(&beat),
+            "t\\u{1b}: turn 3, 4 calls, 1820 tokens, cost 0.0121, 429, trying again in 2 s (attempt 2 of 4)"
+        );
+        assert_eq!(
+            told(&Beat { calls: 1, tokens: None, cost: None, notice: None, ..beat }),
+            "t\\u{1b}: turn 3, 1 call"
+        );
+    }
+}

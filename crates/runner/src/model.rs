@@ -1,0 +1,226 @@
+//! Whoever answers for the model of one run: a script, or a provider within the budget.
+
+use mcptest_core::eval::ExtractionMode;
+use mcptest_core::json::excerpt;
+use mcptest_core::redact::Redactor;
+use mcptest_core::report::Trouble;
+use mcptest_core::trace::{Role, Tokens, Trace};
+use serde_json::{Value, json};
+
+use crate::agent::{Agent, Reply};
+use crate::budget::{Price, Spent, cost};
+use crate::catalogue::Catalogue;
+use crate::executor::Beat;
+use crate::live::Request;
+use crate::provider::script::{Player, Script};
+use crate::provider::{Access, Client, Question};
+
+/// Most tokens of an advisory answer.
+const ADVICE_TOKENS: u64 = 300;
+
+/// Who answers.
+#[derive(Clone, Copy)]
+pub(crate) enum Answers<'a> {
+    /// A script.
+    Script(&'a Script),
+    /// A provider.
+    Provider { client: &'a Client, access: &'a Access, price: Option<Price> },
+}
+
+/// The model of one run.
+pub(crate) struct Model<'a> {
+    request: &'a Request<'a>,
+    source: Source<'a>,
+    /// The name of the run, for those who watch.
+    name: String,
+    spent: Spent,
+}
+
+enum Source<'a> {
+    Script(Player<'a>),
+    Provider { client: &'a Client, access: &'a Access, price: Option<Price> },
+}
+
+impl<'a> Model<'a> {
+    pub(crate) fn new(request: &'a Request<'a>) -> Self {
+        let source = match request.answers {
+            Answers::Script(script) => Source::Script(script.player(request.run)),
+            Answers::Provider { client, access, price } => Source::Provider { client, access, price },
+        };
+        let name = request.cell.row_name(request.runs, Some(request.run), None);
+        Self { request, source, name, spent: Spent::default() }
+    }
+
+    /// The next reply; nothing when the budget does not allow it.
+    pub(crate) async fn reply(&mut self, agent: &Agent<'_>, catalogue: &Catalogue) -> Result<Option<Reply>, Trouble> {
+        let test = self.request.cell.test;
+        let (client, access, price) = match &mut self.source {
+            Source::Script(player) => {
+                let reply = player.reply(catalogue, agent.results());
+                let failed = |error: crate::provider::script::ScriptError| Trouble {
+                    message: error.to_string(),
+                    hint: Some(error.hint().to_owned()),
+                };
+                return reply.map(Some).map_err(failed);
+            }
+            Source::Provider { client, access, price } => (*client, *access, *price),
+        };
+        let question = Question {
+            system: test.system.as_deref(),
+            prompt: &test.prompt,
+            exchanges: agent.exchanges(),
+            tools: catalogue.offered(),
+            max_tokens: test.max_tokens,
+            temperature: test.temperature,
+        };
+        let now = self.now(agent.exchanges().len() + 1, agent.results().len());
+        let watch = self.request.beat;
+        let notice = |notice: &str| watch(&Beat { notice: Some(notice), ..now });
+        let reply = self.ask(client, access, price, &question, &notice).await?;
+        if let Some(reply) = &reply {
+            self.count(&reply.tokens, price);
+        }
+        Ok(reply)
+    }
+
+    /// What the model says of its own closing message, where the test asks for it. It is kept and shown, never judged, so
+    /// a run is not lost for want of it.
+    pub(crate) async fn advise(&mut self, trace: &Trace) -> Option<Value> {
+        let narrative = self.request.cell.test.gates.narrative.as_ref();
+        let wanted = narrative.is_some_and(|narrative| narrative.mode() == ExtractionMode::LlmAssisted);
+        let Source::Provider { client, access, price } = &self.source else { return None };
+        let (client, access, price) = (*client, *access, *price);
+        if !wanted {
+            return None;
+        }
+        let prompt = advisory_question(trace, self.request.redactor);
+        let question = Question {
+            system: None,
+            prompt: &prompt,
+            exchanges: &[],
+            tools: &[],
+            max_tokens: ADVICE_TOKENS,
+            temperature: None,
+        };
+        let calls = trace.tool_calls.as_ref().map_or(0, Vec::len);
+        let turns = trace.conversation.turns.iter().flatten().filter(|turn| turn.role == Role::Assistant).count();
+        let (now, watch) = (self.now(turns + 1, calls), self.request.beat);
+        let notice = |notice: &str| watch(&Beat { notice: Some(notice), ..now });
+        let reply = match self.ask(client, access, price, &question, &notice).await {
+            Ok(reply) => reply?,
+            Err(Trouble { message, .. }) => {
+                notice(&format!("the advisory question has no answer: {message}"));
+                return None;
+            }
+        };
+        Some(json!({ "question": prompt, "answer": reply.texts.join("\n") }))
+    }
+
+    async fn ask(
+        &self,
+        client: &Client,
+        access: &Access,
+        price: Option<Price>,
+        question: &Question<'_>,
+        notice: &(dyn Fn(&str) + Sync),
+    ) -> Result<Option<Reply>, Trouble> {
+        let bytes = access.body(question).len();
+        let reserved = self.request.budget.reserve(bytes, question.max_tokens, price).await;
+        let Some(reserved) = reserved else { return Ok(None) };
+        match client.ask(access, question, notice).await {
+            Ok(reply) => {
+                reserved.settle(&reply.tokens);
+                Ok(Some(reply))
+            }
+            Err(error) => {
+                if error.problem.may_have_cost() {
+                    // Nobody says how much.
+                    reserved.settle(&Tokens::default());
+                }
+                Err(Trouble { message: error.to_string(), hint: Some(error.hint().to_owned()) })
+            }
+        }
+    }
+
+    fn count(&mut self, tokens: &Tokens, price: Option<Price>) {
+        self.spent.tokens = self.spent.tokens.saturating_add(tokens.spent().unwrap_or(0));
+        if let (Some(price), Some(read), Some(written)) = (price, tokens.input, tokens.output) {
+            self.spent.cost += cost(read, written, price);
+        }
+    }
+
+    /// Tells whoever watches how far the run has got.
+    pub(crate) fn beat(&self, agent: &Agent<'_>) {
+        (self.request.beat)(&self.now(agent.exchanges().len() + 1, agent.results().len()));
+    }
+
+    fn now(&self, turn: usize, calls: usize) -> Beat<'_> {
+        let priced = matches!(self.source, Source::Provider { price: Some(_), .. });
+        Beat {
+            name: &self.name,
+            turn,
+            calls,
+            tokens: (self.spent.tokens > 0).then_some(self.spent.tokens),
+            cost: priced.then_some(self.spent.cost),
+            notice: None,
+            is_over: false,
+        }
+    }
+}
+
+impl Drop for Model<'_> {
+    fn drop(&mut self) {
+        (self.request.beat)(&Beat {
+            name: &self.name,
+            turn: 0,
+            calls: 0,
+            tokens: None,
+            cost: None,
+            notice: None,
+            is_over: true,
+        });
+    }
+}
+
+/// The one question: does the message claim what the calls do not show?
+fn advisory_question(trace: &Trace, redactor: &Redactor) -> String {
+    let calls = trace.tool_calls.as_deref().unwrap_or(&[]);
+    let mut list = String::new();
+    for (at, call) in calls.iter().enumerate() {
+        let failed = trace.result(at).and_then(mcptest_core::trace::ToolResult::failed) == Some(true);
+        // The question is kept: what is cut must be clean before, because half a secret would not be found.
+        let args = call.args.clone().map(|args| excerpt(&redactor.value(args), 200)).unwrap_or_default();
+        list.push_str(&format!("- {} {args}{}\n", call.name, if failed { " (failed)" } else { "" }));
+    }
+    if list.is_empty() {
+        list.push_str("(none)\n");
+    }
+    let message = redactor.text(trace.final_response.as_deref().unwrap_or(""));
+    format!(
+        "An agent made these tool calls:\n{list}\nIt then closed with this message:\n{message}\n\nIn at most three sentences: \
+         which actions does the message claim that no successful call shows? Answer \"none\" if there is none."
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_advisory_question_has_no_secret_and_no_half_of_one() {
+        let redactor = Redactor::new([("TOKEN".to_owned(), "plainsecretvalue".to_owned())]);
+        let long = format!("{}plainsecretvalue", "x".repeat(185));
+        let trace = json!({
+            "final_response": "Sent plainsecretvalue.",
+            "tool_calls": [{ "name": "send", "args": { "a": long } }, { "name": "list" }],
+            "tool_results": [{ "is_error": true, "content": [] }, null],
+        });
+        let shown = "x".repeat(185);
+        let expected = format!(
+            "An agent made these tool calls:\n- send {{\"a\":\"{shown}[redacted… (failed)\n- list \n\nIt then closed with this \
+             message:\nSent [redacted:TOKEN].\n\nIn at most three sentences: which actions does the message claim that no \
+             successful call shows? Answer \"none\" if there is none."
+        );
+        assert_eq!(advisory_question(&Trace::read(&trace).unwrap(), &redactor), expected);
+    }
+}
