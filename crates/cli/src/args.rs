@@ -127,7 +127,7 @@ pub(crate) struct Run {
     pub(crate) reporter: Vec<Choice>,
 
     /// Show every run and every check on a line of its own
-    #[arg(long, short)]
+    #[arg(long, short, overrides_with = "verbose")]
     pub(crate) verbose: bool,
 
     /// Show only what does not pass

@@ -414,7 +414,7 @@ fn secrets_never_reach_a_recording_a_report_or_a_message() {
         let line = [&["run", "suite.yml", "--reporter", "json"], flags].concat();
         here.command(&line).env("DESK_TOKEN", secret).output().unwrap()
     };
-    let output = record(&["--record", "-v"]);
+    let output = record(&["--record", "-vv"]);
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     let text = std::fs::read_to_string(here.0.join("cassettes/suite/t/demo/1.json")).unwrap();
     for shown in [&*String::from_utf8_lossy(&output.stdout), &*String::from_utf8_lossy(&output.stderr), &text] {
