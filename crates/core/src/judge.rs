@@ -4,6 +4,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::assertion::{Assertion, Check};
+use crate::eval::recovery::is_later;
 use crate::eval::{GateFailure, GateKind, GateOutcome, Verdict};
 use crate::suite::{AgentTest, Fault, Gates};
 use crate::trace::{FaultEffect, FaultKind, StopReason, Trace};
@@ -165,12 +166,8 @@ fn receipt(fault: &Fault, trace: &Trace) -> Receipt {
         None => Recovered::Unmet,
         Some(first) => {
             let succeeded = |at: &usize| {
-                // Calls of one turn are made together: none of them answers another.
-                let later = match (calls[*first].turn, calls[*at].turn) {
-                    (Some(hit), Some(turn)) => turn > hit,
-                    _ => true,
-                };
-                later && trace.result(*at).and_then(crate::trace::ToolResult::failed) == Some(false)
+                is_later(&calls[*first], &calls[*at])
+                    && trace.result(*at).and_then(crate::trace::ToolResult::failed) == Some(false)
             };
             let answered = trace.conversation.stop_reason == Some(StopReason::Completed)
                 && trace.final_response.as_deref().is_some_and(|text| !text.trim().is_empty());

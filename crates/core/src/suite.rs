@@ -222,6 +222,12 @@ impl Gates {
             || self.narrative.is_some()
     }
 
+    /// Virtual time after which an injected fault counts as a timeout: that of `recovery`, or its default without the gate.
+    pub fn detection_budget_ms(&self) -> u64 {
+        let default = || RecoveryGate::default().params.max_detection_ms;
+        self.recovery.as_ref().map_or_else(default, |gate| gate.params.max_detection_ms)
+    }
+
     /// Whether there is no gate at all.
     pub fn is_empty(&self) -> bool {
         !self.judges_runs() && self.stability.is_none() && self.reliability.is_none()

@@ -125,7 +125,7 @@ pub fn execute(plan: &[Planned<'_>], options: &Options<'_>, events: &mut dyn FnM
     executor.run(events);
 }
 
-impl Executor<'_> {
+impl<'a> Executor<'a> {
     fn run(&self, events: &mut dyn FnMut(Event)) {
         let tasks: Vec<(usize, u64)> =
             (0..).zip(self.plan).flat_map(|(at, planned)| (1..=planned.runs).map(move |run| (at, run))).collect();
@@ -181,36 +181,37 @@ impl Executor<'_> {
         let mut told = 0;
         let mut over = false;
         let mut file: Option<&Path> = None;
+        let mut tell = |planned: &'a Planned<'a>, rows: Vec<Row>| {
+            if file != Some(&planned.file.path) {
+                file = Some(&planned.file.path);
+                events(Event::SuiteStarted { file: planned.file.shown.clone() });
+            }
+            for row in rows {
+                events(Event::RowFinished(Box::new(row)));
+            }
+        };
         while let Ok((at, rows)) = receive.recv() {
             waiting.insert(at, rows);
             while let Some(rows) = waiting.remove(&told) {
                 let planned = &self.plan[told];
                 told += 1;
-                if file != Some(&planned.file.path) {
-                    file = Some(&planned.file.path);
-                    events(Event::SuiteStarted { file: planned.file.shown.clone() });
-                }
-                let rows = if over { skipped(planned) } else { rows };
-                for row in rows {
-                    let bad = matches!(row.verdict, RowVerdict::Fail | RowVerdict::Unassessable | RowVerdict::Error);
-                    over |= self.options.fail_fast && bad;
-                    events(Event::RowFinished(Box::new(row)));
-                }
                 if over {
+                    tell(planned, skipped(planned));
+                    continue;
+                }
+                let bad =
+                    |row: &Row| matches!(row.verdict, RowVerdict::Fail | RowVerdict::Unassessable | RowVerdict::Error);
+                if self.options.fail_fast && rows.iter().any(bad) {
                     // What has not begun need not; every cell after this one is told as skipped.
+                    over = true;
                     next.fetch_max(tasks, Ordering::Relaxed);
                 }
+                tell(planned, rows);
             }
         }
         // Cells that were never finished, because the run was over before.
         for planned in &self.plan[told..] {
-            if file != Some(&planned.file.path) {
-                file = Some(&planned.file.path);
-                events(Event::SuiteStarted { file: planned.file.shown.clone() });
-            }
-            for row in skipped(planned) {
-                events(Event::RowFinished(Box::new(row)));
-            }
+            tell(planned, skipped(planned));
         }
     }
 

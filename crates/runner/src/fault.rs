@@ -26,10 +26,7 @@ pub enum Directive {
 impl<'a> Faults<'a> {
     /// The faults a test injects, with the time budget of its `recovery` gate.
     pub fn new(test: &AgentTest, all: &'a [Fault]) -> Self {
-        let budget_ms = match &test.gates.recovery {
-            Some(gate) => gate.params.max_detection_ms,
-            None => mcptest_core::eval::RecoveryParams::default().max_detection_ms,
-        };
+        let budget_ms = test.gates.detection_budget_ms();
         Self { armed: test.inject.iter().filter_map(|at| all.get(*at)).map(|fault| (fault, 0)).collect(), budget_ms }
     }
 

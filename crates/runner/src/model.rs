@@ -124,10 +124,10 @@ impl<'a> Model<'a> {
         question: &Question<'_>,
         notice: &(dyn Fn(&str) + Sync),
     ) -> Result<Option<Reply>, Trouble> {
-        let bytes = access.body(question).len();
-        let reserved = self.request.budget.reserve(bytes, question.max_tokens, price).await;
+        let body = access.body(question);
+        let reserved = self.request.budget.reserve(body.len(), question.max_tokens, price).await;
         let Some(reserved) = reserved else { return Ok(None) };
-        match client.ask(access, question, notice).await {
+        match client.send(access, question, &body, notice).await {
             Ok(reply) => {
                 reserved.settle(&reply.tokens);
                 Ok(Some(reply))

@@ -70,8 +70,18 @@ impl Client {
         question: &Question<'_>,
         notice: &(dyn Fn(&str) + Sync),
     ) -> Result<Reply, AskError> {
-        let body = access.body(question);
-        let answer = http::send(&self.clients, self.patience, access, &body, notice).await;
+        self.send(access, question, &access.body(question), notice).await
+    }
+
+    /// Sends the bytes of a question that were built before, to know their size.
+    pub async fn send(
+        &self,
+        access: &Access,
+        question: &Question<'_>,
+        body: &[u8],
+        notice: &(dyn Fn(&str) + Sync),
+    ) -> Result<Reply, AskError> {
+        let answer = http::send(&self.clients, self.patience, access, body, notice).await;
         let answer = answer.map_err(|(problem, attempts)| AskError::new(access, problem, attempts))?;
         read(access.wire, &answer, question).map_err(|problem| AskError::new(access, problem, 1))
     }

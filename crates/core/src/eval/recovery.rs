@@ -260,7 +260,7 @@ fn observe(trace: &Trace, budget_ms: u64) -> Result<Recovery, String> {
 }
 
 /// Whether a call after `hit` was made knowing of it: calls of one turn are made together.
-fn is_later(hit: &ToolCall, call: &ToolCall) -> bool {
+pub(crate) fn is_later(hit: &ToolCall, call: &ToolCall) -> bool {
     match (hit.turn, call.turn) {
         (Some(hit), Some(call)) => call > hit,
         _ => true,

@@ -10,9 +10,6 @@ use crate::diag::{Diagnostic, Severity};
 use crate::eval::{GoldenPath, Verdict, score_golden_path};
 use crate::trace::{Conversation, FaultKind, StopReason, Tokens, ToolCall, Trace};
 
-/// The time budget of a call where no `recovery` says otherwise.
-const DEFAULT_BUDGET_MS: u64 = 3000;
-
 pub(super) fn lint(suite: &Suite, places: &Places, out: &mut Vec<Diagnostic>) {
     let mut warn = |span: Range<usize>, message: String, hint: &str| {
         out.push(Diagnostic { severity: Severity::Warning, span, message, hint: Some(hint.to_owned()) });
@@ -67,7 +64,7 @@ pub(super) fn lint(suite: &Suite, places: &Places, out: &mut Vec<Diagnostic>) {
                 warn(place("reliability"), "`reliability` passes even when every run fails".to_owned(), "ask for more");
             }
         }
-        let budget = agent.gates.recovery.as_ref().map_or(DEFAULT_BUDGET_MS, |gate| gate.params.max_detection_ms);
+        let budget = agent.gates.detection_budget_ms();
         for fault in agent.inject.iter().map(|at| &suite.faults[*at]) {
             if let Some(server) = fault.server.as_ref().filter(|server| !agent.servers.contains(server)) {
                 let message = format!("`{}` strikes the server `{server}`, which this test does not use", fault.name);
