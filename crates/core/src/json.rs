@@ -7,6 +7,7 @@
 use std::fmt::Write as _;
 
 use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
+use serde_json::map::Entry;
 use serde_json::{Map, Number, Value};
 
 /// Deepest nesting of lists and objects that a trace or a matched value may have.
@@ -44,7 +45,8 @@ pub fn parse(text: &str) -> Result<Value, JsonError> {
     }
 }
 
-struct Strict(Value);
+/// A value in which no key stands twice.
+pub(crate) struct Strict(pub(crate) Value);
 
 impl<'de> Deserialize<'de> for Strict {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -85,11 +87,15 @@ impl<'de> Deserialize<'de> for Strict {
             fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Value, A::Error> {
                 let mut map = Map::new();
                 while let Some(key) = access.next_key::<String>()? {
-                    if map.contains_key(&key) {
-                        return Err(A::Error::custom(format!("duplicate key {key:?}")));
+                    match map.entry(key) {
+                        Entry::Vacant(free) => {
+                            let Strict(value) = access.next_value()?;
+                            free.insert(value);
+                        }
+                        Entry::Occupied(taken) => {
+                            return Err(A::Error::custom(format!("duplicate key {:?}", taken.key())));
+                        }
                     }
-                    let Strict(value) = access.next_value()?;
-                    map.insert(key, value);
                 }
                 Ok(Value::Object(map))
             }
@@ -140,7 +146,7 @@ pub fn write_canonical(value: &Value, out: &mut String) {
         }
         let Some(open) = stack.last_mut() else { return };
         // A closed string ends in a quote, so an opening bracket at the end is always structure.
-        let first = out.ends_with(['[', '{']);
+        let first = matches!(out.as_bytes().last(), Some(b'[' | b'{'));
         let more = match open {
             Open::List(items) => items.next().map(|item| (None, item)),
             Open::Object(entries) => entries.next().map(|(key, item)| (Some(key), item)),
@@ -223,10 +229,15 @@ fn write_number(number: &Number, out: &mut String) {
 }
 
 fn write_string(text: &str, out: &mut String) {
+    let is_plain = |byte: u8| byte >= 0x20 && byte != b'"' && byte != b'\\';
+    out.reserve(text.len() + 2);
     out.push('"');
     let mut plain = 0;
-    for (at, byte) in text.bytes().enumerate() {
-        if byte >= 0x20 && byte != b'"' && byte != b'\\' {
+    // Most texts need no escape. A look at every byte is many bytes at once, a search for the first is not.
+    let all_plain = text.bytes().fold(true, |so_far, byte| so_far & is_plain(byte));
+    let escaped = if all_plain { "" } else { text };
+    for (at, byte) in escaped.bytes().enumerate() {
+        if is_plain(byte) {
             continue;
         }
         out.push_str(&text[plain..at]);

@@ -1,11 +1,10 @@
 //! From the traces of a test to what its assertions and gates say of them. Nothing is counted or printed here.
 
 use serde::Serialize;
-use serde_json::{Map, Value};
 
 use crate::assertion::{Assertion, Check};
 use crate::eval::recovery::is_later;
-use crate::eval::{GateFailure, GateKind, GateOutcome, Verdict};
+use crate::eval::{GateFailure, GateKind, GateOutcome, Metrics, Verdict};
 use crate::suite::{AgentTest, Fault, Gates};
 use crate::trace::{FaultEffect, FaultKind, StopReason, Trace};
 
@@ -22,7 +21,7 @@ pub struct Checked {
     /// One line with its numbers.
     pub line: String,
     /// Every metric that has a value.
-    pub metrics: Value,
+    pub metrics: Metrics,
     /// Why the verdict is not a pass.
     pub failures: Vec<GateFailure>,
 }
@@ -34,7 +33,7 @@ impl<D> From<(GateKind, GateOutcome<D>)> for Checked {
             name: kind.name(),
             verdict: outcome.verdict,
             line: outcome.line,
-            metrics: outcome.metrics.object(),
+            metrics: outcome.metrics,
             failures: outcome.failures,
         }
     }
@@ -87,7 +86,7 @@ pub fn without_runs(gates: &Gates, why: &str) -> Vec<Checked> {
         name: kind.name(),
         verdict: Verdict::Error,
         line: why.to_owned(),
-        metrics: Value::Object(Map::new()),
+        metrics: Metrics::default(),
         failures: vec![GateFailure { target: kind.name().to_owned(), reason: why.to_owned(), diffs: Vec::new() }],
     };
     over_runs.into_iter().flatten().map(checked).collect()
@@ -107,7 +106,7 @@ fn expectations(expect: &[Assertion], trace: &Trace) -> Checked {
         name: "expect",
         verdict: if failures.is_empty() { Verdict::Pass } else { Verdict::Fail },
         line: format!("{held} of {} hold", expect.len()),
-        metrics: Value::Object(Map::new()),
+        metrics: Metrics::default(),
         failures,
     }
 }

@@ -1,6 +1,6 @@
 //! What every gate shares: metrics, the judging of expectations, the outcome.
 
-use std::collections::BTreeMap;
+use std::fmt;
 
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -38,13 +38,36 @@ impl Verdict {
 /// The numbers a gate computed. A metric without a value is absent, and the gate knows why.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Metrics {
-    values: BTreeMap<&'static str, Value>,
-    missing: BTreeMap<&'static str, String>,
+    values: Named<Value>,
+    missing: Named<String>,
+}
+
+/// A handful of things by name, in the order of the names.
+type Named<T> = Vec<(&'static str, T)>;
+
+fn place<T>(named: &Named<T>, name: &str) -> Result<usize, usize> {
+    named.binary_search_by(|(known, _)| (*known).cmp(name))
+}
+
+fn put<T>(named: &mut Named<T>, name: &'static str, value: T) {
+    match place(named, name) {
+        Ok(at) => named[at].1 = value,
+        Err(at) => named.insert(at, (name, value)),
+    }
+}
+
+fn look_up<'a, T>(named: &'a Named<T>, name: &str) -> Option<&'a T> {
+    place(named, name).ok().map(|at| &named[at].1)
 }
 
 impl Metrics {
+    /// No metric yet, and room for those of a gate.
+    pub(crate) fn of(gate: &GateInfo) -> Self {
+        Self { values: Vec::with_capacity(gate.metrics.len()), missing: Vec::new() }
+    }
+
     pub(crate) fn set(&mut self, name: &'static str, value: impl Into<Value>) {
-        self.values.insert(name, value.into());
+        put(&mut self.values, name, value.into());
     }
 
     pub(crate) fn set_flag(&mut self, name: &'static str, value: bool) {
@@ -60,7 +83,7 @@ impl Metrics {
 
     /// Says that a metric has no value because the evidence for it was not recorded.
     pub(crate) fn lacks_evidence(&mut self, name: &'static str, why: impl Into<String>) {
-        self.missing.insert(name, why.into());
+        put(&mut self.missing, name, why.into());
     }
 
     /// No metric of a gate has a value, all for the same want of evidence.
@@ -79,18 +102,29 @@ impl Metrics {
         )
     }
 
+    /// Names and values, in the order of the names.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, &Value)> {
+        self.values.iter().map(|(name, value)| (*name, value))
+    }
+
     /// The value of one metric.
     pub fn get(&self, name: &str) -> Option<&Value> {
-        self.values.get(name)
+        look_up(&self.values, name)
     }
 
     /// Why a metric has no value, when that is for want of evidence.
     pub fn why_missing(&self, name: &str) -> Option<&str> {
-        self.missing.get(name).map(String::as_str)
+        look_up(&self.missing, name).map(String::as_str)
     }
 
     fn number(&self, name: &str) -> Option<f64> {
         self.get(name)?.as_f64()
+    }
+}
+
+impl Serialize for Metrics {
+    fn serialize<S: serde::Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
+        out.collect_map(self.iter())
     }
 }
 
@@ -148,8 +182,8 @@ impl From<String> for Why {
 }
 
 /// `1 call`, `2 calls`.
-pub(crate) fn plural(count: usize, what: &str) -> String {
-    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
+pub(crate) fn plural(count: usize, what: &str) -> impl fmt::Display {
+    fmt::from_fn(move |f| write!(f, "{count} {what}{}", if count == 1 { "" } else { "s" }))
 }
 
 /// A number with at most four decimals.
@@ -198,13 +232,13 @@ impl Judge {
         match expect {
             Expect::Default => {
                 for bound in gate.default {
-                    let target = format!("{}.{}", gate.prefix, bound.metric);
+                    let target = || format!("{}.{}", gate.prefix, bound.metric);
                     match metrics.number(bound.metric) {
                         Some(value) if value >= bound.at_least => {}
-                        Some(value) => self.explained(target, value, gate, bound, reasons(bound.metric)),
+                        Some(value) => self.explained(target(), value, gate, bound, reasons(bound.metric)),
                         None => {
                             let why = metrics.why_missing(bound.metric).unwrap_or("it has no value");
-                            self.unassessable(target, format!("not assessable: {why}"));
+                            self.unassessable(target(), format!("not assessable: {why}"));
                         }
                     }
                 }
@@ -223,14 +257,14 @@ impl Judge {
 
     /// One failure per reason, and the number that was judged where it says more than the reason does.
     fn explained(&mut self, target: String, value: f64, gate: &GateInfo, bound: &Bound, reasons: Vec<Why>) {
-        let numbers = format!("`{target}` is {}, expected at least {}", short(value), bound.at_least);
+        let numbers = || format!("`{target}` is {}, expected at least {}", short(value), bound.at_least);
         let is_flag = gate.metrics.iter().any(|metric| metric.name == bound.metric && metric.kind == MetricKind::Flag);
         let more = reasons.len().saturating_sub(MAX_REASONS);
         let mut reasons = reasons.into_iter().take(MAX_REASONS);
         match reasons.next() {
-            None => self.fail(target.clone(), numbers),
+            None => self.fail(target.clone(), numbers()),
             Some(Why { reason, diffs }) => {
-                let reason = if is_flag { reason } else { format!("{reason} ({numbers})") };
+                let reason = if is_flag { reason } else { format!("{reason} ({})", numbers()) };
                 self.add(Verdict::Fail, target.clone(), reason, diffs);
             }
         }

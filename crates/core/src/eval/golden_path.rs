@@ -103,7 +103,7 @@ impl GoldenPathGate {
     /// Scores a run.
     pub fn evaluate(&self, trace: &Trace) -> GateOutcome<Option<PathScore>> {
         let gate = GateKind::GoldenPath.info();
-        let mut metrics = Metrics::default();
+        let mut metrics = Metrics::of(gate);
         let score = trace.tool_calls.as_ref().map(|calls| score_golden_path(calls, &self.golden));
         if let Some(score) = &score {
             metrics.set("penalty", score.penalty);

@@ -1,16 +1,21 @@
 //! `narrative`: does the closing story match the deeds?
 //!
 //! The final message is read for deeds it claims, each claim is held against the calls, and every disagreement is an
-//! item with the words it rests on. `words` knows single words, `tokens` makes words of a message, `claims` reads
-//! who did what, `phrases` to what and when, `backing` compares claims with calls, `stated` finds mentioned tools and stated values.
+//! item with the words it rests on. `words` knows single words, `lexicon` what is known of one, `index` finds values by
+//! word, `tokens` makes words of a message, `claims` reads who did what, `phrases` to what and when, `backing` compares
+//! claims with calls, `stated` finds mentioned tools and stated values.
 
 mod backing;
 mod claims;
+mod index;
+mod lexicon;
 mod phrases;
 mod stated;
 mod tokens;
 mod words;
 
+use std::borrow::Cow;
+use std::cell::LazyCell;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -177,10 +182,10 @@ impl Narrative {
                 problems.push(problem.hint("give the base form, such as `refund`"));
             }
         }
-        let first_words = params.mutating_tools.iter().filter_map(|name| words::name_words(name).into_iter().next());
-        let own: Vec<String> = params.mutating_verbs.iter().cloned().chain(first_words).collect();
+        let first_words = params.mutating_tools.iter().filter_map(|name| words::each_word(name).next());
+        let own: Vec<Cow<'_, str>> = params.mutating_verbs.iter().map(Cow::from).chain(first_words).collect();
         problems.or(Self {
-            verbs: Verbs::new(own.iter().map(String::as_str)),
+            verbs: Verbs::new(own.iter().map(AsRef::as_ref)),
             mutating: Mutating::new(&params.mutating_verbs, &params.mutating_tools, &params.readonly_tools),
             rules: Rules { synonyms: params.synonyms, aliases: params.aliases },
             max_divergence_score: params.max_divergence_score,
@@ -199,10 +204,10 @@ impl Narrative {
         self.extract(&tokens::read(message), &[])
     }
 
-    fn extract(&self, tokens: &[Token<'_>], tools: &[Tool]) -> Vec<Claim> {
+    fn extract(&self, tokens: &[Token<'_>], tools: &[Tool<'_>]) -> Vec<Claim> {
         // Writing prose is no deed, unless a tool is about such a thing: its name has the word after its verb.
         let is_deed = |noun: &str| {
-            let tool_has = |tool: &Tool| tool.plain.iter().skip(1).any(|word| words::singular(word) == noun);
+            let tool_has = |tool: &Tool<'_>| tool.words.iter().skip(1).any(|word| word.singular == noun);
             !PROSE_NOUNS.contains(&noun) || tools.iter().any(tool_has)
         };
         claims::extract(tokens, &self.verbs, &is_deed)
@@ -213,7 +218,7 @@ impl Narrative {
         let gate = GateKind::Narrative.info();
         let mut metrics = Metrics::default();
         let mut judge = Judge::default();
-        let tools = backing::tools(trace);
+        let tools = backing::tools(trace, &self.mutating);
         let (Some(message), Some(calls), Some(tools)) = (&trace.final_response, &trace.tool_calls, tools) else {
             let missing = if trace.tool_calls.is_none() { "tool calls were" } else { "final response was" };
             let why = format!("the {missing} not recorded");
@@ -274,7 +279,7 @@ impl Narrative {
         judge.outcome(metrics, line, report)
     }
 
-    fn compare(&self, message: &str, calls: &[ToolCall], tools: &[Tool]) -> NarrativeReport {
+    fn compare(&self, message: &str, calls: &[ToolCall], tools: &[Tool<'_>]) -> NarrativeReport {
         let tokens = tokens::read(message);
         let claims: Vec<_> =
             self.extract(&tokens, tools).into_iter().map(|claim| self.hold(claim, message, tools)).collect();
@@ -285,15 +290,18 @@ impl Narrative {
         let said = Said::new(message, &tokens);
         let (mentioned, silent): (Vec<_>, Vec<_>) = tools.iter().partition(|tool| said.mentions(tool));
         items.extend(silent.into_iter().map(|tool| Item::PresentButUnclaimed {
-            tool: tool.name.clone(),
+            tool: tool.name.to_owned(),
             calls: tool.calls.clone(),
-            mutating: self.mutating.tool(tool),
+            mutating: tool.mutating,
         }));
         for tool in mentioned {
-            for (argument, given) in stated::scalar_args(calls, tool) {
-                if let Some(stated) = said.contradicts(argument, &given) {
+            // Few messages state values, so what was given is put together when one is.
+            let given = LazyCell::new(|| stated::scalar_args(calls, tool));
+            for argument in stated::scalar_keys(calls, tool) {
+                let agrees = |value: &str| given.get(argument).is_some_and(|given| stated::agrees(value, given));
+                if let Some(stated) = said.contradicts(argument, agrees) {
                     items.push(Item::ArgMismatch {
-                        tool: tool.name.clone(),
+                        tool: tool.name.to_owned(),
                         argument: argument.to_owned(),
                         stated,
                         calls: tool.calls.clone(),
@@ -305,22 +313,28 @@ impl Narrative {
     }
 
     /// Holds a claim against every tool that was called.
-    fn hold(&self, claim: Claim, message: &str, tools: &[Tool]) -> ClaimResult {
-        let mut considered: Vec<_> = tools.iter().map(|tool| (self.rules.fit(&claim, tool), tool)).collect();
+    fn hold(&self, claim: Claim, message: &str, tools: &[Tool<'_>]) -> ClaimResult {
+        let stem = claim.stem();
         // Among tools that do not fit, one whose name begins like the object or that changes something is nearer.
-        let alike = |tool: &Tool| {
+        let alike = |tool: &Tool<'_>| {
             let begins = |a: &str, b: &str| a.len() >= 3 && b.len() >= 3 && (a.starts_with(b) || b.starts_with(a));
-            claim.nouns.iter().any(|noun| tool.words.iter().any(|word| begins(noun, word)))
+            claim.nouns.iter().any(|noun| tool.words.iter().any(|word| begins(noun, &word.singular)))
         };
-        considered.sort_by_cached_key(|(fit, tool)| (*fit as u8, !alike(tool), !self.mutating.tool(tool)));
-        let best = considered.first().map(|(fit, tool)| (*fit, *tool));
+        let mut considered: Vec<_> = self
+            .rules
+            .fits(&claim, &stem, tools)
+            .zip(tools)
+            .map(|(fit, tool)| ((fit as u8, !alike(tool), !tool.mutating), fit, tool))
+            .collect();
+        considered.sort_by_key(|(nearness, _, _)| *nearness);
+        let best = considered.first().map(|(_, fit, tool)| (*fit, *tool));
         let (backed, backed_by) = match best {
             Some((Fit::Backs, tool)) => (Some(true), tool.succeeded),
             Some((Fit::MayBack, tool)) => (None, tool.unrecorded),
             _ => (Some(false), None),
         };
         ClaimResult {
-            stem: claim.stem(),
+            stem,
             mutating: self.mutating.claim(&claim),
             words: message[claim.span.clone()].to_owned(),
             verb: claim.verb,
@@ -331,7 +345,7 @@ impl Narrative {
             considered: considered
                 .into_iter()
                 .take(MAX_CONSIDERED)
-                .map(|(fit, tool)| Considered { tool: tool.name.clone(), calls: tool.calls.clone(), fit })
+                .map(|(_, fit, tool)| Considered { tool: tool.name.to_owned(), calls: tool.calls.clone(), fit })
                 .collect(),
         }
     }

@@ -3,6 +3,8 @@
 //! Nothing here waits or measures: the recorded fault marks are the clock. It stands at 0 at the first faulted call
 //! and each faulted call from there on adds the virtual time it took.
 
+use std::fmt;
+
 use serde::Serialize;
 
 use super::gate::{Expect, GateOutcome, Judge, Metrics, plural};
@@ -120,7 +122,7 @@ impl RecoveryGate {
     /// Scores a run by its recorded fault marks.
     pub fn evaluate(&self, trace: &Trace) -> GateOutcome<Option<Recovery>> {
         let gate = GateKind::Recovery.info();
-        let mut metrics = Metrics::default();
+        let mut metrics = Metrics::of(gate);
         let mut judge = Judge::default();
         let found = match observe(trace, self.params.max_detection_ms) {
             Ok(found) => found,
@@ -196,7 +198,12 @@ impl RecoveryGate {
 }
 
 fn line(found: &Recovery) -> String {
-    let time = |ms: Option<u64>| ms.map_or_else(|| "never".to_owned(), |ms| format!("{ms} ms"));
+    let time = |ms: Option<u64>| {
+        fmt::from_fn(move |f| match ms {
+            Some(ms) => write!(f, "{ms} ms"),
+            None => f.write_str("never"),
+        })
+    };
     format!(
         "{}, {}, detected {}, recovered {}",
         plural(found.fault_hits, "hit"),

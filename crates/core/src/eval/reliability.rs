@@ -9,6 +9,9 @@ use super::gate::{Expect, GateOutcome, Judge, Metrics};
 use super::table::GateKind;
 use crate::target::{Selection, Target};
 
+/// Most runs of which the metrics with an entry per run are told.
+const MAX_LISTED: usize = 10_000;
+
 /// A question that has no answer.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 pub enum ReliabilityError {
@@ -248,12 +251,18 @@ impl ReliabilitySummary {
         metrics.set_flag("all_passed", self.all_passed);
         metrics.set("variance_amplification", self.variance_amplification);
         metrics.set("graceful_degradation", self.graceful_degradation);
-        metrics.set("decay_curve", json!(self.decay_curve));
         metrics.set("pass_rate", self.pass_rate);
         metrics.set("wilson_low", self.wilson_low);
         metrics.set("wilson_high", self.wilson_high);
-        metrics.set("pass_at", json!(self.pass_at));
-        metrics.set("pass_hat", json!(self.pass_hat));
+        if self.runs <= MAX_LISTED {
+            metrics.set("decay_curve", json!(self.decay_curve));
+            metrics.set("pass_at", json!(self.pass_at));
+            metrics.set("pass_hat", json!(self.pass_hat));
+        } else {
+            for name in ["decay_curve", "pass_at", "pass_hat"] {
+                metrics.lacks_evidence(name, format!("it has an entry per run, and there are more than {MAX_LISTED}"));
+            }
+        }
         metrics
     }
 

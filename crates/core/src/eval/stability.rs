@@ -7,6 +7,7 @@ mod across;
 mod lcs;
 mod numbers;
 mod session;
+mod within;
 
 use serde::Serialize;
 use serde_json::Value;
@@ -14,8 +15,12 @@ use serde_json::Value;
 use super::gate::{Expect, GateOutcome, Judge, Metrics};
 use super::table::GateKind;
 use crate::trace::{Trace, read_lenient};
+pub use across::MAX_CLASSES;
 use across::Paths;
+pub(crate) use numbers::{ArgsKey, Digest};
+pub(crate) use session::Measures;
 pub use session::{SUB_SCORES, Session, SubScore};
+pub(crate) use within::Within;
 
 /// The four sub-scores of one session, each from 0 (degraded) to 1 (steady).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -131,7 +136,7 @@ pub fn agent_stability_across(envelopes: &[Value]) -> StabilityAcross {
     let traces: Vec<_> = envelopes.iter().map(read_lenient).collect();
     let weakest: Vec<_> = traces.iter().map(|trace| report(trace).weakest_score()).collect();
     let (score, weakest_score, variance) = spread(&weakest);
-    let paths = Paths::new(&numbers::number(&traces.iter().collect::<Vec<_>>()));
+    let paths = paths(&numbers::number(&traces.iter().collect::<Vec<_>>()));
     let none = if envelopes.is_empty() { 0.0 } else { 1.0 };
     StabilityAcross {
         score,
@@ -165,74 +170,53 @@ pub struct StabilityGate {
 impl StabilityGate {
     /// Scores all runs of a cell, in order.
     pub fn evaluate(&self, runs: &[&Trace]) -> GateOutcome<Vec<Session>> {
-        let gate = GateKind::Stability.info();
         let mut metrics = Metrics::default();
         let numbered = numbers::number(runs);
-        let sessions: Vec<_> =
-            runs.iter().zip(&numbered).map(|(trace, calls)| Session::of_numbered(trace, calls.as_deref())).collect();
-        let line = within(&sessions, &mut metrics);
-        between(&Paths::new(&numbered), &mut metrics);
+        let measured: Vec<_> =
+            runs.iter().zip(&numbered).map(|(trace, calls)| Measures::of(trace, calls.as_deref())).collect();
+        let mut within = Within::default();
+        let weakest: Vec<f64> = measured.iter().filter_map(|session| within.add(session)).collect();
+        let line = within.metrics(&weakest, &mut metrics);
+        between(&paths(&numbered), &mut metrics);
+        self.judge(metrics, line, measured.into_iter().map(Session::from).collect())
+    }
+
+    /// The same for runs of which only the digests were kept. `weakest` has the score of each that has one.
+    pub(crate) fn evaluate_digests(
+        &self,
+        within: &Within,
+        weakest: &[f64],
+        runs: impl Iterator<Item = Option<(Vec<u32>, Vec<Option<ArgsKey>>)>>,
+    ) -> GateOutcome<()> {
+        let mut metrics = Metrics::default();
+        let line = within.metrics(weakest, &mut metrics);
+        let mut paths = Paths::new();
+        runs.for_each(|run| paths.add(run));
+        between(&paths, &mut metrics);
+        self.judge(metrics, line, ())
+    }
+
+    fn judge<D>(&self, metrics: Metrics, line: String, detail: D) -> GateOutcome<D> {
         let mut judge = Judge::default();
-        judge.expect(gate, &self.expect, &metrics, |_| vec![line.clone().into()]);
-        judge.outcome(metrics, line, sessions)
+        judge.expect(GateKind::Stability.info(), &self.expect, &metrics, |_| vec![line.clone().into()]);
+        judge.outcome(metrics, line, detail)
     }
 }
 
-/// Metrics of the sessions themselves, and the line that names the weakest.
-fn within(sessions: &[Session], metrics: &mut Metrics) -> String {
-    let weakest: Vec<_> = sessions.iter().map(Session::weakest).collect();
-    let blind = weakest.iter().position(Option::is_none);
-    let mut line = match (weakest.iter().copied().collect::<Option<Vec<_>>>(), blind) {
-        (Some(found), None) if !found.is_empty() => {
-            let values: Vec<f64> = found.iter().map(|(_, score)| *score).collect();
-            let (score, least, variance) = spread(&values);
-            metrics.set("score", score);
-            metrics.set("weakest_score", least);
-            metrics.set("variance", variance);
-            culprit(sessions, &found, least)
-        }
-        (_, blind) => {
-            let why = match blind {
-                Some(run) => format!("run {} recorded nothing a sub-score could read", run + 1),
-                None => "there are no runs".to_owned(),
-            };
-            for name in ["score", "weakest_score", "variance"] {
-                metrics.lacks_evidence(name, why.clone());
-            }
-            format!("not assessable: {why}")
-        }
-    };
-    for (at, name) in SUB_SCORES.into_iter().enumerate() {
-        let missing = sessions.iter().position(|session| session.scores[at].value.is_none());
-        match missing {
-            None if sessions.is_empty() => metrics.lacks_evidence(name, "there are no runs"),
-            None => {
-                let values = sessions.iter().filter_map(|session| session.scores[at].value);
-                metrics.set(name, values.fold(f64::INFINITY, f64::min));
-            }
-            Some(run) => {
-                let why = format!("run {}: {}", run + 1, sessions[run].scores[at].reason);
-                line.push_str(&format!("; without {name} ({why})"));
-                metrics.lacks_evidence(name, why);
-            }
-        }
+/// The ways of numbered runs.
+fn paths(runs: &[Option<Vec<numbers::Call>>]) -> Paths<u32> {
+    let mut paths = Paths::new();
+    for run in runs {
+        paths.add(run.as_ref().map(|calls| {
+            let known = |args: u32| (args != numbers::UNRECORDED).then_some(args);
+            calls.iter().map(|call| (call.tool, known(call.args))).unzip()
+        }));
     }
-    line
-}
-
-/// `0.00 (run 2: tool_usage_stability, 3 tools in 3 calls)`
-fn culprit(sessions: &[Session], weakest: &[(usize, f64)], least: f64) -> String {
-    let worst = sessions.iter().zip(weakest).enumerate().find(|(_, (_, (_, score)))| *score <= least);
-    match worst {
-        Some((run, (session, (at, score)))) if *score < 1.0 => {
-            format!("{least:.2} (run {}: {}, {})", run + 1, SUB_SCORES[*at], session.scores[*at].reason)
-        }
-        _ => format!("{least:.2}"),
-    }
+    paths
 }
 
 /// Metrics of the way taken from run to run.
-fn between(paths: &Paths, metrics: &mut Metrics) {
+fn between<K: Ord + Copy>(paths: &Paths<K>, metrics: &mut Metrics) {
     let mut put = |name, value: Option<Value>| match value {
         Some(value) => metrics.set(name, value),
         None => metrics.lacks_evidence(name, paths.why_unknown()),

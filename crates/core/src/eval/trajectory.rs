@@ -242,7 +242,7 @@ impl Trajectory {
     /// Scores a run.
     pub fn evaluate(&self, trace: &Trace) -> GateOutcome<TraceValidation> {
         let gate = GateKind::Trajectory.info();
-        let mut metrics = Metrics::default();
+        let mut metrics = Metrics::of(gate);
         let mut judge = Judge::default();
         let Some(seen) = Seen::all(trace) else {
             let why = "the tool calls were not recorded";

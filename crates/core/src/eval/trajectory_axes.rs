@@ -3,9 +3,9 @@
 //! An edge is broken when a later call has no earlier call before it. `via` asks for more: the value the consumer
 //! used must stand in what an earlier producer returned.
 
+mod finder;
+mod hidden;
 mod provenance;
-
-use std::collections::BTreeMap;
 
 use serde::Serialize;
 
@@ -111,6 +111,8 @@ struct Edge {
     axis: Axis,
     earlier: String,
     later: String,
+    /// As `earlier -> later`.
+    name: String,
     via: Option<Target>,
     required: bool,
 }
@@ -119,6 +121,8 @@ struct Edge {
 #[derive(Debug, Clone)]
 pub struct TrajectoryAxes {
     edges: Vec<Edge>,
+    /// The tools that edges name, in order and each once.
+    tools: Vec<String>,
     expect: Expect,
 }
 
@@ -135,28 +139,38 @@ impl TrajectoryAxes {
             });
             let (earlier, later, required) = (edge.producer, edge.consumer, edge.required);
             check_self(&earlier, &later, || format!("/dependencies/{at}"), &mut problems);
-            edges.push(Edge { axis: Axis::Dependency, earlier, later, via, required });
+            edges.push(Edge::new(Axis::Dependency, earlier, later, via, required));
         }
         for (at, edge) in params.order.into_iter().enumerate() {
             let (earlier, later, required) = (edge.first, edge.second, edge.required);
             check_self(&earlier, &later, || format!("/order/{at}"), &mut problems);
-            edges.push(Edge { axis: Axis::Order, earlier, later, via: None, required });
+            edges.push(Edge::new(Axis::Order, earlier, later, None, required));
         }
-        problems.or(Self { edges, expect: params.expect })
+        let mut tools: Vec<_> = edges.iter().flat_map(|edge| [edge.earlier.clone(), edge.later.clone()]).collect();
+        tools.sort_unstable();
+        tools.dedup();
+        problems.or(Self { edges, tools, expect: params.expect })
+    }
+
+    /// The tools whose answers have to show what a later call used.
+    pub(crate) fn producers(&self) -> impl Iterator<Item = &str> {
+        self.edges.iter().filter(|edge| edge.via.is_some()).map(|edge| edge.earlier.as_str())
     }
 
     /// Scores a run.
     pub fn evaluate(&self, trace: &Trace) -> GateOutcome<Vec<EdgeResult>> {
         let gate = GateKind::TrajectoryAxes.info();
-        let mut metrics = Metrics::default();
+        let mut metrics = Metrics::of(gate);
         let mut judge = Judge::default();
         let Some(calls) = &trace.tool_calls else {
             let metrics = Metrics::without_evidence(gate, "the tool calls were not recorded");
             judge.expect(gate, &self.expect, &metrics, |_| Vec::new());
             return judge.outcome(metrics, "not assessable: the tool calls were not recorded".into(), Vec::new());
         };
-        let by_name = group(calls);
-        let results: Vec<_> = self.edges.iter().map(|edge| edge.evaluate(trace, calls, &by_name)).collect();
+        let by_tool = self.group(calls);
+        let of = |name: &str| self.place(name).map_or(&[][..], |at| &by_tool[at]);
+        let evaluate = |edge: &Edge| edge.evaluate(trace, calls, of(&edge.earlier), of(&edge.later));
+        let results: Vec<_> = self.edges.iter().map(evaluate).collect();
         axis(&results, Axis::Dependency, &mut metrics);
         axis(&results, Axis::Order, &mut metrics);
         metrics.set("edges_exercised", results.iter().filter(|result| result.exercised).count());
@@ -175,6 +189,22 @@ impl TrajectoryAxes {
         });
         judge.outcome(metrics, line(&results), results)
     }
+
+    /// The place of a tool that an edge names.
+    fn place(&self, name: &str) -> Option<usize> {
+        self.tools.binary_search_by(|tool| tool.as_str().cmp(name)).ok()
+    }
+
+    /// Indices of the calls of each tool that an edge names, ascending.
+    fn group(&self, calls: &[ToolCall]) -> Vec<Vec<usize>> {
+        let mut by_tool = vec![Vec::new(); self.tools.len()];
+        for (at, call) in calls.iter().enumerate() {
+            if let Some(tool) = self.place(&call.name) {
+                by_tool[tool].push(at);
+            }
+        }
+        by_tool
+    }
 }
 
 fn check_self(earlier: &str, later: &str, path: impl Fn() -> String, problems: &mut Problems) {
@@ -182,15 +212,6 @@ fn check_self(earlier: &str, later: &str, path: impl Fn() -> String, problems: &
         let problem = Problem::new(path(), format!("an edge from `{earlier}` to itself can never hold"));
         problems.push(problem.hint("name two different tools"));
     }
-}
-
-/// Indices of the calls of each tool, ascending.
-fn group(calls: &[ToolCall]) -> BTreeMap<&str, Vec<usize>> {
-    let mut by_name: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
-    for (at, call) in calls.iter().enumerate() {
-        by_name.entry(&call.name).or_default().push(at);
-    }
-    by_name
 }
 
 /// Whole percent of the axis' edges that hold, rounded down; an axis without edges is satisfied.
@@ -224,9 +245,12 @@ fn line(results: &[EdgeResult]) -> String {
 }
 
 impl Edge {
-    fn evaluate(&self, trace: &Trace, calls: &[ToolCall], by_name: &BTreeMap<&str, Vec<usize>>) -> EdgeResult {
-        let of = |name: &str| by_name.get(name).map_or(&[][..], Vec::as_slice);
-        let (earlier, later) = (of(&self.earlier), of(&self.later));
+    fn new(axis: Axis, earlier: String, later: String, via: Option<Target>, required: bool) -> Self {
+        let name = format!("{earlier} -> {later}");
+        Self { axis, earlier, later, name, via, required }
+    }
+
+    fn evaluate(&self, trace: &Trace, calls: &[ToolCall], earlier: &[usize], later: &[usize]) -> EdgeResult {
         let state = match (later.first(), earlier.first()) {
             (None, _) if self.required => EdgeState::Broken(format!("{} was never called", self.later)),
             (None, _) => EdgeState::NotExercised,
@@ -241,11 +265,6 @@ impl Edge {
                 None => EdgeState::Held,
             },
         };
-        EdgeResult {
-            axis: self.axis,
-            edge: format!("{} -> {}", self.earlier, self.later),
-            state,
-            exercised: !later.is_empty(),
-        }
+        EdgeResult { axis: self.axis, edge: self.name.clone(), state, exercised: !later.is_empty() }
     }
 }

@@ -6,6 +6,7 @@ use mcptest_core::eval::{
     ReliabilityGate, StabilityFloors, StabilityGate, StatusRule, Trajectory, TrajectoryAxes, TrajectoryParams,
     agent_stability, agent_stability_across, drift_flags, summarize, tool_calls_from_envelope, validate_trace,
 };
+use mcptest_core::import::{Format, Options, Record};
 use mcptest_core::trace::{ToolCall, ToolResult};
 use mcptest_core::{Answer, Assertion, Matcher, Scope, Target, Trace, Verdict, json as evidence};
 use proptest::prelude::*;
@@ -515,6 +516,27 @@ proptest! {
     #[test]
     fn any_envelope_is_answered_in_range_and_the_same_twice(envelope in any_envelope()) {
         exercise(&envelope);
+    }
+
+    #[test]
+    fn an_envelope_read_from_its_text_is_the_one_read_from_its_value(mut envelope in any_envelope(), odd in any_json(), at in 0..12_usize) {
+        // Something in one place may be of any kind, so that good and bad envelopes are both met.
+        let places = [
+            "/tool_calls", "/tool_calls/0", "/tool_calls/0/args", "/tool_calls/0/turn", "/tool_calls/0/name", "/tool_results",
+            "/tool_results/0/content", "/tool_results/0/error", "/conversation/turns", "/conversation/turns/0/content",
+            "/conversation/tokens", "/final_response",
+        ];
+        if let Some(place) = envelope.pointer_mut(places[at]) {
+            *place = odd;
+        }
+        let text = envelope.to_string();
+        let direct = Format::Envelope.read(Record { text: &text, header: None }, &Options::default());
+        match (Trace::read(&envelope), direct) {
+            (Ok(trace), Ok(found)) => prop_assert_eq!(&found[0].trace, &trace),
+            (Ok(trace), Err(_)) => prop_assert_eq!(trace, Trace::default()),
+            (Err(error), Err(found)) => prop_assert_eq!(found.message, error.to_string()),
+            (Err(error), Ok(found)) => prop_assert!(false, "{} but {:?}", error, found),
+        }
     }
 
     #[test]

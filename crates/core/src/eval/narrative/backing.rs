@@ -1,21 +1,23 @@
 //! Which calls back a claim, and why the others do not.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
 use super::claims::Claim;
-use super::words::{self, FAMILIES, VERBS};
+use super::lexicon;
+use super::words::{self, FAMILIES};
 use crate::trace::Trace;
 
 /// A tool as the calls used it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Tool {
-    pub(super) name: String,
-    /// Words of its name, singular.
-    pub(super) words: BTreeSet<String>,
-    /// Words of its name as they stand.
-    pub(super) plain: Vec<String>,
+pub(super) struct Tool<'a> {
+    pub(super) name: &'a str,
+    /// Words of its name.
+    pub(super) words: Vec<Word<'a>>,
+    /// Whether it changes something.
+    pub(super) mutating: bool,
     /// Its calls, in order.
     pub(super) calls: Vec<usize>,
     /// The first call that did not fail.
@@ -24,27 +26,46 @@ pub(super) struct Tool {
     pub(super) unrecorded: Option<usize>,
 }
 
-impl Tool {
+/// A word of a tool's name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Word<'a> {
+    /// As it stands, in lower case.
+    pub(super) plain: Cow<'a, str>,
+    pub(super) singular: Cow<'a, str>,
+}
+
+impl<'a> Word<'a> {
+    fn new(plain: Cow<'a, str>) -> Self {
+        Self { singular: words::in_part(plain.clone(), words::singular), plain }
+    }
+}
+
+impl Tool<'_> {
+    /// Whether a word of its name is this one, in the singular.
+    fn has(&self, word: &str) -> bool {
+        self.words.iter().any(|own| own.singular == word)
+    }
+
     /// Whether a noun is the initials of words of the name: a PR is a `pull_request`.
     fn has_initials(&self, noun: &str) -> bool {
         let length = noun.chars().count();
-        let initials = |words: &[String]| words.iter().filter_map(|word| word.chars().next()).eq(noun.chars());
-        length >= 2 && self.plain.windows(length).any(initials)
+        let initials = |words: &[Word<'_>]| words.iter().filter_map(|word| word.plain.chars().next()).eq(noun.chars());
+        length >= 2 && self.words.windows(length).any(initials)
     }
 }
 
 /// The tools a trace used, in order of their first call.
-pub(super) fn tools(trace: &Trace) -> Option<Vec<Tool>> {
+pub(super) fn tools<'a>(trace: &'a Trace, mutating: &Mutating) -> Option<Vec<Tool<'a>>> {
     let calls = trace.tool_calls.as_ref()?;
     let mut places: BTreeMap<&str, usize> = BTreeMap::new();
-    let mut out: Vec<Tool> = Vec::new();
+    let mut out: Vec<Tool<'a>> = Vec::new();
     for (at, call) in calls.iter().enumerate() {
         let place = *places.entry(&call.name).or_insert_with(|| {
-            let plain = words::name_words(&call.name);
+            let words: Vec<_> = words::each_word(&call.name).map(Word::new).collect();
             out.push(Tool {
-                name: call.name.clone(),
-                words: plain.iter().map(|word| words::singular(word)).collect(),
-                plain,
+                name: &call.name,
+                mutating: mutating.tool(&call.name, &words),
+                words,
                 calls: Vec::new(),
                 succeeded: None,
                 unrecorded: None,
@@ -89,25 +110,34 @@ pub(super) struct Rules {
 }
 
 impl Rules {
-    pub(super) fn fit(&self, claim: &Claim, tool: &Tool) -> Fit {
-        let alias = self.aliases.get(&claim.stem()).is_some_and(|names| names.contains(&tool.name));
-        let verb = tool.words.contains(&claim.verb)
-            || tool.plain.contains(&claim.verb)
-            || (self.synonyms && family(&claim.verb).any(|verb| tool.words.contains(verb)));
-        let named = |noun: &String| tool.words.contains(noun) || tool.has_initials(noun);
-        let object = claim.nouns.is_empty() || claim.nouns.iter().any(named);
-        if alias || (verb && object) {
-            return match tool {
-                Tool { succeeded: Some(_), .. } => Fit::Backs,
-                Tool { unrecorded: Some(_), .. } => Fit::MayBack,
-                _ => Fit::Failed,
-            };
-        }
-        match (verb, object && !claim.nouns.is_empty()) {
-            (true, _) => Fit::OtherObject,
-            (false, true) => Fit::OtherVerb,
-            (false, false) => Fit::Unrelated,
-        }
+    /// How each of some tools stands to a claim.
+    pub(super) fn fits(&self, claim: &Claim, stem: &str, tools: &[Tool<'_>]) -> impl Iterator<Item = Fit> {
+        let aliases = self.aliases.get(stem).map_or(&[][..], Vec::as_slice);
+        let kin: Vec<&str> = if self.synonyms { family(&claim.verb).collect() } else { Vec::new() };
+        tools.iter().map(move |tool| fit(claim, tool, aliases, &kin))
+    }
+}
+
+/// How a tool stands to a claim, given the tools that carry it out and the verbs that may stand for its own.
+fn fit(claim: &Claim, tool: &Tool<'_>, aliases: &[String], kin: &[&str]) -> Fit {
+    let alias = aliases.iter().any(|name| name == tool.name);
+    let is_verb = |word: &Word<'_>| {
+        word.singular == claim.verb || word.plain == claim.verb || kin.contains(&word.singular.as_ref())
+    };
+    let verb = tool.words.iter().any(is_verb);
+    let named = |noun: &String| tool.has(noun) || tool.has_initials(noun);
+    let object = claim.nouns.is_empty() || claim.nouns.iter().any(named);
+    if alias || (verb && object) {
+        return match tool {
+            Tool { succeeded: Some(_), .. } => Fit::Backs,
+            Tool { unrecorded: Some(_), .. } => Fit::MayBack,
+            _ => Fit::Failed,
+        };
+    }
+    match (verb, object && !claim.nouns.is_empty()) {
+        (true, _) => Fit::OtherObject,
+        (false, true) => Fit::OtherVerb,
+        (false, false) => Fit::Unrelated,
     }
 }
 
@@ -118,33 +148,39 @@ fn family(verb: &str) -> impl Iterator<Item = &'static str> {
 /// Which tools and claims change something.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Mutating {
-    pub(super) verbs: BTreeSet<String>,
-    pub(super) tools: BTreeSet<String>,
-    pub(super) readonly: Vec<String>,
+    /// The author's own verbs, beside the fixed ones.
+    verbs: BTreeSet<String>,
+    tools: BTreeSet<String>,
+    /// Tools that change nothing, with the words of their names, singular.
+    readonly: BTreeMap<String, BTreeSet<String>>,
 }
 
 impl Mutating {
     pub(super) fn new(own_verbs: &[String], tools: &[String], readonly: &[String]) -> Self {
-        let own = own_verbs.iter().map(|verb| verb.to_lowercase());
+        let singular = |name: &String| -> BTreeSet<String> {
+            words::name_words(name).iter().map(|word| words::singular(word).into_owned()).collect()
+        };
         Self {
-            verbs: VERBS.into_iter().map(str::to_owned).chain(own).collect(),
+            verbs: own_verbs.iter().map(|verb| verb.to_lowercase()).collect(),
             tools: tools.iter().cloned().collect(),
-            readonly: readonly.to_vec(),
+            readonly: readonly.iter().map(|name| (name.clone(), singular(name))).collect(),
         }
     }
 
-    pub(super) fn tool(&self, tool: &Tool) -> bool {
-        if self.readonly.contains(&tool.name) {
+    /// Whether a tool does, by its name and the words of it.
+    fn tool(&self, name: &str, words: &[Word<'_>]) -> bool {
+        if self.readonly.contains_key(name) {
             return false;
         }
-        self.tools.contains(&tool.name) || tool.plain.iter().any(|word| self.verbs.contains(word))
+        let fixed = |word: &str| lexicon::known(word).form.is_some_and(|(verb, _)| verb == word);
+        let says_so = |word: &Word<'_>| fixed(&word.plain) || self.verbs.contains(word.plain.as_ref());
+        self.tools.contains(name) || words.iter().any(says_so)
     }
 
     pub(super) fn claim(&self, claim: &Claim) -> bool {
-        let harmless = |name: &String| {
-            let words: BTreeSet<_> = words::name_words(name).iter().map(|word| words::singular(word)).collect();
+        let harmless = |words: &BTreeSet<String>| {
             words.contains(&claim.verb) && claim.nouns.iter().all(|noun| words.contains(noun))
         };
-        !self.readonly.iter().any(harmless)
+        !self.readonly.values().any(harmless)
     }
 }

@@ -4,6 +4,7 @@
 //! whether it happened, the subject before that says who did it, the words on its right or the subject of a passive
 //! say to what. Every scan is bounded, so a long sentence costs no more per word than a short one.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use super::tokens::{CELL, Kind, Token};
@@ -27,7 +28,7 @@ impl Claim {
     /// `verb_noun`, the noun being the head of the object; the verb alone without one.
     pub fn stem(&self) -> String {
         match self.nouns.last() {
-            Some(head) => format!("{}_{head}", self.verb),
+            Some(head) => [&self.verb, "_", head].concat(),
             None => self.verb.clone(),
         }
     }
@@ -113,7 +114,7 @@ impl Sentence<'_> {
                 Some(Class::Was | Class::Been | Class::State) => last_helper = Some(at),
                 _ => {}
             }
-            let Some((verb, form)) = token.class().and_then(|_| self.verbs.form(&token.text)) else { continue };
+            let Some((verb, form)) = self.form(token) else { continue };
             if form == Form::Ongoing {
                 continue;
             }
@@ -126,6 +127,11 @@ impl Sentence<'_> {
                 }
             }
         }
+    }
+
+    /// The verb and form of a word.
+    fn form(&self, token: &Token<'_>) -> Option<(&str, Form)> {
+        token.class().and_then(|_| token.known.form.or_else(|| self.verbs.own(&token.text)))
     }
 
     /// A clause that opens with a condition claims nothing until it ends.
@@ -369,9 +375,10 @@ impl Sentence<'_> {
     }
 
     fn claim(&self, at: usize, verb: &str, doer: Doer, out: &mut Vec<Claim>) {
-        let mut add = |nouns: Vec<String>, first: usize, last: usize| {
+        let mut add = |nouns: Vec<Cow<'_, str>>, first: usize, last: usize| {
             if nouns.last().is_none_or(|head| (self.is_deed)(head)) {
                 let span = self.tokens[first].span.start..self.tokens[last].span.end;
+                let nouns = nouns.into_iter().map(Cow::into_owned).collect();
                 out.push(Claim { verb: verb.to_owned(), nouns, span });
             }
         };

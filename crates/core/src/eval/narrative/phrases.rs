@@ -1,5 +1,6 @@
 //! Noun phrases and clauses: what a verb was done to, and when a clause speaks of the past.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use super::claims::{REACH, Sentence};
@@ -156,7 +157,7 @@ impl Sentence<'_> {
     }
 
     /// The words of the object that starts at `at`, past a receiver, and where it ends.
-    pub(super) fn object(&self, verb: &str, at: usize) -> (Vec<String>, usize) {
+    pub(super) fn object(&self, verb: &str, at: usize) -> (Vec<Cow<'_, str>>, usize) {
         let (nouns, end) = self.phrase(at, self.tokens.len());
         let thing_follows = self.tokens.get(end).is_some_and(|token| token.is(Class::Determiner));
         let is_receiver = GIVING.contains(&verb) && !nouns.is_empty() && thing_follows;
@@ -203,8 +204,8 @@ impl Sentence<'_> {
     }
 
     /// The words of the noun phrase that starts at `at`, and where it ends.
-    pub(super) fn phrase(&self, at: usize, limit: usize) -> (Vec<String>, usize) {
-        let mut nouns: Vec<String> = Vec::new();
+    pub(super) fn phrase(&self, at: usize, limit: usize) -> (Vec<Cow<'_, str>>, usize) {
+        let mut nouns: Vec<Cow<'_, str>> = Vec::new();
         let mut end = at;
         for place in at..limit.min(at + REACH).min(self.tokens.len()) {
             let token = &self.tokens[place];
@@ -229,7 +230,7 @@ impl Sentence<'_> {
 
     /// The subject of a passive whose auxiliaries start at `helper`, and its place; `None` when it denies, is the
     /// author, or only tells which thing is meant.
-    pub(super) fn subject(&self, helper: usize) -> Option<(Vec<String>, usize)> {
+    pub(super) fn subject(&self, helper: usize) -> Option<(Vec<Cow<'_, str>>, usize)> {
         let left = helper.checked_sub(1)?;
         let nearest = &self.tokens[left];
         let split = matches!(nearest.kind, Kind::Comma | Kind::Stop) || nearest.is(Class::Conjunction);
@@ -242,7 +243,7 @@ impl Sentence<'_> {
         if self.is_hearsay(start..limit.max(start)) {
             return None;
         }
-        let mut nouns: Vec<String> = Vec::new();
+        let mut nouns: Vec<Cow<'_, str>> = Vec::new();
         let mut first = start;
         for (place, token) in self.tokens.iter().enumerate().take(limit).skip(start) {
             match token.kind {

@@ -1,10 +1,12 @@
 //! What a message says of tools and their arguments: which are mentioned, which values are stated.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::backing::Tool;
+use super::backing::{Tool, Word};
+use super::index::Index;
 use super::tokens::{Kind, Token};
 use super::words;
 use crate::json;
@@ -24,53 +26,59 @@ pub(super) struct Said<'a> {
     message: &'a str,
     tokens: &'a [Token<'a>],
     /// Where each lower-case word or name stands.
-    places: BTreeMap<String, Vec<usize>>,
-    roots: BTreeSet<String>,
+    places: Index<Cow<'a, str>, usize>,
+    roots: Index<Cow<'a, str>, ()>,
 }
 
 impl<'a> Said<'a> {
     pub(super) fn new(message: &'a str, tokens: &'a [Token<'a>]) -> Self {
-        let mut places: BTreeMap<String, Vec<usize>> = BTreeMap::new();
-        let mut roots = BTreeSet::new();
-        for (at, token) in tokens.iter().enumerate() {
-            words::each_word(&token.text, |word| {
-                roots.insert(words::root(word));
-            });
-            if matches!(token.kind, Kind::Word(_) | Kind::Mention) {
-                places.entry(token.text.to_lowercase()).or_default().push(at);
+        let mut places = Index::with_room(tokens.len());
+        // Names may hold many words each, so tokens do not tell how many words there are.
+        let mut roots = Index::with_room(message.len() / 6);
+        // From the last to the first, so that the places of a word are found from the first to the last.
+        for (at, token) in tokens.iter().enumerate().rev() {
+            match (token.kind, &token.known.root) {
+                (Kind::Word(_), Some(root)) => roots.add(root.into(), ()),
+                (Kind::Word(_), None) if words::is_small(&token.text) => {
+                    roots.add(words::regular_root(&token.text), ());
+                }
+                _ => words::each_word(&token.text).for_each(|word| roots.add(words::in_part(word, words::root), ())),
+            }
+            match token.kind {
+                Kind::Word(_) => places.add(Cow::from(token.text.as_ref()), at),
+                Kind::Mention => places.add(lower(&token.text), at),
+                _ => {}
             }
         }
         Self { message, tokens, places, roots }
     }
 
     /// Whether every telling word of a tool's name occurs, in any inflection.
-    pub(super) fn mentions(&self, tool: &Tool) -> bool {
-        let telling = |word: &&String| word.chars().count() >= 3;
-        let any_telling = tool.plain.iter().any(|word| telling(&word));
-        let mut needed = tool.plain.iter().filter(|word| !any_telling || telling(word)).peekable();
-        needed.peek().is_some() && needed.all(|word| self.roots.contains(&words::root(word)))
+    pub(super) fn mentions(&self, tool: &Tool<'_>) -> bool {
+        let telling = |word: &Word<'_>| word.plain.chars().nth(2).is_some();
+        let any_telling = tool.words.iter().any(telling);
+        let mut needed = tool.words.iter().filter(|word| !any_telling || telling(word));
+        !tool.words.is_empty() && needed.all(|word| self.roots.get(&words::root(&word.plain)).is_some())
     }
 
-    /// The first value the message states for an argument that no call of the tool was given.
-    pub(super) fn contradicts(&self, key: &str, given: &BTreeSet<String>) -> Option<String> {
+    /// The first value the message states for an argument that does not agree with what calls were given.
+    pub(super) fn contradicts(&self, key: &str, agrees: impl Fn(&str) -> bool) -> Option<String> {
         let names = words::name_words(key);
-        if names.is_empty() || STOP_KEYS.contains(&key) {
-            return None;
-        }
-        let at = |word: &str| self.places.get(word).map_or(&[][..], Vec::as_slice);
-        let whole = |start: usize| {
+        let first = names.first().filter(|_| !STOP_KEYS.contains(&key))?;
+        let whole = |start: &&usize| {
             let said =
-                |offset: usize, name: &String| self.tokens.get(start + offset).is_some_and(|token| token.text == *name);
-            names.iter().enumerate().all(|(offset, name)| said(offset, name))
+                |(at, name): (usize, &Cow<'_, str>)| self.tokens.get(at).is_some_and(|token| token.text == *name);
+            (**start..).zip(&names).all(said)
         };
-        let after_words = at(&names[0]).iter().filter(|start| whole(**start)).map(|start| start + names.len());
+        let after_words = self.places.all(first).filter(whole).map(|start| start + names.len());
         // The key may also be written as in the arguments.
-        let after_key = at(&key.to_lowercase()).iter().filter(|_| names.len() > 1).map(|start| start + 1);
+        let written = (names.len() > 1).then(|| lower(key));
+        let after_key = written.iter().flat_map(|key| self.places.all(key)).map(|start| start + 1);
         after_words
             .chain(after_key)
             .filter_map(|after| self.stated(after))
             .take(MAX_STATED)
-            .find(|value| !agrees(&plain(value), given))
+            .find(|value| !agrees(&plain(value)))
     }
 
     /// The value stated from a place on, if one is.
@@ -98,13 +106,19 @@ impl<'a> Said<'a> {
     }
 }
 
+/// Text without case.
+fn lower(text: &str) -> Cow<'_, str> {
+    let is_lower = text.bytes().all(|byte| byte.is_ascii() && !byte.is_ascii_uppercase());
+    if is_lower { text.into() } else { text.to_lowercase().into() }
+}
+
 /// Text without case, and with spaces for the signs that join words in names.
 fn plain(text: &str) -> String {
     text.trim().to_lowercase().replace(['_', '-'], " ")
 }
 
 /// Whether a given value is what was stated, or has it as a part at word borders.
-fn agrees(stated: &str, given: &BTreeSet<String>) -> bool {
+pub(super) fn agrees(stated: &str, given: &BTreeSet<String>) -> bool {
     if stated.is_empty() || given.contains(stated) {
         return true;
     }
@@ -124,18 +138,28 @@ fn has_words(text: &str, part: &str) -> bool {
     })
 }
 
+/// The arguments of one tool that any of its calls gives a scalar value, by name.
+pub(super) fn scalar_keys<'a>(calls: &'a [ToolCall], tool: &Tool<'_>) -> BTreeSet<&'a str> {
+    scalars(calls, tool).map(|(key, _)| key).collect()
+}
+
 /// The scalar values that the calls of one tool were given, by argument, in plain text.
-pub(super) fn scalar_args<'a>(calls: &'a [ToolCall], tool: &Tool) -> BTreeMap<&'a str, BTreeSet<String>> {
+pub(super) fn scalar_args<'a>(calls: &'a [ToolCall], tool: &Tool<'_>) -> BTreeMap<&'a str, BTreeSet<String>> {
     let mut out: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
-    for (key, value) in tool.calls.iter().filter_map(|at| calls[*at].args.as_ref()?.as_object()).flatten() {
+    for (key, value) in scalars(calls, tool) {
         let text = match value {
             Value::String(text) => plain(text),
             // A minus sign is part of the number.
             Value::Number(number) => json::number_text(number),
-            Value::Bool(word) => word.to_string(),
-            _ => continue,
+            other => other.to_string(),
         };
         out.entry(key).or_default().insert(text);
     }
     out
+}
+
+fn scalars<'a>(calls: &'a [ToolCall], tool: &Tool<'_>) -> impl Iterator<Item = (&'a str, &'a Value)> {
+    let args = tool.calls.iter().filter_map(|at| calls[*at].args.as_ref()?.as_object()).flatten();
+    let scalar = |value: &Value| value.is_string() || value.is_number() || value.is_boolean();
+    args.filter(move |(_, value)| scalar(value)).map(|(key, value)| (key.as_str(), value))
 }

@@ -5,7 +5,8 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use super::words::{Class, class};
+use super::lexicon::{self, Known};
+use super::words::Class;
 
 /// How far a quote or a link may reach before it counts as unclosed.
 const REACH: usize = 600;
@@ -21,6 +22,8 @@ pub(super) struct Token<'a> {
     /// Bytes of the message.
     pub(super) span: Range<usize>,
     pub(super) kind: Kind,
+    /// What is known of a word; nothing of anything else.
+    pub(super) known: &'static Known,
 }
 
 /// What a piece is.
@@ -74,7 +77,7 @@ impl Token<'_> {
 
 /// Reads a message into tokens.
 pub(super) fn read(text: &str) -> Vec<Token<'_>> {
-    let mut reader = Reader { text, at: 0, line_start: true, out: Vec::new() };
+    let mut reader = Reader { text, at: 0, line_start: true, out: Vec::with_capacity(text.len() / 6 + 8) };
     while reader.at < text.len() {
         reader.step();
     }
@@ -103,7 +106,14 @@ impl<'a> Reader<'a> {
     }
 
     fn push(&mut self, text: impl Into<Cow<'a, str>>, end: usize, kind: Kind) {
-        self.out.push(Token { text: text.into(), span: self.at..end, kind });
+        self.out.push(Token { text: text.into(), span: self.at..end, kind, known: &lexicon::NOUN });
+    }
+
+    /// Adds a word in lower case.
+    fn say(&mut self, word: impl Into<Cow<'a, str>>, end: usize) {
+        let text = word.into();
+        let known = lexicon::known(&text);
+        self.out.push(Token { text, span: self.at..end, kind: Kind::Word(known.class), known });
     }
 
     /// Adds a mark `length` bytes long and goes past it.
@@ -123,6 +133,12 @@ impl<'a> Reader<'a> {
             return;
         }
         self.line_start = false;
+        // Most of a message is small letters with spaces between them.
+        match self.text.as_bytes().get(self.at) {
+            Some(b' ') => return self.at += 1,
+            Some(b'a'..=b'z') => return self.word(),
+            _ => {}
+        }
         let Some(c) = self.char_at(self.at) else { return };
         let next = self.char_at(self.at + c.len_utf8());
         match c {
@@ -145,7 +161,7 @@ impl<'a> Reader<'a> {
             '?' => self.mark(Kind::End { question: true }, 1),
             '!' | ';' => self.mark(Kind::End { question: false }, 1),
             '|' => {
-                self.push(CELL.to_owned(), self.at + 1, Kind::End { question: false });
+                self.push(CELL, self.at + 1, Kind::End { question: false });
                 self.at += 1;
             }
             '.' if !next.is_some_and(char::is_alphanumeric) => self.full_stop(),
@@ -153,7 +169,7 @@ impl<'a> Reader<'a> {
             '(' | ')' | ']' | '—' | '–' | '→' => self.mark(Kind::Stop, c.len_utf8()),
             '-' if next.is_none_or(char::is_whitespace) => self.mark(Kind::Stop, 1),
             '&' => {
-                self.push("and", self.at + 1, Kind::Word(Class::Conjunction));
+                self.say("and", self.at + 1);
                 self.at += 1;
             }
             '@' | '#' if next.is_some_and(char::is_alphanumeric) => self.word(),
@@ -264,6 +280,11 @@ impl<'a> Reader<'a> {
             let end = rest[..end].trim_end_matches(['.', ',', ';', ':', '!', '?', '*', '_', '\'']).len();
             return self.mention(start + end.max(1));
         }
+        if let Some(word) = small_word(rest).filter(|word| *word != "cannot") {
+            self.say(word, start + word.len());
+            self.at = start + word.len();
+            return;
+        }
         let mut end = 0;
         let mut letters = rest.char_indices().peekable();
         while let Some((at, c)) = letters.next() {
@@ -289,42 +310,57 @@ impl<'a> Reader<'a> {
         } else if figures || piece.contains(['_', '.', '/', '@', '#', ':']) || is_camel(piece) {
             self.mention(start + end);
         } else {
-            let plain = piece.bytes().all(|byte| byte.is_ascii_lowercase());
-            if plain && piece != "cannot" {
-                self.push(piece, start + end, Kind::Word(class(piece)));
-                self.at = start + end;
-            } else {
-                self.spoken(&piece.to_lowercase().replace('’', "'"), start + end);
-            }
+            self.spoken(piece, start + end);
         }
     }
 
     /// A word of prose, its contraction written out.
-    fn spoken(&mut self, word: &str, end: usize) {
-        let parts: Vec<&str> = match word {
-            "can't" | "cannot" => vec!["can", "not"],
-            "won't" => vec!["will", "not"],
-            "shan't" => vec!["shall", "not"],
-            "let's" => vec!["let", "us"],
+    fn spoken(&mut self, piece: &str, end: usize) {
+        // Of all words that are not in small letters, messages have this one most.
+        if piece == "I" {
+            self.say("i", end);
+            self.at = end;
+            return;
+        }
+        let word = piece.to_lowercase().replace('’', "'");
+        let (word, helper) = match word.as_str() {
+            "can't" | "cannot" => ("can", Some("not")),
+            "won't" => ("will", Some("not")),
+            "shan't" => ("shall", Some("not")),
+            "let's" => ("let", Some("us")),
             _ => match word.split_once('\'') {
-                Some((verb, "t")) if verb.ends_with('n') => vec![&verb[..verb.len() - 1], "not"],
-                Some((who, "ve")) => vec![who, "have"],
-                Some((who, "ll")) => vec![who, "will"],
-                Some((who, "d")) => vec![who, "would"],
-                Some((who, "re")) => vec![who, "are"],
-                Some((who, "m")) => vec![who, "am"],
+                Some((verb, "t")) if verb.ends_with('n') => (&verb[..verb.len() - 1], Some("not")),
+                Some((who, "ve")) => (who, Some("have")),
+                Some((who, "ll")) => (who, Some("will")),
+                Some((who, "d")) => (who, Some("would")),
+                Some((who, "re")) => (who, Some("are")),
+                Some((who, "m")) => (who, Some("am")),
                 Some((who @ ("it" | "that" | "this" | "there" | "here" | "what" | "he" | "she" | "who"), "s")) => {
-                    vec![who, "is"]
+                    (who, Some("is"))
                 }
-                Some((who, "s" | "")) => vec![who],
-                _ => vec![word],
+                Some((who, "s" | "")) => (who, None),
+                _ => (word.as_str(), None),
             },
         };
-        for part in parts {
-            self.push(part.to_owned(), end, Kind::Word(class(part)));
+        self.say(word.to_owned(), end);
+        if let Some(helper) = helper {
+            self.say(helper, end);
         }
         self.at = end;
     }
+}
+
+/// The word at the start of a text if it is a run of small letters that nothing joins to more.
+fn small_word(text: &str) -> Option<&str> {
+    let end = text.bytes().take_while(u8::is_ascii_lowercase).count();
+    let ends = match text.as_bytes()[end..] {
+        [b'_' | b'.' | b'/' | b'@' | b'#' | b'-' | b'\'' | b':', next, ..] => {
+            next.is_ascii() && !next.is_ascii_alphanumeric()
+        }
+        [sign, ..] => sign.is_ascii() && !sign.is_ascii_alphanumeric(),
+        [] => true,
+    };
+    (ends && end > 0).then(|| &text[..end])
 }
 
 /// Lower case followed by upper case inside one word: a name from code.

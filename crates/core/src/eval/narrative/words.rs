@@ -2,8 +2,10 @@
 //!
 //! Tables and small functions of one word. Nothing here looks at the words around it.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::sync::LazyLock;
+
+use super::lexicon::known;
 
 /// Verbs that say something was changed.
 pub const VERBS: [&str; 22] = [
@@ -24,7 +26,7 @@ pub const PROSE_NOUNS: [&str; 11] =
     ["summary", "answer", "reply", "explanation", "overview", "list", "table", "example", "draft", "plan", "question"];
 
 /// Base, past and participle of irregular verbs that agents and tools use.
-const IRREGULAR: [(&str, &str, &str); 44] = [
+pub(super) const IRREGULAR: [(&str, &str, &str); 44] = [
     ("begin", "began", "begun"),
     ("bring", "brought", "brought"),
     ("build", "built", "built"),
@@ -89,9 +91,6 @@ pub(super) enum Form {
     Unmarked,
 }
 
-/// The forms of the fixed verbs, made once: a suite may have thousands of gates.
-static FIXED: LazyLock<Forms> = LazyLock::new(|| forms_of(VERBS));
-
 type Forms = BTreeMap<String, (String, Form)>;
 
 /// The forms of all verbs that can make a claim.
@@ -109,11 +108,17 @@ impl Verbs {
 
     /// The verb and form of a lower-case word.
     pub(super) fn form(&self, word: &str) -> Option<(&str, Form)> {
-        FIXED.get(word).or_else(|| self.own.get(word)).map(|(verb, form)| (verb.as_str(), *form))
+        known(word).form.or_else(|| self.own(word))
+    }
+
+    /// The same for the author's own verbs alone.
+    pub(super) fn own(&self, word: &str) -> Option<(&str, Form)> {
+        self.own.get(word).map(|(verb, form)| (verb.as_str(), *form))
     }
 }
 
-fn forms_of<'a>(verbs: impl IntoIterator<Item = &'a str>) -> Forms {
+/// Every form of some verbs; where two verbs share one, it is that of the first.
+pub(super) fn forms_of<'a>(verbs: impl IntoIterator<Item = &'a str>) -> Forms {
     let mut forms = Forms::new();
     for verb in verbs {
         learn(&verb.to_lowercase(), &mut forms);
@@ -184,97 +189,121 @@ fn third_person(verb: &str) -> String {
 }
 
 /// A noun without its plural ending.
-pub(super) fn singular(word: &str) -> String {
-    // Irregular ones, and abbreviations, which are too short for the rules below: "gas" and "dns" are no plurals.
-    for (plural, one) in [
-        ("people", "person"),
-        ("children", "child"),
-        ("indices", "index"),
-        ("series", "series"),
-        ("prs", "pr"),
-        ("mrs", "mr"),
-        ("ids", "id"),
-        ("vms", "vm"),
-        ("dbs", "db"),
-        ("ips", "ip"),
-    ] {
-        if word == plural {
-            return one.to_owned();
+pub(super) fn singular(word: &str) -> Cow<'_, str> {
+    let Some(stem) = word.strip_suffix('s') else {
+        return match word {
+            "people" => "person",
+            "children" => "child",
+            _ => word,
         }
+        .into();
+    };
+    // Abbreviations are too short for the rules below: "gas" and "dns" are no plurals.
+    match word {
+        "indices" => return "index".into(),
+        "prs" | "mrs" | "ids" | "vms" | "dbs" | "ips" => return stem.into(),
+        "series" => return word.into(),
+        _ if word.len() <= 3 || stem.ends_with(['s', 'u', 'i']) => return word.into(),
+        _ => {}
     }
-    let keep = word.len() <= 3 || word.ends_with("ss") || word.ends_with("us") || word.ends_with("is");
-    if keep {
-        return word.to_owned();
+    if let Some(stem) = stem.strip_suffix("ie") {
+        return format!("{stem}y").into();
     }
-    if let Some(stem) = word.strip_suffix("ies") {
-        return format!("{stem}y");
-    }
-    for ending in ["sses", "shes", "ches", "xes", "zes"] {
-        if word.ends_with(ending) {
-            return word[..word.len() - 2].to_owned();
-        }
-    }
-    word.strip_suffix('s').unwrap_or(word).to_owned()
+    let hissing = ["sse", "she", "che", "xe", "ze"].into_iter().any(|ending| stem.ends_with(ending));
+    stem[..stem.len() - usize::from(hissing)].into()
 }
 
 /// What all inflections of a word have in common: `update`, `updated`, `updating` and `updates` share a root.
-pub(super) fn root(word: &str) -> String {
-    let irregular = IRREGULAR.iter().find(|(_, past, participle)| *past == word || *participle == word);
-    let word = irregular.map_or(word, |(base, _, _)| base);
-    let mut stem = singular(word);
-    for (ending, put) in [("ied", "y"), ("ing", ""), ("ed", "")] {
-        if let Some(cut) = stem.strip_suffix(ending)
-            && cut.len() >= 3
-            && cut.contains(['a', 'e', 'i', 'o', 'u', 'y'])
-        {
-            stem = format!("{cut}{put}");
-            break;
+pub(super) fn root(word: &str) -> Cow<'_, str> {
+    match &known(word).root {
+        Some(root) => root.into(),
+        None => regular_root(word),
+    }
+}
+
+/// The root of a word that is no irregular past or participle.
+pub(super) fn regular_root(word: &str) -> Cow<'_, str> {
+    in_part(singular(word), |noun| {
+        let cut = |ending: &str| {
+            noun.strip_suffix(ending).filter(|cut| cut.len() >= 3 && cut.contains(['a', 'e', 'i', 'o', 'u', 'y']))
+        };
+        match cut("ied") {
+            Some(cut) => bare(&format!("{cut}y")).to_owned().into(),
+            None => bare(cut("ing").or_else(|| cut("ed")).unwrap_or(noun)).into(),
         }
-    }
-    if let Some(cut) = stem.strip_suffix('e') {
-        stem = cut.to_owned();
-    }
-    let mut letters = stem.chars().rev();
-    if let (Some(last), Some(before)) = (letters.next(), letters.next())
-        && last == before
-        && last.is_alphabetic()
-        && stem.len() > 3
-    {
-        stem.pop();
-    }
-    stem
+    })
 }
 
-/// The words of a name: split at `_ - . / :` and where lower case meets upper case.
-pub(super) fn name_words(name: &str) -> Vec<String> {
-    let mut out = Vec::new();
-    each_word(name, |word| out.push(word.to_owned()));
-    out
+/// A stem without what only some inflections show: the silent e, the doubled letter.
+fn bare(stem: &str) -> &str {
+    let stem = stem.strip_suffix('e').unwrap_or(stem);
+    let mut letters = stem.chars();
+    match (letters.next_back(), letters.next_back()) {
+        (Some(last), Some(before)) if last == before && last.is_alphabetic() && stem.len() > 3 => {
+            &stem[..stem.len() - last.len_utf8()]
+        }
+        _ => stem,
+    }
 }
 
-/// Hands out the lower-case words of a text one by one.
-pub(super) fn each_word(text: &str, mut found: impl FnMut(&str)) {
-    let mut word = String::new();
-    let mut letters = text.chars().peekable();
+/// What a rule makes of a word, without a copy where it is a part of a text that lives longer.
+pub(super) fn in_part(word: Cow<'_, str>, rule: impl Fn(&str) -> Cow<'_, str>) -> Cow<'_, str> {
+    match word {
+        Cow::Borrowed(word) => rule(word),
+        Cow::Owned(word) => Cow::Owned(rule(&word).into_owned()),
+    }
+}
+
+/// The words of a name in lower case: split at `_ - . / :` and where lower case meets upper case.
+pub(super) fn name_words(name: &str) -> Vec<Cow<'_, str>> {
+    each_word(name).collect()
+}
+
+/// The lower-case words of a text, one by one.
+pub(super) fn each_word(text: &str) -> impl Iterator<Item = Cow<'_, str>> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let from = rest.trim_start_matches(|c: char| !c.is_alphanumeric());
+        let word;
+        (word, rest) = from.split_at(word_end(from));
+        (!word.is_empty()).then(|| lower(word))
+    })
+}
+
+/// Where the word ends that a text starts with.
+fn word_end(text: &str) -> usize {
+    let small = text.bytes().take_while(|byte| is_small_byte(*byte)).count();
+    if small > 0 && text.as_bytes().get(small).is_none_or(u8::is_ascii) {
+        return small;
+    }
+    let mut letters = text.char_indices().peekable();
     let mut before: Option<char> = None;
-    while let Some(c) = letters.next() {
-        let next_lower = letters.peek().is_some_and(|next| next.is_lowercase());
+    while let Some((at, c)) = letters.next() {
+        let mut next_lower = || letters.peek().is_some_and(|(_, next)| next.is_lowercase());
         // `getUser` splits before U; `HTTPServer` before S.
         let starts = c.is_uppercase()
             && before
-                .is_some_and(|last| last.is_lowercase() || last.is_numeric() || (last.is_uppercase() && next_lower));
-        if (starts || !c.is_alphanumeric()) && !word.is_empty() {
-            found(&word);
-            word.clear();
-        }
-        if c.is_alphanumeric() {
-            word.extend(c.to_lowercase());
+                .is_some_and(|last| last.is_lowercase() || last.is_numeric() || (last.is_uppercase() && next_lower()));
+        if starts || !c.is_alphanumeric() {
+            return at;
         }
         before = Some(c);
     }
-    if !word.is_empty() {
-        found(&word);
-    }
+    text.len()
+}
+
+/// A word in lower case, letter by letter: the end of a word changes nothing, as it does in Greek.
+fn lower(word: &str) -> Cow<'_, str> {
+    if is_small(word) { word.into() } else { word.chars().flat_map(char::to_lowercase).collect::<String>().into() }
+}
+
+/// Whether a text is made of figures and small letters without accents, so that it is one word in lower case.
+pub(super) fn is_small(text: &str) -> bool {
+    text.bytes().all(is_small_byte)
+}
+
+fn is_small_byte(byte: u8) -> bool {
+    byte.is_ascii_lowercase() || byte.is_ascii_digit()
 }
 
 /// What a word does in a sentence; everything unknown is a noun.
@@ -326,50 +355,48 @@ pub(super) enum Class {
     Noun,
 }
 
-/// The class of a lower-case word.
-pub(super) fn class(word: &str) -> Class {
-    match word {
-        "i" | "we" => Class::Own,
-        "it" | "he" | "she" | "they" | "you" | "him" | "her" | "them" | "us" | "me" | "everything" | "something"
-        | "anything" | "everyone" | "someone" | "anyone" | "itself" | "themselves" | "myself" | "yourself"
-        | "there" | "what" | "following" | "ourselves" | "himself" | "herself" => Class::Pronoun,
-        "which" | "who" | "whom" | "whose" | "where" => Class::Relative,
-        "the" | "a" | "an" | "my" | "your" | "our" | "his" | "its" | "their" | "another" | "every" | "such"
-        | "various" => Class::Determiner,
-        "this" | "that" | "these" | "those" | "all" | "both" | "each" | "some" | "any" | "most" | "several"
-        | "many" | "few" | "either" | "half" | "same" | "other" | "others" => Class::Demonstrative,
-        "no" | "none" | "nothing" | "nobody" | "zero" => Class::None,
-        "of" | "for" | "from" | "in" | "on" | "at" | "by" | "with" | "without" | "under" | "into" | "onto"
-        | "about" | "via" | "per" | "through" | "during" | "against" | "between" | "among" | "across" | "toward"
-        | "towards" | "within" | "beyond" | "besides" | "despite" | "except" | "regarding" | "concerning" | "as"
-        | "like" | "near" | "than" | "due" | "upon" | "including" | "based" | "using" | "above" | "below"
-        | "behind" | "inside" | "outside" | "alongside" | "throughout" | "worth" => Class::Preposition,
-        "to" => Class::To,
-        "and" | "or" | "but" | "so" | "then" | "plus" => Class::Conjunction,
-        "if" | "once" | "unless" | "until" | "till" | "when" | "whenever" | "before" | "after" | "whether"
-        | "provided" | "assuming" | "supposing" => Class::Condition,
-        "because" | "since" | "while" | "although" | "though" | "whereas" | "however" => Class::Opener,
-        "will" | "would" | "can" | "could" | "shall" | "should" | "may" | "might" | "must" | "cannot" | "need"
-        | "needs" | "let" | "ought" => Class::Modal,
-        "not" | "never" | "neither" | "nor" | "hardly" => Class::Negation,
-        "have" | "has" | "had" | "having" => Class::Have,
-        "is" | "are" => Class::State,
-        "was" | "were" | "got" => Class::Was,
-        "been" => Class::Been,
-        "be" | "being" | "am" | "get" | "gets" | "getting" | "become" | "becomes" => Class::Be,
-        "do" | "does" | "did" => Class::Do,
-        "now" | "just" | "also" | "already" | "still" | "even" | "too" | "again" | "yet" | "soon" | "today"
-        | "yesterday" | "tomorrow" | "instead" | "later" | "earlier" | "first" | "next" | "finally" | "well"
-        | "longer" | "ever" | "always" | "here" | "thus" | "therefore" | "far" | "afterwards" | "afterward"
-        | "meanwhile" | "else" | "only" | "indeed" | "hereby" | "twice" | "almost" | "automatically" | "online"
-        | "upfront" | "right" | "away" | "ago" | "anymore" | "accordingly" => Class::Adverb,
-        "up" | "down" | "out" | "off" | "back" | "together" | "over" | "along" => Class::Particle,
-        "reply" | "apply" | "supply" | "family" | "assembly" | "anomaly" | "fly" | "ally" | "bully" | "july"
-        | "multiply" | "rely" | "italy" | "lily" => Class::Noun,
-        word if word.len() > 4 && word.ends_with("ly") => Class::Adverb,
-        _ => Class::Noun,
-    }
-}
+/// Words whose class their ending does not tell.
+pub(super) const CLASSES: [(Class, &str); 22] = [
+    (Class::Own, "i we"),
+    (
+        Class::Pronoun,
+        "it he she they you him her them us me everything something anything everyone someone anyone itself \
+         themselves myself yourself there what following ourselves himself herself",
+    ),
+    (Class::Relative, "which who whom whose where"),
+    (Class::Determiner, "the a an my your our his its their another every such various"),
+    (
+        Class::Demonstrative,
+        "this that these those all both each some any most several many few either half same other others",
+    ),
+    (Class::None, "no none nothing nobody zero"),
+    (
+        Class::Preposition,
+        "of for from in on at by with without under into onto about via per through during against between \
+         among across toward towards within beyond besides despite except regarding concerning as like near \
+         than due upon including based using above below behind inside outside alongside throughout worth",
+    ),
+    (Class::To, "to"),
+    (Class::Conjunction, "and or but so then plus"),
+    (Class::Condition, "if once unless until till when whenever before after whether provided assuming supposing"),
+    (Class::Opener, "because since while although though whereas however"),
+    (Class::Modal, "will would can could shall should may might must cannot need needs let ought"),
+    (Class::Negation, "not never neither nor hardly"),
+    (Class::Have, "have has had having"),
+    (Class::State, "is are"),
+    (Class::Was, "was were got"),
+    (Class::Been, "been"),
+    (Class::Be, "be being am get gets getting become becomes"),
+    (Class::Do, "do does did"),
+    (
+        Class::Adverb,
+        "now just also already still even too again yet soon today yesterday tomorrow instead later earlier \
+         first next finally well longer ever always here thus therefore far afterwards afterward meanwhile \
+         else only indeed hereby twice almost automatically online upfront right away ago anymore accordingly",
+    ),
+    (Class::Particle, "up down out off back together over along"),
+    (Class::Noun, "reply apply supply family assembly anomaly fly ally bully july multiply rely italy lily"),
+];
 
 /// Written-out numbers, which count like figures before a noun.
 pub(super) fn is_number_word(word: &str) -> bool {

@@ -1,46 +1,82 @@
 //! How alike the ways of several runs are.
 //!
-//! Runs with the same sequence are one class, and classes, not runs, are compared.
+//! Runs with the same sequence are one class, and classes, not runs, are compared. Comparing is quadratic in classes, so
+//! beyond a number of them the comparison is left out, and says so.
 
 use std::collections::BTreeMap;
 
 use super::lcs;
-use super::numbers::{Call, UNRECORDED};
 
-/// The runs' ways, as classes.
-pub(super) struct Paths {
-    /// Distinct tool sequences with the number of runs that took each.
-    sequences: Vec<(Vec<u32>, u64)>,
-    /// Distinct tool-and-argument sequences: tools, arguments, number of runs.
-    detailed: Vec<(Vec<u32>, Vec<u32>, u64)>,
+/// Most classes that are compared with each other.
+pub const MAX_CLASSES: usize = 2000;
+
+/// Distinct sequences with the number of runs that took each.
+#[derive(Debug)]
+struct Classes<T> {
+    counts: BTreeMap<T, u64>,
+    is_over: bool,
+}
+
+impl<T: Ord> Classes<T> {
+    fn add(&mut self, class: T) {
+        if self.is_over {
+            return;
+        }
+        *self.counts.entry(class).or_default() += 1;
+        if self.counts.len() > MAX_CLASSES {
+            self.is_over = true;
+            self.counts.clear();
+        }
+    }
+
+    fn all(&self) -> Option<Vec<(&T, u64)>> {
+        (!self.is_over).then(|| self.counts.iter().map(|(class, count)| (class, *count)).collect())
+    }
+}
+
+/// The runs' ways, as classes. `K` stands for arguments: equal keys, equal arguments.
+#[derive(Debug)]
+pub(super) struct Paths<K> {
+    /// By tools.
+    sequences: Classes<Vec<u32>>,
+    /// By tools and arguments; arguments that were not recorded are `None`.
+    detailed: Classes<(Vec<u32>, Vec<Option<K>>)>,
     /// The first run whose calls were not recorded.
-    blind: Option<usize>,
+    blind: Option<u64>,
     runs: u64,
 }
 
-impl Paths {
-    pub(super) fn new(runs: &[Option<Vec<Call>>]) -> Self {
-        let mut detailed: BTreeMap<(Vec<u32>, Vec<u32>), u64> = BTreeMap::new();
-        let mut sequences: BTreeMap<Vec<u32>, u64> = BTreeMap::new();
-        for calls in runs {
-            let calls = calls.as_deref().unwrap_or(&[]);
-            let tools: Vec<u32> = calls.iter().map(|call| call.tool).collect();
-            let with = calls.iter().map(|call| call.args).collect();
-            *sequences.entry(tools.clone()).or_default() += 1;
-            *detailed.entry((tools, with)).or_default() += 1;
-        }
+impl<K: Ord + Copy> Paths<K> {
+    pub(super) fn new() -> Self {
         Self {
-            sequences: sequences.into_iter().collect(),
-            detailed: detailed.into_iter().map(|((tools, with), count)| (tools, with, count)).collect(),
-            blind: runs.iter().position(Option::is_none),
-            runs: runs.len() as u64,
+            sequences: Classes { counts: BTreeMap::new(), is_over: false },
+            detailed: Classes { counts: BTreeMap::new(), is_over: false },
+            blind: None,
+            runs: 0,
         }
+    }
+
+    /// Takes in the next run: tools and arguments of its calls; `None` when they were not recorded.
+    pub(super) fn add(&mut self, calls: Option<(Vec<u32>, Vec<Option<K>>)>) {
+        match calls {
+            Some((tools, with)) => {
+                self.sequences.add(tools.clone());
+                self.detailed.add((tools, with));
+            }
+            None => {
+                self.blind.get_or_insert(self.runs);
+            }
+        }
+        self.runs += 1;
     }
 
     pub(super) fn why_unknown(&self) -> String {
         match self.blind {
             Some(run) => format!("the tool calls of run {} were not recorded", run + 1),
             None if self.runs < 2 => "there are no two runs to compare".to_owned(),
+            None if self.sequences.is_over || self.detailed.is_over => {
+                format!("there are more than {MAX_CLASSES} different ways to compare with each other")
+            }
             None => "the args of calls that would be compared were not recorded".to_owned(),
         }
     }
@@ -52,9 +88,10 @@ impl Paths {
     /// Mean over pairs of `2 * LCS / (len_a + len_b)`.
     pub(super) fn sequence_similarity(&self) -> Option<f64> {
         let pairs = self.pairs()?;
-        let mut sum: f64 = self.sequences.iter().map(|(_, count)| pairs_among(*count)).sum();
-        for (at, (a, count_a)) in self.sequences.iter().enumerate() {
-            for (b, count_b) in &self.sequences[at + 1..] {
+        let sequences = self.sequences.all()?;
+        let mut sum: f64 = sequences.iter().map(|(_, count)| pairs_among(*count)).sum();
+        for (at, (a, count_a)) in sequences.iter().enumerate() {
+            for (b, count_b) in &sequences[at + 1..] {
                 let ratio = 2.0 * lcs::length(a, b) as f64 / (a.len() + b.len()) as f64;
                 sum += ratio * (count_a * count_b) as f64;
             }
@@ -65,21 +102,22 @@ impl Paths {
     /// Mean over pairs of the share of same-tool positions with equal arguments.
     pub(super) fn argument_consistency(&self) -> Option<f64> {
         let pairs = self.pairs()?;
+        let detailed = self.detailed.all()?;
         let mut sum = 0.0;
-        for (at, (tools, with, count)) in self.detailed.iter().enumerate() {
+        for (at, ((tools, with), count)) in detailed.iter().enumerate() {
             if *count > 1 {
                 // Runs of one class agree everywhere, unless what they agree on was never recorded.
-                if with.contains(&UNRECORDED) {
+                if with.iter().any(Option::is_none) {
                     return None;
                 }
                 sum += pairs_among(*count);
             }
-            for (other_tools, other_with, other_count) in &self.detailed[at + 1..] {
+            for ((other_tools, other_with), other_count) in &detailed[at + 1..] {
                 let (mut same_tool, mut same_args, mut blind) = (0_u32, 0_u32, false);
                 for ((a, b), (x, y)) in tools.iter().zip(other_tools).zip(with.iter().zip(other_with)) {
                     same_tool += u32::from(a == b);
                     same_args += u32::from(a == b && x == y);
-                    blind |= a == b && (*x == UNRECORDED || *y == UNRECORDED);
+                    blind |= a == b && (x.is_none() || y.is_none());
                 }
                 if blind {
                     return None;
@@ -95,10 +133,11 @@ impl Paths {
     /// splits from it where it ends.
     pub(super) fn early_divergence(&self) -> Option<bool> {
         self.pairs()?;
+        let sequences = self.sequences.all()?;
         let (mut early, mut all) = (0_u64, 0_u64);
-        for (at, (a, count_a)) in self.sequences.iter().enumerate() {
-            for (b, count_b) in &self.sequences[at + 1..] {
-                let split = a.iter().zip(b).take_while(|(x, y)| x == y).count();
+        for (at, (a, count_a)) in sequences.iter().enumerate() {
+            for (b, count_b) in &sequences[at + 1..] {
+                let split = a.iter().zip(*b).take_while(|(x, y)| x == y).count();
                 all += count_a * count_b;
                 early += if split < 2 { count_a * count_b } else { 0 };
             }

@@ -6,8 +6,11 @@
 
 use std::collections::BTreeMap;
 
+use sha2::{Digest as _, Sha256};
+
+use super::session::Measures;
 use crate::json;
-use crate::trace::Trace;
+use crate::trace::{ToolCall, Trace};
 
 /// Marks arguments that were not recorded.
 pub(super) const UNRECORDED: u32 = u32::MAX;
@@ -22,31 +25,75 @@ pub(super) struct Call {
 
 /// The calls of each run; `None` for a run whose calls were not recorded.
 pub(super) fn number(runs: &[&Trace]) -> Vec<Option<Vec<Call>>> {
-    let mut tools = Numbers::default();
-    let mut servers = Numbers::default();
-    let mut arguments = Arguments::default();
-    let mut out: Vec<Option<Vec<Call>>> = Vec::with_capacity(runs.len());
-    for trace in runs {
-        let Some(calls) = &trace.tool_calls else {
-            out.push(None);
-            continue;
-        };
-        let mut numbered = Vec::with_capacity(calls.len());
-        for call in calls {
-            numbered.push(Call {
-                tool: tools.of(Some(&call.name)),
-                server: servers.of(call.server.as_deref()),
-                // The place among all arguments for now; equal ones are merged below.
-                args: call.args.as_ref().map_or(UNRECORDED, |args| arguments.add(args)),
-            });
-        }
-        out.push(Some(numbered));
-    }
-    let merged = arguments.merge();
-    for call in out.iter_mut().flatten().flatten() {
-        call.args = merged.get(call.args as usize).copied().unwrap_or(UNRECORDED);
+    let mut numbering = Numbering::default();
+    let mut out: Vec<_> =
+        runs.iter().map(|trace| trace.tool_calls.as_ref().map(|calls| numbering.add(calls))).collect();
+    let merged = numbering.arguments.merge();
+    for calls in out.iter_mut().flatten() {
+        renumber(calls, &merged);
     }
     out
+}
+
+/// What stands for arguments once they are gone: the beginning of the hash of their canonical text, long enough that two
+/// different ones do not share it, also when somebody tries.
+pub(crate) type ArgsKey = [u8; 12];
+
+/// One run in short: its session, and its calls.
+pub(crate) struct Digest<'a> {
+    /// The sub-scores.
+    pub(crate) session: Measures,
+    /// Names of the tools, each once.
+    pub(crate) tools: Vec<&'a str>,
+    /// For each call its place in `tools` and its arguments; `None` when the calls were not recorded, or not asked for.
+    pub(crate) calls: Option<Vec<(u32, Option<ArgsKey>)>>,
+}
+
+impl<'a> Digest<'a> {
+    /// Digests a run; the calls only when they are asked for.
+    pub(crate) fn of(trace: &'a Trace, with_calls: bool) -> Self {
+        let Some(recorded) = &trace.tool_calls else {
+            return Self { session: Measures::of(trace, None), tools: Vec::new(), calls: None };
+        };
+        let mut numbering = Numbering::default();
+        let mut numbered = numbering.add(recorded);
+        let Numbering { tools, arguments, .. } = numbering;
+        let calls = with_calls.then(|| {
+            let key = |args: u32| (args != UNRECORDED).then(|| arguments.key(args));
+            numbered.iter().map(|call| (call.tool, key(call.args))).collect()
+        });
+        renumber(&mut numbered, &arguments.merge());
+        let session = Measures::of(trace, Some(&numbered));
+        Self { session, tools: if with_calls { tools.names() } else { Vec::new() }, calls }
+    }
+}
+
+/// Numbers given so far.
+#[derive(Default)]
+struct Numbering<'a> {
+    tools: Numbers<'a>,
+    servers: Numbers<'a>,
+    arguments: Arguments,
+}
+
+impl<'a> Numbering<'a> {
+    /// Numbers the calls of one run. Arguments get their place among all of them; equal ones are merged by `renumber`.
+    fn add(&mut self, calls: &'a [ToolCall]) -> Vec<Call> {
+        self.arguments.reserve(calls.len());
+        let number = |call: &'a ToolCall| Call {
+            tool: self.tools.of(Some(&call.name)),
+            server: self.servers.of(call.server.as_deref()),
+            args: call.args.as_ref().map_or(UNRECORDED, |args| self.arguments.add(args)),
+        };
+        calls.iter().map(number).collect()
+    }
+}
+
+/// Gives equal arguments equal numbers.
+fn renumber(calls: &mut [Call], merged: &[u32]) {
+    for call in calls {
+        call.args = merged.get(call.args as usize).copied().unwrap_or(UNRECORDED);
+    }
 }
 
 /// Numbers for names, from 0 in order of appearance.
@@ -57,6 +104,13 @@ impl<'a> Numbers<'a> {
     fn of(&mut self, name: Option<&'a str>) -> u32 {
         let next = capped(self.0.len());
         *self.0.entry(name).or_insert(next)
+    }
+
+    /// The names, in the order of their numbers.
+    fn names(&self) -> Vec<&'a str> {
+        let mut numbered: Vec<(u32, &'a str)> = self.0.iter().map(|(name, at)| (*at, name.unwrap_or(""))).collect();
+        numbered.sort_unstable();
+        numbered.into_iter().map(|(_, name)| name).collect()
     }
 }
 
@@ -74,6 +128,12 @@ struct Arguments {
 }
 
 impl Arguments {
+    /// Makes room for so many, of a common size.
+    fn reserve(&mut self, count: usize) {
+        self.keys.reserve(count);
+        self.text.reserve(count * 64);
+    }
+
     fn add(&mut self, args: &serde_json::Value) -> u32 {
         let start = self.text.len();
         json::write_canonical(args, &mut self.text);
@@ -81,13 +141,22 @@ impl Arguments {
         capped(self.keys.len() - 1)
     }
 
+    /// The canonical text at a place.
+    fn text(&self, at: u32) -> &str {
+        let at = at as usize;
+        let start = if at == 0 { 0 } else { self.keys[at - 1].1 };
+        &self.text[start..self.keys[at].1]
+    }
+
+    fn key(&self, at: u32) -> ArgsKey {
+        let mut key = ArgsKey::default();
+        key.copy_from_slice(&Sha256::digest(self.text(at))[..12]);
+        key
+    }
+
     /// For each, a number that equal ones share.
     fn merge(&self) -> Vec<u32> {
-        let text = |at: u32| {
-            let at = at as usize;
-            let start = if at == 0 { 0 } else { self.keys[at - 1].1 };
-            &self.text[start..self.keys[at].1]
-        };
+        let text = |at: u32| self.text(at);
         let mut order: Vec<(u64, u32)> = self.keys.iter().zip(0..).map(|((hash, _), at)| (*hash, at)).collect();
         order.sort_unstable();
         let mut merged: Vec<u32> = (0..capped(order.len())).collect();

@@ -1,8 +1,12 @@
 //! The four sub-scores of one session.
+//!
+//! They are measured first; the reason of a measure is put in words only where somebody reads it.
+
+use std::fmt;
 
 use super::numbers::{self, Call, UNRECORDED};
 use crate::eval::gate::plural;
-use crate::trace::{Role, Trace};
+use crate::trace::{Role, Trace, Turn};
 
 /// Tokens per distinct call at which `cost_per_progress` starts to fall.
 const TARGET_TOKENS: f64 = 2000.0;
@@ -19,16 +23,6 @@ pub struct SubScore {
     pub reason: String,
 }
 
-impl SubScore {
-    fn of(value: f64, reason: String) -> Self {
-        Self { value: Some(value.clamp(0.0, 1.0)), reason }
-    }
-
-    fn unknown(reason: &str) -> Self {
-        Self { value: None, reason: reason.to_owned() }
-    }
-}
-
 /// One session's sub-scores.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Session {
@@ -40,93 +34,163 @@ impl Session {
     /// Scores a session.
     pub fn of(trace: &Trace) -> Self {
         let numbered = numbers::number(&[trace]);
-        Self::of_numbered(trace, numbered.first().and_then(Option::as_deref))
+        Measures::of(trace, numbered.first().and_then(Option::as_deref)).into()
     }
 
-    pub(super) fn of_numbered(trace: &Trace, calls: Option<&[Call]>) -> Self {
-        let turns = trace.conversation.turns.as_ref().map(|turns| {
-            let spoken = turns.iter().filter(|turn| turn.role == Role::Assistant);
-            spoken.map(|turn| turn.content.as_deref()).collect::<Vec<_>>()
-        });
+    /// The weakest sub-score that has a value, by its place in [`SUB_SCORES`].
+    pub fn weakest(&self) -> Option<(usize, f64)> {
+        weakest(self.scores.each_ref().map(|score| score.value))
+    }
+}
+
+impl From<Measures> for Session {
+    fn from(measures: Measures) -> Self {
+        Self { scores: measures.0.map(|Measure { value, facts }| SubScore { value, reason: facts.to_string() }) }
+    }
+}
+
+/// A sub-score, its reason not yet in words.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Measure {
+    pub(crate) value: Option<f64>,
+    pub(crate) facts: Facts,
+}
+
+/// What a sub-score was made from.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Facts {
+    TooShort,
+    Tools { tools: usize, calls: usize },
+    Texts { texts: usize },
+    Lengths { texts: usize, mean: f64, deviation: f64 },
+    Repeats { distinct: usize, calls: usize },
+    Cost { tokens: u64, distinct: usize },
+    Unrecorded(&'static str),
+}
+
+impl fmt::Display for Facts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::TooShort => f.write_str("too short to degrade"),
+            Self::Tools { tools, calls } => write!(f, "{} in {}", plural(tools, "tool"), plural(calls, "call")),
+            Self::Texts { texts } => write!(f, "{}", plural(texts, "text")),
+            Self::Lengths { texts, mean, deviation } => {
+                write!(f, "{} of {mean:.0} ± {deviation:.0} characters", plural(texts, "text"))
+            }
+            Self::Repeats { distinct, calls } => write!(f, "{distinct} distinct of {}", plural(calls, "call")),
+            Self::Cost { tokens, distinct } => write!(f, "{tokens} tokens for {}", plural(distinct, "distinct call")),
+            Self::Unrecorded(what) => write!(f, "{what} were not recorded"),
+        }
+    }
+}
+
+impl Measure {
+    fn of(value: f64, facts: Facts) -> Self {
+        Self { value: Some(value.clamp(0.0, 1.0)), facts }
+    }
+
+    fn unrecorded(what: &'static str) -> Self {
+        Self { value: None, facts: Facts::Unrecorded(what) }
+    }
+}
+
+/// One session's sub-scores, in the order of [`SUB_SCORES`].
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Measures(pub(crate) [Measure; 4]);
+
+impl Measures {
+    /// Measures a session by its numbered calls.
+    pub(super) fn of(trace: &Trace, calls: Option<&[Call]>) -> Self {
+        let turns = trace.conversation.turns.as_deref();
         let few_calls = calls.map(|calls| calls.len() < 2);
-        let few_turns = turns.as_ref().map(|turns| turns.len() < 2);
+        let few_turns = turns.map(|turns| spoken(turns).nth(1).is_none());
         if few_calls == Some(true) && few_turns == Some(true) {
             // Nothing progressed, so nothing can have degraded.
-            return Self { scores: std::array::from_fn(|_| SubScore::of(1.0, "too short to degrade".to_owned())) };
+            return Self([Measure::of(1.0, Facts::TooShort); 4]);
         }
         let distinct = calls.map(distinct_calls);
         let cost = match (distinct, trace.conversation.tokens.spent()) {
-            (None, _) => SubScore::unknown("the tool calls were not recorded"),
-            (Some(None), _) => SubScore::unknown("the args of repeated calls were not recorded"),
-            (_, None) => SubScore::unknown("the tokens were not recorded"),
+            (None, _) => Measure::unrecorded("the tool calls"),
+            (Some(None), _) => Measure::unrecorded("the args of repeated calls"),
+            (_, None) => Measure::unrecorded("the tokens"),
             (Some(Some(distinct)), Some(tokens)) => {
                 let score = cost_per_progress(distinct, tokens);
                 // One turn and less than two calls would score 1: without the turns, only a 1 is certain.
                 if few_calls == Some(true) && few_turns.is_none() && score.value != Some(1.0) {
-                    SubScore::unknown("the turns were not recorded")
+                    Measure::unrecorded("the turns")
                 } else {
                     score
                 }
             }
         };
-        Self {
-            scores: [
-                calls.map_or_else(|| SubScore::unknown("the tool calls were not recorded"), tool_usage),
-                turns.map_or_else(|| SubScore::unknown("the turns were not recorded"), |turns| responses(&turns)),
-                match (calls, distinct) {
-                    (Some(calls), Some(Some(distinct))) => redundancy(calls.len(), distinct),
-                    (Some(_), _) => SubScore::unknown("the args of repeated calls were not recorded"),
-                    (None, _) => SubScore::unknown("the tool calls were not recorded"),
-                },
-                cost,
-            ],
-        }
+        Self([
+            calls.map_or(Measure::unrecorded("the tool calls"), tool_usage),
+            turns.map_or(Measure::unrecorded("the turns"), responses),
+            match (calls, distinct) {
+                (Some(calls), Some(Some(distinct))) => redundancy(calls.len(), distinct),
+                (Some(_), _) => Measure::unrecorded("the args of repeated calls"),
+                (None, _) => Measure::unrecorded("the tool calls"),
+            },
+            cost,
+        ])
+    }
+
+    /// The value of each sub-score.
+    pub(crate) fn values(&self) -> [Option<f64>; 4] {
+        self.0.map(|measure| measure.value)
     }
 
     /// The weakest sub-score that has a value, by its place in [`SUB_SCORES`].
-    pub fn weakest(&self) -> Option<(usize, f64)> {
-        let known = self.scores.iter().enumerate().filter_map(|(at, score)| Some((at, score.value?)));
-        known.reduce(|best, next| if next.1 < best.1 { next } else { best })
+    pub(crate) fn weakest(&self) -> Option<(usize, f64)> {
+        weakest(self.values())
     }
 }
 
-fn tool_usage(calls: &[Call]) -> SubScore {
+fn weakest(values: [Option<f64>; 4]) -> Option<(usize, f64)> {
+    let known = values.into_iter().enumerate().filter_map(|(at, value)| Some((at, value?)));
+    known.reduce(|best, next| if next.1 < best.1 { next } else { best })
+}
+
+fn tool_usage(calls: &[Call]) -> Measure {
     let total = calls.len();
     let mut tools: Vec<u32> = calls.iter().map(|call| call.tool).collect();
     tools.sort_unstable();
     tools.dedup();
     let value = if total < 2 { 1.0 } else { 1.0 - (tools.len() as f64 - 1.0) / (total as f64 - 1.0) };
-    SubScore::of(value, format!("{} in {}", plural(tools.len(), "tool"), plural(total, "call")))
+    Measure::of(value, Facts::Tools { tools: tools.len(), calls: total })
+}
+
+/// The assistant's turns.
+fn spoken(turns: &[Turn]) -> impl Iterator<Item = &Turn> {
+    turns.iter().filter(|turn| turn.role == Role::Assistant)
 }
 
 /// Lengths in characters of the turns that carry text.
-fn responses(turns: &[Option<&str>]) -> SubScore {
-    let lengths: Vec<f64> = turns.iter().flatten().map(|text| text.chars().count() as f64).collect();
+fn responses(turns: &[Turn]) -> Measure {
+    let texts = spoken(turns).filter_map(|turn| turn.content.as_deref());
+    let lengths: Vec<f64> = texts.map(|text| text.chars().count() as f64).collect();
     let count = lengths.len() as f64;
     let mean = lengths.iter().sum::<f64>() / count;
     if lengths.len() < 2 || mean <= 0.0 {
-        return SubScore::of(1.0, plural(lengths.len(), "text"));
+        return Measure::of(1.0, Facts::Texts { texts: lengths.len() });
     }
     let variance = lengths.iter().map(|length| (length - mean) * (length - mean)).sum::<f64>() / count;
-    let variation = variance.sqrt() / mean;
-    SubScore::of(
-        1.0 - variation.min(1.0),
-        format!("{} of {mean:.0} ± {:.0} characters", plural(lengths.len(), "text"), variance.sqrt()),
-    )
+    let deviation = variance.sqrt();
+    Measure::of(1.0 - (deviation / mean).min(1.0), Facts::Lengths { texts: lengths.len(), mean, deviation })
 }
 
-fn redundancy(total: usize, distinct: usize) -> SubScore {
+fn redundancy(total: usize, distinct: usize) -> Measure {
     let value = if total == 0 { 1.0 } else { distinct as f64 / total as f64 };
-    SubScore::of(value, format!("{distinct} distinct of {}", plural(total, "call")))
+    Measure::of(value, Facts::Repeats { distinct, calls: total })
 }
 
-fn cost_per_progress(distinct: usize, tokens: u64) -> SubScore {
+fn cost_per_progress(distinct: usize, tokens: u64) -> Measure {
     let value = match (tokens, distinct) {
         (0, _) => 1.0,
         (_, 0) => 0.0,
         _ => TARGET_TOKENS / TARGET_TOKENS.max(tokens as f64 / distinct as f64),
     };
-    SubScore::of(value, format!("{tokens} tokens for {}", plural(distinct, "distinct call")))
+    Measure::of(value, Facts::Cost { tokens, distinct })
 }
 
 /// How many calls differ in tool, server or arguments; `None` when unrecorded arguments leave it open.

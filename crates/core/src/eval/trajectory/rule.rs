@@ -37,14 +37,11 @@ pub(crate) struct Seen<'a> {
     pub(crate) server: Option<&'a str>,
     pub(crate) args: Option<&'a Value>,
     pub(crate) failed: Option<bool>,
-    /// The arguments nest deeper than any comparison goes, so no expectation about them fits.
-    too_deep: bool,
 }
 
 impl<'a> Seen<'a> {
     pub(crate) fn new(call: &'a ToolCall, args: Option<&'a Value>, failed: Option<bool>) -> Self {
-        let too_deep = args.is_some_and(|args| json::deeper_than(args, json::MAX_DEPTH));
-        Self { name: &call.name, server: call.server.as_deref(), args, failed, too_deep }
+        Self { name: &call.name, server: call.server.as_deref(), args, failed }
     }
 
     /// The calls of a trace; `None` when they were not recorded.
@@ -149,7 +146,7 @@ impl Rule {
         let Some(args) = seen.args else {
             return Fit::Unknown;
         };
-        if seen.too_deep {
+        if too_deep(args) {
             return Fit::No;
         }
         let args = pruned(args, &self.ignore);
@@ -179,7 +176,7 @@ impl Rule {
             word("/status", self.status.as_str(), if seen.failed == Some(true) { "error" } else { "ok" });
         }
         match seen.args {
-            Some(_) if seen.too_deep => {
+            Some(args) if too_deep(args) => {
                 out.push(AssertionDiff::new("/args", None, None).note("nests too deep to be compared"));
             }
             Some(args) => out.extend(self.args_diffs(args).into_iter().map(|diff| diff.under("/args"))),
@@ -211,6 +208,11 @@ impl Rule {
     }
 }
 
+/// Whether arguments nest deeper than any comparison goes, so that no expectation about them fits.
+fn too_deep(args: &Value) -> bool {
+    json::deeper_than(args, json::MAX_DEPTH)
+}
+
 /// Arguments are an object. Most keywords pass over every other type, so `required` alone would accept a text; only a
 /// schema that names a type has something to say about one.
 fn speaks_of(schema: &Schema, args: &Value) -> bool {
@@ -218,7 +220,7 @@ fn speaks_of(schema: &Schema, args: &Value) -> bool {
 }
 
 fn expected(value: &Value, path: &str, ignore: &[String], problems: &mut Problems) -> Value {
-    if json::deeper_than(value, json::MAX_DEPTH) {
+    if too_deep(value) {
         problems.push(Problem::new(path, format!("nests deeper than {} levels", json::MAX_DEPTH)));
         return Value::Null;
     }

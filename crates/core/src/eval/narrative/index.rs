@@ -1,0 +1,76 @@
+//! Values found by word: one table for what is known of words and for where a message has them.
+
+/// Marks the end of a chain: no table has that many entries.
+const NONE: usize = usize::MAX;
+
+/// Values by word. Between words there is no order.
+#[derive(Debug)]
+pub(super) struct Index<K, V> {
+    entries: Vec<Entry<K, V>>,
+    /// Place of the latest entry of each slot; as many slots as a power of two has.
+    latest: Vec<usize>,
+}
+
+#[derive(Debug)]
+struct Entry<K, V> {
+    word: K,
+    value: V,
+    /// Place of the entry of the same slot that came before; it may be that of another word.
+    earlier: usize,
+}
+
+impl<K: AsRef<str>, V> Index<K, V> {
+    /// An empty index that is quick for about so many words.
+    pub(super) fn with_room(words: usize) -> Self {
+        Self { entries: Vec::with_capacity(words), latest: vec![NONE; (words * 2).next_power_of_two()] }
+    }
+
+    pub(super) fn add(&mut self, word: K, value: V) {
+        let slot = slot(word.as_ref(), self.latest.len());
+        let earlier = std::mem::replace(&mut self.latest[slot], self.entries.len());
+        self.entries.push(Entry { word, value, earlier });
+    }
+
+    /// The values of a word, the latest first.
+    pub(super) fn all<'a, 'w>(&'a self, word: &'w str) -> impl Iterator<Item = &'a V> + use<'a, 'w, K, V> {
+        let latest = self.entries.get(self.latest[slot(word, self.latest.len())]);
+        std::iter::successors(latest, |entry| self.entries.get(entry.earlier))
+            .filter(move |entry| entry.word.as_ref() == word)
+            .map(|entry| &entry.value)
+    }
+
+    /// The latest value of a word.
+    pub(super) fn get(&self, word: &str) -> Option<&V> {
+        self.all(word).next()
+    }
+}
+
+/// Where a word belongs among a power of two of slots.
+fn slot(word: &str, slots: usize) -> usize {
+    let sum = word.bytes().fold(word.len(), |sum, byte| sum.wrapping_mul(31).wrapping_add(usize::from(byte)));
+    sum & (slots - 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_that_share_a_slot_are_told_apart_and_the_latest_value_comes_first() {
+        // A step of the first letter weighs as much as 31 of the second: these two share a slot whatever the size.
+        assert_eq!(slot("bb", 1 << 20), slot("cC", 1 << 20));
+        let mut index = Index::with_room(2);
+        for (word, value) in [("bb", 1), ("cC", 2), ("bb", 3), ("x", 4), ("cC", 5)] {
+            index.add(word, value);
+        }
+        let all = |word| index.all(word).copied().collect::<Vec<_>>();
+        assert_eq!((all("bb"), all("cC"), all("x"), all("y")), (vec![3, 1], vec![5, 2], vec![4], vec![]));
+        assert_eq!((index.get("cC"), index.get("")), (Some(&5), None));
+    }
+
+    #[test]
+    fn an_empty_index_holds_nothing() {
+        let index: Index<&str, ()> = Index::with_room(0);
+        assert_eq!(index.get("word"), None);
+    }
+}

@@ -1,0 +1,104 @@
+//! What is known of a word, found in one look: its class, the fixed verb it is a form of, its root.
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use super::index::Index;
+use super::words::{CLASSES, Class, Form, IRREGULAR, VERBS, forms_of, regular_root};
+
+/// What is known of a word by itself.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Known {
+    pub(super) class: Class,
+    /// The fixed verb it is a form of.
+    pub(super) form: Option<(&'static str, Form)>,
+    /// What its inflections share; `None` when that has to be worked out.
+    pub(super) root: Option<String>,
+}
+
+impl Known {
+    const fn only(class: Class) -> Self {
+        Self { class, form: None, root: None }
+    }
+}
+
+/// A word in no table, or what is no word.
+pub(super) static NOUN: Known = Known::only(Class::Noun);
+/// A word in no table that ends like an adverb.
+static ADVERB: Known = Known::only(Class::Adverb);
+
+/// All words of the tables, made once: a run may judge thousands of messages.
+static LEXICON: LazyLock<Index<String, Known>> = LazyLock::new(|| {
+    let mut words: BTreeMap<String, Known> = BTreeMap::new();
+    for (class, list) in CLASSES {
+        words.extend(list.split(' ').map(|word| (word.to_owned(), Known::only(class))));
+    }
+    let mut entry = |word: &str, learn: &dyn Fn(&mut Known)| {
+        learn(words.entry(word.to_owned()).or_insert_with(|| Known::only(by_ending(word).class)));
+    };
+    let fixed = forms_of(VERBS);
+    for (form, (verb, kind)) in &fixed {
+        let verb = VERBS.into_iter().find(|fixed| fixed == verb);
+        entry(form, &|known| known.form = verb.map(|verb| (verb, *kind)));
+    }
+    for (base, past, participle) in IRREGULAR {
+        // The first verb of the table wins.
+        for word in [past, participle] {
+            entry(word, &|known| {
+                known.root.get_or_insert_with(|| regular_root(base).into_owned());
+            });
+        }
+    }
+    let mut index = Index::with_room(words.len());
+    for (word, mut known) in words {
+        known.root.get_or_insert_with(|| regular_root(&word).into_owned());
+        index.add(word, known);
+    }
+    index
+});
+
+/// What is known of a lower-case word.
+pub(super) fn known(word: &str) -> &'static Known {
+    LEXICON.get(word).unwrap_or_else(|| by_ending(word))
+}
+
+fn by_ending(word: &str) -> &'static Known {
+    if word.len() > 4 && word.ends_with("ly") { &ADVERB } else { &NOUN }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_is_known_by_the_tables_or_by_its_ending() {
+        let show = |word| {
+            let Known { class, form, root } = known(word);
+            (*class, *form, root.as_deref())
+        };
+        for (word, expected) in [
+            ("the", (Class::Determiner, None, Some("th"))),
+            ("done", (Class::Noun, None, Some("do"))),
+            ("did", (Class::Do, None, Some("do"))),
+            ("deleted", (Class::Noun, Some(("delete", Form::Done)), Some("delet"))),
+            ("sent", (Class::Noun, Some(("send", Form::Done)), Some("send"))),
+            ("put", (Class::Noun, Some(("put", Form::Unmarked)), Some("put"))),
+            ("only", (Class::Adverb, None, Some("only"))),
+            ("quickly", (Class::Adverb, None, None)),
+            ("reply", (Class::Noun, None, Some("reply"))),
+            ("oly", (Class::Noun, None, None)),
+            ("", (Class::Noun, None, None)),
+        ] {
+            assert_eq!(show(word), expected, "{word}");
+        }
+    }
+
+    #[test]
+    fn every_word_of_the_tables_is_listed_under_one_class() {
+        for (class, list) in CLASSES {
+            for word in list.split(' ') {
+                assert_eq!(known(word).class, class, "{word}");
+            }
+        }
+    }
+}

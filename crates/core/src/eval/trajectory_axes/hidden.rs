@@ -1,0 +1,104 @@
+//! What a JSON text holds but does not show: a string written with escapes, and a number that is not spelled as usual
+//! (`1.0`, `1e3`). Everything else in it stands in its characters, between quotes or as digits.
+
+use std::fmt;
+
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+
+/// Whether a JSON text may hold a value that its characters do not show. `word` says which strings are looked for,
+/// `number` which numbers. A text that is no JSON may have either answer.
+pub(super) fn any(text: &str, word: impl Fn(&str) -> bool, number: impl Fn(f64) -> bool) -> bool {
+    let mut found = false;
+    let looked = Look { word: &word, number: &number, found: &mut found };
+    // An error is a text that is no JSON.
+    let _ = looked.deserialize(&mut serde_json::Deserializer::from_str(text));
+    found
+}
+
+struct Look<'a, W, N> {
+    word: &'a W,
+    number: &'a N,
+    found: &'a mut bool,
+}
+
+impl<W, N> Look<'_, W, N> {
+    fn again(&mut self) -> Look<'_, W, N> {
+        Look { word: self.word, number: self.number, found: self.found }
+    }
+}
+
+impl<'de, W: Fn(&str) -> bool, N: Fn(f64) -> bool> DeserializeSeed<'de> for Look<'_, W, N> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de, W: Fn(&str) -> bool, N: Fn(f64) -> bool> Visitor<'de> for Look<'_, W, N> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_unit<E>(self) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
+        Ok(())
+    }
+
+    /// Integers are spelled in one way only, but for `-0`, which is a float.
+    fn visit_u64<E>(self, _: u64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<(), E> {
+        *self.found |= (self.number)(value);
+        Ok(())
+    }
+
+    /// A string without escapes is borrowed from the text.
+    fn visit_borrowed_str<E>(self, _: &'de str) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<(), E> {
+        *self.found |= (self.word)(value);
+        Ok(())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut seq: A) -> Result<(), A::Error> {
+        while seq.next_element_seed(self.again())?.is_some() {}
+        Ok(())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<(), A::Error> {
+        while map.next_key::<IgnoredAny>()?.is_some() {
+            map.next_value_seed(self.again())?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::any;
+
+    #[test]
+    fn only_what_the_characters_do_not_show_is_hidden() {
+        let hides = |text: &str| any(text, |word| word == "a\"b", |number| number.total_cmp(&1000.0).is_eq());
+        for text in [r#"["a\"b"]"#, r#"{"x":{"y":[0,"a\u0022b"]}}"#, "[1e3]", "[1000.0]", r#"{"x":"no","y":1.0E+3}"#] {
+            assert!(hides(text), "{text}");
+        }
+        for text in [r#"{"a\"b":1}"#, "[1000]", r#"["1000",-1000,999.5,null,true]"#, r#"["a","b"]"#, "[", "a\"b"] {
+            assert!(!hides(text), "{text}");
+        }
+    }
+}
