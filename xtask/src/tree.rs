@@ -6,6 +6,9 @@ use std::path::Path;
 
 use crate::failure::Failure;
 
+/// Folders that tools fill: what is built, and what fuzzing collects.
+const FILLED: [&str; 4] = ["target/", "fuzz/target/", "fuzz/corpus/", "fuzz/artifacts/"];
+
 /// Folders with a dot that belong to the project; others belong to tools.
 const DOT_FOLDERS: [&str; 3] = [".cargo", ".ci", ".github"];
 
@@ -38,9 +41,9 @@ impl Tree {
             }
             if kind.is_dir() {
                 let of_tools = name.starts_with('.') && !DOT_FOLDERS.contains(&name.as_str());
-                let built = prefix.is_empty() && name == "target";
-                if !of_tools && !built {
-                    self.read_folder(&path, &format!("{prefix}{name}/"))?;
+                let folder = format!("{prefix}{name}/");
+                if !of_tools && !FILLED.contains(&folder.as_str()) {
+                    self.read_folder(&path, &folder)?;
                 }
             } else {
                 let bytes = fs::read(&path).map_err(|error| Failure::io("read", &path, &error))?;

@@ -92,7 +92,7 @@ pub struct Row {
     /// The gate of a gate row.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gate: Option<GateKind>,
-    /// Line of the test in its suite.
+    /// Line of the test in its suite; 0 where there is no suite.
     pub line: usize,
     /// The verdict.
     pub verdict: RowVerdict,

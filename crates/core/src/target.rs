@@ -18,7 +18,8 @@ pub struct Target {
 
 /// One step of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Step {
+pub(crate) enum Step {
+    /// `a` or `["odd key"]`
     Key(String),
     /// `[2]`, or `[-1]` counted from the end.
     Index(i64),
@@ -106,7 +107,13 @@ impl Target {
         self.select_from(value, 1)
     }
 
-    fn select_from<'a>(&self, value: &'a Value, start: usize) -> Selection<'a> {
+    /// The steps of the path.
+    pub(crate) fn steps(&self) -> &[Step] {
+        &self.steps
+    }
+
+    /// Selects in `value` with so many steps already taken.
+    pub(crate) fn select_from<'a>(&self, value: &'a Value, start: usize) -> Selection<'a> {
         let mut furthest = Stop { step: start, reason: String::new() };
         let steps = self.steps.get(start..).unwrap_or(&[]);
         match walk(value, steps, start, &mut furthest) {
@@ -116,6 +123,14 @@ impl Target {
             }
             None => Selection::Nothing { reached: spell(&self.steps[..furthest.step]), reason: furthest.reason },
         }
+    }
+}
+
+impl std::str::FromStr for Target {
+    type Err = TargetError;
+
+    fn from_str(text: &str) -> Result<Self, TargetError> {
+        Self::parse(text)
     }
 }
 

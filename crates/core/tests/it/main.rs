@@ -11,11 +11,13 @@
 
 mod axes;
 mod golden_path;
+mod import;
 mod narrative;
 mod properties;
 mod recovery;
 mod reliability;
 mod report;
+mod score;
 mod stability;
 mod suite;
 mod suite_properties;

@@ -125,6 +125,13 @@ fn the_table_is_in_the_order_of_the_gates() {
 }
 
 #[test]
+fn no_two_gates_share_a_target() {
+    let targets = || GATES.iter().flat_map(|gate| gate.metrics.iter().map(|metric| (gate.prefix, metric.name)));
+    let distinct: std::collections::BTreeSet<_> = targets().collect();
+    assert_eq!(distinct.len(), targets().count());
+}
+
+#[test]
 fn every_target_of_the_specification_is_in_the_table() {
     let names = |kind: GateKind| kind.info().metrics.iter().map(|metric| metric.name).collect::<Vec<_>>();
     assert_eq!(names(GateKind::Trajectory), ["passed", "mismatch_count"]);

@@ -1,0 +1,138 @@
+//! The lines of one session, sorted into the main chain and those of sub-agents.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::chain::{Chain, Closing};
+use super::line::Line;
+use crate::import::wire::{self, Text};
+use crate::import::{ImportError, Imported, Options};
+
+/// The name of a sub-agent whose lines do not even tell a root.
+const NAMELESS: &str = "sidechain";
+
+pub(super) fn join(key: &str, pieces: &[&str], options: &Options) -> Result<Vec<Imported<'static>>, ImportError> {
+    let mut session = Session {
+        options,
+        chains: Vec::new(),
+        agents: Vec::new(),
+        numbers: BTreeMap::new(),
+        names: BTreeMap::new(),
+        seen: BTreeSet::new(),
+        closings: Vec::new(),
+    };
+    for piece in pieces {
+        session.line(wire::typed(piece)?)?;
+    }
+    for closing in &session.closings {
+        let chain_of = |name| session.agents.get(*session.numbers.get(name)?)?.chain;
+        let place = closing.names.iter().filter(|name| name.is_some()).find_map(chain_of);
+        if let Some(chain) = place.and_then(|place| session.chains.get_mut(place)) {
+            chain.close(closing);
+        }
+    }
+    // The main chain first, the others as they appear. The sort is stable.
+    session.chains.sort_by_key(|chain| !chain.is_main());
+    Ok(session.chains.into_iter().map(|chain| chain.finish(key)).collect())
+}
+
+struct Session<'a, 'o> {
+    options: &'o Options,
+    chains: Vec<Chain<'a, 'o>>,
+    /// Every agent that a line belongs to, and its number among them by its name. Lines are told apart by that number: a
+    /// long name of a root would be copied for every line below it.
+    agents: Vec<Agent<'a>>,
+    numbers: BTreeMap<Option<Text<'a>>, usize>,
+    /// The agent that a line belongs to, by its uuid.
+    names: BTreeMap<Text<'a>, usize>,
+    /// Lines that were read, each with the first call it speaks of: a file may tell a line twice, as progress of the
+    /// main chain and as a line of the sub-agent.
+    seen: BTreeSet<(Text<'a>, Option<Text<'a>>)>,
+    closings: Vec<Closing<'a>>,
+}
+
+struct Agent<'a> {
+    /// None for the main chain.
+    name: Option<Text<'a>>,
+    /// Where its chain is, once it has one.
+    chain: Option<usize>,
+}
+
+impl<'a> Session<'a, '_> {
+    fn line(&mut self, mut line: Line<'a>) -> Result<(), ImportError> {
+        let own = self.agent(&line);
+        if let Some(uuid) = &line.uuid {
+            self.names.insert(uuid.clone(), own);
+        }
+        if line.kind.as_deref() == Some("link") {
+            return Ok(());
+        }
+        let (agent, inner) = match line.data.take() {
+            Some(data) if line.kind.as_deref() == Some("progress") => {
+                line.agent = data.agent;
+                let name = line.agent.clone().or_else(|| line.parent_call.clone());
+                (self.number(name.or(Some(Text(Cow::Borrowed(NAMELESS))))), data.message)
+            }
+            _ => (own, None),
+        };
+        let place = self.chain(agent);
+        let Some(chain) = self.chains.get_mut(place) else { return Ok(()) };
+        chain.share(&line);
+        let line = inner.map_or(line, |inner| *inner);
+        if let Some(uuid) = &line.uuid
+            && !self.seen.insert((uuid.clone(), line.first_call()))
+        {
+            return Ok(());
+        }
+        let closing = chain.line(&line).map_err(|error| match &line.uuid {
+            Some(uuid) => {
+                ImportError { message: format!("{}, in the line with the uuid {:?}", error.message, &**uuid), ..error }
+            }
+            None => error,
+        })?;
+        self.closings.extend(closing);
+        Ok(())
+    }
+
+    /// The agent that a line belongs to.
+    fn agent(&mut self, line: &Line<'a>) -> usize {
+        if line.parent_tool_use_id.is_some() {
+            return self.number(line.parent_tool_use_id.clone());
+        }
+        if line.is_side != Some(true) {
+            return self.number(line.team.clone());
+        }
+        if line.agent.is_some() {
+            return self.number(line.agent.clone());
+        }
+        // An old side-chain goes by its root. A parent that is not in the file stands for the root that is lost with it.
+        if let Some(parent) = &line.parent {
+            match self.names.get(parent) {
+                None => return self.number(Some(parent.clone())),
+                Some(&known) if self.agents[known].name.is_some() => return known,
+                // Of the main chain: this line is a root.
+                Some(_) => {}
+            }
+        }
+        self.number(line.uuid.clone().or(Some(Text(Cow::Borrowed(NAMELESS)))))
+    }
+
+    /// The number of the agent with this name; the main chain has none.
+    fn number(&mut self, name: Option<Text<'a>>) -> usize {
+        if let Some(number) = self.numbers.get(&name) {
+            return *number;
+        }
+        let number = self.agents.len();
+        self.agents.push(Agent { name: name.clone(), chain: None });
+        self.numbers.insert(name, number);
+        number
+    }
+
+    fn chain(&mut self, agent: usize) -> usize {
+        let agent = &mut self.agents[agent];
+        *agent.chain.get_or_insert_with(|| {
+            self.chains.push(Chain::new(agent.name.clone(), self.options));
+            self.chains.len() - 1
+        })
+    }
+}

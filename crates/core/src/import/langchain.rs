@@ -1,0 +1,147 @@
+//! Messages of `LangChain` and states of `LangGraph`: a list of messages, an object with `messages`, a state with
+//! `values.messages`, or a run with `inputs` and `outputs`.
+//!
+//! A message comes in three shapes: `{type, data}`, the same fields flat, and `{lc, type: "constructor", id, kwargs}`. A
+//! `type` and no `role` is what tells them from the messages of `OpenAI`. Calls that the model garbled stand apart, in
+//! `invalid_tool_calls`; the blocks of a content often repeat calls that `tool_calls` has; old logs have them only in
+//! `additional_kwargs`, as the provider gave them; a streamed message may lie in chunks with the same id.
+
+mod calls;
+mod message;
+mod said;
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::look::Look;
+use super::wire;
+use super::{ImportError, Imported, Options, Record, Unit};
+use message::{Message, Reader, Speaker};
+
+/// What can stand around messages.
+#[derive(Deserialize)]
+#[serde(expecting = "an object with `messages`")]
+struct Around<'a> {
+    #[serde(borrow)]
+    messages: Option<&'a RawValue>,
+    #[serde(borrow)]
+    values: Option<&'a RawValue>,
+    #[serde(borrow)]
+    inputs: Option<&'a RawValue>,
+    #[serde(borrow)]
+    outputs: Option<&'a RawValue>,
+    #[serde(borrow)]
+    id: Option<&'a RawValue>,
+    #[serde(borrow)]
+    thread_id: Option<&'a RawValue>,
+    #[serde(borrow)]
+    config: Option<&'a RawValue>,
+    #[serde(borrow)]
+    checkpoint: Option<&'a RawValue>,
+}
+
+pub(super) fn sniff(look: &Look<'_>) -> Option<(Unit, Cow<'static, str>)> {
+    if let Some(why) = told_by_message(look) {
+        return Some((Unit::Message, why));
+    }
+    if matches!(look, Look::List(_)) {
+        return look.elements().iter().find_map(told_by_message).map(|why| (Unit::Record, why));
+    }
+    let around = [None, Some("values"), Some("outputs"), Some("inputs")];
+    around.iter().find_map(|key| {
+        let messages = match key {
+            None => look.inside("messages")?,
+            Some(key) => look.inside(key)?.inside("messages")?,
+        };
+        messages.elements().iter().find_map(told_by_message).map(|why| (Unit::Record, why))
+    })
+}
+
+/// By what a message is told.
+fn told_by_message(look: &Look<'_>) -> Option<Cow<'static, str>> {
+    let kind = look.text("type")?;
+    if kind == "constructor" || kind == "not_implemented" {
+        let class = class(look.get("id")?)?;
+        return (look.has(&["lc"]) && class.contains("Message"))
+            .then(|| format!("it has a serialised `{class}`").into());
+    }
+    let is_known = Speaker::of(&kind).is_some() && !look.has(&["sessionId"]) && !look.has(&["session_id"]);
+    let wrapped = look.inside("data").is_some_and(|data| data.get("content").is_some());
+    // `chat` is the one type whose messages have a role too.
+    let flat = look.has(&["content"]) && (!look.has(&["role"]) || kind == "chat");
+    (is_known && (wrapped || flat)).then(|| format!("it has messages of type `{kind}`").into())
+}
+
+/// The name of a class, the last part of its path.
+fn class(id: &RawValue) -> Option<String> {
+    serde_json::from_str::<Vec<String>>(id.get()).ok()?.pop()
+}
+
+pub(super) fn read<'a>(record: Record<'a>, options: &Options) -> Result<Vec<Imported<'a>>, ImportError> {
+    let mut reader = Reader::new(options);
+    let mut id = None;
+    if record.text.trim_start().starts_with('[') {
+        reader.messages("", &wire::typed::<Vec<Message<'a>>>(record.text)?)?;
+    } else {
+        let around: Around<'a> = wire::typed(record.text)?;
+        let lists = lists(&around, record.text)?;
+        for (name, list) in &lists {
+            reader.messages(name, list)?;
+        }
+        id = name(&around);
+    }
+    Ok(vec![Imported { id, group: None, fields: record.text.into(), trace: reader.finish() }])
+}
+
+/// The lists of messages of a record, with their names.
+fn lists<'a>(around: &Around<'a>, text: &'a str) -> Result<Vec<(&'static str, Vec<Message<'a>>)>, ImportError> {
+    if let Some(raw) = around.messages {
+        return Ok(vec![("messages", list("messages", raw)?)]);
+    }
+    let inside = |around: Option<&'a RawValue>| -> Option<&'a RawValue> {
+        #[derive(Deserialize)]
+        struct Inside<'a> {
+            #[serde(borrow)]
+            messages: Option<&'a RawValue>,
+        }
+        wire::shaped::<Inside<'a>>(around?.get()).ok()?.messages
+    };
+    if let Some(raw) = inside(around.values) {
+        return Ok(vec![("values.messages", list("values.messages", raw)?)]);
+    }
+    if let Some(raw) = inside(around.outputs) {
+        let out = list("outputs.messages", raw)?;
+        // A state repeats what went in; what a single step puts out does not.
+        let is_whole = out.iter().any(Message::is_of_the_user);
+        return Ok(match inside(around.inputs) {
+            Some(raw) if !is_whole => {
+                vec![("inputs.messages", list("inputs.messages", raw)?), ("outputs.messages", out)]
+            }
+            _ => vec![("outputs.messages", out)],
+        });
+    }
+    if matches!(Look::at(text), Some(look) if told_by_message(&look).is_some()) {
+        return Ok(vec![("", vec![wire::typed(text)?])]);
+    }
+    Err(ImportError::new("it has no `messages`, and none below `values` or `outputs`")
+        .hint("a record is a list of messages or an object around one; `--from` names the format of a file"))
+}
+
+fn list<'a>(name: &str, raw: &'a RawValue) -> Result<Vec<Message<'a>>, ImportError> {
+    wire::typed(raw.get()).map_err(|error| ImportError {
+        offset: None,
+        message: format!("{name}: {}", error.message),
+        hint: error.hint,
+    })
+}
+
+/// What a record calls itself: its own id, or the thread it is a state of.
+fn name(around: &Around<'_>) -> Option<String> {
+    let own = around.id.or(around.thread_id).and_then(wire::name);
+    let thread = |look: Look<'_>| look.get("thread_id").and_then(wire::name);
+    let configured = || thread(Look::at(around.config?.get())?.inside("configurable")?);
+    let checkpoint = || thread(Look::at(around.checkpoint?.get())?);
+    own.or_else(configured).or_else(checkpoint)
+}

@@ -1,0 +1,237 @@
+//! What the items of Responses are, and what one item tells of a call and its answer.
+
+use std::fmt::Display;
+
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+
+use crate::import::look::Look;
+use crate::import::openai_content::{Content, Parts, said};
+use crate::import::wire::{self, Text};
+use crate::import::{ImportError, results};
+use crate::trace::{CallError, ErrorKind, ToolResult};
+
+pub(super) const PARTS: Parts = Parts {
+    texts: &["input_text", "output_text", "text"],
+    others: &["input_image", "input_file", "input_audio", "output_audio", "reasoning_text", "summary_text"],
+};
+
+/// What an item is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Message,
+    /// Neither text nor call nor answer. An approval is no call: what was approved is called in an item of its own.
+    Aside,
+    /// A call of a function, or of a tool that takes free text; it has the name of the tool.
+    Named,
+    /// A call of a tool of the provider, by the name of the tool. Whoever runs it answers in an item of its own.
+    Asked(&'static str),
+    /// The same, run by the provider, with the answer inside.
+    Run(&'static str),
+    /// A call of an MCP tool, run by the provider, with the answer inside.
+    Mcp,
+    Answer,
+}
+
+pub(super) fn kind(word: &str) -> Option<Kind> {
+    Some(match word {
+        "message" => Kind::Message,
+        "reasoning" | "mcp_list_tools" | "mcp_approval_request" | "mcp_approval_response" => Kind::Aside,
+        "function_call" | "custom_tool_call" => Kind::Named,
+        "mcp_call" => Kind::Mcp,
+        "web_search_call" => Kind::Run("web_search"),
+        "file_search_call" => Kind::Run("file_search"),
+        "code_interpreter_call" => Kind::Run("code_interpreter"),
+        "image_generation_call" => Kind::Run("image_generation"),
+        "computer_call" => Kind::Asked("computer"),
+        "local_shell_call" => Kind::Asked("local_shell"),
+        "shell_call" => Kind::Asked("shell"),
+        "apply_patch_call" => Kind::Asked("apply_patch"),
+        "tool_search_call" => Kind::Asked("tool_search"),
+        "program" => Kind::Asked("program"),
+        "function_call_output"
+        | "custom_tool_call_output"
+        | "computer_call_output"
+        | "local_shell_call_output"
+        | "shell_call_output"
+        | "apply_patch_call_output"
+        | "tool_search_output"
+        | "program_output" => Kind::Answer,
+        _ => return None,
+    })
+}
+
+/// An item. Which keys it has depends on its type.
+#[derive(Debug, Deserialize)]
+pub(super) struct Item<'a> {
+    #[serde(rename = "type", borrow)]
+    pub(super) kind: Option<Text<'a>>,
+    id: Option<Text<'a>>,
+    call_id: Option<Text<'a>>,
+    pub(super) role: Option<Text<'a>>,
+    pub(super) content: Option<Content<'a>>,
+    pub(super) name: Option<Text<'a>>,
+    pub(super) server_label: Option<Text<'a>>,
+    status: Option<Text<'a>>,
+    pub(super) caller: Option<&'a RawValue>,
+    /// No key of this interface: messages of Chat Completions have their calls there.
+    pub(super) tool_calls: Option<IgnoredAny>,
+    #[serde(default, deserialize_with = "wire::even_null")]
+    arguments: Option<&'a RawValue>,
+    input: Option<&'a RawValue>,
+    action: Option<&'a RawValue>,
+    actions: Option<&'a RawValue>,
+    operation: Option<&'a RawValue>,
+    queries: Option<&'a RawValue>,
+    code: Option<&'a RawValue>,
+    output: Option<&'a RawValue>,
+    outputs: Option<&'a RawValue>,
+    results: Option<&'a RawValue>,
+    result: Option<&'a RawValue>,
+    tools: Option<&'a RawValue>,
+    error: Option<&'a RawValue>,
+}
+
+impl Item<'_> {
+    /// The name under which a call and its answer find each other.
+    pub(super) fn call(&self) -> Option<String> {
+        let id = self.call_id.as_deref().or(self.id.as_deref()).filter(|id| !id.is_empty());
+        id.map(str::to_owned)
+    }
+
+    /// What a tool was called with, under whichever key its kind has; `None` when the item does not tell.
+    pub(super) fn args(&self, is_free_text: bool, place: &dyn Display) -> Result<Option<Value>, ImportError> {
+        if is_free_text {
+            return self.input.map(|raw| value(raw, "input", place)).transpose();
+        }
+        if let Some(raw) = self.arguments {
+            let read = wire::arguments(raw);
+            return read.map(Some).map_err(|error| ImportError::new(format!("{place}.arguments: {}", error.message)));
+        }
+        for (key, raw) in [("action", self.action), ("operation", self.operation)] {
+            if let Some(raw) = raw {
+                return value(raw, key, place).map(Some);
+            }
+        }
+        let mut out = Map::new();
+        for (key, raw) in [("actions", self.actions), ("queries", self.queries), ("code", self.code)] {
+            if let Some(raw) = raw {
+                out.insert(key.to_owned(), value(raw, key, place)?);
+            }
+        }
+        Ok((!out.is_empty()).then_some(Value::Object(out)))
+    }
+
+    /// How a call went that the provider ran; `None` while that is not known.
+    pub(super) fn ran(&self, place: &dyn Display) -> Result<Option<ToolResult>, ImportError> {
+        let is_error = match self.status.as_deref() {
+            Some("completed") => Some(false),
+            Some("failed") => Some(true),
+            _ => return Ok(None),
+        };
+        Ok(Some(match (self.outputs, self.results) {
+            (Some(raw), _) => results::of_value(logs(value(raw, "outputs", place)?), is_error),
+            (None, Some(raw)) => results::of_value(value(raw, "results", place)?, is_error),
+            (None, None) => ToolResult { is_error, ..ToolResult::default() },
+        }))
+    }
+
+    /// The same of an MCP call, which has `error` when it failed.
+    pub(super) fn ran_mcp(&self, place: &dyn Display) -> Result<Option<ToolResult>, ImportError> {
+        if let Some(raw) = self.error {
+            return value(raw, "error", place).map(|error| Some(mcp_error(error)));
+        }
+        let is_error = match self.status.as_deref() {
+            None if self.output.is_some() => Some(false),
+            Some("completed") => Some(false),
+            Some("failed") => Some(true),
+            _ => return Ok(None),
+        };
+        let Some(raw) = self.output else { return Ok(Some(ToolResult { is_error, ..ToolResult::default() })) };
+        Ok(Some(results::of_value(value(raw, "output", place)?, is_error)))
+    }
+
+    /// An answer that is an item of its own. Only a patch tells whether it could be applied.
+    pub(super) fn answer(&self, word: &str, place: &dyn Display) -> Result<ToolResult, ImportError> {
+        let is_error = match (word, self.status.as_deref()) {
+            ("apply_patch_call_output", Some("completed")) => Some(false),
+            ("apply_patch_call_output", Some("failed")) => Some(true),
+            _ => None,
+        };
+        let told = [("output", self.output), ("result", self.result), ("tools", self.tools)];
+        let Some((key, raw)) = told.into_iter().find_map(|(key, raw)| Some((key, raw?))) else {
+            return Ok(ToolResult { is_error, ..ToolResult::default() });
+        };
+        // A list of parts is text like any other; a list of anything else is kept as its JSON.
+        if raw.get().starts_with('[')
+            && let Ok(content) = wire::shaped::<Content<'_>>(raw.get())
+            && let Ok(said) = said(Some(&content), &PARTS, place)
+        {
+            let text = said.text.map_or(Value::Null, Value::String);
+            return Ok(results::of_value(text, is_error));
+        }
+        Ok(results::of_value(value(raw, key, place)?, is_error))
+    }
+}
+
+/// The value of a key of the item at `place`.
+pub(super) fn value(raw: &RawValue, key: &str, place: &dyn Display) -> Result<Value, ImportError> {
+    wire::value(raw).map_err(|error| ImportError::new(format!("{place}.{key}: {}", error.message)))
+}
+
+/// What code printed, as one text; other outputs stay as they are.
+fn logs(outputs: Value) -> Value {
+    let Value::Array(list) = &outputs else { return outputs };
+    let printed: Option<Vec<&str>> = list.iter().map(|output| output.get("logs")?.as_str()).collect();
+    match printed {
+        Some(printed) => Value::String(printed.join("\n")),
+        None => outputs,
+    }
+}
+
+/// An error of MCP: a text, or an object that names its layer.
+fn mcp_error(error: Value) -> ToolResult {
+    let Value::Object(mut map) = error else { return results::of_value(error, Some(true)) };
+    let kind = match map.get("type").and_then(Value::as_str) {
+        Some("http_error") => ErrorKind::Http,
+        Some("mcp_protocol_error" | "protocol_error") => ErrorKind::Jsonrpc,
+        _ => ErrorKind::Tool,
+    };
+    let code = map.get("code").and_then(Value::as_i64);
+    let said = ["content", "message"].iter().find_map(|key| map.remove(*key)).filter(|said| !said.is_null());
+    let mut result = results::of_value(said.unwrap_or(Value::Object(map)), Some(true));
+    let message = results::text(&result).unwrap_or_default();
+    result.error = Some(Box::new(CallError { kind, code, message }));
+    result
+}
+
+/// Whether a value is a list of items, of which messages may leave their type out.
+pub(super) fn are_items(look: &Look<'_>) -> bool {
+    let Look::List(items) = look else { return false };
+    let looks: Vec<Look<'_>> = look.elements();
+    looks.len() == items.len()
+        && looks.iter().any(is_item)
+        && looks.iter().all(|one| is_item(one) || (one.get("type").is_none() && is_message(one)))
+}
+
+/// Whether a value is an item with a type.
+pub(super) fn is_item(look: &Look<'_>) -> bool {
+    let Some(word) = look.text("type") else { return false };
+    match kind(&word) {
+        None => false,
+        Some(Kind::Message) => is_message(look),
+        Some(Kind::Aside) => look.has(&["id"]) || look.has(&["summary"]) || look.has(&["approval_request_id"]),
+        Some(Kind::Named | Kind::Mcp) => look.has(&["name"]),
+        Some(Kind::Asked(_) | Kind::Run(_) | Kind::Answer) => look.has(&["id"]) || look.has(&["call_id"]),
+    }
+}
+
+/// Messages of other providers have the same type, with parts of plain `text` and with the end of a reply inside.
+fn is_message(look: &Look<'_>) -> bool {
+    let plain = |content: &Look<'_>| content.elements().iter().any(|part| part.text("type").as_deref() == Some("text"));
+    look.text("role").is_some_and(|role| ["system", "developer", "user", "assistant"].contains(&&*role))
+        && !["stop_reason", "tool_calls", "function_call"].iter().any(|key| look.get(key).is_some())
+        && look.inside("content").is_none_or(|content| PARTS.fit(&content) && !plain(&content))
+}

@@ -1,0 +1,183 @@
+//! Exports of OpenTelemetry in the JSON of its wire: `resourceSpans`, `scopeSpans`, `spans`.
+//!
+//! A line of a file is one export, and the spans of a trace may lie in many of them. Spans are kept in groups by trace,
+//! each with the resource it was recorded for. Older exporters and other languages spell some keys differently.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::copies::Copies;
+use super::look::Look;
+use super::spans::{self, Attributes, Event, KeyValue, Moment, Span};
+use super::wire::{self, Text, nothing_for_null};
+use super::{ImportError, Imported, Options, Piece, Unit};
+
+const KEYS: [&str; 2] = ["resourceSpans", "resource_spans"];
+
+pub(super) fn sniff(look: &Look<'_>) -> Option<(Unit, Cow<'static, str>)> {
+    let is_list = |key: &&&str| look.get(key).is_some_and(|value| value.get().starts_with('['));
+    KEYS.iter().find(is_list).map(|key| (Unit::Piece, format!("it has `{key}`").into()))
+}
+
+#[derive(Deserialize)]
+struct Export<'a> {
+    #[serde(borrow, rename = "resourceSpans", alias = "resource_spans", deserialize_with = "nothing_for_null")]
+    resources: Vec<Resource<'a>>,
+}
+
+#[derive(Deserialize)]
+struct Resource<'a> {
+    #[serde(borrow, default)]
+    resource: Option<&'a RawValue>,
+    #[serde(
+        borrow,
+        default,
+        rename = "scopeSpans",
+        alias = "scope_spans",
+        alias = "instrumentationLibrarySpans",
+        alias = "instrumentation_library_spans",
+        deserialize_with = "nothing_for_null"
+    )]
+    scopes: Vec<Scope<'a>>,
+}
+
+#[derive(Deserialize)]
+struct Scope<'a> {
+    #[serde(borrow, default, deserialize_with = "nothing_for_null")]
+    spans: Vec<&'a RawValue>,
+}
+
+/// The part of a span that tells its trace.
+#[derive(Deserialize)]
+struct Belongs<'a> {
+    #[serde(borrow, rename = "traceId", alias = "trace_id")]
+    trace: Text<'a>,
+}
+
+pub(super) fn split(text: &str) -> Result<Vec<Piece<'_>>, ImportError> {
+    let export: Export<'_> = wire::typed(text)?;
+    let copies = Copies::of(text);
+    let mut out: Vec<(String, String)> = Vec::new();
+    for (resource_at, resource) in export.resources.into_iter().enumerate() {
+        let mut places: BTreeMap<String, usize> = BTreeMap::new();
+        let first = out.len();
+        for (scope_at, scope) in resource.scopes.into_iter().enumerate() {
+            for (span_at, span) in scope.spans.into_iter().enumerate() {
+                let place = || format!("resourceSpans[{resource_at}].scopeSpans[{scope_at}].spans[{span_at}]");
+                let belongs: Belongs<'_> = wire::typed(span.get()).map_err(|error| error.at(&place()))?;
+                let Some(key) = spans::id(&belongs.trace) else {
+                    return Err(ImportError::new(format!("{}.traceId is empty", place())));
+                };
+                let at = *places.entry(key.clone().into_owned()).or_insert(out.len());
+                if at == out.len() {
+                    let resource = resource.resource.map_or("null", RawValue::get);
+                    copies.take(resource.len(), &format!("resourceSpans[{resource_at}].resource"))?;
+                    out.push((key.into_owned(), format!("{{\"resource\":{resource},\"spans\":[")));
+                }
+                let group = &mut out[at].1;
+                if !group.ends_with('[') {
+                    group.push(',');
+                }
+                group.push_str(span.get());
+            }
+        }
+        out[first..].iter_mut().for_each(|(_, group)| group.push_str("]}"));
+    }
+    Ok(out.into_iter().map(|(key, text)| Piece { key: key.into(), text: text.into() }).collect())
+}
+
+#[derive(Deserialize)]
+struct Group<'a> {
+    #[serde(borrow, default)]
+    resource: Option<&'a RawValue>,
+    #[serde(borrow)]
+    spans: Vec<Wire<'a>>,
+}
+
+#[derive(Deserialize, Default)]
+struct Attributed<'a> {
+    #[serde(borrow, default, deserialize_with = "nothing_for_null")]
+    attributes: Vec<KeyValue<'a>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Wire<'a> {
+    #[serde(borrow, default, alias = "span_id")]
+    span_id: Option<Text<'a>>,
+    #[serde(borrow, default, alias = "parent_span_id")]
+    parent_span_id: Option<Text<'a>>,
+    #[serde(borrow, default)]
+    name: Option<Text<'a>>,
+    #[serde(default, alias = "start_time_unix_nano")]
+    start_time_unix_nano: Option<Moment>,
+    #[serde(default, alias = "end_time_unix_nano")]
+    end_time_unix_nano: Option<Moment>,
+    #[serde(borrow, default)]
+    status: Option<Status<'a>>,
+    #[serde(borrow, default, deserialize_with = "nothing_for_null")]
+    attributes: Vec<KeyValue<'a>>,
+    #[serde(borrow, default, deserialize_with = "nothing_for_null")]
+    events: Vec<WireEvent<'a>>,
+}
+
+#[derive(Deserialize)]
+struct Status<'a> {
+    #[serde(borrow, default)]
+    code: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    message: Option<Text<'a>>,
+}
+
+#[derive(Deserialize)]
+struct WireEvent<'a> {
+    #[serde(borrow, default)]
+    name: Option<Text<'a>>,
+    #[serde(borrow, default, deserialize_with = "nothing_for_null")]
+    attributes: Vec<KeyValue<'a>>,
+}
+
+pub(super) fn join(key: &str, pieces: &[&str], options: &Options) -> Result<Vec<Imported<'static>>, ImportError> {
+    let mut all = Vec::new();
+    for piece in pieces {
+        let group: Group<'_> = wire::typed(piece).map_err(|error| error.at("a span"))?;
+        let resource = match group.resource {
+            Some(raw) => {
+                let read: Attributed<'_> = wire::typed(raw.get()).map_err(|error| error.at("resource"))?;
+                Some(Rc::new(Attributes::tagged(read.attributes)))
+            }
+            None => None,
+        };
+        all.extend(group.spans.into_iter().map(|wire| span(wire, resource.clone())));
+    }
+    spans::trace(key, all, options)
+}
+
+fn span<'a>(wire: Wire<'a>, resource: Option<Rc<Attributes<'a>>>) -> Span<'a> {
+    let events = wire.events.into_iter().map(|event| Event {
+        name: event.name.map_or(Cow::Borrowed(""), |name| name.0),
+        attributes: Attributes::tagged(event.attributes),
+    });
+    let (code, message) = wire.status.map_or((None, None), |status| (status.code, status.message));
+    Span {
+        id: wire.span_id.as_ref().and_then(own_id),
+        parent: wire.parent_span_id.as_ref().and_then(own_id),
+        name: wire.name.map_or(Cow::Borrowed(""), |name| name.0),
+        start: wire.start_time_unix_nano.map(|moment| moment.0),
+        // A span that is still open has an end of 0.
+        end: wire.end_time_unix_nano.map(|moment| moment.0).filter(|end| *end > 0),
+        failed: code.is_some_and(|code| spans::is_error(code.get())),
+        status_message: message.map(|text| text.0),
+        attributes: Attributes::tagged(wire.attributes),
+        events: events.collect(),
+        resource,
+    }
+}
+
+fn own_id(text: &Text<'_>) -> Option<Cow<'static, str>> {
+    spans::id(text).map(|id| Cow::Owned(id.into_owned()))
+}

@@ -1,0 +1,188 @@
+//! What a tool answered, in the shapes that recorders give it.
+//!
+//! Answers of MCP tools often come wrapped: the result object or its list of blocks as JSON text inside a text. They are
+//! unwrapped, so that a gate sees what the tool said and whether it failed.
+
+use serde_json::{Map, Value, json};
+
+use super::wire;
+use crate::json;
+use crate::trace::{CallError, ErrorKind, ToolResult};
+
+/// Most layers of JSON text inside JSON text that are taken off.
+const MAX_LAYERS: usize = 3;
+
+/// An answer that is one text; what failed is told by the format, where it tells.
+pub(super) fn of_text(text: &str, is_error: Option<bool>) -> ToolResult {
+    finish(inside(text).unwrap_or_else(|| plain(text)), is_error)
+}
+
+/// Whether it is worth reading a text as JSON. Most answers are JSON of a tool's own, and reading them only to find no
+/// result of MCP inside would be half the cost of an import.
+fn may_be_wrapped(text: &str) -> bool {
+    match text.trim_start().as_bytes().first() {
+        Some(b'{') => text.contains("\"content\""),
+        Some(b'[') => text.contains("\"type\""),
+        Some(b'"') => true,
+        _ => false,
+    }
+}
+
+/// An answer that is a JSON value: text, a list of blocks, a result of MCP, or anything else, which is kept as its JSON.
+pub(super) fn of_value(value: Value, is_error: Option<bool>) -> ToolResult {
+    match value {
+        Value::String(text) => of_text(&text, is_error),
+        Value::Null => finish(ToolResult { content: Some(Vec::new()), ..ToolResult::default() }, is_error),
+        other => {
+            let text = json::canonical(&other);
+            let inner = unwrapped(other, 0).unwrap_or_else(|| plain(&text));
+            finish(inner, is_error)
+        }
+    }
+}
+
+/// An answer that is a list of content blocks. Blocks that MCP does not know are kept as their JSON, and a text that stands
+/// alone is looked into like an answer that is one text.
+pub(super) fn of_blocks(blocks: Vec<Value>, is_error: Option<bool>) -> ToolResult {
+    let lone = match blocks.as_slice() {
+        [block] if block.get("type").and_then(Value::as_str) == Some("text") => {
+            block.get("text").and_then(Value::as_str)
+        }
+        _ => None,
+    };
+    let inner = lone.and_then(inside).unwrap_or_else(|| {
+        let known = |block: Value| {
+            if is_block(&block) { block } else { json!({ "type": "text", "text": json::canonical(&block) }) }
+        };
+        ToolResult { content: Some(blocks.into_iter().map(known).collect()), ..ToolResult::default() }
+    });
+    finish(inner, is_error)
+}
+
+/// The text a person would read of an answer, for the turn that carries it.
+pub(super) fn text(result: &ToolResult) -> Option<String> {
+    let texts: Vec<&str> = result.texts().collect();
+    (!texts.is_empty()).then(|| texts.join("\n"))
+}
+
+/// The result of MCP that a text holds.
+fn inside(text: &str) -> Option<ToolResult> {
+    if may_be_wrapped(text) { wire::parse(text).ok().and_then(|value| unwrapped(value, 0)) } else { None }
+}
+
+fn plain(text: &str) -> ToolResult {
+    ToolResult { content: Some(vec![json!({ "type": "text", "text": text })]), ..ToolResult::default() }
+}
+
+/// An answer that was read before it was known whether the call failed.
+pub(super) fn judged(result: ToolResult, is_error: Option<bool>) -> ToolResult {
+    finish(result, is_error)
+}
+
+/// What a format says of failure goes before what the answer itself says: a harness may fail a call that answered.
+fn finish(mut result: ToolResult, is_error: Option<bool>) -> ToolResult {
+    result.is_error = match (is_error, result.is_error) {
+        (Some(true), _) | (_, Some(true)) => Some(true),
+        (told, own) => told.or(own),
+    };
+    if result.is_error == Some(true) && result.error.is_none() {
+        let message = text(&result).unwrap_or_default();
+        result.error = Some(Box::new(CallError { kind: ErrorKind::Tool, code: None, message }));
+    }
+    result
+}
+
+/// The result of MCP that a value is or holds; `None` when it is something else.
+fn unwrapped(value: Value, layer: usize) -> Option<ToolResult> {
+    match value {
+        Value::Object(map) if is_result(&map) => Some(result(map)),
+        Value::Array(blocks) if !blocks.is_empty() && blocks.iter().all(is_block) => {
+            Some(ToolResult { content: Some(blocks), ..ToolResult::default() })
+        }
+        Value::String(text) if layer < MAX_LAYERS => unwrapped(wire::parse(&text).ok()?, layer + 1),
+        _ => None,
+    }
+}
+
+fn is_result(map: &Map<String, Value>) -> bool {
+    let blocks = map.get("content").and_then(Value::as_array);
+    let known =
+        ["content", "isError", "structuredContent", "_meta", "is_error", "structured_content", "meta", "resultType"];
+    blocks.is_some_and(|blocks| blocks.iter().all(is_block)) && map.keys().all(|key| known.contains(&key.as_str()))
+}
+
+fn is_block(value: &Value) -> bool {
+    let Some(kind) = value.get("type").and_then(Value::as_str) else { return false };
+    match kind {
+        "text" => value.get("text").is_some_and(Value::is_string),
+        "image" | "audio" => value.get("data").is_some(),
+        "resource" => value.get("resource").is_some(),
+        "resource_link" => value.get("uri").is_some(),
+        _ => false,
+    }
+}
+
+fn result(mut map: Map<String, Value>) -> ToolResult {
+    let mut take = |names: [&str; 2]| names.iter().find_map(|name| map.remove(*name)).filter(|value| !value.is_null());
+    let is_error = take(["isError", "is_error"]).and_then(|value| value.as_bool());
+    let structured_content = take(["structuredContent", "structured_content"]);
+    let Some(Value::Array(content)) = take(["content", "content"]) else { return ToolResult::default() };
+    // MCP leaves `isError` out when it is false.
+    ToolResult {
+        is_error: is_error.or(Some(false)),
+        content: Some(content),
+        structured_content,
+        ..ToolResult::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn content(text: &str) -> Vec<Value> {
+        vec![json!({ "type": "text", "text": text })]
+    }
+
+    #[test]
+    fn results_of_mcp_are_unwrapped_and_everything_else_is_text() {
+        let object = json!({ "content": [{ "type": "text", "text": "no" }], "isError": true });
+        let twice = Value::String(Value::String(object.to_string()).to_string()).to_string();
+        for value in [object.clone(), Value::String(object.to_string()), Value::String(twice)] {
+            let result = of_value(value, None);
+            assert_eq!((result.is_error, result.content.clone()), (Some(true), Some(content("no"))), "{result:?}");
+            assert_eq!(result.error.unwrap().message, "no");
+        }
+        let listed = of_text(r#"[{"type":"text","text":"{\"n\":1}"}]"#, Some(false));
+        assert_eq!((listed.is_error, listed.content), (Some(false), Some(content("{\"n\":1}"))));
+        for other in
+            [json!({ "content": "x" }), json!([]), json!([{ "type": "car" }]), json!({ "content": [], "n": 1 })]
+        {
+            let result = of_value(other.clone(), None);
+            assert_eq!((result.is_error, result.content), (None, Some(content(&other.to_string()))));
+        }
+        assert_eq!(of_text("{ not json", None).content, Some(content("{ not json")));
+        let structured = of_value(json!({ "content": [], "structuredContent": { "n": 1 } }), None);
+        assert_eq!(structured.structured_content, Some(json!({ "n": 1 })));
+        assert_eq!(structured.is_error, Some(false));
+    }
+
+    #[test]
+    fn a_lone_text_among_blocks_is_looked_into_and_strange_blocks_become_text() {
+        let wrapped = json!({ "content": [{ "type": "text", "text": "no" }], "isError": true }).to_string();
+        let lone = of_blocks(vec![json!({ "type": "text", "text": wrapped })], Some(false));
+        assert_eq!((lone.is_error, lone.content), (Some(true), Some(content("no"))));
+        let text = json!({ "type": "text", "text": wrapped });
+        let several = of_blocks(vec![text.clone(), json!({ "type": "car" })], None);
+        let car = json!({ "type": "text", "text": "{\"type\":\"car\"}" });
+        assert_eq!((several.is_error, several.content), (None, Some(vec![text, car])));
+    }
+
+    #[test]
+    fn a_failure_told_by_the_format_or_by_the_answer_is_a_failure() {
+        let good = json!({ "content": [{ "type": "text", "text": "ok" }] });
+        assert_eq!(of_value(good, Some(true)).is_error, Some(true));
+        let bad = json!({ "content": [{ "type": "text", "text": "no" }], "isError": true });
+        assert_eq!(of_value(bad, Some(false)).is_error, Some(true));
+    }
+}

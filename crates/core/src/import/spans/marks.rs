@@ -1,0 +1,178 @@
+//! Ids and times of spans in the spellings that exporters give them.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, Error as _, SeqAccess, Visitor};
+
+/// An id in one spelling: small hexadecimal digits. Exporters that follow the usual JSON of Protocol Buffers write
+/// base64, consoles write `0x`. `None` for no id, which is written as nothing or as zeros.
+pub(in super::super) fn id(text: &str) -> Option<Cow<'_, str>> {
+    let text = text.strip_prefix("0x").unwrap_or(text);
+    if text.bytes().all(|byte| byte == b'0') {
+        return None;
+    }
+    let is_base64 = match text.len() {
+        24 => text.ends_with("=="),
+        12 => text.ends_with('='),
+        _ => false,
+    };
+    if let Some(hex) = is_base64.then(|| base64_to_hex(text)).flatten() {
+        return Some(hex.into());
+    }
+    let is_hex = text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if is_hex && text.bytes().any(|byte| byte.is_ascii_uppercase()) {
+        return Some(text.to_ascii_lowercase().into());
+    }
+    Some(text.into())
+}
+
+/// Whether the code of a status, as JSON, is that of an error.
+pub(in super::super) fn is_error(code: &str) -> bool {
+    let code = code.trim_matches('"');
+    code == "2" || code.to_ascii_uppercase().ends_with("ERROR")
+}
+
+fn base64_to_hex(text: &str) -> Option<String> {
+    let (mut out, mut bits, mut held) = (String::new(), 0_u32, 0_u32);
+    for byte in text.trim_end_matches('=').bytes() {
+        let six = match byte {
+            b'A'..=b'Z' => byte - b'A',
+            b'a'..=b'z' => byte - b'a' + 26,
+            b'0'..=b'9' => byte - b'0' + 52,
+            b'+' | b'-' => 62,
+            b'/' | b'_' => 63,
+            _ => return None,
+        };
+        bits = ((bits << 6) | u32::from(six)) & 0xFFFF;
+        held += 6;
+        while held >= 4 {
+            held -= 4;
+            out.push(char::from_digit((bits >> held) & 0xF, 16)?);
+        }
+    }
+    // Three characters make two bytes and two bits, two make one byte and four: what is over is no digit.
+    out.truncate(out.len() / 2 * 2);
+    Some(out)
+}
+
+/// A point in time, in nanoseconds: a number, a number as text, a date as text, or seconds and nanoseconds as a list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in super::super) struct Moment(pub(in super::super) u64);
+
+impl<'de> Deserialize<'de> for Moment {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Build;
+        impl<'de> Visitor<'de> for Build {
+            type Value = Moment;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a time in nanoseconds or a date")
+            }
+            fn visit_u64<E>(self, number: u64) -> Result<Moment, E> {
+                Ok(Moment(number))
+            }
+            fn visit_i64<E: serde::de::Error>(self, number: i64) -> Result<Moment, E> {
+                u64::try_from(number).map(Moment).map_err(|_| E::custom(format!("the time {number} is below 0")))
+            }
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "within the range of u64")]
+            fn visit_f64<E: serde::de::Error>(self, number: f64) -> Result<Moment, E> {
+                let fits = (0.0..18_446_744_073_709_551_615.0).contains(&number);
+                if fits { Ok(Moment(number as u64)) } else { Err(E::custom(format!("{number} is no time"))) }
+            }
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Moment, E> {
+                let read = text.parse().ok().or_else(|| date(text));
+                read.map(Moment).ok_or_else(|| E::custom(format!("{text:?} is no time")))
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Moment, A::Error> {
+                let (seconds, nanos) = (seq.next_element::<u64>()?, seq.next_element::<u64>()?);
+                let (Some(seconds), Some(nanos), None) = (seconds, nanos, seq.next_element::<u64>()?) else {
+                    return Err(A::Error::custom("a time as a list must be seconds and nanoseconds"));
+                };
+                Ok(Moment(seconds.saturating_mul(1_000_000_000).saturating_add(nanos)))
+            }
+        }
+        deserializer.deserialize_any(Build)
+    }
+}
+
+/// Nanoseconds since 1970 of a date such as `2026-01-02T03:04:05.678Z`. One without a zone is taken as UTC.
+fn date(text: &str) -> Option<u64> {
+    let (day, rest) = text.split_once(['T', ' '])?;
+    let mut parts = day.splitn(3, '-').map(|part| part.parse::<i64>().ok());
+    let (year, month, day) = (parts.next()??, parts.next()??, parts.next()??);
+    let zone = rest.find(['Z', 'z', '+', '-']).unwrap_or(rest.len());
+    let (clock, zone) = rest.split_at_checked(zone)?;
+    let (clock, fraction) = clock.split_once('.').unwrap_or((clock, ""));
+    let mut parts = clock.splitn(3, ':').map(|part| part.parse::<i64>().ok());
+    let (hour, minute, second) = (parts.next()??, parts.next()??, parts.next().unwrap_or(Some(0))?);
+    let in_range = (1970..=2500).contains(&year)
+        && (1..=12).contains(&month)
+        && (1..=31).contains(&day)
+        && (0..24).contains(&hour)
+        && (0..60).contains(&minute)
+        && (0..=60).contains(&second)
+        && fraction.bytes().all(|byte| byte.is_ascii_digit());
+    if !in_range {
+        return None;
+    }
+    let offset = match zone.as_bytes().first() {
+        None | Some(b'Z' | b'z') => 0,
+        Some(sign) => {
+            let digits = zone[1..].replace(':', "");
+            let (hours, minutes) = digits.split_at_checked(2)?;
+            let minutes = if minutes.is_empty() { 0 } else { minutes.parse::<i64>().ok()? };
+            let seconds = hours.parse::<i64>().ok()? * 3600 + minutes * 60;
+            if *sign == b'-' { -seconds } else { seconds }
+        }
+    };
+    // Days from the first of March of year 0, so that a leap day ends a year.
+    let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
+    let days = year * 365 + year / 4 - year / 100 + year / 400 + (month * 153 + 2) / 5 + day - 1 - 719_468;
+    let seconds = u64::try_from(days * 86_400 + hour * 3600 + minute * 60 + second - offset).ok()?;
+    let nanos: u64 = format!("{:0<9}", fraction.get(..9).unwrap_or(fraction)).parse().ok()?;
+    seconds.checked_mul(1_000_000_000)?.checked_add(nanos)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_has_one_spelling() {
+        for (written, expected) in [
+            ("0123456789abcdef", Some("0123456789abcdef")),
+            ("0x0123456789ABCDEF", Some("0123456789abcdef")),
+            ("ASNFZ4mrze8=", Some("0123456789abcdef")),
+            ("S/kvNXezTaajzpKdDg5HNg==", Some("4bf92f3577b34da6a3ce929d0e0e4736")),
+            ("span-1", Some("span-1")),
+            ("Turn No 1 ==", Some("Turn No 1 ==")),
+            ("", None),
+            ("0000000000000000", None),
+        ] {
+            assert_eq!(id(written).as_deref(), expected, "{written}");
+        }
+    }
+
+    #[test]
+    fn a_time_is_nanoseconds_or_a_date() {
+        for (written, expected) in [
+            ("5", Some(5)),
+            ("\"1700000000000000001\"", Some(1_700_000_000_000_000_001)),
+            ("1.7e18", Some(1_700_000_000_000_000_000)),
+            ("[1700000000, 7]", Some(1_700_000_000_000_000_007)),
+            ("\"2023-11-14T22:13:20Z\"", Some(1_700_000_000_000_000_000)),
+            ("\"2023-11-14T22:13:20.000000007+00:00\"", Some(1_700_000_000_000_000_007)),
+            ("\"2023-11-14 17:13:20.5-05:00\"", Some(1_700_000_000_500_000_000)),
+            ("\"2024-02-29T00:00:00\"", Some(1_709_164_800_000_000_000)),
+            ("\"1970-01-01T00:00:00Z\"", Some(0)),
+            ("\"yesterday\"", None),
+            ("\"2023-13-14T22:13:20Z\"", None),
+            ("\"2023-11-14T22:13:20+é1\"", None),
+            ("[1]", None),
+            ("-1", None),
+            ("true", None),
+        ] {
+            assert_eq!(serde_json::from_str::<Moment>(written).ok().map(|moment| moment.0), expected, "{written}");
+        }
+    }
+}

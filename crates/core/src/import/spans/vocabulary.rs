@@ -1,0 +1,235 @@
+//! What a span says of itself, in any of the vocabularies: the `GenAI` conventions of OpenTelemetry in their versions,
+//! `OpenInference`, Traceloop, the agent kit of Google, and spans of MCP clients and servers.
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+
+use super::super::{ImportError, wire};
+use super::Span;
+use super::attributes::Attribute;
+use crate::trace::{CallError, ErrorKind, StopReason, Tokens};
+
+/// What happened during a span.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// A model replied.
+    Model,
+    /// A tool ran.
+    Tool,
+    /// An agent was at work.
+    Agent,
+    /// Anything else.
+    Other,
+}
+
+const OPERATION: &str = "gen_ai.operation.name";
+const TOOL_NAME: &str = "gen_ai.tool.name";
+
+/// Tells what a span is.
+pub(super) fn kind(span: &Span<'_>) -> Result<Kind, ImportError> {
+    let word = |key: &str| span.attributes.text(&[key]);
+    if word("mcp.method.name")?.as_deref() == Some("tools/call") {
+        return Ok(Kind::Tool);
+    }
+    if let Some(operation) = word(OPERATION)? {
+        return Ok(match &*operation {
+            "chat" | "generate_content" | "text_completion" => Kind::Model,
+            "execute_tool" => Kind::Tool,
+            "invoke_agent" | "create_agent" | "invoke_workflow" => Kind::Agent,
+            _ => Kind::Other,
+        });
+    }
+    if let Some(kind) = word("openinference.span.kind")? {
+        return Ok(match &*kind.to_ascii_uppercase() {
+            "LLM" => Kind::Model,
+            "TOOL" => Kind::Tool,
+            "AGENT" => Kind::Agent,
+            _ => Kind::Other,
+        });
+    }
+    if let Some(kind) = word("traceloop.span.kind")? {
+        return Ok(match &*kind {
+            "tool" => Kind::Tool,
+            "agent" | "workflow" => Kind::Agent,
+            _ => Kind::Other,
+        });
+    }
+    let is_tool = span.attributes.has(&[TOOL_NAME]) || span.name.starts_with("execute_tool ");
+    // Recorders that name no operation still say which model they asked.
+    let is_model = span.attributes.has(&["gen_ai.request.model", "gen_ai.response.model", "llm.request.type"]);
+    Ok(match (is_tool, is_model) {
+        (true, _) => Kind::Tool,
+        (false, true) => Kind::Model,
+        (false, false) => Kind::Other,
+    })
+}
+
+/// Whether a tool ran by way of MCP, as its client or its server tells it.
+pub(super) fn is_mcp(span: &Span<'_>) -> bool {
+    span.attributes.has(&["mcp.method.name"])
+}
+
+/// The name of the tool that ran.
+pub(super) fn tool_name<'s>(span: &'s Span<'_>) -> Result<Cow<'s, str>, ImportError> {
+    let keys = [TOOL_NAME, "tool.name", "mcp.tool.name", "traceloop.entity.name"];
+    if let Some(name) = span.attributes.text(&keys)? {
+        return Ok(name);
+    }
+    let name = &*span.name;
+    let after = |word: &str| name.split_once(word).map(|(_, rest)| rest.trim()).filter(|rest| !rest.is_empty());
+    let is_mcp = is_mcp(span);
+    let told = match (after("execute_tool "), after("tools/call ")) {
+        (Some(rest), _) | (None, Some(rest)) => Some(rest),
+        // In `OpenInference` the span itself bears the name of its tool.
+        (None, None) => Some(name.strip_suffix(".tool").unwrap_or(name)).filter(|name| !name.is_empty() && !is_mcp),
+    };
+    told.map(Cow::Borrowed).ok_or_else(|| {
+        ImportError::new("it tells of a tool that ran and does not name it")
+            .hint("the name of a tool stands in the attribute `gen_ai.tool.name`")
+    })
+}
+
+/// The id the model gave the call.
+pub(super) fn call_id(span: &Span<'_>) -> Result<Option<String>, ImportError> {
+    let keys = ["gen_ai.tool.call.id", "tool.id", "tool_call.id"];
+    Ok(span.attributes.text(&keys)?.map(Cow::into_owned))
+}
+
+/// The server whose tool it is, where the span tells.
+pub(super) fn server(span: &Span<'_>) -> Result<Option<String>, ImportError> {
+    Ok(span.attributes.text(&["mcp.server.name", "fastmcp.server.name"])?.map(Cow::into_owned))
+}
+
+/// What the tool was given. Recording it is optional.
+pub(super) fn arguments(span: &Span<'_>) -> Result<Option<Value>, ImportError> {
+    let keys = ["gen_ai.tool.call.arguments", "gcp.vertex.agent.tool_call_args", "tool_arguments", "input.value"];
+    if let Some((_, found)) = span.attributes.first(&keys)? {
+        return given(found).map(Some);
+    }
+    if let Some(found) = span.attributes.get("traceloop.entity.input")? {
+        return Ok(unwrapped(given(found)?));
+    }
+    // By its definition this one describes parameters; recorders also put the arguments there.
+    let Some(found) = span.attributes.get("tool.parameters")? else { return Ok(None) };
+    let is_schema = |value: &Value| value.get("properties").is_some() || value.get("type").is_some();
+    Ok(Some(given(found)?).filter(|value| value.is_object() && !is_schema(value)))
+}
+
+fn given(found: Attribute<'_>) -> Result<Value, ImportError> {
+    match found {
+        Attribute::Text(text) => Ok(wire::arguments_in_text(&text)),
+        json @ Attribute::Json(_) => json.value(),
+    }
+}
+
+/// The arguments inside what Traceloop records of the call of a function; `None` where they cannot be told.
+fn unwrapped(value: Value) -> Option<Value> {
+    let Value::Object(mut map) = value else { return None };
+    let is_call = map.get("args").is_none_or(|args| args.as_array().is_some_and(Vec::is_empty));
+    let inner = map.remove("kwargs").filter(|_| is_call).or_else(|| map.remove("inputs"));
+    inner.filter(Value::is_object)
+}
+
+/// What the tool answered. Recording it is optional.
+pub(super) fn answer(span: &Span<'_>) -> Result<Option<Value>, ImportError> {
+    let keys = ["gen_ai.tool.call.result", "gcp.vertex.agent.tool_response", "tool_response", "output.value"];
+    match span.attributes.first(&keys)? {
+        Some((_, found)) => found.value().map(Some),
+        None => Ok(None),
+    }
+}
+
+/// The answer inside a message of `LangChain`, which its recorder writes in place of the answer: the id of the call, what
+/// the tool said, and whether it failed. `None` for any other answer.
+pub(super) fn message_of_tool(answer: &Value) -> Option<(String, Value, bool)> {
+    let parsed = match answer {
+        Value::String(text) if text.contains("\"tool_call_id\"") => wire::parse(text).ok()?,
+        Value::Object(_) => answer.clone(),
+        _ => return None,
+    };
+    let Value::Object(mut map) = parsed else { return None };
+    let Some(Value::String(id)) = map.remove("tool_call_id") else { return None };
+    let failed = map.get("status").and_then(Value::as_str) == Some("error");
+    Some((id, map.remove("content")?, failed))
+}
+
+/// How a span failed; `None` when it did not.
+pub(super) fn failure(span: &Span<'_>) -> Result<Option<CallError>, ImportError> {
+    let kind = span.attributes.text(&["error.type"])?;
+    if !span.failed && kind.is_none() {
+        return Ok(None);
+    }
+    let mut message = span.status_message.as_deref().filter(|text| !text.is_empty()).map(str::to_owned);
+    for event in &span.events {
+        if message.is_none() {
+            message = event.attributes.text(&["exception.message", "exception.type"])?.map(Cow::into_owned);
+        }
+    }
+    let code = match span.attributes.text(&["rpc.response.status_code", "rpc.jsonrpc.error_code"])? {
+        Some(code) => code.parse::<i64>().ok(),
+        None => kind.as_deref().and_then(|kind| kind.parse().ok()),
+    };
+    let name = kind.as_deref().unwrap_or_default();
+    let layer = match code {
+        Some(code) if code < 0 => ErrorKind::Jsonrpc,
+        Some(400..=599) => ErrorKind::Http,
+        _ if name.to_ascii_lowercase().contains("timeout") => ErrorKind::Timeout,
+        _ => ErrorKind::Tool,
+    };
+    let code = code.filter(|_| layer != ErrorKind::Tool && layer != ErrorKind::Timeout);
+    Ok(Some(CallError { kind: layer, code, message: message.unwrap_or_else(|| name.to_owned()) }))
+}
+
+/// The model that replied, else the one that was asked.
+pub(super) fn model(span: &Span<'_>) -> Result<Option<String>, ImportError> {
+    let keys = [
+        "gen_ai.response.model",
+        "gen_ai.request.model",
+        "llm.response.model_name",
+        "llm.model_name",
+        "llm.request.model_name",
+    ];
+    Ok(span.attributes.text(&keys)?.map(Cow::into_owned))
+}
+
+/// What a reply spent; `None` when its span does not say.
+pub(super) fn tokens(span: &Span<'_>) -> Result<Option<Tokens>, ImportError> {
+    let count = |keys: &[&str]| span.attributes.count(keys);
+    let tokens = Tokens {
+        input: count(&["gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens", "llm.token_count.prompt"])?,
+        output: count(&["gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens", "llm.token_count.completion"])?,
+        cached: count(&[
+            "gen_ai.usage.cache_read.input_tokens",
+            "gen_ai.usage.cache_read_input_tokens",
+            "llm.token_count.prompt_details.cache_read",
+        ])?,
+        total: count(&["gen_ai.usage.total_tokens", "llm.usage.total_tokens", "llm.token_count.total"])?,
+    };
+    Ok((tokens != Tokens { cached: tokens.cached, ..Tokens::default() }).then_some(tokens))
+}
+
+/// Why a reply ended, as its span says it.
+pub(super) fn finish(span: &Span<'_>) -> Result<Option<String>, ImportError> {
+    let found = span.attributes.first(&["gen_ai.response.finish_reasons", "llm.response.finish_reason"])?;
+    Ok(found.and_then(|(_, found)| found.words().pop()))
+}
+
+/// Why the run ended, by the word for the end of its last reply. A reply that ended in calls tells nothing.
+pub(super) fn stop_reason(word: &str) -> Option<StopReason> {
+    match &*word.to_ascii_lowercase() {
+        "stop" | "end_turn" | "stop_sequence" | "completed" => Some(StopReason::Completed),
+        "length" | "max_tokens" | "model_context_window_exceeded" => Some(StopReason::MaxTokens),
+        "content_filter" | "refusal" | "safety" => Some(StopReason::Refused),
+        "error" => Some(StopReason::Error),
+        _ => None,
+    }
+}
+
+/// Whether a span says anything that a reply of a model says.
+pub(super) fn tells_of_reply(span: &Span<'_>) -> Result<bool, ImportError> {
+    let has_messages = span.attributes.has(&["gen_ai.input.messages", "gen_ai.output.messages"])
+        || span.attributes.below("llm.output_messages.").next().is_some()
+        || span.attributes.below("llm.input_messages.").next().is_some();
+    Ok(has_messages || tokens(span)?.is_some())
+}

@@ -1,0 +1,187 @@
+//! Results of tau-bench and tau2, which play an agent against a simulated user.
+//!
+//! A record of tau-bench is one run, its conversation in `traj` as Chat Completions has it. Its harness has no flag for a
+//! call that failed: it answers with a text of its own making, which is as good as one. Runs that broke keep only the
+//! error, and agents that act through plain text leave no calls that could be read.
+//!
+//! tau2 writes one document with all runs in `simulations`, or one file for each. There the simulated user calls tools
+//! too, marked with `requestor`; those calls and their answers are not the agent's and are left out.
+
+mod tau2;
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde_json::value::RawValue;
+
+use super::copies::Copies;
+use super::look::Look;
+use super::openai_chat::messages::{At, Message, Talk};
+use super::wire::{self, Name, Text};
+use super::{ImportError, Imported, Options, Record, Unit};
+use crate::trace::{Conversation, StopReason, Trace};
+
+pub(super) fn sniff(look: &Look<'_>) -> Option<(Unit, Cow<'static, str>)> {
+    let found = |why: &'static str| Some((Unit::Record, Cow::Borrowed(why)));
+    let is_list = |key: &str| matches!(look.inside(key), Some(Look::List(_)));
+    if look.has(&["task_id"]) && is_list("traj") {
+        return found("it has `task_id` and `traj`");
+    }
+    if is_list("simulations") && (look.has(&["info"]) || look.has(&["tasks"])) {
+        return found("it has `simulations`");
+    }
+    if look.has(&["task_id", "termination_reason"]) && (is_list("messages") || is_list("ticks")) {
+        return found("it has `task_id`, `termination_reason` and `messages`");
+    }
+    None
+}
+
+/// Any of the three: a run of either program, or the document around the runs of tau2.
+#[derive(Deserialize)]
+struct Run<'a> {
+    id: Option<Name>,
+    task_id: Option<Name>,
+    trial: Option<Name>,
+    info: Option<Info<'a>>,
+    #[serde(borrow)]
+    traj: Option<Vec<Message<'a>>>,
+    messages: Option<Vec<tau2::Message<'a>>>,
+    ticks: Option<IgnoredAny>,
+    termination_reason: Option<Text<'a>>,
+    duration: Option<f64>,
+    simulations: Option<Vec<&'a RawValue>>,
+    simulation_index: Option<Vec<IgnoredAny>>,
+}
+
+/// What is said of a run, or of all of them.
+#[derive(Deserialize)]
+struct Info<'a> {
+    /// Why a run of tau-bench broke.
+    error: Option<IgnoredAny>,
+    #[serde(borrow)]
+    agent_info: Option<AgentInfo<'a>>,
+}
+
+#[derive(Deserialize)]
+struct AgentInfo<'a> {
+    #[serde(borrow)]
+    llm: Option<Text<'a>>,
+}
+
+#[derive(Deserialize)]
+struct Header<'a> {
+    #[serde(borrow)]
+    info: Option<Info<'a>>,
+}
+
+impl Info<'_> {
+    fn model(&self) -> Option<&str> {
+        self.agent_info.as_ref()?.llm.as_deref()
+    }
+}
+
+pub(super) fn read<'a>(record: Record<'a>, options: &Options) -> Result<Vec<Imported<'a>>, ImportError> {
+    let run: Run<'a> = wire::typed(record.text)?;
+    let Some(simulations) = &run.simulations else {
+        let header: Option<Header<'_>> = record.header.map(wire::typed).transpose()?;
+        let model = header.as_ref().and_then(|header| header.info.as_ref()?.model());
+        return Ok(vec![run.imported(record.text, model, options)?]);
+    };
+    if simulations.is_empty() && run.simulation_index.is_some_and(|index| !index.is_empty()) {
+        return Err(ImportError::new(
+            "`simulations` is empty, and `simulation_index` names runs in files of their own",
+        )
+        .hint("read the files in the folder `simulations` beside this one"));
+    }
+    let model = run.info.as_ref().and_then(Info::model);
+    let copies = Copies::of(record.text);
+    let mut out = Vec::new();
+    for (at, raw) in simulations.iter().enumerate() {
+        copies.take(model.map_or(0, str::len), "info.agent_info.llm")?;
+        let text = raw.get();
+        let read = wire::typed::<Run<'a>>(text).and_then(|run| run.imported(text, model, options));
+        out.push(read.map_err(|error| ImportError {
+            offset: error.offset.map(|offset| offset + (text.as_ptr().addr() - record.text.as_ptr().addr())),
+            message: format!("simulations[{at}]: {}", error.message),
+            hint: error.hint,
+        })?);
+    }
+    Ok(out)
+}
+
+impl<'a> Run<'a> {
+    fn imported(self, text: &'a str, model: Option<&str>, options: &Options) -> Result<Imported<'a>, ImportError> {
+        let name = match (self.id, self.task_id, self.trial) {
+            (Some(id), ..) => Some(id.0),
+            (None, Some(task), Some(trial)) => Some(format!("{}/{}", task.0, trial.0)),
+            (None, task, _) => task.map(|task| task.0),
+        };
+        let model = model.map(str::to_owned);
+        let duration = self.duration.and_then(tau2::milliseconds);
+        let trace = match (&self.traj, &self.messages) {
+            (Some(traj), _) => {
+                let broke = self.info.is_some_and(|info| info.error.is_some());
+                if traj.is_empty() {
+                    nothing(model, broke.then_some(StopReason::Error), None)
+                } else {
+                    bench(traj, broke, options)?
+                }
+            }
+            (None, Some(messages)) => {
+                let stop = self.termination_reason.as_deref().and_then(tau2::stop);
+                if messages.is_empty() {
+                    nothing(model, stop, duration)
+                } else {
+                    tau2::talk(messages, options)?.finish(model, stop, duration)
+                }
+            }
+            (None, None) if self.ticks.is_some() => {
+                return Err(ImportError::new("it has `ticks` in place of `messages`")
+                    .hint("conversations by voice, in which both sides speak at once, cannot be judged"));
+            }
+            (None, None) => {
+                return Err(ImportError::new("it has neither `traj` nor `messages`")
+                    .hint("a run of tau-bench has `traj`, one of tau2 `messages`, a document of tau2 `simulations`"));
+            }
+        };
+        Ok(Imported { id: name, group: None, fields: text.into(), trace })
+    }
+}
+
+/// A run that broke before anything was written down: what it did until then is not known.
+fn nothing(model: Option<String>, stop_reason: Option<StopReason>, duration_ms: Option<u64>) -> Trace {
+    Trace {
+        conversation: Conversation { model, stop_reason, duration_ms, ..Conversation::default() },
+        ..Trace::default()
+    }
+}
+
+fn bench(traj: &[Message<'_>], broke: bool, options: &Options) -> Result<Trace, ImportError> {
+    let mut talk = Talk::new(options, failed);
+    for (at, message) in traj.iter().enumerate() {
+        if message.plain_user_text().is_some_and(|text| text.starts_with("API output: ")) {
+            return Err(ImportError::new(format!("traj[{at}].content answers a call that stands in plain text"))
+                .hint("the agents `react` and `act` of tau-bench leave no calls to judge; `tool-calling` does"));
+        }
+        talk.add(message, &At("traj", at))?;
+        if message.is_reply() {
+            talk.builder.spend(message.tokens());
+        }
+    }
+    let is_over = traj.last().and_then(Message::plain_user_text).is_some_and(|text| text.contains("###STOP###"));
+    let stop = match (broke, is_over) {
+        (true, _) => Some(StopReason::Error),
+        (false, true) => Some(StopReason::Completed),
+        // A tool may end a run as well, and so may the limit of steps: the record is the same.
+        (false, false) => None,
+    };
+    Ok(talk.builder.finish(None, stop, None))
+}
+
+/// The harness answers itself when a tool raises an error or does not exist.
+#[expect(clippy::unnecessary_wraps, reason = "it stands for answers in general, which may not tell")]
+fn failed(name: Option<&str>, text: &str) -> Option<bool> {
+    let is_unknown = text.strip_prefix("Unknown action ").is_some_and(|rest| name == Some(rest));
+    Some(is_unknown || text.starts_with("Error: "))
+}

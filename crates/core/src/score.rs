@@ -1,0 +1,295 @@
+//! Scores of traces that were recorded elsewhere: one line of JSON per trace, one per group of runs.
+//!
+//! A trace is scored by itself, so traces can be scored in any order and by any number of threads; groups take in their
+//! runs in the order of the input.
+
+mod groups;
+mod lookup;
+mod merge;
+
+use serde::{Serialize, Serializer};
+use serde_json::Value;
+
+use crate::assertion::Assertion;
+use crate::eval::stability::{Digest, Measures, SUB_SCORES};
+use crate::eval::{
+    GateFailure, GateKind, Metrics, Narrative, NarrativeParams, ReliabilityGate, StabilityGate, TrajectoryAxes, Verdict,
+};
+use crate::import::{ImportError, Imported, Parts};
+use crate::json;
+use crate::judge::{self, Checked};
+use crate::report::RowVerdict;
+use crate::suite::Gates;
+use crate::target::Target;
+use crate::trace::Trace;
+pub use groups::{GroupLine, Groups, Run};
+pub use lookup::find;
+pub use merge::MergeError;
+
+/// Which runs passed, as the data says.
+#[derive(Debug, Clone)]
+pub struct Outcome {
+    /// Where a record says how its run ended.
+    pub path: Target,
+    /// What stands there when it passed.
+    pub pass: Value,
+}
+
+/// What to score by.
+#[derive(Debug, Clone)]
+pub struct Scorer {
+    expect: Vec<Assertion>,
+    gates: Gates,
+    /// Whether there are gates to judge by; otherwise metrics are reported and nothing is judged.
+    judges: bool,
+    /// Where a record names its group.
+    group_by: Option<Target>,
+    outcome: Option<Outcome>,
+}
+
+/// Gates that cannot be held against single traces.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum ScorerError {
+    /// A pass rate needs something that passes.
+    #[error("`reliability` counts runs that pass, but no gate or assertion judges a single run")]
+    NothingToCount,
+    /// An outcome belongs to a group.
+    #[error("there is nothing to judge by: the file holds neither a gate nor an assertion")]
+    NoGates,
+}
+
+impl Scorer {
+    /// A scorer by gates and assertions; without them what needs no parameters is measured.
+    pub fn new(
+        gates: Option<(Vec<Assertion>, Gates)>,
+        group_by: Option<Target>,
+        outcome: Option<Outcome>,
+    ) -> Result<Self, ScorerError> {
+        let judges = gates.is_some();
+        let (expect, gates) = match gates {
+            Some((expect, gates)) => (expect, gates),
+            None => (Vec::new(), measured()),
+        };
+        if judges && expect.is_empty() && gates.is_empty() {
+            return Err(ScorerError::NoGates);
+        }
+        if gates.reliability.is_some() && outcome.is_none() && expect.is_empty() && !gates.judges_runs() {
+            return Err(ScorerError::NothingToCount);
+        }
+        Ok(Self { expect, gates, judges, group_by, outcome })
+    }
+
+    /// What of a trace is looked at.
+    pub fn parts(&self) -> Parts {
+        if !self.expect.is_empty() {
+            return Parts::All;
+        }
+        let producers = self.gates.trajectory_axes.iter().flat_map(TrajectoryAxes::producers);
+        Parts::Gates { answers: producers.map(str::to_owned).collect() }
+    }
+
+    /// The group of a record: what it says at the path that was given, or by itself.
+    pub fn group(&self, imported: &Imported<'_>) -> Result<Option<String>, ImportError> {
+        let Some(path) = &self.group_by else { return Ok(imported.group.clone()) };
+        match find(&imported.fields, path) {
+            Some(Value::String(text)) => Ok(Some(text)),
+            Some(Value::Null) | None => Err(ImportError {
+                offset: None,
+                message: format!("`{path}` selects nothing in this record, so it belongs to no group"),
+                hint: Some("`--group-by` is a path in the record as it stands in the file".to_owned()),
+            }),
+            Some(other) => Ok(Some(json::canonical(&other))),
+        }
+    }
+
+    /// Scores one trace of a group, or of none.
+    pub fn score(&self, imported: &Imported<'_>, group: Option<&str>) -> Scored {
+        let trace = &imported.trace;
+        let mut checks = judge::run(&self.expect, &self.gates, trace);
+        if !self.judges && !has_faults(trace) {
+            checks.retain(|check| check.gate != Some(GateKind::Recovery));
+        }
+        let passed = checks.iter().all(|check| check.verdict == Verdict::Pass);
+        let has_stability = self.gates.stability.is_some();
+        let digest = has_stability.then(|| Digest::of(trace, group.is_some()));
+        let mut verdict = self.verdict(&checks, group.is_some());
+        let mut failures: Vec<(&'static str, GateFailure)> = Vec::new();
+        for check in &mut checks {
+            let (name, found) = (check.name, std::mem::take(&mut check.failures));
+            if self.judges {
+                failures.extend(found.into_iter().map(|failure| (name, failure)));
+            }
+        }
+        if self.judges && group.is_none() && self.judges_groups() {
+            let name = if has_stability { GateKind::Stability.name() } else { GateKind::Reliability.name() };
+            let reason = "the record names no group, and this gate judges groups of runs".to_owned();
+            failures.push((name, GateFailure { target: name.to_owned(), reason, diffs: Vec::new() }));
+            verdict = Some(match verdict {
+                Some(worse @ (RowVerdict::Fail | RowVerdict::Error)) => worse,
+                _ => RowVerdict::Unassessable,
+            });
+        }
+        let (session, tools, calls) = match digest {
+            Some(Digest { session, tools, calls }) => (Some(session), tools, calls),
+            None => (None, Vec::new(), None),
+        };
+        let run = group.map(|_| Run {
+            session,
+            tools: tools.into_iter().map(Box::from).collect(),
+            calls,
+            outcome: match &self.outcome {
+                Some(rule) => find(&imported.fields, &rule.path).map(|found| json::equal(&found, &rule.pass)),
+                None => Some(passed),
+            },
+        });
+        Scored { verdict, checks, session, failures, run }
+    }
+
+    fn verdict(&self, checks: &[Checked], is_grouped: bool) -> Option<RowVerdict> {
+        let worst = checks.iter().map(|check| check.verdict).max()?;
+        let absorbs = self.gates.reliability.is_some() && self.outcome.is_none() && is_grouped;
+        let verdict = match worst {
+            Verdict::Fail | Verdict::Unassessable if absorbs => RowVerdict::Absorbed,
+            other => other.into(),
+        };
+        self.judges.then_some(verdict)
+    }
+
+    /// Whether any gate judges groups of runs.
+    pub fn judges_groups(&self) -> bool {
+        self.gates.stability.is_some() || self.gates.reliability.is_some()
+    }
+
+    /// Stability of groups, where it is asked for.
+    fn stability(&self) -> Option<&StabilityGate> {
+        self.gates.stability.as_ref()
+    }
+
+    /// Reliability of groups, where it is asked for, and whether it is judged or only measured.
+    fn reliability(&self) -> Option<(ReliabilityGate, bool)> {
+        match &self.gates.reliability {
+            Some(gate) => Some((gate.clone(), self.judges)),
+            None => self.outcome.as_ref().map(|_| (ReliabilityGate::default(), false)),
+        }
+    }
+}
+
+/// The gates that need no parameters, for their metrics.
+fn measured() -> Gates {
+    Gates {
+        stability: Some(StabilityGate::default()),
+        recovery: Some(crate::eval::RecoveryGate::default()),
+        narrative: Narrative::new(NarrativeParams::default()).ok(),
+        ..Gates::default()
+    }
+}
+
+fn has_faults(trace: &Trace) -> bool {
+    trace.tool_results.iter().flatten().flatten().any(|result| result.fault.is_some())
+}
+
+/// What was found of one trace.
+#[derive(Debug, Clone)]
+pub struct Scored {
+    /// The verdict; none when nothing was judged.
+    pub verdict: Option<RowVerdict>,
+    /// What was checked, its failures taken out.
+    pub checks: Vec<Checked>,
+    /// The sub-scores of the session.
+    session: Option<Measures>,
+    /// Why the verdict is not a pass, each with its gate.
+    pub failures: Vec<(&'static str, GateFailure)>,
+    /// What its group needs to know.
+    pub run: Option<Run>,
+}
+
+/// One line about a trace, but for its input and its place there, which whoever prints it puts in front.
+#[derive(Debug)]
+pub struct TraceLine<'a> {
+    /// The name its format gives it.
+    pub id: Option<&'a str>,
+    /// Its group.
+    pub group: Option<&'a str>,
+    /// What was found.
+    pub scored: &'a Scored,
+}
+
+impl Serialize for TraceLine<'_> {
+    fn serialize<S: Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Line<'a> {
+            id: Option<&'a str>,
+            group: Option<&'a str>,
+            verdict: Option<RowVerdict>,
+            metrics: AllMetrics<'a>,
+            failures: Failures<'a>,
+        }
+        let failures: Vec<(&'static str, &GateFailure)> =
+            self.scored.failures.iter().map(|(gate, failure)| (*gate, failure)).collect();
+        Line {
+            id: self.id,
+            group: self.group,
+            verdict: self.scored.verdict,
+            metrics: AllMetrics(self.scored),
+            failures: Failures(&failures),
+        }
+        .serialize(out)
+    }
+}
+
+/// The metrics of every gate. Two gates may share an object, since their targets share a prefix.
+struct AllMetrics<'a>(&'a Scored);
+
+impl Serialize for AllMetrics<'_> {
+    fn serialize<S: Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
+        let mut gates: Vec<(&str, &Metrics)> = Vec::with_capacity(self.0.checks.len() + 1);
+        gates.extend(self.0.checks.iter().filter_map(|check| Some((check.gate?.info().prefix, &check.metrics))));
+        let session = self.0.session.as_ref().map(session_metrics);
+        gates.extend(session.as_ref().map(|session| (GateKind::Stability.info().prefix, session)));
+        gates.sort_by_key(|(prefix, _)| *prefix);
+        out.collect_map(gates.chunk_by(|a, b| a.0 == b.0).map(|same| (same[0].0, Together(same))))
+    }
+}
+
+/// The metrics of gates that share a prefix; no two of them share a name.
+struct Together<'a>(&'a [(&'a str, &'a Metrics)]);
+
+impl Serialize for Together<'_> {
+    fn serialize<S: Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
+        if let [(_, metrics)] = self.0 {
+            return metrics.serialize(out);
+        }
+        let mut all: Vec<(&str, &Value)> = self.0.iter().flat_map(|(_, metrics)| metrics.iter()).collect();
+        all.sort_by_key(|(name, _)| *name);
+        out.collect_map(all)
+    }
+}
+
+/// The four sub-scores of a session and the weakest of them.
+fn session_metrics(session: &Measures) -> Metrics {
+    let mut metrics = Metrics::of(GateKind::Stability.info());
+    for (name, value) in SUB_SCORES.into_iter().zip(session.values()) {
+        metrics.set_known(name, value);
+    }
+    metrics.set_known("weakest_score", session.weakest().map(|(_, score)| score));
+    metrics
+}
+
+/// Failures with the gate in front.
+struct Failures<'a>(&'a [(&'static str, &'a GateFailure)]);
+
+impl Serialize for Failures<'_> {
+    fn serialize<S: Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Failure<'a> {
+            gate: &'a str,
+            target: &'a str,
+            reason: &'a str,
+        }
+        out.collect_seq(self.0.iter().map(|(gate, failure)| Failure {
+            gate,
+            target: &failure.target,
+            reason: &failure.reason,
+        }))
+    }
+}

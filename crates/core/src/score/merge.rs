@@ -1,0 +1,170 @@
+//! What a group line carries so that parts of a group can be put together again, run by run.
+//!
+//! Nothing is averaged twice: a line carries its runs in short, and merging judges all runs of all parts anew. The result
+//! is the line that one process would have written, had it read the parts one after the other.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use serde::{Deserialize, Serialize, Serializer};
+
+use super::groups::{Carry, Groups, Kept};
+use crate::eval::stability::{ArgsKey, Within};
+
+/// A line that is no line of a group, or cannot be merged.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum MergeError {
+    /// No JSON, or not the JSON of a line of `score`.
+    #[error("{0}")]
+    Json(String),
+    /// A group line without what merging takes.
+    #[error("the group {0:?} carries {1} for {2} runs")]
+    Short(String, String, u64),
+    /// A call that cannot be read.
+    #[error("the group {0:?} carries the call {1:?}, which is none")]
+    Call(String, String),
+}
+
+/// The parts of a group line that are carried.
+#[derive(Debug, Serialize, Deserialize, Default)]
+struct Parts {
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    within: Option<Within>,
+    /// The weakest score of each run.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    weakest: Option<Vec<Option<f64>>>,
+    /// For each run `1` for passed, `0` for failed, `?` for unknown.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    outcomes: Option<String>,
+    /// Names of the tools.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    tools: Vec<String>,
+    /// For each run its calls as `tool:args`, the place of the tool and the key of the arguments; `-` for no key.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    calls: Option<Vec<Option<String>>>,
+}
+
+impl Serialize for Carry<'_> {
+    fn serialize<S: Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
+        let mut parts = Parts::default();
+        if let Some(within) = self.within {
+            let mut places: BTreeMap<u32, usize> = BTreeMap::new();
+            let mut spell = |run: Kept| {
+                let (tools, with) = run.calls?;
+                let mut text = String::with_capacity(tools.len() * 28);
+                for (tool, args) in tools.into_iter().zip(with) {
+                    let next = places.len();
+                    let place = *places.entry(tool).or_insert(next);
+                    if place == next {
+                        parts.tools.push(self.tools.get(tool as usize).copied().unwrap_or("").to_owned());
+                    }
+                    let space = if text.is_empty() { "" } else { " " };
+                    let _ = write!(text, "{space}{place}:");
+                    match args {
+                        Some(key) => text.extend(key.iter().flat_map(|byte| [byte >> 4, byte & 15]).map(hex)),
+                        None => text.push('-'),
+                    }
+                }
+                Some(text)
+            };
+            parts.calls = Some(self.runs().map(&mut spell).collect());
+            parts.weakest = Some(self.runs().map(|run| run.weakest).collect());
+            parts.within = Some(within.clone());
+        }
+        if self.has_outcomes {
+            let letter = |run: Kept| match run.outcome {
+                Some(true) => '1',
+                Some(false) => '0',
+                None => '?',
+            };
+            parts.outcomes = Some(self.runs().map(letter).collect());
+        }
+        parts.serialize(out)
+    }
+}
+
+/// The digit for a number below 16.
+fn hex(digit: u8) -> char {
+    char::from_digit(u32::from(digit), 16).unwrap_or('0')
+}
+
+impl Groups {
+    /// Takes in a line that `score` wrote. Whether it was the line of a group: lines of traces are passed over.
+    pub fn merge(&mut self, line: &str) -> Result<bool, MergeError> {
+        #[derive(Deserialize)]
+        struct Line {
+            group: Option<String>,
+            runs: Option<u64>,
+            carry: Option<Parts>,
+            index: Option<u64>,
+        }
+        let line: Line = serde_json::from_str(line).map_err(|error| MergeError::Json(error.to_string()))?;
+        let (Some(group), Some(runs), Some(parts)) = (line.group, line.runs, line.carry) else {
+            return match line.index {
+                Some(_) => Ok(false),
+                None => Err(MergeError::Json("it is no line that `mcptest score` writes".to_owned())),
+            };
+        };
+        let kept = self.unpack(&group, runs, &parts)?;
+        self.append(&group, parts.within.unwrap_or_default(), kept.into_iter());
+        Ok(true)
+    }
+
+    fn unpack(&mut self, group: &str, runs: u64, parts: &Parts) -> Result<Vec<Kept>, MergeError> {
+        let short = |what: &str, found: usize| MergeError::Short(group.to_owned(), format!("{found} {what}"), runs);
+        let count = usize::try_from(runs).unwrap_or(usize::MAX);
+        let check = |what: &str, found: Option<usize>| match found {
+            Some(found) if found != count => Err(short(what, found)),
+            _ => Ok(()),
+        };
+        check("scores", parts.weakest.as_ref().map(Vec::len))?;
+        check("runs with calls", parts.calls.as_ref().map(Vec::len))?;
+        check("outcomes", parts.outcomes.as_ref().map(String::len))?;
+        if parts.weakest.is_none() && parts.outcomes.is_none() {
+            return Err(short("runs", 0));
+        }
+        let tools: Vec<u32> = parts.tools.iter().map(|tool| self.tool(tool)).collect();
+        let mut out = Vec::new();
+        for run in 0..count {
+            let outcome = parts.outcomes.as_ref().and_then(|all| match all.as_bytes()[run] {
+                b'1' => Some(true),
+                b'0' => Some(false),
+                _ => None,
+            });
+            let weakest = parts.weakest.as_ref().and_then(|all| all[run]);
+            let calls = match parts.calls.as_ref().and_then(|all| all[run].as_deref()) {
+                Some(text) => Some(calls(group, text, &tools)?),
+                None => None,
+            };
+            out.push(Kept { weakest, outcome, calls });
+        }
+        Ok(out)
+    }
+}
+
+type Calls = (Vec<u32>, Vec<Option<ArgsKey>>);
+
+fn calls(group: &str, text: &str, tools: &[u32]) -> Result<Calls, MergeError> {
+    let (mut by, mut with) = (Vec::new(), Vec::new());
+    for word in text.split_ascii_whitespace() {
+        let read = || {
+            let (place, key) = word.split_once(':')?;
+            let tool = *tools.get(place.parse::<usize>().ok()?)?;
+            if key == "-" {
+                return Some((tool, None));
+            }
+            let mut bytes = ArgsKey::default();
+            if key.len() != 2 * bytes.len() || !key.is_ascii() {
+                return None;
+            }
+            for (byte, at) in bytes.iter_mut().zip((0..).step_by(2)) {
+                *byte = u8::from_str_radix(&key[at..at + 2], 16).ok()?;
+            }
+            Some((tool, Some(bytes)))
+        };
+        let (tool, args) = read().ok_or_else(|| MergeError::Call(group.to_owned(), word.to_owned()))?;
+        by.push(tool);
+        with.push(args);
+    }
+    Ok((by, with))
+}

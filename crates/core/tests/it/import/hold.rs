@@ -1,0 +1,225 @@
+//! What must hold of any text that is given to the importers. The fuzz target `import` includes this file, so that what
+//! fuzzing looks for is what the tests hold.
+
+use std::collections::BTreeMap;
+
+use mcptest_core::diag::Source;
+use mcptest_core::import::{Format, ImportError, Imported, Options, Parts, Record, Servers, describe, sniff};
+use mcptest_core::score::{Groups, Outcome, Scored, Scorer, TraceLine, find};
+use mcptest_core::suite::{self, Variables};
+use mcptest_core::target::Selection;
+use mcptest_core::{Target, Trace, json};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+/// Every gate. Assertions stand apart, since they look at more of a trace than gates do.
+const GATES: &str = r"
+trajectory:
+  mode: superset
+  calls:
+    - { name: search, args: { subset: { city: Oslo } }, status: ok }
+    - { name: send, args: { schema: { type: object } }, optional: true }
+    - { name: fetch, args: { exact: { n: 1 } }, ignore_args: [/id] }
+trajectory_axes:
+  dependencies: [{ producer: search, consumer: send, via: id, required: false }]
+  order: [{ first: search, second: send }]
+golden_path: { calls: [search, send] }
+stability: {}
+reliability: { confidence: 90 }
+recovery: { max_recovery_ms: 100, require_call: true, require_clean_timeout: true }
+narrative: { mutating_tools: [send], max_divergence_score: 0.5 }
+";
+
+const ASSERTIONS: &str = r#"
+expect:
+  - { target: "tool_calls[*].args.city", matcher: { contains: Oslo } }
+  - { target: "tool_results[-1].content[*].text", matcher: { regex: "^[a-z]+$" } }
+  - { target: conversation.turns, matcher: { schema: { type: array } } }
+"#;
+
+/// Paths that records of all formats are asked for.
+const PATHS: [&str; 7] = [
+    "id",
+    "messages[0].role",
+    "messages[-1].content[*].type",
+    "conversation[\"turns\"][1]",
+    "tool_calls[*].name",
+    "attributes",
+    "resourceSpans[*].scopeSpans[0].spans[*].name",
+];
+
+/// The ways to score: by nothing, by every gate, and by assertions and what the data says of its outcome.
+pub(crate) struct Held {
+    plain: Scorer,
+    gates: Scorer,
+    asserted: Scorer,
+    paths: Vec<Target>,
+}
+
+impl Held {
+    pub(crate) fn new() -> Self {
+        let outcome = Outcome { path: Target::parse("reward").unwrap(), pass: Value::from(1) };
+        let both = format!("{ASSERTIONS}{GATES}");
+        let grouped = Some(Target::parse("id").unwrap());
+        Self {
+            plain: Scorer::new(None, None, None).unwrap(),
+            gates: Scorer::new(Some(loaded(GATES)), None, None).unwrap(),
+            asserted: Scorer::new(Some(loaded(&both)), grouped, Some(outcome)).unwrap(),
+            paths: PATHS.iter().map(|path| Target::parse(path).unwrap()).collect(),
+        }
+    }
+
+    /// Holds bytes as fuzzing makes them: the first chooses the format, the second how it is read, the rest is the text.
+    pub(crate) fn check_bytes(&self, bytes: &[u8]) {
+        let [format, how, text @ ..] = bytes else { return };
+        self.check(usize::from(*format), *how, &String::from_utf8_lossy(text));
+    }
+
+    /// Holds a text. The format is `Format::ALL[format]`, and the one it looks like where there is no such format.
+    pub(crate) fn check(&self, format: usize, how: u8, text: &str) {
+        self.look(text);
+        let chosen = Format::ALL.get(format % (Format::ALL.len() + 1)).copied();
+        let Some(format) = chosen.or_else(|| looks_like(text)) else { return };
+        let prefixes: &[&str] = if how & 1 == 0 { &[] } else { &["none"] };
+        let prefixes: Vec<String> = prefixes.iter().map(|prefix| (*prefix).to_owned()).collect();
+        let servers = Servers::parse(&prefixes).unwrap();
+        let of = |parts: Parts| Options { servers: servers.clone(), parts };
+        let (whole, spared) = (of(Parts::All), of(self.gates.parts()));
+        if how & 2 == 0 {
+            self.each(format, text, &whole, &spared);
+        } else {
+            let (header, text) = text.split_once('\n').unwrap_or(("", text));
+            self.record(format, Record { text, header: Some(header) }, &whole, &spared);
+        }
+    }
+
+    /// Holds what a text makes by itself: each of its lines a piece, or the whole of it a record.
+    fn each(&self, format: Format, text: &str, whole: &Options, spared: &Options) {
+        if !format.is_in_pieces() {
+            return self.record(format, Record { text, header: None }, whole, spared);
+        }
+        let mut keyed: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for line in text.lines() {
+            match format.split(line) {
+                Ok(pieces) => {
+                    for piece in pieces {
+                        keyed.entry(piece.key.into_owned()).or_default().push(piece.text.into_owned());
+                    }
+                }
+                Err(error) => told(&error, line),
+            }
+        }
+        for (key, texts) in &keyed {
+            let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+            self.same(format.join(key, &texts, whole), format.join(key, &texts, spared));
+        }
+    }
+
+    fn record(&self, format: Format, record: Record<'_>, whole: &Options, spared: &Options) {
+        let read = format.read(record, whole);
+        if let Err(error) = &read {
+            told(error, record.text);
+        }
+        if format == Format::Envelope && record.header.is_none() {
+            // Keys that are no part of a trace may stand twice or hold anything.
+            let strictly = serde_json::from_str::<Value>(record.text).map(|value| Trace::read(&value));
+            if let (Ok(traces), Ok(strictly)) = (&read, strictly) {
+                assert_eq!(Ok(&traces[0].trace), strictly.as_ref(), "the quick reader and the strict one differ");
+            }
+        }
+        self.same(read, format.read(record, spared));
+    }
+
+    /// Holds traces, and that gates find the same in them when what they do not look at was left out.
+    fn same(&self, whole: Result<Vec<Imported<'_>>, ImportError>, spared: Result<Vec<Imported<'_>>, ImportError>) {
+        let found: Vec<Vec<String>> =
+            [whole, spared].into_iter().flatten().map(|traces| self.traces(&traces)).collect();
+        if let [whole, spared] = &found[..] {
+            assert_eq!(whole, spared, "parts that gates look at were left out");
+        }
+    }
+
+    /// Holds traces, and gives what gates find in them.
+    fn traces(&self, traces: &[Imported<'_>]) -> Vec<String> {
+        for one in traces {
+            let envelope = one.trace.to_envelope();
+            assert_eq!(Trace::read(&envelope).as_ref(), Ok(&one.trace), "the envelope gives another trace");
+            serde_json::from_str::<&RawValue>(&one.fields).unwrap();
+            self.find_in(&one.fields);
+            line(&self.gates, one, &self.gates.score(one, None), None);
+        }
+        let [_, by_gates, _] = [&self.plain, &self.gates, &self.asserted].map(|scorer| grouped(scorer, traces));
+        by_gates
+    }
+
+    /// Holds what is found in a text before any format is chosen.
+    fn look(&self, text: &str) {
+        assert!(!describe(text).is_empty());
+        if let Some(found) = sniff(text) {
+            assert_eq!(found.format.unit_of(text), Some(found.unit));
+        }
+        self.find_in(text);
+    }
+
+    /// A path selects in a text what it selects in the value.
+    fn find_in(&self, text: &str) {
+        let Ok(value) = json::parse(text) else { return };
+        for path in &self.paths {
+            let expected = match path.select(&value) {
+                Selection::Found(found) => Some(found.into_owned()),
+                Selection::Nothing { .. } => None,
+            };
+            assert_eq!(find(text, path), expected, "{path}");
+        }
+    }
+}
+
+fn loaded(yaml: &str) -> (Vec<mcptest_core::Assertion>, suite::Gates) {
+    let source = Source::new("gates.yml", yaml);
+    let loaded = suite::load_gates(&source, &Variables { suite_dir: ".", outside: &|_| None });
+    loaded.value.unwrap_or_else(|| panic!("{:?}", loaded.diagnostics))
+}
+
+fn looks_like(text: &str) -> Option<Format> {
+    let first = || text.lines().find_map(sniff);
+    sniff(text).or_else(first).map(|found| found.format)
+}
+
+/// A refusal says something, and points into its text.
+fn told(error: &ImportError, text: &str) {
+    assert!(!error.message.is_empty());
+    assert!(error.offset.is_none_or(|offset| offset <= text.len()), "{error:?}");
+}
+
+/// The line of a trace.
+fn line(scorer: &Scorer, one: &Imported<'_>, found: &Scored, group: Option<&str>) -> String {
+    // A record may name no group at the path that was given; then it has none.
+    let named = scorer.group(one).ok().flatten();
+    let line = TraceLine { id: one.id.as_deref(), group: group.or(named.as_deref()), scored: found };
+    serde_json::to_string(&line).unwrap()
+}
+
+/// The lines of traces. Those of groups give the same lines when they are merged.
+fn grouped(scorer: &Scorer, traces: &[Imported<'_>]) -> Vec<String> {
+    let mut out = Vec::new();
+    let mut groups = Groups::default();
+    for (at, one) in traces.iter().enumerate() {
+        let found = scorer.score(one, Some("a"));
+        out.push(line(scorer, one, &found, Some("a")));
+        let run = found.run.unwrap();
+        groups.add("a", run.clone());
+        groups.add(&at.to_string(), run.clone());
+        groups.add("a", run);
+    }
+    let lines = |groups: &Groups| -> Vec<String> {
+        groups.lines(scorer).map(|line| serde_json::to_string(&line).unwrap()).collect()
+    };
+    let written = lines(&groups);
+    let mut merged = Groups::default();
+    for line in &written {
+        assert_eq!(merged.merge(line), Ok(true));
+    }
+    assert_eq!(lines(&merged), written, "merging changes lines");
+    out.extend(written);
+    out
+}

@@ -1,0 +1,106 @@
+//! Inputs that are deep, or that refer to one part again and again: each ends, and in little memory.
+
+use mcptest_core::import::{Format, describe, sniff};
+use serde_json::json;
+
+use super::{read, refusal};
+
+const DEEP: usize = 5_000;
+
+/// Something nested without end: so often what opens, then what closes it.
+fn nested(open: &str, inner: &str, close: &str) -> String {
+    format!("{}{inner}{}", open.repeat(DEEP), close.repeat(DEEP))
+}
+
+#[test]
+fn a_value_of_any_depth_is_looked_at_without_descending() {
+    for (text, words) in [
+        (nested("[", "", "]"), "a list of 1"),
+        (nested("[{\"type\":", "1", "}]"), "a list of 1"),
+        (nested("{\"messages\":", "1", "}"), "an object with the keys messages"),
+        (nested("{\"message\":", "1", "}"), "an object with the keys message"),
+    ] {
+        assert_eq!(sniff(&text), None, "{words}");
+        assert_eq!(describe(&text), words);
+        // What an envelope says beside its trace is passed over.
+        for format in Format::ALL.iter().filter(|format| **format != Format::Envelope) {
+            assert!(read(*format, &text).is_err(), "{format:?} takes {words}");
+        }
+    }
+}
+
+#[test]
+fn messages_nested_as_deep_as_the_parser_goes_are_refused() {
+    let open = |open: &str, times: usize, close: &str| format!("[{}{}]", open.repeat(times), close.repeat(times));
+    let data = open("{\"type\":\"ai\",\"data\":", 130, "}").replace(":}", ":{}}");
+    assert_eq!(refusal(Format::Langchain, &data), "recursion limit exceeded");
+    let progress = open("{\"type\":\"progress\",\"data\":{\"message\":", 70, "}}").replace(":}", ":{}}");
+    assert_eq!(refusal(Format::ClaudeCode, &progress), "recursion limit exceeded");
+}
+
+#[test]
+fn arguments_that_an_envelope_could_not_hold_are_refused_and_in_a_text_stay_text() {
+    let deep = |levels: usize| format!("{}1{}", "[".repeat(levels), "]".repeat(levels));
+    let call = |arguments: &str| {
+        let function = format!("{{\"name\":\"f\",\"arguments\":{arguments}}}");
+        format!("[{{\"role\":\"assistant\",\"tool_calls\":[{{\"function\":{function}}}]}}]")
+    };
+    assert_eq!(
+        refusal(Format::OpenaiChat, &call(&deep(121))),
+        "messages[0].tool_calls[0].function.arguments: it is nested more than 120 levels deep"
+    );
+    let args =
+        |text: &str| read(Format::OpenaiChat, text).unwrap()[0].trace.tool_calls.as_ref().unwrap()[0].args.clone();
+    assert_eq!(args(&call(&deep(120))), Some(serde_json::from_str(&deep(120)).unwrap()));
+    let quoted = json!(deep(121)).to_string();
+    assert_eq!(args(&call(&quoted)), Some(json!(deep(121))));
+}
+
+#[test]
+fn choices_inside_choices_are_refused() {
+    let message = nested("{\"message\":", "{}", "}");
+    let text = json!({
+        "trace_id": "t", "span_id": "s", "name": "chat", "start_time": 1,
+        "attributes": { "gen_ai.operation.name": "chat", "gen_ai.output.messages": format!("[{message}]") },
+    });
+    assert_eq!(
+        refusal(Format::Otel, &text.to_string()),
+        "span \"chat\" (s): gen_ai.output.messages[0]: message.message is no part of a message, and could hold a call"
+    );
+}
+
+#[test]
+fn a_text_that_would_be_copied_without_end_is_refused() {
+    let long = "x".repeat(100_000);
+    let often = |one: serde_json::Value| vec![one; 200];
+    let hint = " is needed so often that its copies would not fit into memory / split the record, or leave out what is needed again and again";
+    let sample = json!({
+        "attachments": { "a": long },
+        "messages": often(json!({ "role": "user", "content": "attachment://a" })),
+    });
+    let told = refusal(Format::Inspect, &sample.to_string());
+    assert_eq!(told, format!("messages[167].content: the text of \"attachment://a\"{hint}"));
+    let samples = json!({ "eval": { "model": long }, "samples": often(json!({ "messages": [] })) });
+    assert_eq!(refusal(Format::Inspect, &samples.to_string()), format!("eval.model{hint}"));
+    let runs = json!({ "info": { "agent_info": { "llm": long } }, "simulations": often(json!({ "messages": [] })) });
+    assert_eq!(refusal(Format::Tau, &runs.to_string()), format!("info.agent_info.llm{hint}"));
+    let span = |at: usize| json!({ "traceId": format!("t{at}"), "spanId": "s", "name": "x" });
+    let spans: Vec<_> = (0..200).map(span).collect();
+    let export = json!({ "resourceSpans": [{ "resource": { "x": long }, "scopeSpans": [{ "spans": spans }] }] });
+    assert_eq!(refusal(Format::Otlp, &export.to_string()), format!("resourceSpans[0].resource{hint}"));
+}
+
+#[test]
+fn a_list_is_no_message() {
+    for (format, text) in [
+        (Format::Inspect, r#"{"messages":[["assistant","done"]]}"#),
+        (Format::OpenaiChat, r#"[["assistant",null,"done",null,null,null,null,null,null]]"#),
+        (Format::Anthropic, r#"[["assistant","done",null,null,null,null,null]]"#),
+        (Format::Otlp, r#"{"resourceSpans":[[null,[[[{"traceId":"t","name":"execute_tool f"}]]]]]}"#),
+        (Format::Envelope, "[null,null,null,[],null,null,null]"),
+    ] {
+        assert!(read(format, text).is_err(), "{format:?} takes a list");
+    }
+    let envelope = r#"{"tool_calls":[["send","mail",null,null,null,null,null]]}"#;
+    assert_eq!(refusal(Format::Envelope, envelope), "tool_calls[0] must be an object, found a list of 7");
+}

@@ -1,0 +1,134 @@
+//! Items of Responses: fixtures, what they are told by, and refusals.
+
+use mcptest_core::import::{Format, Unit};
+
+use super::{check_fixtures, read, read_with, refusal, sniffed};
+
+#[test]
+fn fixtures() {
+    check_fixtures(Format::OpenaiResponses);
+}
+
+#[test]
+fn a_record_stands_for_itself_where_paths_are_looked_up() {
+    let text = r#"{"object": "response", "mood": "calm", "output": []}"#;
+    assert_eq!(read(Format::OpenaiResponses, text).unwrap()[0].fields, text);
+}
+
+#[test]
+fn functions_tell_their_server_by_name_and_mcp_calls_by_label() {
+    let text = r#"[{"type": "function_call", "call_id": "a", "name": "mail_send", "arguments": "{}"},
+        {"type": "mcp_call", "id": "b", "server_label": "post", "name": "mail_send", "arguments": "{}"},
+        {"type": "web_search_call", "id": "c"}]"#;
+    let one = read_with(Format::OpenaiResponses, text, &["mail_"]).unwrap().remove(0);
+    let calls = one.trace.tool_calls.unwrap();
+    let names: Vec<(Option<&str>, &str)> = calls.iter().map(|call| (call.server.as_deref(), &*call.name)).collect();
+    assert_eq!(names, [(Some("mail"), "send"), (Some("post"), "mail_send"), (Some(""), "web_search")]);
+}
+
+#[test]
+fn exchanges_are_told_by_their_items() {
+    let cases = [
+        (r#"{"object": "response", "output": []}"#, Some(Unit::Record)),
+        (r#"{"object": "response", "conversation": {"id": "c"}, "output": []}"#, Some(Unit::Record)),
+        (r#"{"input": "x", "output": [{"type": "function_call", "call_id": "a", "name": "f"}]}"#, Some(Unit::Record)),
+        (r#"[{"role": "user", "content": "Hi"}, {"type": "reasoning", "id": "r", "summary": []}]"#, Some(Unit::Record)),
+        (r#"{"type": "function_call", "call_id": "a", "name": "f", "arguments": "{}"}"#, Some(Unit::Message)),
+        (r#"{"type": "function_call_output", "call_id": "a", "output": "x"}"#, Some(Unit::Message)),
+        (r#"{"type": "mcp_call", "id": "a", "name": "f"}"#, Some(Unit::Message)),
+        (r#"{"type": "web_search_call", "id": "a"}"#, Some(Unit::Message)),
+        (r#"{"type": "message", "role": "user", "content": "Hi"}"#, Some(Unit::Message)),
+        (
+            r#"{"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Hi"}]}"#,
+            Some(Unit::Message),
+        ),
+        (r#"{"role": "user", "content": [{"type": "input_text", "text": "Hi"}]}"#, None),
+        (r#"{"type": "message", "role": "assistant", "content": [{"type": "text", "text": "Hi"}]}"#, None),
+        (r#"{"type": "message", "role": "assistant", "content": [], "stop_reason": "end_turn"}"#, None),
+        (r#"{"type": "tool_call", "id": "a", "name": "f", "arguments": "{}"}"#, None),
+        (r#"{"type": "assistant", "uuid": "a", "message": {"role": "assistant", "content": "x"}}"#, None),
+        (r#"{"type": "ai", "content": "x"}"#, None),
+        (r#"{"input": "x", "output": {"choices": []}}"#, None),
+        (r#"{"input": "x", "output": []}"#, None),
+        (r#"[{"role": "user", "content": "Hi"}, {"type": "ai", "content": "x"}]"#, None),
+    ];
+    for (text, expected) in cases {
+        let found = sniffed(text).filter(|(format, _)| *format == Format::OpenaiResponses).map(|(_, unit)| unit);
+        assert_eq!(found, expected, "{text}");
+    }
+}
+
+#[test]
+fn what_is_not_understood_is_refused_with_its_path() {
+    let cases = [
+        (
+            r#"[{"role": "user", "content": "Hi"}, {"type": "levitation_call", "id": "a"}]"#,
+            "items[1].type is \"levitation_call\", which is not understood / an item that is not known could be a call; calls are never left out silently",
+        ),
+        (
+            r#"{"input": [{"type": "item_reference", "id": "msg_1"}], "output": []}"#,
+            "input[0].type is \"item_reference\", which is not understood / the item it points to is not part of the record; a trace has to be whole",
+        ),
+        (
+            r#"{"output": [{"type": "compaction", "encrypted_content": "x"}]}"#,
+            "output[0].type is \"compaction\", which is not understood / calls before it are not part of the record; a trace has to be whole",
+        ),
+        (
+            r#"[{"type": "ai", "content": "x"}]"#,
+            "items[0].type is \"ai\", which is not understood / this looks like `langchain`",
+        ),
+        (
+            r#"[{"type": "assistant", "uuid": "a"}]"#,
+            "items[0].type is \"assistant\", which is not understood / this looks like `claude-code`",
+        ),
+        (r#"[{"id": "a"}]"#, "items[0] has no `type` / every item but a message has one"),
+        (
+            r#"[{"role": "tool", "tool_call_id": "a", "content": "x"}]"#,
+            "items[0].role must be system, developer, user or assistant, found \"tool\" / this looks like `openai-chat`",
+        ),
+        (
+            r#"[{"type": "message", "content": "x"}]"#,
+            "items[0].role must be system, developer, user or assistant, found none / `--from` names the format of a record",
+        ),
+        (
+            r#"[{"role": "assistant", "content": [{"type": "tool_use", "id": "a"}]}]"#,
+            "items[0].content[0].type is \"tool_use\", which is not understood / this looks like `anthropic`",
+        ),
+        (
+            r#"[{"role": "user", "content": [{"type": "image_url"}]}]"#,
+            "items[0].content[0].type is \"image_url\", which is not understood / this looks like `openai-chat`",
+        ),
+        (
+            r#"[{"role": "assistant", "content": null, "tool_calls": [{"id": "a", "function": {"name": "f"}}]}]"#,
+            "items[0] has `tool_calls` / this looks like `openai-chat`",
+        ),
+        (r#"[{"type": "function_call", "call_id": "a"}]"#, "items[0] has no `name` / a call names its tool"),
+        (r#"[{"type": "mcp_call", "id": "a"}]"#, "items[0] has no `name` / a call names its tool"),
+        (
+            r#"[{"type": "shell_call", "call_id": "a", "action": {"n": 1, "n": 2}}]"#,
+            "items[0].action: duplicate key \"n\"",
+        ),
+        (
+            r#"[{"type": "function_call", "call_id": "a", "name": "f", "arguments": {"n": 1, "n": 2}}]"#,
+            "items[0].arguments: duplicate key \"n\"",
+        ),
+        (
+            r#"[{"type": "function_call_output", "call_id": "a", "output": "x"}]"#,
+            "items[0] answers the call \"a\", but no call before it waits for that answer / the record may have lost its beginning; a trace has to be whole to be judged",
+        ),
+        ("[]", "there are no items / an empty conversation has nothing to judge"),
+        (r#"{"object": "response"}"#, "it has no `output` / a reply holds its items in `output`"),
+        (
+            r#"{"object": "response", "previous_response_id": "resp_0", "output": []}"#,
+            "it continues the reply \"resp_0\", which is not part of it / a trace has to be whole to be judged: put all that was sent and replied in `input` and `output`",
+        ),
+    ];
+    for (text, expected) in cases {
+        assert_eq!(refusal(Format::OpenaiResponses, text), expected, "{text}");
+    }
+    let error = read(Format::OpenaiResponses, r#"{"output": "none"}"#).unwrap_err();
+    assert_eq!(
+        (error.message.as_str(), error.offset),
+        ("invalid type: string \"none\", expected a sequence", Some(16))
+    );
+}

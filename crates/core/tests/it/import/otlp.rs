@@ -1,0 +1,214 @@
+//! Exports of OpenTelemetry.
+
+use mcptest_core::import::{Format, Options};
+use mcptest_core::trace::StopReason;
+use serde_json::{Value, json};
+
+use super::{check_fixtures, read, read_with, refusal, sniffed};
+
+#[test]
+fn fixtures() {
+    check_fixtures(Format::Otlp);
+}
+
+/// A span: its name, plain texts as attributes, and its start.
+type Sketch<'a> = (&'a str, &'a [(&'a str, &'a str)], u64);
+
+/// An export of spans.
+fn export(spans: &[Sketch<'_>]) -> String {
+    let spans: Vec<Value> = spans
+        .iter()
+        .enumerate()
+        .map(|(at, (name, attributes, start))| {
+            let attributes: Vec<Value> = attributes
+                .iter()
+                .map(|(key, value)| json!({ "key": key, "value": { "stringValue": value } }))
+                .collect();
+            json!({
+                "traceId": "0123456789abcdef0123456789abcdef",
+                "spanId": format!("{:016x}", at + 1),
+                "name": name,
+                "startTimeUnixNano": start.to_string(),
+                "endTimeUnixNano": (start + 1).to_string(),
+                "attributes": attributes,
+            })
+        })
+        .collect();
+    json!({ "resourceSpans": [{ "scopeSpans": [{ "spans": spans }] }] }).to_string()
+}
+
+const CHAT: (&str, &str) = ("gen_ai.operation.name", "chat");
+const TOOL: (&str, &str) = ("gen_ai.operation.name", "execute_tool");
+
+#[test]
+fn fields_are_the_id_the_attributes_of_the_first_span_and_the_resource() {
+    let text = json!({ "resourceSpans": [{
+        "resource": { "attributes": [{ "key": "service.name", "value": { "stringValue": "desk" } }] },
+        "scopeSpans": [{ "spans": [
+            { "traceId": "0123456789ABCDEF0123456789ABCDEF", "spanId": "2222222222222222", "name": "execute_tool t",
+              "parentSpanId": "1111111111111111", "startTimeUnixNano": "5", "attributes": [] },
+            { "traceId": "0123456789abcdef0123456789abcdef", "spanId": "1111111111111111", "name": "run",
+              "startTimeUnixNano": "1", "attributes": [
+                { "key": "tenant", "value": { "stringValue": "no\"rth" } },
+                { "key": "try", "value": { "intValue": "3" } },
+                { "key": "ok", "value": { "boolValue": true } },
+                { "key": "tags", "value": { "arrayValue": { "values": [{ "stringValue": "a" }] } } },
+            ] },
+        ] }],
+    }] })
+    .to_string();
+    let one = read(Format::Otlp, &text).unwrap().remove(0);
+    assert_eq!(
+        serde_json::from_str::<Value>(&one.fields).unwrap(),
+        json!({
+            "trace_id": "0123456789abcdef0123456789abcdef",
+            "attributes": { "tenant": "no\"rth", "try": 3, "ok": true, "tags": ["a"] },
+            "resource": { "service.name": "desk" },
+        })
+    );
+}
+
+#[test]
+fn spans_of_one_trace_under_one_resource_are_one_piece() {
+    let text = export(&[("a", &[], 1), ("b", &[], 2)]);
+    let pieces = Format::Otlp.split(&text).unwrap();
+    assert_eq!(pieces.len(), 1);
+    assert_eq!(pieces[0].key, "0123456789abcdef0123456789abcdef");
+    assert_eq!(Format::Otlp.split(r#"{"resourceSpans": []}"#).unwrap(), []);
+}
+
+#[test]
+fn a_trace_without_agents_models_and_tools_is_none() {
+    let text =
+        export(&[("GET /", &[("http.request.method", "GET")], 1), ("mcp", &[("mcp.method.name", "initialize")], 2)]);
+    assert_eq!(read(Format::Otlp, &text).unwrap(), []);
+}
+
+#[test]
+fn a_name_tells_its_server_by_the_prefixes_given() {
+    let text = export(&[("x", &[TOOL, ("gen_ai.tool.name", "mail_send")], 1)]);
+    let call =
+        |text: &str| read_with(Format::Otlp, text, &["mail_"]).unwrap().remove(0).trace.tool_calls.unwrap().remove(0);
+    assert_eq!((call(&text).server.as_deref(), call(&text).name.as_str()), (Some("mail"), "send"));
+}
+
+#[test]
+fn spans_without_any_time_keep_the_order_of_the_file() {
+    let text = export(&[("execute_tool b", &[], 1), ("execute_tool a", &[], 1)]);
+    let text = text.replace("startTimeUnixNano", "unknown");
+    let one = read(Format::Otlp, &text).unwrap().remove(0);
+    let names: Vec<String> = one.trace.tool_calls.unwrap().into_iter().map(|call| call.name).collect();
+    assert_eq!(names, ["b", "a"]);
+}
+
+#[test]
+fn a_ring_of_parents_is_read() {
+    let text = json!({ "resourceSpans": [{ "scopeSpans": [{ "spans": [
+        { "traceId": "ab", "spanId": "1", "parentSpanId": "2", "name": "execute_tool t", "startTimeUnixNano": "1" },
+        { "traceId": "ab", "spanId": "2", "parentSpanId": "1", "name": "execute_tool u", "startTimeUnixNano": "2" },
+        { "traceId": "ab", "spanId": "3", "parentSpanId": "3", "name": "execute_tool v", "startTimeUnixNano": "3" },
+    ] }] }] });
+    let text = text.to_string();
+    let one = read(Format::Otlp, &text).unwrap().remove(0);
+    assert_eq!(one.trace.tool_calls.unwrap().len(), 3);
+}
+
+#[test]
+fn history_that_was_rewritten_is_not_told_twice_and_hides_no_call() {
+    let reply = |name: &str| {
+        format!(r#"[{{"role":"assistant","parts":[{{"type":"tool_call","id":"{name}","name":"{name}"}}]}}]"#)
+    };
+    let past = r#"[{"role":"user","parts":[{"type":"text","content":"a summary"}]},
+        {"role":"assistant","parts":[{"type":"tool_call","id":"lost","name":"lost"}]},
+        {"role":"assistant","parts":[{"type":"text","content":"shortened"},{"type":"tool_call","id":"one","name":"one"}]},
+        {"role":"user","parts":[{"type":"text","content":"go on"}]}]"#;
+    let first = r#"[{"role":"user","parts":[{"type":"text","content":"go"}]}]"#;
+    let (one, two) = (reply("one"), reply("two"));
+    let text = export(&[
+        ("chat", &[CHAT, ("gen_ai.input.messages", first), ("gen_ai.output.messages", &one)], 1),
+        ("chat", &[CHAT, ("gen_ai.input.messages", past), ("gen_ai.output.messages", &two)], 5),
+    ]);
+    let trace = read(Format::Otlp, &text).unwrap().remove(0).trace;
+    let names: Vec<String> = trace.tool_calls.unwrap().into_iter().map(|call| call.name).collect();
+    assert_eq!(names, ["one", "lost", "two"]);
+    let turns: Vec<Option<String>> = trace.conversation.turns.unwrap().into_iter().map(|turn| turn.content).collect();
+    assert_eq!(turns, [Some("go".to_owned()), None, None, Some("go on".to_owned()), None]);
+}
+
+#[test]
+fn a_reply_that_failed_spent_nothing_and_a_run_that_ends_so_broke() {
+    let good = [CHAT, ("gen_ai.usage.input_tokens", "3"), ("gen_ai.usage.output_tokens", "4")];
+    let failed = |text: String| text.replacen(r#""name":"lost""#, r#""name":"lost","status":{"code":2}"#, 1);
+    let text = failed(export(&[("chat", &good, 1), ("lost", &[CHAT], 5)]));
+    let conversation = read(Format::Otlp, &text).unwrap().remove(0).trace.conversation;
+    assert_eq!((conversation.tokens.input, conversation.tokens.output), (Some(3), Some(4)));
+    assert_eq!(conversation.stop_reason.map(StopReason::as_str), Some("error"));
+    let text = failed(export(&[("lost", &[CHAT], 1), ("chat", &good, 5)]));
+    assert_eq!(read(Format::Otlp, &text).unwrap().remove(0).trace.conversation.stop_reason, None);
+}
+
+#[test]
+fn an_export_is_told_by_its_list_of_resources() {
+    assert_eq!(sniffed(r#"{"resourceSpans": {}}"#), None);
+    assert_eq!(sniffed(r#"{"resourceLogs": []}"#), None);
+}
+
+#[test]
+fn what_could_hide_a_call_is_refused_with_its_place() {
+    let out = |messages: &str| {
+        let text = export(&[("chat m", &[CHAT, ("gen_ai.output.messages", messages)], 1)]);
+        refusal(Format::Otlp, &text)
+    };
+    let place = "span \"chat m\" (0000000000000001): gen_ai.output.messages";
+    assert_eq!(
+        out(r#"[{"role": "assistant", "parts": [{"type": "text", "content": "a"}, {"type": "function_thing"}]}]"#),
+        format!(
+            "{place}[0]: parts[1]: type \"function_thing\" is not known, and could be a call or an answer / parts are \
+             `text`, `tool_call`, `tool_call_response`, `reasoning` and media"
+        )
+    );
+    assert_eq!(
+        out(r#"[{"role": "assistant", "parts": [{"type": "tool_call", "id": "x"}]}]"#),
+        format!("{place}[0]: parts[0]: it is a call and has no `name`")
+    );
+    assert_eq!(
+        out(r#"[{"role": "assistant", "par"#),
+        format!(
+            "{place}: EOF while parsing a string / what was cut when it was recorded cannot be read: see the limits of the \
+             recorder"
+        )
+    );
+    assert_eq!(
+        out(r#"[{"role": "robot"}]"#),
+        format!("{place}[0]: role must be user, assistant, tool or system, found \"robot\"")
+    );
+    assert_eq!(
+        out(r#"[{"role": "tool", "parts": [{"type": "tool_call_response", "id": "x", "response": 1}]}]"#),
+        "a message answers the call \"x\", but no span and no message tells of that call / the trace may have lost spans; a \
+         trace has to be whole to be judged"
+    );
+    assert_eq!(
+        refusal(Format::Otlp, &export(&[("", &[TOOL], 1)])),
+        "span \"\" (0000000000000001): it tells of a tool that ran and does not name it / the name of a tool stands in the \
+         attribute `gen_ai.tool.name`"
+    );
+    assert_eq!(
+        refusal(Format::Otlp, &export(&[("chat", &[CHAT, ("gen_ai.usage.input_tokens", "many")], 1)])),
+        "span \"chat\" (0000000000000001): attribute `gen_ai.usage.input_tokens` must be a whole number"
+    );
+    let some =
+        export(&[("execute_tool a", &[], 1), ("execute_tool b", &[], 2)]).replacen("startTimeUnixNano", "unknown", 1);
+    assert_eq!(
+        refusal(Format::Otlp, &some),
+        "span \"execute_tool a\" (0000000000000001) has no start time, so its place among the others is unknown / spans of \
+         calls and of replies need a start time, or none of them may have one"
+    );
+    let spans = |span: &str| format!(r#"{{"resourceSpans": [{{"scopeSpans": [{{"spans": [{span}]}}]}}]}}"#);
+    assert_eq!(refusal(Format::Otlp, &spans("{}")), "resourceSpans[0].scopeSpans[0].spans[0]: missing field `traceId`");
+    assert_eq!(
+        refusal(Format::Otlp, &spans(r#"{"traceId": ""}"#)),
+        "resourceSpans[0].scopeSpans[0].spans[0].traceId is empty"
+    );
+    let error = Format::Otlp.join("ab", &[r#"{"spans": [{"name": 1}]}"#], &Options::default()).unwrap_err();
+    assert_eq!(error.message, "a span: invalid type: integer `1`, expected a text");
+}

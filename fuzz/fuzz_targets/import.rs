@@ -1,0 +1,17 @@
+//! Any text, read as a record or as pieces of every format: what comes out is a trace that can be written, read, scored
+//! and merged.
+//!
+//! `cargo fuzz run --sanitizer none import -- -max_len=65536`; the first byte chooses the format, the second how it is
+//! read. Start from `crates/core/tests/it/import/found`. What is found goes there, and is held by an ordinary test.
+#![no_main]
+
+#[path = "../../crates/core/tests/it/import/hold.rs"]
+mod hold;
+
+use std::sync::LazyLock;
+
+use libfuzzer_sys::fuzz_target;
+
+static HELD: LazyLock<hold::Held> = LazyLock::new(hold::Held::new);
+
+fuzz_target!(|bytes: &[u8]| HELD.check_bytes(bytes));
