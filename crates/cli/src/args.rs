@@ -1,10 +1,13 @@
 //! What was typed.
 
+mod score;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum, value_parser};
 use mcptest_core::suite::MAX_RUNS;
 
+pub(crate) use self::score::{Convert, Output, ReadingArgs, Score};
 use crate::report::{Choice, Verbosity};
 use crate::select::{Filter, Partition};
 
@@ -33,6 +36,8 @@ pub(crate) struct Typed {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Run(Box<Run>),
+    Score(Box<Score>),
+    Convert(Convert),
     Cassette(Cassette),
     Validate(Validate),
     Schema(Schema),
@@ -264,12 +269,12 @@ pub(crate) struct CassettePrune {
     pub(crate) yes: bool,
 }
 
-/// Check suites, scripts and mock servers without running anything
+/// Check suites, gates, scripts and mock servers without running anything
 ///
 /// Every mistake of every file is shown at once: its place, its line, and what to do about it.
 /// Files with `script:` at their root are scripts of models, those with `mock_server:` mock servers,
-/// all others suites. No server is started and no model is asked. Warnings are for what loads but
-/// hardly means what it says.
+/// those with gates and no tests are for `mcptest score`, all others suites. No server is started and
+/// no model is asked. Warnings are for what loads but hardly means what it says.
 #[derive(Debug, Args)]
 #[command(
     verbatim_doc_comment,
@@ -295,7 +300,7 @@ pub(crate) struct Validate {
     #[arg(long)]
     pub(crate) deny_warnings: bool,
 
-    /// The files hold gates without a suite, for traces that were recorded elsewhere
+    /// Take every file for one of gates, whatever stands at its root
     #[arg(long)]
     pub(crate) gates: bool,
 }

@@ -3,9 +3,11 @@
 //! Data goes to standard output, everything else to standard error.
 
 mod cassette;
+mod convert;
 mod mock;
 mod run_suites;
 mod schema;
+mod score;
 mod validate;
 
 use std::ffi::OsString;
@@ -39,6 +41,8 @@ pub(crate) fn run(
     let answer = match Typed::try_parse_from(args) {
         Ok(typed) => match typed.command {
             Command::Run(typed) => return ExitCode::from(run_suites::run(&typed, environment, out, err)),
+            Command::Score(typed) => return ExitCode::from(score::run(&typed, environment, out, err)),
+            Command::Convert(typed) => return ExitCode::from(convert::run(&typed, out, err)),
             Command::Cassette(typed) => cassette::run(&typed, environment),
             Command::Validate(typed) => validate::run(&typed, environment),
             Command::Schema(typed) => schema::run(&typed),

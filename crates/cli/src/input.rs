@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
+use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
-use mcptest_core::diag::{Source, did_you_mean};
+use mcptest_core::diag::{Source, did_you_mean, printable};
 use mcptest_core::suite::yaml::MAX_BYTES;
 
 /// A path that cannot be used, and what to do about it.
@@ -17,12 +18,19 @@ pub(crate) struct Refusal {
     pub(crate) hint: String,
 }
 
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { path, message, hint } = self;
+        write!(f, "error: {}: {message}\nhint: {}", printable(path), printable(hint))
+    }
+}
+
 impl Refusal {
     pub(crate) fn new(path: &Path, message: impl Into<String>, hint: impl Into<String>) -> Self {
         Self { path: shown(path), message: message.into(), hint: hint.into() }
     }
 
-    fn io(path: &Path, error: &io::Error) -> Self {
+    pub(crate) fn io(path: &Path, error: &io::Error) -> Self {
         match error.kind() {
             ErrorKind::NotFound => Self::new(path, "there is no such file or folder", missing(path)),
             ErrorKind::PermissionDenied => Self::new(path, "may not be read", "check its permissions"),
@@ -32,12 +40,15 @@ impl Refusal {
 }
 
 /// A path as it was typed, as far as it is text.
-fn shown(path: &Path) -> String {
+pub(crate) fn shown(path: &Path) -> String {
     path.to_string_lossy().into_owned()
 }
 
 /// What a path that leads nowhere may have been meant as.
 fn missing(path: &Path) -> String {
+    if path.is_symlink() {
+        return "it is a link that leads nowhere".to_owned();
+    }
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let beside = names(Path::new(&folder(path))).unwrap_or_else(|_| Vec::new());
     let beside: Vec<String> = beside.into_iter().filter_map(|name| name.into_string().ok()).collect();
@@ -61,23 +72,39 @@ pub(crate) fn place(path: &Path) -> PathBuf {
     folder.ok().zip(path.file_name()).map_or_else(|| path.to_owned(), |(folder, name)| folder.join(name))
 }
 
+/// Which files a folder stands for.
+pub(crate) struct Wanted {
+    /// Whether a file in a folder is one of them, by its name.
+    pub(crate) is_meant: fn(&Path) -> bool,
+    /// What is said of a folder without any.
+    pub(crate) none: &'static str,
+}
+
+/// The files that people write: suites, scripts and the like.
+const WRITTEN: Wanted = Wanted {
+    is_meant: |path| path.extension().is_some_and(|ext| ext == "yml" || ext == "yaml"),
+    none: "no .yml or .yaml file in this folder or below it",
+};
+
 /// The files that are meant, each once: a file stands for itself, a folder for its YAML files in sorted order.
 pub(crate) fn expand(paths: &[PathBuf]) -> Vec<Result<PathBuf, Refusal>> {
-    let mut out = Vec::new();
-    for path in paths {
-        if !path.is_dir() {
-            out.push(Ok(path.clone()));
-            continue;
-        }
-        let before = out.len();
-        walk(path, &mut out);
-        if out.len() == before {
-            let message = "no .yml or .yaml file in this folder or below it";
-            out.push(Err(Refusal::new(path, message, "hidden files and folders are left out; name the file itself")));
-        }
-    }
+    let mut out: Vec<_> = paths.iter().flat_map(|path| files(path, &WRITTEN)).collect();
     let mut seen = BTreeSet::new();
     out.retain(|found| found.as_ref().map_or(true, |path| seen.insert(path.clone())));
+    out
+}
+
+/// The files that one path means: a file itself, a folder the files in it and below it that are wanted, sorted.
+pub(crate) fn files(path: &Path, wanted: &Wanted) -> Vec<Result<PathBuf, Refusal>> {
+    if !path.is_dir() {
+        return vec![Ok(path.to_owned())];
+    }
+    let mut out = Vec::new();
+    walk(path, wanted, &mut out);
+    if out.is_empty() {
+        let hint = "hidden files and folders are left out; name the file itself";
+        out.push(Err(Refusal::new(path, wanted.none, hint)));
+    }
     out
 }
 
@@ -91,7 +118,7 @@ fn names(folder: &Path) -> io::Result<Vec<OsString>> {
     Ok(names)
 }
 
-fn walk(folder: &Path, out: &mut Vec<Result<PathBuf, Refusal>>) {
+fn walk(folder: &Path, wanted: &Wanted, out: &mut Vec<Result<PathBuf, Refusal>>) {
     let names = match names(folder) {
         Ok(names) => names,
         Err(error) => return out.push(Err(Refusal::io(folder, &error))),
@@ -101,8 +128,8 @@ fn walk(folder: &Path, out: &mut Vec<Result<PathBuf, Refusal>>) {
         // A link to a folder may lead back to where it stands; a link to a file is a file.
         let is_folder = path.is_dir();
         if is_folder && !path.is_symlink() {
-            walk(&path, out);
-        } else if !is_folder && path.extension().is_some_and(|ext| ext == "yml" || ext == "yaml") {
+            walk(&path, wanted, out);
+        } else if !is_folder && (wanted.is_meant)(&path) {
             out.push(Ok(path));
         }
     }

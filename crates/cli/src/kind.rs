@@ -1,8 +1,9 @@
-//! Which kind of file a YAML file is. Suites, the scripts of their models and the manifests of their mock servers lie side by
-//! side, and each says at its root what it is.
+//! Which kind of file a YAML file is. Suites, the scripts of their models, the manifests of their mock servers and the gates
+//! for traces from elsewhere lie side by side, and each says at its root what it is.
 
 use mcptest_core::diag::Source;
-use mcptest_core::suite::yaml;
+use mcptest_core::keys::Block;
+use mcptest_core::suite::{GATE_FILE, SUITE, yaml};
 
 /// What a file is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,6 +14,8 @@ pub(crate) enum Kind {
     Script,
     /// The tools of a mock server.
     Mock,
+    /// Gates without a suite.
+    Gates,
 }
 
 impl Kind {
@@ -29,9 +32,12 @@ impl Kind {
     }
 
     fn by(has: impl Fn(&str) -> bool) -> Self {
+        let any = |block: &Block| block.keys.iter().any(|key| has(key.name));
         match (has("agents"), has("script"), has("mock_server")) {
             (false, true, false) => Self::Script,
             (false, false, true) => Self::Mock,
+            // A gate beside servers or models is one that lost its test.
+            (false, false, false) if any(&GATE_FILE) && !any(&SUITE) => Self::Gates,
             _ => Self::Suite,
         }
     }
@@ -47,6 +53,10 @@ impl Kind {
             Self::Mock => Some((
                 "describes a mock server, and is no suite",
                 "name the suite that has it in the command of a server, or serve it with `mcptest mock`",
+            )),
+            Self::Gates => Some((
+                "holds gates for traces that were recorded elsewhere, and is no suite",
+                "judge traces by it with `mcptest score TRACES --gates FILE`",
             )),
         }
     }
@@ -68,6 +78,8 @@ mod tests {
         check("{ \"script\": 1 }\n", Kind::Script);
         check("mock_server: { tools: [] }\n", Kind::Mock);
         check("models:\n  demo:\n    script: demo.yml\n", Kind::Suite);
+        check("narrative: {}\n", Kind::Gates);
+        check("expect: []\n", Kind::Gates);
         check("", Kind::Suite);
         check("- script: 1\n", Kind::Suite);
     }
@@ -77,6 +89,8 @@ mod tests {
         check("script: demo.yml\nagents: []\n", Kind::Suite);
         check("mock_server: {}\nagents: []\n", Kind::Suite);
         check("script: 1\nmock_server: {}\n", Kind::Suite);
+        check("narrative: {}\nservers: {}\n", Kind::Suite);
+        check("narrative: {}\nagents: []\n", Kind::Suite);
     }
 
     #[test]
@@ -87,5 +101,6 @@ mod tests {
         check("script: 1\nagents: [\n", Kind::Suite);
         check("models: { demo: {\n  script: demo.yml\n", Kind::Suite);
         check("scripts: [\n", Kind::Suite);
+        check("narrative: {\n", Kind::Gates);
     }
 }

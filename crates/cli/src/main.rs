@@ -2,6 +2,8 @@
 
 mod args;
 mod command;
+#[expect(dead_code, reason = "the command that reads records is built on it")]
+mod corpus;
 mod exit;
 mod input;
 mod kind;

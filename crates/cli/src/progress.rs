@@ -1,9 +1,11 @@
 //! Live progress on a terminal: a line per run that is under way. Nothing is drawn where nobody looks; what a run has to wait
 //! for is told there too.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::io::{IsTerminal, Write};
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -84,6 +86,52 @@ impl Progress {
             Face::Terminal(lines) => lines.all.suspend(print),
             Face::Plain | Face::Silent => print(),
         }
+    }
+}
+
+/// How much of the input was read, on a terminal: bytes, traces, and the time left.
+pub(crate) struct Bytes {
+    bar: ProgressBar,
+    read: Arc<AtomicU64>,
+    traces: Cell<u64>,
+}
+
+impl Bytes {
+    /// Shown when standard error is a terminal and what is printed goes elsewhere.
+    pub(crate) fn new(total: Option<u64>, read: &Arc<AtomicU64>) -> Self {
+        let is_seen = std::io::stderr().is_terminal() && !std::io::stdout().is_terminal();
+        let target = if is_seen { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+        let template = match total {
+            Some(_) => "{bar:30} {bytes} of {total_bytes}, {binary_bytes_per_sec}, {msg}, {eta} left",
+            None => "{spinner} {bytes}, {binary_bytes_per_sec}, {msg}",
+        };
+        let bar = ProgressBar::with_draw_target(total, target);
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            bar.set_style(style);
+        }
+        Self { bar, read: Arc::clone(read), traces: Cell::new(0) }
+    }
+
+    /// Counts traces that are done.
+    pub(crate) fn advance(&self, traces: u64) {
+        let traces = self.traces.get() + traces;
+        self.traces.set(traces);
+        if self.bar.is_hidden() {
+            return;
+        }
+        let rate = traces as f64 / self.bar.elapsed().as_secs_f64().max(0.001);
+        self.bar.set_message(format!("{traces} traces, {rate:.0} per second"));
+        self.bar.set_position(self.read.load(Ordering::Relaxed));
+    }
+
+    /// Prints without getting in the way of the bar.
+    pub(crate) fn pause<T>(&self, print: impl FnOnce() -> T) -> T {
+        self.bar.suspend(print)
+    }
+
+    /// Takes the bar away.
+    pub(crate) fn finish(&self) {
+        self.bar.finish_and_clear();
     }
 }
 

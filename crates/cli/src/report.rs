@@ -115,6 +115,16 @@ impl FromStr for Choice {
 }
 
 impl Choice {
+    /// The name of the reporter.
+    pub(crate) fn name(&self) -> &'static str {
+        self.kind.name()
+    }
+
+    /// Whether it writes to standard output.
+    pub(crate) fn is_on_stdout(&self) -> bool {
+        self.path.is_none()
+    }
+
     /// Where the report ends up, however its path was spelt and whatever link leads there.
     fn place(&self) -> Option<PathBuf> {
         let path = self.path.as_deref()?;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use mcptest_core::diag::{Diagnostic, Severity, Source, printable};
+use mcptest_core::diag::{Diagnostic, Severity, Source};
 use mcptest_core::suite::{self, Variables, yaml};
 use mcptest_runner::provider::script;
 use serde::Serialize;
@@ -41,8 +41,8 @@ pub(super) fn run(typed: &Validate, environment: Environment<'_>) -> Answer {
     let counts = count(&outcomes);
     let mut complaints = String::new();
     for outcome in &outcomes {
-        if let Outcome::Refused(Refusal { path, message, hint }) = outcome {
-            complaints.push_str(&format!("error: {}: {message}\nhint: {}\n", printable(path), printable(hint)));
+        if let Outcome::Refused(refusal) = outcome {
+            complaints.push_str(&format!("{refusal}\n"));
         }
     }
     let data = match typed.format {
@@ -57,8 +57,9 @@ fn check(path: &Path, typed: &Validate, environment: Environment<'_>) -> Result<
     let source = input::read(path)?;
     let folder = input::folder(path);
     let variables = Variables { suite_dir: &folder, outside: environment };
-    let mut diagnostics = match Kind::of(&source) {
-        _ if typed.gates => suite::load_gates(&source, &variables).diagnostics,
+    let kind = if typed.gates { Kind::Gates } else { Kind::of(&source) };
+    let mut diagnostics = match kind {
+        Kind::Gates => suite::load_gates(&source, &variables).diagnostics,
         Kind::Suite => check_suite(path, &source, &variables),
         Kind::Script => script::load(&source).diagnostics,
         Kind::Mock => mcptest_mock::load(&source).diagnostics,

@@ -78,7 +78,9 @@ pub(super) fn explain(row: &Row, file: &str) -> Vec<Line> {
         if let Some(trace) = row.trace.as_deref().filter(|_| lacks_evidence(row)) {
             calls(trace, &mut out);
         }
-        out.add(0, format!("at {}:{}", printable(file), row.line));
+        if row.line > 0 {
+            out.add(0, format!("at {}:{}", printable(file), row.line));
+        }
     }
     out.0
 }
@@ -231,6 +233,7 @@ fn listed(mut items: impl Iterator<Item = String>) -> String {
 
 #[cfg(test)]
 mod tests {
+    use mcptest_core::eval::Metrics;
     use mcptest_core::trace::FaultKind;
     use serde_json::json;
 
@@ -323,7 +326,7 @@ mod tests {
             name: "expect",
             verdict: Verdict::Fail,
             line: "0 of 12 hold".to_owned(),
-            metrics: json!({}),
+            metrics: Metrics::default(),
             failures: failures.collect(),
         };
         let mut expected = vec!["✗ expect: 0 of 12 hold".to_owned(), "  reason 0".to_owned()];

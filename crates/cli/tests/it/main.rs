@@ -12,6 +12,8 @@ mod real_servers;
 mod record;
 mod run;
 mod schema;
+mod score;
+mod score_parts;
 mod usage;
 mod validate;
 

@@ -124,6 +124,15 @@ fn tools_get_one_object_with_every_file() {
 fn a_gates_file_is_no_suite() {
     let here = Folder::with(&[("gates.yml", "trajectory:\n  calls: [{ name: search }]\n"), ("suite.yml", GOOD)]);
     here.check(&["validate", "--gates", "gates.yml"], 0, "1 file: 1 fine\n", "");
+    here.check(&["validate", "."], 0, "2 files: 2 fine\n", "");
+    let refusal = "\
+! REFUSED   gates.yml
+error: gates.yml: holds gates for traces that were recorded elsewhere, and is no suite
+hint: judge traces by it with `mcptest score TRACES --gates FILE`
+
+no rows; 1 suite could not be used
+";
+    here.check(&["run", "gates.yml"], 2, refusal, "");
     let wrong = "\
 suite.yml:1:1: error: unknown key `agents` in a gates file
    |

@@ -1,0 +1,180 @@
+//! What was typed for traces that were recorded elsewhere.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum, value_parser};
+use mcptest_core::Target;
+use mcptest_core::diag::suggest;
+use mcptest_core::import;
+
+use super::MAX_JOBS;
+use crate::report::Choice;
+
+/// Judge traces that were recorded elsewhere
+///
+/// Every record of every input is read as a trace and scored: one JSON object per trace on standard
+/// output, in the order of the input, then one per group of runs. A summary goes to standard error.
+/// No model is asked, and nothing of what was read is kept, so an input may have any size.
+///
+/// Inputs are files, folders (every .json, .jsonl and .ndjson file in one and below, also packed as
+/// .gz or .zst) and - for standard input, packed or not: JSON Lines, JSON lists, or JSON documents
+/// one after another.
+#[derive(Debug, Args)]
+#[command(
+    verbatim_doc_comment,
+    after_help = "\
+Formats:
+  envelope          traces of this project, as `mcptest convert` writes them
+  cassette          recorded runs of `mcptest run --record`
+  openai-chat       messages of OpenAI Chat Completions, with or without the reply
+  openai-responses  items of OpenAI Responses
+  anthropic         messages of Anthropic Messages, with or without the reply
+  claude-code       session files and `stream-json` output of Claude Code
+  langchain         messages of LangChain, states of LangGraph
+  otlp              OpenTelemetry exports as JSON, one or many
+  otel              OpenTelemetry spans as flat JSON, one per record
+  tau               results of tau-bench and tau2
+  inspect           logs of Inspect as JSON
+
+Exit codes: 0 everything holds or nothing was judged, 1 a check said no or lacked the evidence to
+say yes, 2 a record or a file could not be used; the others are scored all the same.
+
+Examples:
+  mcptest score traces.jsonl
+  mcptest score traces/ --gates gates.yml
+  mcptest score results.json --group-by task_id --outcome reward --outcome-pass 1
+  fetch-traces | mcptest score - --gates gates.yml --output none
+  mcptest score --merge part-1.jsonl part-2.jsonl --gates gates.yml"
+)]
+pub(crate) struct Score {
+    /// Files, folders, or - for standard input
+    #[arg(required = true, value_name = "INPUT")]
+    pub(crate) inputs: Vec<PathBuf>,
+
+    /// File of gates and `expect:` to judge by; without it, what needs no parameters is measured and
+    /// nothing is judged
+    #[arg(long, value_name = "FILE", verbatim_doc_comment)]
+    pub(crate) gates: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) reading: ReadingArgs,
+
+    /// Path in a record to the name of the group of runs it belongs to, as in `task_id`
+    #[arg(long, value_name = "PATH")]
+    pub(crate) group_by: Option<Target>,
+
+    /// Path in a record to how its run ended; in groups it counts in place of what gates say
+    #[arg(long, value_name = "PATH", requires = "outcome_pass")]
+    pub(crate) outcome: Option<Target>,
+
+    /// What stands at --outcome when the run passed, as JSON or as text
+    #[arg(long, value_name = "VALUE", requires = "outcome")]
+    pub(crate) outcome_pass: Option<String>,
+
+    /// What standard output gets
+    #[arg(long, value_enum, default_value_t = Output::Jsonl)]
+    pub(crate) output: Output,
+
+    /// Report as `mcptest run` does, as pretty, json or junit; repeatable. Keeps every trace in memory
+    #[arg(long, value_name = "NAME[=PATH]", requires = "gates", conflicts_with = "merge")]
+    pub(crate) reporter: Vec<Choice>,
+
+    /// Put outputs of this command for parts of a corpus together: groups are judged anew as wholes,
+    /// from the runs that their lines carry. Takes the --gates and --outcome that the parts had
+    #[arg(long, verbatim_doc_comment, conflicts_with_all = ["group_by", "from", "server_prefix"])]
+    pub(crate) merge: bool,
+
+    /// Say for each input how its format was found out
+    #[arg(long, short)]
+    pub(crate) verbose: bool,
+}
+
+/// What `score` prints.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Output {
+    /// One JSON object per line
+    Jsonl,
+    /// Nothing: only the summary and the exit code
+    None,
+}
+
+/// How records are read.
+#[derive(Debug, Args)]
+pub(crate) struct ReadingArgs {
+    /// Format of all inputs; auto finds out that of each
+    #[arg(long, value_name = "FORMAT", default_value = "auto", value_parser = format)]
+    pub(crate) from: From,
+
+    /// Beginning of a tool's name that tells its server, as in `mail_` or `m.=mail`; repeatable.
+    /// Without it `mcp__mail__send` and `mail__send` are send of mail; `none` leaves all names whole
+    #[arg(long, value_name = "PREFIX[=SERVER]", verbatim_doc_comment)]
+    pub(crate) server_prefix: Vec<String>,
+
+    /// Largest record that is read, in MiB
+    #[arg(long, value_name = "MIB", default_value_t = 64, value_parser = value_parser!(u64).range(1..=4096))]
+    pub(crate) max_record: u64,
+
+    /// Threads that do the work; without it as many as there are processors
+    #[arg(long, short, value_name = "N", value_parser = value_parser!(u16).range(1..=MAX_JOBS))]
+    pub(crate) jobs: Option<u16>,
+}
+
+/// The format that was asked for; none for `auto`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct From(pub(crate) Option<import::Format>);
+
+/// Reads the name of a format.
+fn format(typed: &str) -> Result<From, UnknownFormat> {
+    match typed {
+        "auto" => Ok(From(None)),
+        _ => import::Format::from_word(typed)
+            .map(|format| From(Some(format)))
+            .ok_or_else(|| UnknownFormat(typed.to_owned())),
+    }
+}
+
+/// A format that is not known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct UnknownFormat(String);
+
+impl std::fmt::Display for UnknownFormat {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let known = import::Format::ALL.iter().map(|format| format.as_str());
+        f.write_str(&suggest(&self.0, std::iter::once("auto").chain(known)))
+    }
+}
+
+impl std::error::Error for UnknownFormat {}
+
+/// Write traces that were recorded elsewhere as envelopes
+///
+/// One JSON object per trace on standard output, in the order of the input, with the `id` of the
+/// trace: what was understood of a recording, in the format of this project, which `mcptest score`
+/// reads like any other. Inputs and formats are those of `mcptest score`.
+#[derive(Debug, Args)]
+#[command(
+    verbatim_doc_comment,
+    after_help = "\
+Exit codes: 0 every record was written, 2 a record or a file could not be used; the others are written
+all the same.
+
+Examples:
+  mcptest convert session.jsonl > trace.jsonl
+  mcptest convert spans/ --from otlp --group-by trace_id > traces.jsonl"
+)]
+pub(crate) struct Convert {
+    /// Files, folders, or - for standard input
+    #[arg(required = true, value_name = "INPUT")]
+    pub(crate) inputs: Vec<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) reading: ReadingArgs,
+
+    /// Path in a record to the name of its group of runs, which is written as `group`
+    #[arg(long, value_name = "PATH")]
+    pub(crate) group_by: Option<Target>,
+
+    /// Say for each input how its format was found out
+    #[arg(long, short)]
+    pub(crate) verbose: bool,
+}

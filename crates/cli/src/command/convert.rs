@@ -1,0 +1,94 @@
+//! `mcptest convert`: traces that were recorded elsewhere, as envelopes.
+
+use std::io::{ErrorKind, Write};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use mcptest_core::score::Scorer;
+
+use super::score::{Complaints, reading, threads};
+use crate::args::Convert;
+use crate::corpus::{Fault, Job, What, pipeline, source};
+use crate::exit;
+use crate::progress::Bytes;
+
+/// What came of a job: lines, what could not be read, what there is to tell.
+struct Share {
+    source: Arc<str>,
+    text: Vec<u8>,
+    traces: u64,
+    faults: Vec<Fault>,
+    note: Option<String>,
+}
+
+pub(super) fn run(typed: &Convert, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
+    let (how, options) = match reading(&typed.reading, typed.verbose) {
+        Ok(both) => both,
+        Err(complaint) => {
+            let _ = writeln!(err, "{complaint}");
+            return exit::ERROR;
+        }
+    };
+    let Ok(grouping) = Scorer::new(None, typed.group_by.clone(), None) else { return exit::ERROR };
+    let mut complaints = Complaints::default();
+    let sources = complaints.sources(source::expand(&typed.inputs), err);
+    let progress = Arc::new(AtomicU64::new(0));
+    let bar = Bytes::new(source::total(&sources), &progress);
+    let mut broken_out = None;
+    let work = |job: &Job| {
+        let note = match &job.what {
+            What::Note(note) => Some(note.clone()),
+            _ => None,
+        };
+        let mut share =
+            Share { source: Arc::clone(&job.source), text: Vec::new(), traces: 0, faults: Vec::new(), note };
+        job.read(&options, &mut |offset, found| {
+            let found = found.and_then(|one| match grouping.group(&one) {
+                Ok(group) => Ok((one, group)),
+                Err(error) => Err(Fault::of(error, offset)),
+            });
+            match found {
+                Ok((one, group)) => {
+                    let mut envelope = one.trace.to_envelope();
+                    for (key, word) in [("id", one.id), ("group", group)] {
+                        if let (Some(word), Some(map)) = (word, envelope.as_object_mut()) {
+                            map.insert(key.to_owned(), word.into());
+                        }
+                    }
+                    // Writing JSON into memory cannot fail.
+                    let _ = serde_json::to_writer(&mut share.text, &envelope);
+                    share.text.push(b'\n');
+                    share.traces += 1;
+                }
+                Err(fault) => share.faults.push(fault),
+            }
+        });
+        share
+    };
+    pipeline::run(&sources, &how, threads(&typed.reading), &progress, &work, &mut |share: Share| {
+        bar.advance(share.traces);
+        if let Some(note) = share.note {
+            let _ = bar.pause(|| writeln!(err, "note: {note}"));
+        }
+        for fault in &share.faults {
+            bar.pause(|| complaints.fault(&share.source, fault, err));
+        }
+        match out.write_all(&share.text).and_then(|()| out.flush()) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => {
+                broken_out = Some(error);
+                ControlFlow::Break(())
+            }
+        }
+    });
+    bar.finish();
+    complaints.finish(err);
+    let mut code = if complaints.count() > 0 { exit::ERROR } else { exit::OK };
+    // Whoever reads has seen enough, as in `mcptest convert .. | head -1`.
+    if let Some(error) = broken_out.filter(|error| error.kind() != ErrorKind::BrokenPipe) {
+        let _ = writeln!(err, "error: cannot write to standard output: {error}");
+        code = exit::ERROR;
+    }
+    code
+}

@@ -1,0 +1,221 @@
+//! `mcptest score`: a verdict and metrics for every trace of every input, and for every group of runs.
+
+mod complaints;
+mod lines;
+mod merge;
+mod rows;
+mod summary;
+
+use std::io::{ErrorKind, Write};
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use mcptest_core::Assertion;
+use mcptest_core::diag::{Severity, printable};
+use mcptest_core::event::Event;
+use mcptest_core::import::{Options, Parts, Servers};
+use mcptest_core::json;
+use mcptest_core::report::Report;
+use mcptest_core::score::{Groups, Outcome, Scorer};
+use mcptest_core::suite::{self, Gates, Variables};
+use serde_json::Value;
+
+pub(super) use self::complaints::Complaints;
+use self::lines::{Share, Told};
+use self::summary::Summary;
+use super::Environment;
+use crate::args::{Output, ReadingArgs, Score};
+use crate::corpus::{Reading, pipeline, source};
+use crate::exit;
+use crate::input;
+use crate::progress::Bytes;
+use crate::report::{Reporters, Verbosity};
+
+pub(super) fn run(typed: &Score, environment: Environment<'_>, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
+    let scorer = match scorer(typed, environment, err) {
+        Ok(scorer) => scorer,
+        Err(complaint) => {
+            complain(err, &complaint);
+            return exit::ERROR;
+        }
+    };
+    if typed.merge {
+        return merge::run(typed, &scorer, out, err);
+    }
+    let (reading, mut options) = match reading(&typed.reading, typed.verbose) {
+        Ok(both) => both,
+        Err(complaint) => {
+            complain(err, &complaint);
+            return exit::ERROR;
+        }
+    };
+    // A report shows traces as a whole.
+    options.parts = if typed.reporter.is_empty() { scorer.parts() } else { Parts::All };
+    score(typed, &scorer, &reading, &options, out, err)
+}
+
+fn complain(err: &mut dyn Write, text: &str) {
+    // When standard error is closed too, the exit code is all that is left to say it with.
+    let _ = err.write_all(format!("{}\n", text.trim_end()).as_bytes());
+}
+
+/// How inputs are read, as it was typed.
+pub(super) fn reading(typed: &ReadingArgs, explains: bool) -> Result<(Reading, Options), String> {
+    let servers = Servers::parse(&typed.server_prefix).map_err(|error| format!("error: --server-prefix: {error}"))?;
+    let max_record = usize::try_from(typed.max_record << 20).unwrap_or(usize::MAX);
+    let reading = Reading { from: typed.from.0, max_record, explains };
+    Ok((reading, Options { servers, parts: Parts::All }))
+}
+
+/// How many threads to work on.
+pub(super) fn threads(typed: &ReadingArgs) -> usize {
+    let processors = || std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
+    typed.jobs.map_or_else(processors, usize::from)
+}
+
+fn scorer(typed: &Score, environment: Environment<'_>, err: &mut dyn Write) -> Result<Scorer, String> {
+    let gates = match &typed.gates {
+        Some(path) => Some(gates(path, environment, err)?),
+        None => None,
+    };
+    let outcome = typed
+        .outcome
+        .clone()
+        .zip(typed.outcome_pass.as_ref())
+        .map(|(path, pass)| Outcome { path, pass: json::parse(pass).unwrap_or_else(|_| Value::String(pass.clone())) });
+    Scorer::new(gates, typed.group_by.clone(), outcome).map_err(|error| {
+        let hint = "hint: add a gate for single runs, or say where records tell how they ended: --outcome";
+        let file = typed.gates.as_deref().map_or_else(String::new, |path| format!("{}: ", path.display()));
+        format!("error: {}{error}\n{hint}", printable(&file))
+    })
+}
+
+fn gates(path: &Path, environment: Environment<'_>, err: &mut dyn Write) -> Result<(Vec<Assertion>, Gates), String> {
+    let source = input::read(path).map_err(|refusal| refusal.to_string())?;
+    let folder = input::folder(path);
+    let loaded = suite::load_gates(&source, &Variables { suite_dir: &folder, outside: environment });
+    let mut errors = String::new();
+    for diagnostic in &loaded.diagnostics {
+        let text = diagnostic.render(&source);
+        match diagnostic.severity {
+            Severity::Error => errors.push_str(&text),
+            Severity::Warning => complain(err, &text),
+        }
+    }
+    loaded.value.ok_or(errors)
+}
+
+fn score(
+    typed: &Score,
+    scorer: &Scorer,
+    reading: &Reading,
+    options: &Options,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> u8 {
+    let mut complaints = Complaints::default();
+    let sources = complaints.sources(source::expand(&typed.inputs), err);
+    let wants_rows = !typed.reporter.is_empty();
+    let prints = typed.output == Output::Jsonl;
+    let mut nowhere = std::io::sink();
+    let (lines, reports): (&mut dyn Write, &mut dyn Write) =
+        if prints { (out, &mut nowhere) } else { (&mut nowhere, out) };
+    let mut reporters = match wants_rows.then(|| reporters(typed, prints, reports)).transpose() {
+        Ok(reporters) => reporters,
+        Err(complaint) => {
+            complain(err, &complaint);
+            return exit::ERROR;
+        }
+    };
+    let mut report = Report::default();
+    let mut emit = |event: Event| {
+        if let Some(reporters) = &mut reporters {
+            reporters.event(&event);
+            report.take(event);
+        }
+    };
+    let progress = Arc::new(AtomicU64::new(0));
+    let bar = Bytes::new(source::total(&sources), &progress);
+    let mut groups = Groups::default();
+    let mut summary = Summary::default();
+    let mut printer = lines::Printer::default();
+    let mut broken_out = None;
+    let mut shown: Option<Arc<str>> = None;
+    let work = |job: &_| Share::of(job, scorer, options, wants_rows);
+    pipeline::run(&sources, reading, threads(&typed.reading), &progress, &work, &mut |mut share: Share| {
+        bar.advance(share.traces.len() as u64);
+        if let Some(note) = share.note.take() {
+            bar.pause(|| complain(err, &format!("note: {note}")));
+        }
+        let written = if prints { printer.write(&share, lines) } else { Ok(()) };
+        let source = Arc::clone(&share.source);
+        for fault in share.faults.drain(..) {
+            bar.pause(|| complaints.fault(&source, &fault, err));
+        }
+        for taken in share.traces.drain(..) {
+            if let Told::Trace(verdict) = taken.verdict {
+                summary.trace(verdict);
+            }
+            if let Some(row) = taken.row {
+                let is_first = shown.replace(Arc::clone(&source)).is_none_or(|last| last != source);
+                rows::emit(&source, row, is_first, &mut emit);
+            }
+            if let Some((group, run)) = taken.run {
+                groups.add(&group, run);
+            }
+        }
+        match written {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => {
+                broken_out = Some(error);
+                ControlFlow::Break(())
+            }
+        }
+    });
+    bar.finish();
+    let mut has_groups = false;
+    for line in groups.lines(scorer) {
+        summary.group(&line);
+        if wants_rows {
+            rows::group(&line, !std::mem::replace(&mut has_groups, true), &mut emit);
+        }
+        if prints && broken_out.is_none() {
+            broken_out = lines::group(&line, lines).err();
+        }
+    }
+    complaints.finish(err);
+    complain(err, &summary.text(complaints.count()));
+    if typed.outcome.is_some() && groups.is_empty() {
+        complain(err, "note: outcomes count in groups, and no record names one\nhint: say where with --group-by");
+    }
+    let mut code = summary.exit_code();
+    if complaints.count() > 0 {
+        code = exit::ERROR;
+    }
+    if let Some(reporters) = reporters {
+        for unwritten in reporters.finish(&report) {
+            complain(err, &format!("error: {unwritten}"));
+            code = exit::ERROR;
+        }
+    }
+    // Whoever reads has seen enough, as in `mcptest score .. | head -1`.
+    if let Some(error) = broken_out.filter(|error| error.kind() != ErrorKind::BrokenPipe) {
+        complain(err, &format!("error: cannot write to standard output: {error}"));
+        code = exit::ERROR;
+    }
+    code
+}
+
+/// The reporters, none of which may write where the lines go.
+fn reporters<'a>(typed: &Score, prints: bool, out: &'a mut dyn Write) -> Result<Reporters<'a>, String> {
+    if prints && let Some(taken) = typed.reporter.iter().find(|choice| choice.is_on_stdout()) {
+        return Err(format!(
+            "error: standard output has the lines of traces, so {} cannot have it too\nhint: --output none, or --reporter {}=PATH",
+            taken.name(),
+            taken.name()
+        ));
+    }
+    Reporters::new(&typed.reporter, Verbosity::Normal, out).map_err(|bad| format!("error: {bad}"))
+}

@@ -1,0 +1,57 @@
+//! What could not be read, told as it comes, up to a number.
+
+use std::io::Write;
+
+use mcptest_core::diag::printable;
+
+use crate::corpus::Fault;
+use crate::corpus::source::Source;
+use crate::input::Refusal;
+
+/// Most complaints that are told one by one.
+const MOST: usize = 20;
+
+/// Faults so far.
+#[derive(Default)]
+pub(crate) struct Complaints {
+    count: usize,
+}
+
+impl Complaints {
+    /// The sources that can be used; the others are complained about.
+    pub(crate) fn sources(&mut self, found: Vec<Result<Source, Refusal>>, err: &mut dyn Write) -> Vec<Source> {
+        let mut out = Vec::new();
+        for source in found {
+            match source {
+                Ok(source) => out.push(source),
+                Err(Refusal { path, message, hint }) => {
+                    self.fault(&path, &Fault { offset: None, message, hint: Some(hint) }, err);
+                }
+            }
+        }
+        out
+    }
+
+    /// Tells of a fault.
+    pub(crate) fn fault(&mut self, source: &str, fault: &Fault, err: &mut dyn Write) {
+        self.count += 1;
+        if self.count > MOST {
+            return;
+        }
+        let place = fault.offset.map_or_else(String::new, |offset| format!(" byte {offset}:"));
+        let hint = fault.hint.as_ref().map_or_else(String::new, |hint| format!("hint: {}\n", printable(hint)));
+        // When standard error is closed there is nobody to tell.
+        let _ = write!(err, "error: {}:{place} {}\n{hint}", printable(source), printable(&fault.message));
+    }
+
+    /// Tells how many were not told.
+    pub(crate) fn finish(&self, err: &mut dyn Write) {
+        if let Some(more @ 1..) = self.count.checked_sub(MOST) {
+            let _ = writeln!(err, "error: and {more} more");
+        }
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.count
+    }
+}

@@ -1,0 +1,172 @@
+//! The lines on standard output.
+//!
+//! A share of the input is scored without knowing how many traces came before it, so the number of a trace is put into its
+//! line when the line is printed.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::sync::Arc;
+
+use mcptest_core::import::Options;
+use mcptest_core::report::{Row, RowVerdict};
+use mcptest_core::score::{GroupLine, Run, Scorer, TraceLine};
+use serde::Serialize;
+
+use super::rows;
+use crate::corpus::{Fault, Job, What};
+
+/// What stands in place of a gate where a record could not be read.
+pub(super) const INPUT: &str = "input";
+
+/// What came of a job.
+pub(super) struct Share {
+    pub(super) source: Arc<str>,
+    /// Lines, each without its number.
+    text: Vec<u8>,
+    /// Where the numbers belong.
+    cuts: Vec<usize>,
+    pub(super) traces: Vec<Taken>,
+    pub(super) faults: Vec<Fault>,
+    pub(super) note: Option<String>,
+}
+
+/// What is kept of a trace once its line is written.
+pub(super) struct Taken {
+    pub(super) verdict: Told,
+    pub(super) run: Option<(String, Run)>,
+    pub(super) row: Option<Box<Row>>,
+}
+
+/// What the summary is told of a line.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Told {
+    /// Its verdict; none when nothing was judged.
+    Trace(Option<RowVerdict>),
+    /// There is no trace: complaints count it.
+    Unread,
+}
+
+impl Share {
+    /// Scores every trace of a job.
+    pub(super) fn of(job: &Job, scorer: &Scorer, options: &Options, wants_rows: bool) -> Self {
+        let mut out = Self {
+            source: Arc::clone(&job.source),
+            text: Vec::new(),
+            cuts: Vec::new(),
+            traces: Vec::new(),
+            faults: Vec::new(),
+            note: match &job.what {
+                What::Note(note) => Some(note.clone()),
+                _ => None,
+            },
+        };
+        job.read(options, &mut |offset, found| {
+            let found = found.and_then(|one| match scorer.group(&one) {
+                Ok(group) => Ok((one, group)),
+                Err(error) => Err(Fault::of(error, offset)),
+            });
+            match found {
+                Ok((mut one, group)) => {
+                    let mut result = scorer.score(&one, group.as_deref());
+                    let line = TraceLine { id: one.id.as_deref(), group: group.as_deref(), scored: &result };
+                    out.line(&line);
+                    let run = group.clone().zip(result.run.take());
+                    let row = wants_rows.then(|| {
+                        let trace = std::mem::take(&mut one.trace);
+                        rows::trace(one.id.as_deref(), group.as_deref(), trace, &result)
+                    });
+                    out.traces.push(Taken { verdict: Told::Trace(result.verdict), run, row });
+                }
+                Err(fault) => {
+                    let target = fault.offset.map_or_else(|| "input".to_owned(), |offset| format!("byte {offset}"));
+                    out.line(&Unread::new(&target, &fault.message));
+                    if wants_rows {
+                        out.traces.push(Taken { verdict: Told::Unread, run: None, row: Some(rows::fault(&fault)) });
+                    }
+                    out.faults.push(fault);
+                }
+            }
+        });
+        out
+    }
+
+    /// Adds a line: source and number, then what `rest` says.
+    fn line(&mut self, rest: &impl Serialize) {
+        self.text.extend_from_slice(b"{\"source\":");
+        put(&mut self.text, &*self.source);
+        self.text.extend_from_slice(b",\"index\":");
+        let cut = self.text.len();
+        self.cuts.push(cut);
+        put(&mut self.text, rest);
+        // The object that follows goes on with the one that was begun.
+        self.text[cut] = b',';
+        self.text.push(b'\n');
+    }
+}
+
+/// The line of a record that could not be read, with the keys of the line of a trace.
+#[derive(Serialize)]
+struct Unread<'a> {
+    id: Option<&'a str>,
+    group: Option<&'a str>,
+    verdict: RowVerdict,
+    metrics: BTreeMap<&'a str, f64>,
+    failures: [Why<'a>; 1],
+}
+
+#[derive(Serialize)]
+struct Why<'a> {
+    gate: &'a str,
+    target: &'a str,
+    reason: &'a str,
+}
+
+impl<'a> Unread<'a> {
+    fn new(target: &'a str, reason: &'a str) -> Self {
+        let failures = [Why { gate: INPUT, target, reason }];
+        Self { id: None, group: None, verdict: RowVerdict::Error, metrics: BTreeMap::new(), failures }
+    }
+}
+
+/// Writing JSON into memory cannot fail.
+fn put(out: &mut Vec<u8>, value: &(impl Serialize + ?Sized)) {
+    let _ = serde_json::to_writer(out, value);
+}
+
+/// Gives every line its number, which starts anew with every source.
+#[derive(Default)]
+pub(super) struct Printer {
+    source: Option<Arc<str>>,
+    next: u64,
+}
+
+impl Printer {
+    pub(super) fn write(&mut self, share: &Share, out: &mut dyn Write) -> io::Result<()> {
+        if self.source.as_ref().is_none_or(|source| *source != share.source) {
+            self.source = Some(Arc::clone(&share.source));
+            self.next = 0;
+        }
+        if share.cuts.is_empty() {
+            return Ok(());
+        }
+        let mut text = Vec::with_capacity(share.text.len() + 8 * share.cuts.len());
+        let mut from = 0;
+        for cut in &share.cuts {
+            text.extend_from_slice(&share.text[from..*cut]);
+            write!(text, "{}", self.next)?;
+            self.next += 1;
+            from = *cut;
+        }
+        text.extend_from_slice(&share.text[from..]);
+        out.write_all(&text)?;
+        out.flush()
+    }
+}
+
+/// Prints the line of a group.
+pub(super) fn group(line: &GroupLine<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let mut text = Vec::new();
+    put(&mut text, line);
+    text.push(b'\n');
+    out.write_all(&text)
+}

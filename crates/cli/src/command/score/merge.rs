@@ -1,0 +1,128 @@
+//! `mcptest score --merge`: groups whose runs were scored in parts, judged as wholes. Traces were judged where they were
+//! scored; their verdicts are counted, so that the end of a corpus in parts is the end it has in one piece.
+
+use std::borrow::Cow;
+use std::io::{ErrorKind, Write};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use mcptest_core::report::RowVerdict;
+use mcptest_core::score::{Groups, Scorer};
+use serde::Deserialize;
+
+use super::lines::{INPUT, Told};
+use super::summary::Summary;
+use super::{Complaints, complain, lines};
+use crate::args::{Output, Score};
+use crate::corpus::frames::{Frames, Item};
+use crate::corpus::{Fault, source};
+use crate::exit;
+
+pub(super) fn run(typed: &Score, scorer: &Scorer, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
+    let mut complaints = Complaints::default();
+    let sources = complaints.sources(source::expand(&typed.inputs), err);
+    let mut groups = Groups::default();
+    let mut summary = Summary::default();
+    let mut unread = 0;
+    for source in &sources {
+        each_line(source, typed, &mut |found| {
+            let fault = match found {
+                Ok((offset, line)) => match groups.merge(line) {
+                    Ok(true) => return,
+                    Ok(false) => match told(line) {
+                        Some(Told::Trace(verdict)) => {
+                            summary.trace(verdict);
+                            return;
+                        }
+                        Some(Told::Unread) => {
+                            unread += 1;
+                            return;
+                        }
+                        None => foreign(offset, "it is no line that `mcptest score` writes".to_owned()),
+                    },
+                    Err(error) => foreign(offset, error.to_string()),
+                },
+                Err(fault) => fault,
+            };
+            complaints.fault(&source.name, &fault, err);
+        });
+    }
+    let mut broken_out = None;
+    for line in groups.lines(scorer) {
+        summary.group(&line);
+        if typed.output == Output::Jsonl && broken_out.is_none() {
+            broken_out = lines::group(&line, out).err();
+        }
+    }
+    complaints.finish(err);
+    if groups.is_empty() {
+        complain(
+            err,
+            "error: there is no group in these inputs\nhint: groups come from --group-by, or from `group` in records",
+        );
+        return exit::ERROR;
+    }
+    let faults = complaints.count() + unread;
+    complain(err, &summary.text(faults));
+    let mut code = if faults > 0 { exit::ERROR } else { summary.exit_code() };
+    if let Some(error) = broken_out.filter(|error| error.kind() != ErrorKind::BrokenPipe) {
+        complain(err, &format!("error: cannot write to standard output: {error}"));
+        code = exit::ERROR;
+    }
+    code
+}
+
+/// The verdict in the line of a trace, or that there was no trace to judge.
+fn told(line: &str) -> Option<Told> {
+    #[derive(Deserialize)]
+    struct Line<'a> {
+        #[serde(borrow)]
+        verdict: Option<Cow<'a, str>>,
+        #[serde(borrow)]
+        failures: Vec<Failure<'a>>,
+    }
+    #[derive(Deserialize)]
+    struct Failure<'a> {
+        #[serde(borrow)]
+        gate: Cow<'a, str>,
+    }
+    let line: Line<'_> = serde_json::from_str(line).ok()?;
+    let is_unread = line.failures.first().is_some_and(|failure| failure.gate == INPUT);
+    if is_unread {
+        return Some(Told::Unread);
+    }
+    match line.verdict {
+        Some(word) => RowVerdict::from_word(&word).map(|verdict| Told::Trace(Some(verdict))),
+        None => Some(Told::Trace(None)),
+    }
+}
+
+/// A line that another program wrote.
+fn foreign(offset: u64, message: String) -> Fault {
+    Fault { offset: Some(offset), message, hint: Some("the inputs are outputs of `mcptest score`".to_owned()) }
+}
+
+/// A line with its place, or what is wrong with it.
+type Found<'a> = Result<(u64, &'a str), Fault>;
+
+/// Hands over every line of a source.
+fn each_line(source: &source::Source, typed: &Score, take: &mut dyn FnMut(Found<'_>)) {
+    let input = match source.open(&Arc::new(AtomicU64::new(0))) {
+        Ok(input) => input,
+        Err(refusal) => {
+            take(Err(Fault { offset: None, message: refusal.message, hint: Some(refusal.hint) }));
+            return;
+        }
+    };
+    let max_record = usize::try_from(typed.reading.max_record << 20).unwrap_or(usize::MAX);
+    for item in Frames::new(input, max_record, &|_| None) {
+        match item {
+            Item::Batch(batch) => {
+                for range in &batch.values {
+                    take(Ok((batch.offset + range.start as u64, &batch.text[range.clone()])));
+                }
+            }
+            Item::Broken { offset, message, hint } => take(Err(Fault { offset: Some(offset), message, hint })),
+        }
+    }
+}

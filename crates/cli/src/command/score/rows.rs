@@ -1,0 +1,78 @@
+//! Traces and groups as rows of a report.
+
+use mcptest_core::event::Event;
+use mcptest_core::report::{Family, Row, RowVerdict, Trouble, row_name};
+use mcptest_core::score::{GroupLine, Scored};
+use mcptest_core::trace::Trace;
+
+use crate::corpus::Fault;
+
+/// The row of a trace.
+pub(super) fn trace(id: Option<&str>, group: Option<&str>, trace: Trace, scored: &Scored) -> Box<Row> {
+    let name = id.or(group).unwrap_or("trace");
+    let mut row = empty(name);
+    row.model = trace.conversation.model.clone().unwrap_or_default();
+    row.verdict = scored.verdict.unwrap_or(RowVerdict::Pass);
+    row.duration_ms = trace.conversation.duration_ms;
+    row.checks.clone_from(&scored.checks);
+    for (gate, failure) in &scored.failures {
+        match row.checks.iter_mut().find(|check| check.name == *gate) {
+            Some(check) => check.failures.push(failure.clone()),
+            None => row.error = Some(Trouble { message: failure.reason.clone(), hint: None }),
+        }
+    }
+    row.trace = Some(Box::new(trace));
+    row
+}
+
+/// The row of a record that could not be read.
+pub(super) fn fault(fault: &Fault) -> Box<Row> {
+    let mut row = empty(&fault.offset.map_or_else(|| "input".to_owned(), |offset| format!("byte {offset}")));
+    row.verdict = RowVerdict::Error;
+    row.error = Some(Trouble { message: fault.message.clone(), hint: fault.hint.clone() });
+    row
+}
+
+fn empty(name: &str) -> Box<Row> {
+    Box::new(Row {
+        name: name.to_owned(),
+        family: Family::Run,
+        test: name.to_owned(),
+        model: String::new(),
+        run: None,
+        gate: None,
+        line: 0,
+        verdict: RowVerdict::Pass,
+        origin: None,
+        checks: Vec::new(),
+        error: None,
+        receipts: Vec::new(),
+        advisory: None,
+        duration_ms: None,
+        trace: None,
+    })
+}
+
+/// Emits the row of a trace under the source it comes from.
+pub(super) fn emit(source: &str, row: Box<Row>, is_first: bool, emit: &mut dyn FnMut(Event)) {
+    if is_first {
+        emit(Event::SuiteStarted { file: source.to_owned() });
+    }
+    emit(Event::RowFinished(row));
+}
+
+/// Emits a row for each gate over the runs of a group.
+pub(super) fn group(line: &GroupLine<'_>, is_first: bool, emit: &mut dyn FnMut(Event)) {
+    if is_first {
+        emit(Event::SuiteStarted { file: "groups".to_owned() });
+    }
+    for check in &line.checks {
+        let mut row = empty(line.name());
+        row.name = row_name(line.name(), None, None, check.gate);
+        row.family = Family::Gate;
+        row.gate = check.gate;
+        row.verdict = check.verdict.into();
+        row.checks.push(check.clone());
+        emit(Event::RowFinished(row));
+    }
+}

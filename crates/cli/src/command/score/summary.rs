@@ -1,0 +1,156 @@
+//! The few lines after all traces: how many, with which verdicts, and means over groups.
+
+use mcptest_core::eval::GateKind;
+use mcptest_core::report::{RowVerdict, Totals};
+use mcptest_core::score::GroupLine;
+use serde_json::Value;
+
+use crate::exit;
+use crate::report::text::many;
+
+/// Most k of which the mean of pass^k is told.
+const MOST_K: usize = 8;
+
+/// Metrics of `stability` of which the mean over groups is told, with the words for them.
+const STABILITY: [(&str, &str); 4] = [
+    ("score", "score"),
+    ("weakest_score", "weakest"),
+    ("tool_sequence_similarity", "similarity of paths"),
+    ("argument_consistency", "consistency of arguments"),
+];
+
+/// What was counted so far.
+#[derive(Default)]
+pub(super) struct Summary {
+    traces: Counts,
+    groups: Counts,
+    /// Sum and number of groups, in the order of [`STABILITY`].
+    stability: [Mean; STABILITY.len()],
+    /// Pass^k for k from 1.
+    pass_hat: [Mean; MOST_K],
+    notes: usize,
+}
+
+#[derive(Default)]
+struct Counts {
+    judged: Totals,
+    unjudged: usize,
+}
+
+impl Counts {
+    fn add(&mut self, verdict: Option<RowVerdict>) {
+        match verdict {
+            Some(verdict) => self.judged.count(verdict),
+            None => self.unjudged += 1,
+        }
+    }
+
+    fn text(&self, what: &str) -> String {
+        let all = self.judged.rows() + self.unjudged;
+        let counts = [
+            (self.judged.pass, "pass"),
+            (self.judged.fail, "fail"),
+            (self.judged.unassessable, "unassessable"),
+            (self.judged.absorbed, "absorbed"),
+            (self.judged.error, "error"),
+            (self.unjudged, "not judged"),
+        ];
+        let parts: Vec<String> =
+            counts.iter().filter(|(count, _)| *count > 0).map(|(count, word)| format!("{count} {word}")).collect();
+        if parts.is_empty() { many(all, what) } else { format!("{}: {}", many(all, what), parts.join(", ")) }
+    }
+}
+
+#[derive(Default, Clone, Copy)]
+struct Mean {
+    sum: f64,
+    count: usize,
+}
+
+impl Mean {
+    fn add(&mut self, value: Option<f64>) {
+        if let Some(value) = value {
+            self.sum += value;
+            self.count += 1;
+        }
+    }
+
+    /// The mean, and over how many groups when not all of them have it.
+    fn text(self, all: usize) -> Option<String> {
+        let mean = self.sum / self.count as f64;
+        match self.count {
+            0 => None,
+            count if count == all => Some(format!("{mean:.3}")),
+            count => Some(format!("{mean:.3} ({count} of {all} groups)")),
+        }
+    }
+}
+
+impl Summary {
+    pub(super) fn trace(&mut self, verdict: Option<RowVerdict>) {
+        self.traces.add(verdict);
+    }
+
+    pub(super) fn group(&mut self, line: &GroupLine<'_>) {
+        self.groups.add(line.verdict);
+        self.notes += usize::from(!line.notes().is_empty());
+        for check in &line.checks {
+            match check.gate {
+                Some(GateKind::Stability) => {
+                    for ((metric, _), mean) in STABILITY.iter().zip(&mut self.stability) {
+                        mean.add(check.metrics.get(metric).and_then(Value::as_f64));
+                    }
+                }
+                Some(GateKind::Reliability) => {
+                    let curve = check.metrics.get("pass_hat").and_then(Value::as_array);
+                    for (mean, k) in self.pass_hat.iter_mut().zip(1..) {
+                        mean.add(curve.and_then(|curve| curve.get(k)?.as_f64()).map(|percent| percent / 100.0));
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    pub(super) fn text(&self, faults: usize) -> String {
+        let mut out = vec![self.traces.text("trace")];
+        let groups = self.groups.judged.rows() + self.groups.unjudged;
+        if groups > 0 {
+            out.push(self.groups.text("group"));
+        }
+        let means = |named: &mut dyn Iterator<Item = (String, Mean)>| {
+            let told: Vec<String> =
+                named.filter_map(|(name, mean)| Some(format!("{name} {}", mean.text(groups)?))).collect();
+            told.join(", ")
+        };
+        let stability = means(&mut STABILITY.iter().map(|(_, name)| (*name).to_owned()).zip(self.stability));
+        if !stability.is_empty() {
+            out.push(format!("stability, mean over groups: {stability}"));
+        }
+        let pass_hat = means(&mut (1..).map(|k: usize| format!("pass^{k}")).zip(self.pass_hat));
+        if !pass_hat.is_empty() {
+            out.push(format!("reliability, mean over groups: {pass_hat}"));
+        }
+        if self.notes > 0 {
+            let have = if self.notes == 1 { "has `notes` in its line" } else { "have `notes` in their lines" };
+            out.push(format!("{} {have}", many(self.notes, "group")));
+        }
+        if faults > 0 {
+            let what = if faults == 1 { "record or input" } else { "records or inputs" };
+            out.push(format!("{faults} {what} could not be used"));
+        }
+        out.join("\n")
+    }
+
+    /// The exit code, but for what could not be read.
+    pub(super) fn exit_code(&self) -> u8 {
+        let totals = [&self.traces.judged, &self.groups.judged];
+        if totals.iter().any(|totals| totals.error > 0) {
+            exit::ERROR
+        } else if totals.iter().any(|totals| totals.fail + totals.unassessable > 0) {
+            exit::FAILED
+        } else {
+            exit::OK
+        }
+    }
+}

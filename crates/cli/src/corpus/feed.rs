@@ -1,0 +1,106 @@
+//! Cuts sources into shares of work: finds out which format each has, and keeps pieces until their trace is whole.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use mcptest_core::diag::printable;
+use mcptest_core::import::{self, Format, Unit};
+
+use super::frames::{Frames, Item};
+use super::job::{Fault, Job, What};
+use super::source::Source;
+use super::stitch::{Stitch, WINDOW};
+
+/// How sources are read.
+#[derive(Debug, Clone)]
+pub(crate) struct Reading {
+    /// The format of every source; found out by a look at each without one.
+    pub(crate) from: Option<Format>,
+    /// Most bytes of a record.
+    pub(crate) max_record: usize,
+    /// Tell how formats were found out.
+    pub(crate) explains: bool,
+}
+
+/// Where buffers that are done with come back from.
+pub(super) type Recycled<'a> = &'a dyn Fn() -> Option<String>;
+
+impl Reading {
+    /// Cuts one source into jobs. `put` returns false when nobody wants more.
+    pub(super) fn feed(
+        &self,
+        source: &Source,
+        progress: &Arc<AtomicU64>,
+        recycled: Recycled<'_>,
+        put: &mut dyn FnMut(Job) -> bool,
+    ) -> bool {
+        let name: Arc<str> = source.name.as_str().into();
+        let mut is_wanted = true;
+        let mut put = |what: What| {
+            is_wanted = is_wanted && put(Job { source: Arc::clone(&name), what });
+            is_wanted
+        };
+        let input = match source.open(progress) {
+            Ok(input) => input,
+            Err(refusal) => {
+                return put(What::Fault(Fault { offset: None, message: refusal.message, hint: Some(refusal.hint) }));
+            }
+        };
+        let unit_of = |text: &str| -> Option<Unit> {
+            match self.from {
+                Some(format) => format.unit_of(text),
+                None => import::sniff(text).map(|found| found.unit),
+            }
+        };
+        let mut frames = Frames::new(input, self.max_record, &unit_of);
+        let mut format = self.from;
+        let mut stitch: Option<Stitch> = None;
+        while let Some(item) = frames.next() {
+            while let Some(text) = recycled() {
+                frames.recycle(text);
+            }
+            let batch = match item {
+                Item::Broken { offset, message, hint } => {
+                    if !put(What::Fault(Fault { offset: Some(offset), message, hint })) {
+                        return false;
+                    }
+                    continue;
+                }
+                Item::Batch(batch) => batch,
+            };
+            if format.is_none()
+                && let Some(found) = batch.values.iter().find_map(|range| import::sniff(&batch.text[range.clone()]))
+            {
+                format = Some(found.format);
+                if self.explains {
+                    let name = printable(&name).into_owned();
+                    let note = format!("{name}: read as {}: {}", found.format, printable(&found.why));
+                    put(What::Note(note));
+                }
+            }
+            let Some(pieces_of) = format.filter(|format| format.is_in_pieces()) else {
+                if !put(What::Records { batch, format, is_guessed: self.from.is_none() }) {
+                    return false;
+                }
+                continue;
+            };
+            let stitch = stitch.get_or_insert_with(|| Stitch::new(pieces_of, WINDOW, self.max_record));
+            for range in &batch.values {
+                let start = batch.offset + range.start as u64;
+                match pieces_of.split(&batch.text[range.clone()]) {
+                    Ok(pieces) => {
+                        for piece in &pieces {
+                            stitch.add(piece, start, &mut |what| _ = put(what));
+                        }
+                    }
+                    Err(error) => _ = put(What::Fault(Fault::of(error, start))),
+                }
+            }
+            frames.recycle(batch.text);
+        }
+        if let Some(stitch) = stitch {
+            stitch.finish(&mut |what| _ = put(what));
+        }
+        is_wanted
+    }
+}

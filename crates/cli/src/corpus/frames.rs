@@ -1,0 +1,286 @@
+//! Where one JSON value of a stream ends and the next begins.
+//!
+//! Nothing is parsed here: values are found by their brackets and handed on as text, many in a [`Batch`], so that
+//! parsing can be done elsewhere and in parallel. The beginning of a source decides how it is read.
+//!
+//! - **Lines**: the first line is one whole value. Then every line is one, whatever it holds, and damage ends with its
+//!   line.
+//! - **Document**: anything else. Values follow each other, over as many lines as they like. Lists of records and the
+//!   lists inside the logs of some tools are not held in memory as a whole; their elements are the values.
+//!
+//! What is found does not depend on how the source hands out its bytes. Complete values are given before more is read,
+//! so a pipe is answered while its writer is at work.
+
+mod document;
+mod header;
+mod lines;
+mod scan;
+mod window;
+
+use std::io::Read;
+use std::ops::Range;
+use std::sync::Arc;
+
+use mcptest_core::import::Unit;
+use memchr::memchr;
+use serde::de::IgnoredAny;
+
+use document::Document;
+use lines::Lines;
+use scan::{Scan, Step, is_blank, leading_blanks};
+use window::{Over, Window};
+
+/// How many bytes a value may have unless something else is asked for.
+pub(crate) const DEFAULT_MAX_RECORD: usize = 64 * 1024 * 1024;
+
+/// What is found in a source.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Item {
+    /// Values, in order.
+    Batch(Batch),
+    /// Something that cannot be taken as a value. What can be read after it follows.
+    Broken {
+        /// Where, in the unpacked bytes.
+        offset: u64,
+        /// What is wrong.
+        message: String,
+        /// What to do about it.
+        hint: Option<String>,
+    },
+}
+
+impl Item {
+    fn broken(offset: u64, message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self::Broken { offset, message: message.into(), hint: Some(hint.into()) }
+    }
+
+    fn nothing(message: &str) -> Self {
+        Self::broken(0, message, "leave it out, or look at what should have written it")
+    }
+
+    fn too_long(offset: u64, most: usize) -> Self {
+        Self::broken(offset, format!("the record has more than {most} bytes, the limit"), "raise it with --max-record")
+    }
+
+    fn no_utf8(offset: u64, byte: u8) -> Self {
+        Self::broken(offset, format!("byte 0x{byte:02x} is not UTF-8"), "save the file as UTF-8")
+    }
+}
+
+/// Values and the text they stand in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Batch {
+    /// The text. Give it back with [`Frames::recycle`].
+    pub(crate) text: String,
+    /// The bytes of each value in the text, without white space around it.
+    pub(crate) values: Vec<Range<usize>>,
+    /// Where the text begins in the unpacked bytes.
+    pub(crate) offset: u64,
+    /// What stands before the list these values are elements of, as a JSON object; `None` unless that list is a member
+    /// of an object.
+    pub(crate) header: Option<Arc<str>>,
+}
+
+/// The values of one source.
+pub(crate) struct Frames<'a, R> {
+    window: Window<R>,
+    unit_of: &'a dyn Fn(&str) -> Option<Unit>,
+    max_record: usize,
+    mode: Mode,
+    /// Whether anything was given, since a source without records is not taken for one whose records are fine.
+    is_told: bool,
+}
+
+enum Mode {
+    Undecided,
+    Lines(Lines),
+    Document(Document),
+    Over,
+}
+
+impl<'a, R: Read> Frames<'a, R> {
+    /// The values in `input`, each of at most `max_record` bytes. `unit_of` tells what a value is in its format: the
+    /// messages of a list are no records, the list is one.
+    pub(crate) fn new(input: R, max_record: usize, unit_of: &'a dyn Fn(&str) -> Option<Unit>) -> Self {
+        Self { window: Window::new(input, max_record), unit_of, max_record, mode: Mode::Undecided, is_told: false }
+    }
+
+    /// Takes back the text of a batch that is done with.
+    pub(crate) fn recycle(&mut self, text: String) {
+        self.window.recycle(text.into_bytes());
+    }
+
+    /// Looks at the beginning of the source.
+    fn decide(&mut self) -> Result<Mode, Item> {
+        self.skip_mark()?;
+        let start = self.window.offset(0);
+        loop {
+            let blanks = leading_blanks(self.window.filled());
+            self.window.discard(blanks);
+            if !self.window.filled().is_empty() {
+                break;
+            }
+            if !self.window.fill() {
+                let is_empty = self.window.offset(0) == start;
+                let message = if is_empty { "it is empty" } else { "it holds nothing but white space" };
+                return Err(self.window.failure().unwrap_or_else(|| Item::nothing(message)));
+            }
+        }
+        let lists_are_values = self.first() != b'[' || !self.is_list_of_records();
+        let is_lines = match self.first() {
+            b'{' | b'[' => lists_are_values && self.is_line(),
+            _ => self.is_scalar_line(),
+        };
+        Ok(if is_lines {
+            Mode::Lines(Lines::new(self.max_record))
+        } else {
+            Mode::Document(Document::new(self.max_record, lists_are_values))
+        })
+    }
+
+    /// The first byte that is not white space, once it is there.
+    fn first(&self) -> u8 {
+        self.window.filled()[0]
+    }
+
+    /// Skips a byte order mark of UTF-8, and refuses one of UTF-16.
+    fn skip_mark(&mut self) -> Result<(), Item> {
+        const UTF8: &[u8] = &[0xef, 0xbb, 0xbf];
+        const UTF16: [&[u8]; 2] = [&[0xff, 0xfe], &[0xfe, 0xff]];
+        let begins = |mark: &[u8], bytes: &[u8]| bytes.len() < mark.len() && mark.starts_with(bytes);
+        let is_open = |bytes: &[u8]| begins(UTF8, bytes) || UTF16.iter().any(|mark| begins(mark, bytes));
+        while is_open(self.window.filled()) && self.window.fill() {}
+        let bytes = self.window.filled();
+        if UTF16.iter().any(|mark| bytes.starts_with(mark)) {
+            return Err(Item::broken(0, "it is UTF-16", "save it as UTF-8"));
+        }
+        if bytes.starts_with(UTF8) {
+            self.window.discard(UTF8.len());
+        }
+        Ok(())
+    }
+
+    /// Whether the object or list at the beginning stands on a line of its own, and is no object around a list of
+    /// records. One that is too long or too deep to tell is a line as long as no line ends in it.
+    fn is_line(&mut self) -> bool {
+        let mut scan = Scan::value(self.first()).watched();
+        loop {
+            let bytes = self.window.filled();
+            let seen = match scan.run(bytes) {
+                Step::End(end) if end <= self.max_record => return self.is_line_of(end),
+                Step::List { after, .. } if after <= self.max_record => return false,
+                Step::Deep(at) => at.min(self.max_record),
+                Step::More if bytes.len() <= self.max_record => {
+                    if self.window.fill() {
+                        continue;
+                    }
+                    return false;
+                }
+                Step::End(_) | Step::List { .. } | Step::More => self.max_record,
+            };
+            return memchr(b'\n', &bytes[..seen]).is_none();
+        }
+    }
+
+    /// Whether the value that ends at `end` is alone on one line.
+    fn is_line_of(&mut self, end: usize) -> bool {
+        if memchr(b'\n', &self.window.filled()[..end]).is_some() {
+            return false;
+        }
+        let mut at = end;
+        // The end of the line may be as far away as a writer likes to put it.
+        while at <= self.max_record {
+            match self.window.filled().get(at).copied() {
+                Some(b'\n') => return true,
+                Some(byte) if is_blank(byte) => at += 1,
+                Some(_) => return false,
+                None if self.window.fill() => {}
+                None => return matches!(self.window.over(), Some(Over::Clean)),
+            }
+        }
+        false
+    }
+
+    /// Whether the elements of the list at the beginning are values of their own: all but messages are.
+    fn is_list_of_records(&mut self) -> bool {
+        let mut at = 1;
+        loop {
+            match self.window.filled().get(at).copied() {
+                // Nothing tells what an empty list would hold. As a value it is at least not overlooked.
+                Some(b']') => return false,
+                Some(byte) if is_blank(byte) && at <= self.max_record => at += 1,
+                Some(_) => break,
+                None if self.window.fill() => {}
+                None => return true,
+            }
+        }
+        let mut scan = Scan::value(self.window.filled()[at]);
+        loop {
+            let element = &self.window.filled()[at..];
+            match scan.run(element) {
+                Step::End(end) if end <= self.max_record => {
+                    let text = std::str::from_utf8(&element[..end]).ok();
+                    return text.and_then(self.unit_of) != Some(Unit::Message);
+                }
+                Step::More if element.len() <= self.max_record && self.window.fill() => {}
+                _ => return true,
+            }
+        }
+    }
+
+    /// Whether the first line is one scalar: no record, but a value that breaks nothing after it.
+    fn is_scalar_line(&mut self) -> bool {
+        if !matches!(self.first(), b'"' | b'-' | b'0'..=b'9' | b't' | b'f' | b'n') {
+            return false;
+        }
+        let mut seen = 0;
+        loop {
+            let bytes = self.window.filled();
+            let end = match memchr(b'\n', &bytes[seen..]) {
+                Some(at) => seen + at,
+                None if bytes.len() <= self.max_record => {
+                    seen = bytes.len();
+                    if self.window.fill() {
+                        continue;
+                    }
+                    seen
+                }
+                None => return false,
+            };
+            let line = &self.window.filled()[..end];
+            return end <= self.max_record && serde_json::from_slice::<IgnoredAny>(line).is_ok();
+        }
+    }
+}
+
+impl<R: Read> Iterator for Frames<'_, R> {
+    type Item = Item;
+
+    fn next(&mut self) -> Option<Item> {
+        if matches!(self.mode, Mode::Undecided) {
+            match self.decide() {
+                Ok(mode) => self.mode = mode,
+                Err(item) => {
+                    self.mode = Mode::Over;
+                    return Some(item);
+                }
+            }
+        }
+        let item = match &mut self.mode {
+            Mode::Lines(lines) => lines.next(&mut self.window),
+            Mode::Document(document) => document.next(&mut self.window),
+            Mode::Undecided | Mode::Over => return None,
+        };
+        let is_told = std::mem::replace(&mut self.is_told, true);
+        if item.is_none() {
+            self.mode = Mode::Over;
+            if !is_told {
+                return Some(Item::nothing("it holds no record"));
+            }
+        }
+        item
+    }
+}
+
+#[cfg(test)]
+mod tests;

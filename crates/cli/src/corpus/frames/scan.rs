@@ -1,0 +1,215 @@
+//! Finds the end of a value by its brackets and strings, byte by byte and without recursion.
+//!
+//! A scan can stop at any byte and go on when more has come. It does not tell right JSON from wrong: what lies between
+//! the brackets is for whoever parses it.
+
+use memchr::memchr2;
+
+/// How deep a value may nest. Parsers stop far earlier; this keeps what nests without end from being collected for one.
+pub(super) const MAX_DEPTH: usize = 10_000;
+
+/// Members whose list holds the records of the object around it: tau2 and Inspect write such files.
+const CONTAINERS: [&str; 2] = ["\"simulations\"", "\"samples\""];
+
+/// How far a scan got.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Step {
+    /// To the end of what there is.
+    More,
+    /// To the end of the value, which is here.
+    End(usize),
+    /// To a bracket too many; it ends here.
+    Deep(usize),
+    /// Into a list of records.
+    List {
+        /// Where the members before it end.
+        key: usize,
+        /// Where its first element may begin.
+        after: usize,
+    },
+}
+
+/// A scan of one value.
+#[derive(Debug, Clone)]
+pub(super) struct Scan {
+    /// The next byte, counted from the first byte of the value.
+    at: usize,
+    depth: usize,
+    max_depth: usize,
+    place: Place,
+    is_watched: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Structure,
+    Text,
+    /// In a text, after a backslash.
+    Escape,
+    /// In a number or a word.
+    Token,
+}
+
+impl Scan {
+    /// A scan of a value that begins with this byte.
+    pub(super) fn value(first: u8) -> Self {
+        let place = if matches!(first, b'{' | b'[' | b'"') { Place::Structure } else { Place::Token };
+        Self { at: 0, depth: 0, max_depth: MAX_DEPTH, place, is_watched: false }
+    }
+
+    /// A scan of what is left of an object, between its members.
+    pub(super) fn rest_of_object() -> Self {
+        Self { at: 0, depth: 1, max_depth: usize::MAX, place: Place::Structure, is_watched: false }
+    }
+
+    /// Stops in front of the records of an object.
+    pub(super) fn watched(self) -> Self {
+        Self { is_watched: true, ..self }
+    }
+
+    /// Goes on without the bytes behind it, and only to the end. Returns how many they are.
+    pub(super) fn forget(&mut self) -> usize {
+        self.max_depth = usize::MAX;
+        self.is_watched = false;
+        std::mem::take(&mut self.at)
+    }
+
+    /// Goes on. `value` is what there is of the value, from its first byte.
+    pub(super) fn run(&mut self, value: &[u8]) -> Step {
+        while self.at < value.len() {
+            match self.place {
+                Place::Structure => {
+                    if let Some(step) = self.structure(value) {
+                        return step;
+                    }
+                }
+                Place::Text => {
+                    (self.at, self.place) = text(value, self.at);
+                    if self.place == Place::Structure && self.depth == 0 {
+                        return Step::End(self.at);
+                    }
+                }
+                Place::Escape => {
+                    self.at += 1;
+                    self.place = Place::Text;
+                }
+                Place::Token => {
+                    let rest = &value[self.at..];
+                    let Some(end) = rest.iter().position(|byte| ends_token(*byte)) else {
+                        self.at = value.len();
+                        break;
+                    };
+                    return Step::End(self.at + end);
+                }
+            }
+        }
+        Step::More
+    }
+
+    /// To the end of what there is, or to what ends the scan.
+    fn structure(&mut self, value: &[u8]) -> Option<Step> {
+        let (mut at, mut depth) = (self.at, self.depth);
+        let step = loop {
+            let Some(&byte) = value.get(at) else { break None };
+            at += 1;
+            match byte {
+                b'"' => {
+                    (at, self.place) = text(value, at);
+                    if self.place != Place::Structure {
+                        break None;
+                    }
+                    if depth == 0 {
+                        break Some(Step::End(at));
+                    }
+                }
+                b'{' | b'[' => {
+                    depth += 1;
+                    if depth > self.max_depth {
+                        break Some(Step::Deep(at));
+                    }
+                    if depth == 2
+                        && self.is_watched
+                        && byte == b'['
+                        && let Some(key) = container(&value[..at - 1])
+                    {
+                        break Some(Step::List { key, after: at });
+                    }
+                }
+                b'}' | b']' => {
+                    depth -= 1;
+                    if depth == 0 {
+                        break Some(Step::End(at));
+                    }
+                }
+                _ => {}
+            }
+        };
+        (self.at, self.depth) = (at, depth);
+        step
+    }
+}
+
+/// Goes on in a string, to its end or to the end of what there is.
+fn text(value: &[u8], mut at: usize) -> (usize, Place) {
+    while at < value.len() {
+        let Some(found) = next_mark(&value[at..]) else { return (value.len(), Place::Text) };
+        if value[at + found] == b'"' {
+            return (at + found + 1, Place::Structure);
+        }
+        at += found + 2;
+    }
+    if at == value.len() { (at, Place::Text) } else { (value.len(), Place::Escape) }
+}
+
+/// The next quotation mark or backslash.
+fn next_mark(bytes: &[u8]) -> Option<usize> {
+    // Most strings of a record are names and short words, for which a call of `memchr2` costs more than it saves.
+    const WORDS: usize = 4;
+    let mut at = 0;
+    while at < 8 * WORDS {
+        let Some(word) = bytes[at..].first_chunk() else { break };
+        let word = u64::from_le_bytes(*word);
+        let marks = zeros(word ^ QUOTES) | zeros(word ^ BACKSLASHES);
+        if marks != 0 {
+            return Some(at + marks.trailing_zeros() as usize / 8);
+        }
+        at += 8;
+    }
+    memchr2(b'"', b'\\', &bytes[at..]).map(|found| at + found)
+}
+
+const ONES: u64 = u64::from_le_bytes([1; 8]);
+const QUOTES: u64 = u64::from_le_bytes([b'"'; 8]);
+const BACKSLASHES: u64 = u64::from_le_bytes([b'\\'; 8]);
+
+/// The highest bit of every byte that is zero, exact up to the first of them.
+fn zeros(word: u64) -> u64 {
+    word.wrapping_sub(ONES) & !word & (ONES << 7)
+}
+
+/// Whether the list that follows these bytes of an object is a list of records; then where the members before it end.
+fn container(before: &[u8]) -> Option<usize> {
+    let key = trim_end(trim_end(before).strip_suffix(b":")?);
+    let rest = CONTAINERS.iter().find_map(|name| key.strip_suffix(name.as_bytes()))?;
+    // A quotation mark inside of a key has a backslash before it, so what looks like a whole key here is one.
+    matches!(trim_end(rest).last(), Some(b'{' | b',')).then_some(rest.len())
+}
+
+fn trim_end(bytes: &[u8]) -> &[u8] {
+    let end = bytes.iter().rposition(|byte| !is_blank(*byte)).map_or(0, |at| at + 1);
+    &bytes[..end]
+}
+
+fn ends_token(byte: u8) -> bool {
+    is_blank(byte) || matches!(byte, b',' | b':' | b'[' | b']' | b'{' | b'}' | b'"')
+}
+
+/// White space of JSON.
+pub(super) fn is_blank(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\n' | b'\r')
+}
+
+/// How many bytes of white space these begin with.
+pub(super) fn leading_blanks(bytes: &[u8]) -> usize {
+    bytes.iter().position(|byte| !is_blank(*byte)).unwrap_or(bytes.len())
+}

@@ -1,0 +1,132 @@
+//! The part of a source that is in memory.
+
+use std::io::{ErrorKind, Read};
+
+use super::Item;
+use crate::corpus::unpack::Trouble;
+
+/// How much text a batch has, and how much is read at a time.
+pub(super) const BATCH: usize = 256 * 1024;
+
+/// How many buffers are kept for reuse.
+const SPARE: usize = 8;
+
+/// A buffer that moves over a source. Its filled part begins at `base` in the source.
+pub(super) struct Window<R> {
+    input: R,
+    /// Initialised as a whole, so that reading into it costs nothing else; `bytes[..end]` is filled.
+    bytes: Vec<u8>,
+    end: usize,
+    base: u64,
+    /// How large the buffer may become.
+    most: usize,
+    over: Option<Over>,
+    spare: Vec<Vec<u8>>,
+}
+
+/// Why nothing more comes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Over {
+    /// The source is at its end.
+    Clean,
+    /// It cannot be read on.
+    Failed(Trouble),
+}
+
+impl<R: Read> Window<R> {
+    pub(super) fn new(input: R, max_record: usize) -> Self {
+        // A value of the largest size, and room to read on and find that it is one.
+        let most = max_record.saturating_add(2 * BATCH);
+        Self { input, bytes: vec![0; BATCH], end: 0, base: 0, most, over: None, spare: Vec::new() }
+    }
+
+    /// What has been read and not been given away.
+    pub(super) fn filled(&self) -> &[u8] {
+        &self.bytes[..self.end]
+    }
+
+    /// Where a filled byte lies in the source.
+    pub(super) fn offset(&self, at: usize) -> u64 {
+        self.base + at as u64
+    }
+
+    /// Reads once. False when nothing more comes.
+    pub(super) fn fill(&mut self) -> bool {
+        if self.over.is_some() {
+            return false;
+        }
+        if self.bytes.len() - self.end < BATCH / 2 {
+            let len = (2 * self.bytes.len()).min(self.most).max(self.end + BATCH);
+            self.bytes.resize(len, 0);
+        }
+        let to = self.bytes.len().min(self.end + BATCH);
+        loop {
+            match self.input.read(&mut self.bytes[self.end..to]) {
+                Ok(0) => self.over = Some(Over::Clean),
+                Ok(count) => self.end += count,
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Err(error) => {
+                    let known = error.get_ref().and_then(|inner| inner.downcast_ref::<Trouble>());
+                    let trouble = known.cloned().unwrap_or_else(|| Trouble {
+                        message: format!("cannot be read on: {error}"),
+                        hint: "what came before is read; check the disk or whatever writes it".to_owned(),
+                    });
+                    self.over = Some(Over::Failed(trouble));
+                }
+            }
+            return self.over.is_none();
+        }
+    }
+
+    pub(super) fn over(&self) -> Option<&Over> {
+        self.over.as_ref()
+    }
+
+    /// What kept the source from being read to its end, told once.
+    pub(super) fn failure(&mut self) -> Option<Item> {
+        if self.over == Some(Over::Clean) {
+            return None;
+        }
+        let Some(Over::Failed(Trouble { message, hint })) = self.over.replace(Over::Clean) else { return None };
+        Some(Item::broken(self.offset(self.end), message, hint))
+    }
+
+    /// Forgets the first bytes.
+    pub(super) fn discard(&mut self, count: usize) {
+        self.bytes.copy_within(count..self.end, 0);
+        self.end -= count;
+        self.base += count as u64;
+    }
+
+    /// Gives the bytes before `cut` away, with their offset, and goes on at `resume`.
+    pub(super) fn take(&mut self, cut: usize, resume: usize) -> (u64, Vec<u8>) {
+        let tail = &self.bytes[resume..self.end];
+        let len = BATCH.max(tail.len() + BATCH / 2);
+        let mut fresh = match self.spare.pop() {
+            Some(mut spare) => {
+                spare.resize(len, 0);
+                spare
+            }
+            None => vec![0; len],
+        };
+        fresh[..tail.len()].copy_from_slice(tail);
+        self.end = tail.len();
+        let mut taken = std::mem::replace(&mut self.bytes, fresh);
+        taken.truncate(cut);
+        let offset = self.base;
+        self.base += resume as u64;
+        (offset, taken)
+    }
+
+    /// Takes a buffer back. One that held a large value is not kept.
+    pub(super) fn recycle(&mut self, bytes: Vec<u8>) {
+        if self.spare.len() < SPARE && bytes.capacity() <= 2 * BATCH {
+            self.spare.push(bytes);
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn capacity(&self) -> usize {
+        self.bytes.capacity() + self.spare.iter().map(Vec::capacity).sum::<usize>()
+    }
+}

@@ -1,0 +1,119 @@
+//! A share of the work: values to read, or a trace to put together, or something to tell.
+
+use std::sync::Arc;
+
+use mcptest_core::import::{self, Format, ImportError, Imported, Options, Record};
+
+use super::frames::Batch;
+
+/// A share of the work, out of one source.
+#[derive(Debug)]
+pub(crate) struct Job {
+    /// The source, as it was typed.
+    pub(crate) source: Arc<str>,
+    pub(crate) what: What,
+}
+
+#[derive(Debug)]
+pub(crate) enum What {
+    /// Values that are records.
+    Records {
+        batch: Batch,
+        /// None when no format is known for them.
+        format: Option<Format>,
+        /// Whether the format was only guessed, from an earlier record.
+        is_guessed: bool,
+    },
+    /// All pieces of one trace.
+    Pieces { format: Format, key: String, texts: Vec<String>, offset: u64 },
+    /// Something that cannot be read.
+    Fault(Fault),
+    /// Something to tell that is no fault.
+    Note(String),
+}
+
+/// Why something cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Fault {
+    /// Where in the unpacked bytes of its source; none for the source as a whole.
+    pub(crate) offset: Option<u64>,
+    pub(crate) message: String,
+    pub(crate) hint: Option<String>,
+}
+
+impl Fault {
+    /// An error of an importer in a record that begins at `start`.
+    pub(crate) fn of(error: ImportError, start: u64) -> Self {
+        let inside = error.offset.map_or(0, |offset| offset as u64);
+        Self { offset: Some(start + inside), message: error.message, hint: error.hint }
+    }
+}
+
+impl Job {
+    /// Hands over every trace of this share with the place of its record, or why there is none.
+    pub(crate) fn read(&self, options: &Options, take: &mut dyn FnMut(u64, Result<Imported<'_>, Fault>)) {
+        match &self.what {
+            What::Records { batch, format, is_guessed } => {
+                for range in &batch.values {
+                    let record = Record { text: &batch.text[range.clone()], header: batch.header.as_deref() };
+                    let start = batch.offset + range.start as u64;
+                    match record_of(record, *format, *is_guessed, options) {
+                        Ok(traces) => traces.into_iter().for_each(|trace| take(start, Ok(trace))),
+                        Err(error) => take(start, Err(Fault::of(error, start))),
+                    }
+                }
+            }
+            What::Pieces { format, key, texts, offset } => {
+                let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+                match format.join(key, &texts, options) {
+                    Ok(traces) => traces.into_iter().for_each(|trace| take(*offset, Ok(trace))),
+                    Err(error) => {
+                        let error = ImportError { offset: None, message: format!("the trace {key}: {error}"), ..error };
+                        take(*offset, Err(Fault::of(error, *offset)));
+                    }
+                }
+            }
+            What::Fault(fault) => take(fault.offset.unwrap_or(0), Err(fault.clone())),
+            What::Note(_) => {}
+        }
+    }
+}
+
+/// The traces of a record. A record that does not fit a format which was only guessed may be of another one.
+fn record_of<'a>(
+    record: Record<'a>,
+    format: Option<Format>,
+    is_guessed: bool,
+    options: &Options,
+) -> Result<Vec<Imported<'a>>, ImportError> {
+    let first = match format {
+        Some(format) => match format.read(record, options) {
+            Ok(traces) => return Ok(traces),
+            Err(error) if !is_guessed => return Err(error),
+            Err(error) => Some(error),
+        },
+        None => None,
+    };
+    let other = import::sniff(record.text).map(|found| found.format).filter(|other| Some(*other) != format);
+    match (other, first) {
+        (Some(other), _) if !other.is_in_pieces() => other.read(record, options),
+        (_, Some(error)) => Err(error),
+        (_, None) => Err(unknown(record.text)),
+    }
+}
+
+/// A record of no known format.
+pub(super) fn unknown(text: &str) -> ImportError {
+    // Broken JSON is of no format; what is wrong with it says more.
+    if let Err(error) = Format::Envelope.read(Record { text, header: None }, &Options::default())
+        && error.offset.is_some()
+    {
+        return error;
+    }
+    let known: Vec<&str> = Format::ALL.iter().map(|format| format.as_str()).collect();
+    ImportError {
+        offset: None,
+        message: format!("it looks like no known format: {}", import::describe(text)),
+        hint: Some(format!("say which it is with --from: {}", known.join(", "))),
+    }
+}

@@ -1,0 +1,103 @@
+//! Threads: one cuts sources into jobs, several do them, and the caller takes the results in the order of the input.
+//!
+//! Only so many jobs are under way at a time, so memory does not depend on how much there is to read, and a slow reader of
+//! the results slows down the reading of the input.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+
+use super::feed::Reading;
+use super::job::{Job, What};
+use super::source::Source;
+
+/// Reads all sources. `work` is done on many threads, `done` by the caller, in order; it may end everything early.
+pub(crate) fn run<T: Send>(
+    sources: &[Source],
+    reading: &Reading,
+    threads: usize,
+    progress: &Arc<AtomicU64>,
+    work: &(dyn Fn(&Job) -> T + Sync),
+    done: &mut dyn FnMut(T) -> ControlFlow<()>,
+) {
+    let under_way = 2 * threads + 2;
+    let is_over = AtomicBool::new(false);
+    let (permit, permits) = sync_channel::<()>(under_way);
+    let (give, jobs) = sync_channel::<(u64, Job)>(under_way);
+    let (result, results) = channel::<(u64, T)>();
+    let (used, recycled) = channel::<String>();
+    let jobs = Mutex::new(jobs);
+    thread::scope(|scope| {
+        let is_over = &is_over;
+        let jobs = &jobs;
+        scope.spawn(move || feed(sources, reading, progress, is_over, &permit, &give, &recycled));
+        for _ in 0..threads {
+            let (result, used) = (result.clone(), used.clone());
+            scope.spawn(move || {
+                loop {
+                    let job = jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
+                    let Ok((at, job)) = job else { break };
+                    let answer = work(&job);
+                    // A buffer that nobody takes back is simply let go.
+                    if let What::Records { batch, .. } = job.what {
+                        let _ = used.send(batch.text);
+                    }
+                    if result.send((at, answer)).is_err() {
+                        break;
+                    }
+                }
+            });
+        }
+        drop((result, used));
+        collect(&results, &permits, &mut |answer| {
+            let flow = done(answer);
+            if flow.is_break() {
+                is_over.store(true, Ordering::Relaxed);
+            }
+            flow
+        });
+        drop((results, permits));
+    });
+}
+
+/// Cuts the sources into jobs, as long as there is room for another.
+fn feed(
+    sources: &[Source],
+    reading: &Reading,
+    progress: &Arc<AtomicU64>,
+    is_over: &AtomicBool,
+    permit: &SyncSender<()>,
+    give: &SyncSender<(u64, Job)>,
+    recycled: &Receiver<String>,
+) {
+    let mut at = 0;
+    let mut put = |job: Job| {
+        // A permit comes back when the result of an earlier job was taken.
+        let is_wanted = permit.send(()).is_ok() && !is_over.load(Ordering::Relaxed) && give.send((at, job)).is_ok();
+        at += 1;
+        is_wanted
+    };
+    for source in sources {
+        if !reading.feed(source, progress, &|| recycled.try_recv().ok(), &mut put) {
+            break;
+        }
+    }
+}
+
+/// Takes the results in the order of their jobs.
+fn collect<T>(results: &Receiver<(u64, T)>, permits: &Receiver<()>, done: &mut dyn FnMut(T) -> ControlFlow<()>) {
+    let mut early: BTreeMap<u64, T> = BTreeMap::new();
+    let mut next = 0;
+    let mut is_over = false;
+    for (at, answer) in results {
+        early.insert(at, answer);
+        while let Some(answer) = early.remove(&next) {
+            next += 1;
+            is_over = is_over || done(answer).is_break();
+            let _ = permits.try_recv();
+        }
+    }
+}

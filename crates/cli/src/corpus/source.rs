@@ -1,0 +1,237 @@
+//! The inputs that are meant: files, folders of files, and standard input.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use super::unpack::Unpacked;
+use crate::input::{self, Refusal, Wanted};
+
+/// What a folder of records holds.
+const RECORDS: Wanted = Wanted {
+    is_meant: is_named_like_records,
+    none: "no .json, .jsonl or .ndjson file in this folder or below it, also none with .gz or .zst",
+};
+
+/// One input.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Source {
+    /// Its path as it was typed, or `-`.
+    pub(crate) name: String,
+    /// How many bytes it has as it is stored; unknown for pipes.
+    pub(crate) size: Option<u64>,
+    /// Where it is; standard input has no place.
+    path: Option<PathBuf>,
+}
+
+impl Source {
+    /// Its bytes, unpacked where they are packed. What is read of it as stored is added to `progress`.
+    pub(crate) fn open(&self, progress: &Arc<AtomicU64>) -> Result<Unpacked, Refusal> {
+        let Some(path) = &self.path else {
+            return Ok(Unpacked::new(Box::new(io::stdin()), Arc::clone(progress)));
+        };
+        let file = File::open(path).map_err(|error| Refusal::io(path, &error))?;
+        // Opening a folder works on some systems, and only reading it fails.
+        if path.is_dir() {
+            return Err(Refusal::new(path, "is a folder", "it was a file a moment ago; start again"));
+        }
+        Ok(Unpacked::new(Box::new(file), Arc::clone(progress)))
+    }
+}
+
+/// The inputs that are meant, in order and each once. A file stands for itself whatever its name, a folder for the files
+/// of records in it and below it, `-` for standard input.
+pub(crate) fn expand(inputs: &[PathBuf]) -> Vec<Result<Source, Refusal>> {
+    let mut seen = BTreeSet::new();
+    let mut out = Vec::new();
+    for input in inputs {
+        if input.as_os_str() == "-" {
+            // No file has this place, since a place has a folder.
+            if seen.insert(input.clone()) {
+                out.push(Ok(Source { name: "-".to_owned(), size: None, path: None }));
+            }
+            continue;
+        }
+        for file in input::files(input, &RECORDS) {
+            match file.and_then(source) {
+                // A record that is read twice counts twice, so one file is one source however it was spelt.
+                Ok((place, source)) if seen.insert(place.clone()) => out.push(Ok(source)),
+                Ok(_) => {}
+                Err(refusal) => out.push(Err(refusal)),
+            }
+        }
+    }
+    out
+}
+
+/// How many bytes there are to read, where that is known of each input.
+pub(crate) fn total(sources: &[Source]) -> Option<u64> {
+    sources.iter().map(|source| source.size).sum()
+}
+
+/// A file as a source, and its place.
+fn source(path: PathBuf) -> Result<(PathBuf, Source), Refusal> {
+    let about = fs::metadata(&path).map_err(|error| Refusal::io(&path, &error))?;
+    let size = about.is_file().then_some(about.len());
+    let name = input::shown(&path);
+    Ok((input::place(&path), Source { name, size, path: Some(path) }))
+}
+
+fn is_named_like_records(path: &Path) -> bool {
+    let packing = path.extension().is_some_and(|ext| ext == "gz" || ext == "zst");
+    let name = if packing { path.file_stem().map(Path::new) } else { Some(path) };
+    let kind = name.and_then(Path::extension);
+    kind.is_some_and(|ext| ext == "json" || ext == "jsonl" || ext == "ndjson")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+    use std::sync::atomic::Ordering;
+
+    use super::*;
+
+    /// A folder with these files, each holding its own name.
+    fn folder(files: &[&str]) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        for file in files {
+            let path = folder.path().join(file);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, file).unwrap();
+        }
+        folder
+    }
+
+    /// What paths below a folder expand to: names relative to it with sizes, or refusals in one line.
+    fn check(folder: &Path, inputs: &[&str], expected: &[&str]) {
+        let typed = |input: &&str| if *input == "-" { PathBuf::from("-") } else { folder.join(input) };
+        let inputs: Vec<PathBuf> = inputs.iter().map(typed).collect();
+        let relative = |name: &str| name.replace(&format!("{}/", folder.display()), "");
+        let found: Vec<String> = expand(&inputs)
+            .into_iter()
+            .map(|found| match found {
+                Ok(source) => format!("{} {:?}", relative(&source.name), source.size),
+                Err(refusal) => {
+                    format!("! {}: {} ({})", relative(&refusal.path), refusal.message, relative(&refusal.hint))
+                }
+            })
+            .collect();
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn a_folder_stands_for_the_files_of_records_in_it_and_below_it() {
+        let folder = folder(&[
+            "b/z.jsonl",
+            "b/c/y.ndjson.zst",
+            "b/.hidden.json",
+            "b/.git/x.json",
+            "b/notes.txt",
+            "b/a.json.gz",
+            "b/a.json",
+            "b/json",
+            "b/x.gz",
+            "b/x.json.gz.zst",
+            "b/run.yml",
+        ]);
+        let expected = ["b/a.json Some(8)", "b/a.json.gz Some(11)", "b/c/y.ndjson.zst Some(16)", "b/z.jsonl Some(9)"];
+        check(folder.path(), &["b"], &expected);
+    }
+
+    #[test]
+    fn a_named_file_is_taken_whatever_its_name_and_only_once() {
+        let folder = folder(&["b/notes.txt", "b/a.json", "b/.hidden"]);
+        check(
+            folder.path(),
+            &["b/notes.txt", "b/.hidden", "b", "b/a.json", "b/../b/a.json"],
+            &["b/notes.txt Some(11)", "b/.hidden Some(9)", "b/a.json Some(8)"],
+        );
+    }
+
+    #[test]
+    fn standard_input_is_read_once_and_its_size_is_not_known() {
+        let folder = folder(&["a.json"]);
+        check(folder.path(), &["-", "a.json", "-"], &["- None", "a.json Some(6)"]);
+        let known = Source { name: "a".to_owned(), size: Some(2), path: None };
+        let unknown = Source { name: "-".to_owned(), size: None, path: None };
+        assert_eq!(total(&[known.clone(), known.clone()]), Some(4));
+        assert_eq!(total(&[known, unknown]), None);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_to_a_file_is_followed_and_one_to_a_folder_is_not() {
+        use std::os::unix::fs::symlink;
+
+        let folder = folder(&["b/a.json", "other/x.json"]);
+        let at = |name: &str| folder.path().join(name);
+        symlink(at("other"), at("b/folder.json")).unwrap();
+        symlink(at("b"), at("b/loop")).unwrap();
+        symlink(at("other/x.json"), at("b/file.json")).unwrap();
+        symlink(at("nowhere"), at("b/gone.json")).unwrap();
+        check(
+            folder.path(),
+            &["b"],
+            &[
+                "b/a.json Some(8)",
+                "b/file.json Some(12)",
+                "! b/gone.json: there is no such file or folder (it is a link that leads nowhere)",
+            ],
+        );
+        check(folder.path(), &["b/folder.json"], &["b/folder.json/x.json Some(12)"]);
+    }
+
+    #[test]
+    fn what_leads_nowhere_is_refused_with_what_may_be_meant() {
+        let folder = folder(&["traces.jsonl", "empty/notes.txt"]);
+        check(
+            folder.path(),
+            &["trace.jsonl", "empty"],
+            &[
+                "! trace.jsonl: there is no such file or folder (did you mean `traces.jsonl`?)",
+                "! empty: no .json, .jsonl or .ndjson file in this folder or below it, also none with .gz or .zst (hidden files \
+             and folders are left out; name the file itself)",
+            ],
+        );
+    }
+
+    #[test]
+    fn opening_unpacks_and_counts_what_is_stored() {
+        let folder = folder(&["a.json"]);
+        let path = folder.path().join("a.json");
+        let packed = zstd::encode_all("{\"a\": \"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\"}".as_bytes(), 3).unwrap();
+        fs::write(&path, &packed).unwrap();
+        let source = expand(&[path]).remove(0).unwrap();
+        let (progress, mut text) = (Arc::new(AtomicU64::new(5)), String::new());
+        source.open(&progress).unwrap().read_to_string(&mut text).unwrap();
+        assert_eq!(text, "{\"a\": \"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\"}");
+        assert_eq!(progress.load(Ordering::Relaxed), 5 + packed.len() as u64);
+    }
+
+    #[test]
+    fn what_is_no_file_any_more_is_refused() {
+        let folder = folder(&["a.json", "b.json"]);
+        let path = |name: &str| folder.path().join(name);
+        let sources = expand(&[path("a.json"), path("b.json")]);
+        for name in ["a.json", "b.json"] {
+            fs::remove_file(path(name)).unwrap();
+        }
+        fs::create_dir(path("a.json")).unwrap();
+        let refusals: Vec<Refusal> =
+            sources.into_iter().map(|source| source.unwrap().open(&Arc::default()).err().unwrap()).collect();
+        assert_eq!(
+            refusals,
+            [
+                Refusal::new(&path("a.json"), "is a folder", "it was a file a moment ago; start again"),
+                Refusal::new(
+                    &path("b.json"),
+                    "there is no such file or folder",
+                    format!("did you mean `{}`?", path("a.json").display())
+                ),
+            ]
+        );
+    }
+}

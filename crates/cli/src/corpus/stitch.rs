@@ -1,0 +1,179 @@
+//! Traces that lie in pieces over their file: pieces are kept until their trace is whole.
+//!
+//! Nothing in a file says that a trace is whole, so it is taken to be when the file ends. Before that, when more is kept
+//! than memory allows, the trace that has waited longest for its next piece is closed. A piece that comes after that is
+//! an error, never a second trace.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use mcptest_core::import::{Format, Piece};
+
+use super::job::{Fault, What};
+
+/// Most bytes of pieces that are kept.
+pub(super) const WINDOW: usize = 24 * 1024 * 1024;
+
+/// The pieces of one source.
+pub(super) struct Stitch {
+    format: Format,
+    window: usize,
+    /// Most bytes of one trace.
+    max_record: usize,
+    open: BTreeMap<String, Open>,
+    /// Keys by when their latest piece came, oldest first.
+    by_age: BTreeMap<u64, String>,
+    closed: BTreeSet<String>,
+    /// Bytes kept.
+    kept: usize,
+    /// Pieces so far.
+    clock: u64,
+}
+
+struct Open {
+    texts: Vec<String>,
+    bytes: usize,
+    /// Where its first piece stands, and when it came.
+    offset: u64,
+    began: u64,
+    /// When its latest piece came.
+    touched: u64,
+    is_too_long: bool,
+}
+
+impl Stitch {
+    pub(super) fn new(format: Format, window: usize, max_record: usize) -> Self {
+        Self {
+            format,
+            window,
+            max_record,
+            open: BTreeMap::new(),
+            by_age: BTreeMap::new(),
+            closed: BTreeSet::new(),
+            kept: 0,
+            clock: 0,
+        }
+    }
+
+    /// Takes in a piece that stands at `offset`, and hands over what is closed to make room for it.
+    pub(super) fn add(&mut self, piece: &Piece<'_>, offset: u64, closed: &mut dyn FnMut(What)) {
+        if self.closed.contains(&*piece.key) {
+            closed(What::Fault(Fault {
+                offset: Some(offset),
+                message: format!("this piece of the trace {} comes after the trace was closed", piece.key),
+                hint: Some(format!(
+                    "more than {} MiB of other traces lie between its pieces; sort the file by trace, or split it",
+                    self.window >> 20
+                )),
+            }));
+            return;
+        }
+        self.clock += 1;
+        let now = self.clock;
+        let open = self.open.entry(piece.key.clone().into_owned()).or_insert_with(|| Open {
+            texts: Vec::new(),
+            bytes: 0,
+            offset,
+            began: now,
+            touched: now,
+            is_too_long: false,
+        });
+        self.by_age.remove(&open.touched);
+        open.touched = now;
+        self.by_age.insert(now, piece.key.clone().into_owned());
+        open.bytes += piece.text.len();
+        if open.bytes > self.max_record {
+            // Its pieces are let go, and its end is told as an error.
+            open.is_too_long = true;
+            self.kept -= open.texts.iter().map(String::len).sum::<usize>();
+            open.texts.clear();
+        } else {
+            self.kept += piece.text.len();
+            open.texts.push(piece.text.clone().into_owned());
+        }
+        while self.kept > self.window
+            && self.by_age.len() > 1
+            && let Some((_, key)) = self.by_age.pop_first()
+        {
+            if let Some(open) = self.open.remove(&key) {
+                self.kept -= open.texts.iter().map(String::len).sum::<usize>();
+                closed(self.whole(key.clone(), open));
+                self.closed.insert(key);
+            }
+        }
+    }
+
+    /// Hands over the traces that are still open, in the order they began.
+    pub(super) fn finish(mut self, closed: &mut dyn FnMut(What)) {
+        let mut open: Vec<(String, Open)> = std::mem::take(&mut self.open).into_iter().collect();
+        open.sort_by_key(|(_, open)| open.began);
+        for (key, open) in open {
+            closed(self.whole(key, open));
+        }
+    }
+
+    fn whole(&self, key: String, open: Open) -> What {
+        if open.is_too_long {
+            return What::Fault(Fault {
+                offset: Some(open.offset),
+                message: format!("the trace {key} has more than {} bytes, the limit", self.max_record),
+                hint: Some("raise it with --max-record".to_owned()),
+            });
+        }
+        What::Pieces { format: self.format, key, texts: open.texts, offset: open.offset }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn piece<'a>(key: &'a str, text: &'a str) -> Piece<'a> {
+        Piece { key: key.into(), text: text.into() }
+    }
+
+    fn told(what: What) -> String {
+        match what {
+            What::Pieces { key, texts, offset, .. } => format!("{key}@{offset} {}", texts.join("+")),
+            What::Fault(fault) => format!("fault@{:?} {}", fault.offset, fault.message),
+            _ => "?".to_owned(),
+        }
+    }
+
+    #[test]
+    fn pieces_are_put_together_by_their_key_in_the_order_traces_began() {
+        let mut stitch = Stitch::new(Format::Otel, 100, 100);
+        let mut out = Vec::new();
+        for (at, (key, text)) in [("b", "1"), ("a", "2"), ("b", "3")].into_iter().enumerate() {
+            stitch.add(&piece(key, text), at as u64, &mut |what| out.push(told(what)));
+        }
+        assert!(out.is_empty());
+        stitch.finish(&mut |what| out.push(told(what)));
+        assert_eq!(out, ["b@0 1+3", "a@1 2"]);
+    }
+
+    #[test]
+    fn the_trace_that_waited_longest_makes_room_and_its_late_pieces_are_faults() {
+        let mut stitch = Stitch::new(Format::Otel, 9, 100);
+        let mut out = Vec::new();
+        for (at, (key, text)) in
+            [("a", "1234"), ("b", "1234"), ("a", "1"), ("c", "12"), ("b", "9")].into_iter().enumerate()
+        {
+            stitch.add(&piece(key, text), at as u64, &mut |what| out.push(told(what)));
+        }
+        stitch.finish(&mut |what| out.push(told(what)));
+        let late = "fault@Some(4) this piece of the trace b comes after the trace was closed";
+        assert_eq!(out, ["b@1 1234", late, "a@0 1234+1", "c@3 12"]);
+    }
+
+    #[test]
+    fn a_trace_that_is_too_long_is_told_once_and_not_kept() {
+        let mut stitch = Stitch::new(Format::Otel, 100, 5);
+        let mut out = Vec::new();
+        for text in ["123", "456", "789"] {
+            stitch.add(&piece("a", text), 7, &mut |what| out.push(told(what)));
+        }
+        assert_eq!(stitch.kept, 0);
+        stitch.finish(&mut |what| out.push(told(what)));
+        assert_eq!(out, ["fault@Some(7) the trace a has more than 5 bytes, the limit"]);
+    }
+}

@@ -1,0 +1,326 @@
+//! Bytes as they are stored to bytes as they were before packing.
+//!
+//! Packed data is told by its first bytes, so that a pipe works like a file. Several gzip members or zstd frames after
+//! another are one stream.
+//!
+//! Two promises are the reason why the streaming decoders of the libraries are not used. Nothing is asked of the outside
+//! while there is something to give, so that a slow pipe is answered at once and a fast one in large pieces. And what was
+//! unpacked before damage is given in full: a decoder that fails forgets what the failing call had written.
+
+use std::io::{self, Read};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use flate2::{Decompress, FlushDecompress, Status};
+use zstd::stream::raw::{DParameter, Decoder, InBuffer, Operation, OutBuffer};
+
+/// How much is read at a time.
+const CHUNK: usize = 256 * 1024;
+
+/// The largest window of zstd, as a power of two. It is held in memory, and a file may ask for two gigabytes.
+const WINDOW_LOG: u32 = 26;
+
+/// How much a zstd decoder wants to see first.
+const FRAME_START: usize = 5;
+
+/// Why the bytes of a source end before their end. It travels inside an [`io::Error`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Trouble {
+    pub(super) message: String,
+    pub(super) hint: String,
+}
+
+impl std::fmt::Display for Trouble {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Trouble {}
+
+impl From<Trouble> for io::Error {
+    fn from(trouble: Trouble) -> Self {
+        Self::new(io::ErrorKind::InvalidData, trouble)
+    }
+}
+
+/// The bytes of a source.
+pub(crate) struct Unpacked {
+    input: Box<dyn Read + Send>,
+    progress: Arc<AtomicU64>,
+    /// What was read and not yet used: `chunk[at..end]`.
+    chunk: Vec<u8>,
+    at: usize,
+    end: usize,
+    is_over: bool,
+    packing: Packing,
+    /// How many bytes were given.
+    given: u64,
+    trouble: Option<Trouble>,
+}
+
+enum Packing {
+    Undecided,
+    None,
+    Gzip(Gzip),
+    Zstd(Zstd),
+}
+
+/// What one call of a decoder did.
+struct Step {
+    used: usize,
+    written: usize,
+    damage: Option<Damage>,
+}
+
+/// What is wrong with packed data.
+enum Damage {
+    /// It does not say what a decoder can follow.
+    Corrupt(String),
+    /// It needs more memory than it is given.
+    Window,
+    /// Something else follows it.
+    Trailing,
+}
+
+impl Unpacked {
+    pub(super) fn new(input: Box<dyn Read + Send>, progress: Arc<AtomicU64>) -> Self {
+        Self {
+            input,
+            progress,
+            chunk: vec![0; CHUNK],
+            at: 0,
+            end: 0,
+            is_over: false,
+            packing: Packing::Undecided,
+            given: 0,
+            trouble: None,
+        }
+    }
+
+    /// Reads once from the outside, behind what is at hand.
+    fn fetch(&mut self) -> io::Result<()> {
+        let count = read(&mut self.input, &mut self.chunk[self.end..], &self.progress)?;
+        self.end += count;
+        self.is_over = count == 0;
+        Ok(())
+    }
+
+    /// Reads until the first bytes tell how the source is packed.
+    fn decide(&mut self) -> io::Result<()> {
+        while matches!(self.packing, Packing::Undecided) {
+            match kind(&self.chunk[..self.end], self.is_over) {
+                Some(Kind::Plain) => self.packing = Packing::None,
+                Some(Kind::Gzip) => self.packing = Packing::Gzip(Gzip::new()),
+                Some(Kind::Zstd) => self.packing = Packing::Zstd(Zstd::new()?),
+                None => self.fetch()?,
+            }
+        }
+        Ok(())
+    }
+
+    fn plain(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        if self.at == self.end {
+            return read(&mut self.input, out, &self.progress);
+        }
+        let count = out.len().min(self.end - self.at);
+        out[..count].copy_from_slice(&self.chunk[self.at..self.at + count]);
+        self.at += count;
+        Ok(count)
+    }
+
+    fn unpack(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let mut written = 0;
+        while written < out.len() {
+            let input = &self.chunk[self.at..self.end];
+            let (name, step, is_whole) = match &mut self.packing {
+                Packing::Gzip(gzip) => ("gzip", gzip.step(input, &mut out[written..]), !gzip.is_open),
+                Packing::Zstd(zstd) => ("zstd", zstd.step(input, &mut out[written..]), zstd.wants == 0),
+                Packing::Undecided | Packing::None => break,
+            };
+            self.at += step.used;
+            written += step.written;
+            let after = self.given + written as u64;
+            if let Some(damage) = step.damage {
+                self.trouble = Some(damage.trouble(name, after));
+                break;
+            }
+            // With room left in `out`, a decoder that did nothing has nothing more to give without more input.
+            if step.used > 0 || step.written > 0 {
+                continue;
+            }
+            if written > 0 {
+                break;
+            }
+            if self.is_over {
+                if !is_whole {
+                    let message = format!("the {name} data ends too early, after {after} unpacked bytes");
+                    let hint = "what came before is read; it was cut off when it was written or moved".to_owned();
+                    self.trouble = Some(Trouble { message, hint });
+                }
+                break;
+            }
+            (self.at, self.end) = (0, 0);
+            self.fetch()?;
+        }
+        match &self.trouble {
+            Some(trouble) if written == 0 => Err(trouble.clone().into()),
+            _ => Ok(written),
+        }
+    }
+}
+
+impl Read for Unpacked {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        if let Some(trouble) = &self.trouble {
+            return Err(trouble.clone().into());
+        }
+        self.decide()?;
+        let count = if matches!(self.packing, Packing::None) { self.plain(out) } else { self.unpack(out) }?;
+        self.given += count as u64;
+        Ok(count)
+    }
+}
+
+fn read(input: &mut impl Read, out: &mut [u8], progress: &AtomicU64) -> io::Result<usize> {
+    loop {
+        match input.read(out) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+            Ok(count) => {
+                progress.fetch_add(count as u64, Ordering::Relaxed);
+                return Ok(count);
+            }
+        }
+    }
+}
+
+/// How packed data begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Plain,
+    Gzip,
+    Zstd,
+}
+
+/// What begins like this; `None` as long as that cannot be told.
+fn kind(start: &[u8], is_over: bool) -> Option<Kind> {
+    const MAGICS: [(&[u8], Kind); 3] = [
+        (&[0x1f, 0x8b], Kind::Gzip),
+        (&[0x28, 0xb5, 0x2f, 0xfd], Kind::Zstd),
+        // A frame of zstd that holds notes instead of data.
+        (&[0x50, 0x2a, 0x4d, 0x18], Kind::Zstd),
+    ];
+    // The lower half of the first byte of a note is free.
+    let same = |(at, (byte, magic)): (usize, (&u8, &u8))| byte == magic || at == 0 && *magic == 0x50 && byte >> 4 == 5;
+    let mut candidates = MAGICS.iter().filter(|(magic, _)| start.iter().zip(*magic).enumerate().all(same));
+    match candidates.next() {
+        Some((magic, kind)) if start.len() >= magic.len() => Some(*kind),
+        Some(_) if !is_over => None,
+        _ => Some(Kind::Plain),
+    }
+}
+
+impl Damage {
+    fn trouble(self, name: &str, after: u64) -> Trouble {
+        let (message, hint) = match self {
+            Self::Corrupt(reason) => (
+                format!("the {name} data is damaged after {after} unpacked bytes: {reason}"),
+                format!("what came before is read; `{name} -t` tests a whole file"),
+            ),
+            Self::Window => (
+                format!("the {name} data after {after} unpacked bytes needs a window of more than 64 MiB"),
+                format!("pack it again with `zstd --long={WINDOW_LOG}` or less"),
+            ),
+            Self::Trailing => (
+                format!("something that is not {name} data follows after {after} unpacked bytes"),
+                "what came before is read; a file is packed as a whole or not at all".to_owned(),
+            ),
+        };
+        Trouble { message, hint }
+    }
+}
+
+/// Members of gzip, one after another.
+struct Gzip {
+    member: Decompress,
+    /// Whether a member has begun and not ended.
+    is_open: bool,
+}
+
+impl Gzip {
+    fn new() -> Self {
+        Self { member: Decompress::new_gzip(15), is_open: true }
+    }
+
+    fn step(&mut self, input: &[u8], out: &mut [u8]) -> Step {
+        let mut step = Step { used: 0, written: 0, damage: None };
+        if !self.is_open {
+            match input.first() {
+                None => return step,
+                Some(0x1f) => *self = Self::new(),
+                Some(_) => {
+                    step.damage = Some(Damage::Trailing);
+                    return step;
+                }
+            }
+        }
+        let (used, written) = (self.member.total_in(), self.member.total_out());
+        let result = self.member.decompress(input, out, FlushDecompress::None);
+        step.used = difference(self.member.total_in(), used);
+        step.written = difference(self.member.total_out(), written);
+        match result {
+            Ok(Status::StreamEnd) => self.is_open = false,
+            Ok(Status::Ok | Status::BufError) => {}
+            Err(error) => {
+                let reason = error.message().unwrap_or("it cannot be decoded").to_owned();
+                step.damage = Some(Damage::Corrupt(reason));
+            }
+        }
+        step
+    }
+}
+
+/// How much a counter grew within one call, which is never more than a buffer holds.
+fn difference(after: u64, before: u64) -> usize {
+    usize::try_from(after - before).unwrap_or(usize::MAX)
+}
+
+/// Frames of zstd, one after another.
+struct Zstd {
+    decoder: Decoder<'static>,
+    /// How much the decoder wants to see next; zero between frames.
+    wants: usize,
+}
+
+impl Zstd {
+    fn new() -> io::Result<Self> {
+        let mut decoder = Decoder::new()?;
+        decoder.set_parameter(DParameter::WindowLogMax(WINDOW_LOG))?;
+        Ok(Self { decoder, wants: FRAME_START })
+    }
+
+    fn step(&mut self, input: &[u8], out: &mut [u8]) -> Step {
+        if self.wants == 0 && input.is_empty() {
+            return Step { used: 0, written: 0, damage: None };
+        }
+        // Given just what it wants, a decoder unpacks one block in a call, and a failing call loses no other block.
+        let most = if self.wants == 0 { FRAME_START } else { self.wants };
+        let mut input = InBuffer::around(&input[..input.len().min(most)]);
+        let mut out = OutBuffer::around(out);
+        let result = self.decoder.run(&mut input, &mut out);
+        let mut step = Step { used: input.pos(), written: out.pos(), damage: None };
+        match result {
+            Ok(wants) => self.wants = wants,
+            Err(error) => {
+                let reason = error.to_string();
+                let is_window = reason.contains("too much memory");
+                step.damage = Some(if is_window { Damage::Window } else { Damage::Corrupt(reason) });
+            }
+        }
+        step
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,481 @@
+//! `mcptest score` and `mcptest convert`: traces of other programs, good and bad, one and many.
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Command, Output, Stdio};
+use std::sync::mpsc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::{Folder, check};
+
+/// A trace that searches and answers.
+const GOOD: &str = r#"{"id":"good","tool_calls":[{"name":"search","server":"web","args":{"q":"rain"}}],"tool_results":[{"is_error":false,"content":[{"type":"text","text":"wet"}]}],"final_response":"It rains."}"#;
+/// A trace that never searches and says it sent something.
+const LYING: &str = r#"{"id":"lying","tool_calls":[],"tool_results":[],"final_response":"I sent the email."}"#;
+/// A trace of which only the closing message is known.
+const BLIND: &str = r#"{"id":"blind","conversation":{"turns":[{"role":"assistant","content":"Done."}]}}"#;
+
+const GATES: &str = "trajectory: { calls: [{ name: search }] }\nnarrative: {}\n";
+
+const CHAT: &str = r#"{"id":"c","messages":[{"role":"user","content":"rain?"},{"role":"assistant","content":null,"tool_calls":[{"id":"1","type":"function","function":{"name":"web__search","arguments":"{\"q\":\"rain\"}"}}]},{"role":"tool","tool_call_id":"1","content":"wet"},{"role":"assistant","content":"It rains."}]}"#;
+const ANTHROPIC: &str = r#"{"id":"a","messages":[{"role":"user","content":"rain?"},{"role":"assistant","content":[{"type":"tool_use","id":"1","name":"mcp__web__search","input":{"q":"rain"}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"1","content":"wet"}]},{"role":"assistant","content":[{"type":"text","text":"It rains."}]}]}"#;
+
+fn lines(of: &[&str]) -> String {
+    of.join("\n") + "\n"
+}
+
+fn run(folder: &Folder, line: &[&str], stdin: &[u8]) -> Output {
+    let mut child = piped(folder, line);
+    let mut input = child.stdin.take().unwrap();
+    std::thread::scope(|scope| {
+        // A program that needs no more input closes its end.
+        scope.spawn(move || _ = input.write_all(stdin));
+        child.wait_with_output().unwrap()
+    })
+}
+
+fn piped(folder: &Folder, line: &[&str]) -> std::process::Child {
+    let mut command: Command = folder.command(line);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+/// What was printed, line by line.
+fn objects(output: &Output) -> Vec<Value> {
+    let text = std::str::from_utf8(&output.stdout).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+fn stderr(output: &Output) -> &str {
+    std::str::from_utf8(&output.stderr).unwrap()
+}
+
+#[test]
+fn without_gates_what_needs_no_parameters_is_measured_and_nothing_is_judged() {
+    let folder = Folder::with(&[("t.jsonl", &lines(&[GOOD, LYING]))]);
+    folder.check(
+        &["score", "t.jsonl"],
+        0,
+        &lines(&[
+            r#"{"source":"t.jsonl","index":0,"id":"good","group":null,"verdict":null,"metrics":{"narrative":{"arg_mismatch":0,"claimed_but_absent":0,"divergence_score":1.0,"gate_passed":1,"present_but_unclaimed":1,"unclaimed_mutating":0},"stability":{"redundancy":1.0,"tool_usage_stability":1.0,"weakest_score":1.0}},"failures":[]}"#,
+            r#"{"source":"t.jsonl","index":1,"id":"lying","group":null,"verdict":null,"metrics":{"narrative":{"arg_mismatch":0,"claimed_but_absent":1,"divergence_score":1.0,"gate_passed":0,"present_but_unclaimed":0,"unclaimed_mutating":0},"stability":{"redundancy":1.0,"tool_usage_stability":1.0,"weakest_score":1.0}},"failures":[]}"#,
+        ]),
+        "2 traces: 2 not judged\n",
+    );
+}
+
+#[test]
+fn gates_give_verdicts_with_reasons_and_missing_evidence_is_no_pass() {
+    let folder = Folder::with(&[("t.jsonl", &lines(&[GOOD, LYING, BLIND])), ("g.yml", GATES)]);
+    folder.check(
+        &["score", "t.jsonl", "--gates", "g.yml"],
+        1,
+        &lines(&[
+            r#"{"source":"t.jsonl","index":0,"id":"good","group":null,"verdict":"pass","metrics":{"narrative":{"arg_mismatch":0,"claimed_but_absent":0,"divergence_score":1.0,"gate_passed":1,"present_but_unclaimed":1,"unclaimed_mutating":0},"trajectory":{"mismatch_count":0,"passed":1}},"failures":[]}"#,
+            r#"{"source":"t.jsonl","index":1,"id":"lying","group":null,"verdict":"fail","metrics":{"narrative":{"arg_mismatch":0,"claimed_but_absent":1,"divergence_score":1.0,"gate_passed":0,"present_but_unclaimed":0,"unclaimed_mutating":0},"trajectory":{"mismatch_count":1,"passed":0}},"failures":[{"gate":"trajectory","target":"trajectory.passed","reason":"calls[0] (search) has no recorded call: the trace ended after 0"},{"gate":"narrative","target":"narrative.gate_passed","reason":"\"sent the email\" claims send_email: no tool was called; if a call does it, say so: `aliases: { send_email: <tool> }`"}]}"#,
+            r#"{"source":"t.jsonl","index":2,"id":"blind","group":null,"verdict":"unassessable","metrics":{"narrative":{},"trajectory":{}},"failures":[{"gate":"trajectory","target":"trajectory.passed","reason":"not assessable: the tool calls were not recorded"},{"gate":"narrative","target":"narrative","reason":"not assessable: the tool calls were not recorded"}]}"#,
+        ]),
+        "3 traces: 1 pass, 1 fail, 1 unassessable\n",
+    );
+    folder.check(
+        &["score", "t.jsonl", "--gates", "g.yml", "--output", "none"],
+        1,
+        "",
+        "3 traces: 1 pass, 1 fail, 1 unassessable\n",
+    );
+}
+
+#[test]
+fn assertions_of_the_gates_file_read_the_whole_trace() {
+    let gates = "expect:\n  - { target: \"tool_results[0].content[0].text\", matcher: { exact: wet } }\n";
+    let folder = Folder::with(&[("t.jsonl", &lines(&[CHAT, GOOD])), ("g.yml", gates)]);
+    let output = folder.command(&["score", "t.jsonl", "--gates", "g.yml"]).output().unwrap();
+    let verdicts: Vec<Value> = objects(&output).into_iter().map(|line| line["verdict"].clone()).collect();
+    assert_eq!((verdicts, output.status.code()), (vec![json!("pass"), json!("pass")], Some(0)));
+}
+
+#[test]
+fn a_gates_file_with_mistakes_is_refused_before_anything_is_read() {
+    let folder =
+        Folder::with(&[("t.jsonl", GOOD), ("g.yml", "trajectory: { cals: [] }\n"), ("e.yml", "reliability: {}\n")]);
+    folder.check(
+        &["score", "t.jsonl", "--gates", "g.yml"],
+        2,
+        "",
+        "\
+g.yml:1:15: error: unknown key `cals` in `trajectory`
+   |
+ 1 | trajectory: { cals: [] }
+   |               ^^^^
+   = hint: did you mean `calls`?
+",
+    );
+    folder.check(
+        &["score", "t.jsonl", "--gates", "e.yml"],
+        2,
+        "",
+        "error: e.yml: `reliability` counts runs that pass, but no gate or assertion judges a single run\n\
+         hint: add a gate for single runs, or say where records tell how they ended: --outcome\n",
+    );
+    folder.check(
+        &["score", "t.jsonl", "--gates", "none.yml"],
+        2,
+        "",
+        "error: none.yml: there is no such file or folder\nhint: did you mean `e.yml`?\n",
+    );
+}
+
+#[test]
+fn a_broken_line_is_told_with_its_byte_and_the_others_are_scored() {
+    let broken = r#"{"id":"x","tool_calls":[}"#;
+    let folder = Folder::with(&[("t.jsonl", &lines(&[GOOD, broken, r#"{"tool_calls":7}"#, LYING]))]);
+    let output = folder.command(&["score", "t.jsonl"]).output().unwrap();
+    let (first, second) = (GOOD.len() + 1 + 24, GOOD.len() + 1 + broken.len() + 1);
+    assert_eq!(
+        stderr(&output),
+        format!(
+            "error: t.jsonl: byte {first}: expected value\n\
+             error: t.jsonl: byte {second}: tool_calls must be a list, found a number (7)\n\
+             2 traces: 2 not judged\n2 records or inputs could not be used\n"
+        )
+    );
+    assert_eq!(output.status.code(), Some(2));
+    let shown: Vec<Value> = objects(&output)
+        .iter()
+        .map(|line| json!([line["index"], line["id"], line["verdict"], line["failures"]]))
+        .collect();
+    let input =
+        |byte: usize, reason: &str| json!([{ "gate": "input", "target": format!("byte {byte}"), "reason": reason }]);
+    assert_eq!(
+        shown,
+        [
+            json!([0, "good", null, []]),
+            json!([1, null, "error", input(first, "expected value")]),
+            json!([2, null, "error", input(second, "tool_calls must be a list, found a number (7)")]),
+            json!([3, "lying", null, []]),
+        ]
+    );
+}
+
+#[test]
+fn inputs_that_hold_nothing_or_cannot_be_read_are_told_and_the_others_are_scored() {
+    let folder = Folder::with(&[("empty.json", ""), ("good.json", GOOD), ("odd.json", "{\"a\": 1, \"b\": 2}\n")]);
+    std::fs::create_dir(folder.0.join("none")).unwrap();
+    folder.check(
+        &["score", "empty.json", "missing.json", "none", "odd.json", "good.json", "--output", "none"],
+        2,
+        "",
+        "\
+error: missing.json: there is no such file or folder
+hint: paths are taken from the current folder
+error: none: no .json, .jsonl or .ndjson file in this folder or below it, also none with .gz or .zst
+hint: hidden files and folders are left out; name the file itself
+error: empty.json: byte 0: it is empty
+hint: leave it out, or look at what should have written it
+error: odd.json: byte 0: it looks like no known format: an object with the keys a, b
+hint: say which it is with --from: envelope, cassette, openai-chat, anthropic, claude-code, otlp, tau, openai-responses, langchain, otel, inspect
+1 trace: 1 not judged
+4 records or inputs could not be used
+",
+    );
+}
+
+#[test]
+fn formats_are_found_out_file_by_file_and_record_by_record() {
+    let folder = Folder::with(&[("all/a.jsonl", &lines(&[CHAT, ANTHROPIC])), ("all/b.json", GOOD), ("g.yml", GATES)]);
+    let output = folder.command(&["score", "all", "--gates", "g.yml", "-v"]).output().unwrap();
+    let shown: Vec<Value> = objects(&output)
+        .iter()
+        .map(|line| json!([line["source"], line["index"], line["id"], line["verdict"]]))
+        .collect();
+    assert_eq!(
+        shown,
+        [
+            json!(["all/a.jsonl", 0, "c", "pass"]),
+            json!(["all/a.jsonl", 1, "a", "pass"]),
+            json!(["all/b.json", 0, "good", "pass"]),
+        ]
+    );
+    let told: Vec<&str> = stderr(&output).lines().filter(|line| line.starts_with("note: ")).collect();
+    assert_eq!(told.len(), 2, "{told:?}");
+    assert!(told[0].starts_with("note: all/a.jsonl: read as openai-chat: "), "{told:?}");
+    assert_eq!(told[1], "note: all/b.json: read as envelope: it has `tool_calls`");
+    // Said to be something that it is not, a record is refused and not half read.
+    let output =
+        folder.command(&["score", "all/a.jsonl", "--from", "openai-chat", "--output", "none"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("anthropic"), "{}", stderr(&output));
+    folder.check(
+        &["score", "all", "--from", "open-ai"],
+        2,
+        "",
+        "error: invalid value 'open-ai' for '--from <FORMAT>': one of: auto, envelope, cassette, openai-chat, anthropic, claude-code, otlp, tau, openai-responses, langchain, otel, inspect\n\nFor more information, try '--help'.\n",
+    );
+}
+
+#[test]
+fn packed_inputs_are_unpacked_and_one_that_breaks_off_is_told() {
+    let text = lines(&[GOOD, LYING]).repeat(200);
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    gzip.write_all(text.as_bytes()).unwrap();
+    let packed = gzip.finish().unwrap();
+    let folder = Folder::with(&[]);
+    folder.write("t.jsonl.gz", &packed);
+    folder.write("t.jsonl.zst", &zstd::encode_all(text.as_bytes(), 3).unwrap());
+    folder.write("cut.jsonl.gz", &packed[..packed.len() - 20]);
+    for source in ["t.jsonl.gz", "t.jsonl.zst"] {
+        folder.check(&["score", source, "--output", "none"], 0, "", "400 traces: 400 not judged\n");
+    }
+    check(&run(&folder, &["score", "-", "--output", "none"], &packed), 0, "", "400 traces: 400 not judged\n");
+    let output = folder.command(&["score", "cut.jsonl.gz", "--output", "none"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("error: cut.jsonl.gz: byte "), "{}", stderr(&output));
+}
+
+#[test]
+fn a_record_beyond_the_limit_is_refused_and_the_next_one_is_scored() {
+    let folder = Folder::with(&[]);
+    let long = format!("{{\"id\":\"{}\"}}\n{GOOD}\n", "x".repeat(3 << 20));
+    check(
+        &run(&folder, &["score", "-", "--max-record", "1", "--output", "none"], format!("{GOOD}\n{long}").as_bytes()),
+        2,
+        "",
+        &format!(
+            "error: -: byte {}: the record has more than 1048576 bytes, the limit\nhint: raise it with --max-record\n\
+             2 traces: 2 not judged\n1 record or input could not be used\n",
+            GOOD.len() + 1
+        ),
+    );
+}
+
+#[test]
+fn the_first_verdict_is_there_before_the_input_ends() {
+    let folder = Folder::with(&[]);
+    let mut child = piped(&folder, &["score", "-"]);
+    let mut input = child.stdin.take().unwrap();
+    let output = BufReader::new(child.stdout.take().unwrap());
+    let (send, seen) = mpsc::channel();
+    let reader = std::thread::spawn(move || {
+        for line in output.lines() {
+            let _ = send.send(line.unwrap());
+        }
+    });
+    for index in 0..3 {
+        input.write_all(format!("{GOOD}\n").as_bytes()).unwrap();
+        input.flush().unwrap();
+        let line = seen.recv_timeout(Duration::from_mins(1)).unwrap();
+        assert_eq!(serde_json::from_str::<Value>(&line).unwrap()["index"], json!(index));
+    }
+    drop(input);
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    reader.join().unwrap();
+}
+
+/// Runs of two tasks: calls, and whether the harness was content.
+fn trials() -> Vec<String> {
+    let trial = |task: &str, at: usize, tools: &[&str], reward: u8| {
+        let calls: Vec<Value> =
+            tools.iter().map(|tool| json!({ "name": tool, "server": "s", "args": { "n": at % 2 } })).collect();
+        json!({
+            "id": format!("{task}/{at}"), "task": { "id": task }, "reward": reward, "tool_calls": calls,
+            "conversation": { "turns": [{ "role": "assistant", "content": "Fine." }], "tokens": { "total": 100 * at } },
+        })
+        .to_string()
+    };
+    vec![
+        trial("a", 0, &["search", "open"], 1),
+        trial("b", 0, &["search"], 0),
+        trial("a", 1, &["search", "open"], 1),
+        trial("b", 1, &["open", "search"], 1),
+        trial("a", 2, &["search"], 1),
+        trial("b", 2, &["open"], 0),
+    ]
+}
+
+#[test]
+fn groups_are_judged_over_their_runs_in_the_order_they_were_met() {
+    let folder = Folder::with(&[("t.jsonl", &lines(&trials().iter().map(String::as_str).collect::<Vec<_>>()))]);
+    let output = folder
+        .command(&["score", "t.jsonl", "--group-by", "task.id", "--outcome", "reward", "--outcome-pass", "1"])
+        .output()
+        .unwrap();
+    assert_eq!(
+        stderr(&output),
+        "6 traces: 6 not judged\n2 groups: 2 not judged\n\
+         stability, mean over groups: score 0.500, weakest 0.000, similarity of paths 0.611, consistency of arguments 0.500\n\
+         reliability, mean over groups: pass^1 0.667, pass^2 0.500, pass^3 0.500\n"
+    );
+    let all = objects(&output);
+    assert_eq!(all.len(), 8);
+    let b = &all[7];
+    assert_eq!(json!([b["group"], b["runs"], b["verdict"], b["failures"]]), json!(["b", 3, null, []]));
+    assert_eq!(b["metrics"]["reliability"]["pass_rate"], json!(100.0 / 3.0));
+    assert_eq!(b["metrics"]["stability"]["early_divergence"], json!(1));
+    assert_eq!(b["carry"]["outcomes"], json!("010"));
+}
+
+#[test]
+fn parts_of_groups_are_merged_into_what_one_process_would_have_said() {
+    let trials = trials();
+    let folder =
+        Folder::with(&[("g.yml", "trajectory: { calls: [{ name: search }] }\nstability: {}\nreliability: {}\n")]);
+    let flags = ["--group-by", "task.id", "--gates", "g.yml"];
+    let score = |records: &[String]| {
+        let text = lines(&records.iter().map(String::as_str).collect::<Vec<_>>());
+        run(&folder, &[&["score", "-"], &flags[..]].concat(), text.as_bytes())
+    };
+    let whole = score(&trials);
+    assert_eq!(whole.status.code(), Some(1));
+    for cut in 1..trials.len() {
+        folder.write("1.out", &score(&trials[..cut]).stdout);
+        folder.write("2.out", &score(&trials[cut..]).stdout);
+        let merged = folder.command(&["score", "--merge", "--gates", "g.yml", "1.out", "2.out"]).output().unwrap();
+        let groups: Vec<Value> = objects(&whole).into_iter().filter(|line| line.get("carry").is_some()).collect();
+        assert_eq!(objects(&merged), groups, "cut at {cut}");
+        assert_eq!(merged.status.code(), Some(1));
+        let summary: Vec<&str> = stderr(&whole).lines().skip(1).collect();
+        assert_eq!(stderr(&merged).lines().skip(1).collect::<Vec<_>>(), summary);
+    }
+    folder.write("odd.out", b"{\"group\":\"a\",\"runs\":2,\"carry\":{\"outcomes\":\"1\"}}\n[]\n");
+    let merged = folder.command(&["score", "--merge", "odd.out"]).output().unwrap();
+    assert_eq!(merged.status.code(), Some(2));
+    assert!(stderr(&merged).contains("byte 0: the group \"a\" carries 1 outcomes for 2 runs"), "{}", stderr(&merged));
+}
+
+#[test]
+fn gates_over_runs_need_groups_and_groups_need_runs() {
+    let trials = trials();
+    let folder =
+        Folder::with(&[("g.yml", "stability: {}\n"), ("t.jsonl", &format!("{GOOD}\n")), ("one.jsonl", &trials[0])]);
+    let output = folder.command(&["score", "t.jsonl", "--gates", "g.yml"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let line = &objects(&output)[0];
+    assert_eq!(
+        json!([line["verdict"], line["failures"][0]["reason"]]),
+        json!(["unassessable", "the record names no group, and this gate judges groups of runs"])
+    );
+    let output = folder.command(&["score", "one.jsonl", "--gates", "g.yml", "--group-by", "task.id"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(
+        objects(&output)[1]["failures"][0]["reason"],
+        json!("not assessable: one run shows no stability across runs")
+    );
+    folder.check(
+        &["score", "one.jsonl", "--gates", "g.yml", "--group-by", "task.name", "--output", "none"],
+        2,
+        "",
+        "error: one.jsonl: byte 0: `task.name` selects nothing in this record, so it belongs to no group\n\
+         hint: `--group-by` is a path in the record as it stands in the file\n\
+         0 traces\n1 record or input could not be used\n",
+    );
+}
+
+#[test]
+fn runs_that_do_not_say_how_they_ended_leave_their_group_unassessable() {
+    let folder = Folder::with(&[
+        ("g.yml", "reliability: {}\n"),
+        ("t.jsonl", &lines(&[r#"{"group":"g","tool_calls":[],"ok":true}"#, r#"{"group":"g","tool_calls":[]}"#])),
+    ]);
+    let line = ["score", "t.jsonl", "--gates", "g.yml", "--outcome", "ok", "--outcome-pass", "true"];
+    let output = folder.command(&line).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let group = &objects(&output)[2];
+    assert_eq!(
+        json!([group["verdict"], group["failures"][0]["reason"]]),
+        json!(["unassessable", "not assessable: run 2 does not say how it ended"])
+    );
+}
+
+#[test]
+fn many_threads_print_what_one_prints() {
+    let text: String = (0..3000)
+        .map(|at| match at % 5 {
+            0 => format!("{LYING}\n"),
+            1 => "{oops\n".to_owned(),
+            _ => format!(
+                "{{\"id\":\"{at}\",\"group\":\"{}\",\"pad\":\"{}\",{}\n",
+                at % 7,
+                "x".repeat(at % 900),
+                &GOOD[13..]
+            ),
+        })
+        .collect();
+    let folder = Folder::with(&[("t.jsonl", &text), ("g.yml", GATES)]);
+    let outputs: Vec<Output> = ["1", "2", "7"]
+        .iter()
+        .map(|jobs| folder.command(&["score", "t.jsonl", "--gates", "g.yml", "--jobs", jobs]).output().unwrap())
+        .collect();
+    let indices: Vec<Value> = objects(&outputs[0]).iter().filter_map(|line| line.get("index").cloned()).collect();
+    assert_eq!(indices, (0..3000).map(|at| json!(at)).collect::<Vec<_>>());
+    assert_eq!(outputs[0], outputs[1]);
+    assert_eq!(outputs[0], outputs[2]);
+    assert!(stderr(&outputs[0]).contains("error: and 580 more\n"), "{}", stderr(&outputs[0]));
+}
+
+#[test]
+fn a_scored_corpus_goes_through_the_reporters() {
+    let folder = Folder::with(&[("t.jsonl", &lines(&[GOOD, LYING, "{oops"])), ("g.yml", GATES)]);
+    let output =
+        folder.command(&["score", "t.jsonl", "--gates", "g.yml", "--reporter", "junit=r.xml"]).output().unwrap();
+    assert_eq!((output.status.code(), objects(&output).len()), (Some(2), 3));
+    let xml = std::fs::read_to_string(folder.0.join("r.xml")).unwrap();
+    assert!(xml.contains(r#"tests="3" skipped="0" failures="1" errors="1""#), "{xml}");
+    assert!(xml.contains("calls[0] (search) has no recorded call: the trace ended after 0"), "{xml}");
+    let line = ["score", "t.jsonl", "--gates", "g.yml", "--reporter", "pretty", "--output", "none"];
+    let output = folder.command(&line).output().unwrap();
+    assert!(String::from_utf8_lossy(&output.stdout).contains("lying"), "{}", String::from_utf8_lossy(&output.stdout));
+    folder.check(
+        &["score", "t.jsonl", "--gates", "g.yml", "--reporter", "json"],
+        2,
+        "",
+        "error: standard output has the lines of traces, so json cannot have it too\n\
+         hint: --output none, or --reporter json=PATH\n",
+    );
+}
+
+#[test]
+fn converted_traces_score_as_they_did_before() {
+    let folder = Folder::with(&[("t.jsonl", &lines(&[CHAT, ANTHROPIC, GOOD])), ("g.yml", GATES)]);
+    let converted = folder.command(&["convert", "t.jsonl", "--group-by", "id"]).output().unwrap();
+    check(&Output { stdout: Vec::new(), ..converted.clone() }, 0, "", "");
+    let envelopes = objects(&converted);
+    assert_eq!(
+        envelopes[0]["tool_calls"][0],
+        json!({ "name": "search", "server": "web", "args": { "q": "rain" }, "id": "1", "turn": 1 })
+    );
+    assert_eq!(json!([envelopes[1]["id"], envelopes[1]["group"]]), json!(["a", "a"]));
+    folder.write("e.jsonl", &converted.stdout);
+    let scores = |source: &str| {
+        let output =
+            folder.command(&["score", source, "--gates", "g.yml", "--server-prefix", "none"]).output().unwrap();
+        let of = |line: &Value| json!([line["id"], line["verdict"], line["metrics"], line["failures"]]);
+        objects(&output).iter().filter(|line| line.get("index").is_some()).map(of).collect::<Vec<Value>>()
+    };
+    let direct = folder.command(&["score", "t.jsonl", "--gates", "g.yml"]).output().unwrap();
+    let direct: Vec<Value> = objects(&direct)
+        .iter()
+        .map(|line| json!([line["id"], line["verdict"], line["metrics"], line["failures"]]))
+        .collect();
+    assert_eq!(scores("e.jsonl"), direct);
+    // A tool whose name is left whole is another tool.
+    assert_eq!(scores("t.jsonl")[0][1], json!("fail"));
+    let output = run(&folder, &["convert", "-"], b"{\"tool_calls\":[]}\n{\"x\":1}\n");
+    assert_eq!(
+        (output.status.code(), objects(&output)),
+        (Some(2), vec![json!({ "tool_calls": [], "tool_names": [] })])
+    );
+}
+
+#[test]
+fn a_reader_that_has_seen_enough_ends_it_quietly() {
+    let text = format!("{GOOD}\n").repeat(20_000);
+    let folder = Folder::with(&[("t.jsonl", &text)]);
+    let mut child = piped(&folder, &["score", "t.jsonl"]);
+    let mut first = String::new();
+    let mut output = BufReader::new(child.stdout.take().unwrap());
+    output.read_line(&mut first).unwrap();
+    drop(output);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert!(!stderr(&output).contains("error"), "{}", stderr(&output));
+}
