@@ -25,11 +25,17 @@ pub struct Run {
     pub(super) outcome: Option<bool>,
 }
 
+/// How one run ended.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Ended {
+    pub(super) weakest: Option<f64>,
+    pub(super) outcome: Option<bool>,
+}
+
 /// One run as it is kept.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Kept {
-    pub(super) weakest: Option<f64>,
-    pub(super) outcome: Option<bool>,
+    pub(super) ended: Ended,
     /// Tools by their number among all groups.
     pub(super) calls: Option<(Vec<u32>, Vec<Option<ArgsKey>>)>,
 }
@@ -72,7 +78,7 @@ impl Groups {
         let calls = run.calls.map(|calls| {
             calls.into_iter().map(|(tool, args)| (numbers.get(tool as usize).copied().unwrap_or(0), args)).unzip()
         });
-        self.keep(at, &Kept { weakest, outcome: run.outcome, calls });
+        self.keep(at, &Kept { ended: Ended { weakest, outcome: run.outcome }, calls });
     }
 
     /// Takes in the runs of a group that were scored elsewhere.
@@ -152,9 +158,14 @@ pub(super) struct Carry<'a> {
 }
 
 impl Carry<'_> {
-    /// The runs, in order.
-    pub(super) fn runs(&self) -> impl Iterator<Item = Kept> {
-        self.places.iter().map(|place| self.store.get(*place).1)
+    /// How the runs ended, in order.
+    pub(super) fn ended(&self) -> impl Iterator<Item = Ended> {
+        self.places.iter().map(|place| self.store.ended(*place).0)
+    }
+
+    /// The calls of the runs, in order.
+    pub(super) fn calls(&self) -> impl Iterator<Item = Option<(Vec<u32>, Vec<Option<ArgsKey>>)>> {
+        self.places.iter().map(|place| self.store.calls(*place))
     }
 }
 
@@ -177,8 +188,8 @@ impl<'a> GroupLine<'a> {
         };
         let mut line = Self { name, runs: group.runs, verdict: None, checks: Vec::new(), notes: Vec::new(), carry };
         if let Some(gate) = scorer.stability() {
-            let weakest: Vec<f64> = line.carry.runs().filter_map(|run| run.weakest).collect();
-            let outcome = gate.evaluate_digests(&group.within, &weakest, line.carry.runs().map(|run| run.calls));
+            let weakest: Vec<f64> = line.carry.ended().filter_map(|run| run.weakest).collect();
+            let outcome = gate.evaluate_digests(&group.within, &weakest, line.carry.calls());
             if let Some(why) = outcome.metrics.why_missing("argument_consistency") {
                 line.notes.push(format!("some runs were not compared: {why}"));
             }
@@ -192,7 +203,7 @@ impl<'a> GroupLine<'a> {
             line.take(check, scorer.judges);
         }
         if let Some((gate, is_judged)) = reliability {
-            let outcomes: Vec<Option<bool>> = line.carry.runs().map(|run| run.outcome).collect();
+            let outcomes: Vec<Option<bool>> = line.carry.ended().map(|run| run.outcome).collect();
             let known: Vec<bool> = outcomes.iter().copied().flatten().collect();
             let mut check = Checked::from((GateKind::Reliability, gate.evaluate(&known)));
             if let Some(run) = outcomes.iter().position(Option::is_none) {
@@ -286,8 +297,8 @@ impl Store {
         let mut bytes = Vec::with_capacity(32 + run.calls.as_ref().map_or(0, |(tools, _)| tools.len() * 14));
         // A place is never the largest number there is.
         bytes.extend(previous.unwrap_or(u64::MAX).to_le_bytes());
-        bytes.extend(run.weakest.unwrap_or(f64::NAN).to_le_bytes());
-        bytes.push(match run.outcome {
+        bytes.extend(run.ended.weakest.unwrap_or(f64::NAN).to_le_bytes());
+        bytes.push(match run.ended.outcome {
             None => 2,
             Some(passed) => u8::from(passed),
         });
@@ -329,16 +340,22 @@ impl Store {
         Bytes(chunk.get((place & 0xffff_ffff) as usize..).unwrap_or(&[]))
     }
 
-    /// The run at a place, and the place of the one before it.
-    fn get(&self, place: u64) -> (u64, Kept) {
+    /// How the run at a place ended, and where its calls follow.
+    fn ended(&self, place: u64) -> (Ended, Bytes<'_>) {
         let mut bytes = self.bytes(place);
-        let previous = u64::from_le_bytes(bytes.take());
+        let _previous: [u8; 8] = bytes.take();
         let weakest = f64::from_le_bytes(bytes.take());
         let outcome = match bytes.take::<1>()[0] {
             2 => None,
             passed => Some(passed == 1),
         };
-        let calls = bytes.number().checked_sub(1).map(|count| {
+        (Ended { weakest: Some(weakest).filter(|score| !score.is_nan()), outcome }, bytes)
+    }
+
+    /// The calls of the run at a place.
+    fn calls(&self, place: u64) -> Option<(Vec<u32>, Vec<Option<ArgsKey>>)> {
+        let mut bytes = self.ended(place).1;
+        bytes.number().checked_sub(1).map(|count| {
             let (mut tools, mut with) = (Vec::new(), Vec::new());
             for _ in 0..count {
                 let word = bytes.number();
@@ -346,8 +363,7 @@ impl Store {
                 with.push((word & 1 == 1).then(|| bytes.take()));
             }
             (tools, with)
-        });
-        (previous, Kept { weakest: Some(weakest).filter(|score| !score.is_nan()), outcome, calls })
+        })
     }
 }
 
@@ -395,11 +411,13 @@ mod tests {
     fn runs_come_back_as_they_were_kept_in_the_order_of_their_group() {
         let mut store = Store::default();
         let runs = [
-            Kept { weakest: None, outcome: None, calls: None },
-            Kept { weakest: Some(0.25), outcome: Some(true), calls: Some((Vec::new(), Vec::new())) },
+            Kept { ended: Ended { weakest: None, outcome: None }, calls: None },
             Kept {
-                weakest: Some(1.0),
-                outcome: Some(false),
+                ended: Ended { weakest: Some(0.25), outcome: Some(true) },
+                calls: Some((Vec::new(), Vec::new())),
+            },
+            Kept {
+                ended: Ended { weakest: Some(1.0), outcome: Some(false) },
                 calls: Some((vec![0, 127, 128, u32::MAX], vec![None, Some([7; 12]), None, Some([255; 12])])),
             },
         ];
@@ -409,7 +427,8 @@ mod tests {
             *last = Some(store.push(*last, &runs[round % 3]));
         }
         assert!(store.chunks.len() == 1);
-        let found: Vec<Kept> = store.places(odd, 2500).into_iter().map(|place| store.get(place).1).collect();
+        let kept = |place| Kept { ended: store.ended(place).0, calls: store.calls(place) };
+        let found: Vec<Kept> = store.places(odd, 2500).into_iter().map(kept).collect();
         let expected: Vec<Kept> =
             (0..5000).filter(|round| round % 2 == 1).map(|round| runs[round % 3].clone()).collect();
         assert_eq!(found, expected);

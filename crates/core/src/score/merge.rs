@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 
 use serde::{Deserialize, Serialize, Serializer};
 
-use super::groups::{Carry, Groups, Kept};
+use super::groups::{Carry, Ended, Groups, Kept};
 use crate::eval::stability::{ArgsKey, Within};
 
 /// A line that is no line of a group, or cannot be merged.
@@ -49,8 +49,8 @@ impl Serialize for Carry<'_> {
         let mut parts = Parts::default();
         if let Some(within) = self.within {
             let mut places: BTreeMap<u32, usize> = BTreeMap::new();
-            let mut spell = |run: Kept| {
-                let (tools, with) = run.calls?;
+            let mut spell = |calls: Option<Calls>| {
+                let (tools, with) = calls?;
                 let mut text = String::with_capacity(tools.len() * 28);
                 for (tool, args) in tools.into_iter().zip(with) {
                     let next = places.len();
@@ -61,32 +61,35 @@ impl Serialize for Carry<'_> {
                     let space = if text.is_empty() { "" } else { " " };
                     let _ = write!(text, "{space}{place}:");
                     match args {
-                        Some(key) => text.extend(key.iter().flat_map(|byte| [byte >> 4, byte & 15]).map(hex)),
+                        Some(key) => {
+                            for byte in key {
+                                text.push(char::from(HEX[usize::from(byte >> 4)]));
+                                text.push(char::from(HEX[usize::from(byte & 15)]));
+                            }
+                        }
                         None => text.push('-'),
                     }
                 }
                 Some(text)
             };
-            parts.calls = Some(self.runs().map(&mut spell).collect());
-            parts.weakest = Some(self.runs().map(|run| run.weakest).collect());
+            parts.calls = Some(self.calls().map(&mut spell).collect());
+            parts.weakest = Some(self.ended().map(|run| run.weakest).collect());
             parts.within = Some(within.clone());
         }
         if self.has_outcomes {
-            let letter = |run: Kept| match run.outcome {
+            let letter = |run: Ended| match run.outcome {
                 Some(true) => '1',
                 Some(false) => '0',
                 None => '?',
             };
-            parts.outcomes = Some(self.runs().map(letter).collect());
+            parts.outcomes = Some(self.ended().map(letter).collect());
         }
         parts.serialize(out)
     }
 }
 
-/// The digit for a number below 16.
-fn hex(digit: u8) -> char {
-    char::from_digit(u32::from(digit), 16).unwrap_or('0')
-}
+/// The digits of a key.
+const HEX: &[u8; 16] = b"0123456789abcdef";
 
 impl Groups {
     /// Takes in a line that `score` wrote. Whether it was the line of a group: lines of traces are passed over.
@@ -136,7 +139,7 @@ impl Groups {
                 Some(text) => Some(calls(group, text, &tools)?),
                 None => None,
             };
-            out.push(Kept { weakest, outcome, calls });
+            out.push(Kept { ended: Ended { weakest, outcome }, calls });
         }
         Ok(out)
     }
