@@ -32,6 +32,8 @@ const MOST_MEMORY: u64 = 64 << 20;
 const PER_CALL: u64 = 16;
 /// Most growth of the cost of a call from short to long traces.
 const MOST_GROWTH: f64 = 2.0;
+/// Most rows of a usual answer, which gives some three and a half kilobytes a call.
+const ROWS: usize = 12;
 /// Times that each measure is taken; the best counts.
 const TIMES: usize = 3;
 
@@ -56,7 +58,7 @@ fn main() -> ExitCode {
     let mut is_fine = true;
 
     let corpus = temp.path().join("corpus.jsonl");
-    let (traces, calls) = make(&corpus, CORPUS, None);
+    let (traces, calls) = make(&corpus, CORPUS, None, ROWS);
     let megabytes = fs::metadata(&corpus).unwrap().len() as f64 / 1e6;
     println!("{megabytes:.0} MB, {traces} traces, {calls} calls, {threads} threads, best of {TIMES}\n");
     let value = best(|| {
@@ -85,9 +87,24 @@ fn main() -> ExitCode {
     );
     is_fine &= ratio(full, value) <= MOST_RATIO;
 
+    // What no gate reads is only passed over, so the ratio depends on how long answers are.
+    println!("\n{:>16} {:>14} {:>14}", "bytes a call", "score", "against values");
+    for rows in [3, 6, ROWS, 32] {
+        let path = temp.path().join("shape.jsonl");
+        let (_, calls) = make(&path, CORPUS / 4, None, rows);
+        let values = best(|| {
+            parse(&path, threads, |line| {
+                std::hint::black_box(serde_json::from_str::<Value>(line).unwrap());
+            });
+        });
+        let time = best(|| score(&path, &all, threads));
+        let size = fs::metadata(&path).unwrap().len() / calls;
+        println!("{size:>16} {:>11.0} ms {:>14}", time.as_secs_f64() * 1e3, format!("x{:.2}", ratio(time, values)));
+    }
+
     println!("\n{:>12} {:>14} {:>18} {:>18}", "corpus", "calls", "memory", "over runs");
     let small = temp.path().join("small.jsonl");
-    let (_, few) = make(&small, CORPUS / 10, None);
+    let (_, few) = make(&small, CORPUS / 10, None, ROWS);
     for (path, calls) in [(&small, few), (&corpus, calls)] {
         let (plain, grouped) = (memory(path, &single, threads), memory(path, &all, threads));
         let most = MOST_MEMORY + PER_CALL * calls;
@@ -101,7 +118,7 @@ fn main() -> ExitCode {
     let mut base = None;
     for calls in [10, 100, 1_000, 10_000, 100_000] {
         let path = temp.path().join("long.jsonl");
-        let (_, all_calls) = make(&path, CORPUS / 10, Some(calls));
+        let (_, all_calls) = make(&path, CORPUS / 10, Some(calls), ROWS);
         let time = best(|| score(&path, &all, 1)).as_secs_f64() * 1e9 / all_calls as f64;
         let growth = time / *base.get_or_insert(time);
         println!("{calls:>16} {time:>14.0} {:>13}", format!("x{growth:.2}"));
@@ -216,13 +233,13 @@ fn memory(corpus: &Path, gates: &Path, threads: usize) -> u64 {
 }
 
 /// Writes envelopes until there are so many bytes; returns how many traces and calls they have.
-fn make(path: &PathBuf, bytes: usize, calls: Option<usize>) -> (u64, u64) {
+fn make(path: &PathBuf, bytes: usize, calls: Option<usize>, most_rows: usize) -> (u64, u64) {
     let mut random = Random(7);
     let mut out = BufWriter::new(File::create(path).unwrap());
     let (mut written, mut traces, mut all_calls) = (0, 0, 0);
     while written < bytes {
         let calls = calls.unwrap_or_else(|| random.from(2, 9));
-        let line = record(&mut random, traces, calls).to_string();
+        let line = record(&mut random, traces, calls, most_rows).to_string();
         out.write_all(line.as_bytes()).unwrap();
         out.write_all(b"\n").unwrap();
         written += line.len() + 1;
@@ -270,7 +287,7 @@ const WORDS: [&str; 24] = [
     "review",
 ];
 
-fn record(random: &mut Random, number: u64, calls: usize) -> Value {
+fn record(random: &mut Random, number: u64, calls: usize, most_rows: usize) -> Value {
     let mut turns = vec![json!({ "role": "user", "content": words(random, 30) })];
     let (mut made, mut answers) = (Vec::new(), Vec::new());
     for at in 0..calls {
@@ -284,7 +301,7 @@ fn record(random: &mut Random, number: u64, calls: usize) -> Value {
                 "limit": 20, "query": words(random, 4),
             },
         }));
-        let answer = rows(random);
+        let answer = rows(random, most_rows);
         answers.push(json!({
             "is_error": false, "content": [{ "type": "text", "text": answer }], "duration_ms": random.from(5, 900),
         }));
@@ -306,8 +323,8 @@ fn record(random: &mut Random, number: u64, calls: usize) -> Value {
 }
 
 /// What a tool answers: mostly a few rows, sometimes many.
-fn rows(random: &mut Random) -> String {
-    let many = if random.from(0, 9) == 0 { 50 } else { 12 };
+fn rows(random: &mut Random, most: usize) -> String {
+    let many = if random.from(0, 9) == 0 { 4 * most } else { most };
     let mut out = "{\"status\": \"ok\", \"rows\": [".to_owned();
     for at in 0..random.from(2, many) {
         let comma = if at == 0 { "" } else { ", " };

@@ -412,10 +412,7 @@ mod tests {
         let mut store = Store::default();
         let runs = [
             Kept { ended: Ended { weakest: None, outcome: None }, calls: None },
-            Kept {
-                ended: Ended { weakest: Some(0.25), outcome: Some(true) },
-                calls: Some((Vec::new(), Vec::new())),
-            },
+            Kept { ended: Ended { weakest: Some(0.25), outcome: Some(true) }, calls: Some((Vec::new(), Vec::new())) },
             Kept {
                 ended: Ended { weakest: Some(1.0), outcome: Some(false) },
                 calls: Some((vec![0, 127, 128, u32::MAX], vec![None, Some([7; 12]), None, Some([255; 12])])),
