@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicU64;
 use mcptest_core::diag::printable;
 use mcptest_core::import::{self, Format, Unit};
 
-use super::frames::{Frames, Item};
+use super::frames::{Frames, Item, LEAVE_OUT};
 use super::job::{Fault, Job, What};
 use super::source::Source;
 use super::stitch::{Stitch, WINDOW};
@@ -64,6 +64,18 @@ impl Reading {
                     if !put(What::Fault(Fault { offset: Some(offset), message, hint })) {
                         return false;
                     }
+                    continue;
+                }
+                // A pipe that brings nothing is a share without records, as there are when work is split; a file is a mistake.
+                Item::Nothing(message) if source.is_pipe() => {
+                    if self.explains {
+                        put(What::Note(format!("{name}: {message}")));
+                    }
+                    continue;
+                }
+                Item::Nothing(message) => {
+                    let hint = Some(LEAVE_OUT.to_owned());
+                    put(What::Fault(Fault { offset: Some(0), message: message.to_owned(), hint }));
                     continue;
                 }
                 Item::Batch(batch) => batch,

@@ -47,15 +47,16 @@ pub(crate) enum Item {
         /// What to do about it.
         hint: Option<String>,
     },
+    /// The source holds no value at all, and in which way it does not.
+    Nothing(&'static str),
 }
+
+/// What to do about a source that holds nothing.
+pub(crate) const LEAVE_OUT: &str = "leave it out, or look at what should have written it";
 
 impl Item {
     fn broken(offset: u64, message: impl Into<String>, hint: impl Into<String>) -> Self {
         Self::Broken { offset, message: message.into(), hint: Some(hint.into()) }
-    }
-
-    fn nothing(message: &str) -> Self {
-        Self::broken(0, message, "leave it out, or look at what should have written it")
     }
 
     fn too_long(offset: u64, most: usize) -> Self {
@@ -123,7 +124,7 @@ impl<'a, R: Read> Frames<'a, R> {
             if !self.window.fill() {
                 let is_empty = self.window.offset(0) == start;
                 let message = if is_empty { "it is empty" } else { "it holds nothing but white space" };
-                return Err(self.window.failure().unwrap_or_else(|| Item::nothing(message)));
+                return Err(self.window.failure().unwrap_or_else(|| Item::Nothing(message)));
             }
         }
         let lists_are_values = self.first() != b'[' || !self.is_list_of_records();
@@ -275,7 +276,7 @@ impl<R: Read> Iterator for Frames<'_, R> {
         if item.is_none() {
             self.mode = Mode::Over;
             if !is_told {
-                return Some(Item::nothing("it holds no record"));
+                return Some(Item::Nothing("it holds no record"));
             }
         }
         item

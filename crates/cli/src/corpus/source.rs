@@ -28,6 +28,11 @@ pub(crate) struct Source {
 }
 
 impl Source {
+    /// Whether it is standard input.
+    pub(crate) fn is_pipe(&self) -> bool {
+        self.path.is_none()
+    }
+
     /// Its bytes, unpacked where they are packed. What is read of it as stored is added to `progress`.
     pub(crate) fn open(&self, progress: &Arc<AtomicU64>) -> Result<Unpacked, Refusal> {
         let Some(path) = &self.path else {

@@ -134,7 +134,7 @@ fn a_broken_line_is_told_with_its_byte_and_the_others_are_scored() {
     assert_eq!(
         stderr(&output),
         format!(
-            "error: t.jsonl: byte {first}: expected value\n\
+            "error: t.jsonl: byte {first}: it is no JSON: expected value\n\
              error: t.jsonl: byte {second}: tool_calls must be a list, found a number (7)\n\
              2 traces: 2 not judged\n2 records or inputs could not be used\n"
         )
@@ -150,7 +150,7 @@ fn a_broken_line_is_told_with_its_byte_and_the_others_are_scored() {
         shown,
         [
             json!([0, "good", null, []]),
-            json!([1, null, "error", input(first, "expected value")]),
+            json!([1, null, "error", input(first, "it is no JSON: expected value")]),
             json!([2, null, "error", input(second, "tool_calls must be a list, found a number (7)")]),
             json!([3, "lying", null, []]),
         ]
@@ -178,6 +178,16 @@ hint: say which it is with --from: envelope, cassette, openai-chat, anthropic, c
 4 records or inputs could not be used
 ",
     );
+}
+
+#[test]
+fn a_share_without_records_is_no_mistake_on_standard_input() {
+    let folder = Folder::with(&[("none.out", "")]);
+    check(&run(&folder, &["score", "-"], b""), 0, "", "0 traces\n");
+    check(&run(&folder, &["score", "-", "-v"], b"\n"), 0, "", "note: -: it holds nothing but white space\n0 traces\n");
+    let part =
+        run(&folder, &["score", "-"], lines(&trials().iter().map(String::as_str).collect::<Vec<_>>()).as_bytes());
+    assert_eq!(part.status.code(), Some(0));
 }
 
 #[test]

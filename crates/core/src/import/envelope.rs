@@ -55,7 +55,7 @@ fn by_value(text: &str) -> Result<Named, ImportError> {
 pub(super) fn parse(text: &str) -> Result<Value, ImportError> {
     json::parse(text).map_err(|error| ImportError {
         offset: wire::offset(text, error.line, error.column),
-        message: error.message,
+        message: wire::told(text, &error.message),
         hint: None,
     })
 }

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 
-use serde::de::{Deserialize, Deserializer, Error as _, SeqAccess, Visitor};
+use serde::de::{Deserialize, Deserializer, Error as _, IgnoredAny, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 use serde_json::{Map, Number, Value};
 
@@ -161,9 +161,26 @@ pub(super) fn typed<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, ImportEr
     shaped(text).map_err(|error| {
         let full = error.to_string();
         let place = format!(" at line {} column {}", error.line(), error.column());
-        let message = full.strip_suffix(&place).unwrap_or(&full).to_owned();
+        let message = told(text, full.strip_suffix(&place).unwrap_or(&full));
         ImportError { offset: offset(text, error.line(), error.column()), message, hint: None }
     })
+}
+
+/// A message of the parser as a person reads it: text that is no JSON is told apart from JSON of another shape, and shapes
+/// have no names of their own.
+pub(super) fn told(text: &str, message: &str) -> String {
+    let mut out = String::new();
+    if serde_json::from_str::<IgnoredAny>(text).is_err() {
+        out.push_str("it is no JSON: ");
+    }
+    match message.split_once("expected struct ") {
+        Some((before, after)) => {
+            let rest = after.find(|c: char| !c.is_alphanumeric()).map_or("", |end| &after[end..]);
+            out.extend([before, "expected an object", rest]);
+        }
+        None => out.push_str(message),
+    }
+    out
 }
 
 /// The byte at a line and a column (counted in bytes, as `serde_json` does), both from 1.

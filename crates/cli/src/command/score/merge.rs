@@ -123,6 +123,8 @@ fn each_line(source: &source::Source, typed: &Score, take: &mut dyn FnMut(Found<
                 }
             }
             Item::Broken { offset, message, hint } => take(Err(Fault { offset: Some(offset), message, hint })),
+            // A part without a record has nothing to add.
+            Item::Nothing(_) => {}
         }
     }
 }

@@ -51,6 +51,7 @@ fn frames(input: impl Read, max_record: usize) -> Vec<String> {
                 }
                 frames.recycle(text);
             }
+            Item::Nothing(message) => out.push(format!("0! {message} ({LEAVE_OUT})")),
             Item::Broken { offset, message, hint } => {
                 out.push(format!("{offset}! {message} ({})", hint.unwrap_or_default()));
             }
@@ -428,6 +429,7 @@ mod sources {
             while let Some(item) = frames.next() {
                 match item {
                     Item::Batch(batch) => values.push((broken, batch.values.len())),
+                    Item::Nothing(message) => panic!("{message}"),
                     Item::Broken { message, .. } => {
                         assert_eq!(message, "the record has more than 1048576 bytes, the limit");
                         broken += 1;
