@@ -200,12 +200,22 @@ fn score(
             code = exit::ERROR;
         }
     }
-    // Whoever reads has seen enough, as in `mcptest score .. | head -1`.
-    if let Some(error) = broken_out.filter(|error| error.kind() != ErrorKind::BrokenPipe) {
-        complain(err, &format!("error: cannot write to standard output: {error}"));
-        code = exit::ERROR;
+    match broken_out {
+        // Whoever reads has seen enough, as in `mcptest score .. | head -1`, but not all of it was judged.
+        Some(error) if error.kind() == ErrorKind::BrokenPipe => {
+            complain(err, "error: standard output was closed before everything was scored");
+            exit::ERROR
+        }
+        Some(error) => {
+            complain(err, &format!("error: cannot write to standard output: {error}"));
+            exit::ERROR
+        }
+        None if summary.is_empty() && complaints.count() == 0 => {
+            complain(err, "error: there is no trace in these inputs");
+            exit::ERROR
+        }
+        None => code,
     }
-    code
 }
 
 /// The reporters, none of which may write where the lines go.

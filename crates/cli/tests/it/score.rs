@@ -181,13 +181,18 @@ hint: say which it is with --from: envelope, cassette, openai-chat, anthropic, c
 }
 
 #[test]
-fn a_share_without_records_is_no_mistake_on_standard_input() {
+fn a_share_without_records_prints_nothing_and_is_told() {
     let folder = Folder::with(&[("none.out", "")]);
-    check(&run(&folder, &["score", "-"], b""), 0, "", "0 traces\n");
-    check(&run(&folder, &["score", "-", "-v"], b"\n"), 0, "", "note: -: it holds nothing but white space\n0 traces\n");
-    let part =
-        run(&folder, &["score", "-"], lines(&trials().iter().map(String::as_str).collect::<Vec<_>>()).as_bytes());
-    assert_eq!(part.status.code(), Some(0));
+    let none = "0 traces\nerror: there is no trace in these inputs\n";
+    check(&run(&folder, &["score", "-"], b""), 2, "", none);
+    let told = format!("note: -: it holds nothing but white space\n{none}");
+    check(&run(&folder, &["score", "-", "-v"], b"\n"), 2, "", &told);
+    // What it printed, which is nothing, is a part that a merge can do without.
+    let trials = trials();
+    let all = lines(&trials.iter().map(String::as_str).collect::<Vec<_>>());
+    folder.write("all.out", &run(&folder, &["score", "-", "--group-by", "task.id"], all.as_bytes()).stdout);
+    let merged = folder.command(&["score", "--merge", "none.out", "all.out"]).output().unwrap();
+    assert_eq!(merged.status.code(), Some(0), "{}", stderr(&merged));
 }
 
 #[test]
@@ -477,7 +482,7 @@ fn converted_traces_score_as_they_did_before() {
 }
 
 #[test]
-fn a_reader_that_has_seen_enough_ends_it_quietly() {
+fn a_reader_that_has_seen_enough_ends_it_and_the_rest_is_not_taken_for_good() {
     let text = format!("{GOOD}\n").repeat(20_000);
     let folder = Folder::with(&[("t.jsonl", &text)]);
     let mut child = piped(&folder, &["score", "t.jsonl"]);
@@ -486,6 +491,6 @@ fn a_reader_that_has_seen_enough_ends_it_quietly() {
     output.read_line(&mut first).unwrap();
     drop(output);
     let output = child.wait_with_output().unwrap();
-    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    assert!(!stderr(&output).contains("error"), "{}", stderr(&output));
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    assert!(stderr(&output).ends_with("error: standard output was closed before everything was scored\n"));
 }

@@ -89,7 +89,12 @@ impl<'o> Builder<'o> {
     /// Adds a call that is already whole.
     pub(super) fn made(&mut self, call: ToolCall) -> usize {
         let at = self.calls.len();
-        self.waiting.entry(call.id.clone()).or_default().push_back(at);
+        let waiting = self.waiting.entry(call.id.clone()).or_default();
+        // An id that is used again in a later message belongs to the later call: what still waited stays without an answer.
+        while call.turn.is_some() && waiting.front().is_some_and(|earlier| self.calls[*earlier].turn != call.turn) {
+            waiting.pop_front();
+        }
+        waiting.push_back(at);
         self.calls.push(call);
         self.results.push(None);
         at

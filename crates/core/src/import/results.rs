@@ -108,7 +108,12 @@ fn is_result(map: &Map<String, Value>) -> bool {
     let blocks = map.get("content").and_then(Value::as_array);
     let known =
         ["content", "isError", "structuredContent", "_meta", "is_error", "structured_content", "meta", "resultType"];
-    blocks.is_some_and(|blocks| blocks.iter().all(is_block)) && map.keys().all(|key| known.contains(&key.as_str()))
+    let is_flag = |key: &str| map.get(key).is_none_or(|flag| flag.is_boolean() || flag.is_null());
+    // A list without anything in it is a result only where something else says so.
+    blocks.is_some_and(|blocks| blocks.iter().all(is_block) && (!blocks.is_empty() || map.len() > 1))
+        && map.keys().all(|key| known.contains(&key.as_str()))
+        && is_flag("isError")
+        && is_flag("is_error")
 }
 
 fn is_block(value: &Value) -> bool {
@@ -124,12 +129,19 @@ fn is_block(value: &Value) -> bool {
 
 fn result(mut map: Map<String, Value>) -> ToolResult {
     let mut take = |names: [&str; 2]| names.iter().find_map(|name| map.remove(*name)).filter(|value| !value.is_null());
-    let is_error = take(["isError", "is_error"]).and_then(|value| value.as_bool());
+    let flags =
+        [take(["isError", "isError"]), take(["is_error", "is_error"])].map(|flag| flag.and_then(|flag| flag.as_bool()));
+    let is_error = flags.iter().flatten().copied().reduce(|a, b| a || b);
     let structured_content = take(["structuredContent", "structured_content"]);
     let Some(Value::Array(content)) = take(["content", "content"]) else { return ToolResult::default() };
+    // The result of another tool may be inside: what failed there failed here.
+    let inner = match &*content {
+        [block] => block.get("text").and_then(Value::as_str).and_then(inside).and_then(|inner| inner.is_error),
+        _ => None,
+    };
     // MCP leaves `isError` out when it is false.
     ToolResult {
-        is_error: is_error.or(Some(false)),
+        is_error: Some(is_error.unwrap_or(false) || inner.unwrap_or(false)),
         content: Some(content),
         structured_content,
         ..ToolResult::default()
@@ -184,5 +196,15 @@ mod tests {
         assert_eq!(of_value(good, Some(true)).is_error, Some(true));
         let bad = json!({ "content": [{ "type": "text", "text": "no" }], "isError": true });
         assert_eq!(of_value(bad, Some(false)).is_error, Some(true));
+    }
+
+    #[test]
+    fn a_flag_that_is_none_and_a_result_inside_a_result_are_not_taken_for_success() {
+        assert_eq!(of_text(r#"{"content":[],"isError":"true"}"#, None).is_error, None);
+        assert_eq!(of_text(r#"{"content":[]}"#, None).is_error, None);
+        assert_eq!(of_text(r#"{"content":[],"isError":false,"is_error":true}"#, None).is_error, Some(true));
+        let inner = r#"{"content":[],"isError":true}"#;
+        let outer = json!({ "content": [{ "type": "text", "text": inner }] });
+        assert_eq!(of_value(outer, None).is_error, Some(true));
     }
 }

@@ -100,9 +100,11 @@ pub(super) fn trace(key: &str, spans: Vec<Span<'_>>, options: &Options) -> Resul
     let final_response = replies.main.closing().map(str::to_owned);
     let tokens = unite::tokens(&replies.spent);
     let Union { calls, results, turns } = Union::of(calls, replies, options)?;
+    // Where neither tools nor messages were recorded, nobody can tell that no tool was called.
+    let is_known = !calls.is_empty() || turns.is_some();
     let trace = Trace {
-        tool_calls: Some(calls),
-        tool_results: Some(results),
+        tool_calls: is_known.then_some(calls),
+        tool_results: is_known.then_some(results),
         final_response,
         conversation: Conversation { model, turns, tokens, stop_reason, duration_ms },
     };

@@ -142,6 +142,11 @@ impl Summary {
         out.join("\n")
     }
 
+    /// Whether there was no trace at all.
+    pub(super) fn is_empty(&self) -> bool {
+        self.traces.judged.rows() + self.traces.unjudged == 0
+    }
+
     /// The exit code, but for what could not be read.
     pub(super) fn exit_code(&self) -> u8 {
         let totals = [&self.traces.judged, &self.groups.judged];

@@ -28,6 +28,18 @@ const TOOL_NAME: &str = "gen_ai.tool.name";
 
 /// Tells what a span is.
 pub(super) fn kind(span: &Span<'_>) -> Result<Kind, ImportError> {
+    let kind = kind_told(span)?;
+    // A call in words that are not known may not be passed over.
+    if kind == Kind::Other && span.attributes.has(&[TOOL_NAME, "gen_ai.tool.call.id", "tool.name", "ai.toolCall.name"])
+    {
+        return Err(ImportError::new("it tells of a tool, but not that one ran").hint(
+            "tools run in spans with `gen_ai.operation.name` of `execute_tool` or `openinference.span.kind` of `TOOL`",
+        ));
+    }
+    Ok(kind)
+}
+
+fn kind_told(span: &Span<'_>) -> Result<Kind, ImportError> {
     let word = |key: &str| span.attributes.text(&[key]);
     if word("mcp.method.name")?.as_deref() == Some("tools/call") {
         return Ok(Kind::Tool);
@@ -49,7 +61,7 @@ pub(super) fn kind(span: &Span<'_>) -> Result<Kind, ImportError> {
         });
     }
     if let Some(kind) = word("traceloop.span.kind")? {
-        return Ok(match &*kind {
+        return Ok(match &*kind.to_ascii_lowercase() {
             "tool" => Kind::Tool,
             "agent" | "workflow" => Kind::Agent,
             _ => Kind::Other,

@@ -178,3 +178,13 @@ fn a_record_that_is_not_one_conversation_with_one_reply_is_refused() {
         ("invalid type: integer `3`, expected a text or a list", Some(30))
     );
 }
+
+#[test]
+fn an_id_that_is_used_again_belongs_to_the_later_call() {
+    let text = r#"[{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{}"}}]},
+        {"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function","function":{"name":"g","arguments":"{}"}}]},
+        {"role":"tool","tool_call_id":"c","content":"done"}]"#;
+    let trace = read(Format::OpenaiChat, text).unwrap().remove(0).trace;
+    let answered: Vec<bool> = trace.tool_results.unwrap().iter().map(Option::is_some).collect();
+    assert_eq!(answered, [false, true]);
+}

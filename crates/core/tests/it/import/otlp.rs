@@ -174,7 +174,7 @@ fn what_could_hide_a_call_is_refused_with_its_place() {
     assert_eq!(
         out(r#"[{"role": "assistant", "par"#),
         format!(
-            "{place}: EOF while parsing a string / what was cut when it was recorded cannot be read: see the limits of the \
+            "{place}: it is no JSON: EOF while parsing a string / what was cut when it was recorded cannot be read: see the limits of the \
              recorder"
         )
     );
@@ -211,4 +211,30 @@ fn what_could_hide_a_call_is_refused_with_its_place() {
     );
     let error = Format::Otlp.join("ab", &[r#"{"spans": [{"name": 1}]}"#], &Options::default()).unwrap_err();
     assert_eq!(error.message, "a span: invalid type: integer `1`, expected a text");
+}
+
+/// An export of one span with these attributes.
+fn one_span(attributes: &str) -> String {
+    format!(
+        r#"{{"resourceSpans":[{{"scopeSpans":[{{"spans":[{{"traceId":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa","spanId":"1111111111111111","name":"x","startTimeUnixNano":"1000","endTimeUnixNano":"2000","attributes":[{attributes}]}}]}}]}}]}}"#
+    )
+}
+
+#[test]
+fn where_neither_tools_nor_messages_were_recorded_calls_are_unknown() {
+    let text = one_span(r#"{"key":"gen_ai.operation.name","value":{"stringValue":"chat"}}"#);
+    let trace = read(Format::Otlp, &text).unwrap().remove(0).trace;
+    assert_eq!((trace.tool_calls, trace.tool_results), (None, None));
+}
+
+#[test]
+fn a_tool_in_words_that_are_not_known_is_refused() {
+    let text = one_span(
+        r#"{"key":"gen_ai.operation.name","value":{"stringValue":"tool_call"}},{"key":"gen_ai.tool.name","value":{"stringValue":"f"}}"#,
+    );
+    assert_eq!(
+        refusal(Format::Otlp, &text),
+        "span \"x\" (1111111111111111): it tells of a tool, but not that one ran / tools run in spans with \
+         `gen_ai.operation.name` of `execute_tool` or `openinference.span.kind` of `TOOL`"
+    );
 }
