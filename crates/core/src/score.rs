@@ -24,7 +24,7 @@ use crate::target::Target;
 use crate::trace::Trace;
 pub use groups::{GroupLine, Groups, Run};
 pub use lookup::find;
-pub use merge::MergeError;
+pub use merge::{MergeError, Merged};
 
 /// Which runs passed, as the data says.
 #[derive(Debug, Clone)]
@@ -153,6 +153,11 @@ impl Scorer {
             other => other.into(),
         };
         self.judges.then_some(verdict)
+    }
+
+    /// Whether single traces get a verdict.
+    pub fn judges_traces(&self) -> bool {
+        self.judges && (!self.expect.is_empty() || self.gates.judges_runs())
     }
 
     /// Whether any gate judges groups of runs.

@@ -124,7 +124,7 @@ impl<'a, R: Read> Frames<'a, R> {
             if !self.window.fill() {
                 let is_empty = self.window.offset(0) == start;
                 let message = if is_empty { "it is empty" } else { "it holds nothing but white space" };
-                return Err(self.window.failure().unwrap_or_else(|| Item::Nothing(message)));
+                return Err(self.window.failure().unwrap_or(Item::Nothing(message)));
             }
         }
         let lists_are_values = self.first() != b'[' || !self.is_list_of_records();

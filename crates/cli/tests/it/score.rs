@@ -358,6 +358,35 @@ fn parts_of_groups_are_merged_into_what_one_process_would_have_said() {
 }
 
 #[test]
+fn parts_that_broke_off_or_were_judged_otherwise_are_not_merged_silently() {
+    let trials = trials();
+    let text = lines(&trials.iter().map(String::as_str).collect::<Vec<_>>());
+    let gates = "trajectory: { mode: superset, calls: [{ name: search }] }\nreliability: {}\n";
+    let folder = Folder::with(&[("g.yml", gates)]);
+    let part = run(&folder, &["score", "-", "--group-by", "task.id", "--gates", "g.yml"], text.as_bytes());
+    let printed = String::from_utf8(part.stdout.clone()).unwrap();
+    folder.write("whole.out", &part.stdout);
+    let cut: Vec<&str> = printed.lines().take(7).collect();
+    folder.write("cut.out", lines(&cut).as_bytes());
+    folder.write("plain.out", &run(&folder, &["score", "-", "--group-by", "task.id"], text.as_bytes()).stdout);
+    let merged = folder.command(&["score", "--merge", "--gates", "g.yml", "whole.out"]).output().unwrap();
+    folder.write("merged.out", &merged.stdout);
+    let merge = |source: &str| {
+        let output =
+            folder.command(&["score", "--merge", "--gates", "g.yml", source, "--output", "none"]).output().unwrap();
+        (output.status.code(), stderr(&output).lines().next().unwrap().to_owned())
+    };
+    assert_eq!(merge("whole.out"), (Some(1), "6 traces: 5 pass, 1 absorbed".to_owned()));
+    let apart = |source: &str, group: &str| {
+        (Some(2), format!("error: {source}: the traces and the line of the group {group:?} do not go together"))
+    };
+    assert_eq!(merge("cut.out"), apart("cut.out", "b"));
+    assert_eq!(merge("merged.out"), apart("merged.out", "a"));
+    let otherwise = "error: plain.out: its traces were not judged by the gates of this merge".to_owned();
+    assert_eq!(merge("plain.out"), (Some(2), otherwise));
+}
+
+#[test]
 fn gates_over_runs_need_groups_and_groups_need_runs() {
     let trials = trials();
     let folder =

@@ -11,6 +11,23 @@ use serde::{Deserialize, Serialize, Serializer};
 use super::groups::{Carry, Ended, Groups, Kept};
 use crate::eval::stability::{ArgsKey, Within};
 
+/// What a line was about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Merged {
+    /// A group, or a part of one.
+    Group {
+        /// Its name.
+        group: String,
+        /// How many runs of it the line carries.
+        runs: u64,
+    },
+    /// A trace.
+    Trace {
+        /// The group it belongs to.
+        group: Option<String>,
+    },
+}
+
 /// A line that is no line of a group, or cannot be merged.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MergeError {
@@ -92,8 +109,8 @@ impl Serialize for Carry<'_> {
 const HEX: &[u8; 16] = b"0123456789abcdef";
 
 impl Groups {
-    /// Takes in a line that `score` wrote. Whether it was the line of a group: lines of traces are passed over.
-    pub fn merge(&mut self, line: &str) -> Result<bool, MergeError> {
+    /// Takes in a line that `score` wrote, and says what it was about. Of the lines of traces nothing is kept.
+    pub fn merge(&mut self, line: &str) -> Result<Merged, MergeError> {
         #[derive(Deserialize)]
         struct Line {
             group: Option<String>,
@@ -102,15 +119,15 @@ impl Groups {
             index: Option<u64>,
         }
         let line: Line = serde_json::from_str(line).map_err(|error| MergeError::Json(error.to_string()))?;
-        let (Some(group), Some(runs), Some(parts)) = (line.group, line.runs, line.carry) else {
+        let (Some(group), Some(runs), Some(parts)) = (line.group.clone(), line.runs, line.carry) else {
             return match line.index {
-                Some(_) => Ok(false),
+                Some(_) => Ok(Merged::Trace { group: line.group }),
                 None => Err(MergeError::Json("it is no line that `mcptest score` writes".to_owned())),
             };
         };
         let kept = self.unpack(&group, runs, &parts)?;
         self.append(&group, parts.within.unwrap_or_default(), kept.into_iter());
-        Ok(true)
+        Ok(Merged::Group { group, runs })
     }
 
     fn unpack(&mut self, group: &str, runs: u64, parts: &Parts) -> Result<Vec<Kept>, MergeError> {

@@ -3,7 +3,7 @@
 use mcptest_core::Trace;
 use mcptest_core::import::Imported;
 use mcptest_core::judge;
-use mcptest_core::score::{Groups, Scorer, TraceLine};
+use mcptest_core::score::{Groups, Merged, Scorer, TraceLine};
 use mcptest_core::suite::{self, Gates, Variables};
 use mcptest_core::{Assertion, diag::Source};
 use serde_json::{Value, json};
@@ -105,7 +105,7 @@ fn a_merged_line_needs_what_its_runs_carry() {
     };
     let whole = grouped(&scorer, vec![run(&[("a", 1)]), run(&[("b", 1), ("a", 2)]), Trace::default()]);
     let mut again = Groups::default();
-    assert!(again.merge(&line(&whole)).unwrap());
+    assert_eq!(again.merge(&line(&whole)).unwrap(), Merged::Group { group: "g".to_owned(), runs: 3 });
     assert_eq!(line(&again), line(&whole));
     for (text, expected) in [
         ("[", "EOF while parsing a list at line 1 column 1"),
@@ -118,5 +118,6 @@ fn a_merged_line_needs_what_its_runs_carry() {
     ] {
         assert_eq!(again.merge(text).unwrap_err().to_string(), expected);
     }
-    assert!(!again.merge(r#"{"source":"s","index":0,"group":null}"#).unwrap());
+    let trace = again.merge(r#"{"source":"s","index":0,"group":null}"#).unwrap();
+    assert_eq!(trace, Merged::Trace { group: None });
 }

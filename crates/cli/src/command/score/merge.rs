@@ -2,12 +2,13 @@
 //! scored; their verdicts are counted, so that the end of a corpus in parts is the end it has in one piece.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::io::{ErrorKind, Write};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use mcptest_core::report::RowVerdict;
-use mcptest_core::score::{Groups, Scorer};
+use mcptest_core::score::{Groups, Merged, Scorer};
 use serde::Deserialize;
 
 use super::lines::{INPUT, Told};
@@ -25,13 +26,23 @@ pub(super) fn run(typed: &Score, scorer: &Scorer, out: &mut dyn Write, err: &mut
     let mut summary = Summary::default();
     let mut unread = 0;
     for source in &sources {
+        // Groups come after their traces, so a part that broke off lacks them.
+        let mut open: BTreeMap<String, i128> = BTreeMap::new();
+        let mut is_foreign = false;
         each_line(source, typed, &mut |found| {
             let fault = match found {
                 Ok((offset, line)) => match groups.merge(line) {
-                    Ok(true) => return,
-                    Ok(false) => match told(line) {
+                    Ok(Merged::Group { group, runs }) => {
+                        *open.entry(group).or_default() -= i128::from(runs);
+                        return;
+                    }
+                    Ok(Merged::Trace { group }) => match told(line) {
                         Some(Told::Trace(verdict)) => {
+                            is_foreign |= verdict.is_some() != scorer.judges_traces();
                             summary.trace(verdict);
+                            if let Some(group) = group {
+                                *open.entry(group).or_default() += 1;
+                            }
                             return;
                         }
                         Some(Told::Unread) => {
@@ -46,6 +57,17 @@ pub(super) fn run(typed: &Score, scorer: &Scorer, out: &mut dyn Write, err: &mut
             };
             complaints.fault(&source.name, &fault, err);
         });
+        let mut complain = |message: String, hint: &str| {
+            complaints.fault(&source.name, &Fault { offset: None, message, hint: Some(hint.to_owned()) }, err);
+        };
+        if let Some((group, _)) = open.iter().find(|(_, left)| **left != 0) {
+            let message = format!("the traces and the line of the group {group:?} do not go together");
+            complain(message, "give the whole output of every part; what a merge printed cannot be merged again");
+        }
+        if is_foreign {
+            let message = "its traces were not judged by the gates of this merge".to_owned();
+            complain(message, "score every part with the same --gates as the merge, or all without");
+        }
     }
     let mut broken_out = None;
     for line in groups.lines(scorer) {

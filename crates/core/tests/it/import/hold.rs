@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use mcptest_core::diag::Source;
 use mcptest_core::import::{Format, ImportError, Imported, Options, Parts, Record, Servers, describe, sniff};
-use mcptest_core::score::{Groups, Outcome, Scored, Scorer, TraceLine, find};
+use mcptest_core::score::{Groups, Merged, Outcome, Scored, Scorer, TraceLine, find};
 use mcptest_core::suite::{self, Variables};
 use mcptest_core::target::Selection;
 use mcptest_core::{Target, Trace, json};
@@ -217,7 +217,7 @@ fn grouped(scorer: &Scorer, traces: &[Imported<'_>]) -> Vec<String> {
     let written = lines(&groups);
     let mut merged = Groups::default();
     for line in &written {
-        assert_eq!(merged.merge(line), Ok(true));
+        assert!(matches!(merged.merge(line), Ok(Merged::Group { .. })), "{line}");
     }
     assert_eq!(lines(&merged), written, "merging changes lines");
     out.extend(written);
