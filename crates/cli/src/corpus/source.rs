@@ -89,7 +89,8 @@ fn is_named_like_records(path: &Path) -> bool {
     let packing = path.extension().is_some_and(|ext| ext == "gz" || ext == "zst");
     let name = if packing { path.file_stem().map(Path::new) } else { Some(path) };
     let kind = name.and_then(Path::extension);
-    kind.is_some_and(|ext| ext == "json" || ext == "jsonl" || ext == "ndjson")
+    // A pipe in a folder would be waited for, for ever.
+    kind.is_some_and(|ext| ext == "json" || ext == "jsonl" || ext == "ndjson") && (path.is_file() || !path.exists())
 }
 
 #[cfg(test)]

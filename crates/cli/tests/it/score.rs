@@ -418,7 +418,10 @@ fn gates_over_runs_need_groups_and_groups_need_runs() {
 fn runs_that_do_not_say_how_they_ended_leave_their_group_unassessable() {
     let folder = Folder::with(&[
         ("g.yml", "reliability: {}\n"),
-        ("t.jsonl", &lines(&[r#"{"group":"g","tool_calls":[],"ok":true}"#, r#"{"group":"g","tool_calls":[]}"#])),
+        (
+            "t.jsonl",
+            &lines(&[r#"{"group":"g","tool_calls":[],"ok":true}"#, r#"{"group":"g","tool_calls":[],"ok":null}"#]),
+        ),
     ]);
     let line = ["score", "t.jsonl", "--gates", "g.yml", "--outcome", "ok", "--outcome-pass", "true"];
     let output = folder.command(&line).output().unwrap();

@@ -189,7 +189,17 @@ impl<'a> GroupLine<'a> {
         let mut line = Self { name, runs: group.runs, verdict: None, checks: Vec::new(), notes: Vec::new(), carry };
         if let Some(gate) = scorer.stability() {
             let weakest: Vec<f64> = line.carry.ended().filter_map(|run| run.weakest).collect();
-            let outcome = gate.evaluate_digests(&group.within, &weakest, line.carry.calls());
+            // Numbered anew, so that what other groups did changes no sum by its last digit.
+            let mut numbers: BTreeMap<u32, u32> = BTreeMap::new();
+            let mut own = |tool: u32| {
+                let next = u32::try_from(numbers.len()).unwrap_or(u32::MAX);
+                *numbers.entry(tool).or_insert(next)
+            };
+            let runs = line
+                .carry
+                .calls()
+                .map(|run| run.map(|(tools, with)| (tools.into_iter().map(&mut own).collect(), with)));
+            let outcome = gate.evaluate_digests(&group.within, &weakest, runs);
             if let Some(why) = outcome.metrics.why_missing("argument_consistency") {
                 line.notes.push(format!("some runs were not compared: {why}"));
             }
