@@ -10,4 +10,4 @@ mod stitch;
 mod unpack;
 
 pub(crate) use feed::Reading;
-pub(crate) use job::{Fault, Job, What};
+pub(crate) use job::{Fault, Job};

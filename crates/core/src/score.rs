@@ -42,8 +42,6 @@ pub struct Scorer {
     gates: Gates,
     /// Whether there are gates to judge by; otherwise metrics are reported and nothing is judged.
     judges: bool,
-    /// Where a record names its group.
-    group_by: Option<Target>,
     outcome: Option<Outcome>,
 }
 
@@ -60,11 +58,7 @@ pub enum ScorerError {
 
 impl Scorer {
     /// A scorer by gates and assertions; without them what needs no parameters is measured.
-    pub fn new(
-        gates: Option<(Vec<Assertion>, Gates)>,
-        group_by: Option<Target>,
-        outcome: Option<Outcome>,
-    ) -> Result<Self, ScorerError> {
+    pub fn new(gates: Option<(Vec<Assertion>, Gates)>, outcome: Option<Outcome>) -> Result<Self, ScorerError> {
         let judges = gates.is_some();
         let (expect, gates) = match gates {
             Some((expect, gates)) => (expect, gates),
@@ -76,7 +70,7 @@ impl Scorer {
         if gates.reliability.is_some() && outcome.is_none() && expect.is_empty() && !gates.judges_runs() {
             return Err(ScorerError::NothingToCount);
         }
-        Ok(Self { expect, gates, judges, group_by, outcome })
+        Ok(Self { expect, gates, judges, outcome })
     }
 
     /// What of a trace is looked at.
@@ -86,20 +80,6 @@ impl Scorer {
         }
         let producers = self.gates.trajectory_axes.iter().flat_map(TrajectoryAxes::producers);
         Parts::Gates { answers: producers.map(str::to_owned).collect() }
-    }
-
-    /// The group of a record: what it says at the path that was given, or by itself.
-    pub fn group(&self, imported: &Imported<'_>) -> Result<Option<String>, ImportError> {
-        let Some(path) = &self.group_by else { return Ok(imported.group.clone()) };
-        match find(&imported.fields, path) {
-            Some(Value::String(text)) => Ok(Some(text)),
-            Some(Value::Null) | None => Err(ImportError {
-                offset: None,
-                message: format!("`{path}` selects nothing in this record, so it belongs to no group"),
-                hint: Some("`--group-by` is a path in the record as it stands in the file".to_owned()),
-            }),
-            Some(other) => Ok(Some(json::canonical(&other))),
-        }
     }
 
     /// Scores one trace of a group, or of none.
@@ -179,6 +159,20 @@ impl Scorer {
             Some(gate) => Some((gate.clone(), self.judges)),
             None => self.outcome.as_ref().map(|_| (ReliabilityGate::default(), false)),
         }
+    }
+}
+
+/// The group of a record: what it says at the path that was given, or by itself.
+pub fn group_of(imported: &Imported<'_>, group_by: Option<&Target>) -> Result<Option<String>, ImportError> {
+    let Some(path) = group_by else { return Ok(imported.group.clone()) };
+    match find(&imported.fields, path) {
+        Some(Value::String(text)) => Ok(Some(text)),
+        Some(Value::Null) | None => Err(ImportError {
+            offset: None,
+            message: format!("`{path}` selects nothing in this record, so it belongs to no group"),
+            hint: Some("`--group-by` is a path in the record as it stands in the file".to_owned()),
+        }),
+        Some(other) => Ok(Some(json::canonical(&other))),
     }
 }
 

@@ -119,6 +119,13 @@ pub(crate) struct ReadingArgs {
     pub(crate) jobs: Option<u16>,
 }
 
+impl ReadingArgs {
+    /// Most bytes of one record.
+    pub(crate) fn max_record_bytes(&self) -> usize {
+        usize::try_from(self.max_record << 20).unwrap_or(usize::MAX)
+    }
+}
+
 /// The format that was asked for; none for `auto`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct From(pub(crate) Option<import::Format>);

@@ -5,11 +5,9 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use mcptest_core::score::Scorer;
-
 use super::score::{Complaints, reading, threads};
 use crate::args::Convert;
-use crate::corpus::{Fault, Job, What, pipeline, source};
+use crate::corpus::{Fault, Job, pipeline, source};
 use crate::exit;
 use crate::progress::Bytes;
 
@@ -30,24 +28,16 @@ pub(super) fn run(typed: &Convert, out: &mut dyn Write, err: &mut dyn Write) -> 
             return exit::ERROR;
         }
     };
-    let Ok(grouping) = Scorer::new(None, typed.group_by.clone(), None) else { return exit::ERROR };
     let mut complaints = Complaints::default();
     let sources = complaints.sources(source::expand(&typed.inputs), err);
     let progress = Arc::new(AtomicU64::new(0));
     let bar = Bytes::new(source::total(&sources), &progress);
     let mut broken_out = None;
     let work = |job: &Job| {
-        let note = match &job.what {
-            What::Note(note) => Some(note.clone()),
-            _ => None,
-        };
+        let note = job.note();
         let mut share =
             Share { source: Arc::clone(&job.source), text: Vec::new(), traces: 0, faults: Vec::new(), note };
-        job.read(&options, &mut |offset, found| {
-            let found = found.and_then(|one| match grouping.group(&one) {
-                Ok(group) => Ok((one, group)),
-                Err(error) => Err(Fault::of(error, offset)),
-            });
+        job.read(&options, typed.group_by.as_ref(), &mut |found| {
             match found {
                 Ok((one, group)) => {
                     let mut envelope = one.trace.to_envelope();

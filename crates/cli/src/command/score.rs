@@ -64,8 +64,7 @@ fn complain(err: &mut dyn Write, text: &str) {
 /// How inputs are read, as it was typed.
 pub(super) fn reading(typed: &ReadingArgs, explains: bool) -> Result<(Reading, Options), String> {
     let servers = Servers::parse(&typed.server_prefix).map_err(|error| format!("error: --server-prefix: {error}"))?;
-    let max_record = usize::try_from(typed.max_record << 20).unwrap_or(usize::MAX);
-    let reading = Reading { from: typed.from.0, max_record, explains };
+    let reading = Reading { from: typed.from.0, max_record: typed.max_record_bytes(), explains };
     Ok((reading, Options { servers, parts: Parts::All }))
 }
 
@@ -85,7 +84,7 @@ fn scorer(typed: &Score, environment: Environment<'_>, err: &mut dyn Write) -> R
         .clone()
         .zip(typed.outcome_pass.as_ref())
         .map(|(path, pass)| Outcome { path, pass: json::parse(pass).unwrap_or_else(|_| Value::String(pass.clone())) });
-    Scorer::new(gates, typed.group_by.clone(), outcome).map_err(|error| {
+    Scorer::new(gates, outcome).map_err(|error| {
         let hint = "hint: add a gate for single runs, or say where records tell how they ended: --outcome";
         let file = typed.gates.as_deref().map_or_else(String::new, |path| format!("{}: ", path.display()));
         format!("error: {}{error}\n{hint}", printable(&file))
@@ -143,7 +142,7 @@ fn score(
     let mut printer = lines::Printer::default();
     let mut broken_out = None;
     let mut shown: Option<Arc<str>> = None;
-    let work = |job: &_| Share::of(job, scorer, options, wants_rows);
+    let work = |job: &_| Share::of(job, scorer, options, typed.group_by.as_ref(), wants_rows);
     pipeline::run(&sources, reading, threads(&typed.reading), &progress, &work, &mut |mut share: Share| {
         bar.advance(share.traces.len() as u64);
         if let Some(note) = share.note.take() {

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
+use mcptest_core::Target;
 use mcptest_core::import::{self, Format, ImportError, Imported, Options, Record};
+use mcptest_core::score::group_of;
 
 use super::frames::Batch;
 
@@ -32,6 +34,9 @@ pub(crate) enum What {
     Note(String),
 }
 
+/// A trace and its group, or why there is none.
+pub(crate) type Found<'a> = Result<(Imported<'a>, Option<String>), Fault>;
+
 /// Why something cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Fault {
@@ -42,16 +47,39 @@ pub(crate) struct Fault {
 }
 
 impl Fault {
+    /// Where it is, for people.
+    pub(crate) fn place(&self) -> String {
+        self.offset.map_or_else(|| "input".to_owned(), |offset| format!("byte {offset}"))
+    }
+
     /// An error of an importer in a record that begins at `start`.
-    pub(crate) fn of(error: ImportError, start: u64) -> Self {
+    pub(super) fn of(error: ImportError, start: u64) -> Self {
         let inside = error.offset.map_or(0, |offset| offset as u64);
         Self { offset: Some(start + inside), message: error.message, hint: error.hint }
     }
 }
 
 impl Job {
+    /// What there is to tell, where this is all there is.
+    pub(crate) fn note(&self) -> Option<String> {
+        match &self.what {
+            What::Note(note) => Some(note.clone()),
+            _ => None,
+        }
+    }
+
+    /// Hands over every trace of this share with its group, or why there is none.
+    pub(crate) fn read(&self, options: &Options, group_by: Option<&Target>, take: &mut dyn FnMut(Found<'_>)) {
+        self.each(options, &mut |offset, found| {
+            take(found.and_then(|one| match group_of(&one, group_by) {
+                Ok(group) => Ok((one, group)),
+                Err(error) => Err(Fault::of(error, offset)),
+            }));
+        });
+    }
+
     /// Hands over every trace of this share with the place of its record, or why there is none.
-    pub(crate) fn read(&self, options: &Options, take: &mut dyn FnMut(u64, Result<Imported<'_>, Fault>)) {
+    fn each(&self, options: &Options, take: &mut dyn FnMut(u64, Result<Imported<'_>, Fault>)) {
         match &self.what {
             What::Records { batch, format, is_guessed } => {
                 for range in &batch.values {

@@ -11,7 +11,6 @@ use super::{Failures, Scorer};
 use crate::eval::stability::{ArgsKey, Measures, Within};
 use crate::eval::{GateFailure, GateKind, Metrics, Verdict};
 use crate::judge::Checked;
-use crate::report::RowVerdict;
 
 /// What a group needs to know of one run.
 #[derive(Debug, Clone)]
@@ -139,7 +138,7 @@ pub struct GroupLine<'a> {
     name: &'a str,
     runs: u64,
     /// The verdict; none when nothing was judged.
-    pub verdict: Option<RowVerdict>,
+    pub verdict: Option<Verdict>,
     /// What each gate over runs found. One that is only measured has nothing to fail.
     pub checks: Vec<Checked>,
     notes: Vec<String>,
@@ -234,14 +233,7 @@ impl<'a> GroupLine<'a> {
 
     fn take(&mut self, mut check: Checked, is_judged: bool) {
         if is_judged {
-            let rank = |verdict: RowVerdict| match verdict {
-                RowVerdict::Error => 3,
-                RowVerdict::Fail => 2,
-                RowVerdict::Unassessable => 1,
-                _ => 0,
-            };
-            let verdict = check.verdict.into();
-            self.verdict = self.verdict.filter(|worst| rank(*worst) >= rank(verdict)).or(Some(verdict));
+            self.verdict = self.verdict.max(Some(check.verdict));
         } else {
             check.failures.clear();
         }
@@ -270,7 +262,7 @@ impl Serialize for GroupLine<'_> {
         struct Line<'a> {
             group: &'a str,
             runs: u64,
-            verdict: Option<RowVerdict>,
+            verdict: Option<Verdict>,
             metrics: BTreeMap<&'a str, &'a Metrics>,
             failures: Failures<'a>,
             #[serde(skip_serializing_if = "<[String]>::is_empty")]

@@ -48,7 +48,7 @@ fn a_group_is_judged_as_the_runs_of_a_suite_are() {
         })
         .collect();
     let in_suite = judge::runs(&gates, &runs.iter().collect::<Vec<_>>(), &outcomes);
-    let scorer = Scorer::new(Some((expect, gates)), None, None).unwrap();
+    let scorer = Scorer::new(Some((expect, gates)), None).unwrap();
     let groups = grouped(&scorer, runs);
     let line = groups.lines(&scorer).next().unwrap();
     assert_eq!(line.checks, in_suite);
@@ -56,7 +56,7 @@ fn a_group_is_judged_as_the_runs_of_a_suite_are() {
 
 #[test]
 fn beyond_two_thousand_different_ways_runs_are_not_compared_and_the_line_says_so() {
-    let scorer = Scorer::new(Some(gates("stability: {}\n")), None, None).unwrap();
+    let scorer = Scorer::new(Some(gates("stability: {}\n")), None).unwrap();
     let different =
         |count: u64| grouped(&scorer, (0..count).map(|n| run(&[("search", n), ("search", n + 1)])).collect());
     let known = |groups: &Groups| {
@@ -76,7 +76,6 @@ fn lines_put_gates_that_share_a_prefix_into_one_object() {
         Some(gates(
             "trajectory: { calls: [{ name: search }] }\ntrajectory_axes: { order: [{ first: search, second: open }] }\n",
         )),
-        None,
         None,
     )
     .unwrap();
@@ -98,7 +97,7 @@ fn lines_put_gates_that_share_a_prefix_into_one_object() {
 
 #[test]
 fn a_merged_line_needs_what_its_runs_carry() {
-    let scorer = Scorer::new(None, None, None).unwrap();
+    let scorer = Scorer::new(None, None).unwrap();
     let line = |groups: &Groups| {
         let lines: Vec<String> = groups.lines(&scorer).map(|line| serde_json::to_string(&line).unwrap()).collect();
         lines.join("\n")

@@ -7,13 +7,14 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::sync::Arc;
 
+use mcptest_core::Target;
 use mcptest_core::import::Options;
 use mcptest_core::report::{Row, RowVerdict};
 use mcptest_core::score::{GroupLine, Run, Scorer, TraceLine};
 use serde::Serialize;
 
 use super::rows;
-use crate::corpus::{Fault, Job, What};
+use crate::corpus::{Fault, Job};
 
 /// What stands in place of a gate where a record could not be read.
 pub(super) const INPUT: &str = "input";
@@ -48,43 +49,39 @@ pub(super) enum Told {
 
 impl Share {
     /// Scores every trace of a job.
-    pub(super) fn of(job: &Job, scorer: &Scorer, options: &Options, wants_rows: bool) -> Self {
+    pub(super) fn of(
+        job: &Job,
+        scorer: &Scorer,
+        options: &Options,
+        group_by: Option<&Target>,
+        wants_rows: bool,
+    ) -> Self {
         let mut out = Self {
             source: Arc::clone(&job.source),
             text: Vec::new(),
             cuts: Vec::new(),
             traces: Vec::new(),
             faults: Vec::new(),
-            note: match &job.what {
-                What::Note(note) => Some(note.clone()),
-                _ => None,
-            },
+            note: job.note(),
         };
-        job.read(options, &mut |offset, found| {
-            let found = found.and_then(|one| match scorer.group(&one) {
-                Ok(group) => Ok((one, group)),
-                Err(error) => Err(Fault::of(error, offset)),
-            });
-            match found {
-                Ok((mut one, group)) => {
-                    let mut result = scorer.score(&one, group.as_deref());
-                    let line = TraceLine { id: one.id.as_deref(), group: group.as_deref(), scored: &result };
-                    out.line(&line);
-                    let run = group.clone().zip(result.run.take());
-                    let row = wants_rows.then(|| {
-                        let trace = std::mem::take(&mut one.trace);
-                        rows::trace(one.id.as_deref(), group.as_deref(), trace, &result)
-                    });
-                    out.traces.push(Taken { verdict: Told::Trace(result.verdict), run, row });
+        job.read(options, group_by, &mut |found| match found {
+            Ok((mut one, group)) => {
+                let mut result = scorer.score(&one, group.as_deref());
+                let line = TraceLine { id: one.id.as_deref(), group: group.as_deref(), scored: &result };
+                out.line(&line);
+                let run = group.clone().zip(result.run.take());
+                let row = wants_rows.then(|| {
+                    let trace = std::mem::take(&mut one.trace);
+                    rows::trace(one.id.as_deref(), group.as_deref(), trace, &result)
+                });
+                out.traces.push(Taken { verdict: Told::Trace(result.verdict), run, row });
+            }
+            Err(fault) => {
+                out.line(&Unread::new(&fault.place(), &fault.message));
+                if wants_rows {
+                    out.traces.push(Taken { verdict: Told::Unread, run: None, row: Some(rows::fault(&fault)) });
                 }
-                Err(fault) => {
-                    let target = fault.offset.map_or_else(|| "input".to_owned(), |offset| format!("byte {offset}"));
-                    out.line(&Unread::new(&target, &fault.message));
-                    if wants_rows {
-                        out.traces.push(Taken { verdict: Told::Unread, run: None, row: Some(rows::fault(&fault)) });
-                    }
-                    out.faults.push(fault);
-                }
+                out.faults.push(fault);
             }
         });
         out

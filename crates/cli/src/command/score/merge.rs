@@ -136,8 +136,7 @@ fn each_line(source: &source::Source, typed: &Score, take: &mut dyn FnMut(Found<
             return;
         }
     };
-    let max_record = usize::try_from(typed.reading.max_record << 20).unwrap_or(usize::MAX);
-    for item in Frames::new(input, max_record, &|_| None) {
+    for item in Frames::new(input, typed.reading.max_record_bytes(), &|_| None) {
         match item {
             Item::Batch(batch) => {
                 for range in &batch.values {

@@ -27,7 +27,7 @@ pub(super) fn trace(id: Option<&str>, group: Option<&str>, trace: Trace, scored:
 
 /// The row of a record that could not be read.
 pub(super) fn fault(fault: &Fault) -> Box<Row> {
-    let mut row = empty(&fault.offset.map_or_else(|| "input".to_owned(), |offset| format!("byte {offset}")));
+    let mut row = empty(&fault.place());
     row.verdict = RowVerdict::Error;
     row.error = Some(Trouble { message: fault.message.clone(), hint: fault.hint.clone() });
     row

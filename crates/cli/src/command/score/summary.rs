@@ -92,7 +92,7 @@ impl Summary {
     }
 
     pub(super) fn group(&mut self, line: &GroupLine<'_>) {
-        self.groups.add(line.verdict);
+        self.groups.add(line.verdict.map(RowVerdict::from));
         self.notes += usize::from(!line.notes().is_empty());
         for check in &line.checks {
             match check.gate {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use mcptest_core::diag::Source;
 use mcptest_core::import::{Format, ImportError, Imported, Options, Parts, Record, Servers, describe, sniff};
-use mcptest_core::score::{Groups, Merged, Outcome, Scored, Scorer, TraceLine, find};
+use mcptest_core::score::{Groups, Merged, Outcome, Scored, Scorer, TraceLine, find, group_of};
 use mcptest_core::suite::{self, Variables};
 use mcptest_core::target::Selection;
 use mcptest_core::{Target, Trace, json};
@@ -60,11 +60,10 @@ impl Held {
     pub(crate) fn new() -> Self {
         let outcome = Outcome { path: Target::parse("reward").unwrap(), pass: Value::from(1) };
         let both = format!("{ASSERTIONS}{GATES}");
-        let grouped = Some(Target::parse("id").unwrap());
         Self {
-            plain: Scorer::new(None, None, None).unwrap(),
-            gates: Scorer::new(Some(loaded(GATES)), None, None).unwrap(),
-            asserted: Scorer::new(Some(loaded(&both)), grouped, Some(outcome)).unwrap(),
+            plain: Scorer::new(None, None).unwrap(),
+            gates: Scorer::new(Some(loaded(GATES)), None).unwrap(),
+            asserted: Scorer::new(Some(loaded(&both)), Some(outcome)).unwrap(),
             paths: PATHS.iter().map(|path| Target::parse(path).unwrap()).collect(),
         }
     }
@@ -146,7 +145,7 @@ impl Held {
             assert_eq!(Trace::read(&envelope).as_ref(), Ok(&one.trace), "the envelope gives another trace");
             serde_json::from_str::<&RawValue>(&one.fields).unwrap();
             self.find_in(&one.fields);
-            line(&self.gates, one, &self.gates.score(one, None), None);
+            line(one, &self.gates.score(one, None), None);
         }
         let [_, by_gates, _] = [&self.plain, &self.gates, &self.asserted].map(|scorer| grouped(scorer, traces));
         by_gates
@@ -192,9 +191,10 @@ fn told(error: &ImportError, text: &str) {
 }
 
 /// The line of a trace.
-fn line(scorer: &Scorer, one: &Imported<'_>, found: &Scored, group: Option<&str>) -> String {
-    // A record may name no group at the path that was given; then it has none.
-    let named = scorer.group(one).ok().flatten();
+fn line(one: &Imported<'_>, found: &Scored, group: Option<&str>) -> String {
+    // A record may name no group at the path that was given; then it has the one it names by itself.
+    let path = Target::parse("id").unwrap();
+    let named = group_of(one, Some(&path)).or_else(|_| group_of(one, None)).unwrap();
     let line = TraceLine { id: one.id.as_deref(), group: group.or(named.as_deref()), scored: found };
     serde_json::to_string(&line).unwrap()
 }
@@ -205,7 +205,7 @@ fn grouped(scorer: &Scorer, traces: &[Imported<'_>]) -> Vec<String> {
     let mut groups = Groups::default();
     for (at, one) in traces.iter().enumerate() {
         let found = scorer.score(one, Some("a"));
-        out.push(line(scorer, one, &found, Some("a")));
+        out.push(line(one, &found, Some("a")));
         let run = found.run.unwrap();
         groups.add("a", run.clone());
         groups.add(&at.to_string(), run.clone());
