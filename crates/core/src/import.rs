@@ -27,11 +27,11 @@ mod tau;
 mod wire;
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::json;
-use crate::trace::{Role, Trace, TraceError, words};
+use crate::trace::{Role, ToolCall, Trace, TraceError, words};
 use look::Look;
 pub use servers::{PrefixError, Servers};
 
@@ -101,10 +101,10 @@ pub enum Parts {
     /// Everything.
     #[default]
     All,
-    /// What gates read: no text but the assistant's, and content only of the answers of these tools.
+    /// What gates read: no text but the assistant's, and content only of answers that a later call may have used.
     Gates {
-        /// Tools whose answers are read.
-        answers: BTreeSet<String>,
+        /// Tools whose answers are read, each with the tool that may use them.
+        used: Vec<(String, String)>,
     },
 }
 
@@ -114,12 +114,18 @@ impl Parts {
         *self == Self::All || role == Role::Assistant
     }
 
-    /// Whether the content of the answers of a tool is looked at.
-    fn answers_of(&self, tool: &str) -> bool {
-        match self {
-            Self::All => true,
-            Self::Gates { answers } => answers.contains(tool),
-        }
+    /// Whether the content of the answer to a call is looked at.
+    fn answers<'a>(&'a self, calls: &'a [ToolCall]) -> impl Fn(usize) -> bool + 'a {
+        let used = match self {
+            Self::All => None,
+            Self::Gates { used } => Some(used),
+        };
+        let until: Vec<(&str, usize)> = used
+            .into_iter()
+            .flatten()
+            .filter_map(|(tool, user)| Some((tool.as_str(), calls.iter().rposition(|call| call.name == *user)?)))
+            .collect();
+        move |at| used.is_none() || until.iter().any(|(tool, last)| at < *last && calls[at].name == *tool)
     }
 }
 

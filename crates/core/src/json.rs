@@ -4,6 +4,8 @@
 //! 2^53 as that integer, `-0.0` as `0`, any other float in its shortest round-trip form. Nothing here recurses
 //! deeper than a stated limit, so a deep value cannot exhaust the stack.
 
+pub(crate) mod texts;
+
 use std::fmt::Write as _;
 
 use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};

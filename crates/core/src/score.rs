@@ -78,8 +78,8 @@ impl Scorer {
         if !self.expect.is_empty() {
             return Parts::All;
         }
-        let producers = self.gates.trajectory_axes.iter().flat_map(TrajectoryAxes::producers);
-        Parts::Gates { answers: producers.map(str::to_owned).collect() }
+        let used = self.gates.trajectory_axes.iter().flat_map(TrajectoryAxes::used);
+        Parts::Gates { used: used.map(|(tool, user)| (tool.to_owned(), user.to_owned())).collect() }
     }
 
     /// Scores one trace of a group, or of none.

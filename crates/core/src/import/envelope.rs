@@ -1,5 +1,6 @@
 //! The envelope of this project, with the name and the group that a record may give it.
 
+mod cursor;
 mod direct;
 
 use std::borrow::Cow;

@@ -4,60 +4,51 @@
 //! is wrong and where; so this file needs no messages, and must take nothing of a trace that the other would refuse. Keys
 //! that are no part of a trace are passed over without a look at what is in them.
 
-use serde::de::{Deserialize, Deserializer, Error as _, IgnoredAny};
 use serde_json::Value;
-use serde_json::value::RawValue;
 
-use super::{Parts, wire};
-use crate::json::{self, Strict};
+use super::Parts;
+use super::cursor::Cursor;
+use crate::json;
 use crate::trace::{
     CallError, Conversation, ErrorKind, FaultEffect, FaultKind, FaultMark, Role, StopReason, Tokens, ToolCall,
     ToolResult, Trace, Turn,
 };
 
-/// Deepest nesting of what an answer holds: the parser bounds the record as a whole, and here starts anew.
-const MAX_DEPTH: usize = json::MAX_DEPTH - 8;
-
 /// An envelope with its name and its group; `None` when it is not in order.
 pub(super) fn read(text: &str, parts: &Parts) -> Option<super::Named> {
-    let record: Record<'_> = wire::shaped(text).ok()?;
-    if record.trace.is_some() {
-        return None;
-    }
-    let tool_calls = match record.tool_calls {
-        Some(calls) => Some(calls.into_iter().map(Call::finish).collect::<Option<Vec<_>>>()?),
-        None => None,
-    };
-    let tool_results = match (record.tool_results, &tool_calls) {
+    let (mut id, mut group, mut tool_calls, mut answers) = (None, None, None, None);
+    let (mut final_response, mut conversation) = (None, None);
+    let mut record = Cursor::new(text);
+    record.object(
+        ["id", "group", "trace", "tool_calls", "tool_results", "final_response", "conversation"],
+        |value, key| {
+            match key {
+                "id" => id = value.known(name)?,
+                "group" => group = value.known(name)?,
+                "tool_calls" => tool_calls = value.known(|list| list.list(call))?,
+                "tool_results" => answers = value.known(|list| list.list(|value| value.known(answer)))?,
+                "final_response" => final_response = value.known(Cursor::owned)?,
+                "conversation" => conversation = value.known(|value| talk(value, parts))?,
+                // A cassette: the trace is inside.
+                _ => value.known(|_| None::<()>).map(|_| ())?,
+            }
+            Some(())
+        },
+    )?;
+    record.end()?;
+    let tool_results = match (answers, &tool_calls) {
         (None, _) => None,
         (Some(answers), Some(calls)) if answers.len() <= calls.len() => {
-            let mut results = Vec::with_capacity(answers.len());
-            for (answer, call) in answers.into_iter().zip(calls) {
-                let finish = |answer: Answer<'_>| answer.finish(parts.answers_of(&call.name));
-                results.push(match answer {
-                    Some(answer) => Some(finish(answer)?),
-                    None => None,
-                });
-            }
-            Some(results)
+            let is_read = parts.answers(calls);
+            let with = |(at, answer): (usize, Option<Answer<'_>>)| match answer {
+                Some(answer) => answer.finish(is_read(at)).map(Some),
+                None => Some(None),
+            };
+            Some(answers.into_iter().enumerate().map(with).collect::<Option<Vec<_>>>()?)
         }
         (Some(_), _) => return None,
     };
-    let mut final_response = record.final_response;
-    let mut conversation = Conversation::default();
-    if let Some(told) = record.conversation {
-        let turns = match told.turns {
-            Some(turns) => Some(turns.into_iter().map(|turn| turn.finish(parts)).collect::<Option<Vec<_>>>()?),
-            None => None,
-        };
-        conversation = Conversation {
-            model: told.model,
-            turns,
-            tokens: told.tokens.map_or_else(Tokens::default, Spent::finish),
-            stop_reason: told.stop_reason.map(|word| word.0),
-            duration_ms: told.duration_ms,
-        };
-    }
+    let conversation = conversation.unwrap_or_default();
     if let Some(turns) = &conversation.turns {
         if tool_calls.iter().flatten().any(|call: &ToolCall| call.turn.is_some_and(|turn| turn >= turns.len())) {
             return None;
@@ -67,209 +58,156 @@ pub(super) fn read(text: &str, parts: &Parts) -> Option<super::Named> {
             final_response = last.map(|turn| turn.content.clone().unwrap_or_else(String::new));
         }
     }
-    let trace = Trace { tool_calls, tool_results, final_response, conversation };
-    Some((record.id.map(|name| name.0), record.group.map(|name| name.0), trace))
+    Some((id, group, Trace { tool_calls, tool_results, final_response, conversation }))
 }
 
-#[derive(serde::Deserialize)]
-struct Record<'a> {
-    id: Option<Name>,
-    group: Option<Name>,
-    trace: Option<IgnoredAny>,
-    tool_calls: Option<Vec<Call>>,
-    #[serde(borrow)]
-    tool_results: Option<Vec<Option<Answer<'a>>>>,
-    final_response: Option<String>,
-    #[serde(borrow)]
-    conversation: Option<Talk<'a>>,
-}
-
-/// A text, or a whole number as text.
-struct Name(String);
-
-impl<'de> Deserialize<'de> for Name {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        match Value::deserialize(deserializer)? {
-            Value::String(text) => Ok(Self(text)),
-            Value::Number(number) => Ok(Self(json::number_text(&number))),
-            _ => Err(D::Error::custom("another kind")),
-        }
+/// A text, or a number as text.
+fn name(value: &mut Cursor<'_>) -> Option<String> {
+    match value.value()? {
+        Value::String(text) => Some(text),
+        Value::Number(number) => Some(json::number_text(&number)),
+        _ => None,
     }
 }
 
-/// An object in full.
-struct Object(Value);
-
-impl<'de> Deserialize<'de> for Object {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        match Strict::deserialize(deserializer)?.0 {
-            value @ Value::Object(_) => Ok(Self(value)),
-            _ => Err(D::Error::custom("no object")),
+fn call(value: &mut Cursor<'_>) -> Option<ToolCall> {
+    let mut out = ToolCall::default();
+    let (mut name, mut arguments) = (None, None);
+    value.object(["name", "server", "args", "arguments", "caller", "id", "turn"], |value, key| {
+        match key {
+            "name" => name = Some(value.owned()?),
+            "server" => out.server = value.known(Cursor::owned)?,
+            "args" => out.args = value.known(Cursor::value)?,
+            "arguments" => arguments = value.known(Cursor::value)?,
+            "caller" => out.caller = value.known(|value| value.value().filter(Value::is_object))?,
+            "id" => out.id = value.known(Cursor::owned)?,
+            _ => out.turn = value.known(Cursor::whole)?,
         }
+        Some(())
+    })?;
+    if out.args.is_some() && arguments.is_some() {
+        return None;
     }
+    out.name = name?;
+    out.args = out.args.or(arguments);
+    out.caller = out.caller.filter(|caller| caller.get("type").and_then(Value::as_str) != Some("direct"));
+    Some(out)
 }
 
-/// A value that is absent or `null`, or there.
-fn known(value: Option<Strict>) -> Option<Value> {
-    value.map(|value| value.0)
-}
-
-#[derive(serde::Deserialize)]
-struct Call {
-    name: String,
-    server: Option<String>,
-    args: Option<Strict>,
-    arguments: Option<Strict>,
-    caller: Option<Object>,
-    id: Option<String>,
-    turn: Option<usize>,
-}
-
-impl Call {
-    fn finish(self) -> Option<ToolCall> {
-        if self.args.is_some() && self.arguments.is_some() {
-            return None;
-        }
-        let is_direct = |caller: &Value| caller.get("type").and_then(Value::as_str) == Some("direct");
-        Some(ToolCall {
-            name: self.name,
-            server: self.server,
-            args: known(self.args.or(self.arguments)),
-            caller: self.caller.map(|caller| caller.0).filter(|caller| !is_direct(caller)),
-            id: self.id,
-            turn: self.turn,
-        })
-    }
-}
-
-#[derive(serde::Deserialize)]
+/// An answer whose content was not looked at yet: it may stand before the calls, which say whether it will be.
 struct Answer<'a> {
-    is_error: Option<bool>,
-    #[serde(borrow)]
-    content: Option<&'a RawValue>,
-    #[serde(borrow)]
-    structured_content: Option<&'a RawValue>,
-    error: Option<Failure>,
-    fault: Option<Mark>,
-    duration_ms: Option<u64>,
+    rest: ToolResult,
+    content: Option<&'a str>,
+    structured_content: Option<&'a str>,
+}
+
+fn answer<'a>(value: &mut Cursor<'a>) -> Option<Answer<'a>> {
+    let mut out = Answer { rest: ToolResult::default(), content: None, structured_content: None };
+    let rest = &mut out.rest;
+    value.object(["is_error", "content", "structured_content", "error", "fault", "duration_ms"], |value, key| {
+        match key {
+            "is_error" => rest.is_error = value.known(Cursor::bool)?,
+            "content" => out.content = value.known(Cursor::raw)?,
+            "structured_content" => out.structured_content = value.known(Cursor::raw)?,
+            "error" => rest.error = value.known(failure)?.map(Box::new),
+            "fault" => rest.fault = value.known(mark)?.map(Box::new),
+            _ => rest.duration_ms = value.known(Cursor::whole)?,
+        }
+        Some(())
+    })?;
+    Some(out)
 }
 
 impl Answer<'_> {
     fn finish(self, with_content: bool) -> Option<ToolResult> {
-        let (mut content, mut structured_content) = (None, None);
+        let mut out = self.rest;
         if with_content {
             if let Some(raw) = self.content {
-                let blocks: Vec<Object> = serde_json::from_str(raw.get()).ok()?;
-                let blocks: Vec<Value> = blocks.into_iter().map(|block| block.0).collect();
-                if blocks.iter().any(|block| json::deeper_than(block, MAX_DEPTH)) {
-                    return None;
-                }
-                content = Some(blocks);
+                let block = |value: &mut Cursor<'_>| value.value().filter(Value::is_object);
+                out.content = Some(Cursor::new(raw).list(block)?);
             }
             if let Some(raw) = self.structured_content {
-                let value = serde_json::from_str::<Strict>(raw.get()).ok()?.0;
-                structured_content = Some(value).filter(|value| !json::deeper_than(value, MAX_DEPTH));
-                structured_content.as_ref()?;
+                out.structured_content = Some(Cursor::new(raw).value()?);
             }
-        } else if self.content.is_some_and(|raw| !raw.get().starts_with('[')) {
+        } else if self.content.is_some_and(|raw| !raw.starts_with('[')) {
             return None;
         }
-        Some(ToolResult {
-            is_error: self.is_error,
-            content,
-            structured_content,
-            error: self
-                .error
-                .map(|error| Box::new(CallError { kind: error.kind.0, code: error.code, message: error.message })),
-            fault: self.fault.map(|fault| {
-                let Mark { name, kind, effect, ms } = fault;
-                Box::new(FaultMark { name, kind: kind.0, effect: effect.0, ms })
-            }),
-            duration_ms: self.duration_ms,
-        })
+        Some(out)
     }
 }
 
-#[derive(serde::Deserialize)]
-struct Failure {
-    kind: Word<ErrorKind>,
-    code: Option<i64>,
-    message: String,
-}
-
-#[derive(serde::Deserialize)]
-struct Mark {
-    name: String,
-    kind: Word<FaultKind>,
-    effect: Word<FaultEffect>,
-    ms: u64,
-}
-
-#[derive(serde::Deserialize)]
-struct Talk<'a> {
-    model: Option<String>,
-    #[serde(borrow)]
-    turns: Option<Vec<Said<'a>>>,
-    tokens: Option<Spent>,
-    stop_reason: Option<Word<StopReason>>,
-    duration_ms: Option<u64>,
-}
-
-#[derive(serde::Deserialize)]
-struct Said<'a> {
-    role: Word<Role>,
-    /// `null` says that there is no text; leaving it out would say nothing, so it has to be there.
-    #[serde(borrow)]
-    content: &'a RawValue,
-}
-
-impl Said<'_> {
-    fn finish(self, parts: &Parts) -> Option<Turn> {
-        let role = self.role.0;
-        let text = self.content.get();
-        let content = match text.as_bytes().first() {
-            Some(b'"') if parts.text_of(role) => Some(serde_json::from_str(text).ok()?),
-            Some(b'"' | b'n') => None,
-            _ => return None,
-        };
-        Some(Turn { role, content })
-    }
-}
-
-#[derive(serde::Deserialize)]
-struct Spent {
-    input: Option<u64>,
-    output: Option<u64>,
-    cached: Option<u64>,
-    total: Option<u64>,
-}
-
-impl Spent {
-    fn finish(self) -> Tokens {
-        Tokens { input: self.input, output: self.output, cached: self.cached, total: self.total }
-    }
-}
-
-/// One of a closed set of words.
-struct Word<T>(T);
-
-/// A set of words that files use.
-trait Words: Sized {
-    fn of(word: &str) -> Option<Self>;
-}
-
-macro_rules! words {
-    ($($name:ident),+) => { $(impl Words for $name {
-        fn of(word: &str) -> Option<Self> {
-            Self::from_word(word)
+fn failure(value: &mut Cursor<'_>) -> Option<CallError> {
+    let (mut kind, mut code, mut message) = (None, None, None);
+    value.object(["kind", "code", "message"], |value, key| {
+        match key {
+            "kind" => kind = Some(ErrorKind::from_word(&value.text()?)?),
+            "code" => code = value.known(Cursor::whole)?,
+            _ => message = Some(value.owned()?),
         }
-    })+ };
+        Some(())
+    })?;
+    Some(CallError { kind: kind?, code, message: message? })
 }
-words!(ErrorKind, FaultEffect, FaultKind, Role, StopReason);
 
-impl<'de, T: Words> Deserialize<'de> for Word<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let word = wire::Text::deserialize(deserializer)?;
-        T::of(&word).map(Self).ok_or_else(|| D::Error::custom("another word"))
-    }
+fn mark(value: &mut Cursor<'_>) -> Option<FaultMark> {
+    let (mut name, mut kind, mut effect, mut ms) = (None, None, None, None);
+    value.object(["name", "kind", "effect", "ms"], |value, key| {
+        match key {
+            "name" => name = Some(value.owned()?),
+            "kind" => kind = Some(FaultKind::from_word(&value.text()?)?),
+            "effect" => effect = Some(FaultEffect::from_word(&value.text()?)?),
+            _ => ms = Some(value.whole()?),
+        }
+        Some(())
+    })?;
+    Some(FaultMark { name: name?, kind: kind?, effect: effect?, ms: ms? })
+}
+
+fn talk(value: &mut Cursor<'_>, parts: &Parts) -> Option<Conversation> {
+    let mut out = Conversation::default();
+    value.object(["model", "turns", "tokens", "stop_reason", "duration_ms"], |value, key| {
+        match key {
+            "model" => out.model = value.known(Cursor::owned)?,
+            "turns" => out.turns = value.known(|list| list.list(|value| turn(value, parts)))?,
+            "tokens" => out.tokens = value.known(tokens)?.unwrap_or_default(),
+            "stop_reason" => out.stop_reason = value.known(|word| StopReason::from_word(&word.text()?))?,
+            _ => out.duration_ms = value.known(Cursor::whole)?,
+        }
+        Some(())
+    })?;
+    Some(out)
+}
+
+fn turn(value: &mut Cursor<'_>, parts: &Parts) -> Option<Turn> {
+    let (mut role, mut content) = (None, None);
+    value.object(["role", "content"], |value, key| {
+        match key {
+            "role" => role = Some(Role::from_word(&value.text()?)?),
+            // `null` says that there is no text; leaving it out would say nothing, so it has to be there.
+            _ => content = Some(value.raw()?),
+        }
+        Some(())
+    })?;
+    let (role, content) = (role?, content?);
+    let content = match content.as_bytes() {
+        [b'"', ..] if parts.text_of(role) => Some(Cursor::new(content).owned()?),
+        [b'"' | b'n', ..] => None,
+        _ => return None,
+    };
+    Some(Turn { role, content })
+}
+
+fn tokens(value: &mut Cursor<'_>) -> Option<Tokens> {
+    let mut out = Tokens::default();
+    value.object(["input", "output", "cached", "total"], |value, key| {
+        let count = value.known(Cursor::whole)?;
+        match key {
+            "input" => out.input = count,
+            "output" => out.output = count,
+            "cached" => out.cached = count,
+            _ => out.total = count,
+        }
+        Some(())
+    })?;
+    Some(out)
 }
