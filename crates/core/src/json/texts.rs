@@ -25,7 +25,9 @@ pub(crate) struct End {
 pub(crate) fn end(bytes: &[u8], from: usize) -> Option<End> {
     // Names and short words end here.
     if let Some(near) = bytes.get(from..).and_then(|rest| rest.first_chunk::<LANES>()) {
-        let marks = bits(near, is_special);
+        let marks = bits(near, |lanes| {
+            lanes.simd_eq(u8x16::splat(b'"')) | lanes.simd_eq(u8x16::splat(b'\\')) | is_control(lanes)
+        });
         if marks != 0 {
             let at = from + marks.trailing_zeros() as usize;
             if bytes[at] == b'"' {
@@ -42,20 +44,19 @@ fn long(bytes: &[u8], from: usize) -> Option<End> {
     // Whether the block begins with an escaped byte, as a bit.
     let mut carried = 0;
     while let Some(block) = bytes.get(at..).and_then(|rest| rest.first_chunk::<BLOCK>()) {
-        let special = all_bits(block, is_special);
-        if special == 0 && carried == 0 {
+        let quotes = all_bits(block, |lanes| lanes.simd_eq(u8x16::splat(b'"')));
+        let backslashes = all_bits(block, |lanes| lanes.simd_eq(u8x16::splat(b'\\')));
+        let controls = if has_control(block) { all_bits(block, is_control) } else { 0 };
+        if quotes | backslashes | controls | carried == 0 {
             at += BLOCK;
             continue;
         }
-        let quotes = all_bits(block, |lanes| lanes.simd_eq(u8x16::splat(b'"')));
-        let backslashes = all_bits(block, |lanes| lanes.simd_eq(u8x16::splat(b'\\')));
         let escaped;
         (escaped, carried) = escaped_by(backslashes, carried);
         let ends = quotes & !escaped;
         // All bits below the first end, or all.
         let inside = ends.wrapping_sub(1) & !ends;
         has_escapes |= (backslashes & inside) != 0;
-        let controls = special & !(quotes | backslashes);
         if controls & inside != 0 || !are_known(bytes, at, escaped & inside & !(quotes | backslashes)) {
             return None;
         }
@@ -80,10 +81,16 @@ fn long(bytes: &[u8], from: usize) -> Option<End> {
     }
 }
 
-/// The lanes that end a string, escape something or may not stand in one.
-fn is_special(lanes: u8x16) -> u8x16 {
-    let control = lanes.simd_eq(lanes.min(u8x16::splat(0x1F)));
-    lanes.simd_eq(u8x16::splat(b'"')) | lanes.simd_eq(u8x16::splat(b'\\')) | control
+/// The lanes that may not stand in a string.
+fn is_control(lanes: u8x16) -> u8x16 {
+    lanes.simd_eq(lanes.min(u8x16::splat(0x1F)))
+}
+
+/// Whether any byte of a block is a control character, which is rare.
+fn has_control(block: &[u8; BLOCK]) -> bool {
+    let (lanes, _) = block.as_chunks::<LANES>();
+    let least = lanes.iter().fold(u8x16::splat(u8::MAX), |least, lanes| least.min(u8x16::new(*lanes)));
+    is_control(least).to_bitmask() != 0
 }
 
 fn bits(lanes: &[u8; LANES], test: impl Fn(u8x16) -> u8x16) -> u64 {
