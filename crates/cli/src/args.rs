@@ -1,5 +1,6 @@
 //! What was typed.
 
+mod runs;
 mod score;
 
 use std::path::PathBuf;
@@ -7,6 +8,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum, value_parser};
 use mcptest_core::suite::MAX_RUNS;
 
+pub(crate) use self::runs::Runs;
 pub(crate) use self::score::{Convert, Output, ReadingArgs, Score};
 use crate::report::{Choice, Verbosity};
 use crate::select::{Filter, Partition};
@@ -42,6 +44,7 @@ pub(crate) enum Command {
     Validate(Validate),
     Schema(Schema),
     Mock(Mock),
+    Runs(Runs),
 }
 
 /// Judge the recorded runs of agent tests

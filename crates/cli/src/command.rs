@@ -6,6 +6,7 @@ mod cassette;
 mod convert;
 mod mock;
 mod run_suites;
+mod runs;
 mod schema;
 mod score;
 mod validate;
@@ -47,6 +48,7 @@ pub(crate) fn run(
             Command::Validate(typed) => validate::run(&typed, environment),
             Command::Schema(typed) => schema::run(&typed),
             Command::Mock(typed) => mock::run(&typed, out, err),
+            Command::Runs(typed) => runs::run(&typed),
         },
         Err(error) => usage(&error),
     };

@@ -11,6 +11,7 @@ mod models;
 mod real_servers;
 mod record;
 mod run;
+mod runs;
 mod schema;
 mod score;
 mod score_parts;
