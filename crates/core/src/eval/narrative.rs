@@ -17,6 +17,7 @@ mod words;
 use std::borrow::Cow;
 use std::cell::LazyCell;
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::ops::Range;
 
 use serde::Serialize;
@@ -216,7 +217,7 @@ impl Narrative {
     /// Scores a run.
     pub fn evaluate(&self, trace: &Trace) -> GateOutcome<NarrativeReport> {
         let gate = GateKind::Narrative.info();
-        let mut metrics = Metrics::default();
+        let mut metrics = Metrics::of(gate);
         let mut judge = Judge::default();
         let tools = backing::tools(trace, &self.mutating);
         let (Some(message), Some(calls), Some(tools)) = (&trace.final_response, &trace.tool_calls, tools) else {
@@ -266,7 +267,9 @@ impl Narrative {
             judge
                 .unassessable("max_divergence_score", format!("whether \"{}\" is backed was not recorded", open.words));
         }
-        let mut line = format!(
+        let mut line = String::with_capacity(80);
+        let _ = write!(
+            line,
             "divergence {score:.2}: {}, {absent} absent, {} unmentioned, {} at odds",
             plural(report.claims.len(), "claim"),
             count(|item| matches!(item, Item::PresentButUnclaimed { .. })),
@@ -287,13 +290,16 @@ impl Narrative {
         for (at, claim) in claims.iter().enumerate().filter(|(_, claim)| claim.backed == Some(false)) {
             items.push(Item::ClaimedButAbsent { claim: at, reason: reason(claim) });
         }
-        let said = Said::new(message, &tokens);
-        let (mentioned, silent): (Vec<_>, Vec<_>) = tools.iter().partition(|tool| said.mentions(tool));
-        items.extend(silent.into_iter().map(|tool| Item::PresentButUnclaimed {
-            tool: tool.name.to_owned(),
-            calls: tool.calls.clone(),
-            mutating: tool.mutating,
-        }));
+        let said = Said::new(message, &tokens, tools, calls);
+        let mut mentioned = Vec::new();
+        for tool in tools {
+            if said.mentions(tool) {
+                mentioned.push(tool);
+            } else {
+                let (tool, calls, mutating) = (tool.name.to_owned(), tool.calls.clone(), tool.mutating);
+                items.push(Item::PresentButUnclaimed { tool, calls, mutating });
+            }
+        }
         for tool in mentioned {
             // Few messages state values, so what was given is put together when one is.
             let given = LazyCell::new(|| stated::scalar_args(calls, tool));
@@ -353,16 +359,16 @@ impl Narrative {
 
 /// What is claimed, what was found instead, and the line that would accept it.
 fn reason(claim: &ClaimResult) -> String {
-    let (stem, words) = (&claim.stem, crate::json::cut(&claim.words, 120));
+    let (stem, words) = (claim.stem.as_str(), crate::json::cut(&claim.words, 120));
     let near = claim.considered.first();
-    let found = match near.map(|near| (near.fit, near)) {
-        Some((Fit::Failed, near)) => {
-            return format!("\"{words}\" claims {stem}, but every call of {} failed", near.tool);
-        }
-        None => "no tool was called".to_owned(),
-        Some((Fit::Unrelated, _)) => "no call says so".to_owned(),
-        Some((_, near)) => format!("nearest is {}", near.tool),
-    };
     let tool = near.map_or("<tool>", |near| near.tool.as_str());
-    format!("\"{words}\" claims {stem}: {found}; if a call does it, say so: `aliases: {{ {stem}: {tool} }}`")
+    // Put together without formatting: in a corpus there may be one of these for every trace.
+    let found: [&str; 2] = match near.map(|near| near.fit) {
+        Some(Fit::Failed) => return ["\"", &words, "\" claims ", stem, ", but every call of ", tool, " failed"].concat(),
+        None => ["no tool was called", ""],
+        Some(Fit::Unrelated) => ["no call says so", ""],
+        Some(_) => ["nearest is ", tool],
+    };
+    let advice = ["; if a call does it, say so: `aliases: { ", stem, ": ", tool, " }`"];
+    [&["\"", &words, "\" claims ", stem, ": "][..], &found, &advice].concat().concat()
 }

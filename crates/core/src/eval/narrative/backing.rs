@@ -32,11 +32,24 @@ pub(super) struct Word<'a> {
     /// As it stands, in lower case.
     pub(super) plain: Cow<'a, str>,
     pub(super) singular: Cow<'a, str>,
+    /// What its inflections share.
+    pub(super) root: Cow<'a, str>,
+    /// Whether it is the base form of a fixed verb.
+    is_verb: bool,
 }
 
 impl<'a> Word<'a> {
     fn new(plain: Cow<'a, str>) -> Self {
-        Self { singular: words::in_part(plain.clone(), words::singular), plain }
+        let known = lexicon::known(&plain);
+        Self {
+            singular: words::in_part(plain.clone(), words::singular),
+            root: match &known.root {
+                Some(root) => root.into(),
+                None => words::in_part(plain.clone(), words::regular_root),
+            },
+            is_verb: known.form.is_some_and(|(verb, _)| verb == plain),
+            plain,
+        }
     }
 }
 
@@ -113,16 +126,19 @@ impl Rules {
     /// How each of some tools stands to a claim.
     pub(super) fn fits(&self, claim: &Claim, stem: &str, tools: &[Tool<'_>]) -> impl Iterator<Item = Fit> {
         let aliases = self.aliases.get(stem).map_or(&[][..], Vec::as_slice);
-        let kin: Vec<&str> = if self.synonyms { family(&claim.verb).collect() } else { Vec::new() };
+        let is_kin = |family: &[&str]| self.synonyms && family.contains(&claim.verb.as_str());
+        let kin = FAMILIES.map(|family| if is_kin(family) { family } else { &[] });
         tools.iter().map(move |tool| fit(claim, tool, aliases, &kin))
     }
 }
 
 /// How a tool stands to a claim, given the tools that carry it out and the verbs that may stand for its own.
-fn fit(claim: &Claim, tool: &Tool<'_>, aliases: &[String], kin: &[&str]) -> Fit {
+fn fit(claim: &Claim, tool: &Tool<'_>, aliases: &[String], kin: &[&[&str]]) -> Fit {
     let alias = aliases.iter().any(|name| name == tool.name);
     let is_verb = |word: &Word<'_>| {
-        word.singular == claim.verb || word.plain == claim.verb || kin.contains(&word.singular.as_ref())
+        word.singular == claim.verb
+            || word.plain == claim.verb
+            || kin.iter().any(|family| family.contains(&word.singular.as_ref()))
     };
     let verb = tool.words.iter().any(is_verb);
     let named = |noun: &String| tool.has(noun) || tool.has_initials(noun);
@@ -139,10 +155,6 @@ fn fit(claim: &Claim, tool: &Tool<'_>, aliases: &[String], kin: &[&str]) -> Fit 
         (false, true) => Fit::OtherVerb,
         (false, false) => Fit::Unrelated,
     }
-}
-
-fn family(verb: &str) -> impl Iterator<Item = &'static str> {
-    FAMILIES.into_iter().filter(move |family| family.contains(&verb)).flatten().copied()
 }
 
 /// Which tools and claims change something.
@@ -172,8 +184,7 @@ impl Mutating {
         if self.readonly.contains_key(name) {
             return false;
         }
-        let fixed = |word: &str| lexicon::known(word).form.is_some_and(|(verb, _)| verb == word);
-        let says_so = |word: &Word<'_>| fixed(&word.plain) || self.verbs.contains(word.plain.as_ref());
+        let says_so = |word: &Word<'_>| word.is_verb || self.verbs.contains(word.plain.as_ref());
         self.tools.contains(name) || words.iter().any(says_so)
     }
 

@@ -107,7 +107,9 @@ impl Sentence<'_> {
         let mut own: Option<usize> = None;
         let mut last_verb: Option<(usize, Doer)> = None;
         let mut last_helper: Option<usize> = None;
-        for (at, token) in self.tokens.iter().enumerate() {
+        let is_deed = |token: &Token<'_>| self.form(token).is_some_and(|(_, form)| form != Form::Ongoing);
+        let Some(last_deed) = self.tokens.iter().rposition(is_deed) else { return };
+        for (at, token) in self.tokens[..=last_deed].iter().enumerate() {
             self.track_condition(at, &mut condition);
             match token.class() {
                 Some(Class::Own) => own = Some(at),

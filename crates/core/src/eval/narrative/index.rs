@@ -1,13 +1,11 @@
 //! Values found by word: one table for what is known of words and for where a message has them.
 
-/// Marks the end of a chain: no table has that many entries.
-const NONE: usize = usize::MAX;
-
 /// Values by word. Between words there is no order.
 #[derive(Debug)]
 pub(super) struct Index<K, V> {
     entries: Vec<Entry<K, V>>,
-    /// Place of the latest entry of each slot; as many slots as a power of two has.
+    /// How many entries there were when the latest of each slot was added, 0 for none; as many slots as a power of two
+    /// has.
     latest: Vec<usize>,
 }
 
@@ -15,26 +13,27 @@ pub(super) struct Index<K, V> {
 struct Entry<K, V> {
     word: K,
     value: V,
-    /// Place of the entry of the same slot that came before; it may be that of another word.
+    /// The same for the entry of that slot that came before; it may be that of another word.
     earlier: usize,
 }
 
 impl<K: AsRef<str>, V> Index<K, V> {
     /// An empty index that is quick for about so many words.
     pub(super) fn with_room(words: usize) -> Self {
-        Self { entries: Vec::with_capacity(words), latest: vec![NONE; (words * 2).next_power_of_two()] }
+        Self { entries: Vec::with_capacity(words), latest: vec![0; (words * 2).next_power_of_two()] }
     }
 
     pub(super) fn add(&mut self, word: K, value: V) {
         let slot = slot(word.as_ref(), self.latest.len());
-        let earlier = std::mem::replace(&mut self.latest[slot], self.entries.len());
+        let earlier = std::mem::replace(&mut self.latest[slot], self.entries.len() + 1);
         self.entries.push(Entry { word, value, earlier });
     }
 
     /// The values of a word, the latest first.
     pub(super) fn all<'a, 'w>(&'a self, word: &'w str) -> impl Iterator<Item = &'a V> + use<'a, 'w, K, V> {
-        let latest = self.entries.get(self.latest[slot(word, self.latest.len())]);
-        std::iter::successors(latest, |entry| self.entries.get(entry.earlier))
+        let entry = |count: usize| self.entries.get(count.checked_sub(1)?);
+        let latest = entry(self.latest[slot(word, self.latest.len())]);
+        std::iter::successors(latest, move |later| entry(later.earlier))
             .filter(move |entry| entry.word.as_ref() == word)
             .map(|entry| &entry.value)
     }

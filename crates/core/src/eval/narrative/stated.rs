@@ -25,27 +25,61 @@ const QUOTES: [char; 10] = ['"', '\'', '`', '“', '”', '„', '‘', '’', '
 pub(super) struct Said<'a> {
     message: &'a str,
     tokens: &'a [Token<'a>],
-    /// Where each lower-case word or name stands.
+    /// Where each lower-case word or name stands that may be an argument's.
     places: Index<Cow<'a, str>, usize>,
+    /// The roots that may be those of a tool's words.
     roots: Index<Cow<'a, str>, ()>,
 }
 
+/// With which signs the words begin that are looked for: most words of a message need no closer look.
+#[derive(Default)]
+struct Initials(u64);
+
+impl Initials {
+    fn add(&mut self, word: &str) {
+        self.0 |= Self::bit(word);
+    }
+
+    /// Whether a lower-case word may be one of those added.
+    fn may_have(&self, word: &str) -> bool {
+        self.0 & Self::bit(word) != 0
+    }
+
+    /// Several signs share a bit; what starts with none of ASCII has them all.
+    fn bit(word: &str) -> u64 {
+        match word.as_bytes().first() {
+            Some(first) if first.is_ascii() => 1 << (first.to_ascii_lowercase() & 63),
+            _ => u64::MAX,
+        }
+    }
+}
+
 impl<'a> Said<'a> {
-    pub(super) fn new(message: &'a str, tokens: &'a [Token<'a>]) -> Self {
-        let mut places = Index::with_room(tokens.len());
+    /// Prepares a message for questions about some tools and their calls.
+    pub(super) fn new(message: &'a str, tokens: &'a [Token<'a>], tools: &[Tool<'_>], calls: &[ToolCall]) -> Self {
+        let (mut of_roots, mut of_keys) = (Initials::default(), Initials::default());
+        tools.iter().flat_map(|tool| &tool.words).for_each(|word| of_roots.add(&word.root));
+        let keys = calls.iter().filter_map(|call| call.args.as_ref()?.as_object()).flat_map(serde_json::Map::keys);
+        keys.for_each(|key| of_keys.add(key.trim_start_matches(|c: char| !c.is_alphanumeric())));
         // Names may hold many words each, so tokens do not tell how many words there are.
-        let mut roots = Index::with_room(message.len() / 6);
+        let (mut places, mut roots) = (Index::with_room(tokens.len() / 4), Index::with_room(message.len() / 16));
         // From the last to the first, so that the places of a word are found from the first to the last.
         for (at, token) in tokens.iter().enumerate().rev() {
             match (token.kind, &token.known.root) {
-                (Kind::Word(_), Some(root)) => roots.add(root.into(), ()),
+                (Kind::Word(_), Some(root)) => {
+                    if of_roots.may_have(root) {
+                        roots.add(root.into(), ());
+                    }
+                }
+                // The root of a word in no table begins like the word, if it is not empty.
+                (Kind::Word(_), None) if !of_roots.may_have(&token.text) => {}
                 (Kind::Word(_), None) if words::is_small(&token.text) => {
                     roots.add(words::regular_root(&token.text), ());
                 }
                 _ => words::each_word(&token.text).for_each(|word| roots.add(words::in_part(word, words::root), ())),
             }
             match token.kind {
-                Kind::Word(_) => places.add(Cow::from(token.text.as_ref()), at),
+                Kind::Word(_) if of_keys.may_have(&token.text) => places.add(Cow::from(token.text.as_ref()), at),
                 Kind::Mention => places.add(lower(&token.text), at),
                 _ => {}
             }
@@ -58,21 +92,20 @@ impl<'a> Said<'a> {
         let telling = |word: &Word<'_>| word.plain.chars().nth(2).is_some();
         let any_telling = tool.words.iter().any(telling);
         let mut needed = tool.words.iter().filter(|word| !any_telling || telling(word));
-        !tool.words.is_empty() && needed.all(|word| self.roots.get(&words::root(&word.plain)).is_some())
+        !tool.words.is_empty() && needed.all(|word| self.roots.get(&word.root).is_some())
     }
 
     /// The first value the message states for an argument that does not agree with what calls were given.
     pub(super) fn contradicts(&self, key: &str, agrees: impl Fn(&str) -> bool) -> Option<String> {
-        let names = words::name_words(key);
-        let first = names.first().filter(|_| !STOP_KEYS.contains(&key))?;
+        let names = words::each_word(key);
+        let first = names.clone().next().filter(|_| !STOP_KEYS.contains(&key))?;
         let whole = |start: &&usize| {
-            let said =
-                |(at, name): (usize, &Cow<'_, str>)| self.tokens.get(at).is_some_and(|token| token.text == *name);
-            (**start..).zip(&names).all(said)
+            let said = |(at, name): (usize, Cow<'_, str>)| self.tokens.get(at).is_some_and(|token| token.text == name);
+            (**start..).zip(names.clone()).all(said)
         };
-        let after_words = self.places.all(first).filter(whole).map(|start| start + names.len());
+        let after_words = self.places.all(&first).filter(whole).map(|start| start + names.clone().count());
         // The key may also be written as in the arguments.
-        let written = (names.len() > 1).then(|| lower(key));
+        let written = names.clone().nth(1).map(|_| lower(key));
         let after_key = written.iter().flat_map(|key| self.places.all(key)).map(|start| start + 1);
         after_words
             .chain(after_key)
@@ -139,8 +172,11 @@ fn has_words(text: &str, part: &str) -> bool {
 }
 
 /// The arguments of one tool that any of its calls gives a scalar value, by name.
-pub(super) fn scalar_keys<'a>(calls: &'a [ToolCall], tool: &Tool<'_>) -> BTreeSet<&'a str> {
-    scalars(calls, tool).map(|(key, _)| key).collect()
+pub(super) fn scalar_keys<'a>(calls: &'a [ToolCall], tool: &Tool<'_>) -> Vec<&'a str> {
+    let mut keys: Vec<&str> = scalars(calls, tool).map(|(key, _)| key).collect();
+    keys.sort_unstable();
+    keys.dedup();
+    keys
 }
 
 /// The scalar values that the calls of one tool were given, by argument, in plain text.

@@ -273,17 +273,18 @@ impl<'a> Reader<'a> {
     fn word(&mut self) {
         let start = self.at;
         let rest = self.rest();
+        if let Some(word) = small_word(rest) {
+            let end = start + word.len();
+            self.say(word, end);
+            self.at = end + usize::from(rest.as_bytes().get(word.len()) == Some(&b' '));
+            return;
+        }
         if rest.starts_with("http://") || rest.starts_with("https://") || rest.starts_with("www.") {
             let end = rest
                 .find(|c: char| c.is_whitespace() || matches!(c, ')' | '>' | ']' | '"' | '|'))
                 .unwrap_or(rest.len());
             let end = rest[..end].trim_end_matches(['.', ',', ';', ':', '!', '?', '*', '_', '\'']).len();
             return self.mention(start + end.max(1));
-        }
-        if let Some(word) = small_word(rest).filter(|word| *word != "cannot") {
-            self.say(word, start + word.len());
-            self.at = start + word.len();
-            return;
         }
         let mut end = 0;
         let mut letters = rest.char_indices().peekable();
@@ -350,7 +351,8 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The word at the start of a text if it is a run of small letters that nothing joins to more.
+/// The word at the start of a text if it is a run of small letters that nothing joins to more, neither a contraction nor
+/// the start of an address.
 fn small_word(text: &str) -> Option<&str> {
     let end = text.bytes().take_while(u8::is_ascii_lowercase).count();
     let ends = match text.as_bytes()[end..] {
@@ -360,7 +362,8 @@ fn small_word(text: &str) -> Option<&str> {
         [sign, ..] => sign.is_ascii() && !sign.is_ascii_alphanumeric(),
         [] => true,
     };
-    (ends && end > 0).then(|| &text[..end])
+    let word = &text[..end];
+    (ends && !matches!(word, "" | "cannot" | "http" | "https" | "www")).then_some(word)
 }
 
 /// Lower case followed by upper case inside one word: a name from code.

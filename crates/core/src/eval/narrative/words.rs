@@ -224,6 +224,9 @@ pub(super) fn root(word: &str) -> Cow<'_, str> {
 /// The root of a word that is no irregular past or participle.
 pub(super) fn regular_root(word: &str) -> Cow<'_, str> {
     in_part(singular(word), |noun| {
+        if !noun.ends_with(['d', 'g']) {
+            return bare(noun).into();
+        }
         let cut = |ending: &str| {
             noun.strip_suffix(ending).filter(|cut| cut.len() >= 3 && cut.contains(['a', 'e', 'i', 'o', 'u', 'y']))
         };
@@ -260,11 +263,18 @@ pub(super) fn name_words(name: &str) -> Vec<Cow<'_, str>> {
 }
 
 /// The lower-case words of a text, one by one.
-pub(super) fn each_word(text: &str) -> impl Iterator<Item = Cow<'_, str>> {
+pub(super) fn each_word(text: &str) -> impl Iterator<Item = Cow<'_, str>> + Clone {
     let mut rest = text;
     std::iter::from_fn(move || {
-        let from = rest.trim_start_matches(|c: char| !c.is_alphanumeric());
+        // Most names are made of small letters with one such sign between their words.
+        rest = rest.strip_prefix('_').unwrap_or(rest);
+        let small = rest.bytes().take_while(|byte| is_small_byte(*byte)).count();
         let word;
+        if small > 0 && rest.as_bytes().get(small).is_none_or(u8::is_ascii) {
+            (word, rest) = rest.split_at(small);
+            return Some(word.into());
+        }
+        let from = rest.trim_start_matches(|c: char| !c.is_alphanumeric());
         (word, rest) = from.split_at(word_end(from));
         (!word.is_empty()).then(|| lower(word))
     })
@@ -272,10 +282,6 @@ pub(super) fn each_word(text: &str) -> impl Iterator<Item = Cow<'_, str>> {
 
 /// Where the word ends that a text starts with.
 fn word_end(text: &str) -> usize {
-    let small = text.bytes().take_while(|byte| is_small_byte(*byte)).count();
-    if small > 0 && text.as_bytes().get(small).is_none_or(u8::is_ascii) {
-        return small;
-    }
     let mut letters = text.char_indices().peekable();
     let mut before: Option<char> = None;
     while let Some((at, c)) = letters.next() {
