@@ -29,7 +29,7 @@ use crate::trace::{ToolCall, Trace};
 pub use backing::Fit;
 use backing::{Mutating, Rules, Tool};
 pub use claims::Claim;
-use stated::Said;
+use stated::{Heard, Said};
 use tokens::Token;
 use words::Verbs;
 pub use words::{FAMILIES, PROSE_NOUNS, VERBS};
@@ -290,29 +290,23 @@ impl Narrative {
         for (at, claim) in claims.iter().enumerate().filter(|(_, claim)| claim.backed == Some(false)) {
             items.push(Item::ClaimedButAbsent { claim: at, reason: reason(claim) });
         }
-        let said = Said::new(message, &tokens, tools, calls);
-        let mut mentioned = Vec::new();
+        let heard = Heard::new(&tokens, tools);
+        let mut arguments: Vec<(&Tool<'_>, &str)> = Vec::new();
         for tool in tools {
-            if said.mentions(tool) {
-                mentioned.push(tool);
+            if heard.mentions(tool) {
+                arguments.extend(stated::scalar_keys(calls, tool).into_iter().map(|key| (tool, key)));
             } else {
                 let (tool, calls, mutating) = (tool.name.to_owned(), tool.calls.clone(), tool.mutating);
                 items.push(Item::PresentButUnclaimed { tool, calls, mutating });
             }
         }
-        for tool in mentioned {
+        let said = Said::new(message, &tokens, arguments.iter().map(|(_, argument)| *argument));
+        for (tool, argument) in arguments {
             // Few messages state values, so what was given is put together when one is.
-            let given = LazyCell::new(|| stated::scalar_args(calls, tool));
-            for argument in stated::scalar_keys(calls, tool) {
-                let agrees = |value: &str| given.get(argument).is_some_and(|given| stated::agrees(value, given));
-                if let Some(stated) = said.contradicts(argument, agrees) {
-                    items.push(Item::ArgMismatch {
-                        tool: tool.name.to_owned(),
-                        argument: argument.to_owned(),
-                        stated,
-                        calls: tool.calls.clone(),
-                    });
-                }
+            let given = LazyCell::new(|| stated::given(calls, tool, argument));
+            if let Some(stated) = said.contradicts(argument, |value| stated::agrees(value, &given)) {
+                let (tool, calls, argument) = (tool.name.to_owned(), tool.calls.clone(), argument.to_owned());
+                items.push(Item::ArgMismatch { tool, argument, stated, calls });
             }
         }
         NarrativeReport { claims, items }

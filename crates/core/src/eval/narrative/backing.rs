@@ -41,15 +41,12 @@ pub(super) struct Word<'a> {
 impl<'a> Word<'a> {
     fn new(plain: Cow<'a, str>) -> Self {
         let known = lexicon::known(&plain);
-        Self {
-            singular: words::in_part(plain.clone(), words::singular),
-            root: match &known.root {
-                Some(root) => root.into(),
-                None => words::in_part(plain.clone(), words::regular_root),
-            },
-            is_verb: known.form.is_some_and(|(verb, _)| verb == plain),
-            plain,
-        }
+        let singular = words::in_part(plain.clone(), words::singular);
+        let root = match &known.root {
+            Some(root) => root.into(),
+            None => words::in_part(singular.clone(), words::singular_root),
+        };
+        Self { is_verb: known.form.is_some_and(|(verb, _)| verb == plain), plain, singular, root }
     }
 }
 
@@ -61,8 +58,12 @@ impl Tool<'_> {
 
     /// Whether a noun is the initials of words of the name: a PR is a `pull_request`.
     fn has_initials(&self, noun: &str) -> bool {
-        let length = noun.chars().count();
         let initials = |words: &[Word<'_>]| words.iter().filter_map(|word| word.plain.chars().next()).eq(noun.chars());
+        // Most nouns have more letters than a name has words.
+        if noun.chars().nth(self.words.len()).is_some() {
+            return false;
+        }
+        let length = noun.chars().count();
         length >= 2 && self.words.windows(length).any(initials)
     }
 }

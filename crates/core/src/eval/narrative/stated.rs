@@ -1,9 +1,9 @@
 //! What a message says of tools and their arguments: which are mentioned, which values are stated.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::cell::Cell;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::backing::{Tool, Word};
 use super::index::Index;
@@ -21,16 +21,6 @@ const LINKS: [&str; 4] = ["is", "to", "as", "of"];
 /// Signs that open or close a quote.
 const QUOTES: [char; 10] = ['"', '\'', '`', '“', '”', '„', '‘', '’', '«', '»'];
 
-/// A message as its tokens, with where each word stands.
-pub(super) struct Said<'a> {
-    message: &'a str,
-    tokens: &'a [Token<'a>],
-    /// Where each lower-case word or name stands that may be an argument's.
-    places: Index<Cow<'a, str>, usize>,
-    /// The roots that may be those of a tool's words.
-    roots: Index<Cow<'a, str>, ()>,
-}
-
 /// With which signs the words begin that are looked for: most words of a message need no closer look.
 #[derive(Default)]
 struct Initials(u64);
@@ -45,7 +35,7 @@ impl Initials {
         self.0 & Self::bit(word) != 0
     }
 
-    /// Several signs share a bit; what starts with none of ASCII has them all.
+    /// Several signs share a bit; what does not begin with one of ASCII has them all.
     fn bit(word: &str) -> u64 {
         match word.as_bytes().first() {
             Some(first) if first.is_ascii() => 1 << (first.to_ascii_lowercase() & 63),
@@ -54,45 +44,86 @@ impl Initials {
     }
 }
 
-impl<'a> Said<'a> {
-    /// Prepares a message for questions about some tools and their calls.
-    pub(super) fn new(message: &'a str, tokens: &'a [Token<'a>], tools: &[Tool<'_>], calls: &[ToolCall]) -> Self {
-        let (mut of_roots, mut of_keys) = (Initials::default(), Initials::default());
-        tools.iter().flat_map(|tool| &tool.words).for_each(|word| of_roots.add(&word.root));
-        let keys = calls.iter().filter_map(|call| call.args.as_ref()?.as_object()).flat_map(serde_json::Map::keys);
-        keys.for_each(|key| of_keys.add(key.trim_start_matches(|c: char| !c.is_alphanumeric())));
-        // Names may hold many words each, so tokens do not tell how many words there are.
-        let (mut places, mut roots) = (Index::with_room(tokens.len() / 4), Index::with_room(message.len() / 16));
-        // From the last to the first, so that the places of a word are found from the first to the last.
-        for (at, token) in tokens.iter().enumerate().rev() {
+/// Which words of tools a message has, in any inflection.
+pub(super) struct Heard<'a> {
+    /// The root of every word of the tools, and whether the message has it.
+    roots: Index<&'a str, Cell<bool>>,
+}
+
+impl<'a> Heard<'a> {
+    pub(super) fn new(tokens: &[Token<'_>], tools: &'a [Tool<'_>]) -> Self {
+        let (mut roots, mut initials) = (Index::with_room(tools.len() * 3), Initials::default());
+        for word in tools.iter().flat_map(|tool| &tool.words) {
+            if roots.get(&word.root).is_none() {
+                roots.add(&*word.root, Cell::new(false));
+                initials.add(&word.root);
+            }
+        }
+        let hear = |root: &str| {
+            if let Some(heard) = roots.get(root) {
+                heard.set(true);
+            }
+        };
+        for token in tokens {
             match (token.kind, &token.known.root) {
                 (Kind::Word(_), Some(root)) => {
-                    if of_roots.may_have(root) {
-                        roots.add(root.into(), ());
+                    if initials.may_have(root) {
+                        hear(root);
                     }
                 }
-                // The root of a word in no table begins like the word, if it is not empty.
-                (Kind::Word(_), None) if !of_roots.may_have(&token.text) => {}
+                // The root of a word in no table is empty or begins like the word.
                 (Kind::Word(_), None) if words::is_small(&token.text) => {
-                    roots.add(words::regular_root(&token.text), ());
+                    if initials.may_have(&token.text) {
+                        hear(&words::regular_root(&token.text));
+                    }
                 }
-                _ => words::each_word(&token.text).for_each(|word| roots.add(words::in_part(word, words::root), ())),
-            }
-            match token.kind {
-                Kind::Word(_) if of_keys.may_have(&token.text) => places.add(Cow::from(token.text.as_ref()), at),
-                Kind::Mention => places.add(lower(&token.text), at),
+                (Kind::Word(_) | Kind::Number | Kind::Mention, _) => {
+                    words::each_word(&token.text).for_each(|word| hear(&words::root(&word)));
+                }
                 _ => {}
             }
         }
-        Self { message, tokens, places, roots }
+        Self { roots }
     }
 
-    /// Whether every telling word of a tool's name occurs, in any inflection.
+    /// Whether every telling word of a tool's name occurs.
     pub(super) fn mentions(&self, tool: &Tool<'_>) -> bool {
         let telling = |word: &Word<'_>| word.plain.chars().nth(2).is_some();
         let any_telling = tool.words.iter().any(telling);
         let mut needed = tool.words.iter().filter(|word| !any_telling || telling(word));
-        !tool.words.is_empty() && needed.all(|word| self.roots.get(&word.root).is_some())
+        !tool.words.is_empty() && needed.all(|word| self.roots.get(&word.root).is_some_and(Cell::get))
+    }
+}
+
+/// A message as its tokens, with where the words stand that may be arguments.
+pub(super) struct Said<'a> {
+    message: &'a str,
+    tokens: &'a [Token<'a>],
+    /// Where each lower-case word or name stands.
+    places: Index<Cow<'a, str>, usize>,
+}
+
+impl<'a> Said<'a> {
+    /// Prepares a message for questions about some arguments.
+    pub(super) fn new<'k>(
+        message: &'a str,
+        tokens: &'a [Token<'a>],
+        arguments: impl IntoIterator<Item = &'k str>,
+    ) -> Self {
+        let mut initials = Initials::default();
+        for key in arguments {
+            initials.add(key.trim_start_matches(|c: char| !c.is_alphanumeric()));
+        }
+        let mut places = Index::with_room(tokens.len() / 4);
+        // From the last to the first, so that the places of a word are found from the first to the last.
+        for (at, token) in tokens.iter().enumerate().rev() {
+            match token.kind {
+                Kind::Word(_) if initials.may_have(&token.text) => places.add(Cow::from(token.text.as_ref()), at),
+                Kind::Mention => places.add(lower(&token.text), at),
+                _ => {}
+            }
+        }
+        Self { message, tokens, places }
     }
 
     /// The first value the message states for an argument that does not agree with what calls were given.
@@ -151,13 +182,13 @@ fn plain(text: &str) -> String {
 }
 
 /// Whether a given value is what was stated, or has it as a part at word borders.
-pub(super) fn agrees(stated: &str, given: &BTreeSet<String>) -> bool {
-    if stated.is_empty() || given.contains(stated) {
+pub(super) fn agrees(stated: &str, given: &[String]) -> bool {
+    if stated.is_empty() || given.iter().any(|given| given == stated) {
         return true;
     }
     let number = |text: &str| text.replace(',', "").parse::<f64>().ok();
     let amount = number(stated);
-    given.iter().any(|given| match amount.zip(number(given)) {
+    given.iter().any(|given| match amount.and_then(|amount| Some((amount, number(given)?))) {
         Some((a, b)) => (a - b).abs() < f64::EPSILON,
         None => has_words(given, stated),
     })
@@ -173,29 +204,32 @@ fn has_words(text: &str, part: &str) -> bool {
 
 /// The arguments of one tool that any of its calls gives a scalar value, by name.
 pub(super) fn scalar_keys<'a>(calls: &'a [ToolCall], tool: &Tool<'_>) -> Vec<&'a str> {
-    let mut keys: Vec<&str> = scalars(calls, tool).map(|(key, _)| key).collect();
+    let mut keys: Vec<&str> = args(calls, tool).flatten().filter(|(_, value)| is_scalar(value)).map(|(key, _)| key.as_str()).collect();
     keys.sort_unstable();
     keys.dedup();
     keys
 }
 
-/// The scalar values that the calls of one tool were given, by argument, in plain text.
-pub(super) fn scalar_args<'a>(calls: &'a [ToolCall], tool: &Tool<'_>) -> BTreeMap<&'a str, BTreeSet<String>> {
-    let mut out: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
-    for (key, value) in scalars(calls, tool) {
-        let text = match value {
+/// The scalar values that the calls of one tool were given for an argument, in plain text, each once.
+pub(super) fn given(calls: &[ToolCall], tool: &Tool<'_>, argument: &str) -> Vec<String> {
+    let values = args(calls, tool).filter_map(|args| args.get(argument)).filter(|value| is_scalar(value));
+    let mut out: Vec<String> = values
+        .map(|value| match value {
             Value::String(text) => plain(text),
             // A minus sign is part of the number.
             Value::Number(number) => json::number_text(number),
             other => other.to_string(),
-        };
-        out.entry(key).or_default().insert(text);
-    }
+        })
+        .collect();
+    out.sort_unstable();
+    out.dedup();
     out
 }
 
-fn scalars<'a>(calls: &'a [ToolCall], tool: &Tool<'_>) -> impl Iterator<Item = (&'a str, &'a Value)> {
-    let args = tool.calls.iter().filter_map(|at| calls[*at].args.as_ref()?.as_object()).flatten();
-    let scalar = |value: &Value| value.is_string() || value.is_number() || value.is_boolean();
-    args.filter(move |(_, value)| scalar(value)).map(|(key, value)| (key.as_str(), value))
+fn args<'a>(calls: &'a [ToolCall], tool: &Tool<'_>) -> impl Iterator<Item = &'a Map<String, Value>> {
+    tool.calls.iter().filter_map(|at| calls[*at].args.as_ref()?.as_object())
+}
+
+fn is_scalar(value: &Value) -> bool {
+    value.is_string() || value.is_number() || value.is_boolean()
 }

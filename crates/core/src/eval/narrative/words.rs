@@ -223,18 +223,21 @@ pub(super) fn root(word: &str) -> Cow<'_, str> {
 
 /// The root of a word that is no irregular past or participle.
 pub(super) fn regular_root(word: &str) -> Cow<'_, str> {
-    in_part(singular(word), |noun| {
-        if !noun.ends_with(['d', 'g']) {
-            return bare(noun).into();
-        }
-        let cut = |ending: &str| {
-            noun.strip_suffix(ending).filter(|cut| cut.len() >= 3 && cut.contains(['a', 'e', 'i', 'o', 'u', 'y']))
-        };
-        match cut("ied") {
-            Some(cut) => bare(&format!("{cut}y")).to_owned().into(),
-            None => bare(cut("ing").or_else(|| cut("ed")).unwrap_or(noun)).into(),
-        }
-    })
+    in_part(singular(word), singular_root)
+}
+
+/// The same for a noun without its plural ending.
+pub(super) fn singular_root(noun: &str) -> Cow<'_, str> {
+    if !noun.ends_with(['d', 'g']) {
+        return bare(noun).into();
+    }
+    let cut = |ending: &str| {
+        noun.strip_suffix(ending).filter(|cut| cut.len() >= 3 && cut.contains(['a', 'e', 'i', 'o', 'u', 'y']))
+    };
+    match cut("ied") {
+        Some(cut) => bare(&format!("{cut}y")).to_owned().into(),
+        None => bare(cut("ing").or_else(|| cut("ed")).unwrap_or(noun)).into(),
+    }
 }
 
 /// A stem without what only some inflections show: the silent e, the doubled letter.
