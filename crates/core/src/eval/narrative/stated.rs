@@ -71,15 +71,15 @@ impl<'a> Heard<'a> {
                         hear(root);
                     }
                 }
-                // The root of a word in no table is empty or begins like the word.
-                (Kind::Word(_), None) if words::is_small(&token.text) => {
-                    if initials.may_have(&token.text) {
-                        hear(&words::regular_root(&token.text));
+                (Kind::Word(_) | Kind::Number | Kind::Mention, _) => match &token.text {
+                    // The root of a word in no table is empty or begins like the word.
+                    Cow::Borrowed(word) if matches!(token.kind, Kind::Word(_)) => {
+                        if initials.may_have(word) {
+                            hear(&words::regular_root(word));
+                        }
                     }
-                }
-                (Kind::Word(_) | Kind::Number | Kind::Mention, _) => {
-                    words::each_word(&token.text).for_each(|word| hear(&words::root(&word)));
-                }
+                    text => words::each_word(text).for_each(|word| hear(&words::root(&word))),
+                },
                 _ => {}
             }
         }
@@ -128,15 +128,18 @@ impl<'a> Said<'a> {
 
     /// The first value the message states for an argument that does not agree with what calls were given.
     pub(super) fn contradicts(&self, key: &str, agrees: impl Fn(&str) -> bool) -> Option<String> {
-        let names = words::each_word(key);
-        let first = names.clone().next().filter(|_| !STOP_KEYS.contains(&key))?;
+        let mut names = words::each_word(key);
+        let first = names.next().filter(|_| !STOP_KEYS.contains(&key))?;
+        let others = names.clone().count();
         let whole = |start: &&usize| {
             let said = |(at, name): (usize, Cow<'_, str>)| self.tokens.get(at).is_some_and(|token| token.text == name);
-            (**start..).zip(names.clone()).all(said)
+            others == 0 || (**start + 1..).zip(names.clone()).all(said)
         };
-        let after_words = self.places.all(&first).filter(whole).map(|start| start + names.clone().count());
+        let first_said = |start: &&usize| self.tokens[**start].text == first;
+        let after_words =
+            self.places.all(&first).filter(first_said).filter(whole).map(|start| start + 1 + others);
         // The key may also be written as in the arguments.
-        let written = names.clone().nth(1).map(|_| lower(key));
+        let written = (others > 0).then(|| lower(key));
         let after_key = written.iter().flat_map(|key| self.places.all(key)).map(|start| start + 1);
         after_words
             .chain(after_key)

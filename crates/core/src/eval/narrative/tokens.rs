@@ -3,7 +3,7 @@
 //! One pass over the text. Every look ahead is bounded, so the cost is linear whatever the text is.
 
 use std::borrow::Cow;
-use std::ops::Range;
+use std::ops::{Deref, Range};
 
 use super::lexicon::{self, Known};
 use super::words::Class;
@@ -17,7 +17,8 @@ pub(super) const CELL: &str = "|";
 /// A piece of a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Token<'a> {
-    /// Lower-case text of a word; the text as it stands of anything else.
+    /// Lower-case text of a word; the text as it stands of anything else. A word is borrowed only if it is made of small
+    /// letters alone.
     pub(super) text: Cow<'a, str>,
     /// Bytes of the message.
     pub(super) span: Range<usize>,
@@ -49,6 +50,8 @@ pub(super) enum Kind {
 }
 
 impl Token<'_> {
+    const NONE: Self = Self { text: Cow::Borrowed(""), span: 0..0, kind: Kind::Stop, known: &lexicon::NOUN };
+
     pub(super) fn class(&self) -> Option<Class> {
         match self.kind {
             Kind::Word(class) => Some(class),
@@ -75,9 +78,47 @@ impl Token<'_> {
     }
 }
 
+/// Most tokens of a message that needs no memory of its own for them.
+const FEW: usize = 64;
+
+/// The tokens of a message. Messages are short and many, and a block of some thousand bytes is what an allocator is slow
+/// at.
+pub(super) struct Tokens<'a> {
+    few: [Token<'a>; FEW],
+    count: usize,
+    /// All tokens, once there are more than a few.
+    many: Vec<Token<'a>>,
+}
+
+impl<'a> Tokens<'a> {
+    fn new() -> Self {
+        Self { few: [const { Token::NONE }; FEW], count: 0, many: Vec::new() }
+    }
+
+    fn push(&mut self, token: Token<'a>) {
+        if let Some(place) = self.few.get_mut(self.count) {
+            *place = token;
+        } else {
+            if self.many.is_empty() {
+                self.many.extend(self.few.iter_mut().map(|token| std::mem::replace(token, Token::NONE)));
+            }
+            self.many.push(token);
+        }
+        self.count += 1;
+    }
+}
+
+impl<'a> Deref for Tokens<'a> {
+    type Target = [Token<'a>];
+
+    fn deref(&self) -> &[Token<'a>] {
+        if self.many.is_empty() { &self.few[..self.count] } else { &self.many }
+    }
+}
+
 /// Reads a message into tokens.
-pub(super) fn read(text: &str) -> Vec<Token<'_>> {
-    let mut reader = Reader { text, at: 0, line_start: true, out: Vec::with_capacity(text.len() / 6 + 8) };
+pub(super) fn read(text: &str) -> Tokens<'_> {
+    let mut reader = Reader { text, at: 0, line_start: true, out: Tokens::new() };
     while reader.at < text.len() {
         reader.step();
     }
@@ -89,7 +130,7 @@ struct Reader<'a> {
     text: &'a str,
     at: usize,
     line_start: bool,
-    out: Vec<Token<'a>>,
+    out: Tokens<'a>,
 }
 
 impl<'a> Reader<'a> {
@@ -386,8 +427,8 @@ mod tests {
     use super::*;
 
     fn show(text: &str) -> String {
-        let piece = |token: Token<'_>| match token.kind {
-            Kind::Word(_) => token.text.into_owned(),
+        let piece = |token: &Token<'_>| match token.kind {
+            Kind::Word(_) => token.text.to_string(),
             Kind::Number => format!("#{}", token.text),
             Kind::Mention => format!("<{}>", token.text),
             Kind::Comma => ",".to_owned(),
@@ -396,7 +437,7 @@ mod tests {
             Kind::End { question: true } => "?".to_owned(),
             Kind::End { question: false } => ".".to_owned(),
         };
-        read(text).into_iter().map(piece).collect::<Vec<_>>().join(" ")
+        read(text).iter().map(piece).collect::<Vec<_>>().join(" ")
     }
 
     #[test]
@@ -423,10 +464,11 @@ mod tests {
     #[test]
     fn spans_are_bytes_of_the_message() {
         let text = "Zoë’s naïve «quote» I've sent";
-        for token in read(text) {
+        let tokens = read(text);
+        for token in tokens.iter() {
             assert!(text.is_char_boundary(token.span.start) && text.is_char_boundary(token.span.end));
         }
-        let sent = read(text).into_iter().find(|token| token.text == "sent").unwrap();
-        assert_eq!(&text[sent.span], "sent");
+        let sent = tokens.iter().find(|token| token.text == "sent").unwrap();
+        assert_eq!(&text[sent.span.clone()], "sent");
     }
 }
