@@ -358,7 +358,9 @@ fn reason(claim: &ClaimResult) -> String {
     let tool = near.map_or("<tool>", |near| near.tool.as_str());
     // Put together without formatting: in a corpus there may be one of these for every trace.
     let found: [&str; 2] = match near.map(|near| near.fit) {
-        Some(Fit::Failed) => return ["\"", &words, "\" claims ", stem, ", but every call of ", tool, " failed"].concat(),
+        Some(Fit::Failed) => {
+            return ["\"", &words, "\" claims ", stem, ", but every call of ", tool, " failed"].concat();
+        }
         None => ["no tool was called", ""],
         Some(Fit::Unrelated) => ["no call says so", ""],
         Some(_) => ["nearest is ", tool],

@@ -72,7 +72,7 @@ impl Tool<'_> {
 pub(super) fn tools<'a>(trace: &'a Trace, mutating: &Mutating) -> Option<Vec<Tool<'a>>> {
     let calls = trace.tool_calls.as_ref()?;
     let mut places: BTreeMap<&str, usize> = BTreeMap::new();
-    let mut out: Vec<Tool<'a>> = Vec::new();
+    let mut out: Vec<Tool<'a>> = Vec::with_capacity(calls.len().min(8));
     for (at, call) in calls.iter().enumerate() {
         let place = *places.entry(&call.name).or_insert_with(|| {
             let words: Vec<_> = words::each_word(&call.name).map(Word::new).collect();

@@ -40,7 +40,14 @@ impl<K: AsRef<str>, V> Index<K, V> {
 
     /// The latest value of a word.
     pub(super) fn get(&self, word: &str) -> Option<&V> {
-        self.all(word).next()
+        let mut count = self.latest[slot(word, self.latest.len())];
+        while let Some(entry) = count.checked_sub(1).and_then(|place| self.entries.get(place)) {
+            if entry.word.as_ref() == word {
+                return Some(&entry.value);
+            }
+            count = entry.earlier;
+        }
+        None
     }
 }
 

@@ -136,8 +136,7 @@ impl<'a> Said<'a> {
             others == 0 || (**start + 1..).zip(names.clone()).all(said)
         };
         let first_said = |start: &&usize| self.tokens[**start].text == first;
-        let after_words =
-            self.places.all(&first).filter(first_said).filter(whole).map(|start| start + 1 + others);
+        let after_words = self.places.all(&first).filter(first_said).filter(whole).map(|start| start + 1 + others);
         // The key may also be written as in the arguments.
         let written = (others > 0).then(|| lower(key));
         let after_key = written.iter().flat_map(|key| self.places.all(key)).map(|start| start + 1);
@@ -207,7 +206,8 @@ fn has_words(text: &str, part: &str) -> bool {
 
 /// The arguments of one tool that any of its calls gives a scalar value, by name.
 pub(super) fn scalar_keys<'a>(calls: &'a [ToolCall], tool: &Tool<'_>) -> Vec<&'a str> {
-    let mut keys: Vec<&str> = args(calls, tool).flatten().filter(|(_, value)| is_scalar(value)).map(|(key, _)| key.as_str()).collect();
+    let scalars = args(calls, tool).flatten().filter(|(_, value)| is_scalar(value));
+    let mut keys: Vec<&str> = scalars.map(|(key, _)| key.as_str()).collect();
     keys.sort_unstable();
     keys.dedup();
     keys

@@ -426,9 +426,13 @@ fn is_quiet(c: char) -> bool {
 mod tests {
     use super::*;
 
+    fn read(text: &str) -> Vec<Token<'_>> {
+        super::read(text).to_vec()
+    }
+
     fn show(text: &str) -> String {
-        let piece = |token: &Token<'_>| match token.kind {
-            Kind::Word(_) => token.text.to_string(),
+        let piece = |token: Token<'_>| match token.kind {
+            Kind::Word(_) => token.text.into_owned(),
             Kind::Number => format!("#{}", token.text),
             Kind::Mention => format!("<{}>", token.text),
             Kind::Comma => ",".to_owned(),
@@ -437,7 +441,7 @@ mod tests {
             Kind::End { question: true } => "?".to_owned(),
             Kind::End { question: false } => ".".to_owned(),
         };
-        read(text).iter().map(piece).collect::<Vec<_>>().join(" ")
+        read(text).into_iter().map(piece).collect::<Vec<_>>().join(" ")
     }
 
     #[test]
@@ -462,13 +466,21 @@ mod tests {
     }
 
     #[test]
+    fn a_message_of_few_tokens_and_one_of_many_are_read_alike() {
+        for count in [0, 1, FEW - 2, FEW - 1, FEW, FEW + 1, 3 * FEW] {
+            let texts: Vec<String> = read(&"Bag ".repeat(count)).iter().map(|token| token.text.to_string()).collect();
+            let expected: Vec<&str> = std::iter::repeat_n("bag", count).chain([""]).collect();
+            assert_eq!(texts, expected, "{count}");
+        }
+    }
+
+    #[test]
     fn spans_are_bytes_of_the_message() {
         let text = "Zoë’s naïve «quote» I've sent";
-        let tokens = read(text);
-        for token in tokens.iter() {
+        for token in read(text) {
             assert!(text.is_char_boundary(token.span.start) && text.is_char_boundary(token.span.end));
         }
-        let sent = tokens.iter().find(|token| token.text == "sent").unwrap();
-        assert_eq!(&text[sent.span.clone()], "sent");
+        let sent = read(text).into_iter().find(|token| token.text == "sent").unwrap();
+        assert_eq!(&text[sent.span], "sent");
     }
 }
