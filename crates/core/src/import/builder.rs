@@ -156,7 +156,8 @@ impl<'o> Builder<'o> {
         &self.calls
     }
 
-    /// The trace. Tokens are those of [`Builder::spend`].
+    /// The trace. Tokens are those of [`Builder::spend`]. Where no message is the model's, its replies were not recorded, and
+    /// nobody can tell that it called nothing.
     pub(super) fn finish(
         self,
         model: Option<String>,
@@ -164,10 +165,11 @@ impl<'o> Builder<'o> {
         duration_ms: Option<u64>,
     ) -> Trace {
         let last = self.turns.iter().rev().find(|turn| turn.role == Role::Assistant);
+        let is_known = last.is_some() || !self.calls.is_empty();
         Trace {
             final_response: last.map(|turn| turn.content.clone().unwrap_or_else(String::new)),
-            tool_calls: Some(self.calls),
-            tool_results: Some(self.results),
+            tool_calls: is_known.then_some(self.calls),
+            tool_results: is_known.then_some(self.results),
             conversation: Conversation {
                 model,
                 turns: Some(self.turns),

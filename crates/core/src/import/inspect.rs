@@ -142,6 +142,7 @@ fn sample<'a>(text: &'a str, eval: Option<&Eval<'_>>, options: &Options) -> Resu
     let messages = sample.messages.ok_or_else(|| {
         ImportError::new("the sample has no `messages`").hint("a log that keeps no conversations cannot be judged")
     })?;
+    let is_kept = !messages.is_empty();
     let attachments = Attachments::of(sample.attachments, text)?;
     let mut talk = Talk { builder: Builder::new(options), attachments, durations: durations(&sample.events) };
     for (place, raw) in messages.into_iter().enumerate() {
@@ -171,7 +172,9 @@ fn sample<'a>(text: &'a str, eval: Option<&Eval<'_>>, options: &Options) -> Resu
         None => None,
     };
     let id = id.map(|id| sample.epoch.map_or_else(|| id.clone(), |epoch| format!("{id}/{}", epoch.0)));
-    let trace = builder.finish(model, stop_reason, sample.total_time.and_then(milliseconds));
+    let mut trace = builder.finish(model, stop_reason, sample.total_time.and_then(milliseconds));
+    // A list without messages is how a conversation looks that was not kept.
+    trace.conversation.turns = trace.conversation.turns.filter(|_| is_kept);
     Ok(Imported { id, group: None, fields: text.into(), trace })
 }
 

@@ -4,6 +4,7 @@
 mod anthropic;
 mod claude_code;
 mod corpus;
+mod doubt;
 mod hold;
 mod inspect;
 mod langchain;
