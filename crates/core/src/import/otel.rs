@@ -90,6 +90,8 @@ struct Wire<'a> {
     status: Option<&'a RawValue>,
     #[serde(borrow, default)]
     status_code: Option<&'a RawValue>,
+    #[serde(borrow, default, rename = "statusCode")]
+    camel_status_code: Option<&'a RawValue>,
     #[serde(borrow, default)]
     status_message: Option<Text<'a>>,
     #[serde(borrow, default, deserialize_with = "nothing_for_null")]
@@ -106,8 +108,10 @@ struct Wire<'a> {
 struct Status<'a> {
     #[serde(borrow, default)]
     code: Option<&'a RawValue>,
+    #[serde(borrow, default, rename = "statusCode")]
+    camel_code: Option<&'a RawValue>,
     #[serde(borrow, default, rename = "status_code")]
-    python_code: Option<&'a RawValue>,
+    snake_code: Option<&'a RawValue>,
     #[serde(borrow, default)]
     message: Option<Text<'a>>,
     #[serde(borrow, default)]
@@ -141,7 +145,7 @@ fn span(wire: Wire<'_>) -> Result<Span<'_>, ImportError> {
         Some(raw) if raw.get().starts_with('{') => wire::typed(raw.get()).map_err(|error| error.at("status"))?,
         code => Status { code, ..Status::default() },
     };
-    let code = status.code.or(status.python_code).or(wire.status_code);
+    let codes = [status.code, status.camel_code, status.snake_code, wire.status_code, wire.camel_status_code];
     let message = status.message.or(status.description).or(wire.status_message);
     let events = wire.events.into_iter().chain(wire.span_events).map(|event| Event {
         name: event.name.map_or(Cow::Borrowed(""), |name| name.0),
@@ -155,7 +159,7 @@ fn span(wire: Wire<'_>) -> Result<Span<'_>, ImportError> {
         start: wire.start_time.map(|moment| moment.0),
         // A span that is still open has an end of 0.
         end: wire.end_time.map(|moment| moment.0).filter(|end| *end > 0),
-        failed: code.is_some_and(|code| spans::is_error(code.get())),
+        status: spans::Status::of(codes),
         status_message: message.map(|text| text.0),
         attributes: Attributes::plain(wire.attributes),
         events: events.collect(),

@@ -125,10 +125,14 @@ struct Wire<'a> {
     events: Vec<WireEvent<'a>>,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, Default)]
 struct Status<'a> {
     #[serde(borrow, default)]
     code: Option<&'a RawValue>,
+    #[serde(borrow, default, rename = "statusCode")]
+    camel_code: Option<&'a RawValue>,
+    #[serde(borrow, default, rename = "status_code")]
+    snake_code: Option<&'a RawValue>,
     #[serde(borrow, default)]
     message: Option<Text<'a>>,
 }
@@ -162,7 +166,7 @@ fn span<'a>(wire: Wire<'a>, resource: Option<Rc<Attributes<'a>>>) -> Span<'a> {
         name: event.name.map_or(Cow::Borrowed(""), |name| name.0),
         attributes: Attributes::tagged(event.attributes),
     });
-    let (code, message) = wire.status.map_or((None, None), |status| (status.code, status.message));
+    let status = wire.status.unwrap_or_default();
     Span {
         id: wire.span_id.as_ref().and_then(own_id),
         parent: wire.parent_span_id.as_ref().and_then(own_id),
@@ -170,8 +174,8 @@ fn span<'a>(wire: Wire<'a>, resource: Option<Rc<Attributes<'a>>>) -> Span<'a> {
         start: wire.start_time_unix_nano.map(|moment| moment.0),
         // A span that is still open has an end of 0.
         end: wire.end_time_unix_nano.map(|moment| moment.0).filter(|end| *end > 0),
-        failed: code.is_some_and(|code| spans::is_error(code.get())),
-        status_message: message.map(|text| text.0),
+        status: spans::Status::of([status.code, status.camel_code, status.snake_code]),
+        status_message: status.message.map(|text| text.0),
         attributes: Attributes::tagged(wire.attributes),
         events: events.collect(),
         resource,

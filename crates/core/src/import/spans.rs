@@ -4,7 +4,7 @@
 //!
 //! - A span of a tool is evidence that the tool ran: its call, its answer, whether it failed, how long it took. Several
 //!   spans of one call are one call. A call that fails is known to; one that ended otherwise is known not to have failed,
-//!   unless its answer is an error of MCP.
+//!   unless its answer is an error of MCP or its status is none that is known. A span that was delivered twice is one.
 //! - Messages that spans of models carry tell the turns, and of calls what their spans lack. A call that only a message
 //!   tells of is a call too, dispatched when the reply was there; whether it failed is not known then. A call in a message
 //!   belongs to the span with its id, else to the first span without another owner that names the same tool with the same
@@ -30,7 +30,7 @@ use std::borrow::Cow;
 use std::rc::Rc;
 
 pub(super) use attributes::{Attributes, KeyValue};
-pub(super) use marks::{Moment, id, is_error};
+pub(super) use marks::{Moment, Status, id};
 
 use super::{ImportError, Imported, Options};
 use crate::json;
@@ -50,8 +50,7 @@ pub(super) struct Span<'a> {
     /// In nanoseconds.
     pub(super) start: Option<u64>,
     pub(super) end: Option<u64>,
-    /// Whether its status is an error.
-    pub(super) failed: bool,
+    pub(super) status: Status,
     pub(super) status_message: Option<Cow<'a, str>>,
     pub(super) attributes: Attributes<'a>,
     pub(super) events: Vec<Event<'a>>,
@@ -66,6 +65,10 @@ pub(super) struct Event<'a> {
 }
 
 impl Span<'_> {
+    fn has_failed(&self) -> bool {
+        self.status == Status::Failed
+    }
+
     /// The span in a message.
     fn label(&self) -> String {
         match &self.id {

@@ -3,16 +3,16 @@
 //! One call is often seen several times: by the framework that dispatched it, by the MCP client that sent it and by the
 //! MCP server that ran it. Such spans lie inside one another and name the same tool, or carry the same id at the same time;
 //! the outermost stands for the call and the others add what it lacks. A tool that calls another tool is two calls, and so
-//! is one that is called again by an agent inside it.
+//! is one that calls itself with other arguments or is called again by an agent inside it.
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
 use super::super::{ImportError, Options};
-use super::Span;
 use super::tree::Tree;
 use super::vocabulary::{self, Kind};
+use super::{Span, Status};
 use crate::trace::{CallError, ErrorKind};
 
 /// A call, as far as its spans tell.
@@ -27,7 +27,7 @@ pub(super) struct Call {
     pub(super) failure: Option<CallError>,
     /// How the last span at each depth below failed, if it did: a client that tries again and succeeds has not failed.
     pub(super) inner: BTreeMap<usize, Option<CallError>>,
-    /// Whether it is over, so that it would have failed by now.
+    /// Whether it is over, and in a way that is known, so that it would have failed by now.
     pub(super) ended: bool,
     pub(super) start: u64,
     pub(super) end: Option<u64>,
@@ -94,7 +94,12 @@ impl Calls {
         let outer = tree.near[at].filter(|&outer| tree.kinds[outer] == Kind::Tool)?;
         let home = self.of_span[outer]?;
         let known = &self.list[home];
-        if known.id.is_some() && call.id.is_some() && known.id != call.id {
+        let ids = (&known.id, &call.id);
+        if matches!(ids, (Some(a), Some(b)) if a != b) {
+            return None;
+        }
+        let is_told_as_one = matches!(ids, (Some(a), Some(b)) if a == b);
+        if !is_told_as_one && is_given_otherwise(&tree.spans[outer], &tree.spans[at]) {
             return None;
         }
         let name = names[outer].as_deref()?;
@@ -153,6 +158,20 @@ impl Call {
     }
 }
 
+/// Whether two spans, one inside the other, are of two calls by their arguments. Layers may write down the arguments of one
+/// call in their own ways, so only spans that write them in the same way are compared.
+fn is_given_otherwise(outer: &Span<'_>, inner: &Span<'_>) -> bool {
+    let keys = [outer, inner].map(vocabulary::key_of_arguments);
+    if keys[0].is_none() || keys[0] != keys[1] || vocabulary::is_mcp(outer) != vocabulary::is_mcp(inner) {
+        return false;
+    }
+    match [outer, inner].map(vocabulary::arguments) {
+        // Text that is no JSON is a recorder's way to print arguments.
+        [Ok(Some(a)), Ok(Some(b))] => a != b && !a.is_string() && !b.is_string(),
+        _ => false,
+    }
+}
+
 /// Whether `whole` is the name of a tool with that of its server before it.
 fn is_prefixed(whole: &str, name: &str, options: &Options) -> bool {
     let by_rule = options.servers.split(whole).1 == name;
@@ -167,7 +186,7 @@ fn read(span: &Span<'_>) -> Result<Call, ImportError> {
         args: vocabulary::arguments(span)?,
         answer: vocabulary::answer(span)?,
         failure: vocabulary::failure(span)?,
-        ended: span.end.is_some(),
+        ended: span.end.is_some() && span.status != Status::Unknown,
         start: span.start.unwrap_or(0),
         end: span.end,
         duration_ms: span.duration_ms(),

@@ -1,9 +1,10 @@
-//! Ids and times of spans in the spellings that exporters give them.
+//! Ids, times and states of spans in the spellings that exporters give them.
 
 use std::borrow::Cow;
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, Error as _, SeqAccess, Visitor};
+use serde_json::value::RawValue;
 
 /// An id in one spelling: small hexadecimal digits. Exporters that follow the usual JSON of Protocol Buffers write
 /// base64, consoles write `0x`. `None` for no id, which is written as nothing or as zeros.
@@ -27,10 +28,34 @@ pub(in super::super) fn id(text: &str) -> Option<Cow<'_, str>> {
     Some(text.into())
 }
 
-/// Whether the code of a status, as JSON, is that of an error.
-pub(in super::super) fn is_error(code: &str) -> bool {
-    let code = code.trim_matches('"');
-    code == "2" || code.to_ascii_uppercase().ends_with("ERROR")
+/// What a span says of how it ended, from the best to the worst.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub(in super::super) enum Status {
+    /// Nothing. Recorders set a status when something failed.
+    #[default]
+    Unset,
+    Good,
+    /// In words that are not known.
+    Unknown,
+    Failed,
+}
+
+impl Status {
+    /// By the codes of a span, as JSON, under whichever keys they stand. When they differ the worst counts.
+    pub(in super::super) fn of<'a>(codes: impl IntoIterator<Item = Option<&'a RawValue>>) -> Self {
+        codes.into_iter().flatten().map(|code| Self::by_code(code.get())).max().unwrap_or_default()
+    }
+
+    fn by_code(code: &str) -> Self {
+        // `ERROR`, `STATUS_CODE_ERROR` and `StatusCode.ERROR` are one word in three languages.
+        let code = code.trim_matches('"').to_ascii_uppercase();
+        match code.rsplit(['_', '.']).next() {
+            Some("" | "0" | "UNSET" | "NULL") => Self::Unset,
+            Some("1" | "OK") => Self::Good,
+            Some("2" | "ERROR") => Self::Failed,
+            _ => Self::Unknown,
+        }
+    }
 }
 
 fn base64_to_hex(text: &str) -> Option<String> {

@@ -123,7 +123,7 @@ fn cost(tree: &Tree<'_>, reply: &Reply) -> Result<(Option<Tokens>, bool), Import
         }));
     }
     let outer = reply.spans.first().map(|&at| &tree.spans[at]);
-    Ok((sum, sum.is_none() && outer.is_some_and(|span| span.failed)))
+    Ok((sum, sum.is_none() && outer.is_some_and(Span::has_failed)))
 }
 
 /// Which conversations make that of the run, in order.
@@ -173,7 +173,7 @@ fn first<T>(
 
 /// Whether the run broke: an agent that nothing surrounds failed, or the last reply of all did.
 fn is_broken(tree: &Tree<'_>, replies: &[Reply]) -> bool {
-    let agents = tree.of_kind(Kind::Agent).filter(|&at| tree.near[at].is_none()).any(|at| tree.spans[at].failed);
+    let agents = tree.of_kind(Kind::Agent).filter(|&at| tree.near[at].is_none()).any(|at| tree.spans[at].has_failed());
     let last = replies.last().and_then(|reply| reply.spans.first());
-    agents || last.is_some_and(|&at| tree.spans[at].failed)
+    agents || last.is_some_and(|&at| tree.spans[at].has_failed())
 }

@@ -23,6 +23,7 @@ pub(super) struct Tree<'a> {
 
 impl<'a> Tree<'a> {
     pub(super) fn of(spans: Vec<Span<'a>>) -> Result<Self, ImportError> {
+        let spans = once(spans)?;
         let mut kinds = Vec::with_capacity(spans.len());
         for span in &spans {
             kinds.push(vocabulary::kind(span).map_err(|error| error.at(&span.label()))?);
@@ -59,6 +60,41 @@ impl<'a> Tree<'a> {
     pub(super) fn of_kind(&self, kind: Kind) -> impl Iterator<Item = usize> {
         (0..self.kinds.len()).filter(move |&at| self.kinds[at] == kind)
     }
+}
+
+/// Each span once. A span may be delivered again, and by some recorders also while it is open: what was told last counts,
+/// unless only the earlier telling has the end. Spans that share no more than their id are two, and which of them others
+/// lie below cannot be told.
+fn once<'a>(spans: Vec<Span<'a>>) -> Result<Vec<Span<'a>>, ImportError> {
+    let mut places: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut again = Vec::new();
+    for (at, span) in spans.iter().enumerate() {
+        let Some(id) = &span.id else { continue };
+        let first = *places.entry(id).or_insert(at);
+        if first != at {
+            again.push((first, at));
+        }
+    }
+    if again.is_empty() {
+        return Ok(spans);
+    }
+    let mut slots: Vec<Option<Span<'a>>> = spans.into_iter().map(Some).collect();
+    for (first, at) in again {
+        let (Some(known), Some(told)) = (slots[first].take(), slots[at].take()) else { continue };
+        let is_open = known.end.is_none() || told.end.is_none();
+        let is_same = known.start == told.start && (is_open || (known.name == told.name && known.end == told.end));
+        if is_same {
+            let status = known.status.max(told.status);
+            let later = if told.end.is_some() || known.end.is_none() { told } else { known };
+            slots[first] = Some(Span { status, ..later });
+        } else if [&known, &told].iter().all(|span| matches!(vocabulary::kind(span), Ok(Kind::Other))) {
+            (slots[first], slots[at]) = (Some(known), Some(told));
+        } else {
+            return Err(ImportError::new(format!("{} and {} have the same id", known.label(), told.label()))
+                .hint("what happened inside of which of them is not told, so calls could be taken for one another"));
+        }
+    }
+    Ok(slots.into_iter().flatten().collect())
 }
 
 /// Calls and replies have to have an order: their times, or that of the file when none has a time.

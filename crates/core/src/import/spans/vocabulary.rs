@@ -6,8 +6,8 @@ use std::borrow::Cow;
 use serde_json::Value;
 
 use super::super::{ImportError, wire};
-use super::Span;
 use super::attributes::Attribute;
+use super::{Span, Status};
 use crate::trace::{CallError, ErrorKind, StopReason, Tokens};
 
 /// What happened during a span.
@@ -113,17 +113,28 @@ pub(super) fn server(span: &Span<'_>) -> Result<Option<String>, ImportError> {
     Ok(span.attributes.text(&["mcp.server.name", "fastmcp.server.name"])?.map(Cow::into_owned))
 }
 
+/// Attributes that hold what a tool was given.
+const ARGUMENTS: [&str; 4] =
+    ["gen_ai.tool.call.arguments", "gcp.vertex.agent.tool_call_args", "tool_arguments", "input.value"];
+const WRAPPED_ARGUMENTS: &str = "traceloop.entity.input";
+const PARAMETERS: &str = "tool.parameters";
+
+/// Under which of its attributes a span holds what the tool was given.
+pub(super) fn key_of_arguments(span: &Span<'_>) -> Option<&'static str> {
+    let keys = ARGUMENTS.into_iter().chain([WRAPPED_ARGUMENTS, PARAMETERS]);
+    keys.into_iter().find(|key| matches!(span.attributes.get(key), Ok(Some(_))))
+}
+
 /// What the tool was given. Recording it is optional.
 pub(super) fn arguments(span: &Span<'_>) -> Result<Option<Value>, ImportError> {
-    let keys = ["gen_ai.tool.call.arguments", "gcp.vertex.agent.tool_call_args", "tool_arguments", "input.value"];
-    if let Some((_, found)) = span.attributes.first(&keys)? {
+    if let Some((_, found)) = span.attributes.first(&ARGUMENTS)? {
         return given(found).map(Some);
     }
-    if let Some(found) = span.attributes.get("traceloop.entity.input")? {
+    if let Some(found) = span.attributes.get(WRAPPED_ARGUMENTS)? {
         return Ok(unwrapped(given(found)?));
     }
     // By its definition this one describes parameters; recorders also put the arguments there.
-    let Some(found) = span.attributes.get("tool.parameters")? else { return Ok(None) };
+    let Some(found) = span.attributes.get(PARAMETERS)? else { return Ok(None) };
     let is_schema = |value: &Value| value.get("properties").is_some() || value.get("type").is_some();
     Ok(Some(given(found)?).filter(|value| value.is_object() && !is_schema(value)))
 }
@@ -166,10 +177,12 @@ pub(super) fn message_of_tool(answer: &Value) -> Option<(String, Value, bool)> {
     Some((id, map.remove("content")?, failed))
 }
 
-/// How a span failed; `None` when it did not.
+/// How a span failed; `None` when it did not. An exception that left no status is a failure: a span that got over it would
+/// say that it went well.
 pub(super) fn failure(span: &Span<'_>) -> Result<Option<CallError>, ImportError> {
     let kind = span.attributes.text(&["error.type"])?;
-    if !span.failed && kind.is_none() {
+    let raised = span.status == Status::Unset && span.events.iter().any(|event| event.name == "exception");
+    if !span.has_failed() && !raised && kind.is_none() {
         return Ok(None);
     }
     let mut message = span.status_message.as_deref().filter(|text| !text.is_empty()).map(str::to_owned);

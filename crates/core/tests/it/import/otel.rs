@@ -1,6 +1,7 @@
 //! Flat spans of OpenTelemetry.
 
 use mcptest_core::import::{Format, Unit};
+use mcptest_core::trace::ToolResult;
 use serde_json::{Value, json};
 
 use super::{check_fixtures, read, refusal, sniffed};
@@ -11,24 +12,107 @@ fn fixtures() {
 }
 
 #[test]
-fn a_status_is_an_error_in_every_spelling() {
+fn a_status_is_understood_in_every_spelling_or_unknown() {
     for (status, expected) in [
-        (json!({ "status": { "code": "ERROR" } }), true),
-        (json!({ "status": { "code": "STATUS_CODE_ERROR" } }), true),
-        (json!({ "status": { "status_code": "StatusCode.ERROR" } }), true),
-        (json!({ "status": { "code": 2 } }), true),
-        (json!({ "status": "ERROR" }), true),
-        (json!({ "status_code": "ERROR" }), true),
-        (json!({ "status": { "code": 1 } }), false),
-        (json!({ "status": { "code": "UNSET" } }), false),
-        (json!({}), false),
+        (json!({ "status": { "code": "ERROR" } }), Some(true)),
+        (json!({ "status": { "code": "Error" } }), Some(true)),
+        (json!({ "status": { "code": "STATUS_CODE_ERROR" } }), Some(true)),
+        (json!({ "status": { "status_code": "StatusCode.ERROR" } }), Some(true)),
+        (json!({ "status": { "statusCode": "ERROR" } }), Some(true)),
+        (json!({ "status": { "statusCode": 2 } }), Some(true)),
+        (json!({ "status": { "code": 2 } }), Some(true)),
+        (json!({ "status": { "code": "2" } }), Some(true)),
+        (json!({ "status": "ERROR" }), Some(true)),
+        (json!({ "status_code": "ERROR" }), Some(true)),
+        (json!({ "statusCode": "STATUS_CODE_ERROR" }), Some(true)),
+        (json!({ "status": { "code": 1 }, "status_code": "ERROR" }), Some(true)),
+        (json!({ "status": { "code": 1 } }), Some(false)),
+        (json!({ "status": { "code": "Ok" } }), Some(false)),
+        (json!({ "status": { "code": "UNSET" } }), Some(false)),
+        (json!({ "status": { "code": null } }), Some(false)),
+        (json!({ "status": {} }), Some(false)),
+        (json!({}), Some(false)),
+        (json!({ "status": { "code": 3 } }), None),
+        (json!({ "status": { "code": -1 } }), None),
+        (json!({ "status": { "code": "cancelled" } }), None),
+        (json!({ "status": { "code": true } }), None),
+        (json!({ "status": ["OK"] }), None),
+        (json!({ "status_code": 200 }), None),
+        (json!({ "status": { "code": 1 }, "status_code": "aborted" }), None),
     ] {
         let mut span =
             json!({ "traceId": "ab", "spanId": "1", "name": "execute_tool t", "startTime": 1, "endTime": 2 });
         span.as_object_mut().unwrap().extend(status.as_object().unwrap().clone());
         let one = read(Format::Otel, &span.to_string()).unwrap().remove(0).trace;
-        assert_eq!(one.result(0).unwrap().failed(), Some(expected), "{status}");
+        assert_eq!(one.result(0).and_then(ToolResult::failed), expected, "{status}");
     }
+}
+
+#[test]
+fn an_exception_is_a_failure_unless_the_span_says_that_it_went_well() {
+    let exception = json!([{ "name": "exception", "attributes": { "exception.message": "no such order" } }]);
+    for (status, expected) in
+        [(json!({}), Some(true)), (json!({ "code": 1 }), Some(false)), (json!({ "code": 9 }), None)]
+    {
+        let span = json!({ "trace_id": "ab", "span_id": "1", "name": "execute_tool t", "start_time": 1, "end_time": 2,
+            "status": status, "events": exception });
+        let one = read(Format::Otel, &span.to_string()).unwrap().remove(0).trace;
+        let result = one.result(0);
+        assert_eq!(result.and_then(ToolResult::failed), expected, "{status}");
+        let message = result.and_then(|result| Some(result.error.as_ref()?.message.as_str()));
+        assert_eq!(message, (expected == Some(true)).then_some("no such order"), "{status}");
+    }
+}
+
+/// The names and arguments of the calls of spans in one trace.
+fn called(spans: &[Value]) -> Vec<(String, Option<Value>)> {
+    let trace = read(Format::Otel, &json!(spans).to_string()).unwrap().remove(0).trace;
+    trace.tool_calls.unwrap().into_iter().map(|call| (call.name, call.args)).collect()
+}
+
+/// A span of the tool `t` with an id, a parent and arguments.
+fn tool(id: &str, parent: &str, args: &str) -> Value {
+    json!({ "trace_id": "ab", "span_id": id, "parent_span_id": parent, "name": "execute_tool t", "start_time": 1,
+        "end_time": 9, "attributes": { "gen_ai.tool.call.arguments": args } })
+}
+
+#[test]
+fn a_span_that_is_delivered_twice_is_one() {
+    let one = vec![("t".to_owned(), Some(json!({ "n": 1 })))];
+    let span = tool("1", "", r#"{"n": 1}"#);
+    assert_eq!(called(&[span.clone(), span.clone()]), one);
+    let mut open = span.clone();
+    open.as_object_mut().unwrap().remove("end_time");
+    open["attributes"] = json!({});
+    assert_eq!(called(&[open.clone(), span.clone()]), one);
+    assert_eq!(called(&[span.clone(), open]), one);
+    let mut failed = span.clone();
+    failed["status"] = json!({ "code": 2 });
+    let text = json!([failed, span]).to_string();
+    assert_eq!(read(Format::Otel, &text).unwrap()[0].trace.result(0).and_then(ToolResult::failed), Some(true));
+    let mut other = span.clone();
+    other["name"] = json!("execute_tool u");
+    assert_eq!(
+        refusal(Format::Otel, &json!([span, other]).to_string()),
+        "span \"execute_tool t\" (1) and span \"execute_tool u\" (1) have the same id / what happened inside of which of them \
+         is not told, so calls could be taken for one another"
+    );
+}
+
+#[test]
+fn a_tool_inside_itself_is_another_call_when_its_arguments_differ() {
+    let outer = tool("1", "", r#"{"n": 1}"#);
+    let (one, two) = (("t".to_owned(), Some(json!({ "n": 1 }))), ("t".to_owned(), Some(json!({ "n": 2 }))));
+    assert_eq!(called(&[outer.clone(), tool("2", "1", r#"{"n": 2}"#)]), [one.clone(), two.clone()]);
+    assert_eq!(called(&[outer.clone(), tool("2", "1", r#"{"n":1}"#)]), std::slice::from_ref(&one));
+    let below = tool("3", "2", r#"{"n": 3}"#);
+    let three = ("t".to_owned(), Some(json!({ "n": 3 })));
+    assert_eq!(called(&[outer.clone(), tool("2", "1", r#"{"n": 2}"#), below]), [one.clone(), two, three]);
+    // Another layer writes the arguments of the same call in its own way.
+    let mut layer = tool("2", "1", "{}");
+    layer["attributes"] =
+        json!({ "openinference.span.kind": "TOOL", "tool.name": "t", "input.value": "{\"input\": 1}" });
+    assert_eq!(called(&[outer, layer]), [one]);
 }
 
 #[test]
