@@ -102,7 +102,8 @@ pub(super) fn trace(key: &str, spans: Vec<Span<'_>>, options: &Options) -> Resul
     let (model, stop_reason) = (replies.model.clone(), replies.stop_reason);
     let final_response = replies.main.closing().map(str::to_owned);
     let tokens = unite::tokens(&replies.spent);
-    let Union { calls, results, turns } = Union::of(calls, replies, options)?;
+    let Union { calls, results, turns, went_on } = Union::of(calls, replies, options)?;
+    let final_response = final_response.filter(|_| !went_on);
     // Where neither tools nor messages were recorded, nobody can tell that no tool was called.
     let is_known = !calls.is_empty() || turns.is_some();
     let trace = Trace {

@@ -30,6 +30,8 @@ pub(super) struct Chain<'a, 'o> {
     shared: BTreeMap<&'static str, Option<Text<'a>>>,
     /// Whether there is more than the line that ends a stream.
     has_lines: bool,
+    /// Whether that line was the last so far.
+    is_over: bool,
     ends: Vec<End>,
     duration_ms: Option<u64>,
 }
@@ -69,6 +71,7 @@ impl<'a, 'o> Chain<'a, 'o> {
             stop: None,
             shared: BTreeMap::new(),
             has_lines: false,
+            is_over: false,
             ends: Vec::new(),
             duration_ms: None,
         }
@@ -101,6 +104,7 @@ impl<'a, 'o> Chain<'a, 'o> {
 
     /// Reads a line, and gives what it tells of how a sub-agent ended.
     pub(super) fn line(&mut self, line: &Line<'a>) -> Result<Option<Closing<'a>>, ImportError> {
+        self.is_over = line.kind.as_deref() == Some("result");
         match line.kind.as_deref() {
             Some("assistant") => self.assistant(line, message(line)?).map(|()| None),
             Some("user") => self.user(line, message(line)?),
@@ -212,7 +216,17 @@ impl<'a, 'o> Chain<'a, 'o> {
         if let [end] = self.ends.as_slice() {
             trace.conversation.tokens = most(trace.conversation.tokens, end.usage.as_ref());
         }
-        if let (false, Some(end)) = (self.has_lines, self.ends.pop()) {
+        let last = self.ends.pop();
+        // The end of a run that went well repeats the closing message, or the last part of it. Where it says something else,
+        // the recorded turns are not all that was said.
+        if let Some(End { stop: Some(StopReason::Completed), text: Some(told), .. }) = &last
+            && self.is_over
+            && trace.final_response.as_ref().is_some_and(|said| !said.trim_end().ends_with(told.trim()))
+        {
+            (trace.final_response, trace.conversation.turns) = (None, None);
+            trace.tool_calls.iter_mut().flatten().for_each(|call| call.turn = None);
+        }
+        if let (false, Some(end)) = (self.has_lines, last) {
             trace = Trace { tool_calls: None, tool_results: None, final_response: end.text, ..trace };
             trace.conversation.turns = None;
         }

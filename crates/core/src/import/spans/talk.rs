@@ -28,6 +28,8 @@ pub(super) struct Talk {
     closing: Option<String>,
     /// Why the last reply ended, as its message says it.
     finish: Option<String>,
+    /// When the last reply was there.
+    pub(super) end: u64,
     /// Every call heard of, once by its id and once by what was called.
     heard: BTreeSet<String>,
 }
@@ -54,7 +56,7 @@ impl Talk {
             Some(told) => self.hear(told, start).map_err(|error| error.at(&label))?,
             None => self.gap = true,
         }
-        (self.closing, self.finish) = (None, None);
+        (self.closing, self.finish, self.end) = (None, None, end);
         match after {
             Some(told) => {
                 let mut replies = Vec::new();

@@ -17,6 +17,8 @@ pub(super) struct Union {
     pub(super) calls: Vec<ToolCall>,
     pub(super) results: Vec<Option<ToolResult>>,
     pub(super) turns: Option<Vec<Turn>>,
+    /// Whether a reply after the last recorded one is missing: the run went on with a call that no reply tells of.
+    pub(super) went_on: bool,
 }
 
 /// A call in the making.
@@ -76,23 +78,30 @@ impl Union {
         let mentions = talks.flat_map(|talk| &talk.said).flat_map(|(_, message)| &message.calls);
         let told: BTreeSet<String> = mentions.filter_map(|mention| mention.id.clone()).collect();
         let main: BTreeSet<Scope> = replies.main_scopes.into_iter().collect();
+        let end = replies.main.end;
+        let mut late = Vec::new();
         for call in calls.list {
+            if main.contains(&call.scope) && call.start >= end {
+                late.push(work.made.len());
+            }
             let place = if main.contains(&call.scope) { Where::Main } else { Where::Helper(call.scope) };
             work.offer(call, place, &told);
         }
-        let is_whole = replies.main.is_whole();
+        let is_told = replies.main.is_whole();
         let mut turns = Vec::new();
         work.hear(replies.main, Where::Main, Some(&mut turns))?;
         for (scope, talk) in replies.others {
             work.hear(talk, Where::Helper(scope), None)?;
         }
+        let went_on = late.into_iter().any(|at| !work.open.taken[at]);
+        let is_whole = is_told && !went_on;
         if !is_whole {
             work.made.iter_mut().for_each(|made| made.turn = None);
         }
         // The sort is stable: calls of spans come in their order, those of messages after the reply that made them.
         work.made.sort_by_key(|made| made.call.start);
         let (calls, results) = work.made.into_iter().map(|made| finish(made, options)).unzip();
-        Ok(Self { calls, results, turns: is_whole.then_some(turns) })
+        Ok(Self { calls, results, turns: is_whole.then_some(turns), went_on })
     }
 }
 

@@ -43,3 +43,78 @@ fn a_sample_that_kept_no_messages_is_one_of_which_only_the_rest_is_known() {
         "tokens": {"input": 5, "output": 2, "total": 7}}}"#;
     assert_eq!(envelope, serde_json::from_str::<serde_json::Value>(known).unwrap());
 }
+
+#[test]
+fn the_closing_message_is_the_last_of_the_model_and_empty_when_it_only_calls() {
+    let cases = [
+        (
+            Format::OpenaiChat,
+            r#"[{"role": "assistant", "content": "I will send it."}, {"role": "assistant", "content": null, "tool_calls": [
+                {"id": "a", "function": {"name": "f", "arguments": "{}"}}]}, {"role": "tool", "tool_call_id": "a", "content": "x"}]"#,
+        ),
+        (
+            Format::Anthropic,
+            r#"[{"role": "assistant", "content": "I will send it."}, {"role": "assistant", "content": [
+                {"type": "tool_use", "id": "a", "name": "f", "input": {}}]}]"#,
+        ),
+        (
+            Format::Langchain,
+            r#"[{"type": "ai", "content": "I will send it."},
+                {"type": "ai", "content": "", "tool_calls": [{"name": "f", "args": {}, "id": "a"}]}]"#,
+        ),
+        (
+            Format::OpenaiResponses,
+            r#"[{"type": "message", "role": "assistant", "content": "I will send it."},
+                {"type": "message", "role": "user", "content": "Go on."},
+                {"type": "function_call", "name": "f", "arguments": "{}", "call_id": "a"}]"#,
+        ),
+        (
+            Format::Inspect,
+            r#"{"id": 1, "messages": [{"role": "assistant", "content": "I will send it."},
+                {"role": "assistant", "content": "", "tool_calls": [{"id": "a", "function": "f", "arguments": {}}]}]}"#,
+        ),
+        (
+            Format::ClaudeCode,
+            r#"[{"type": "assistant", "sessionId": "s", "message": {"id": "m", "content": "I will send it."}},
+                {"type": "assistant", "sessionId": "s", "message": {"id": "n", "content": [
+                {"type": "tool_use", "id": "a", "name": "f", "input": {}}]}}]"#,
+        ),
+    ];
+    for (format, text) in cases {
+        assert_eq!(read(format, text).unwrap()[0].trace.final_response.as_deref(), Some(""), "{text}");
+    }
+}
+
+#[test]
+fn a_stream_whose_end_quotes_another_message_has_an_unknown_closing_message() {
+    let stream = |said: &str, end: &str| {
+        format!(
+            r#"[{{"type": "assistant", "session_id": "t", "message": {{"id": "m", "content": [{said}]}}}},
+                {{"type": "result", "session_id": "t", {end}}}]"#
+        )
+    };
+    let (call, said) = (
+        r#"{"type": "tool_use", "id": "a", "name": "f", "input": {}}"#,
+        r#"{"type": "text", "text": "Looked."}, {"type": "text", "text": "All sent."}"#,
+    );
+    let good = r#""subtype": "success", "is_error": false, "result": "All sent.""#;
+    for (said, end, expected) in [
+        (call, good, None),
+        (r#"{"type": "text", "text": "Not yet."}"#, good, None),
+        (said, good, Some("Looked.\nAll sent.")),
+        (said, r#""subtype": "success", "is_error": false, "result": """#, Some("Looked.\nAll sent.")),
+        (call, r#""subtype": "error_max_turns", "is_error": true"#, Some("")),
+        (call, r#""subtype": "success", "is_error": true, "result": "no more credit""#, Some("")),
+    ] {
+        let text = stream(said, end);
+        let trace = read(Format::ClaudeCode, &text).unwrap().remove(0).trace;
+        assert_eq!(trace.final_response.as_deref(), expected, "{text}");
+    }
+    // What follows the end of a run belongs to the next, which is not over.
+    let text = stream(call, good).replace("]\n", "").replacen(
+        r#""result": "All sent."}]"#,
+        r#""result": "All sent."}, {"type": "assistant", "session_id": "t", "message": {"id": "n", "content": "Next."}}]"#,
+        1,
+    );
+    assert_eq!(read(Format::ClaudeCode, &text).unwrap()[0].trace.final_response.as_deref(), Some("Next."));
+}

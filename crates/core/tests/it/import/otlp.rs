@@ -238,3 +238,19 @@ fn a_tool_in_words_that_are_not_known_is_refused() {
          `gen_ai.operation.name` of `execute_tool` or `openinference.span.kind` of `TOOL`"
     );
 }
+
+#[test]
+fn a_call_after_the_last_reply_that_no_reply_tells_of_leaves_the_closing_message_unknown() {
+    let said = r#"[{"role":"assistant","parts":[{"type":"text","content":"Done."}]}]"#;
+    let called =
+        r#"[{"role":"assistant","parts":[{"type":"text","content":"Now."},{"type":"tool_call","id":"a","name":"t"}]}]"#;
+    for (output, expected) in [(said, None), (called, Some("Now."))] {
+        let text = export(&[
+            ("chat", &[CHAT, ("gen_ai.input.messages", "[]"), ("gen_ai.output.messages", output)], 1),
+            ("execute_tool t", &[TOOL], 7),
+        ]);
+        let trace = read(Format::Otlp, &text).unwrap().remove(0).trace;
+        assert_eq!(trace.final_response.as_deref(), expected);
+        assert_eq!(trace.tool_calls.unwrap().len(), 1);
+    }
+}
