@@ -36,6 +36,13 @@ pub(in crate::import) struct Block<'a> {
     is_error: Option<bool>,
 }
 
+/// What a block does to a call, and the id of the call.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::import) enum About<'a> {
+    Call(Text<'a>),
+    Answer(Text<'a>),
+}
+
 /// What a recorder tells of a message beside its content.
 #[derive(Debug, Default)]
 pub(in crate::import) struct Beside {
@@ -57,9 +64,10 @@ enum Part {
 }
 
 impl<'a> Block<'a> {
-    /// The id of the call that the block makes or answers.
-    pub(in crate::import) fn call_id(&self) -> Option<&Text<'a>> {
-        self.id.as_ref().or(self.tool_use_id.as_ref())
+    /// The call that the block makes or answers.
+    pub(in crate::import) fn about(&self) -> Option<About<'a>> {
+        let makes = self.id.clone().map(About::Call);
+        makes.or_else(|| self.tool_use_id.clone().map(About::Answer))
     }
 
     /// What this block is. A block of a type that is not known is passed over only when nothing about it speaks of a call.

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::import::anthropic::blocks::Block;
+use crate::import::anthropic::blocks::{About, Block};
 use crate::import::anthropic::reply::Usage;
 use crate::import::content::Content;
 use crate::import::wire::{self, Text, Whole};
@@ -143,11 +143,28 @@ impl<'a> Line<'a> {
         raw.and_then(|text| wire::shaped(text).ok()).unwrap_or_default()
     }
 
-    /// The id of the first call that the line makes or answers.
-    pub(super) fn first_call(&self) -> Option<Text<'a>> {
+    /// The call that the first block of the line makes or answers.
+    pub(super) fn first(&self) -> Option<About<'a>> {
         match self.message.as_ref()?.content.as_ref()? {
-            Content::Blocks(blocks) => blocks.first()?.call_id().cloned(),
+            Content::Blocks(blocks) => blocks.first()?.about(),
             Content::Text(_) => None,
+        }
+    }
+
+    /// The id of that call.
+    pub(super) fn first_call(&self) -> Option<Text<'a>> {
+        self.first().map(|(About::Call(id) | About::Answer(id))| id)
+    }
+
+    /// Takes out the blocks that are not kept; each is asked for with its place and what it is about.
+    pub(super) fn retain(&mut self, mut is_kept: impl FnMut(usize, Option<About<'a>>) -> bool) {
+        let content = self.message.as_mut().and_then(|message| message.content.as_mut());
+        if let Some(Content::Blocks(blocks)) = content {
+            let mut at = 0;
+            blocks.retain(|block| {
+                at += 1;
+                is_kept(at - 1, block.about())
+            });
         }
     }
 }

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::chain::{Chain, Closing};
 use super::line::Line;
+use crate::import::anthropic::blocks::About;
 use crate::import::wire::{self, Text};
 use crate::import::{ImportError, Imported, Options};
 
@@ -45,9 +46,9 @@ struct Session<'a, 'o> {
     numbers: BTreeMap<Option<Text<'a>>, usize>,
     /// The agent that a line belongs to, by its uuid.
     names: BTreeMap<Text<'a>, usize>,
-    /// Lines that were read, each with the first call it speaks of: a file may tell a line twice, as progress of the
-    /// main chain and as a line of the sub-agent.
-    seen: BTreeSet<(Text<'a>, Option<Text<'a>>)>,
+    /// Lines that were read, each with the first call it speaks of and with all others: a file may tell a line twice, as
+    /// progress of the main chain and as a line of the sub-agent, and again when it has grown.
+    seen: BTreeSet<(Text<'a>, Option<About<'a>>)>,
     closings: Vec<Closing<'a>>,
 }
 
@@ -78,10 +79,8 @@ impl<'a> Session<'a, '_> {
         let place = self.chain(agent);
         let Some(chain) = self.chains.get_mut(place) else { return Ok(()) };
         chain.share(&line);
-        let line = inner.map_or(line, |inner| *inner);
-        if let Some(uuid) = &line.uuid
-            && !self.seen.insert((uuid.clone(), line.first_call()))
-        {
+        let mut line = inner.map_or(line, |inner| *inner);
+        if !keep_new(&mut self.seen, &mut line) {
             return Ok(());
         }
         let closing = chain.line(&line).map_err(|error| match &line.uuid {
@@ -135,4 +134,21 @@ impl<'a> Session<'a, '_> {
             self.chains.len() - 1
         })
     }
+}
+
+/// Leaves in a line what was not read before under its uuid, and tells whether there is anything. A line that was read may
+/// come again with further calls, which count; its words and its first calls were taken the first time.
+fn keep_new<'a>(seen: &mut BTreeSet<(Text<'a>, Option<About<'a>>)>, line: &mut Line<'a>) -> bool {
+    let Some(uuid) = line.uuid.clone() else { return true };
+    let is_new = seen.insert((uuid.clone(), line.first()));
+    let mut has_new = is_new;
+    line.retain(|at, about| {
+        let is_kept = match about {
+            Some(_) if at > 0 => seen.insert((uuid.clone(), about)),
+            _ => is_new,
+        };
+        has_new |= is_kept;
+        is_kept
+    });
+    has_new
 }

@@ -118,3 +118,34 @@ fn a_stream_whose_end_quotes_another_message_has_an_unknown_closing_message() {
     );
     assert_eq!(read(Format::ClaudeCode, &text).unwrap()[0].trace.final_response.as_deref(), Some("Next."));
 }
+
+#[test]
+fn a_line_that_comes_again_with_a_further_call_adds_that_call_once() {
+    let block = |id: &str| format!(r#"{{"type": "tool_use", "id": "{id}", "name": "{id}", "input": {{}}}}"#);
+    let text = r#"{"type": "text", "text": "On it."}"#.to_owned();
+    let line = |blocks: &[&String]| {
+        let blocks: Vec<&str> = blocks.iter().map(|block| block.as_str()).collect();
+        format!(
+            r#"{{"type": "assistant", "sessionId": "s", "uuid": "u", "message": {{"id": "m", "content": [{}]}}}}"#,
+            blocks.join(",")
+        )
+    };
+    let (a, b, c) = (block("a"), block("b"), block("c"));
+    for (lines, expected) in [
+        ([line(&[&a]), line(&[&a, &b]), line(&[&a, &b])], vec!["a", "b"]),
+        ([line(&[&a]), line(&[&b]), line(&[&b, &c, &a])], vec!["a", "b", "c"]),
+        ([line(&[&text]), line(&[&text, &a]), line(&[&a, &b])], vec!["a", "b"]),
+    ] {
+        let text = format!("[{}]", lines.join(","));
+        assert_eq!(calls(Format::ClaudeCode, &text).unwrap(), expected, "{text}");
+    }
+    let lines = format!("[{},{}]", line(&[&text, &a]), line(&[&text, &a, &b]));
+    let trace = read(Format::ClaudeCode, &lines).unwrap().remove(0).trace;
+    assert_eq!(trace.final_response.as_deref(), Some("On it."));
+    // A provider answers in the message that calls.
+    let provided = r#"[{"type": "assistant", "sessionId": "s", "uuid": "u", "message": {"id": "m", "content": [
+        {"type": "server_tool_use", "id": "a", "name": "web_search", "input": {}},
+        {"type": "web_search_tool_result", "tool_use_id": "a", "content": []}]}}]"#;
+    let trace = read(Format::ClaudeCode, provided).unwrap().remove(0).trace;
+    assert!(trace.result(0).is_some());
+}
