@@ -13,6 +13,7 @@ mod content;
 mod copies;
 mod envelope;
 mod inspect;
+mod keyed;
 mod langchain;
 mod look;
 mod openai_chat;

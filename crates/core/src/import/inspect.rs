@@ -15,6 +15,7 @@ use serde_json::value::RawValue;
 
 use super::builder::Builder;
 use super::copies::Copies;
+use super::keyed::Keyed;
 use super::look::Look;
 use super::wire::{self, Text, Whole, nothing_for_null};
 use super::{ImportError, Imported, Options, Record, Unit};
@@ -57,7 +58,7 @@ struct Sample<'a> {
     #[serde(borrow, default, deserialize_with = "nothing_for_null")]
     output: Output<'a>,
     #[serde(borrow, default, deserialize_with = "nothing_for_null")]
-    model_usage: BTreeMap<Text<'a>, Usage>,
+    model_usage: Keyed<'a, Usage>,
     #[serde(borrow, default)]
     error: Option<&'a RawValue>,
     #[serde(borrow, default)]
@@ -152,7 +153,7 @@ fn sample<'a>(text: &'a str, eval: Option<&Eval<'_>>, options: &Options) -> Resu
     }
 
     let mut builder = talk.builder;
-    for usage in sample.model_usage.values() {
+    for usage in sample.model_usage.0.values() {
         builder.spend(Some(usage.tokens()));
     }
     let told = sample.output.choices.into_iter().next().and_then(|choice| choice.stop_reason);

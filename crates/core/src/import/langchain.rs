@@ -100,22 +100,23 @@ fn lists<'a>(around: &Around<'a>, text: &'a str) -> Result<Vec<(&'static str, Ve
     if let Some(raw) = around.messages {
         return Ok(vec![("messages", list("messages", raw)?)]);
     }
-    let inside = |around: Option<&'a RawValue>| -> Option<&'a RawValue> {
+    let inside = |around: Option<&'a RawValue>, key: &str| -> Result<Option<&'a RawValue>, ImportError> {
         #[derive(Deserialize)]
         struct Inside<'a> {
             #[serde(borrow)]
             messages: Option<&'a RawValue>,
         }
-        wire::shaped::<Inside<'a>>(around?.get()).ok()?.messages
+        let Some(raw) = around.filter(|raw| raw.get().starts_with('{')) else { return Ok(None) };
+        wire::typed::<Inside<'a>>(raw.get()).map(|inside| inside.messages).map_err(|error| error.at(key))
     };
-    if let Some(raw) = inside(around.values) {
+    if let Some(raw) = inside(around.values, "values")? {
         return Ok(vec![("values.messages", list("values.messages", raw)?)]);
     }
-    if let Some(raw) = inside(around.outputs) {
+    if let Some(raw) = inside(around.outputs, "outputs")? {
         let out = list("outputs.messages", raw)?;
         // A state repeats what went in; what a single step puts out does not.
         let is_whole = out.iter().any(Message::is_of_the_user);
-        return Ok(match inside(around.inputs) {
+        return Ok(match inside(around.inputs, "inputs")? {
             Some(raw) if !is_whole => {
                 vec![("inputs.messages", list("inputs.messages", raw)?), ("outputs.messages", out)]
             }

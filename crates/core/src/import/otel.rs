@@ -4,12 +4,12 @@
 //! `parent_id`, times in nanoseconds or as dates, the status as an object or beside the span.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use super::keyed::Keyed;
 use super::look::Look;
 use super::spans::{self, Attributes, Event, Moment, Span};
 use super::wire::{self, Text, nothing_for_null};
@@ -95,7 +95,7 @@ struct Wire<'a> {
     #[serde(borrow, default)]
     status_message: Option<Text<'a>>,
     #[serde(borrow, default, deserialize_with = "nothing_for_null")]
-    attributes: BTreeMap<Text<'a>, &'a RawValue>,
+    attributes: Keyed<'a, &'a RawValue>,
     #[serde(borrow, default, deserialize_with = "nothing_for_null")]
     events: Vec<WireEvent<'a>>,
     #[serde(borrow, default, deserialize_with = "nothing_for_null")]
@@ -123,13 +123,13 @@ struct WireEvent<'a> {
     #[serde(borrow, default, alias = "event_name")]
     name: Option<Text<'a>>,
     #[serde(borrow, default, deserialize_with = "nothing_for_null")]
-    attributes: BTreeMap<Text<'a>, &'a RawValue>,
+    attributes: Keyed<'a, &'a RawValue>,
 }
 
 #[derive(Deserialize)]
 struct Resource<'a> {
     #[serde(borrow, default, deserialize_with = "nothing_for_null")]
-    attributes: BTreeMap<Text<'a>, &'a RawValue>,
+    attributes: Keyed<'a, &'a RawValue>,
 }
 
 pub(super) fn join(key: &str, pieces: &[&str], options: &Options) -> Result<Vec<Imported<'static>>, ImportError> {

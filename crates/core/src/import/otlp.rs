@@ -152,22 +152,26 @@ pub(super) fn join(key: &str, pieces: &[&str], options: &Options) -> Result<Vec<
         let resource = match group.resource {
             Some(raw) => {
                 let read: Attributed<'_> = wire::typed(raw.get()).map_err(|error| error.at("resource"))?;
-                Some(Rc::new(Attributes::tagged(read.attributes)))
+                Some(Rc::new(Attributes::tagged(read.attributes).map_err(|error| error.at("resource"))?))
             }
             None => None,
         };
-        all.extend(group.spans.into_iter().map(|wire| span(wire, resource.clone())));
+        for wire in group.spans {
+            let label = wire.span_id.as_deref().map_or_else(String::new, |id| format!(" ({id})"));
+            all.push(span(wire, resource.clone()).map_err(|error| error.at(&format!("a span{label}")))?);
+        }
     }
     spans::trace(key, all, options)
 }
 
-fn span<'a>(wire: Wire<'a>, resource: Option<Rc<Attributes<'a>>>) -> Span<'a> {
-    let events = wire.events.into_iter().map(|event| Event {
-        name: event.name.map_or(Cow::Borrowed(""), |name| name.0),
-        attributes: Attributes::tagged(event.attributes),
-    });
+fn span<'a>(wire: Wire<'a>, resource: Option<Rc<Attributes<'a>>>) -> Result<Span<'a>, ImportError> {
+    let mut events = Vec::with_capacity(wire.events.len());
+    for event in wire.events {
+        let name = event.name.map_or(Cow::Borrowed(""), |name| name.0);
+        events.push(Event { name, attributes: Attributes::tagged(event.attributes)? });
+    }
     let status = wire.status.unwrap_or_default();
-    Span {
+    Ok(Span {
         id: wire.span_id.as_ref().and_then(own_id),
         parent: wire.parent_span_id.as_ref().and_then(own_id),
         name: wire.name.map_or(Cow::Borrowed(""), |name| name.0),
@@ -176,10 +180,10 @@ fn span<'a>(wire: Wire<'a>, resource: Option<Rc<Attributes<'a>>>) -> Span<'a> {
         end: wire.end_time_unix_nano.map(|moment| moment.0).filter(|end| *end > 0),
         status: spans::Status::of([status.code, status.camel_code, status.snake_code]),
         status_message: status.message.map(|text| text.0),
-        attributes: Attributes::tagged(wire.attributes),
-        events: events.collect(),
+        attributes: Attributes::tagged(wire.attributes)?,
+        events,
         resource,
-    }
+    })
 }
 
 fn own_id(text: &Text<'_>) -> Option<Cow<'static, str>> {

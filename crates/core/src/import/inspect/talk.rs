@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 
 use super::super::builder::Builder;
 use super::super::copies::Copies;
+use super::super::keyed::Keyed;
 use super::super::wire::{self, Text, nothing_for_null};
 use super::super::{ImportError, results};
 use crate::json;
@@ -200,7 +201,7 @@ struct Hosted {
 
 /// Texts that stand aside.
 pub(super) struct Attachments<'a> {
-    texts: BTreeMap<Text<'a>, Text<'a>>,
+    texts: Keyed<'a, Text<'a>>,
     copies: Copies,
 }
 
@@ -214,7 +215,7 @@ impl<'a> Attachments<'a> {
 
     fn resolve(&self, text: &str) -> Result<String, ImportError> {
         let name = text.strip_prefix(REFERENCE).map(|name| Text(name.into()));
-        let Some(found) = name.and_then(|name| self.texts.get(&name)) else { return Ok(text.to_owned()) };
+        let Some(found) = name.and_then(|name| self.texts.0.get(&name)) else { return Ok(text.to_owned()) };
         self.copies.take(found.len(), &format!("the text of {:?}", json::cut(text, 60)))?;
         Ok(found.to_string())
     }

@@ -3,12 +3,14 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::super::ImportError;
+use super::super::keyed::Keyed;
 use super::super::wire::{self, Text, Whole};
 use crate::json;
 
@@ -46,14 +48,28 @@ pub(in super::super) struct KeyValue<'a> {
 }
 
 impl<'a> Attributes<'a> {
-    pub(in super::super) fn plain(entries: BTreeMap<Text<'a>, &'a RawValue>) -> Self {
-        let entries = entries.into_iter().map(|(key, value)| (key.0, value)).collect();
+    pub(in super::super) fn plain(entries: Keyed<'a, &'a RawValue>) -> Self {
+        let entries = entries.0.into_iter().map(|(key, value)| (key.0, value)).collect();
         Self { spelling: Spelling::Plain, entries }
     }
 
-    pub(in super::super) fn tagged(entries: Vec<KeyValue<'a>>) -> Self {
-        let entries = entries.into_iter().filter_map(|entry| Some((entry.key.0, entry.value?))).collect();
-        Self { spelling: Spelling::Tagged, entries }
+    /// On the wire of OTLP attributes are a list. A key may stand there again with the same value; with another one it is
+    /// refused, since which of them holds is not told.
+    pub(in super::super) fn tagged(list: Vec<KeyValue<'a>>) -> Result<Self, ImportError> {
+        let mut entries: BTreeMap<Cow<'a, str>, &'a RawValue> = BTreeMap::new();
+        for KeyValue { key, value } in list {
+            let Some(value) = value else { continue };
+            match entries.entry(key.0) {
+                Entry::Vacant(place) => {
+                    place.insert(value);
+                }
+                Entry::Occupied(place) if place.get().get() == value.get() => {}
+                Entry::Occupied(place) => {
+                    return Err(ImportError::new(format!("attribute `{}` stands twice and differs", place.key())));
+                }
+            }
+        }
+        Ok(Self { spelling: Spelling::Tagged, entries })
     }
 
     /// The attribute under a key; `None` when it is absent or `null`.
@@ -231,7 +247,10 @@ impl<'a> Any<'a> {
         if let Some(fields) = self.fields {
             let mut map = Map::new();
             for field in fields.values {
-                map.insert(field.key.0.into_owned(), field.value.map_or(Ok(Value::Null), Any::value)?);
+                let value = field.value.map_or(Ok(Value::Null), Any::value)?;
+                if map.insert(field.key.to_string(), value).is_some() {
+                    return Err(ImportError::new(format!("duplicate key {:?}", &*field.key)));
+                }
             }
             return Ok(Value::Object(map));
         }

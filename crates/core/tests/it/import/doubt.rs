@@ -3,7 +3,7 @@
 
 use mcptest_core::import::Format;
 
-use super::read;
+use super::{read, refusal};
 
 /// The names of the calls of a record with one trace; `None` where they are unknown.
 fn calls(format: Format, text: &str) -> Option<Vec<String>> {
@@ -148,4 +148,100 @@ fn a_line_that_comes_again_with_a_further_call_adds_that_call_once() {
         {"type": "web_search_tool_result", "tool_use_id": "a", "content": []}]}}]"#;
     let trace = read(Format::ClaudeCode, provided).unwrap().remove(0).trace;
     assert!(trace.result(0).is_some());
+}
+
+#[test]
+fn a_key_that_stands_twice_is_refused_wherever_it_is_evidence() {
+    let call = r#"{"id": "a", "function": {"name": "f", "arguments": "{}"}}"#;
+    let cases = [
+        (
+            Format::OpenaiChat,
+            format!(r#"[{{"role": "assistant", "tool_calls": [{call}], "tool_calls": []}}]"#),
+            "duplicate field `tool_calls`",
+        ),
+        (
+            Format::OpenaiChat,
+            r#"{"messages": [{"role": "user", "content": "Hi"}], "messages": []}"#.to_owned(),
+            "duplicate field `messages`",
+        ),
+        (
+            Format::OpenaiChat,
+            r#"[{"role": "assistant", "tool_calls": [{"function": {"name": "f", "name": "g"}}]}]"#.to_owned(),
+            "duplicate field `name`",
+        ),
+        (
+            Format::Anthropic,
+            r#"[{"role": "assistant", "content": [{"type": "tool_use", "name": "f", "name": "g", "input": {}}]}]"#.to_owned(),
+            "duplicate field `name`",
+        ),
+        (
+            Format::OpenaiResponses,
+            r#"[{"type": "function_call", "name": "f", "name": "g", "call_id": "a"}]"#.to_owned(),
+            "duplicate field `name`",
+        ),
+        (
+            Format::Langchain,
+            r#"[{"type": "ai", "content": "", "tool_calls": [{"name": "f", "args": {}}], "tool_calls": []}]"#.to_owned(),
+            "duplicate field `tool_calls`",
+        ),
+        (
+            Format::Langchain,
+            r#"{"values": {"messages": [{"type": "ai", "content": "x"}], "messages": []}, "outputs": {"messages": []}}"#.to_owned(),
+            "values: duplicate field `messages`",
+        ),
+        (
+            Format::Inspect,
+            r#"{"id": 1, "messages": [{"role": "assistant", "content": "", "tool_calls": [], "tool_calls": []}]}"#.to_owned(),
+            "messages[0]: duplicate field `tool_calls`",
+        ),
+        (
+            Format::Inspect,
+            r#"{"id": 1, "messages": [], "model_usage": {"m": {"input_tokens": 1}, "m": {"input_tokens": 2}}}"#.to_owned(),
+            "duplicate key \"m\"",
+        ),
+        (
+            Format::Inspect,
+            r#"{"id": 1, "messages": [{"role": "user", "content": "attachment://a"}], "attachments": {"a": "x", "a": "y"}}"#
+                .to_owned(),
+            "attachments: duplicate key \"a\"",
+        ),
+        (
+            Format::Otel,
+            r#"{"trace_id": "ab", "span_id": "1", "name": "x", "start_time": 1,
+                "attributes": {"gen_ai.tool.name": "a", "gen_ai.tool.name": "b"}}"#.to_owned(),
+            "duplicate key \"gen_ai.tool.name\"",
+        ),
+        (
+            Format::Otlp,
+            r#"{"resourceSpans": [{"scopeSpans": [{"spans": [{"traceId": "ab", "spanId": "1", "name": "x", "attributes": [
+                {"key": "gen_ai.tool.name", "value": {"stringValue": "a"}},
+                {"key": "gen_ai.tool.name", "value": {"stringValue": "b"}}]}]}]}]}"#.to_owned(),
+            "a span (1): attribute `gen_ai.tool.name` stands twice and differs",
+        ),
+        (
+            Format::Otlp,
+            r#"{"resourceSpans": [{"scopeSpans": [{"spans": [{"traceId": "ab", "spanId": "1", "name": "execute_tool t",
+                "startTimeUnixNano": "1", "attributes": [{"key": "gen_ai.tool.call.arguments", "value": {"kvlistValue": {"values": [
+                {"key": "n", "value": {"intValue": "1"}}, {"key": "n", "value": {"intValue": "2"}}]}}}]}]}]}]}"#.to_owned(),
+            "span \"execute_tool t\" (1): attribute `gen_ai.tool.call.arguments`: duplicate key \"n\"",
+        ),
+        (
+            Format::ClaudeCode,
+            r#"{"type": "assistant", "sessionId": "s", "message": {"content": [], "content": "x"}}"#.to_owned(),
+            "duplicate field `content`",
+        ),
+        (
+            Format::Tau,
+            r#"{"task_id": 1, "termination_reason": "x",
+                "messages": [{"role": "assistant", "tool_calls": [{"name": "f"}], "tool_calls": []}]}"#.to_owned(),
+            "duplicate field `tool_calls`",
+        ),
+    ];
+    for (format, text, expected) in cases {
+        assert_eq!(refusal(format, &text), expected, "{text}");
+    }
+    let same = r#"{"resourceSpans": [{"scopeSpans": [{"spans": [{"traceId": "ab", "spanId": "1", "name": "execute_tool t",
+        "startTimeUnixNano": "1", "attributes": [{"key": "k", "value": {"intValue": "1"}},
+        {"key": "k", "value": {"intValue": "1"}}]}]}]}]}"#;
+    assert_eq!(calls(Format::Otlp, same).unwrap(), ["t"]);
 }
