@@ -24,6 +24,7 @@ mod otlp;
 mod results;
 mod servers;
 mod spans;
+mod stray;
 mod tau;
 mod wire;
 

@@ -16,6 +16,7 @@ use serde_json::value::RawValue;
 use super::builder::Builder;
 use super::content::{Content, Place};
 use super::look::Look;
+use super::stray::{self, Stray};
 use super::wire::{self, Text};
 use super::{ImportError, Imported, Options, Record, Unit};
 use crate::trace::{Role, StopReason};
@@ -41,6 +42,14 @@ struct Message<'a> {
     /// Only messages of other formats have this.
     #[serde(borrow, rename = "type")]
     kind: Option<&'a RawValue>,
+    #[serde(default, rename = "toolCalls")]
+    camel_calls: Stray,
+    #[serde(default, rename = "toolInvocations")]
+    invocations: Stray,
+    #[serde(default)]
+    function_call: Stray,
+    #[serde(default)]
+    parts: Stray,
 }
 
 /// A record that is an object.
@@ -158,6 +167,13 @@ impl Reader<'_> {
             return Err(ImportError::new(format!("{place}.tool_calls is no key of this format"))
                 .hint("this looks like `openai-chat`"));
         }
+        let strays = [
+            ("toolCalls", message.camel_calls),
+            ("toolInvocations", message.invocations),
+            ("function_call", message.function_call),
+            ("parts", message.parts),
+        ];
+        stray::refuse(&place, &strays)?;
         let role = message.role.as_deref();
         let Some(content) = &message.content else {
             return Err(ImportError::new(format!(

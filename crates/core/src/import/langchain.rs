@@ -11,12 +11,14 @@ mod message;
 mod said;
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use super::builder::Builder;
 use super::look::Look;
-use super::wire;
+use super::wire::{self, Text};
 use super::{ImportError, Imported, Options, Record, Unit};
 use message::{Message, Reader, Speaker};
 
@@ -40,6 +42,20 @@ struct Around<'a> {
     config: Option<&'a RawValue>,
     #[serde(borrow)]
     checkpoint: Option<&'a RawValue>,
+    #[serde(borrow)]
+    child_runs: Option<Vec<Run<'a>>>,
+}
+
+/// A run inside the run that a record is.
+#[derive(Deserialize)]
+#[serde(expecting = "a run")]
+struct Run<'a> {
+    #[serde(borrow)]
+    run_type: Option<Text<'a>>,
+    #[serde(borrow)]
+    name: Option<Text<'a>>,
+    #[serde(borrow)]
+    child_runs: Option<Vec<Run<'a>>>,
 }
 
 pub(super) fn sniff(look: &Look<'_>) -> Option<(Unit, Cow<'static, str>)> {
@@ -90,9 +106,40 @@ pub(super) fn read<'a>(record: Record<'a>, options: &Options) -> Result<Vec<Impo
         for (name, list) in &lists {
             reader.messages(name, list)?;
         }
+        check_runs(around.child_runs.as_deref().unwrap_or_default(), reader.builder())?;
         id = name(&around);
     }
     Ok(vec![Imported { id, group: None, fields: record.text.into(), trace: reader.finish() }])
+}
+
+/// Tools may run where no message tells of it, such as inside an agent that is a tool itself. Runs that are recorded have to
+/// be calls of the messages then.
+fn check_runs(runs: &[Run<'_>], builder: &Builder<'_>) -> Result<(), ImportError> {
+    let mut ran: BTreeMap<String, usize> = BTreeMap::new();
+    let mut open: Vec<&Run<'_>> = runs.iter().collect();
+    while let Some(run) = open.pop() {
+        open.extend(run.child_runs.iter().flatten());
+        if run.run_type.as_deref() == Some("tool") {
+            let name = run.name.as_deref().unwrap_or_default();
+            *ran.entry(builder.split(name).1).or_default() += 1;
+        }
+    }
+    let mut called: BTreeMap<&str, usize> = BTreeMap::new();
+    for call in builder.calls() {
+        *called.entry(&call.name).or_default() += 1;
+    }
+    for (name, times) in ran {
+        let told = called.get(&*name).copied().unwrap_or(0);
+        if times > told {
+            return Err(ImportError::new(format!(
+                "child_runs has more runs of the tool {name:?} than the messages have calls of it: {times} against {told}"
+            ))
+            .hint(
+                "a trace without those calls could be judged wrongly; runs with messages can be scored by themselves",
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// The lists of messages of a record, with their names.

@@ -12,6 +12,7 @@ use std::borrow::Cow;
 use serde::Deserialize;
 
 use super::look::Look;
+use super::stray::{self, Stray};
 use super::wire::{self, Name, Text};
 use super::{ImportError, Imported, Options, Record, Unit};
 use crate::trace::StopReason;
@@ -82,6 +83,12 @@ struct Logged<'a> {
     choices: Option<Vec<Choice<'a>>>,
     usage: Option<Usage>,
     response: Option<Completion<'a>>,
+    #[serde(default)]
+    tool_calls: Stray,
+    #[serde(default, rename = "toolCalls")]
+    camel_calls: Stray,
+    #[serde(default)]
+    steps: Stray,
 }
 
 #[derive(Deserialize)]
@@ -127,7 +134,8 @@ pub(super) fn read<'a>(record: Record<'a>, options: &Options) -> Result<Vec<Impo
 type Known = (Option<String>, Option<String>, Option<StopReason>);
 
 fn logged(talk: &mut Talk<'_>, record: Logged<'_>) -> Result<Known, ImportError> {
-    let Logged { id, model, messages, request, choices, usage, response } = record;
+    let Logged { id, model, messages, request, choices, usage, response, tool_calls, camel_calls, steps } = record;
+    stray::refuse(&"record", &[("tool_calls", tool_calls), ("toolCalls", camel_calls), ("steps", steps)])?;
     let (asked_model, asked) = request.map_or((None, None), |request| (request.model, request.messages));
     let Some(messages) = messages.or(asked) else {
         return Err(ImportError::new("it has no `messages`")

@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 use super::super::builder::Builder;
 use super::super::copies::Copies;
 use super::super::keyed::Keyed;
+use super::super::stray::{self, Stray};
 use super::super::wire::{self, Text, nothing_for_null};
 use super::super::{ImportError, results};
 use crate::json;
@@ -28,6 +29,12 @@ pub(super) struct Message<'a> {
     tool_call_id: Option<Text<'a>>,
     #[serde(borrow, default)]
     error: Option<Failure<'a>>,
+    #[serde(default, rename = "toolCalls")]
+    camel_calls: Stray,
+    #[serde(default, rename = "toolInvocations")]
+    invocations: Stray,
+    #[serde(default)]
+    function_call: Stray,
 }
 
 #[derive(Deserialize)]
@@ -80,6 +87,12 @@ pub(super) struct Talk<'o, 'a> {
 
 impl Talk<'_, '_> {
     pub(super) fn message(&mut self, message: Message<'_>, place: &str) -> Result<(), ImportError> {
+        let strays = [
+            ("toolCalls", message.camel_calls),
+            ("toolInvocations", message.invocations),
+            ("function_call", message.function_call),
+        ];
+        stray::refuse(&place, &strays)?;
         let role = match &*message.role {
             "system" => return Ok(()),
             "user" => Role::User,

@@ -9,6 +9,7 @@ use super::said::{self, Said};
 use crate::import::anthropic::reply::{Model, stopped};
 use crate::import::builder::Builder;
 use crate::import::content::Place;
+use crate::import::stray::{self, Stray};
 use crate::import::wire::{self, Text, Whole};
 use crate::import::{ImportError, Options, results};
 use crate::trace::{Role, StopReason, Tokens, Trace};
@@ -47,6 +48,13 @@ pub(super) struct Message<'a> {
     usage_metadata: Option<Usage>,
     #[serde(borrow)]
     response_metadata: Option<Response<'a>>,
+    // Keys of other programs.
+    #[serde(default, rename = "toolCalls")]
+    camel_calls: Stray,
+    #[serde(default, rename = "toolInvocations")]
+    invocations: Stray,
+    #[serde(default)]
+    function_call: Stray,
 }
 
 /// Tokens; those of the cache are among those of the input.
@@ -183,6 +191,11 @@ impl<'o> Reader<'o> {
         Self { builder: Builder::new(options), model: Model::default(), stop: None }
     }
 
+    /// The builder of the trace.
+    pub(super) fn builder(&self) -> &Builder<'o> {
+        &self.builder
+    }
+
     pub(super) fn finish(self) -> Trace {
         self.builder.finish(self.model.name(), self.stop, None)
     }
@@ -212,6 +225,14 @@ impl<'o> Reader<'o> {
 
     fn message(&mut self, speaker: Speaker, group: &[&Message<'_>], place: Place<'_>) -> Result<(), ImportError> {
         let Some(message) = group.first() else { return Ok(()) };
+        for message in group {
+            let strays = [
+                ("toolCalls", message.camel_calls),
+                ("toolInvocations", message.invocations),
+                ("function_call", message.function_call),
+            ];
+            stray::refuse(&place, &strays)?;
+        }
         match speaker {
             Speaker::Human => self.human(message, place),
             Speaker::Ai | Speaker::AiChunk => self.ai(group, place),

@@ -9,6 +9,7 @@ use serde_json::value::RawValue;
 
 use crate::import::builder::Builder;
 use crate::import::openai_content::{Content, Parts, Said, looks_like, said};
+use crate::import::stray::{self, Stray};
 use crate::import::wire::{self, Text, Whole};
 use crate::import::{ImportError, Options, results};
 use crate::trace::{Role, Tokens};
@@ -34,6 +35,15 @@ pub(in crate::import) struct Message<'a> {
     tool_call_id: Option<Text<'a>>,
     function_call: Option<Function<'a>>,
     usage: Option<Usage>,
+    // Keys of programs that write messages almost as this interface does.
+    #[serde(default, rename = "toolCalls")]
+    camel_calls: Stray,
+    #[serde(default, rename = "toolInvocations")]
+    invocations: Stray,
+    #[serde(default, rename = "functionCall")]
+    camel_function: Stray,
+    #[serde(default)]
+    parts: Stray,
 }
 
 #[derive(Debug, Deserialize)]
@@ -119,6 +129,7 @@ impl<'o> Talk<'o> {
     /// Adds a message that stands at `place`.
     pub(in crate::import) fn add(&mut self, message: &Message<'_>, place: &dyn Display) -> Result<(), ImportError> {
         let Some(role) = message.role.as_deref() else { return Err(no_role(message, place)) };
+        stray::refuse(place, &message.strays())?;
         self.refused = false;
         if role != "assistant" && message.makes_calls() {
             return Err(ImportError::new(format!("{place} has calls, but its role is {role:?}"))
@@ -195,6 +206,15 @@ impl<'o> Talk<'o> {
 }
 
 impl Message<'_> {
+    fn strays(&self) -> [(&'static str, Stray); 4] {
+        [
+            ("toolCalls", self.camel_calls),
+            ("toolInvocations", self.invocations),
+            ("functionCall", self.camel_function),
+            ("parts", self.parts),
+        ]
+    }
+
     pub(in crate::import) fn is_reply(&self) -> bool {
         self.role.as_deref() == Some("assistant")
     }

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::items::{Item, Kind, PARTS, kind, value};
 use crate::import::builder::Builder;
 use crate::import::openai_content::{looks_like, said};
-use crate::import::{ImportError, Options};
+use crate::import::{ImportError, Options, stray};
 use crate::trace::{Role, ToolCall, ToolResult};
 
 /// Where an item stands.
@@ -113,6 +113,12 @@ impl<'o> Exchange<'o> {
         if item.tool_calls.is_some() {
             return Err(ImportError::new(format!("{place} has `tool_calls`")).hint(looks_like("openai-chat")));
         }
+        let strays = [
+            ("toolCalls", item.camel_calls),
+            ("toolInvocations", item.invocations),
+            ("function_call", item.function_call),
+        ];
+        stray::refuse(place, &strays)?;
         let said = said(item.content.as_ref(), &PARTS, &format_args!("{place}.content"))?;
         self.refused = false;
         match item.role.as_deref() {

@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 
 use crate::import::look::Look;
 use crate::import::openai_content::{Content, Parts, said};
+use crate::import::stray::Stray;
 use crate::import::wire::{self, Text};
 use crate::import::{ImportError, results};
 use crate::trace::{CallError, ErrorKind, ToolResult};
@@ -92,6 +93,12 @@ pub(super) struct Item<'a> {
     result: Option<&'a RawValue>,
     tools: Option<&'a RawValue>,
     error: Option<&'a RawValue>,
+    #[serde(default, rename = "toolCalls")]
+    pub(super) camel_calls: Stray,
+    #[serde(default, rename = "toolInvocations")]
+    pub(super) invocations: Stray,
+    #[serde(default)]
+    pub(super) function_call: Stray,
 }
 
 impl Item<'_> {

@@ -5,6 +5,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use super::super::stray::{self, Stray};
 use super::super::wire::{self, Text};
 use super::super::{ImportError, results};
 use crate::json;
@@ -96,6 +97,12 @@ struct Wire<'a> {
     /// The message itself, where this is a choice around it.
     #[serde(borrow, default)]
     message: Option<&'a RawValue>,
+    #[serde(default, rename = "toolCalls")]
+    camel_calls: Stray,
+    #[serde(default, rename = "toolInvocations")]
+    invocations: Stray,
+    #[serde(default)]
+    function_call: Stray,
 }
 
 /// A part of a message, or a call beside its content.
@@ -156,6 +163,9 @@ pub(super) fn message(text: &str, default: Speaker) -> Result<Message, ImportErr
 }
 
 fn of_wire(wire: Wire<'_>, default: Speaker) -> Result<Message, ImportError> {
+    let strays =
+        [("toolCalls", wire.camel_calls), ("toolInvocations", wire.invocations), ("function_call", wire.function_call)];
+    stray::refuse(&"message", &strays)?;
     let mut out = Message::new(wire.role.as_ref().map_or(Ok(default), |role| speaker(role))?);
     out.finish = wire.finish_reason.map(|text| text.0.into_owned());
     let in_content;

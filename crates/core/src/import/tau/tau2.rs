@@ -7,6 +7,7 @@ use serde_json::value::RawValue;
 
 use crate::import::builder::Builder;
 use crate::import::openai_chat::messages::Usage;
+use crate::import::stray::{self, Stray};
 use crate::import::wire::{self, Text};
 use crate::import::{ImportError, Options, results};
 use crate::trace::{Role, StopReason};
@@ -26,6 +27,12 @@ pub(super) struct Message<'a> {
     id: Option<Text<'a>>,
     requestor: Option<Text<'a>>,
     error: Option<bool>,
+    #[serde(default, rename = "toolCalls")]
+    camel_calls: Stray,
+    #[serde(default, rename = "toolInvocations")]
+    invocations: Stray,
+    #[serde(default)]
+    function_call: Stray,
 }
 
 #[derive(Debug, Deserialize)]
@@ -54,6 +61,12 @@ const OWN_SIDE: &str = "a message carries the calls of its own side; whose call 
 pub(super) fn talk<'o>(messages: &[Message<'_>], options: &'o Options) -> Result<Builder<'o>, ImportError> {
     let mut builder = Builder::new(options);
     for (at, message) in messages.iter().enumerate() {
+        let strays = [
+            ("toolCalls", message.camel_calls),
+            ("toolInvocations", message.invocations),
+            ("function_call", message.function_call),
+        ];
+        stray::refuse(&format_args!("messages[{at}]"), &strays)?;
         let text = message.content.as_deref().filter(|_| message.is_audio != Some(true)).map(str::to_owned);
         let calls = message.tool_calls.as_deref().unwrap_or_default();
         match message.role.as_deref() {

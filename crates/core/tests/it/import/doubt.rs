@@ -245,3 +245,98 @@ fn a_key_that_stands_twice_is_refused_wherever_it_is_evidence() {
         {"key": "k", "value": {"intValue": "1"}}]}]}]}]}"#;
     assert_eq!(calls(Format::Otlp, same).unwrap(), ["t"]);
 }
+
+#[test]
+fn calls_under_a_key_of_another_program_are_refused_and_an_empty_key_is_none() {
+    let chat = |key: &str| format!(r#"[{{"role": "assistant", "content": "", {key}}}]"#);
+    let hint = " / a trace without those calls could be judged wrongly; write them as this format has them";
+    for (format, around, place) in [
+        (Format::OpenaiChat, ["", ""], "messages[0]"),
+        (Format::Anthropic, ["", ""], "[0]"),
+        (Format::OpenaiResponses, ["", ""], "items[0]"),
+        (Format::Inspect, [r#"{"id": 1, "messages": "#, "}"], "messages[0]"),
+        (Format::Tau, [r#"{"task_id": 1, "traj": "#, "}"], "traj[0]"),
+        (Format::Tau, [r#"{"task_id": 1, "termination_reason": "x", "messages": "#, "}"], "messages[0]"),
+    ] {
+        for (key, filled) in [
+            ("toolCalls", r#"[{"id": "a", "name": "f"}]"#),
+            (
+                "toolInvocations",
+                r#"[{"state": "result", "toolCallId": "a", "toolName": "f", "args": {}, "result": 1}]"#,
+            ),
+        ] {
+            let of = |value: &str| format!("{}{}{}", around[0], chat(&format!("\"{key}\": {value}")), around[1]);
+            let told = format!("{place}.{key} is no key of this format, and could hold calls{hint}");
+            assert_eq!(refusal(format, &of(filled)), told);
+            for empty in ["[]", "null"] {
+                assert_eq!(calls(format, &of(empty)), Some(vec![]), "{format:?} {key}");
+            }
+        }
+    }
+    let of = |key: &str, value: &str| chat(&format!("\"{key}\": {value}"));
+    let call = r#"{"name": "f", "arguments": "{}"}"#;
+    for (format, text, told) in [
+        (Format::OpenaiChat, of("functionCall", call), "messages[0].functionCall"),
+        (Format::OpenaiChat, of("parts", r#"[{"type": "tool-f", "toolCallId": "a"}]"#), "messages[0].parts"),
+        (Format::Anthropic, of("function_call", call), "[0].function_call"),
+        (Format::OpenaiResponses, of("function_call", call), "items[0].function_call"),
+        (
+            Format::OpenaiChat,
+            format!(r#"{{"messages": {}, "steps": [{{"toolCalls": [{call}]}}]}}"#, chat("\"name\": null")),
+            "record.steps",
+        ),
+        (
+            Format::OpenaiChat,
+            format!(r#"{{"messages": {}, "toolCalls": [{call}]}}"#, chat("\"name\": null")),
+            "record.toolCalls",
+        ),
+        (Format::Langchain, format!(r#"[{{"type": "ai", "content": "", "toolCalls": [{call}]}}]"#), "[0].toolCalls"),
+        (
+            Format::Langchain,
+            format!(r#"[{{"type": "ai", "data": {{"content": "", "function_call": {call}}}}}]"#),
+            "[0].function_call",
+        ),
+    ] {
+        assert_eq!(refusal(format, &text), format!("{told} is no key of this format, and could hold calls{hint}"));
+    }
+    let steps = format!(r#"{{"messages": {}, "steps": 3}}"#, chat("\"name\": null"));
+    assert_eq!(calls(Format::OpenaiChat, &steps), Some(vec![]));
+    let span = serde_json::json!({
+        "trace_id": "ab", "span_id": "1", "name": "chat", "start_time": 1,
+        "attributes": { "gen_ai.operation.name": "chat",
+            "gen_ai.output.messages": [{ "role": "assistant", "toolInvocations": [{ "toolName": "f" }] }] },
+    });
+    assert_eq!(
+        refusal(Format::Otel, &span.to_string()),
+        format!(
+            "span \"chat\" (1): gen_ai.output.messages[0]: message.toolInvocations is no key of this format, and could hold calls{hint}"
+        )
+    );
+}
+
+#[test]
+fn tools_that_ran_inside_a_run_have_to_be_calls_of_its_messages() {
+    let run = |calls: &str, runs: &str| {
+        format!(
+            r#"{{"id": "r", "run_type": "chain", "inputs": {{"messages": [{{"type": "human", "content": "Hi"}}]}}, "outputs": {{"messages": [
+                {{"type": "human", "content": "Hi"}}, {{"type": "ai", "content": "", "tool_calls": [{calls}]}}]}}, "child_runs": [{runs}]}}"#
+        )
+    };
+    let call = r#"{"name": "mcp__s__f", "args": {}, "id": "a"}"#;
+    let inside = |name: &str| {
+        format!(
+            r#"{{"run_type": "chain", "name": "tools", "child_runs": [{{"run_type": "tool", "name": "{name}", "child_runs": []}}]}}"#
+        )
+    };
+    assert_eq!(calls(Format::Langchain, &run(call, &inside("mcp__s__f"))).unwrap(), ["f"]);
+    assert_eq!(calls(Format::Langchain, &run(call, "")).unwrap(), ["f"]);
+    let hint = "a trace without those calls could be judged wrongly; runs with messages can be scored by themselves";
+    for (calls, runs, told) in
+        [("", inside("f"), "1 against 0"), (call, format!("{0},{0}", inside("f")), "2 against 1")]
+    {
+        assert_eq!(
+            refusal(Format::Langchain, &run(calls, &runs)),
+            format!("child_runs has more runs of the tool \"f\" than the messages have calls of it: {told} / {hint}")
+        );
+    }
+}
