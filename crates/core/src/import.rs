@@ -26,6 +26,7 @@ mod servers;
 mod spans;
 mod stray;
 mod tau;
+mod tellings;
 mod wire;
 
 use std::borrow::Cow;

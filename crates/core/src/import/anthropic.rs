@@ -17,6 +17,7 @@ use super::builder::Builder;
 use super::content::{Content, Place};
 use super::look::Look;
 use super::stray::{self, Stray};
+use super::tellings::{self, Also, Gist};
 use super::wire::{self, Text};
 use super::{ImportError, Imported, Options, Record, Unit};
 use crate::trace::{Role, StopReason};
@@ -70,6 +71,21 @@ struct Body<'a> {
     model: Option<&'a RawValue>,
     #[serde(borrow)]
     id: Option<&'a RawValue>,
+    // Where a record may tell the conversation once more.
+    #[serde(borrow)]
+    request: Option<&'a RawValue>,
+    #[serde(borrow)]
+    input: Option<&'a RawValue>,
+    #[serde(borrow)]
+    output: Option<&'a RawValue>,
+    #[serde(borrow)]
+    outputs: Option<&'a RawValue>,
+    #[serde(borrow)]
+    completion: Option<&'a RawValue>,
+    #[serde(borrow)]
+    conversation: Option<&'a RawValue>,
+    #[serde(borrow)]
+    history: Option<&'a RawValue>,
 }
 
 pub(super) fn sniff(look: &Look<'_>) -> Option<(Unit, Cow<'static, str>)> {
@@ -126,7 +142,7 @@ pub(super) fn read<'a>(record: Record<'a>, options: &Options) -> Result<Vec<Impo
             reader.message(message, Place::Element("", at))?;
         }
     } else {
-        let body: Body<'a> = wire::typed(record.text)?;
+        let mut body: Body<'a> = wire::typed(record.text)?;
         // A record may have `content` of its own; a reply has its role or its end with it.
         let has_reply_beside = body.content.is_some() && (body.role.is_some() || body.stop_reason.is_some());
         if body.messages.is_none() && !has_reply_beside {
@@ -134,6 +150,7 @@ pub(super) fn read<'a>(record: Record<'a>, options: &Options) -> Result<Vec<Impo
                 "a record is a list of messages or an object with `messages`; `--from` names the format of a file",
             ));
         }
+        body.unite(record.text, has_reply_beside)?;
         for (at, message) in body.messages.iter().flatten().enumerate() {
             reader.message(message, Place::Element("messages", at))?;
         }
@@ -152,6 +169,52 @@ pub(super) fn read<'a>(record: Record<'a>, options: &Options) -> Result<Vec<Impo
     }
     let trace = reader.builder.finish(reader.model.name(), reader.stop, None);
     Ok(vec![Imported { id, group: None, fields: record.text.into(), trace }])
+}
+
+impl<'a> Body<'a> {
+    /// Makes one conversation of what the record tells more than once.
+    fn unite(&mut self, text: &'a str, has_reply_beside: bool) -> Result<(), ImportError> {
+        let beside = [
+            Also::whole("request", self.request),
+            Also::whole("input", self.input),
+            Also::whole("conversation", self.conversation),
+            Also::whole("history", self.history),
+            Also::reply("output", self.output),
+            Also::reply("outputs", self.outputs),
+            Also::reply("completion", self.completion),
+        ];
+        let is_told_again = beside.iter().any(|also| also.raw.is_some());
+        if !is_told_again && self.response.is_none() && !has_reply_beside {
+            return Ok(());
+        }
+        let Some(look) = Look::at(text) else { return Ok(()) };
+        let Some(own) = look.get("messages") else { return Ok(()) };
+        let own = if is_told_again
+            && let Some((key, list)) = tellings::longest("messages", tellings::gists(own)?, &beside)?
+        {
+            self.messages = Some(wire::typed(list.get()).map_err(|error| error.at(key))?);
+            list
+        } else {
+            own
+        };
+        let reply = look.get("response").map(Gist::of).transpose()?;
+        let written = self.content.filter(|_| has_reply_beside).map(Gist::of_reply).transpose()?;
+        if let (Some(reply), Some(written)) = (&reply, &written) {
+            if reply != written {
+                return Err(tellings::differ("response", "content"));
+            }
+            self.response = None;
+        }
+        // Some loggers append the reply to the messages they sent.
+        let last = Look::at(own.get()).and_then(|list| list.last()).map(Gist::of).transpose()?;
+        if last.is_some()
+            && last == reply.or(written)
+            && let Some(messages) = &mut self.messages
+        {
+            messages.pop();
+        }
+        Ok(())
+    }
 }
 
 /// A record as far as it is read.

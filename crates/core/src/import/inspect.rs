@@ -7,7 +7,7 @@
 mod talk;
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -17,6 +17,7 @@ use super::builder::Builder;
 use super::copies::Copies;
 use super::keyed::Keyed;
 use super::look::Look;
+use super::tellings;
 use super::wire::{self, Text, Whole, nothing_for_null};
 use super::{ImportError, Imported, Options, Record, Unit};
 use crate::json;
@@ -83,6 +84,8 @@ struct Output<'a> {
 
 #[derive(Deserialize)]
 struct Choice<'a> {
+    #[serde(borrow, default)]
+    message: Option<&'a RawValue>,
     #[serde(borrow, default)]
     stop_reason: Option<Text<'a>>,
 }
@@ -153,6 +156,12 @@ fn sample<'a>(text: &'a str, eval: Option<&Eval<'_>>, options: &Options) -> Resu
     }
 
     let mut builder = talk.builder;
+    // The output is the last reply. A limit may stop a sample between a reply and its place among the messages; its calls
+    // were not made then.
+    let reply = sample.output.choices.first().and_then(|choice| choice.message);
+    if is_kept && sample.limit.is_none() && reply.is_some_and(|reply| calls_more(reply, &builder)) {
+        return Err(tellings::differ("messages", "output"));
+    }
     for usage in sample.model_usage.0.values() {
         builder.spend(Some(usage.tokens()));
     }
@@ -177,6 +186,13 @@ fn sample<'a>(text: &'a str, eval: Option<&Eval<'_>>, options: &Options) -> Resu
     // A list without messages is how a conversation looks that was not kept.
     trace.conversation.turns = trace.conversation.turns.filter(|_| is_kept);
     Ok(Imported { id, group: None, fields: text.into(), trace })
+}
+
+/// Whether a reply makes a call that is none of the conversation's.
+fn calls_more(reply: &RawValue, builder: &Builder<'_>) -> bool {
+    let Some(calls) = Look::at(reply.get()).and_then(|reply| reply.inside("tool_calls")) else { return false };
+    let known: BTreeSet<Option<&str>> = builder.calls().iter().map(|call| call.id.as_deref()).collect();
+    calls.elements().iter().any(|call| !known.contains(&call.text("id").as_deref()))
 }
 
 impl Usage {

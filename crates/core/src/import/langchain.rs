@@ -18,6 +18,8 @@ use serde_json::value::RawValue;
 
 use super::builder::Builder;
 use super::look::Look;
+use super::stray::{self, Stray};
+use super::tellings::{self, Also};
 use super::wire::{self, Text};
 use super::{ImportError, Imported, Options, Record, Unit};
 use message::{Message, Reader, Speaker};
@@ -44,6 +46,9 @@ struct Around<'a> {
     checkpoint: Option<&'a RawValue>,
     #[serde(borrow)]
     child_runs: Option<Vec<Run<'a>>>,
+    /// Calls of agents that keep no messages.
+    #[serde(default)]
+    intermediate_steps: Stray,
 }
 
 /// A run inside the run that a record is.
@@ -144,37 +149,59 @@ fn check_runs(runs: &[Run<'_>], builder: &Builder<'_>) -> Result<(), ImportError
 
 /// The lists of messages of a record, with their names.
 fn lists<'a>(around: &Around<'a>, text: &'a str) -> Result<Vec<(&'static str, Vec<Message<'a>>)>, ImportError> {
-    if let Some(raw) = around.messages {
-        return Ok(vec![("messages", list("messages", raw)?)]);
-    }
-    let inside = |around: Option<&'a RawValue>, key: &str| -> Result<Option<&'a RawValue>, ImportError> {
-        #[derive(Deserialize)]
-        struct Inside<'a> {
-            #[serde(borrow)]
-            messages: Option<&'a RawValue>,
+    stray::refuse(&"record", &[("intermediate_steps", around.intermediate_steps)])?;
+    let [values, outputs, inputs] = [("values", around.values), ("outputs", around.outputs), ("inputs", around.inputs)];
+    let tellings = [
+        around.messages.map(|list| ("messages", list)),
+        inside(values)?.map(|list| ("values.messages", list)),
+        inside(outputs)?.map(|list| ("outputs.messages", list)),
+    ];
+    let mut tellings = tellings.into_iter().flatten();
+    let Some(first) = tellings.next() else {
+        if matches!(Look::at(text), Some(look) if told_by_message(&look).is_some()) {
+            return Ok(vec![("", vec![wire::typed(text)?])]);
         }
-        let Some(raw) = around.filter(|raw| raw.get().starts_with('{')) else { return Ok(None) };
-        wire::typed::<Inside<'a>>(raw.get()).map(|inside| inside.messages).map_err(|error| error.at(key))
+        return Err(ImportError::new("it has no `messages`, and none below `values` or `outputs`")
+            .hint("a record is a list of messages or an object around one; `--from` names the format of a file"));
     };
-    if let Some(raw) = inside(around.values, "values")? {
-        return Ok(vec![("values.messages", list("values.messages", raw)?)]);
+    let beside: Vec<Also<'a>> = tellings.map(|(key, list)| Also::whole(key, Some(list))).collect();
+    let longest =
+        if beside.is_empty() { None } else { tellings::longest(first.0, tellings::gists(first.1)?, &beside)? };
+    let (key, raw) = longest.unwrap_or(first);
+    let told = list(key, raw)?;
+    let Some(sent) = inside(inputs)? else { return Ok(vec![(key, told)]) };
+    // A state repeats what went in; what a single step puts out does not.
+    if key == "outputs.messages" && !told.iter().any(Message::is_of_the_user) {
+        return Ok(vec![("inputs.messages", list("inputs.messages", sent)?), (key, told)]);
     }
-    if let Some(raw) = inside(around.outputs, "outputs")? {
-        let out = list("outputs.messages", raw)?;
-        // A state repeats what went in; what a single step puts out does not.
-        let is_whole = out.iter().any(Message::is_of_the_user);
-        return Ok(match inside(around.inputs, "inputs")? {
-            Some(raw) if !is_whole => {
-                vec![("inputs.messages", list("inputs.messages", raw)?), ("outputs.messages", out)]
-            }
-            _ => vec![("outputs.messages", out)],
-        });
+    tellings::check_among(("inputs.messages", sent), (key, raw), is_of_the_model)?;
+    Ok(vec![(key, told)])
+}
+
+/// The list of messages inside of what stands at a key.
+fn inside<'a>((key, raw): (&str, Option<&'a RawValue>)) -> Result<Option<&'a RawValue>, ImportError> {
+    #[derive(Deserialize)]
+    struct Inside<'a> {
+        #[serde(borrow)]
+        messages: Option<&'a RawValue>,
+        #[serde(default)]
+        intermediate_steps: Stray,
     }
-    if matches!(Look::at(text), Some(look) if told_by_message(&look).is_some()) {
-        return Ok(vec![("", vec![wire::typed(text)?])]);
-    }
-    Err(ImportError::new("it has no `messages`, and none below `values` or `outputs`")
-        .hint("a record is a list of messages or an object around one; `--from` names the format of a file"))
+    let Some(raw) = raw.filter(|raw| raw.get().starts_with('{')) else { return Ok(None) };
+    let found: Inside<'a> = wire::typed(raw.get()).map_err(|error| error.at(key))?;
+    stray::refuse(&key, &[("intermediate_steps", found.intermediate_steps)])?;
+    Ok(found.messages)
+}
+
+/// Whether a message, in this format or one that its users write instead, is of the model or of a tool.
+fn is_of_the_model(look: &Look<'_>) -> bool {
+    let kind = match look.text("type") {
+        Some(kind) if kind == "constructor" => look.get("id").and_then(class).map(Cow::Owned),
+        kind => kind,
+    };
+    let speaker = kind.and_then(|kind| Speaker::of(&kind));
+    let is_role = look.text("role").is_some_and(|role| matches!(&*role, "assistant" | "ai" | "tool" | "function"));
+    is_role || matches!(speaker, Some(Speaker::Ai | Speaker::AiChunk | Speaker::Tool | Speaker::Function))
 }
 
 fn list<'a>(name: &str, raw: &'a RawValue) -> Result<Vec<Message<'a>>, ImportError> {

@@ -10,9 +10,11 @@ pub(super) mod messages;
 use std::borrow::Cow;
 
 use serde::Deserialize;
+use serde_json::value::RawValue;
 
 use super::look::Look;
 use super::stray::{self, Stray};
+use super::tellings::{self, Also};
 use super::wire::{self, Name, Text};
 use super::{ImportError, Imported, Options, Record, Unit};
 use crate::trace::StopReason;
@@ -89,6 +91,14 @@ struct Logged<'a> {
     camel_calls: Stray,
     #[serde(default)]
     steps: Stray,
+    // Where a record may tell the conversation once more.
+    input: Option<&'a RawValue>,
+    inputs: Option<&'a RawValue>,
+    output: Option<&'a RawValue>,
+    outputs: Option<&'a RawValue>,
+    completion: Option<&'a RawValue>,
+    conversation: Option<&'a RawValue>,
+    history: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
@@ -123,7 +133,7 @@ pub(super) fn read<'a>(record: Record<'a>, options: &Options) -> Result<Vec<Impo
         add_all(&mut talk, &messages, true)?;
         (None, None, None)
     } else {
-        logged(&mut talk, wire::typed(record.text)?)?
+        logged(&mut talk, wire::typed(record.text)?, record.text)?
     };
     let stop = if talk.refused { Some(StopReason::Refused) } else { stop };
     let trace = talk.builder.finish(model, stop, None);
@@ -133,9 +143,15 @@ pub(super) fn read<'a>(record: Record<'a>, options: &Options) -> Result<Vec<Impo
 /// Name, model and end of a record that is an object.
 type Known = (Option<String>, Option<String>, Option<StopReason>);
 
-fn logged(talk: &mut Talk<'_>, record: Logged<'_>) -> Result<Known, ImportError> {
-    let Logged { id, model, messages, request, choices, usage, response, tool_calls, camel_calls, steps } = record;
-    stray::refuse(&"record", &[("tool_calls", tool_calls), ("toolCalls", camel_calls), ("steps", steps)])?;
+fn logged<'a>(talk: &mut Talk<'_>, mut record: Logged<'a>, text: &'a str) -> Result<Known, ImportError> {
+    let strays = [("tool_calls", record.tool_calls), ("toolCalls", record.camel_calls), ("steps", record.steps)];
+    stray::refuse(&"record", &strays)?;
+    let longer = record.longer(text)?;
+    let sent = record.request.as_ref().and_then(|request| request.messages.as_ref()).map(Vec::len);
+    if let Some((key, list)) = longer {
+        record.messages = Some(wire::typed(list.get()).map_err(|error| error.at(key))?);
+    }
+    let Logged { id, model, messages, request, choices, usage, response, .. } = record;
     let (asked_model, asked) = request.map_or((None, None), |request| (request.model, request.messages));
     let Some(messages) = messages.or(asked) else {
         return Err(ImportError::new("it has no `messages`")
@@ -155,26 +171,62 @@ fn logged(talk: &mut Talk<'_>, record: Logged<'_>) -> Result<Known, ImportError>
         }
         (None, None) => None,
     };
-    let text = |model: Option<Text<'_>>| model.map(|model| model.0.into_owned());
+    let text_of = |model: Option<Text<'_>>| model.map(|model| model.0.into_owned());
     let Some((prefix, reply_id, reply_model, choices, usage)) = reply else {
         add_all(talk, &messages, usage.is_none())?;
         if let Some(usage) = usage {
             talk.builder.spend(Some(usage.tokens()));
         }
-        return Ok((id.map(|id| id.0), text(model.or(asked_model)), None));
+        return Ok((id.map(|id| id.0), text_of(model.or(asked_model)), None));
     };
     let [Choice { message: Some(message), finish_reason }] = &choices[..] else {
         let found = if choices.len() == 1 { "one without".to_owned() } else { choices.len().to_string() };
         return Err(ImportError::new(format!("{prefix}choices must be one reply with a `message`, found {found}"))
             .hint("which of several replies the agent went on with is not told; keep that one"));
     };
-    // Some loggers append the reply to the messages they sent.
+    // Some loggers append the reply to the messages they sent, and then all that came after it.
+    if sent.is_some_and(|sent| sent + 1 < messages.len() && messages[sent].same(message)) {
+        add_all(talk, &messages, true)?;
+        return Ok((id.or(reply_id).map(|id| id.0), text_of(reply_model.or(model).or(asked_model)), None));
+    }
     let repeated = messages.last().is_some_and(|last| last.same(message));
     add_all(talk, &messages[..messages.len() - usize::from(repeated)], true)?;
     talk.add(message, &format_args!("{prefix}choices[0].message"))?;
     talk.builder.spend(usage.map(Usage::tokens).or_else(|| message.tokens()));
     let stop = finish_reason.as_deref().filter(|_| !message.makes_calls()).and_then(stop);
-    Ok((id.or(reply_id).map(|id| id.0), text(reply_model.or(model).or(asked_model)), stop))
+    Ok((id.or(reply_id).map(|id| id.0), text_of(reply_model.or(model).or(asked_model)), stop))
+}
+
+impl<'a> Logged<'a> {
+    /// The list that holds the conversation and more, where the record tells it more than once.
+    fn longer(&self, text: &'a str) -> Result<Option<tellings::Place<'a>>, ImportError> {
+        let asked_too =
+            self.messages.is_some() && self.request.as_ref().is_some_and(|request| request.messages.is_some());
+        let beside =
+            [self.input, self.inputs, self.output, self.outputs, self.completion, self.conversation, self.history];
+        if !asked_too && beside.iter().all(Option::is_none) {
+            return Ok(None);
+        }
+        let look = Look::at(text);
+        let asked = look.as_ref().and_then(|look| look.inside("request")?.get("messages"));
+        let own = look.as_ref().and_then(|look| look.get("messages"));
+        let (key, own, asked) = match (own, asked) {
+            (Some(own), asked) => ("messages", own, asked),
+            (None, Some(asked)) => ("request.messages", asked, None),
+            (None, None) => return Ok(None),
+        };
+        let beside = [
+            Also::whole("request.messages", asked),
+            Also::whole("input", self.input),
+            Also::whole("inputs", self.inputs),
+            Also::whole("conversation", self.conversation),
+            Also::whole("history", self.history),
+            Also::reply("output", self.output),
+            Also::reply("outputs", self.outputs),
+            Also::reply("completion", self.completion),
+        ];
+        tellings::longest(key, tellings::gists(own)?, &beside)
+    }
 }
 
 fn not_empty(messages: &[Message<'_>]) -> Result<(), ImportError> {

@@ -11,8 +11,10 @@ mod items;
 use std::borrow::Cow;
 
 use serde::Deserialize;
+use serde_json::value::RawValue;
 
 use super::look::Look;
+use super::tellings::{self, Also, Gist};
 use super::wire::{self, Name, Text, TextOrList, Whole};
 use super::{ImportError, Imported, Options, Record, Unit};
 use crate::trace::{Role, StopReason, Tokens};
@@ -48,6 +50,12 @@ struct Reply<'a> {
     status: Option<Text<'a>>,
     incomplete_details: Option<Incomplete<'a>>,
     usage: Option<Usage>,
+    // Where a record may tell the conversation once more.
+    messages: Option<&'a RawValue>,
+    conversation: Option<&'a RawValue>,
+    history: Option<&'a RawValue>,
+    choices: Option<&'a RawValue>,
+    response: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
@@ -81,13 +89,46 @@ pub(super) fn read<'a>(record: Record<'a>, options: &Options) -> Result<Vec<Impo
         (None, None, None)
     } else {
         let reply: Reply<'a> = wire::typed(record.text)?;
-        read_reply(&mut exchange, &reply)?;
+        match reply.longer(record.text)? {
+            None => read_reply(&mut exchange, &reply)?,
+            Some((key, list)) => {
+                let items: Vec<Item<'a>> = wire::typed(list.get()).map_err(|error| error.at(key))?;
+                add_all(&mut exchange, &items, key)?;
+                exchange.builder.spend(None);
+            }
+        }
         let stop = stop(&reply, exchange.waiting);
         (reply.id.map(|id| id.0), reply.model.map(|model| model.0.into_owned()), stop)
     };
     let stop = if exchange.refused { Some(StopReason::Refused) } else { stop };
     let trace = exchange.builder.finish(model, stop, None);
     Ok(vec![Imported { id, group: None, fields: record.text.into(), trace }])
+}
+
+impl<'a> Reply<'a> {
+    /// The list that holds the exchange and more, where the record tells it more than once.
+    fn longer(&self, text: &'a str) -> Result<Option<tellings::Place<'a>>, ImportError> {
+        let beside = [
+            Also::whole("messages", self.messages),
+            Also::whole("conversation", self.conversation),
+            Also::whole("history", self.history),
+            Also::reply("choices", self.choices),
+            Also::reply("response", self.response),
+        ];
+        if beside.iter().all(|also| also.raw.is_none()) {
+            return Ok(None);
+        }
+        let mut gists = match &self.input {
+            Some(TextOrList::Text(text)) => vec![Gist::of_user(text)],
+            _ => Vec::new(),
+        };
+        let look = Look::at(text);
+        for key in ["input", "output"] {
+            let list = look.as_ref().and_then(|look| look.get(key)).filter(|list| list.get().starts_with('['));
+            gists.extend(list.map(tellings::gists).transpose()?.into_iter().flatten());
+        }
+        tellings::longest("output", gists, &beside)
+    }
 }
 
 fn read_reply(exchange: &mut Exchange<'_>, reply: &Reply<'_>) -> Result<(), ImportError> {

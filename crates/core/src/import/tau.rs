@@ -18,6 +18,7 @@ use serde_json::value::RawValue;
 use super::copies::Copies;
 use super::look::Look;
 use super::openai_chat::messages::{At, Message, Talk};
+use super::tellings;
 use super::wire::{self, Name, Text};
 use super::{ImportError, Imported, Options, Record, Unit};
 use crate::trace::{Conversation, StopReason, Trace};
@@ -94,6 +95,11 @@ pub(super) fn read<'a>(record: Record<'a>, options: &Options) -> Result<Vec<Impo
         )
         .hint("read the files in the folder `simulations` beside this one"));
     }
+    for (key, is_told) in [("traj", run.traj.is_some()), ("messages", run.messages.is_some())] {
+        if is_told {
+            return Err(tellings::differ("simulations", key));
+        }
+    }
     let model = run.info.as_ref().and_then(Info::model);
     let copies = Copies::of(record.text);
     let mut out = Vec::new();
@@ -117,6 +123,10 @@ impl<'a> Run<'a> {
             (None, Some(task), Some(trial)) => Some(format!("{}/{}", task.0, trial.0)),
             (None, task, _) => task.map(|task| task.0),
         };
+        let tells = [self.traj.as_ref().map(Vec::len), self.messages.as_ref().map(Vec::len)];
+        if tells.iter().all(|told| told.is_some_and(|count| count > 0)) {
+            return Err(tellings::differ("traj", "messages"));
+        }
         let model = model.map(str::to_owned);
         let duration = self.duration.and_then(tau2::milliseconds);
         let trace = match (&self.traj, &self.messages) {

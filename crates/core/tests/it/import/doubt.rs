@@ -340,3 +340,156 @@ fn tools_that_ran_inside_a_run_have_to_be_calls_of_its_messages() {
         );
     }
 }
+
+#[test]
+fn a_conversation_that_is_told_again_is_read_once_and_the_longer_telling_counts() {
+    let (hi, bye) =
+        (r#"{"role": "user", "content": "Hi"}"#, r#"{"role": "assistant", "content": "Bye", "refusal": null}"#);
+    let call = |id: &str| {
+        format!(
+            r#"{{"role": "assistant", "content": null, "tool_calls": [{{"id": "{id}", "function": {{"name": "{id}"}}}}]}}"#
+        )
+    };
+    let (a, b) = (call("a"), call("b"));
+    let answer = r#"{"role": "tool", "tool_call_id": "a", "content": "x"}"#;
+    let whole = format!("[{hi}, {a}, {answer}, {bye}]");
+    let chat = [
+        (format!(r#"{{"messages": {whole}, "output": "Bye"}}"#), vec!["a"]),
+        (format!(r#"{{"messages": {whole}, "output": {bye}, "input": "Hi"}}"#), vec!["a"]),
+        (format!(r#"{{"messages": {whole}, "output": [{answer}, {bye}], "input": [{hi}]}}"#), vec!["a"]),
+        (format!(r#"{{"messages": [{hi}], "output": {whole}}}"#), vec!["a"]),
+        (format!(r#"{{"messages": [{hi}], "outputs": {{"messages": {whole}}}, "output": "Bye"}}"#), vec!["a"]),
+        (format!(r#"{{"messages": {whole}, "request": {{"messages": [{hi}]}}}}"#), vec!["a"]),
+        (format!(r#"{{"messages": [{hi}], "request": {{"messages": {whole}}}}}"#), vec!["a"]),
+        (
+            format!(
+                r#"{{"messages": {whole}, "request": {{"messages": [{hi}]}}, "response": {{"choices": [{{"message": {a}}}]}}}}"#
+            ),
+            vec!["a"],
+        ),
+        (
+            format!(
+                r#"{{"messages": [{hi}], "request": {{"messages": [{hi}]}}, "response": {{"choices": [{{"message": {b}}}]}}}}"#
+            ),
+            vec!["b"],
+        ),
+        (format!(r#"{{"messages": {whole}, "output": {{"score": 3}}, "history": [], "outputs": [1, 2]}}"#), vec!["a"]),
+    ];
+    for (text, expected) in chat {
+        assert_eq!(calls(Format::OpenaiChat, &text).unwrap(), expected, "{text}");
+    }
+    let (ask, use_a) = (
+        r#"{"role": "user", "content": "Hi"}"#,
+        r#""role": "assistant", "content": [{"type": "text", "text": "So"}, {"type": "tool_use", "id": "a", "name": "a", "input": {}}]"#,
+    );
+    let reply =
+        format!(r#"{{"id": "m", "type": "message", {use_a}, "usage": {{"input_tokens": 1, "output_tokens": 2}}}}"#);
+    for text in [
+        format!(r#"{{"messages": [{ask}, {{{use_a}}}], "response": {reply}}}"#),
+        format!(r#"{{"messages": [{ask}, {{{use_a}}}], {use_a}}}"#),
+        format!(r#"{{"messages": [{ask}], "response": {reply}, {use_a}}}"#),
+        format!(r#"{{"messages": [{ask}, {{{use_a}}}], "request": {{"messages": [{ask}]}}, "response": {reply}}}"#),
+        format!(r#"{{"messages": [{ask}], "output": [{ask}, {{{use_a}}}]}}"#),
+    ] {
+        assert_eq!(calls(Format::Anthropic, &text).unwrap(), ["a"], "{text}");
+    }
+    let (human, ai) = (
+        r#"{"type": "human", "content": "Hi"}"#,
+        r#"{"type": "ai", "content": "", "tool_calls": [{"name": "a", "args": {}, "id": "a"}]}"#,
+    );
+    for text in [
+        format!(r#"{{"messages": [{human}], "outputs": {{"messages": [{human}, {ai}]}}}}"#),
+        format!(
+            r#"{{"messages": [{human}, {ai}], "values": {{"messages": [{human}]}}, "outputs": {{"messages": [{ai}]}}}}"#
+        ),
+        format!(r#"{{"inputs": {{"messages": [{human}, {ai}]}}, "outputs": {{"messages": [{human}, {ai}]}}}}"#),
+        format!(r#"{{"inputs": {{"messages": [["user", "Hey"]]}}, "outputs": {{"messages": [{human}, {ai}]}}}}"#),
+    ] {
+        assert_eq!(calls(Format::Langchain, &text).unwrap(), ["a"], "{text}");
+    }
+    let item = r#"{"type": "function_call", "name": "a", "call_id": "a", "arguments": "{}"}"#;
+    for text in [
+        format!(r#"{{"input": "Hi", "output": [{item}], "messages": [{hi}, {item}]}}"#),
+        format!(r#"{{"output": [{item}], "messages": [{hi}, {item}], "conversation": {{"id": "c"}}}}"#),
+        format!(r#"{{"input": [{hi}], "output": [{item}], "messages": [{hi}]}}"#),
+    ] {
+        assert_eq!(calls(Format::OpenaiResponses, &text).unwrap(), ["a"], "{text}");
+    }
+}
+
+#[test]
+fn a_record_that_tells_two_conversations_is_refused_with_both_keys() {
+    let call = r#"{"role": "assistant", "content": null, "tool_calls": [{"id": "a", "function": {"name": "f"}}]}"#;
+    let (hi, bye) = (r#"{"role": "user", "content": "Hi"}"#, r#"{"role": "assistant", "content": "Bye"}"#);
+    let messages = format!(r#""messages": [{hi}, {bye}]"#);
+    let item = r#"{"type": "function_call", "name": "f", "call_id": "a"}"#;
+    let (human, ai) = (r#"{"type": "human", "content": "Hi"}"#, r#"{"type": "ai", "content": "Bye"}"#);
+    let used = r#""role": "assistant", "content": [{"type": "tool_use", "id": "a", "name": "f", "input": {}}]"#;
+    let sample = r#""id": 1, "messages": [{"role": "assistant", "content": "Bye"}], "output": {"choices": [
+        {"message": {"role": "assistant", "content": "", "tool_calls": [{"id": "a", "function": "f", "arguments": {}}]}}]}"#;
+    let cases = [
+        (Format::OpenaiChat, format!(r#"{{{messages}, "output": {call}}}"#), ["messages", "output"]),
+        (Format::OpenaiChat, format!(r#"{{{messages}, "output": [{hi}, {call}]}}"#), ["messages", "output"]),
+        (Format::OpenaiChat, format!(r#"{{{messages}, "output": [{item}]}}"#), ["messages", "output"]),
+        (Format::OpenaiChat, format!(r#"{{{messages}, "output": "Sent."}}"#), ["messages", "output"]),
+        (Format::OpenaiChat, format!(r#"{{"messages": [{hi}], "completion": "Sent."}}"#), ["messages", "completion"]),
+        (
+            Format::OpenaiChat,
+            format!(r#"{{{messages}, "output": {{"choices": [{{"message": {call}}}]}}}}"#),
+            ["messages", "output"],
+        ),
+        (
+            Format::OpenaiChat,
+            format!(r#"{{{messages}, "request": {{"messages": [{hi}, {call}]}}}}"#),
+            ["messages", "request.messages"],
+        ),
+        (
+            Format::OpenaiChat,
+            format!(r#"{{"request": {{"messages": [{hi}, {bye}]}}, "conversation": [{hi}, {call}]}}"#),
+            ["request.messages", "conversation"],
+        ),
+        (
+            Format::Anthropic,
+            format!(r#"{{{messages}, "request": {{"messages": [{{{used}}}]}}}}"#),
+            ["messages", "request"],
+        ),
+        (Format::Anthropic, format!(r#"{{"messages": [{hi}], "response": {bye}, {used}}}"#), ["response", "content"]),
+        (
+            Format::Langchain,
+            format!(
+                r#"{{"messages": [{human}, {ai}], "outputs": {{"messages": [{human}]}}, "values": {{"messages": [{ai}, {human}]}}}}"#
+            ),
+            ["messages", "values.messages"],
+        ),
+        (
+            Format::Langchain,
+            format!(r#"{{"inputs": {{"messages": [{human}, {call}]}}, "outputs": {{"messages": [{human}, {ai}]}}}}"#),
+            ["inputs.messages", "outputs.messages"],
+        ),
+        (
+            Format::OpenaiResponses,
+            format!(
+                r#"{{"messages": [{hi}, {call}], "output": [{{"type": "message", "role": "assistant", "content": "Bye"}}]}}"#
+            ),
+            ["output", "messages"],
+        ),
+        (Format::Tau, format!(r#"{{"task_id": 1, "traj": [{hi}], "messages": [{bye}]}}"#), ["traj", "messages"]),
+        (Format::Tau, format!(r#"{{"simulations": [], "messages": [{bye}]}}"#), ["simulations", "messages"]),
+        (Format::Inspect, format!("{{{sample}}}"), ["messages", "output"]),
+    ];
+    let hint =
+        "one has to hold all of the other, from its beginning or to its end; keep the one that tells what happened";
+    for (format, text, [one, other]) in cases {
+        let told = format!("`{one}` and `{other}` do not tell one conversation / {hint}");
+        assert_eq!(refusal(format, &text), told, "{text}");
+    }
+    // A limit stops a sample between a reply and the calls in it.
+    let stopped = format!(r#"{{{sample}, "limit": {{"type": "message", "limit": 1}}}}"#);
+    assert_eq!(calls(Format::Inspect, &stopped), Some(vec![]));
+    let steps = format!(r#"{{"messages": [{human}, {ai}], "intermediate_steps": [[{{"tool": "f"}}, "x"]]}}"#);
+    assert_eq!(
+        refusal(Format::Langchain, &steps),
+        "record.intermediate_steps is no key of this format, and could hold calls / a trace without those calls could be judged \
+         wrongly; write them as this format has them"
+    );
+}
