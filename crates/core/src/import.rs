@@ -15,6 +15,7 @@ mod envelope;
 mod inspect;
 mod keyed;
 mod langchain;
+mod listed;
 mod look;
 mod openai_chat;
 mod openai_content;

@@ -15,6 +15,7 @@ use serde_json::value::RawValue;
 
 use super::builder::Builder;
 use super::content::{Content, Place};
+use super::listed::{Element, Listed};
 use super::look::Look;
 use super::stray::{self, Stray};
 use super::tellings::{self, Also, Gist};
@@ -53,12 +54,18 @@ struct Message<'a> {
     parts: Stray,
 }
 
+impl Element for Message<'_> {
+    fn is_void(&self) -> bool {
+        self.content.is_none() || !matches!(self.role.as_deref(), Some("user" | "assistant" | "system" | "developer"))
+    }
+}
+
 /// A record that is an object.
 #[derive(Deserialize)]
 #[serde(expecting = "a record with `messages`")]
 struct Body<'a> {
     #[serde(borrow)]
-    messages: Option<Vec<Message<'a>>>,
+    messages: Option<Listed<Message<'a>>>,
     #[serde(borrow)]
     response: Option<Message<'a>>,
     #[serde(borrow)]
@@ -138,7 +145,7 @@ pub(super) fn read<'a>(record: Record<'a>, options: &Options) -> Result<Vec<Impo
     let mut reader = Reader { builder: Builder::new(options), model: Model::default(), stop: None };
     let mut id = None;
     if record.text.trim_start().starts_with('[') {
-        for (at, message) in wire::typed::<Vec<Message<'a>>>(record.text)?.iter().enumerate() {
+        for (at, message) in wire::typed::<Listed<Message<'a>>>(record.text)?.iter().enumerate() {
             reader.message(message, Place::Element("", at))?;
         }
     } else {
@@ -151,7 +158,7 @@ pub(super) fn read<'a>(record: Record<'a>, options: &Options) -> Result<Vec<Impo
             ));
         }
         body.unite(record.text, has_reply_beside)?;
-        for (at, message) in body.messages.iter().flatten().enumerate() {
+        for (at, message) in body.messages.iter().flat_map(|list| list.iter()).enumerate() {
             reader.message(message, Place::Element("messages", at))?;
         }
         if let Some(reply) = &body.response {
@@ -206,12 +213,14 @@ impl<'a> Body<'a> {
             self.response = None;
         }
         // Some loggers append the reply to the messages they sent.
-        let last = Look::at(own.get()).and_then(|list| list.last()).map(Gist::of).transpose()?;
-        if last.is_some()
+        let Some(Look::List(items)) = Look::at(own.get()) else { return Ok(()) };
+        let last = items.last().copied().map(Gist::of).transpose()?;
+        // A list that was not kept whole ends with a message that has to be refused.
+        if let Some(messages) = self.messages.as_mut().filter(|messages| messages.len() == items.len())
+            && last.is_some()
             && last == reply.or(written)
-            && let Some(messages) = &mut self.messages
         {
-            messages.pop();
+            messages.0.pop();
         }
         Ok(())
     }

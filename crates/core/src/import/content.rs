@@ -1,28 +1,29 @@
-//! The content of a message where it is either one text or a list of parts, and where in a record a message stands.
+//! What stands as one text or as a list, as the content of a message does, and where in a record a message stands.
 
 use std::fmt;
 use std::marker::PhantomData;
 
 use serde::de::{Deserialize, Deserializer, SeqAccess, Visitor};
 
+use super::listed::{Element, elements};
 use super::wire::Text;
 
 /// What a message says.
 #[derive(Debug)]
-pub(super) enum Content<'a, B> {
+pub(super) enum Content<'a, T> {
     /// One text.
     Text(Text<'a>),
     /// Parts, of which each has a type.
-    Blocks(Vec<B>),
+    List(Vec<T>),
 }
 
-impl<'de: 'a, 'a, B: Deserialize<'de>> Deserialize<'de> for Content<'a, B> {
+impl<'de: 'a, 'a, T: Deserialize<'de> + Element> Deserialize<'de> for Content<'a, T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Build<B>(PhantomData<B>);
-        impl<'de, B: Deserialize<'de>> Visitor<'de> for Build<B> {
-            type Value = Content<'de, B>;
+        struct Build<T>(PhantomData<T>);
+        impl<'de, T: Deserialize<'de> + Element> Visitor<'de> for Build<T> {
+            type Value = Content<'de, T>;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a text or a list of blocks")
+                f.write_str("a text or a list")
             }
             fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
                 Ok(Content::Text(Text(text.into())))
@@ -30,12 +31,8 @@ impl<'de: 'a, 'a, B: Deserialize<'de>> Deserialize<'de> for Content<'a, B> {
             fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
                 Ok(Content::Text(Text(text.to_owned().into())))
             }
-            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
-                let mut blocks = Vec::new();
-                while let Some(block) = list.next_element()? {
-                    blocks.push(block);
-                }
-                Ok(Content::Blocks(blocks))
+            fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Self::Value, A::Error> {
+                elements(list).map(Content::List)
             }
         }
         deserializer.deserialize_any(Build(PhantomData))

@@ -17,6 +17,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::builder::Builder;
+use super::listed::Listed;
 use super::look::Look;
 use super::stray::{self, Stray};
 use super::tellings::{self, Also};
@@ -104,7 +105,7 @@ pub(super) fn read<'a>(record: Record<'a>, options: &Options) -> Result<Vec<Impo
     let mut reader = Reader::new(options);
     let mut id = None;
     if record.text.trim_start().starts_with('[') {
-        reader.messages("", &wire::typed::<Vec<Message<'a>>>(record.text)?)?;
+        reader.messages("", &wire::typed::<Listed<Message<'a>>>(record.text)?)?;
     } else {
         let around: Around<'a> = wire::typed(record.text)?;
         let lists = lists(&around, record.text)?;
@@ -148,7 +149,7 @@ fn check_runs(runs: &[Run<'_>], builder: &Builder<'_>) -> Result<(), ImportError
 }
 
 /// The lists of messages of a record, with their names.
-fn lists<'a>(around: &Around<'a>, text: &'a str) -> Result<Vec<(&'static str, Vec<Message<'a>>)>, ImportError> {
+fn lists<'a>(around: &Around<'a>, text: &'a str) -> Result<Vec<(&'static str, Listed<Message<'a>>)>, ImportError> {
     stray::refuse(&"record", &[("intermediate_steps", around.intermediate_steps)])?;
     let [values, outputs, inputs] = [("values", around.values), ("outputs", around.outputs), ("inputs", around.inputs)];
     let tellings = [
@@ -159,7 +160,7 @@ fn lists<'a>(around: &Around<'a>, text: &'a str) -> Result<Vec<(&'static str, Ve
     let mut tellings = tellings.into_iter().flatten();
     let Some(first) = tellings.next() else {
         if matches!(Look::at(text), Some(look) if told_by_message(&look).is_some()) {
-            return Ok(vec![("", vec![wire::typed(text)?])]);
+            return Ok(vec![("", Listed(vec![wire::typed(text)?]))]);
         }
         return Err(ImportError::new("it has no `messages`, and none below `values` or `outputs`")
             .hint("a record is a list of messages or an object around one; `--from` names the format of a file"));
@@ -204,7 +205,7 @@ fn is_of_the_model(look: &Look<'_>) -> bool {
     is_role || matches!(speaker, Some(Speaker::Ai | Speaker::AiChunk | Speaker::Tool | Speaker::Function))
 }
 
-fn list<'a>(name: &str, raw: &'a RawValue) -> Result<Vec<Message<'a>>, ImportError> {
+fn list<'a>(name: &str, raw: &'a RawValue) -> Result<Listed<Message<'a>>, ImportError> {
     wire::typed(raw.get()).map_err(|error| ImportError {
         offset: None,
         message: format!("{name}: {}", error.message),

@@ -51,12 +51,6 @@ impl<'a> Look<'a> {
         Look::at(self.get(key)?.get())
     }
 
-    /// The last element of a list.
-    pub(super) fn last(&self) -> Option<&'a RawValue> {
-        let Self::List(items) = self else { return None };
-        items.last().copied()
-    }
-
     /// A look at every element of a list; nothing for anything else.
     pub(super) fn elements(&self) -> Vec<Look<'a>> {
         let Self::List(items) = self else { return Vec::new() };

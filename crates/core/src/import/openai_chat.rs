@@ -12,6 +12,7 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use super::listed::Listed;
 use super::look::Look;
 use super::stray::{self, Stray};
 use super::tellings::{self, Also};
@@ -80,7 +81,7 @@ struct Logged<'a> {
     id: Option<Name>,
     #[serde(borrow)]
     model: Option<Text<'a>>,
-    messages: Option<Vec<Message<'a>>>,
+    messages: Option<Listed<Message<'a>>>,
     request: Option<Request<'a>>,
     choices: Option<Vec<Choice<'a>>>,
     usage: Option<Usage>,
@@ -105,7 +106,7 @@ struct Logged<'a> {
 struct Request<'a> {
     #[serde(borrow)]
     model: Option<Text<'a>>,
-    messages: Option<Vec<Message<'a>>>,
+    messages: Option<Listed<Message<'a>>>,
 }
 
 #[derive(Deserialize)]
@@ -128,7 +129,7 @@ struct Choice<'a> {
 pub(super) fn read<'a>(record: Record<'a>, options: &Options) -> Result<Vec<Imported<'a>>, ImportError> {
     let mut talk = Talk::new(options, |_, _| None);
     let (id, model, stop) = if record.text.trim_start().starts_with('[') {
-        let messages: Vec<Message<'a>> = wire::typed(record.text)?;
+        let messages: Listed<Message<'a>> = wire::typed(record.text)?;
         not_empty(&messages)?;
         add_all(&mut talk, &messages, true)?;
         (None, None, None)
@@ -147,7 +148,7 @@ fn logged<'a>(talk: &mut Talk<'_>, mut record: Logged<'a>, text: &'a str) -> Res
     let strays = [("tool_calls", record.tool_calls), ("toolCalls", record.camel_calls), ("steps", record.steps)];
     stray::refuse(&"record", &strays)?;
     let longer = record.longer(text)?;
-    let sent = record.request.as_ref().and_then(|request| request.messages.as_ref()).map(Vec::len);
+    let sent = record.request.as_ref().and_then(|request| request.messages.as_ref()).map(|messages| messages.len());
     if let Some((key, list)) = longer {
         record.messages = Some(wire::typed(list.get()).map_err(|error| error.at(key))?);
     }

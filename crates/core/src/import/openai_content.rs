@@ -6,10 +6,11 @@ use serde::Deserialize;
 
 use super::ImportError;
 use super::look::Look;
-use super::wire::{Text, TextOrList};
+use super::wire::Text;
+use super::{content, listed};
 
 /// The content of a message.
-pub(super) type Content<'a> = TextOrList<'a, Part<'a>>;
+pub(super) type Content<'a> = content::Content<'a, Part<'a>>;
 
 /// One part of a content. Parts that are no text have keys of their own, which say nothing of calls.
 #[derive(Debug, Deserialize)]
@@ -18,6 +19,12 @@ pub(super) struct Part<'a> {
     kind: Option<Text<'a>>,
     text: Option<Text<'a>>,
     refusal: Option<Text<'a>>,
+}
+
+impl listed::Element for Part<'_> {
+    fn is_void(&self) -> bool {
+        self.kind.is_none()
+    }
 }
 
 /// The parts an interface knows.
@@ -55,8 +62,8 @@ pub(super) fn said(content: Option<&Content<'_>>, known: &Parts, place: &dyn Dis
     let mut said = Said::default();
     match content {
         None => {}
-        Some(TextOrList::Text(text)) => said.add(text),
-        Some(TextOrList::List(parts)) => {
+        Some(Content::Text(text)) => said.add(text),
+        Some(Content::List(parts)) => {
             for (at, part) in parts.iter().enumerate() {
                 let Some(kind) = part.kind.as_deref() else {
                     return Err(ImportError::new(format!("{place}[{at}] has no `type`")).hint(known.hint()));

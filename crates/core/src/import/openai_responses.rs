@@ -13,9 +13,11 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use super::content::Content;
+use super::listed::Listed;
 use super::look::Look;
 use super::tellings::{self, Also, Gist};
-use super::wire::{self, Name, Text, TextOrList, Whole};
+use super::wire::{self, Name, Text, Whole};
 use super::{ImportError, Imported, Options, Record, Unit};
 use crate::trace::{Role, StopReason, Tokens};
 use exchange::{At, Exchange};
@@ -45,8 +47,8 @@ struct Reply<'a> {
     #[serde(borrow)]
     model: Option<Text<'a>>,
     previous_response_id: Option<Text<'a>>,
-    input: Option<TextOrList<'a, Item<'a>>>,
-    output: Option<Vec<Item<'a>>>,
+    input: Option<Content<'a, Item<'a>>>,
+    output: Option<Listed<Item<'a>>>,
     status: Option<Text<'a>>,
     incomplete_details: Option<Incomplete<'a>>,
     usage: Option<Usage>,
@@ -80,7 +82,7 @@ struct Details {
 pub(super) fn read<'a>(record: Record<'a>, options: &Options) -> Result<Vec<Imported<'a>>, ImportError> {
     let mut exchange = Exchange::new(options);
     let (id, model, stop) = if record.text.trim_start().starts_with('[') {
-        let items: Vec<Item<'a>> = wire::typed(record.text)?;
+        let items: Listed<Item<'a>> = wire::typed(record.text)?;
         if items.is_empty() {
             return Err(ImportError::new("there are no items").hint("an empty conversation has nothing to judge"));
         }
@@ -92,7 +94,7 @@ pub(super) fn read<'a>(record: Record<'a>, options: &Options) -> Result<Vec<Impo
         match reply.longer(record.text)? {
             None => read_reply(&mut exchange, &reply)?,
             Some((key, list)) => {
-                let items: Vec<Item<'a>> = wire::typed(list.get()).map_err(|error| error.at(key))?;
+                let items: Listed<Item<'a>> = wire::typed(list.get()).map_err(|error| error.at(key))?;
                 add_all(&mut exchange, &items, key)?;
                 exchange.builder.spend(None);
             }
@@ -119,7 +121,7 @@ impl<'a> Reply<'a> {
             return Ok(None);
         }
         let mut gists = match &self.input {
-            Some(TextOrList::Text(text)) => vec![Gist::of_user(text)],
+            Some(Content::Text(text)) => vec![Gist::of_user(text)],
             _ => Vec::new(),
         };
         let look = Look::at(text);
@@ -141,10 +143,10 @@ fn read_reply(exchange: &mut Exchange<'_>, reply: &Reply<'_>) -> Result<(), Impo
     };
     match &reply.input {
         None => {}
-        Some(TextOrList::Text(text)) => {
+        Some(Content::Text(text)) => {
             exchange.builder.turn(Role::User, Some(text.to_string()));
         }
-        Some(TextOrList::List(items)) => add_all(exchange, items, "input")?,
+        Some(Content::List(items)) => add_all(exchange, items, "input")?,
     }
     // The count of tokens is for this reply alone.
     if exchange.replied() {

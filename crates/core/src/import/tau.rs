@@ -16,6 +16,7 @@ use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
 use super::copies::Copies;
+use super::listed::Listed;
 use super::look::Look;
 use super::openai_chat::messages::{At, Message, Talk};
 use super::tellings;
@@ -46,8 +47,8 @@ struct Run<'a> {
     trial: Option<Name>,
     info: Option<Info<'a>>,
     #[serde(borrow)]
-    traj: Option<Vec<Message<'a>>>,
-    messages: Option<Vec<tau2::Message<'a>>>,
+    traj: Option<Listed<Message<'a>>>,
+    messages: Option<Listed<tau2::Message<'a>>>,
     ticks: Option<IgnoredAny>,
     termination_reason: Option<Text<'a>>,
     duration: Option<f64>,
@@ -123,7 +124,7 @@ impl<'a> Run<'a> {
             (None, Some(task), Some(trial)) => Some(format!("{}/{}", task.0, trial.0)),
             (None, task, _) => task.map(|task| task.0),
         };
-        let tells = [self.traj.as_ref().map(Vec::len), self.messages.as_ref().map(Vec::len)];
+        let tells = [self.traj.as_ref().map(|traj| traj.len()), self.messages.as_ref().map(|messages| messages.len())];
         if tells.iter().all(|told| told.is_some_and(|count| count > 0)) {
             return Err(tellings::differ("traj", "messages"));
         }

@@ -4,9 +4,8 @@ mod objects;
 
 use std::borrow::Cow;
 use std::fmt;
-use std::marker::PhantomData;
 
-use serde::de::{Deserialize, Deserializer, Error as _, IgnoredAny, SeqAccess, Visitor};
+use serde::de::{Deserialize, Deserializer, Error as _, IgnoredAny, Visitor};
 use serde_json::value::RawValue;
 use serde_json::{Map, Number, Value};
 
@@ -105,39 +104,6 @@ impl<'de> Deserialize<'de> for Name {
             }
         }
         deserializer.deserialize_any(Build)
-    }
-}
-
-/// What stands as one text or as a list.
-#[derive(Debug)]
-pub(super) enum TextOrList<'a, T> {
-    Text(Text<'a>),
-    List(Vec<T>),
-}
-
-impl<'de: 'a, 'a, T: Deserialize<'de>> Deserialize<'de> for TextOrList<'a, T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Build<T>(PhantomData<T>);
-        impl<'de, T: Deserialize<'de>> Visitor<'de> for Build<T> {
-            type Value = TextOrList<'de, T>;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a text or a list")
-            }
-            fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
-                Ok(TextOrList::Text(Text(Cow::Borrowed(text))))
-            }
-            fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
-                Ok(TextOrList::Text(Text(Cow::Owned(text.to_owned()))))
-            }
-            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
-                let mut out = Vec::new();
-                while let Some(item) = list.next_element()? {
-                    out.push(item);
-                }
-                Ok(TextOrList::List(out))
-            }
-        }
-        deserializer.deserialize_any(Build(PhantomData))
     }
 }
 

@@ -6,6 +6,7 @@ use serde_json::value::RawValue;
 
 use crate::import::builder::Builder;
 use crate::import::content::{Content, Place, joined};
+use crate::import::listed::Element;
 use crate::import::wire::{self, Text};
 use crate::import::{ImportError, results};
 use crate::json;
@@ -61,6 +62,12 @@ enum Part {
     Answer,
     /// Thinking, images and the like.
     Other,
+}
+
+impl Element for Block<'_> {
+    fn is_void(&self) -> bool {
+        self.kind.is_none()
+    }
 }
 
 impl<'a> Block<'a> {
@@ -193,7 +200,7 @@ pub(in crate::import) fn assistant(
             }
             return Ok(());
         }
-        Content::Blocks(blocks) => blocks,
+        Content::List(blocks) => blocks,
     };
     for (at, block) in blocks.iter().enumerate() {
         match block.part(place, at)? {
@@ -219,7 +226,7 @@ pub(in crate::import) fn user(
 ) -> Result<(), ImportError> {
     let (said, is_turn) = match content {
         Content::Text(text) => (joined([&**text].into_iter()), true),
-        Content::Blocks(blocks) => {
+        Content::List(blocks) => {
             let mut answers = Vec::new();
             let mut texts = Vec::new();
             for (at, block) in blocks.iter().enumerate() {
@@ -250,7 +257,7 @@ pub(in crate::import) fn user(
 
 /// Instructions of the system are no turn, and cannot hold calls.
 pub(in crate::import) fn instructions(content: &Content<'_, Block<'_>>, place: Place<'_>) -> Result<(), ImportError> {
-    let Content::Blocks(blocks) = content else { return Ok(()) };
+    let Content::List(blocks) = content else { return Ok(()) };
     for (at, block) in blocks.iter().enumerate() {
         if matches!(block.part(place, at)?, Part::Call | Part::Answer) {
             return Err(ImportError::new(format!(
@@ -261,8 +268,11 @@ pub(in crate::import) fn instructions(content: &Content<'_, Block<'_>>, place: P
     Ok(())
 }
 
-/// The text of a list of blocks; nothing for anything else.
+/// The text of a list of blocks; nothing for anything else, such as a list that was not kept whole.
 pub(in crate::import) fn texts(content: &str) -> Option<String> {
-    let Content::Blocks(blocks) = wire::shaped::<Content<'_, Block<'_>>>(content).ok()? else { return None };
+    let Content::List(blocks) = wire::shaped::<Content<'_, Block<'_>>>(content).ok()? else { return None };
+    if blocks.iter().any(Element::is_void) {
+        return None;
+    }
     joined(blocks.iter().filter_map(|block| block.text.as_deref()))
 }

@@ -146,7 +146,7 @@ impl<'a> Line<'a> {
     /// The call that the first block of the line makes or answers.
     pub(super) fn first(&self) -> Option<About<'a>> {
         match self.message.as_ref()?.content.as_ref()? {
-            Content::Blocks(blocks) => blocks.first()?.about(),
+            Content::List(blocks) => blocks.first()?.about(),
             Content::Text(_) => None,
         }
     }
@@ -159,7 +159,7 @@ impl<'a> Line<'a> {
     /// Takes out the blocks that are not kept; each is asked for with its place and what it is about.
     pub(super) fn retain(&mut self, mut is_kept: impl FnMut(usize, Option<About<'a>>) -> bool) {
         let content = self.message.as_mut().and_then(|message| message.content.as_mut());
-        if let Some(Content::Blocks(blocks)) = content {
+        if let Some(Content::List(blocks)) = content {
             let mut at = 0;
             blocks.retain(|block| {
                 at += 1;

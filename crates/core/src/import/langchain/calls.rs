@@ -10,6 +10,7 @@ use super::message::Message;
 use super::said::{Block, Kind, Part, Said};
 use crate::import::builder::Builder;
 use crate::import::content::Place;
+use crate::import::listed::Element;
 use crate::import::wire::{self, Text, Whole};
 use crate::import::{ImportError, results};
 use crate::trace::ToolCall;
@@ -36,6 +37,18 @@ pub(super) struct Invalid<'a> {
     args: Option<Text<'a>>,
     #[serde(borrow)]
     id: Option<Text<'a>>,
+}
+
+impl Element for Valid<'_> {
+    fn is_void(&self) -> bool {
+        self.name.is_none()
+    }
+}
+
+impl Element for Invalid<'_> {
+    fn is_void(&self) -> bool {
+        self.name.is_none()
+    }
 }
 
 /// A part of a call.
@@ -134,7 +147,7 @@ fn add_listed(
     message: &Message<'_>,
     place: Place<'_>,
 ) -> Result<(), ImportError> {
-    for (at, call) in message.tool_calls.iter().flatten().enumerate() {
+    for (at, call) in message.tool_calls.iter().flat_map(|list| list.iter()).enumerate() {
         let name = named(call.name.as_ref(), place, "tool_calls", at)?;
         let args = call.args.map(wire::arguments).transpose().map_err(|error| ImportError {
             message: format!("{place}.tool_calls[{at}].args: {}", error.message),
@@ -142,7 +155,7 @@ fn add_listed(
         })?;
         builder.call(Some(turn), id(call.id.as_ref()), name, args);
     }
-    for (at, call) in message.invalid_tool_calls.iter().flatten().enumerate() {
+    for (at, call) in message.invalid_tool_calls.iter().flat_map(|list| list.iter()).enumerate() {
         let name = named(call.name.as_ref(), place, "invalid_tool_calls", at)?;
         let args = call.args.as_deref().map(|text| Value::String(text.to_owned()));
         builder.call(Some(turn), id(call.id.as_ref()), name, args);

@@ -9,6 +9,7 @@ use super::said::{self, Said};
 use crate::import::anthropic::reply::{Model, stopped};
 use crate::import::builder::Builder;
 use crate::import::content::Place;
+use crate::import::listed::{Element, Listed};
 use crate::import::stray::{self, Stray};
 use crate::import::wire::{self, Text, Whole};
 use crate::import::{ImportError, Options, results};
@@ -32,9 +33,9 @@ pub(super) struct Message<'a> {
     #[serde(borrow)]
     pub(super) content: Option<&'a RawValue>,
     #[serde(borrow)]
-    pub(super) tool_calls: Option<Vec<Valid<'a>>>,
+    pub(super) tool_calls: Option<Listed<Valid<'a>>>,
     #[serde(borrow)]
-    pub(super) invalid_tool_calls: Option<Vec<Invalid<'a>>>,
+    pub(super) invalid_tool_calls: Option<Listed<Invalid<'a>>>,
     #[serde(borrow)]
     pub(super) tool_call_chunks: Option<Vec<Chunk<'a>>>,
     #[serde(borrow)]
@@ -131,6 +132,13 @@ impl Speaker {
             "remove" | "RemoveMessage" => Self::Remove,
             _ => return None,
         })
+    }
+}
+
+impl Element for Message<'_> {
+    fn is_void(&self) -> bool {
+        let kind = self.kind.as_deref();
+        kind.is_none_or(|kind| kind != "constructor" && kind != "not_implemented" && Speaker::of(kind).is_none())
     }
 }
 

@@ -9,6 +9,7 @@ use serde_json::value::RawValue;
 
 use crate::import::ImportError;
 use crate::import::content::{Content, Place, joined};
+use crate::import::listed::Element;
 use crate::import::look::Look;
 use crate::import::wire::{self, Text};
 
@@ -77,6 +78,12 @@ impl<'de: 'a, 'a> Deserialize<'de> for Part<'a> {
     }
 }
 
+impl Element for Part<'_> {
+    fn is_void(&self) -> bool {
+        matches!(self, Part::Block(block) if block.kind.is_none())
+    }
+}
+
 /// What a block is to a trace.
 #[derive(PartialEq)]
 pub(super) enum Kind {
@@ -93,7 +100,10 @@ pub(super) enum Kind {
 
 impl Block<'_> {
     pub(super) fn kind(&self, place: Place<'_>, at: usize) -> Result<Kind, ImportError> {
-        let kind = self.kind.as_deref().unwrap_or_default();
+        let Some(kind) = self.kind.as_deref() else {
+            return Err(ImportError::new(format!("{place}.content[{at}].type must be a text, found no such key"))
+                .hint("a block without a type may hold a call or an answer, or what the model said last"));
+        };
         Ok(match kind {
             "text" | "output_text" => Kind::Text,
             "tool_use" | "tool_call" | "function_call" => Kind::Call,
@@ -134,7 +144,7 @@ impl<'a> Said<'a> {
 
     pub(super) fn parts(&self) -> &[Part<'a>] {
         match &self.0 {
-            Some(Content::Blocks(parts)) => parts,
+            Some(Content::List(parts)) => parts,
             _ => &[],
         }
     }

@@ -7,7 +7,9 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use super::ROLES;
 use crate::import::builder::Builder;
+use crate::import::listed::{Element, Listed};
 use crate::import::openai_content::{Content, Parts, Said, looks_like, said};
 use crate::import::stray::{self, Stray};
 use crate::import::wire::{self, Text, Whole};
@@ -31,7 +33,7 @@ pub(in crate::import) struct Message<'a> {
     content: Option<Content<'a>>,
     refusal: Option<Text<'a>>,
     name: Option<Text<'a>>,
-    tool_calls: Option<Vec<Call<'a>>>,
+    tool_calls: Option<Listed<Call<'a>>>,
     tool_call_id: Option<Text<'a>>,
     function_call: Option<Function<'a>>,
     usage: Option<Usage>,
@@ -159,7 +161,7 @@ impl<'o> Talk<'o> {
     }
 
     fn calls(&mut self, message: &Message<'_>, turn: usize, place: &dyn Display) -> Result<(), ImportError> {
-        for (at, call) in message.tool_calls.iter().flatten().enumerate() {
+        for (at, call) in message.calls().iter().enumerate() {
             let (name, args) = match (call.kind.as_deref(), &call.function, &call.custom) {
                 (None | Some("function" | ""), Some(function), _) => {
                     (&function.name, function.args(&format_args!("{place}.tool_calls[{at}].function"))?)
@@ -205,7 +207,23 @@ impl<'o> Talk<'o> {
     }
 }
 
-impl Message<'_> {
+impl Element for Message<'_> {
+    fn is_void(&self) -> bool {
+        self.role.as_deref().is_none_or(|role| !ROLES.contains(&role))
+    }
+}
+
+impl Element for Call<'_> {
+    fn is_void(&self) -> bool {
+        self.function.is_none() && self.custom.is_none()
+    }
+}
+
+impl<'a> Message<'a> {
+    fn calls(&self) -> &[Call<'a>] {
+        self.tool_calls.as_deref().unwrap_or_default()
+    }
+
     fn strays(&self) -> [(&'static str, Stray); 4] {
         [
             ("toolCalls", self.camel_calls),
@@ -233,7 +251,7 @@ impl Message<'_> {
     }
 
     pub(in crate::import) fn makes_calls(&self) -> bool {
-        self.function_call.is_some() || self.tool_calls.as_ref().is_some_and(|calls| !calls.is_empty())
+        self.function_call.is_some() || !self.calls().is_empty()
     }
 
     fn said(&self, place: &dyn Display) -> Result<Said, ImportError> {
@@ -254,7 +272,7 @@ impl Message<'_> {
                 (Some(function.name.to_string()), function.arguments.map(|raw| raw.get().to_owned()))
             };
             let mut out = Vec::new();
-            for call in message.tool_calls.iter().flatten() {
+            for call in message.calls() {
                 let (name, args) = match (&call.function, &call.custom) {
                     (Some(function), _) => named(function),
                     (None, Some(custom)) => (Some(custom.name.to_string()), custom.input.as_deref().map(str::to_owned)),

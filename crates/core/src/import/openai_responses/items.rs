@@ -7,6 +7,7 @@ use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
+use crate::import::listed::Element;
 use crate::import::look::Look;
 use crate::import::openai_content::{Content, Parts, said};
 use crate::import::stray::Stray;
@@ -99,6 +100,12 @@ pub(super) struct Item<'a> {
     pub(super) invocations: Stray,
     #[serde(default)]
     pub(super) function_call: Stray,
+}
+
+impl Element for Item<'_> {
+    fn is_void(&self) -> bool {
+        self.kind.is_none() && self.role.is_none()
+    }
 }
 
 impl Item<'_> {

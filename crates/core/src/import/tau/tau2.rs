@@ -6,6 +6,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::import::builder::Builder;
+use crate::import::listed::Element;
 use crate::import::openai_chat::messages::Usage;
 use crate::import::stray::{self, Stray};
 use crate::import::wire::{self, Text};
@@ -122,6 +123,12 @@ pub(super) fn talk<'o>(messages: &[Message<'_>], options: &'o Options) -> Result
         }
     }
     Ok(builder)
+}
+
+impl Element for Message<'_> {
+    fn is_void(&self) -> bool {
+        !matches!(self.role.as_deref(), Some("system" | "user" | "assistant" | "tool"))
+    }
 }
 
 impl<'a> Message<'a> {

@@ -123,7 +123,7 @@ fn what_may_hide_a_call_is_refused_with_its_path() {
             r#"{"message":[]}"#,
             "it has no `messages` / a record is a list of messages or an object with `messages`; `--from` names the format of a file".to_owned(),
         ),
-        (r#"{"messages":[{"role":"user","content":3}]}"#, "invalid type: integer `3`, expected a text or a list of blocks".to_owned()),
+        (r#"{"messages":[{"role":"user","content":3}]}"#, "invalid type: integer `3`, expected a text or a list".to_owned()),
         (r#"{"messages":["a"]}"#, "invalid type: string \"a\", expected a message".to_owned()),
     ];
     for (text, expected) in cases {

@@ -104,3 +104,63 @@ fn a_list_is_no_message() {
     let envelope = r#"{"tool_calls":[["send","mail",null,null,null,null,null]]}"#;
     assert_eq!(refusal(Format::Envelope, envelope), "tool_calls[0] must be an object, found a list of 7");
 }
+
+#[test]
+fn a_list_of_nothing_but_empty_objects_is_refused_at_the_first() {
+    let many = format!("[{}{{}}]", "{},".repeat(300_000));
+    let within = |before: &str, after: &str| format!("{before}{many}{after}");
+    let cases = [
+        (Format::OpenaiChat, many.clone(), "messages[0] has no `role` / every message of a conversation has a role"),
+        (
+            Format::OpenaiChat,
+            within(r#"[{"role":"assistant","tool_calls":"#, "}]"),
+            "messages[0].tool_calls[0] has no `function` / a call has its name and arguments below `function`",
+        ),
+        (
+            Format::OpenaiChat,
+            within(r#"[{"role":"user","content":"#, "}]"),
+            "messages[0].content[0] has no `type` / known are text, refusal, image_url, input_audio, video_url, audio_url, file, thinking, reasoning; any other part could hold a call",
+        ),
+        (Format::OpenaiResponses, many.clone(), "items[0] has no `type` / every item but a message has one"),
+        (
+            Format::Anthropic,
+            many.clone(),
+            "[0].content must be a text or a list of blocks, found no such key / messages of this format have a role and a content; `--from` names the format of a file",
+        ),
+        (
+            Format::Anthropic,
+            within(r#"[{"role":"user","content":"#, "}]"),
+            "[0].content[0].type must be a text, found no such key / blocks of this format have a type; `--from` names the format of a file",
+        ),
+        (
+            Format::Langchain,
+            many.clone(),
+            "[0].type is no type of a message, found no such key / messages of this format have a type such as `human`, `ai` or `tool`",
+        ),
+        (
+            Format::Langchain,
+            within(r#"[{"type":"ai","content":"","tool_calls":"#, "}]"),
+            "[0].tool_calls[0].name must be a text, found no such key",
+        ),
+        (
+            Format::Langchain,
+            within(r#"[{"type":"ai","content":"#, "}]"),
+            "[0].content[0].type must be a text, found no such key / a block without a type may hold a call or an answer, or what the model said last",
+        ),
+        (
+            Format::Tau,
+            within(r#"{"task_id":1,"termination_reason":"x","messages":"#, "}"),
+            "messages[0].role must be system, user, assistant or tool, found none / `--from` names the format of a record",
+        ),
+    ];
+    for (format, text, expected) in cases {
+        assert_eq!(refusal(format, &text), expected);
+    }
+    // The reply that closes a list is not taken for its last message when the list has more that is none.
+    let reply = r#"{"role":"assistant","content":"Bye"}"#;
+    let text = format!(r#"{{"messages":[{{"role":"user","content":"Hi"}},{{}},{reply}],"response":{reply}}}"#);
+    assert_eq!(
+        refusal(Format::Anthropic, &text),
+        "messages[1].content must be a text or a list of blocks, found no such key / messages of this format have a role and a content; `--from` names the format of a file"
+    );
+}

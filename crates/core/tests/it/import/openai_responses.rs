@@ -129,6 +129,6 @@ fn what_is_not_understood_is_refused_with_its_path() {
     let error = read(Format::OpenaiResponses, r#"{"output": "none"}"#).unwrap_err();
     assert_eq!(
         (error.message.as_str(), error.offset),
-        ("invalid type: string \"none\", expected a sequence", Some(16))
+        ("invalid type: string \"none\", expected a list", Some(16))
     );
 }
