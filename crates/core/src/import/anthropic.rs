@@ -195,15 +195,6 @@ impl<'a> Body<'a> {
             return Ok(());
         }
         let Some(look) = Look::at(text) else { return Ok(()) };
-        let Some(own) = look.get("messages") else { return Ok(()) };
-        let own = if is_told_again
-            && let Some((key, list)) = tellings::longest("messages", tellings::gists(own)?, &beside)?
-        {
-            self.messages = Some(wire::typed(list.get()).map_err(|error| error.at(key))?);
-            list
-        } else {
-            own
-        };
         let reply = look.get("response").map(Gist::of).transpose()?;
         let written = self.content.filter(|_| has_reply_beside).map(Gist::of_reply).transpose()?;
         if let (Some(reply), Some(written)) = (&reply, &written) {
@@ -211,6 +202,11 @@ impl<'a> Body<'a> {
                 return Err(tellings::differ("response", "content"));
             }
             self.response = None;
+        }
+        let Some(mut own) = look.get("messages") else { return Ok(()) };
+        if is_told_again && let Some((key, list)) = tellings::longest("messages", tellings::gists(own)?, &beside)? {
+            self.messages = Some(wire::typed(list.get()).map_err(|error| error.at(key))?);
+            own = list;
         }
         // Some loggers append the reply to the messages they sent.
         let Some(Look::List(items)) = Look::at(own.get()) else { return Ok(()) };

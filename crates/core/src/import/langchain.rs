@@ -56,8 +56,8 @@ struct Around<'a> {
 #[derive(Deserialize)]
 #[serde(expecting = "a run")]
 struct Run<'a> {
-    #[serde(borrow)]
-    run_type: Option<Text<'a>>,
+    #[serde(borrow, rename = "run_type")]
+    kind: Option<Text<'a>>,
     #[serde(borrow)]
     name: Option<Text<'a>>,
     #[serde(borrow)]
@@ -125,7 +125,7 @@ fn check_runs(runs: &[Run<'_>], builder: &Builder<'_>) -> Result<(), ImportError
     let mut open: Vec<&Run<'_>> = runs.iter().collect();
     while let Some(run) = open.pop() {
         open.extend(run.child_runs.iter().flatten());
-        if run.run_type.as_deref() == Some("tool") {
+        if run.kind.as_deref() == Some("tool") {
             let name = run.name.as_deref().unwrap_or_default();
             *ran.entry(builder.split(name).1).or_default() += 1;
         }

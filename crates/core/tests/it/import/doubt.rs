@@ -388,6 +388,7 @@ fn a_conversation_that_is_told_again_is_read_once_and_the_longer_telling_counts(
         format!(r#"{{"messages": [{ask}, {{{use_a}}}], "response": {reply}}}"#),
         format!(r#"{{"messages": [{ask}, {{{use_a}}}], {use_a}}}"#),
         format!(r#"{{"messages": [{ask}], "response": {reply}, {use_a}}}"#),
+        format!(r#"{{"response": {reply}, {use_a}}}"#),
         format!(r#"{{"messages": [{ask}, {{{use_a}}}], "request": {{"messages": [{ask}]}}, "response": {reply}}}"#),
         format!(r#"{{"messages": [{ask}], "output": [{ask}, {{{use_a}}}]}}"#),
     ] {

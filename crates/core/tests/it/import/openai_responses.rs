@@ -127,8 +127,5 @@ fn what_is_not_understood_is_refused_with_its_path() {
         assert_eq!(refusal(Format::OpenaiResponses, text), expected, "{text}");
     }
     let error = read(Format::OpenaiResponses, r#"{"output": "none"}"#).unwrap_err();
-    assert_eq!(
-        (error.message.as_str(), error.offset),
-        ("invalid type: string \"none\", expected a list", Some(16))
-    );
+    assert_eq!((error.message.as_str(), error.offset), ("invalid type: string \"none\", expected a list", Some(16)));
 }
