@@ -53,6 +53,7 @@ pub(crate) fn run(root: &Path, mode: Mode) -> Result<(), Failure> {
         Generated { path: "schemas/mock.schema.json", text: json::pretty(&schema::of(&mcptest_mock::spec::FILE)) },
         Generated { path: "docs/script.md", text: script::reference(&shown(SCRIPT)?) },
         Generated { path: "schemas/script.schema.json", text: json::pretty(&schema::of(&SCRIPT_FILE)) },
+        Generated { path: "schemas/report.schema.json", text: json::pretty(&mcptest_core::report::schema::report()) },
         Generated { path: REFERENCE, text: reference(&GATES) },
         Generated { path: README, text: with_region(&readme, &overview(&GATES))? },
     ];

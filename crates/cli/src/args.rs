@@ -1,5 +1,6 @@
 //! What was typed.
 
+mod report;
 mod runs;
 mod score;
 
@@ -8,9 +9,9 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum, value_parser};
 use mcptest_core::suite::MAX_RUNS;
 
+pub(crate) use self::report::{Render, Reporting};
 pub(crate) use self::runs::Runs;
 pub(crate) use self::score::{Convert, Output, ReadingArgs, Score};
-use crate::report::{Choice, Verbosity};
 use crate::select::{Filter, Partition};
 
 /// Most runs at the same time: each is a thread, and the processes of its servers.
@@ -40,6 +41,7 @@ pub(crate) enum Command {
     Run(Box<Run>),
     Score(Box<Score>),
     Convert(Convert),
+    Report(Render),
     Cassette(Cassette),
     Validate(Validate),
     Schema(Schema),
@@ -129,18 +131,8 @@ pub(crate) struct Run {
     #[arg(long, value_name = "AMOUNT", value_parser = amount)]
     pub(crate) max_cost: Option<f64>,
 
-    /// pretty for people, json for tools, junit for CI servers; repeatable.
-    /// Into the file PATH or to standard output, which pretty takes when nobody else does
-    #[arg(long, value_name = "NAME[=PATH]", verbatim_doc_comment)]
-    pub(crate) reporter: Vec<Choice>,
-
-    /// Show every run and every check on a line of its own
-    #[arg(long, short, overrides_with = "verbose")]
-    pub(crate) verbose: bool,
-
-    /// Show only what does not pass
-    #[arg(long, short, conflicts_with = "verbose")]
-    pub(crate) quiet: bool,
+    #[command(flatten)]
+    pub(crate) reporting: Reporting,
 }
 
 /// An amount of money.
@@ -159,17 +151,6 @@ impl std::fmt::Display for BadAmount {
 }
 
 impl std::error::Error for BadAmount {}
-
-impl Run {
-    /// How much the report for people shows.
-    pub(crate) fn verbosity(&self) -> Verbosity {
-        match (self.quiet, self.verbose) {
-            (true, _) => Verbosity::Quiet,
-            (false, true) => Verbosity::Verbose,
-            (false, false) => Verbosity::Normal,
-        }
-    }
-}
 
 /// Look after recorded runs: which there are, what they hold, which may go
 #[derive(Debug, Args)]
@@ -331,7 +312,7 @@ Example, for editors that use yaml-language-server:
 )]
 pub(crate) struct Schema {
     /// Which file
-    #[arg(value_enum, value_name = "suite|gates|script|mock", default_value_t = Which::Suite)]
+    #[arg(value_enum, value_name = "suite|gates|script|mock|report", default_value_t = Which::Suite)]
     pub(crate) which: Which,
 }
 
@@ -346,6 +327,8 @@ pub(crate) enum Which {
     Script,
     /// A file of `mcptest mock`: a server and its answers
     Mock,
+    /// A saved report: what `--reporter json` writes
+    Report,
 }
 
 /// Serve MCP from a file, and misbehave on request

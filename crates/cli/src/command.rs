@@ -5,6 +5,7 @@
 mod cassette;
 mod convert;
 mod mock;
+mod report;
 mod run_suites;
 mod runs;
 mod schema;
@@ -44,6 +45,7 @@ pub(crate) fn run(
             Command::Run(typed) => return ExitCode::from(run_suites::run(&typed, environment, out, err)),
             Command::Score(typed) => return ExitCode::from(score::run(&typed, environment, out, err)),
             Command::Convert(typed) => return ExitCode::from(convert::run(&typed, out, err)),
+            Command::Report(typed) => return ExitCode::from(report::run(&typed, environment, out, err)),
             Command::Cassette(typed) => cassette::run(&typed, environment),
             Command::Validate(typed) => validate::run(&typed, environment),
             Command::Schema(typed) => schema::run(&typed),

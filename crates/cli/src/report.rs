@@ -1,13 +1,24 @@
 //! Reporters: the faces of one stream of events, each on standard output or in a file.
 
+mod again;
 mod detail;
+mod evidence;
+#[cfg(test)]
+mod faces;
 mod file;
+mod github;
 mod grid;
 mod json;
 mod junit;
+mod look;
+mod markdown;
+mod ndjson;
+mod paint;
+mod paths;
 mod pretty;
 #[cfg(test)]
 mod samples;
+mod summary;
 pub(crate) mod text;
 
 use std::fmt;
@@ -20,8 +31,9 @@ use mcptest_core::diag::{printable, suggest};
 use mcptest_core::event::Event;
 use mcptest_core::report::Report;
 
+use self::look::Paper;
+pub(crate) use self::look::{Colour, Compared, Look, Verbosity};
 use self::pretty::Pretty;
-pub(crate) use self::pretty::Verbosity;
 use crate::input;
 
 /// The reporters there are.
@@ -31,18 +43,27 @@ pub(crate) enum Kind {
     Pretty,
     /// For tools: everything, as one JSON object.
     Json,
+    /// For tools: events as they happen, one JSON object per line.
+    Ndjson,
     /// For CI servers.
     Junit,
+    /// For GitHub Actions.
+    Github,
+    /// For pull requests.
+    Markdown,
 }
 
 impl Kind {
-    const ALL: [Self; 3] = [Self::Pretty, Self::Json, Self::Junit];
+    const ALL: [Self; 6] = [Self::Pretty, Self::Json, Self::Ndjson, Self::Junit, Self::Github, Self::Markdown];
 
     const fn name(self) -> &'static str {
         match self {
             Self::Pretty => "pretty",
             Self::Json => "json",
+            Self::Ndjson => "ndjson",
             Self::Junit => "junit",
+            Self::Github => "github",
+            Self::Markdown => "markdown",
         }
     }
 }
@@ -158,6 +179,7 @@ impl std::error::Error for Unwritten {}
 /// The reporters of one run.
 pub(crate) struct Reporters<'a> {
     faces: Vec<Face>,
+    look: Look,
     out: &'a mut dyn Write,
     /// Why standard output takes no more; the files are still written.
     closed: Option<io::Error>,
@@ -170,10 +192,45 @@ struct Face {
     text: String,
 }
 
+impl Face {
+    fn new(choice: Choice, look: &Look) -> Self {
+        let paper = if choice.is_on_stdout() { look.paper } else { Paper::PLAIN };
+        let pretty = (choice.kind == Kind::Pretty).then(|| Pretty::new(look.verbosity, paper));
+        let text = if choice.kind == Kind::Ndjson { ndjson::begin() } else { String::new() };
+        Self { choice, pretty, text }
+    }
+
+    /// Adds what an event adds to a report that is made while events come.
+    fn event(&mut self, event: &Event) {
+        match (&mut self.pretty, self.choice.kind) {
+            (Some(pretty), _) => self.text.push_str(&pretty.event(event)),
+            (None, Kind::Ndjson) => self.text.push_str(&ndjson::event(event)),
+            (None, _) => {}
+        }
+    }
+
+    /// Writes what is left to write.
+    fn finish(&mut self, report: &Report, look: &Look, out: &mut dyn Write) -> io::Result<()> {
+        if let Some(pretty) = &mut self.pretty {
+            self.text.push_str(&pretty.finish(report, look));
+        }
+        out.write_all(self.text.as_bytes())?;
+        let compared = look.compared.as_ref();
+        match self.choice.kind {
+            Kind::Pretty => Ok(()),
+            Kind::Json => json::write(report, out),
+            Kind::Ndjson => out.write_all(ndjson::end(report).as_bytes()),
+            Kind::Junit => junit::write(report, out),
+            Kind::Github => out.write_all(github::text(report, compared).as_bytes()),
+            Kind::Markdown => out.write_all(markdown::text(report, compared, markdown::COMMENT).as_bytes()),
+        }
+    }
+}
+
 impl<'a> Reporters<'a> {
     /// The chosen reporters. Where none of them takes standard output, `pretty` does: a verdict is never kept in a file
     /// alone.
-    pub(crate) fn new(chosen: &[Choice], verbosity: Verbosity, out: &'a mut dyn Write) -> Result<Self, BadChoice> {
+    pub(crate) fn new(chosen: &[Choice], look: Look, out: &'a mut dyn Write) -> Result<Self, BadChoice> {
         let mut choices: Vec<Choice> = chosen.to_vec();
         if choices.iter().all(|choice| choice.path.is_some()) {
             choices.insert(0, Choice { kind: Kind::Pretty, path: None });
@@ -183,53 +240,49 @@ impl<'a> Reporters<'a> {
                 return Err(BadChoice::Clash(other.kind, choice.kind, choice.path.clone()));
             }
         }
-        let face = |choice: Choice| Face {
-            pretty: (choice.kind == Kind::Pretty).then(|| Pretty::new(verbosity)),
-            choice,
-            text: String::new(),
-        };
-        Ok(Self { faces: choices.into_iter().map(face).collect(), out, closed: None })
+        let faces = choices.into_iter().map(|choice| Face::new(choice, &look)).collect();
+        Ok(Self { faces, look, out, closed: None })
     }
 
     /// Whether any report is made at the end, of all that happened.
     pub(crate) fn want_traces(&self) -> bool {
-        self.faces.iter().any(|face| face.choice.kind != Kind::Pretty)
+        self.faces.iter().any(|face| !matches!(face.choice.kind, Kind::Pretty | Kind::Ndjson))
     }
 
     /// Shows what an event adds, in reports that are made while events come.
     pub(crate) fn event(&mut self, event: &Event) {
         for face in &mut self.faces {
-            let Some(pretty) = &mut face.pretty else { continue };
-            let text = pretty.event(event);
-            if face.choice.path.is_some() {
-                face.text.push_str(&text);
-            } else {
-                put(self.out, &mut self.closed, |out| out.write_all(text.as_bytes()));
+            face.event(event);
+            if face.choice.is_on_stdout() && !face.text.is_empty() {
+                put(self.out, &mut self.closed, |out| out.write_all(face.text.as_bytes()));
+                face.text.clear();
             }
         }
+    }
+
+    fn has(&self, kind: Kind) -> bool {
+        self.faces.iter().any(|face| face.choice.kind == kind)
     }
 
     /// Ends every report. One that cannot be written does not keep the others from it.
     pub(crate) fn finish(mut self, report: &Report) -> Vec<Unwritten> {
         let mut unwritten = Vec::new();
+        let look = &self.look;
         for face in &mut self.faces {
-            if let Some(pretty) = &mut face.pretty {
-                face.text.push_str(&pretty.finish(report));
-            }
-            let content = |out: &mut dyn Write| match face.choice.kind {
-                Kind::Pretty => out.write_all(face.text.as_bytes()),
-                Kind::Json => json::write(report, out),
-                Kind::Junit => junit::write(report, out),
-            };
-            match &face.choice.path {
+            match face.choice.path.clone() {
                 // Standard output passes on every line by itself, and a report may have millions.
                 None => put(self.out, &mut self.closed, |out| {
                     let mut out = BufWriter::new(out);
-                    content(&mut out)?;
+                    face.finish(report, look, &mut out)?;
                     out.flush()
                 }),
-                Some(path) => unwritten.extend(to_file(path, content)),
+                Some(path) => unwritten.extend(to_file(&path, |out| face.finish(report, look, out))),
             }
+        }
+        if let Some(path) = look.step_summary.as_deref().filter(|_| self.has(Kind::Github)) {
+            let text = |room| markdown::text(report, look.compared.as_ref(), room);
+            let appended = file::append(path, STEP_SUMMARY, text).err();
+            unwritten.extend(appended.map(|error| Unwritten { path: Some(path.to_owned()), error }));
         }
         put(self.out, &mut self.closed, |out| out.flush());
         // Whoever reads has seen enough, as in `mcptest run | head -1`.
@@ -238,6 +291,9 @@ impl<'a> Reporters<'a> {
         unwritten
     }
 }
+
+/// Most bytes of the summary of a step; a longer one is not shown at all.
+const STEP_SUMMARY: usize = 1_000_000;
 
 fn to_file(path: &Path, content: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Option<Unwritten> {
     file::write(path, content).err().map(|error| Unwritten { path: Some(path.to_owned()), error })

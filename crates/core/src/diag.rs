@@ -6,6 +6,8 @@ use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
 
+use serde::{Deserialize, Serialize};
+
 /// One mistake in a rule (a matcher, a gate's parameters).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
@@ -185,8 +187,44 @@ pub struct Diagnostic {
 impl Diagnostic {
     /// The diagnostic as a person reads it: place, message, the line with a caret, hint.
     pub fn render(&self, source: &Source) -> String {
-        let (line, column) = source.place(self.span.start);
-        let (before, after) = source.around(self.span.start);
+        let mark = Mark::of(source, &self.span);
+        let gutter = " ".repeat(mark.line.to_string().len());
+        let [above, text, carets] = mark.lines();
+        let mut out = format!(
+            "{}:{}:{}: {}: {}\n {above}\n {text}\n {carets}\n",
+            printable(source.name()),
+            mark.line,
+            mark.column,
+            self.severity.as_str(),
+            printable(&self.message),
+        );
+        if let Some(hint) = &self.hint {
+            out.push_str(&format!(" {gutter} = hint: {}\n", printable(hint)));
+        }
+        out
+    }
+}
+
+/// A place in a file, with enough of its line to show it without the file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Mark {
+    /// Line, from 1.
+    pub line: usize,
+    /// Column, from 1, in characters.
+    pub column: usize,
+    /// The line as it may be printed; of a long one the part around the place.
+    pub text: String,
+    /// Characters of `text` before the place.
+    pub start: usize,
+    /// Characters of `text` that are meant.
+    pub length: usize,
+}
+
+impl Mark {
+    /// The place of some bytes of a file.
+    pub fn of(source: &Source, span: &Range<usize>) -> Self {
+        let (line, column) = source.place(span.start);
+        let (before, after) = source.around(span.start);
         // A long line is shown around the place, so that the caret always stands under it. Only what is shown is looked at:
         // a line may be as long as a file, and have a mistake in every word.
         let lead = match before.char_indices().rev().nth(LEAD - 1) {
@@ -197,27 +235,27 @@ impl Diagnostic {
         let rest = after.char_indices().nth(room).map_or(after, |(end, _)| &after[..end]);
         let left = if lead.len() < before.len() { "…" } else { "" };
         let right = if rest.len() < after.len() { "…" } else { "" };
-        let number = line.to_string();
-        let gutter = " ".repeat(number.len());
         let width = |text: &str| printable(text).chars().count();
-        // Tabs are kept, so that the caret stands under its character however wide they are shown.
-        let blank = |c: char| if c == '\t' { '\t' } else { ' ' };
-        let pad: String = left.chars().map(|_| ' ').chain(printable(lead).chars().map(blank)).collect();
-        let length = self.span.end.saturating_sub(self.span.start);
-        let marked = &rest[..rest.floor_char_boundary(length)];
-        let carets = "^".repeat(width(marked).clamp(1, 80));
-        let mut out = format!(
-            "{}:{line}:{column}: {}: {}\n {gutter} |\n {number} | {left}{}{}{right}\n {gutter} | {pad}{carets}\n",
-            printable(source.name()),
-            self.severity.as_str(),
-            printable(&self.message),
-            printable(lead),
-            printable(rest),
-        );
-        if let Some(hint) = &self.hint {
-            out.push_str(&format!(" {gutter} = hint: {}\n", printable(hint)));
+        let marked = &rest[..rest.floor_char_boundary(span.end.saturating_sub(span.start))];
+        Self {
+            line,
+            column,
+            text: format!("{left}{}{}{right}", printable(lead), printable(rest)),
+            start: width(left) + width(lead),
+            length: width(marked).clamp(1, 80),
         }
-        out
+    }
+
+    /// Three lines of text: room, the line with its number, and carets below what is meant.
+    pub fn lines(&self) -> [String; 3] {
+        let gutter = " ".repeat(self.line.to_string().len());
+        // Tabs are kept, so that the caret stands under its character however wide they are shown.
+        let pad: String = self.text.chars().take(self.start).map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
+        [
+            format!("{gutter} |"),
+            format!("{} | {}", self.line, printable(&self.text)),
+            format!("{gutter} | {pad}{}", "^".repeat(self.length.min(MAX_SHOWN))),
+        ]
     }
 }
 
@@ -227,14 +265,16 @@ const MAX_SHOWN: usize = 160;
 /// Characters that are shown before a place in a line that is too long.
 const LEAD: usize = 39;
 
+/// Whether a character does something to a terminal: beside the control characters of ASCII and Latin-1 the line ends of
+/// Unicode and what turns the direction of writing.
+pub(crate) fn acts(c: char) -> bool {
+    c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
 /// A text that does nothing but stand there: control characters, which could move the cursor or hide a part, are shown by
 /// their code. Tabs are kept.
 pub fn printable(text: &str) -> Cow<'_, str> {
-    // Beside the control characters of ASCII and Latin-1: line ends of Unicode and what turns the direction of writing.
-    let acts = |c: char| {
-        (c.is_control() && c != '\t')
-            || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-    };
+    let acts = |c: char| acts(c) && c != '\t';
     if !text.contains(acts) {
         return Cow::Borrowed(text);
     }

@@ -1,4 +1,6 @@
 //! The one stream that every reporter reads. Events come in the order of the files, however the work was done.
+//!
+//! A saved report holds all there is to know of the stream: `report::read` tells it again, event by event.
 
 use crate::report::Row;
 
@@ -19,6 +21,13 @@ pub enum Event {
     },
     /// A row has its verdict.
     RowFinished(Box<Row>),
+    /// All rows of a test on a model are told.
+    CellFinished {
+        /// The test.
+        test: String,
+        /// The model.
+        model: String,
+    },
     /// Something to know that is no verdict.
     Note(String),
     /// It ended before everything was run, and why.

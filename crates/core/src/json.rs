@@ -4,10 +4,12 @@
 //! 2^53 as that integer, `-0.0` as `0`, any other float in its shortest round-trip form. Nothing here recurses
 //! deeper than a stated limit, so a deep value cannot exhaust the stack.
 
+mod layout;
 pub(crate) mod texts;
 
 use std::fmt::Write as _;
 
+pub use layout::Layout;
 use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::map::Entry;
 use serde_json::{Map, Number, Value};
@@ -172,44 +174,11 @@ pub fn write_canonical(value: &Value, out: &mut String) {
 
 /// The canonical text of a value laid out for people, with a final newline: for files that are compared line by line.
 pub fn pretty(value: &Value) -> String {
-    let text = canonical(value);
-    let mut out = String::with_capacity(text.len() * 2);
-    let mut indent = 0_usize;
-    let (mut quoted, mut escaped) = (false, false);
-    let line = |out: &mut String, indent: usize| {
-        out.push('\n');
-        out.extend(std::iter::repeat_n("  ", indent));
-    };
-    let mut last = ' ';
-    for c in text.chars() {
-        if quoted {
-            out.push(c);
-            quoted = escaped || c != '"';
-            escaped = c == '\\' && !escaped;
-            last = c;
-            continue;
-        }
-        let opened = matches!(last, '[' | '{');
-        match c {
-            ']' | '}' => {
-                indent -= 1;
-                if !opened {
-                    line(&mut out, indent);
-                }
-            }
-            ',' | ':' => {}
-            _ if opened || last == ',' => line(&mut out, indent),
-            _ if last == ':' => out.push(' '),
-            _ => {}
-        }
-        out.push(c);
-        indent += usize::from(matches!(c, '[' | '{'));
-        // The quote that opens a text is no bracket, whatever the text ends with.
-        quoted = c == '"';
-        last = c;
-    }
-    out.push('\n');
-    out
+    let mut out = Layout::spread(0);
+    out.value(value);
+    let mut text = out.take();
+    text.push('\n');
+    text
 }
 
 /// The canonical text of a number.

@@ -1,6 +1,6 @@
 //! From the traces of a test to what its assertions and gates say of them. Nothing is counted or printed here.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::assertion::{Assertion, Check};
 use crate::eval::recovery::is_later;
@@ -24,6 +24,9 @@ pub struct Checked {
     pub metrics: Metrics,
     /// Why the verdict is not a pass.
     pub failures: Vec<GateFailure>,
+    /// Which of the test's own assertions is the first that does not hold.
+    #[serde(skip)]
+    pub first: Option<usize>,
 }
 
 impl<D> From<(GateKind, GateOutcome<D>)> for Checked {
@@ -35,6 +38,7 @@ impl<D> From<(GateKind, GateOutcome<D>)> for Checked {
             line: outcome.line,
             metrics: outcome.metrics,
             failures: outcome.failures,
+            first: None,
         }
     }
 }
@@ -88,6 +92,7 @@ pub fn without_runs(gates: &Gates, why: &str) -> Vec<Checked> {
         line: why.to_owned(),
         metrics: Metrics::default(),
         failures: vec![GateFailure { target: kind.name().to_owned(), reason: why.to_owned(), diffs: Vec::new() }],
+        first: None,
     };
     over_runs.into_iter().flatten().map(checked).collect()
 }
@@ -95,8 +100,10 @@ pub fn without_runs(gates: &Gates, why: &str) -> Vec<Checked> {
 fn expectations(expect: &[Assertion], trace: &Trace) -> Checked {
     let envelope = trace.to_envelope();
     let mut failures = Vec::new();
-    for assertion in expect {
+    let mut first = None;
+    for (at, assertion) in expect.iter().enumerate() {
         if let Check::Fail { reason, diffs } = assertion.check(&envelope) {
+            first = first.or(Some(at));
             failures.push(GateFailure { target: assertion.target().to_string(), reason, diffs });
         }
     }
@@ -108,11 +115,12 @@ fn expectations(expect: &[Assertion], trace: &Trace) -> Checked {
         line: format!("{held} of {} hold", expect.len()),
         metrics: Metrics::default(),
         failures,
+        first,
     }
 }
 
 /// Proof of what became of one injected fault in one run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Receipt {
     /// Name of the fault.
     pub fault: String,
@@ -129,7 +137,7 @@ pub struct Receipt {
 }
 
 /// How a run came out of a fault.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Recovered {
     /// No call was denied an answer, so there was nothing to come out of.

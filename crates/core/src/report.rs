@@ -1,16 +1,29 @@
 //! The rows of a report and the one fold that counts them. Every reporter reads the same rows and the same counts.
 
 mod cell;
+mod flips;
 mod grid;
+mod paths;
+mod read;
+pub mod schema;
+mod write;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
+use crate::diag::Mark;
 use crate::eval::{GateKind, Verdict};
 use crate::event::Event;
 use crate::judge::{Checked, Receipt};
 use crate::trace::{Trace, words};
 pub use cell::{Attempt, Cell, Evidence};
+pub use flips::{Baseline, Flip, Flips, Rate};
 pub use grid::{GridCell, GridLine, grid};
+pub use paths::{Branch, Paths};
+pub use read::{ReportError, read};
+
+/// Version of a saved report. New keys may come, and a reader passes over keys it does not know; what is there keeps its
+/// meaning while the version is the same. A report of another version is refused.
+pub const FORMAT: u32 = 1;
 
 words! {
     /// What a row says.
@@ -27,6 +40,13 @@ words! {
         Absorbed = "absorbed",
         /// It was not run.
         Skipped = "skipped",
+    }
+}
+
+impl RowVerdict {
+    /// Whether it makes a run of the program fail: something said no, lacked evidence, or could not run.
+    pub fn is_bad(self) -> bool {
+        matches!(self, Self::Fail | Self::Unassessable | Self::Error)
     }
 }
 
@@ -66,7 +86,7 @@ words! {
 }
 
 /// Why a run could not be judged.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Trouble {
     /// What went wrong.
     pub message: String,
@@ -89,11 +109,17 @@ pub struct Row {
     /// The run, from 1; none for a gate over runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<u64>,
+    /// Runs of its cell, where they are not as many as the suite says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub runs: Option<u64>,
     /// The gate of a gate row.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gate: Option<GateKind>,
     /// Line of the test in its suite; 0 where there is no suite.
     pub line: usize,
+    /// What the suite says where the row did not pass: the first assertion or the gate that said no, else the test.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mark: Option<Mark>,
     /// The verdict.
     pub verdict: RowVerdict,
     /// Where the trace comes from.
@@ -116,6 +142,36 @@ pub struct Row {
     /// The trace of a run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trace: Option<Box<Trace>>,
+}
+
+/// Where a row stands among the rows of its cell, which come one after another: runs by their number, each followed by what
+/// became of its faults, then the gates over all of them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CellPlace {
+    test: String,
+    model: String,
+    /// None for a row that belongs to no cell, such as a trace that was recorded elsewhere.
+    at: Option<(bool, u64, Family, Option<GateKind>)>,
+}
+
+impl CellPlace {
+    /// The place of a row.
+    pub fn of(row: &Row) -> Self {
+        Self { test: row.test.clone(), model: row.model.clone(), at: Self::at(row) }
+    }
+
+    /// Whether a row that comes next belongs to the same cell.
+    pub fn goes_on_with(&self, next: &Row) -> bool {
+        // A row that belongs to no cell comes before all others.
+        self.at.is_some() && self.at < Self::at(next) && self.test == next.test && self.model == next.model
+    }
+
+    fn at(row: &Row) -> Option<(bool, u64, Family, Option<GateKind>)> {
+        match (row.run, row.family) {
+            (None, Family::Run) => None,
+            (run, family) => Some((run.is_none(), run.unwrap_or(0), family, row.gate)),
+        }
+    }
 }
 
 /// The name of a row.
@@ -163,6 +219,18 @@ impl Totals {
         } += 1;
     }
 
+    /// How many rows have a verdict.
+    pub fn of(&self, verdict: RowVerdict) -> usize {
+        match verdict {
+            RowVerdict::Pass => self.pass,
+            RowVerdict::Fail => self.fail,
+            RowVerdict::Unassessable => self.unassessable,
+            RowVerdict::Error => self.error,
+            RowVerdict::Absorbed => self.absorbed,
+            RowVerdict::Skipped => self.skipped,
+        }
+    }
+
     /// All rows.
     pub fn rows(&self) -> usize {
         self.pass + self.fail + self.unassessable + self.error + self.absorbed + self.skipped
@@ -181,6 +249,19 @@ pub struct SuiteReport {
     pub rows: Vec<Row>,
 }
 
+/// Something to know that is no verdict, and when it was told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Note {
+    /// What there is to know.
+    pub text: String,
+    /// Suites that were begun or refused before it.
+    pub suites: usize,
+    /// Rows of the last of them before it.
+    pub rows: usize,
+    /// It is why the run ended before everything was run.
+    pub is_stop: bool,
+}
+
 /// Everything that was judged.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Report {
@@ -191,7 +272,7 @@ pub struct Report {
     /// Suites that could not be used.
     pub refused: usize,
     /// Things to know that are no verdict.
-    pub notes: Vec<String>,
+    pub notes: Vec<Note>,
     /// It ended before everything was run.
     pub is_stopped: bool,
 }
@@ -211,12 +292,18 @@ impl Report {
                     suite.rows.push(*row);
                 }
             }
-            Event::Note(note) => self.notes.push(note),
+            Event::CellFinished { .. } => {}
+            Event::Note(text) => self.note(text, false),
             Event::Stopped(why) => {
                 self.is_stopped = true;
-                self.notes.push(why);
+                self.note(why, true);
             }
         }
+    }
+
+    fn note(&mut self, text: String, is_stop: bool) {
+        let rows = self.suites.last().map_or(0, |suite| suite.rows.len());
+        self.notes.push(Note { text, suites: self.suites.len(), rows, is_stop });
     }
 
     /// The exit code: 2 when something could not run, 1 when something was found wanting, else 0.

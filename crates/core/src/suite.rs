@@ -18,9 +18,9 @@ pub mod yaml;
 use std::collections::BTreeMap;
 
 use crate::assertion::Assertion;
-use crate::diag::{Diagnostic, Severity, Source};
+use crate::diag::{Diagnostic, Mark, Severity, Source};
 use crate::eval::{
-    GoldenPathGate, Narrative, RecoveryGate, ReliabilityGate, StabilityGate, Trajectory, TrajectoryAxes,
+    GateKind, GoldenPathGate, Narrative, RecoveryGate, ReliabilityGate, StabilityGate, Trajectory, TrajectoryAxes,
 };
 use crate::trace::{FaultKind, words};
 pub use blocks::{AGENT, FAULT, FAULT_TARGET, GATE_FILE, MODEL, PRICE, SERVER, SUITE};
@@ -161,6 +161,8 @@ pub struct AgentTest {
     pub name: String,
     /// Line of its name, from 1.
     pub line: usize,
+    /// Where it says what.
+    pub marks: Marks,
     /// The models it runs on.
     pub models: Vec<String>,
     /// Written as `models`, so that names show the model.
@@ -191,6 +193,17 @@ pub struct AgentTest {
     pub expect: Vec<Assertion>,
     /// Gates.
     pub gates: Gates,
+}
+
+/// Places in the file that a report points at when a test does not pass.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Marks {
+    /// Its name.
+    pub name: Mark,
+    /// The keys of its gates.
+    pub gates: Vec<(GateKind, Mark)>,
+    /// Each of its assertions.
+    pub expect: Vec<Mark>,
 }
 
 /// Gate blocks; a unit of their own, loaded with a suite or without one.

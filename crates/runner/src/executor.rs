@@ -189,6 +189,8 @@ impl<'a> Executor<'a> {
             for row in rows {
                 events(Event::RowFinished(Box::new(row)));
             }
+            let (test, model) = (planned.cell.test.name.clone(), planned.cell.model.to_owned());
+            events(Event::CellFinished { test, model });
         };
         while let Ok((at, rows)) = receive.recv() {
             waiting.insert(at, rows);

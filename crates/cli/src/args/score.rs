@@ -75,7 +75,7 @@ pub(crate) struct Score {
     #[arg(long, value_enum, default_value_t = Output::Jsonl)]
     pub(crate) output: Output,
 
-    /// Report as `mcptest run` does, as pretty, json or junit; repeatable. Keeps every trace in memory
+    /// Report as `mcptest run` does, with any of its reporters; repeatable. Keeps every trace in memory
     #[arg(long, value_name = "NAME[=PATH]", requires = "gates", conflicts_with = "merge")]
     pub(crate) reporter: Vec<Choice>,
 

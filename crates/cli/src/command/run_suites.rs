@@ -11,7 +11,7 @@ use mcptest_runner::budget::{Budget, Limits};
 use mcptest_runner::executor::{self, Mode, Options};
 use mcptest_runner::plan::Planned;
 
-use super::Environment;
+use super::{Environment, report};
 use crate::args::Run;
 use crate::exit;
 use crate::progress::Progress;
@@ -60,7 +60,14 @@ pub(super) fn run(typed: &Run, environment: Environment<'_>, out: &mut dyn Write
         }
         return list(&files, &cells, out, &mut complain);
     }
-    let mut reporters = match Reporters::new(&typed.reporter, typed.verbosity(), out) {
+    let look = match report::look(&typed.reporting, environment) {
+        Ok(look) => look,
+        Err(refusal) => {
+            complain(&refusal.to_string());
+            return exit::ERROR;
+        }
+    };
+    let mut reporters = match Reporters::new(&typed.reporting.reporter, look, out) {
         Ok(reporters) => reporters,
         Err(bad) => {
             complain(&format!("error: {bad}"));

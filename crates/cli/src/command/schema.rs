@@ -13,6 +13,7 @@ pub(super) fn run(typed: &Schema) -> Answer {
         Which::Gates => schema::gates(),
         Which::Script => schema::of(&mcptest_runner::provider::script::SCRIPT),
         Which::Mock => schema::of(&mcptest_mock::spec::FILE),
+        Which::Report => mcptest_core::report::schema::report(),
     };
     Answer { data: json::pretty(&schema), complaints: String::new(), code: exit::OK }
 }

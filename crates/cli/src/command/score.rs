@@ -31,7 +31,7 @@ use crate::corpus::{Reading, pipeline, source};
 use crate::exit;
 use crate::input;
 use crate::progress::Bytes;
-use crate::report::{Reporters, Verbosity};
+use crate::report::{Colour, Look, Reporters, Verbosity};
 
 pub(super) fn run(typed: &Score, environment: Environment<'_>, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
     let scorer = match scorer(typed, environment, err) {
@@ -53,7 +53,8 @@ pub(super) fn run(typed: &Score, environment: Environment<'_>, out: &mut dyn Wri
     };
     // A report shows traces as a whole.
     options.parts = if typed.reporter.is_empty() { scorer.parts() } else { Parts::All };
-    score(typed, &scorer, &reading, &options, out, err)
+    let look = Look::new(Verbosity::Normal, Colour::Auto, environment);
+    score(typed, &scorer, &reading, &options, look, out, err)
 }
 
 fn complain(err: &mut dyn Write, text: &str) {
@@ -111,6 +112,7 @@ fn score(
     scorer: &Scorer,
     reading: &Reading,
     options: &Options,
+    look: Look,
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> u8 {
@@ -121,7 +123,7 @@ fn score(
     let mut nowhere = std::io::sink();
     let (lines, reports): (&mut dyn Write, &mut dyn Write) =
         if prints { (out, &mut nowhere) } else { (&mut nowhere, out) };
-    let mut reporters = match wants_rows.then(|| reporters(typed, prints, reports)).transpose() {
+    let mut reporters = match wants_rows.then(|| reporters(typed, prints, look, reports)).transpose() {
         Ok(reporters) => reporters,
         Err(complaint) => {
             complain(err, &complaint);
@@ -218,7 +220,7 @@ fn score(
 }
 
 /// The reporters, none of which may write where the lines go.
-fn reporters<'a>(typed: &Score, prints: bool, out: &'a mut dyn Write) -> Result<Reporters<'a>, String> {
+fn reporters<'a>(typed: &Score, prints: bool, look: Look, out: &'a mut dyn Write) -> Result<Reporters<'a>, String> {
     if prints && let Some(taken) = typed.reporter.iter().find(|choice| choice.is_on_stdout()) {
         return Err(format!(
             "error: standard output has the lines of traces, so {} cannot have it too\nhint: --output none, or --reporter {}=PATH",
@@ -226,5 +228,5 @@ fn reporters<'a>(typed: &Score, prints: bool, out: &'a mut dyn Write) -> Result<
             taken.name()
         ));
     }
-    Reporters::new(&typed.reporter, Verbosity::Normal, out).map_err(|bad| format!("error: {bad}"))
+    Reporters::new(&typed.reporter, look, out).map_err(|bad| format!("error: {bad}"))
 }

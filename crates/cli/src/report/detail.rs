@@ -5,16 +5,17 @@ use mcptest_core::eval::GateFailure;
 use mcptest_core::json;
 use mcptest_core::judge::{Checked, Receipt, Recovered};
 use mcptest_core::report::{Row, RowVerdict};
-use mcptest_core::trace::{ToolCall, ToolResult, Trace};
 use mcptest_core::{AssertionDiff, Verdict};
 use serde_json::Value;
 
-use super::text::{WIDTH, indent, lines, many, one_line};
+use super::again;
+use super::evidence::{self, listed};
+use super::paint::Tone;
+use super::text::{indent, is_command, lines, many, one_line, wrap};
 
-/// Most reasons of one check, most differences of one reason, most calls in one line.
+/// Most reasons of one check, and most differences of one reason.
 const MAX_REASONS: usize = 10;
 const MAX_DIFFS: usize = 8;
-const MAX_CALLS: usize = 20;
 
 /// Most characters of a value.
 const MAX_VALUE: usize = 80;
@@ -27,19 +28,53 @@ const LEAD: usize = 20;
 pub(super) struct Line {
     pub(super) depth: usize,
     pub(super) text: String,
+    pub(super) tone: Tone,
+    /// It stands as it is: a command to copy, or a line with carets below it.
+    is_fixed: bool,
+}
+
+impl Line {
+    /// The line as text of so many columns.
+    pub(super) fn put(&self, out: &mut String, width: usize, is_coloured: bool) {
+        let mut text = String::new();
+        if self.is_fixed {
+            text = format!("{}{}\n", " ".repeat(indent(self.depth)), self.text);
+        } else {
+            wrap(&mut text, width, indent(self.depth), &self.text);
+        }
+        out.push_str(&self.tone.paint(&text, is_coloured));
+    }
+
+    /// The line without a terminal: as long as it is.
+    pub(super) fn plain(&self) -> String {
+        let sign = if is_command(&self.text) { "\\" } else { "" };
+        format!("{}{sign}{}", "  ".repeat(self.depth), self.text)
+    }
 }
 
 /// Lines, as they are collected.
-#[derive(Default)]
-struct Lines(Vec<Line>);
+struct Lines {
+    all: Vec<Line>,
+    width: usize,
+}
 
 impl Lines {
     fn add(&mut self, depth: usize, text: impl Into<String>) {
-        self.0.push(Line { depth, text: text.into() });
+        self.toned(depth, Tone::Plain, text);
+    }
+
+    fn toned(&mut self, depth: usize, tone: Tone, text: impl Into<String>) {
+        self.all.push(Line { depth, text: text.into(), tone, is_fixed: false });
+    }
+
+    fn fixed(&mut self, depth: usize, tone: Tone, text: impl Into<String>) {
+        self.all.push(Line { depth, text: text.into(), tone, is_fixed: true });
     }
 
     fn all(&mut self, depth: usize, texts: Vec<String>) {
-        self.0.extend(texts.into_iter().map(|text| Line { depth, text }));
+        for text in texts {
+            self.add(depth, text);
+        }
     }
 }
 
@@ -56,13 +91,13 @@ pub(super) fn mark(verdict: RowVerdict) -> (&'static str, &'static str) {
 }
 
 /// Everything below the name of a row: checks with their numbers, reasons, differences, receipts, and for a row that did not
-/// pass the evidence and the place of its test.
-pub(super) fn explain(row: &Row, file: &str) -> Vec<Line> {
-    let mut out = Lines::default();
+/// pass the evidence, what the suite says, and how to judge it again.
+pub(super) fn explain(row: &Row, file: &str, width: usize) -> Vec<Line> {
+    let mut out = Lines { all: Vec::new(), width };
     if let Some(trouble) = &row.error {
         out.all(0, lines(&trouble.message));
         if let Some(hint) = &trouble.hint {
-            out.add(0, format!("hint: {}", one_line(hint)));
+            out.toned(0, Tone::Advice, format!("hint: {}", one_line(hint)));
         }
     }
     for checked in &row.checks {
@@ -75,14 +110,49 @@ pub(super) fn explain(row: &Row, file: &str) -> Vec<Line> {
         out.add(0, format!("advisory, not judged: {}", one_line(advisory)));
     }
     if !matches!(row.verdict, RowVerdict::Pass | RowVerdict::Skipped) {
-        if let Some(trace) = row.trace.as_deref().filter(|_| lacks_evidence(row)) {
-            calls(trace, &mut out);
+        if row.checks.iter().any(|checked| checked.verdict == Verdict::Fail) {
+            for (depth, text) in evidence::lines(row) {
+                out.add(depth, text);
+            }
         }
-        if row.line > 0 {
-            out.add(0, format!("at {}:{}", printable(file), row.line));
+        place(row, file, &mut out);
+        if let Some(command) = again::command(row, file) {
+            out.fixed(0, Tone::Advice, format!("again: {command}"));
         }
     }
-    out.0
+    out.all
+}
+
+/// Where the suite says what did not hold, and its line with carets.
+fn place(row: &Row, file: &str, out: &mut Lines) {
+    let file = printable(file);
+    match &row.mark {
+        Some(mark) => {
+            out.toned(0, Tone::Place, format!("at {file}:{}:{}", mark.line, mark.column));
+            let [above, text, carets] = mark.lines();
+            // A terminal would break a line that is too long, and the carets would stand below something else.
+            let room = out.width.saturating_sub(indent(0) + 1);
+            let carets: String = carets.chars().take(room).collect();
+            out.fixed(0, Tone::Place, above);
+            out.fixed(0, Tone::Plain, json::cut(&text, room));
+            out.fixed(0, Tone::Carets, carets);
+        }
+        None if row.line > 0 => out.toned(0, Tone::Place, format!("at {file}:{}", row.line)),
+        None => {}
+    }
+}
+
+/// The first thing that is wrong with a row, on one line.
+pub(super) fn reason(row: &Row) -> String {
+    if let Some(trouble) = &row.error {
+        return one_line(&trouble.message);
+    }
+    let worst = row.checks.iter().map(|checked| checked.verdict).max();
+    let worst = row.checks.iter().find(|checked| Some(checked.verdict) == worst);
+    worst.map_or_else(String::new, |checked| {
+        let why = checked.failures.first().map_or(&checked.line, |failure| &failure.reason);
+        format!("{}: {}", checked.name, one_line(why))
+    })
 }
 
 /// A check and its numbers: `trajectory: 1 mismatch, strict`.
@@ -91,17 +161,18 @@ pub(super) fn numbers(checked: &Checked) -> String {
 }
 
 fn check(checked: &Checked, out: &mut Lines) {
-    let (mark, _) = mark(checked.verdict.into());
+    let verdict = RowVerdict::from(checked.verdict);
+    let (mark, _) = mark(verdict);
     // Some gates put their numbers into the reason; they are not said twice.
     let in_reason = checked.failures.first().is_some_and(|failure| failure.reason.starts_with(&checked.line));
     let mut failures = checked.failures.iter();
     match failures.next().filter(|_| in_reason) {
         Some(first) => {
-            out.add(0, format!("{mark} {}: {}", checked.name, one_line(&first.reason)));
+            out.toned(0, Tone::Marked(verdict), format!("{mark} {}: {}", checked.name, one_line(&first.reason)));
             diffs(first, 1, out);
         }
         None => {
-            out.add(0, format!("{mark} {}", numbers(checked)));
+            out.toned(0, Tone::Marked(verdict), format!("{mark} {}", numbers(checked)));
             failures = checked.failures.iter();
         }
     }
@@ -148,7 +219,7 @@ fn diff(diff: &AssertionDiff, depth: usize, out: &mut Lines) {
     let words = [expected.map(|text| format!("expected {text}")), recorded.map(|text| format!("recorded {text}"))];
     let words: Vec<String> = words.into_iter().flatten().collect();
     let line = [&[head.clone()], &*words].concat().join(", ");
-    if indent(depth) + line.chars().count() <= WIDTH {
+    if indent(depth) + line.chars().count() <= out.width {
         return out.add(depth, line);
     }
     out.add(depth, head);
@@ -200,37 +271,6 @@ fn receipt_line(receipt: &Receipt) -> String {
     format!("fault {} ({}): {injected}; {met}{recovered}", one_line(&receipt.fault), receipt.kind)
 }
 
-/// Whether a check says no without pointing at a call, so that the reader cannot know where to look.
-fn lacks_evidence(row: &Row) -> bool {
-    let points =
-        |failure: &GateFailure| ["tool_calls[", "tool_results["].iter().any(|list| failure.reason.contains(list));
-    let says_no = |checked: &&Checked| checked.verdict == Verdict::Fail;
-    row.checks.iter().filter(says_no).any(|checked| !checked.failures.iter().any(points))
-}
-
-/// The calls of a run, by the numbers under which gates and targets know them.
-fn calls(trace: &Trace, out: &mut Lines) {
-    let Some(calls) = &trace.tool_calls else { return };
-    let shown = |(at, call): (usize, &ToolCall)| {
-        let failed = trace.result(at).and_then(ToolResult::failed) == Some(true);
-        format!("[{at}] {}{}", one_line(&call.name), if failed { " (failed)" } else { "" })
-    };
-    if calls.is_empty() {
-        out.add(0, "no tool call was recorded");
-    } else {
-        out.add(0, format!("tool_calls: {}", listed(calls.iter().enumerate().map(shown))));
-    }
-}
-
-/// Items with commas, as many as fit into a line or two.
-fn listed(mut items: impl Iterator<Item = String>) -> String {
-    let shown: Vec<String> = items.by_ref().take(MAX_CALLS).collect();
-    match items.count() {
-        0 => shown.join(", "),
-        more => format!("{}, and {more} more", shown.join(", ")),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use mcptest_core::eval::Metrics;
@@ -240,9 +280,9 @@ mod tests {
     use super::*;
 
     fn lines_of(fill: impl FnOnce(&mut Lines)) -> Vec<String> {
-        let mut out = Lines::default();
+        let mut out = Lines { all: Vec::new(), width: 100 };
         fill(&mut out);
-        out.0.into_iter().map(|line| format!("{}{}", "  ".repeat(line.depth), line.text)).collect()
+        out.all.into_iter().map(|line| format!("{}{}", "  ".repeat(line.depth), line.text)).collect()
     }
 
     fn between(expected: Option<Value>, actual: Option<Value>) -> Vec<String> {
@@ -328,6 +368,7 @@ mod tests {
             line: "0 of 12 hold".to_owned(),
             metrics: Metrics::default(),
             failures: failures.collect(),
+            first: None,
         };
         let mut expected = vec!["✗ expect: 0 of 12 hold".to_owned(), "  reason 0".to_owned()];
         expected.extend((0..8).map(|at| format!("    /{at}: missing")));

@@ -32,6 +32,18 @@ pub(super) fn write(path: &Path, content: impl FnOnce(&mut dyn Write) -> io::Res
     written
 }
 
+/// Adds to a file that others add to as well, as long as it stays below `most` bytes; `text` is told how many there are left.
+pub(super) fn append(path: &Path, most: usize, text: impl FnOnce(usize) -> String) -> io::Result<()> {
+    let mut file = File::options().append(true).create(true).open(path)?;
+    let there = usize::try_from(file.metadata()?.len()).unwrap_or(usize::MAX);
+    let room = most.saturating_sub(there);
+    let text = text(room);
+    if text.len() <= room {
+        file.write_all(text.as_bytes())?;
+    }
+    Ok(())
+}
+
 fn fill(file: File, content: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<File> {
     let mut out = BufWriter::new(file);
     content(&mut out)?;
@@ -90,6 +102,17 @@ mod tests {
         let missing = write(&folder.path().join("no/report.json"), |_| Ok(())).unwrap_err();
         assert_eq!(missing.kind(), io::ErrorKind::NotFound);
         assert!(names(folder.path()).is_empty());
+    }
+
+    #[test]
+    fn what_is_added_to_a_file_leaves_what_is_there_and_keeps_to_the_room() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("summary.md");
+        append(&path, 10, |room| "a".repeat(room - 4)).unwrap();
+        append(&path, 10, |room| "b".repeat(room)).unwrap();
+        append(&path, 10, |room| "c".repeat(room + 1)).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "aaaaaabbbb");
+        assert!(append(folder.path(), 10, |_| String::new()).is_err());
     }
 
     #[cfg(unix)]

@@ -1,71 +1,44 @@
-//! The report for tools: one JSON object with sorted keys.
+//! The report for tools: one JSON object with sorted keys, from which every other face can be made again.
 //!
-//! Rows hold whole traces, so they are written one by one: no more than one of them exists as JSON at a time.
+//! Rows hold whole traces, so they are written one by one: no more than one of them exists as text at a time.
 
 use std::io::{self, Write};
 
-use mcptest_core::json;
-use mcptest_core::report::{Report, SuiteReport, grid};
-use serde::Serialize;
+use mcptest_core::json::Layout;
+use mcptest_core::report::{FORMAT, Report, SuiteReport};
 
-/// Version of the format. New keys may come; what is there keeps its meaning while this is the same.
-const FORMAT: u32 = 1;
-
-/// Writes the report, laid out as [`json::pretty`] would lay out the whole.
+/// Writes the report, laid out as `json::pretty` would lay out the whole.
 pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
+    let mut text = Layout::spread(1);
     write!(out, "{{\n  \"exit_code\": {},\n  \"mcptest\": {FORMAT},\n  \"notes\": ", report.exit_code())?;
-    value(&report.notes, 1, out)?;
-    write!(out, ",\n  \"suites\": ")?;
-    list(&report.suites, 1, out, suite)?;
-    write!(out, ",\n  \"totals\": ")?;
-    value(&report.totals, 1, out)?;
+    text.list(&report.notes, |out, note| note.write(out));
+    out.write_all(text.take().as_bytes())?;
+    out.write_all(b",\n  \"suites\": ")?;
+    for (at, found) in report.suites.iter().enumerate() {
+        out.write_all(if at == 0 { b"[\n    " } else { b",\n    " })?;
+        suite(found, out)?;
+    }
+    out.write_all(if report.suites.is_empty() { b"[]" } else { b"\n  ]" })?;
+    out.write_all(b",\n  \"totals\": ")?;
+    report.totals.write(&mut text);
+    out.write_all(text.take().as_bytes())?;
     out.write_all(b"\n}\n")
 }
 
 fn suite(suite: &SuiteReport, out: &mut dyn Write) -> io::Result<()> {
-    write!(out, "{{\n      \"file\": ")?;
-    value(&suite.file, 3, out)?;
-    let grid = grid(&suite.rows);
-    if !grid.is_empty() {
-        write!(out, ",\n      \"grid\": ")?;
-        value(&grid, 3, out)?;
+    let mut head = Layout::spread(2);
+    head.object(|out| suite.write_head(out));
+    // The object stays open for its rows.
+    let head = head.take();
+    let head = head.strip_suffix("\n    }").unwrap_or(&head);
+    write!(out, "{head},\n      \"rows\": ")?;
+    let mut text = Layout::spread(4);
+    for (at, row) in suite.rows.iter().enumerate() {
+        out.write_all(if at == 0 { b"[\n        " } else { b",\n        " })?;
+        row.write(&mut text);
+        out.write_all(text.text_so_far().as_bytes())?;
+        text.clear();
     }
-    if let Some(why) = &suite.refused {
-        write!(out, ",\n      \"refused\": ")?;
-        value(why, 3, out)?;
-    }
-    write!(out, ",\n      \"rows\": ")?;
-    list(&suite.rows, 3, out, |row, out| value(row, 4, out))?;
-    write!(out, "\n    }}")
-}
-
-/// A list whose bracket stands at `depth`, each item written by `item`.
-fn list<T>(
-    items: &[T],
-    depth: usize,
-    out: &mut dyn Write,
-    item: impl Fn(&T, &mut dyn Write) -> io::Result<()>,
-) -> io::Result<()> {
-    if items.is_empty() {
-        return write!(out, "[]");
-    }
-    let indent = "  ".repeat(depth + 1);
-    for (at, found) in items.iter().enumerate() {
-        write!(out, "{}\n{indent}", if at == 0 { "[" } else { "," })?;
-        item(found, out)?;
-    }
-    write!(out, "\n{}]", "  ".repeat(depth))
-}
-
-/// A value that stands at `depth`. A line break inside a text is escaped, so every line of the layout may be moved.
-fn value(value: &impl Serialize, depth: usize, out: &mut dyn Write) -> io::Result<()> {
-    let text = json::pretty(&serde_json::to_value(value)?);
-    let indent = "  ".repeat(depth);
-    for (at, line) in text.lines().enumerate() {
-        if at > 0 {
-            write!(out, "\n{indent}")?;
-        }
-        out.write_all(line.as_bytes())?;
-    }
-    Ok(())
+    out.write_all(if suite.rows.is_empty() { b"[]" } else { b"\n      ]" })?;
+    out.write_all(b"\n    }")
 }

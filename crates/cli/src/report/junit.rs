@@ -1,108 +1,144 @@
 //! The report for CI servers: `JUnit` XML, a testsuite per file and a testcase per row.
 //!
 //! "Said no" is a `<failure>`, "could not run" an `<error>`. Times are the recorded ones and nothing else depends on when
-//! or where a report is made.
+//! or where a report is made. Only elements and attributes are used that the schemas of Jenkins know, in their order; a
+//! test holds every report to that.
 
 use std::io::{self, Write};
 use std::path::Path;
-use std::time::Duration;
 
 use mcptest_core::diag::printable;
-use mcptest_core::report::{Family, Report, Row, RowVerdict, SuiteReport};
-use quick_junit::{NonSuccessKind, TestCase, TestCaseStatus, TestSuite};
+use mcptest_core::report::{Family, Report, Row, RowVerdict, SuiteReport, Totals};
+use quick_xml::Writer;
+use quick_xml::events::{BytesDecl, BytesText, Event};
 
-use super::detail::explain;
-use super::text::one_line;
+use super::detail::{explain, reason};
+use super::look::WIDTH;
+
+type Xml<'a> = Writer<&'a mut dyn Write>;
+
+/// How many testcases there are of each kind.
+struct Counts {
+    tests: usize,
+    failures: usize,
+    errors: usize,
+    skipped: usize,
+}
+
+impl Counts {
+    /// A file that could not be used is a testcase of its own.
+    fn new(totals: &Totals, refused: usize) -> Self {
+        Self {
+            tests: totals.rows() + refused,
+            failures: totals.fail + totals.unassessable,
+            errors: totals.error + refused,
+            skipped: totals.skipped,
+        }
+    }
+}
 
 /// Writes the report.
 pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
-    let mut document = quick_junit::Report::new("mcptest");
-    document.add_test_suites(report.suites.iter().map(suite));
-    document.serialize(out).map_err(io::Error::other)
+    let mut xml: Xml<'_> = Writer::new_with_indent(out, b' ', 4);
+    xml.write_event(Event::Decl(BytesDecl::new("1.0", Some("UTF-8"), None)))?;
+    let Counts { tests, failures, errors, .. } = Counts::new(&report.totals, report.refused);
+    let root = xml.create_element("testsuites").with_attributes([
+        ("name", "mcptest"),
+        ("tests", &tests.to_string()),
+        ("failures", &failures.to_string()),
+        ("errors", &errors.to_string()),
+    ]);
+    if report.suites.is_empty() {
+        root.write_empty()?;
+    } else {
+        root.write_inner_content(|xml| report.suites.iter().try_for_each(|found| suite(found, xml)))?;
+    }
+    out.write_all(b"\n")
 }
 
-fn suite(suite: &SuiteReport) -> TestSuite {
-    let mut out = TestSuite::new(legal(&suite.file));
-    let class = legal(&Path::new(&suite.file).with_extension("").to_string_lossy());
-    if let Some(why) = &suite.refused {
-        let mut status = TestCaseStatus::non_success(NonSuccessKind::Error);
-        status.set_type("refused").set_message("the suite could not be used").set_description(body(why.lines()));
-        let mut case = TestCase::new(legal(&suite.file), status);
-        case.set_classname(&class);
-        out.add_test_case(case);
-    }
+fn suite(suite: &SuiteReport, xml: &mut Xml<'_>) -> io::Result<()> {
+    let mut totals = Totals::default();
     for row in &suite.rows {
-        out.add_test_case(case(row, &suite.file, &class));
+        totals.count(row.verdict);
     }
+    let Counts { tests, failures, errors, skipped } = Counts::new(&totals, usize::from(suite.refused.is_some()));
+    let mut element = xml.create_element("testsuite").with_attributes([
+        ("name", &*legal(&suite.file)),
+        ("tests", &tests.to_string()),
+        ("failures", &failures.to_string()),
+        ("errors", &errors.to_string()),
+        ("skipped", &skipped.to_string()),
+    ]);
     // Rows of gates are about runs that have rows of their own: their time is not spent twice.
     let runs = suite.rows.iter().filter(|row| row.family == Family::Run);
     if let Some(ms) = runs.filter_map(|row| row.duration_ms).reduce(u64::saturating_add) {
-        out.set_time(Duration::from_millis(ms));
+        element = element.with_attribute(("time", &*seconds(ms)));
     }
-    out
-}
-
-fn case(row: &Row, file: &str, class: &str) -> TestCase {
-    let details = || {
-        let lines = explain(row, file);
-        body(lines.iter().map(|line| format!("{}{}", "  ".repeat(line.depth), line.text)))
-    };
-    let status = match row.verdict {
-        RowVerdict::Pass | RowVerdict::Absorbed => TestCaseStatus::success(),
-        RowVerdict::Skipped => {
-            let mut status = TestCaseStatus::skipped();
-            if let Some(why) = &row.error {
-                status.set_message(legal(&one_line(&why.message)));
+    if tests == 0 {
+        return element.write_empty().map(drop);
+    }
+    let class = legal(&Path::new(&suite.file).with_extension("").to_string_lossy());
+    element
+        .write_inner_content(|xml| {
+            if let Some(why) = &suite.refused {
+                let case = xml
+                    .create_element("testcase")
+                    .with_attributes([("name", &*legal(&suite.file)), ("classname", &*class)]);
+                case.write_inner_content(|xml| {
+                    let error = xml
+                        .create_element("error")
+                        .with_attributes([("message", "the suite could not be used"), ("type", "refused")]);
+                    error.write_text_content(BytesText::new(&body(why.lines()))).map(drop)
+                })?;
             }
-            status
-        }
-        RowVerdict::Fail | RowVerdict::Unassessable | RowVerdict::Error => {
-            let kind = if row.verdict == RowVerdict::Error { NonSuccessKind::Error } else { NonSuccessKind::Failure };
-            let mut status = TestCaseStatus::non_success(kind);
-            status.set_type(row.verdict.as_str()).set_message(legal(&message(row))).set_description(details());
-            status
-        }
-    };
-    let mut case = TestCase::new(legal(&row.name), status);
-    case.set_classname(class);
-    if let Some(ms) = row.duration_ms {
-        case.set_time(Duration::from_millis(ms));
-    }
-    case.add_property(("family", row.family.as_str()));
-    if let Some(origin) = row.origin {
-        case.add_property(("origin", origin.as_str()));
-    }
-    match row.verdict {
-        RowVerdict::Absorbed => {
-            case.set_system_out(format!("this run failed; `reliability` judges how many may\n{}", details()));
-        }
-        RowVerdict::Pass if !row.checks.is_empty() || !row.receipts.is_empty() => {
-            case.set_system_out(details());
-        }
-        _ => {}
-    }
-    case
+            suite.rows.iter().try_for_each(|row| case(row, &suite.file, &class, xml))
+        })
+        .map(drop)
 }
 
-/// The first thing that is wrong, on one line.
-fn message(row: &Row) -> String {
-    if let Some(trouble) = &row.error {
-        return one_line(&trouble.message);
+fn case(row: &Row, file: &str, class: &str, xml: &mut Xml<'_>) -> io::Result<()> {
+    let mut element =
+        xml.create_element("testcase").with_attributes([("name", &*legal(&row.name)), ("classname", class)]);
+    if let Some(ms) = row.duration_ms {
+        element = element.with_attribute(("time", &*seconds(ms)));
     }
-    let worst = row.checks.iter().find(|checked| RowVerdict::from(checked.verdict) == row.verdict);
-    worst.map_or_else(String::new, |checked| {
-        let why = checked.failures.first().map_or(&checked.line, |failure| &failure.reason);
-        format!("{}: {}", checked.name, one_line(why))
-    })
+    let (name, first) = match row.verdict {
+        RowVerdict::Skipped => {
+            return element.write_inner_content(|xml| xml.create_element("skipped").write_empty().map(drop)).map(drop);
+        }
+        RowVerdict::Pass => ("system-out", None),
+        RowVerdict::Absorbed => ("system-out", Some("this run failed; `reliability` judges how many may")),
+        RowVerdict::Fail | RowVerdict::Unassessable => ("failure", None),
+        RowVerdict::Error => ("error", None),
+    };
+    let lines = explain(row, file, WIDTH);
+    let lines = lines.iter().map(super::detail::Line::plain);
+    let origin = row.origin.map(|origin| format!("origin: {origin}"));
+    let text = body(first.map(str::to_owned).into_iter().chain(lines).chain(origin));
+    if text.is_empty() && name == "system-out" {
+        return element.write_empty().map(drop);
+    }
+    element
+        .write_inner_content(|xml| {
+            let mut told = xml.create_element(name);
+            if name != "system-out" {
+                told = told.with_attributes([("message", &*legal(&reason(row))), ("type", row.verdict.as_str())]);
+            }
+            told.write_text_content(BytesText::new(&text)).map(drop)
+        })
+        .map(drop)
+}
+
+fn seconds(ms: u64) -> String {
+    format!("{}.{:03}", ms / 1000, ms % 1000)
 }
 
 /// Lines of text, each legal.
-fn body(lines: impl Iterator<Item = impl AsRef<str>>) -> String {
-    lines.map(|line| legal(line.as_ref())).collect::<Vec<_>>().join("\n")
+fn body(lines: impl IntoIterator<Item = impl AsRef<str>>) -> String {
+    lines.into_iter().map(|line| legal(line.as_ref())).collect::<Vec<_>>().join("\n")
 }
 
-/// A line that XML may hold. Control characters are shown by their code here, because the writer would remove them, and
-/// with them what they try to hide. It would also remove tabs.
+/// A line that XML may hold, with control characters shown by their code.
 fn legal(line: &str) -> String {
     let mut out = String::with_capacity(line.len());
     for c in printable(line).chars() {

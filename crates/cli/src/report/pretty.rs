@@ -1,23 +1,21 @@
-//! The report for people: a line or a few per row, as rows come, and a summary.
+//! The report for people: a line per test on a model and per gate over runs, all there is to say about what did not pass, and
+//! a summary.
+//!
+//! A row is shown when it comes. Only the runs of a test that has several are kept until all of them are there, because they
+//! share a line.
+
+mod runs;
 
 use mcptest_core::diag::printable;
 use mcptest_core::event::Event;
-use mcptest_core::report::{Family, Report, Row, RowVerdict, Totals};
+use mcptest_core::report::{CellPlace, Report, Row, RowVerdict};
 
+use self::runs::Runs;
+pub(super) use self::runs::name_without_run;
 use super::detail::{explain, mark, numbers};
-use super::grid;
-use super::text::{WIDTH, indent, many, one_line, wrap};
-
-/// How much is shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Verbosity {
-    /// What is not a pass.
-    Quiet,
-    /// Every row; runs that passed alike share a line.
-    Normal,
-    /// Every row, each check on a line of its own.
-    Verbose,
-}
+use super::look::{Look, Paper, Verbosity};
+use super::text::{indent, is_command, one_line, wrap};
+use super::{grid, paint, summary};
 
 /// Columns that the word of a verdict is filled up to.
 const WORD: usize = 8;
@@ -26,68 +24,23 @@ const WORD: usize = 8;
 #[derive(Debug)]
 pub(super) struct Pretty {
     verbosity: Verbosity,
+    paper: Paper,
     /// The suite that rows belong to, as it was typed.
     file: String,
     /// Whether the name of the suite stands above its rows yet.
     is_named: bool,
     /// Whether anything was written that the next suite has to keep away from.
     is_begun: bool,
-    /// Runs that passed alike and are not shown yet.
-    alike: Option<Alike>,
-}
-
-/// Passing runs of one cell that differ in nothing but their number.
-#[derive(Debug, Clone, PartialEq)]
-struct Alike {
-    test: String,
-    model: String,
-    /// The name without the number of the run.
-    name: String,
-    origin: &'static str,
-    checks: Vec<String>,
-    first: u64,
-    last: u64,
-}
-
-impl Alike {
-    /// A run that others may follow: it passed, and its name has a number because there are several.
-    fn of(row: &Row) -> Option<Self> {
-        let run = row.run.filter(|_| row.family == Family::Run && row.verdict == RowVerdict::Pass)?;
-        if row.error.is_some() || !row.receipts.is_empty() || row.advisory.is_some() {
-            return None;
-        }
-        Some(Self {
-            test: row.test.clone(),
-            model: row.model.clone(),
-            name: row.name.strip_suffix(&format!(" #{run}"))?.to_owned(),
-            origin: row.origin.map_or("", |origin| origin.as_str()),
-            checks: row.checks.iter().map(numbers).collect(),
-            first: run,
-            last: run,
-        })
-    }
-
-    /// Takes in the next run, when it is the next of the same cell and says the same.
-    fn take(&mut self, next: &Self) -> bool {
-        let same = *self == Self { first: self.first, last: self.last, ..next.clone() };
-        let follows = same && Some(next.first) == self.last.checked_add(1);
-        if follows {
-            self.last = next.last;
-        }
-        follows
-    }
-
-    fn name(&self) -> String {
-        match self.last {
-            last if last == self.first => format!("{} #{last}", self.name),
-            last => format!("{} #{} to #{last}", self.name, self.first),
-        }
-    }
+    /// Where the last row stands in its cell.
+    last: Option<CellPlace>,
+    /// Runs of a cell that are not shown yet.
+    runs: Option<Runs>,
 }
 
 impl Pretty {
-    pub(super) fn new(verbosity: Verbosity) -> Self {
-        Self { verbosity, file: String::new(), is_named: false, is_begun: false, alike: None }
+    pub(super) fn new(verbosity: Verbosity, paper: Paper) -> Self {
+        let file = String::new();
+        Self { verbosity, paper, file, is_named: false, is_begun: false, last: None, runs: None }
     }
 
     /// What an event adds to the report.
@@ -102,16 +55,22 @@ impl Pretty {
             Event::SuiteRefused { file, why } => {
                 self.flush(&mut out);
                 self.keep_away(&mut out);
-                out.push_str(&format!("! {:WORD$}  {}\n", "REFUSED", printable(file)));
+                let verdict = format!("! {:WORD$}", "REFUSED");
+                let verdict = paint::verdict(RowVerdict::Error, &verdict, self.paper.is_coloured);
+                out.push_str(&format!("{verdict}  {}\n", printable(file)));
                 for line in why.trim_end().lines() {
+                    if is_command(line) {
+                        out.push('\\');
+                    }
                     out.push_str(&printable(line));
                     out.push('\n');
                 }
             }
             Event::RowFinished(row) => self.row(row, &mut out),
+            Event::CellFinished { .. } => self.flush(&mut out),
             Event::Note(note) | Event::Stopped(note) => {
                 self.flush(&mut out);
-                wrap(&mut out, 0, &format!("note: {}", one_line(note)));
+                wrap(&mut out, self.paper.width, 0, &format!("note: {}", one_line(note)));
                 self.is_begun = true;
             }
         }
@@ -119,7 +78,7 @@ impl Pretty {
     }
 
     /// The end of the report.
-    pub(super) fn finish(&mut self, report: &Report) -> String {
+    pub(super) fn finish(&mut self, report: &Report, look: &Look) -> String {
         let mut out = String::new();
         self.flush(&mut out);
         if self.verbosity != Verbosity::Quiet {
@@ -128,83 +87,79 @@ impl Pretty {
         if self.is_begun {
             out.push('\n');
         }
-        out.push_str(&summary(&report.totals, report.refused));
+        if let Some(compared) = &look.compared {
+            self.flips(compared, report, &mut out);
+        }
+        let totals = summary::totals(&report.totals, report.refused);
+        let is_coloured = self.paper.is_coloured;
+        out.push_str(&paint::bold(&paint::verdict(summary::worst(report), &totals, is_coloured), is_coloured));
         out.push('\n');
         out
     }
 
-    fn row(&mut self, row: &Row, out: &mut String) {
-        if row.verdict == RowVerdict::Pass && self.verbosity == Verbosity::Quiet {
+    /// What is not as it was in an older report.
+    fn flips(&self, compared: &super::look::Compared, report: &Report, out: &mut String) {
+        let flips = compared.baseline.flips(report);
+        let name = printable(&compared.name);
+        if flips.is_empty() {
+            out.push_str(&format!("nothing flipped since {name}\n"));
             return;
         }
-        if self.verbosity == Verbosity::Normal
-            && let Some(run) = Alike::of(row)
-        {
-            if self.alike.as_mut().is_some_and(|alike| alike.take(&run)) {
-                return;
-            }
+        out.push_str(&format!("since {name}: {}\n", summary::flips(&flips)));
+        let listed = flips.worse.iter().chain(&flips.better).chain(&flips.other);
+        // What is new or gone is counted; the rows above, or the older report, have it.
+        let listed: Vec<_> = match self.verbosity {
+            Verbosity::Verbose => listed.chain(&flips.added).chain(&flips.gone).collect(),
+            Verbosity::Quiet | Verbosity::Normal => listed.collect(),
+        };
+        for flip in listed {
+            let mut line = String::new();
+            wrap(&mut line, self.paper.width, 2, &summary::flip(flip));
+            let tone = paint::Tone::Marked(flip.after.unwrap_or(RowVerdict::Skipped));
+            out.push_str(&tone.paint(&line, self.paper.is_coloured));
+        }
+        for rate in &flips.rates {
+            let ((before, of), (after, runs)) = (rate.before, rate.after);
+            let (name, file) = (printable(&rate.name), printable(&rate.file));
+            let line = format!("{after}/{runs} runs pass, were {before}/{of}: {name}, in {file}");
+            wrap(out, self.paper.width, 2, &line);
+        }
+    }
+
+    fn row(&mut self, row: &Row, out: &mut String) {
+        if self.last.as_ref().is_some_and(|last| !last.goes_on_with(row)) {
             self.flush(out);
-            self.alike = Some(run);
+        }
+        self.last = Some(CellPlace::of(row));
+        if let Some(name) = name_without_run(row) {
+            let runs = self.runs.get_or_insert_with(Runs::default);
+            runs.take(row, &name, &self.file, self.verbosity, self.paper);
             return;
         }
         self.flush(out);
-        let (origin, checks) = (row.origin.map_or("", |origin| origin.as_str()), row.checks.iter());
-        let has_more = row.error.is_some()
-            || !row.receipts.is_empty()
-            || row.advisory.is_some()
-            || self.verbosity == Verbosity::Verbose;
-        // A gate's row has the gate in its name.
-        let inline: Vec<String> = match row.gate {
-            Some(_) => checks.map(|checked| one_line(&checked.line)).collect(),
-            None => checks.map(numbers).collect(),
-        };
-        let is_short = row.verdict == RowVerdict::Pass && !has_more;
-        if !self.headline(row.verdict, &row.name, origin, if is_short { &inline } else { &[] }, out) || !is_short {
-            for line in explain(row, &self.file) {
-                wrap(out, indent(line.depth), &line.text);
-            }
+        if row.verdict == RowVerdict::Pass && self.verbosity == Verbosity::Quiet {
+            return;
         }
+        self.name_suite(out);
+        out.push_str(&single(row, &row.name, &self.file, self.verbosity, self.paper));
     }
 
     /// Shows the runs that were held back.
     fn flush(&mut self, out: &mut String) {
-        if let Some(alike) = self.alike.take()
-            && !self.headline(RowVerdict::Pass, &alike.name(), alike.origin, &alike.checks, out)
-        {
-            let (mark, _) = mark(RowVerdict::Pass);
-            for line in &alike.checks {
-                wrap(out, indent(0), &format!("{mark} {line}"));
-            }
+        let Some(runs) = self.runs.take() else { return };
+        let text = runs.text(self.verbosity, self.paper);
+        if !text.is_empty() {
+            self.name_suite(out);
+            out.push_str(&text);
         }
     }
 
-    /// Verdict, name and origin of a row, and `numbers` where they fit into the line; tells whether they do.
-    fn headline(
-        &mut self,
-        verdict: RowVerdict,
-        name: &str,
-        origin: &str,
-        numbers: &[String],
-        out: &mut String,
-    ) -> bool {
+    fn name_suite(&mut self, out: &mut String) {
         if !self.is_named {
             self.keep_away(out);
-            out.push_str(&format!("{}\n", printable(&self.file)));
+            out.push_str(&format!("{}\n", paint::bold(&printable(&self.file), self.paper.is_coloured)));
             self.is_named = true;
         }
-        let (mark, word) = mark(verdict);
-        let mut line = format!("{mark} {word:WORD$}  {}", printable(name));
-        if !origin.is_empty() {
-            line.push_str(&format!("  {origin}"));
-        }
-        let tail = numbers.join("; ");
-        let fits = line.chars().count() + 2 + tail.chars().count() <= WIDTH;
-        if fits && !tail.is_empty() {
-            line.push_str(&format!("  {tail}"));
-        }
-        out.push_str(&line);
-        out.push('\n');
-        fits
     }
 
     /// A blank line between suites.
@@ -216,25 +171,55 @@ impl Pretty {
     }
 }
 
-/// Such as "12 rows: 10 pass, 1 fail, 1 error".
-pub(super) fn summary(totals: &Totals, refused: usize) -> String {
-    let Totals { pass, fail, unassessable, error, absorbed, skipped } = *totals;
-    let counts = [
-        (pass, RowVerdict::Pass),
-        (fail, RowVerdict::Fail),
-        (unassessable, RowVerdict::Unassessable),
-        (error, RowVerdict::Error),
-        (absorbed, RowVerdict::Absorbed),
-        (skipped, RowVerdict::Skipped),
-    ];
-    let parts: Vec<String> =
-        counts.iter().filter(|(count, _)| *count > 0).map(|(count, verdict)| format!("{count} {verdict}")).collect();
-    let mut line = match totals.rows() {
-        0 => "no rows".to_owned(),
-        rows => format!("{}: {}", many(rows, "row"), parts.join(", ")),
-    };
-    if refused > 0 {
-        line.push_str(&format!("; {} could not be used", many(refused, "suite")));
+/// A row by itself: its verdict, name and numbers, and below them all there is to say, unless it passed and nobody asked.
+fn single(row: &Row, name: &str, file: &str, verbosity: Verbosity, paper: Paper) -> String {
+    let origin = row.origin.map_or("", |origin| origin.as_str());
+    let has_more = row.error.is_some() || !row.receipts.is_empty() || row.advisory.is_some();
+    let mut out = String::new();
+    if row.verdict == RowVerdict::Pass && verbosity != Verbosity::Verbose {
+        // A gate's row has the gate in its name.
+        let inline: Vec<String> = match row.gate {
+            Some(_) => row.checks.iter().map(|checked| one_line(&checked.line)).collect(),
+            None => row.checks.iter().map(numbers).collect(),
+        };
+        let inline = inline.join("; ");
+        let names: Vec<&str> = row.checks.iter().map(|checked| checked.name).collect();
+        let is_alone = names.len() < 2;
+        let brief = if is_alone { String::new() } else { format!("{} hold", names.join(", ")) };
+        let fits = headline(row.verdict, name, origin, &[&inline, &brief], paper, &mut out);
+        if !fits && is_alone && !inline.is_empty() {
+            wrap(&mut out, paper.width, indent(0), &inline);
+        }
+        if !has_more {
+            return out;
+        }
+        let rest = Row { checks: Vec::new(), trace: None, ..row.clone() };
+        for line in explain(&rest, file, paper.width) {
+            line.put(&mut out, paper.width, paper.is_coloured);
+        }
+        return out;
     }
-    line
+    headline(row.verdict, name, origin, &[], paper, &mut out);
+    for line in explain(row, file, paper.width) {
+        line.put(&mut out, paper.width, paper.is_coloured);
+    }
+    out
+}
+
+/// Verdict, name and origin of a row, and the first of `tails` that fits into the line; tells whether one does.
+fn headline(verdict: RowVerdict, name: &str, origin: &str, tails: &[&str], paper: Paper, out: &mut String) -> bool {
+    let (mark, word) = mark(verdict);
+    let label = format!("{mark} {word:WORD$}");
+    let mut rest = printable(name).into_owned();
+    if !origin.is_empty() {
+        rest.push_str(&format!("  {origin}"));
+    }
+    let used = label.chars().count() + 2 + rest.chars().count();
+    let fits = |text: &&&str| !text.is_empty() && used + 2 + text.chars().count() <= paper.width;
+    let tail = tails.iter().find(fits);
+    if let Some(tail) = tail {
+        rest.push_str(&format!("  {tail}"));
+    }
+    out.push_str(&format!("{}  {rest}\n", paint::verdict(verdict, &label, paper.is_coloured)));
+    tail.is_some()
 }

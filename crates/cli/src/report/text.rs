@@ -1,10 +1,7 @@
-//! Text for people: control characters shown, long texts cut, lines wrapped at a width that never depends on the terminal.
+//! Text for people: control characters shown, long texts cut, lines wrapped.
 
 use mcptest_core::diag::printable;
 use mcptest_core::json;
-
-/// Columns of a line. A terminal has no say in it, so that the same report is the same bytes everywhere.
-pub(super) const WIDTH: usize = 100;
 
 /// Columns by which a line below the name of a row stands in.
 pub(super) const fn indent(depth: usize) -> usize {
@@ -26,17 +23,22 @@ pub(crate) fn one_line(text: &str) -> String {
 
 /// Appends a line, broken at spaces where it is too long; what follows the first break stands two columns further in. A
 /// word that is too long stays whole.
-pub(super) fn wrap(out: &mut String, indent: usize, text: &str) {
+pub(super) fn wrap(out: &mut String, width: usize, indent: usize, text: &str) {
     out.push_str(&" ".repeat(indent));
     let mut column = indent;
     for (at, word) in text.split(' ').enumerate() {
         let length = word.chars().count();
-        if at > 0 && column + 1 + length > WIDTH {
+        let breaks = at > 0 && column + 1 + length > width;
+        if breaks {
             out.push('\n');
             out.push_str(&" ".repeat(indent + 2));
             column = indent + 2;
         } else if at > 0 {
             out.push(' ');
+            column += 1;
+        }
+        if (at == 0 || breaks) && is_command(word) {
+            out.push('\\');
             column += 1;
         }
         out.push_str(word);
@@ -45,10 +47,39 @@ pub(super) fn wrap(out: &mut String, indent: usize, text: &str) {
     out.push('\n');
 }
 
+/// Whether CI servers take a line that begins so for a command to them. What an agent or a server said must not command.
+pub(super) fn is_command(line: &str) -> bool {
+    ["::", "##["].iter().any(|sign| line.trim_start().starts_with(sign))
+}
+
 /// `1 row`, `2 rows`.
 pub(crate) fn many(count: usize, word: &str) -> String {
     format!("{count} {word}{}", if count == 1 { "" } else { "s" })
 }
+
+/// Numbers that follow each other are told together: `#1 to #3, #5`.
+pub(super) fn runs(numbers: &[u64]) -> String {
+    let mut parts: Vec<(u64, u64)> = Vec::new();
+    for number in numbers {
+        match parts.last_mut() {
+            Some((_, last)) if last.checked_add(1) == Some(*number) => *last = *number,
+            _ => parts.push((*number, *number)),
+        }
+    }
+    let part = |(first, last): &(u64, u64)| match last - first {
+        0 => format!("#{first}"),
+        1 => format!("#{first}, #{last}"),
+        _ => format!("#{first} to #{last}"),
+    };
+    let shown: Vec<String> = parts.iter().take(MAX_PARTS).map(part).collect();
+    match parts.iter().skip(MAX_PARTS).map(|(first, last)| last - first + 1).sum::<u64>() {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
+    }
+}
+
+/// Most stretches of runs in one line.
+const MAX_PARTS: usize = 8;
 
 #[cfg(test)]
 mod tests {
@@ -58,7 +89,7 @@ mod tests {
     fn a_line_breaks_at_spaces_and_a_long_word_stays_whole() {
         let wrapped = |text: &str| {
             let mut out = String::new();
-            wrap(&mut out, 4, text);
+            wrap(&mut out, 100, 4, text);
             out
         };
         assert_eq!(wrapped("a  b"), "    a  b\n");
@@ -71,9 +102,24 @@ mod tests {
     }
 
     #[test]
+    fn no_line_is_a_command_to_a_ci_server() {
+        let mut out = String::new();
+        wrap(&mut out, 12, 2, "::error::a ::set-env::b c ##[group]d");
+        assert_eq!(out, "  \\::error::a\n    \\::set-env::b\n    c\n    \\##[group]d\n");
+    }
+
+    #[test]
     fn long_texts_are_cut_and_control_characters_shown() {
         assert_eq!(lines("a\u{1b}[2J\r\nb\n\n"), ["a\\u{1b}[2J", "b"]);
         assert_eq!(one_line("a\nb\u{202e}\n"), "a\\nb\\u{202e}");
         assert_eq!(one_line(&"é".repeat(601)), format!("{}…", "é".repeat(600)));
+    }
+
+    #[test]
+    fn runs_that_follow_each_other_are_told_together() {
+        assert_eq!(runs(&[2]), "#2");
+        assert_eq!(runs(&[1, 2, 4, 5, 6, 9]), "#1, #2, #4 to #6, #9");
+        let odd: Vec<u64> = (0..12).map(|at| 2 * at + 1).collect();
+        assert_eq!(runs(&odd), "#1, #3, #5, #7, #9, #11, #13, #15 and 4 more");
     }
 }

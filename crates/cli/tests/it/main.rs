@@ -10,6 +10,7 @@ mod models;
 #[cfg(target_os = "linux")]
 mod real_servers;
 mod record;
+mod report;
 mod run;
 mod runs;
 mod schema;

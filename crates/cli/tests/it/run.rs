@@ -220,8 +220,8 @@ fn a_suite_that_cannot_be_used_is_refused_in_every_report() {
     );
     let xml = "\
 <?xml version=\"1.0\" encoding=\"UTF-8\"?>
-<testsuites name=\"mcptest\" tests=\"2\" skipped=\"0\" failures=\"0\" errors=\"2\">
-    <testsuite name=\"wrong.yml\" tests=\"1\" skipped=\"0\" errors=\"1\" failures=\"0\">
+<testsuites name=\"mcptest\" tests=\"2\" failures=\"0\" errors=\"2\">
+    <testsuite name=\"wrong.yml\" tests=\"1\" failures=\"0\" errors=\"1\" skipped=\"0\">
         <testcase name=\"wrong.yml\" classname=\"wrong\">
             <error message=\"the suite could not be used\" type=\"refused\">\
 wrong.yml:4:5: error: unknown key `promt` in an agent test
@@ -231,7 +231,7 @@ wrong.yml:4:5: error: unknown key `promt` in an agent test
    = hint: did you mean `prompt`?</error>
         </testcase>
     </testsuite>
-    <testsuite name=\"worng.yml\" tests=\"1\" skipped=\"0\" errors=\"1\" failures=\"0\">
+    <testsuite name=\"worng.yml\" tests=\"1\" failures=\"0\" errors=\"1\" skipped=\"0\">
         <testcase name=\"worng.yml\" classname=\"worng\">
             <error message=\"the suite could not be used\" type=\"refused\">\
 error: worng.yml: there is no such file or folder

@@ -11,6 +11,7 @@ fn the_committed_schemas_are_printed_and_a_suite_is_meant_without_a_word() {
         (&["schema", "gates"], "gates"),
         (&["schema", "script"], "script"),
         (&["schema", "mock"], "mock"),
+        (&["schema", "report"], "report"),
     ] {
         let committed = std::fs::read_to_string(root().join(format!("schemas/{file}.schema.json"))).unwrap();
         here.check(line, 0, &committed, "");

@@ -26,6 +26,7 @@ fn every_command_explains_itself_with_an_example() {
     here.check(&["run", "--help"], 0, include_str!("help/run.txt"), "");
     here.check(&["score", "--help"], 0, include_str!("help/score.txt"), "");
     here.check(&["convert", "--help"], 0, include_str!("help/convert.txt"), "");
+    here.check(&["report", "--help"], 0, include_str!("help/report.txt"), "");
     here.check(&["cassette", "--help"], 0, include_str!("help/cassette.txt"), "");
     here.check(&["cassette"], 2, "", include_str!("help/cassette.txt"));
     here.check(&["cassette", "list", "--help"], 0, include_str!("help/cassette-list.txt"), "");
@@ -50,7 +51,7 @@ fn what_is_not_understood_is_refused_with_the_nearest_word() {
         2,
         "",
         &format!(
-            "error: invalid value 'suit' for '[suite|gates|script|mock]'\n  [possible values: suite, gates, script, mock]\n\n  \
+            "error: invalid value 'suit' for '[suite|gates|script|mock|report]'\n  [possible values: suite, gates, script, mock, report]\n\n  \
              tip: a similar value exists: 'suite'\n{help}"
         ),
     );

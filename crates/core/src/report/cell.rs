@@ -72,19 +72,20 @@ impl Cell<'_> {
                         checks.into_iter().partition(|check| check.gate == Some(GateKind::Recovery));
                     row.duration_ms = trace.conversation.duration_ms;
                     row.receipts = judge::receipts(self.test, self.faults, &trace);
-                    row.judge(own, absorbs);
+                    self.judge(&mut row, own, absorbs);
                     row.trace = Some(Box::new(trace));
                     rows.push(row);
                     for check in edge {
                         let mut row = self.row(count, Some(run), Some(GateKind::Recovery));
                         row.origin = origin;
-                        row.judge(vec![check], absorbs);
+                        self.judge(&mut row, vec![check], absorbs);
                         rows.push(row);
                     }
                 }
                 Attempt::Broken(trouble) => {
                     broken += 1;
                     row.verdict = RowVerdict::Error;
+                    row.mark = Some(self.test.marks.name.clone());
                     row.error = Some(trouble);
                     rows.push(row);
                 }
@@ -104,10 +105,11 @@ impl Cell<'_> {
         };
         for check in over_runs {
             let mut row = self.row(count, None, check.gate);
-            row.judge(vec![check], false);
+            self.judge(&mut row, vec![check], false);
             if skipped > 0 {
                 // Runs that are missing may hide anything.
                 row.verdict = RowVerdict::Skipped;
+                row.mark = None;
                 row.checks.clear();
             }
             rows.push(row);
@@ -135,8 +137,10 @@ impl Cell<'_> {
             test: self.test.name.clone(),
             model: self.model.to_owned(),
             run,
+            runs: (runs as u64 != self.test.runs).then_some(runs as u64),
             gate,
             line: self.test.line,
+            mark: None,
             verdict: RowVerdict::Pass,
             origin: None,
             checks: Vec::new(),
@@ -147,16 +151,22 @@ impl Cell<'_> {
             trace: None,
         }
     }
-}
 
-impl Row {
     /// Takes the worst verdict of the checks; a failure that `reliability` judges is absorbed.
-    fn judge(&mut self, checks: Vec<Checked>, absorbs: bool) {
+    fn judge(&self, row: &mut Row, checks: Vec<Checked>, absorbs: bool) {
         let worst = checks.iter().map(|check| check.verdict).max().unwrap_or(Verdict::Pass);
-        self.verdict = match worst {
+        row.verdict = match worst {
             Verdict::Fail | Verdict::Unassessable if absorbs => RowVerdict::Absorbed,
             other => other.into(),
         };
-        self.checks = checks;
+        row.mark = checks.iter().find(|check| check.verdict == worst).filter(|_| worst != Verdict::Pass).map(|check| {
+            let marks = &self.test.marks;
+            let found = match check.gate {
+                Some(kind) => marks.gates.iter().find(|(gate, _)| *gate == kind).map(|(_, mark)| mark),
+                None => check.first.and_then(|at| marks.expect.get(at)),
+            };
+            found.unwrap_or(&marks.name).clone()
+        });
+        row.checks = checks;
     }
 }

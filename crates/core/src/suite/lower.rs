@@ -7,10 +7,12 @@ use super::blocks::{AGENT, FAULT, FAULT_TARGET, GATE_FILE, MODEL, SERVER, SUITE}
 use super::check::Notes;
 use super::interpolate::{Template, TemplateError, Variables};
 use super::yaml::{Content, MAX_BYTES, Node};
-use super::{AgentTest, Api, Fault, Gates, MAX_RUNS, Model, Protocol, Provider, Server, Source, Suite, Transport};
+use super::{
+    AgentTest, Api, Fault, Gates, MAX_RUNS, Marks, Model, Protocol, Provider, Server, Source, Suite, Transport,
+};
 use crate::assertion::Assertion;
-use crate::diag::{did_you_mean, suggest};
-use crate::eval::RunScope;
+use crate::diag::{Mark, did_you_mean, suggest};
+use crate::eval::{GATES, GateKind, RunScope};
 use crate::keys::Block;
 use crate::trace::FaultKind;
 
@@ -497,6 +499,7 @@ impl<'a> Lower<'a> {
             self.called_servers(node, &names.servers, &uses);
             let runs = node.whole_at("runs").unwrap_or(1);
             self.gate_rules(node, runs);
+            let marks = self.marks(node, &at);
             let mut keys: BTreeMap<String, Range<usize>> =
                 node.entries().iter().map(|entry| (entry.key.clone(), entry.key_span.clone())).collect();
             keys.insert("name".to_owned(), at);
@@ -509,6 +512,7 @@ impl<'a> Lower<'a> {
             out.push(AgentTest {
                 name,
                 line,
+                marks,
                 models: list,
                 is_matrix,
                 servers: uses,
@@ -527,6 +531,20 @@ impl<'a> Lower<'a> {
             });
         }
         out
+    }
+
+    /// What a report points at, of the test whose name stands at `name`.
+    fn marks(&self, node: &Node, name: &Range<usize>) -> Marks {
+        let mark = |span: &Range<usize>| Mark::of(self.source, span);
+        let gate = |kind: &GateKind| {
+            let entry = node.entries().iter().find(|entry| entry.key == kind.name())?;
+            Some((*kind, mark(&entry.key_span)))
+        };
+        Marks {
+            name: mark(name),
+            gates: GATES.iter().filter_map(|info| gate(&info.kind)).collect(),
+            expect: node.get("expect").map_or(&[][..], Node::items).iter().map(|item| mark(&item.span)).collect(),
+        }
     }
 
     /// The servers that expected calls name.
@@ -589,7 +607,7 @@ impl<'a> Lower<'a> {
     /// Rules between a test's gates and its other keys.
     fn gate_rules(&mut self, node: &Node, runs: u64) {
         let has = |key: &str| node.get(key).is_some();
-        let checks: Vec<_> = crate::eval::GATES.iter().map(|gate| gate.kind.name()).chain(["expect"]).collect();
+        let checks: Vec<_> = GATES.iter().map(|gate| gate.kind.name()).chain(["expect"]).collect();
         if !checks.iter().any(|key| has(key)) && !misspelt(node, &AGENT, &checks) {
             let hint = "add `expect:` or a gate such as `trajectory:`";
             self.error(name_or_first_key(node), "the test asserts nothing", Some(hint.to_owned()));
@@ -635,7 +653,7 @@ fn name_or_first_key(node: &Node) -> Range<usize> {
 
 /// Whether something judges single runs, be it right or wrong in itself.
 fn checks_runs(node: &Node) -> bool {
-    let per_run = crate::eval::GATES.iter().filter(|gate| gate.scope == RunScope::PerRun);
+    let per_run = GATES.iter().filter(|gate| gate.scope == RunScope::PerRun);
     node.get("expect").is_some() || per_run.into_iter().any(|gate| node.get(gate.kind.name()).is_some())
 }
 

@@ -32,6 +32,7 @@ fn a_budget_stops_before_it_is_exceeded_and_what_was_recorded_stays() {
         let tokens = asked * 120;
         let note =
             format!("stopped by the budget: {tokens} tokens{money} spent, and the next question might exceed it");
+        let note = json!({ "rows": 3, "stopped": true, "suites": 1, "text": note });
         assert_eq!(told["notes"], json!([note]), "{limit:?}");
         assert_eq!(cassettes(&here), ["t/claude/1.json"], "{limit:?}");
         assert_eq!(cassette(&here, "t/claude/1.json")["trace"]["final_response"], LAST);
@@ -51,9 +52,8 @@ fn people_are_told_of_the_budget_below_the_rows() {
     let here = three_runs(&server, PRICE);
     let output = run(&here, &["--live", "--jobs", "1", "--max-tokens-total", "1000"]);
     let told = "suite.yml\n\
-                ✓ PASS      t #1  live  trajectory: 3 of 3 expected calls matched, strict\n\
-                - SKIPPED   t #2\n\
-                - SKIPPED   t #3\n\
+                - SKIPPED   t  live  1/3 runs pass\n\
+                - SKIPPED   t #2, #3\n\
                 note: stopped by the budget: 600 tokens spent, and the next question might exceed it\n\n\
                 3 rows: 1 pass, 2 skipped\n";
     assert_eq!((output.status.code(), &*out(&output), &*err(&output)), (Some(2), told, ""));

@@ -42,20 +42,28 @@ fn several_models_are_rows_and_a_grid_and_one_can_be_chosen() {
     assert_eq!(told["suites"][0]["grid"], grid);
     drop(server);
 
-    let busy =
-        "suite.yml\n✓ PASS      t [busy] #1 to #2  replayed  trajectory: 3 of 3 expected calls matched, strict\n";
-    let lazy = |run: u32| {
-        format!(
-            "✗ FAIL      t [lazy] #{run}  replayed\n    ✗ trajectory: 3 mismatches, strict\n\
-             \x20     calls[0] (search) has no recorded call: the trace ended after 0\n\
-             \x20     calls[1] (refund) has no recorded call: the trace ended after 0\n\
-             \x20     calls[2] (get_invoice) has no recorded call: the trace ended after 0\n\
-             \x20   no tool call was recorded\n    at suite.yml:6\n"
-        )
-    };
+    let busy = "\
+suite.yml
+✓ PASS      t [busy]  replayed  2/2 runs pass; trajectory: 3 of 3 expected calls matched, strict
+";
+    let lazy = "\
+✗ FAIL      t [lazy]  replayed  0/2 runs pass
+    path of all 2 runs: no call
+✗ FAIL      t [lazy] #1, #2  replayed
+    ✗ trajectory: 3 mismatches, strict
+      calls[0] (search) has no recorded call: the trace ended after 0
+      calls[1] (refund) has no recorded call: the trace ended after 0
+      calls[2] (get_invoice) has no recorded call: the trace ended after 0
+    evidence: no tool call was recorded
+    at suite.yml:6:80
+      |
+    6 |   - { name: t, servers: [desk], prompt: Do it., models: [busy, lazy], runs: 2, trajectory: …
+      |                                                                                ^^^^^^^^^^
+    again: mcptest run suite.yml --filter t --models lazy
+";
     let table = "\npassed runs  busy   lazy\nt            ✓ 2/2  ✗ 0/2\n\n4 rows: 2 pass, 2 fail\n";
     let replayed = run(&here, &[]);
-    let expected = [busy, &lazy(1), &lazy(2), table].concat();
+    let expected = [busy, lazy, table].concat();
     assert_eq!((replayed.status.code(), out(&replayed)), (Some(1), expected));
     let chosen = run(&here, &["--models", "busy"]);
     assert_eq!((chosen.status.code(), out(&chosen)), (Some(0), format!("{busy}\n2 rows: 2 pass\n")));

@@ -1,0 +1,81 @@
+//! `mcptest report`: a saved run read back, and told to the same reporters.
+
+use std::io::{Read, Write};
+use std::path::Path;
+
+use mcptest_core::diag::printable;
+use mcptest_core::event::Event;
+use mcptest_core::report::{self, Baseline, Report, ReportError};
+
+use super::Environment;
+use crate::args::{Render, Reporting};
+use crate::exit;
+use crate::input::{self, Refusal};
+use crate::report::{Compared, Look, Reporters};
+
+pub(super) fn run(typed: &Render, environment: Environment<'_>, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
+    let mut complain = |text: &str| {
+        // When standard error is closed too, the exit code is all that is left to say it with.
+        let _ = err.write_all(format!("{}\n", text.trim_end()).as_bytes());
+    };
+    let prepared = events(&typed.run).and_then(|events| Ok((events, look(&typed.reporting, environment)?)));
+    let (events, look) = match prepared {
+        Ok(both) => both,
+        Err(refusal) => {
+            complain(&refusal.to_string());
+            return exit::ERROR;
+        }
+    };
+    let mut reporters = match Reporters::new(&typed.reporting.reporter, look, out) {
+        Ok(reporters) => reporters,
+        Err(bad) => {
+            complain(&format!("error: {bad}"));
+            return exit::ERROR;
+        }
+    };
+    let mut report = Report::default();
+    for event in events {
+        reporters.event(&event);
+        report.take(event);
+    }
+    let mut code = exit::OK;
+    for unwritten in reporters.finish(&report) {
+        complain(&format!("error: {unwritten}"));
+        code = exit::ERROR;
+    }
+    code
+}
+
+/// The look that was asked for, held against the older report that was named.
+pub(super) fn look(typed: &Reporting, environment: Environment<'_>) -> Result<Look, Refusal> {
+    let compared = match &typed.compare {
+        Some(path) => Some(compared(path)?),
+        None => None,
+    };
+    Ok(Look::new(typed.verbosity(), typed.color, environment).compared_with(compared))
+}
+
+fn compared(path: &Path) -> Result<Compared, Refusal> {
+    let mut report = Report::default();
+    for event in events(path)? {
+        report.take(event);
+    }
+    Ok(Compared { name: input::shown(path), baseline: Baseline::of(&report) })
+}
+
+/// The events of a saved run.
+fn events(path: &Path) -> Result<Vec<Event>, Refusal> {
+    let bytes = if path.as_os_str() == "-" {
+        let mut bytes = Vec::new();
+        std::io::stdin().lock().read_to_end(&mut bytes).map(|_| bytes)
+    } else {
+        std::fs::read(path)
+    };
+    let bytes = bytes.map_err(|error| Refusal::io(path, &error))?;
+    let text = String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        let foreign = ReportError::Foreign(format!("it is no text: byte {at} is no UTF-8"));
+        Refusal::new(path, foreign.to_string(), foreign.hint())
+    })?;
+    report::read(&text).map_err(|error| Refusal::new(path, printable(&error.to_string()), error.hint()))
+}

@@ -1,0 +1,89 @@
+//! The command that judges a row again, to be copied into a shell.
+
+use mcptest_core::report::{Origin, Row, RowVerdict};
+
+/// The command for a row of a suite; none for a row that no suite has, and none where a hint already is a command.
+pub(super) fn command(row: &Row, file: &str) -> Option<String> {
+    if row.line == 0 || !matches!(row.verdict, RowVerdict::Fail | RowVerdict::Unassessable | RowVerdict::Absorbed) {
+        return None;
+    }
+    let file = if file.starts_with('-') { format!("./{file}") } else { file.to_owned() };
+    let mut out = format!("mcptest run {}", quoted(&file)?);
+    out.push_str(&flag("--filter", &filter(&row.test))?);
+    // The name of a row has its model where the test runs on several.
+    if row.name.starts_with(&format!("{} [", row.test)) {
+        out.push_str(&flag("--models", &row.model)?);
+    }
+    if let Some(runs) = row.runs {
+        out.push_str(&format!(" --runs {runs}"));
+    }
+    if row.origin == Some(Origin::Live) {
+        out.push_str(" --live");
+    }
+    Some(out)
+}
+
+fn flag(name: &str, value: &str) -> Option<String> {
+    // What begins with a dash would be taken for a flag of its own.
+    let between = if value.starts_with('-') { '=' } else { ' ' };
+    Some(format!(" {name}{between}{}", quoted(value)?))
+}
+
+/// What selects a test by its name: the name, or a pattern where the name would be read as something else.
+fn filter(name: &str) -> String {
+    let is_plain = !name.is_empty() && !name.starts_with('/') && !name.contains(is_unprintable);
+    if is_plain {
+        return name.to_owned();
+    }
+    let mut pattern = String::from("/^");
+    for c in name.chars() {
+        if is_unprintable(c) {
+            pattern.push_str(&format!("\\x{{{:x}}}", u32::from(c)));
+        } else {
+            pattern.push_str(&regex::escape(c.encode_utf8(&mut [0; 4])));
+        }
+    }
+    pattern.push_str("$/");
+    pattern
+}
+
+fn is_unprintable(c: char) -> bool {
+    c == '\t' || matches!(mcptest_core::diag::printable(c.encode_utf8(&mut [0; 4])), std::borrow::Cow::Owned(_))
+}
+
+/// A word as a shell reads it; none for one that cannot be copied from a screen.
+fn quoted(word: &str) -> Option<String> {
+    if word.contains(is_unprintable) {
+        return None;
+    }
+    let is_bare = |c: char| c.is_ascii_alphanumeric() || "-_./:@%+,".contains(c);
+    if !word.is_empty() && word.chars().all(is_bare) {
+        return Some(word.to_owned());
+    }
+    Some(format!("'{}'", word.replace('\'', "'\\''")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_quoted_where_a_shell_would_read_them_otherwise() {
+        assert_eq!(quoted("tests/a-b.yml").as_deref(), Some("tests/a-b.yml"));
+        assert_eq!(quoted("books a seat").as_deref(), Some("'books a seat'"));
+        assert_eq!(quoted("it's $HOME").as_deref(), Some("'it'\\''s $HOME'"));
+        assert_eq!(quoted("").as_deref(), Some("''"));
+        assert_eq!(quoted("a\u{1b}b"), None);
+    }
+
+    #[test]
+    fn a_name_that_is_no_plain_text_is_selected_by_a_pattern() {
+        assert_eq!(filter("a.b"), "a.b");
+        assert_eq!(filter("/a.b/"), "/^/a\\.b/$/");
+        let pattern = filter("a\u{1b}\tb");
+        assert_eq!(pattern, "/^a\\x{1b}\\x{9}b$/");
+        let inner = pattern.trim_matches('/');
+        assert!(regex::Regex::new(inner).unwrap().is_match("a\u{1b}\tb"));
+        assert_eq!(flag("--filter", "-v").as_deref(), Some(" --filter=-v"));
+    }
+}

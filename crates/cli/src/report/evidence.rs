@@ -1,0 +1,140 @@
+//! The calls that a verdict rests on, by the numbers under which gates and targets know them.
+
+use std::collections::BTreeSet;
+
+use mcptest_core::diag::printable;
+use mcptest_core::json;
+use mcptest_core::report::Row;
+use mcptest_core::trace::{ToolCall, ToolResult, Trace};
+
+use super::text::{many, one_line};
+
+/// Most calls that are shown with what they asked and got, and most that are only named.
+const MAX_SHOWN: usize = 8;
+const MAX_NAMED: usize = 20;
+
+/// Most characters of arguments and of an answer.
+const MAX_VALUE: usize = 60;
+
+/// Lines that show the calls which the reasons of a row speak of, and how far each stands in; where they speak of none, all
+/// calls by name.
+pub(super) fn lines(row: &Row) -> Vec<(usize, String)> {
+    let Some((trace, calls)) = row.trace.as_deref().and_then(|trace| Some((trace, trace.tool_calls.as_deref()?)))
+    else {
+        return Vec::new();
+    };
+    if calls.is_empty() {
+        return vec![(0, "evidence: no tool call was recorded".to_owned())];
+    }
+    let mut spoken_of = BTreeSet::new();
+    for failure in row.checks.iter().flat_map(|check| &check.failures) {
+        numbers(&failure.reason, &mut spoken_of);
+        numbers(&failure.target, &mut spoken_of);
+    }
+    spoken_of.retain(|at| *at < calls.len());
+    let mut out = Vec::new();
+    if spoken_of.is_empty() {
+        let named = |(at, call): (usize, &ToolCall)| {
+            let failed = trace.result(at).and_then(ToolResult::failed) == Some(true);
+            format!("[{at}] {}{}", one_line(&call.name), if failed { " (failed)" } else { "" })
+        };
+        out.push((0, format!("evidence: tool_calls {}", listed(calls.iter().enumerate().map(named)))));
+        return out;
+    }
+    out.push((0, format!("evidence, of {}:", many(calls.len(), "call"))));
+    for at in spoken_of.iter().take(MAX_SHOWN) {
+        out.push((1, format!("[{at}] {}", call(&calls[*at], trace, *at))));
+    }
+    if let Some(more) = spoken_of.len().checked_sub(MAX_SHOWN).filter(|more| *more > 0) {
+        out.push((1, format!("and {}", many(more, "more call"))));
+    }
+    out
+}
+
+/// The numbers in `tool_calls[2]` and `tool_results[2]`.
+fn numbers(text: &str, out: &mut BTreeSet<usize>) {
+    for list in ["tool_calls[", "tool_results["] {
+        for (at, _) in text.match_indices(list) {
+            let digits = &text[at + list.len()..];
+            let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
+            if digits[end..].starts_with(']') {
+                out.extend(digits[..end].parse::<usize>());
+            }
+        }
+    }
+}
+
+/// What a call asked for and what it got.
+fn call(call: &ToolCall, trace: &Trace, at: usize) -> String {
+    let short = |value: &serde_json::Value| printable(&json::excerpt(value, MAX_VALUE)).into_owned();
+    let asked =
+        call.args.as_ref().map_or_else(|| " with unknown arguments".to_owned(), |args| format!(" {}", short(args)));
+    let got = match trace.result(at) {
+        None => "no answer is known".to_owned(),
+        Some(result) => {
+            let said = match (&result.error, &result.structured_content) {
+                (Some(error), _) => one_line(&json::cut(&error.message, MAX_VALUE)),
+                (None, Some(value)) => short(value),
+                (None, None) => {
+                    result.texts().next().map_or_else(String::new, |text| one_line(&json::cut(text, MAX_VALUE)))
+                }
+            };
+            let fault = result
+                .fault
+                .as_ref()
+                .map_or_else(String::new, |fault| format!(" (fault {}, {})", one_line(&fault.name), fault.effect));
+            let how = match result.failed() {
+                Some(true) => "failed",
+                Some(false) => "ok",
+                None => "unknown whether it failed",
+            };
+            if said.is_empty() { format!("{how}{fault}") } else { format!("{how}{fault}: {said}") }
+        }
+    };
+    format!("{}{asked} → {got}", one_line(&call.name))
+}
+
+/// Items with commas, as many as fit into a line or two.
+pub(super) fn listed(mut items: impl Iterator<Item = String>) -> String {
+    let shown: Vec<String> = items.by_ref().take(MAX_NAMED).collect();
+    match items.count() {
+        0 => shown.join(", "),
+        more => format!("{}, and {more} more", shown.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_are_found_by_the_numbers_in_a_text() {
+        let mut found = BTreeSet::new();
+        numbers("tool_calls[12] (a) is not tool_results[3].content[0], tool_calls[*], tool_calls[-1]", &mut found);
+        assert_eq!(Vec::from_iter(found), [3, 12]);
+    }
+
+    #[test]
+    fn a_call_is_shown_with_what_it_asked_and_got() {
+        let trace = Trace::read(&serde_json::json!({
+            "tool_calls": [{ "name": "a", "args": { "q": 1 } }, { "name": "b" }, { "name": "c" }, { "name": "d" }],
+            "tool_results": [
+                { "is_error": false, "structured_content": { "n": 2 } },
+                { "is_error": true, "content": [{ "type": "text", "text": "no\u{1b}" }] },
+                { "fault": { "name": "f", "kind": "hang", "effect": "timeout", "ms": 1 } },
+            ],
+        }))
+        .unwrap();
+        let calls = trace.tool_calls.as_ref().unwrap();
+        let shown: Vec<String> = (0..4).map(|at| call(&calls[at], &trace, at)).collect();
+        assert_eq!(
+            shown,
+            [
+                "a {\"q\":1} → ok: {\"n\":2}",
+                "b with unknown arguments → failed: no\\u{1b}",
+                "c with unknown arguments → failed (fault f, timeout)",
+                "d with unknown arguments → no answer is known",
+            ]
+        );
+    }
+}

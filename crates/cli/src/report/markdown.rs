@@ -1,0 +1,204 @@
+//! The report for pull requests: what flipped, then what does not pass, then how often tests with several runs pass.
+
+use mcptest_core::diag::printable;
+use mcptest_core::json;
+use mcptest_core::report::{CellPlace, Family, Flip, Flips, Paths, Report, Row, RowVerdict};
+
+use super::detail::{Line, explain, mark, reason};
+use super::look::{Compared, WIDTH};
+use super::pretty::name_without_run;
+use super::text::many;
+use super::{paths, summary};
+
+/// Most bytes of a comment; a platform refuses longer ones whole.
+pub(super) const COMMENT: usize = 60_000;
+
+/// Most characters of a name in a table.
+const MAX_NAME: usize = 160;
+
+/// Most rows of one table.
+const MAX_ROWS: usize = 50;
+
+/// The report, of at most so many bytes.
+pub(super) fn text(report: &Report, compared: Option<&Compared>, most: usize) -> String {
+    let mut out = format!("## {}\n\n{}\n", title(report), summary::totals(&report.totals, report.refused));
+    for note in &report.notes {
+        out.push_str(&format!("\n> {}\n", code(&note.text)));
+    }
+    if let Some(compared) = compared {
+        flips(&compared.name, &compared.baseline.flips(report), &mut out);
+    }
+    let runs = runs(report);
+    failures(report, most.saturating_sub(out.len() + runs.len()), &mut out);
+    out.push_str(&runs);
+    out
+}
+
+fn title(report: &Report) -> String {
+    let bad: usize =
+        RowVerdict::ALL.iter().filter(|verdict| verdict.is_bad()).map(|verdict| report.totals.of(*verdict)).sum();
+    match (report.exit_code(), bad) {
+        (0, _) => "✓ mcptest: everything holds".to_owned(),
+        (_, 0) => "! mcptest: not everything could be run".to_owned(),
+        (1, bad) => format!("✗ mcptest: {} not hold", does(bad)),
+        (_, bad) => format!("! mcptest: {} not hold or could not run", does(bad)),
+    }
+}
+
+fn does(count: usize) -> String {
+    format!("{} {}", many(count, "row"), if count == 1 { "does" } else { "do" })
+}
+
+fn flips(name: &str, flips: &Flips, out: &mut String) {
+    out.push_str(&format!("\n### Since {}\n\n", code(name)));
+    if flips.is_empty() {
+        out.push_str("Nothing flipped.\n");
+        return;
+    }
+    out.push_str(&format!("{}.\n\n", summary::flips(flips)));
+    // What is new and fine is counted above, and that is enough of it.
+    let is_bad = |flip: &&Flip| flip.after.is_some_and(RowVerdict::is_bad);
+    let added = flips.added.iter().filter(is_bad);
+    let all: Vec<&Flip> =
+        flips.worse.iter().chain(&flips.better).chain(&flips.other).chain(added).chain(&flips.gone).collect();
+    if !all.is_empty() {
+        out.push_str("| now | before | row | suite |\n| --- | --- | --- | --- |\n");
+        for flip in all.iter().take(MAX_ROWS) {
+            let now = flip.after.map_or_else(|| "gone".to_owned(), |verdict| format!("{} {verdict}", mark(verdict).0));
+            let before = flip.before.map_or("new", |verdict| verdict.as_str());
+            out.push_str(&format!("| {now} | {before} | {} | {} |\n", cell(&flip.name), cell(&flip.file)));
+        }
+        if all.len() > MAX_ROWS {
+            out.push_str(&format!("\nand {}\n", many(all.len() - MAX_ROWS, "more row")));
+        }
+    }
+    if !flips.rates.is_empty() {
+        if !all.is_empty() {
+            out.push('\n');
+        }
+        out.push_str("| runs pass now | before | test | suite |\n| --- | --- | --- | --- |\n");
+        for rate in flips.rates.iter().take(MAX_ROWS) {
+            let ((before, of), (after, runs)) = (rate.before, rate.after);
+            out.push_str(&format!(
+                "| {after}/{runs} | {before}/{of} | {} | {} |\n",
+                cell(&rate.name),
+                cell(&rate.file)
+            ));
+        }
+    }
+}
+
+/// Everything that does not pass, as much of it as there is room for.
+fn failures(report: &Report, most: usize, out: &mut String) {
+    let mut text = String::new();
+    let mut left_out = 0;
+    for suite in &report.suites {
+        let refused = suite.refused.as_ref().map(|why| {
+            let why: Vec<String> = why.trim_end().lines().map(|line| printable(line).into_owned()).collect();
+            details("! ERROR", &suite.file, "the suite could not be used", &why)
+        });
+        let bad = suite.rows.iter().filter(|row| row.verdict.is_bad());
+        for block in refused.into_iter().chain(bad.map(|row| failure(row, &suite.file))) {
+            if left_out > 0 || text.len() + block.len() > most {
+                left_out += 1;
+            } else {
+                text.push_str(&block);
+            }
+        }
+    }
+    if text.is_empty() && left_out == 0 {
+        return;
+    }
+    out.push_str(&format!("\n### What does not hold\n{text}"));
+    if left_out > 0 {
+        out.push_str(&format!("\nand {}, for which there is no room here\n", many(left_out, "more row")));
+    }
+}
+
+fn failure(row: &Row, file: &str) -> String {
+    let (mark, word) = mark(row.verdict);
+    let lines: Vec<String> = explain(row, file, WIDTH).iter().map(Line::plain).collect();
+    details(&format!("{mark} {word}"), &row.name, &reason(row), &lines)
+}
+
+fn details(verdict: &str, name: &str, reason: &str, lines: &[String]) -> String {
+    let text = lines.join("\n");
+    let fence = "`".repeat(longest_run(&text).max(2) + 1);
+    // Nobody is mentioned and nothing is linked in code.
+    format!(
+        "\n<details><summary>{verdict} <code>{}</code>: <code>{}</code></summary>\n\n{fence}text\n{text}\n{fence}\n\n</details>\n",
+        html(&printable(&json::cut(name, MAX_NAME))),
+        html(reason)
+    )
+}
+
+/// Tests with several runs: how many pass, and by which ways.
+fn runs(report: &Report) -> String {
+    let mut table = String::new();
+    let mut count = 0;
+    for suite in &report.suites {
+        let mut rows = suite.rows.iter().peekable();
+        let (mut ways, mut passed, mut all) = (Paths::default(), 0, 0);
+        while let Some(row) = rows.next() {
+            let is_last = rows.peek().is_none_or(|next| !CellPlace::of(row).goes_on_with(next));
+            if row.family == Family::Run && row.run.is_some() && row.verdict != RowVerdict::Skipped {
+                let is_pass = row.verdict == RowVerdict::Pass;
+                ways.add(row.trace.as_deref(), is_pass);
+                passed += usize::from(is_pass);
+                all += 1;
+            }
+            if is_last {
+                if all > 1 {
+                    count += 1;
+                    if count <= MAX_ROWS {
+                        let name = match &row.gate {
+                            Some(gate) => row.name.strip_suffix(&format!(" ({gate})")).unwrap_or(&row.name).to_owned(),
+                            None => name_without_run(row).unwrap_or_else(|| row.name.clone()),
+                        };
+                        let ways = paths::one_line(&ways);
+                        table.push_str(&format!("| {} | {passed}/{all} | {} |\n", cell(&name), cell(&ways)));
+                    }
+                }
+                (ways, passed, all) = (Paths::default(), 0, 0);
+            }
+        }
+    }
+    if table.is_empty() {
+        return table;
+    }
+    let mut out =
+        format!("\n### Tests with several runs\n\n| test | runs pass | paths |\n| --- | --- | --- |\n{table}");
+    if count > MAX_ROWS {
+        out.push_str(&format!("\nand {}\n", many(count - MAX_ROWS, "more test")));
+    }
+    out
+}
+
+/// Text of a table: code, so that nobody is mentioned and nothing is linked by what an agent or a suite says.
+fn cell(text: &str) -> String {
+    if text.is_empty() { String::new() } else { code(text).replace('|', "\\|") }
+}
+
+fn code(text: &str) -> String {
+    let text = printable(&json::cut(text, MAX_NAME)).replace('\t', " ");
+    let fence = "`".repeat(longest_run(&text) + 1);
+    // A code span may not touch a backtick of its own text.
+    let pad = if text.starts_with('`') || text.ends_with('`') { " " } else { "" };
+    format!("{fence}{pad}{text}{pad}{fence}")
+}
+
+/// The longest run of backticks.
+fn longest_run(text: &str) -> usize {
+    let mut longest = 0;
+    let mut run = 0;
+    for c in text.chars() {
+        run = if c == '`' { run + 1 } else { 0 };
+        longest = longest.max(run);
+    }
+    longest
+}
+
+/// Text in which nothing is a tag.
+fn html(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}

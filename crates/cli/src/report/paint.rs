@@ -1,0 +1,92 @@
+//! Colours: what a part of a text is, and how a terminal is told.
+
+use mcptest_core::report::RowVerdict;
+
+/// What a line is, as far as its colour goes. Every line reads the same without it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Tone {
+    /// Text.
+    Plain,
+    /// It begins with the mark of a verdict, which alone is coloured.
+    Marked(RowVerdict),
+    /// What to do next.
+    Advice,
+    /// Where something is.
+    Place,
+    /// Carets below what is meant.
+    Carets,
+}
+
+impl Tone {
+    const fn code(self) -> Option<&'static str> {
+        match self {
+            Self::Plain => None,
+            Self::Marked(verdict) => Some(verdict_code(verdict)),
+            Self::Advice => Some("36"),
+            Self::Place => Some("2"),
+            Self::Carets => Some("1;31"),
+        }
+    }
+
+    /// A line, which may have become several by wrapping, in its colour. Spaces before a text keep none.
+    pub(super) fn paint(self, text: &str, is_coloured: bool) -> String {
+        let (Some(code), true) = (self.code(), is_coloured) else { return text.to_owned() };
+        let mut out = String::with_capacity(text.len() + 16);
+        for (at, line) in text.split_inclusive('\n').enumerate() {
+            let body = line.trim_start_matches(' ');
+            out.push_str(&line[..line.len() - body.len()]);
+            let end = body.trim_end_matches('\n');
+            let painted = match self {
+                // The mark is one character, at the very beginning.
+                Self::Marked(_) if at == 0 => end.chars().next().map_or(0, char::len_utf8),
+                Self::Marked(_) => 0,
+                _ => end.len(),
+            };
+            if painted > 0 {
+                out.push_str(&with(code, &body[..painted]));
+            }
+            out.push_str(&body[painted..]);
+        }
+        out
+    }
+}
+
+/// The colour of a verdict.
+const fn verdict_code(verdict: RowVerdict) -> &'static str {
+    match verdict {
+        RowVerdict::Pass => "32",
+        RowVerdict::Fail => "31",
+        RowVerdict::Unassessable | RowVerdict::Absorbed => "33",
+        RowVerdict::Error => "35",
+        RowVerdict::Skipped => "2",
+    }
+}
+
+/// A text in the colour of a verdict.
+pub(super) fn verdict(verdict: RowVerdict, text: &str, is_coloured: bool) -> String {
+    if is_coloured { with(verdict_code(verdict), text) } else { text.to_owned() }
+}
+
+/// A text in bold.
+pub(super) fn bold(text: &str, is_coloured: bool) -> String {
+    if is_coloured { with("1", text) } else { text.to_owned() }
+}
+
+fn with(code: &str, text: &str) -> String {
+    format!("\u{1b}[{code}m{text}\u{1b}[0m")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_meant_is_painted_and_nothing_without_colour() {
+        let failed = Tone::Marked(RowVerdict::Fail);
+        assert_eq!(failed.paint("    ✗ expect:\n      more\n", true), "    \u{1b}[31m✗\u{1b}[0m expect:\n      more\n");
+        assert_eq!(Tone::Advice.paint("  a\n    b\n", true), "  \u{1b}[36ma\u{1b}[0m\n    \u{1b}[36mb\u{1b}[0m\n");
+        assert_eq!(Tone::Plain.paint(" a\n", true), " a\n");
+        assert_eq!(failed.paint(" ✗ a\n", false), " ✗ a\n");
+        assert_eq!(failed.paint("", true), "");
+    }
+}

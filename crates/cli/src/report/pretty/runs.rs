@@ -1,0 +1,202 @@
+//! The runs of a test that has several, as one line with their numbers, the ways they took, and what those that did not pass
+//! have to say, each thing once.
+
+use std::collections::BTreeMap;
+
+use mcptest_core::report::{Family, Paths, Row, RowVerdict};
+
+use super::{headline, single};
+use crate::report::detail::numbers;
+use crate::report::look::{Paper, Verbosity};
+use crate::report::paths;
+use crate::report::text::{indent, many, runs, wrap};
+
+/// Most different things that runs of one test may have to say before the rest is counted, and most that are kept at all.
+const MAX_SHOWN: usize = 5;
+const MAX_KEPT: usize = 50;
+
+/// The name of a row without the number of its run; none where the name has no number.
+pub(in crate::report) fn name_without_run(row: &Row) -> Option<String> {
+    let number = format!(" #{}", row.run?);
+    match row.gate {
+        None => row.name.strip_suffix(&number).map(str::to_owned),
+        Some(gate) => {
+            let tail = format!(" ({gate})");
+            let name = row.name.strip_suffix(&tail)?.strip_suffix(&number)?;
+            Some(format!("{name}{tail}"))
+        }
+    }
+}
+
+/// The runs of a cell so far.
+#[derive(Debug, Default)]
+pub(super) struct Runs {
+    /// The runs, and what became of their faults.
+    kinds: Vec<Kind>,
+    paths: Paths,
+    /// Every row by itself, for those who want to see all.
+    rows: String,
+}
+
+/// Rows of one kind.
+#[derive(Debug)]
+struct Kind {
+    name: String,
+    family: Family,
+    origin: Option<&'static str>,
+    counts: BTreeMap<RowVerdict, usize>,
+    /// Numbers of the checks, as long as all runs have the same.
+    checks: Option<Vec<String>>,
+    /// What rows that did not pass say, with their runs; by verdict and text.
+    said: Vec<Said>,
+    /// Where each of them is.
+    known: BTreeMap<(RowVerdict, String), usize>,
+    /// Runs that say something else again.
+    rest: Vec<u64>,
+}
+
+#[derive(Debug)]
+struct Said {
+    verdict: RowVerdict,
+    origin: Option<&'static str>,
+    /// The lines below the name.
+    below: String,
+    runs: Vec<u64>,
+}
+
+impl Runs {
+    pub(super) fn take(&mut self, row: &Row, name: &str, file: &str, verbosity: Verbosity, paper: Paper) {
+        // A run that was never made, or broke, took no way.
+        let is_run = row.family == Family::Run && !matches!(row.verdict, RowVerdict::Skipped | RowVerdict::Error);
+        if is_run {
+            self.paths.add(row.trace.as_deref(), row.verdict == RowVerdict::Pass);
+        }
+        if verbosity == Verbosity::Verbose {
+            self.rows.push_str(&single(row, &row.name, file, verbosity, paper));
+        }
+        let at = self.kinds.iter().position(|kind| kind.family == row.family).unwrap_or_else(|| {
+            self.kinds.push(Kind::new(row, name));
+            self.kinds.len() - 1
+        });
+        self.kinds[at].take(row, file, verbosity, paper);
+    }
+
+    /// Everything there is to show of them.
+    pub(super) fn text(&self, verbosity: Verbosity, paper: Paper) -> String {
+        let mut out = String::new();
+        for kind in &self.kinds {
+            let verdict = kind.verdict();
+            if verbosity == Verbosity::Quiet && verdict == RowVerdict::Pass {
+                continue;
+            }
+            kind.line(verdict, &self.paths, paper, &mut out);
+            let shows_paths = kind.family == Family::Run
+                && self.paths.runs() > 1
+                && (self.paths.first_split().is_some()
+                    || verdict != RowVerdict::Pass
+                    || verbosity == Verbosity::Verbose);
+            if shows_paths {
+                for line in paths::tree(&self.paths) {
+                    // A tree is not wrapped: its lines would not be one any more.
+                    out.push_str(&format!("{}{line}\n", " ".repeat(indent(0))));
+                }
+            }
+            if verbosity != Verbosity::Verbose {
+                kind.said(paper, &mut out);
+            }
+        }
+        out.push_str(&self.rows);
+        out
+    }
+}
+
+impl Kind {
+    fn new(row: &Row, name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            family: row.family,
+            origin: row.origin.map(|origin| origin.as_str()),
+            counts: BTreeMap::new(),
+            checks: Some(row.checks.iter().map(numbers).collect()),
+            said: Vec::new(),
+            known: BTreeMap::new(),
+            rest: Vec::new(),
+        }
+    }
+
+    fn take(&mut self, row: &Row, file: &str, verbosity: Verbosity, paper: Paper) {
+        *self.counts.entry(row.verdict).or_default() += 1;
+        let origin = row.origin.map(|origin| origin.as_str());
+        // Runs that were never made come from nowhere, and that says nothing about the others.
+        if origin.is_some() && self.origin != origin {
+            self.origin = if self.counts.values().sum::<usize>() == 1 { origin } else { None };
+        }
+        if self
+            .checks
+            .as_ref()
+            .is_some_and(|checks| !checks.iter().eq(row.checks.iter().map(numbers).collect::<Vec<_>>().iter()))
+        {
+            self.checks = None;
+        }
+        let has_more = !row.receipts.is_empty() || row.advisory.is_some();
+        let is_told = row.verdict != RowVerdict::Pass || (has_more && verbosity == Verbosity::Normal);
+        let (Some(run), true) = (row.run, is_told && verbosity != Verbosity::Verbose) else { return };
+        let whole = single(row, "", file, verbosity, paper);
+        // The first line has the name.
+        let below = whole.split_once('\n').map_or("", |(_, below)| below).to_owned();
+        let next = self.said.len();
+        match self.known.get(&(row.verdict, below.clone())) {
+            Some(at) => self.said[*at].runs.push(run),
+            None if next < MAX_KEPT => {
+                self.known.insert((row.verdict, below.clone()), next);
+                self.said.push(Said { verdict: row.verdict, origin, below, runs: vec![run] });
+            }
+            None => self.rest.push(run),
+        }
+    }
+
+    /// The worst that happened to a run; absorbed when that is all that happened to some.
+    fn verdict(&self) -> RowVerdict {
+        let order =
+            [RowVerdict::Error, RowVerdict::Fail, RowVerdict::Unassessable, RowVerdict::Skipped, RowVerdict::Absorbed];
+        order.into_iter().find(|verdict| self.counts.contains_key(verdict)).unwrap_or(RowVerdict::Pass)
+    }
+
+    fn line(&self, verdict: RowVerdict, paths: &Paths, paper: Paper, out: &mut String) {
+        let all: usize = self.counts.values().sum();
+        let passed = self.counts.get(&RowVerdict::Pass).copied().unwrap_or(0);
+        let mut counts = format!("{passed}/{all} runs pass");
+        let others = self.counts.iter().filter(|(other, _)| **other != RowVerdict::Pass && **other != verdict);
+        for (other, count) in others {
+            counts.push_str(&format!(", {count} {other}"));
+        }
+        let checks = self.checks.as_ref().filter(|checks| !checks.is_empty() && verdict == RowVerdict::Pass);
+        let checks = checks.map_or_else(String::new, |checks| format!("; {}", checks.join("; ")));
+        let path = match (self.family, verdict, paths.first_split()) {
+            (Family::Run, RowVerdict::Pass, None) => paths::tree(paths).first().map(|line| format!("; {line}")),
+            _ => None,
+        };
+        let path = path.unwrap_or_default();
+        let tails =
+            [&*format!("{counts}{checks}{path}"), &*format!("{counts}{path}"), &*format!("{counts}{checks}"), &*counts];
+        if !headline(verdict, &self.name, self.origin.unwrap_or(""), &tails, paper, out) {
+            wrap(out, paper.width, indent(0), &counts);
+        }
+    }
+
+    fn said(&self, paper: Paper, out: &mut String) {
+        for said in self.said.iter().take(MAX_SHOWN) {
+            let numbers = runs(&said.runs);
+            headline(said.verdict, &format!("{} {numbers}", self.name), said.origin.unwrap_or(""), &[], paper, out);
+            out.push_str(&said.below);
+        }
+        let mut rest: Vec<u64> = self.said.iter().skip(MAX_SHOWN).flat_map(|said| said.runs.iter().copied()).collect();
+        rest.extend(&self.rest);
+        rest.sort_unstable();
+        if !rest.is_empty() {
+            let line =
+                format!("and {} with something else to say, which -v shows: {}", many(rest.len(), "run"), runs(&rest));
+            wrap(out, paper.width, indent(0), &line);
+        }
+    }
+}

@@ -1,0 +1,287 @@
+//! `mcptest report`: a saved run, told again to every reporter; and what a run says about an older one.
+
+use std::path::Path;
+use std::process::Output;
+
+use super::{Folder, check};
+
+const SUITE: &str = "\
+models: { demo: { provider: script, script: demo.yml }, other: { provider: script, script: other.yml } }
+servers: { shop: { command: [mcptest, mock, --tools-from, tools.yml] } }
+faults:
+  - { name: flaky, target: { tool: find }, kind: recover_after, failures: 1 }
+agents:
+  - name: finds it
+    models: [demo, other]
+    servers: [shop]
+    prompt: Find it.
+    runs: 3
+    trajectory: { mode: superset, calls: [{ name: find, args: { exact: { q: 1 } } }] }
+    stability: {}
+  - name: comes back
+    model: demo
+    servers: [shop]
+    inject: [flaky]
+    prompt: Find it.
+    expect:
+      - { target: tool_names, matcher: { contains: find } }
+      - { target: \"tool_calls[0].args.q\", matcher: { exact: 2 } }
+    recovery: {}
+";
+
+const TOOLS: &str = "mock_server: { name: shop, tools: [{ name: find, answer: here }] }\n";
+
+/// Two runs find it and one does not.
+const DEMO: &str = "\
+script: 1
+runs:
+  - turns: [{ calls: [{ tool: find, args: { q: 1 } }] }, { text: \"Found \\e[2J.\" }]
+  - turns: [{ calls: [{ tool: find, args: { q: 1 } }] }, { text: Found. }]
+  - turns: [{ text: No. }]
+";
+
+const OTHER: &str = "script: 1\nruns: [{ turns: [{ calls: [{ tool: find, args: { q: 1 } }] }, { text: Found. }] }]\n";
+
+fn world() -> Folder {
+    Folder::with(&[("suite.yml", SUITE), ("tools.yml", TOOLS), ("demo.yml", DEMO), ("other.yml", OTHER)])
+}
+
+const FACES: [&str; 6] = ["pretty", "json", "ndjson", "junit", "github", "markdown"];
+
+/// Runs a command that writes every face into a folder of its own.
+fn all_faces(here: &Folder, folder: &str, command: &[&str]) -> Output {
+    std::fs::create_dir_all(here.0.join(folder)).unwrap();
+    let mut line: Vec<String> = command.iter().map(|&word| word.to_owned()).collect();
+    for face in FACES {
+        line.extend(["--reporter".to_owned(), format!("{face}={folder}/{face}")]);
+    }
+    here.command(&line.iter().map(String::as_str).collect::<Vec<_>>()).output().unwrap()
+}
+
+fn read(path: &Path) -> String {
+    std::fs::read_to_string(path).unwrap()
+}
+
+#[test]
+fn a_saved_run_is_reported_again_byte_for_byte() {
+    let here = world();
+    here.write("broken.yml", b"agents: 1\n");
+    let ran = all_faces(&here, "ran", &["run", "suite.yml", "broken.yml"]);
+    assert_eq!(ran.status.code(), Some(2));
+    let again = all_faces(&here, "again", &["report", "ran/json"]);
+    // Making a report of a run that failed is no failure.
+    check(&again, 0, &String::from_utf8(ran.stdout).unwrap(), "");
+    for face in FACES {
+        let (ran, again) = (read(&here.0.join("ran").join(face)), read(&here.0.join("again").join(face)));
+        assert!(!ran.is_empty() && ran == again, "{face}\n--- run\n{ran}\n--- again\n{again}");
+    }
+    // From a pipe as well, and for each face on standard output.
+    for face in FACES {
+        let piped = std::fs::File::open(here.0.join("ran/json")).unwrap();
+        let output = here.command(&["report", "-", "--reporter", face]).stdin(piped).output().unwrap();
+        check(&output, 0, &read(&here.0.join("ran").join(face)), "");
+    }
+    // How much is shown is up to whoever reads.
+    let verbose = here.command(&["run", "suite.yml", "broken.yml", "-v"]).output().unwrap();
+    let again = here.command(&["report", "ran/json", "-v"]).output().unwrap();
+    check(&again, 0, &String::from_utf8(verbose.stdout).unwrap(), "");
+}
+
+#[test]
+fn a_scored_corpus_is_reported_again_byte_for_byte() {
+    let here = Folder::with(&[
+        ("gates.yml", "trajectory: { calls: [{ name: find }] }\nstability: {}\n"),
+        (
+            "t.jsonl",
+            "{\"id\":\"a\",\"group\":\"g\",\"tool_calls\":[{\"name\":\"find\",\"args\":{\"x\":0.1234567890123456789}}]}\n\
+             {\"id\":\"b\",\"group\":\"g\",\"tool_calls\":[],\"conversation\":{\"turns\":[{\"role\":\"assistant\",\"content\":\"x\"}]}}\n\
+             {oops\n",
+        ),
+    ]);
+    let score = ["score", "t.jsonl", "--gates", "gates.yml", "--group-by", "group", "--output", "none"];
+    let scored = all_faces(&here, "ran", &score);
+    assert_eq!(scored.status.code(), Some(2), "{scored:?}");
+    let again = all_faces(&here, "again", &["report", "ran/json"]);
+    assert_eq!(again.status.code(), Some(0));
+    for face in FACES {
+        assert_eq!(read(&here.0.join("ran").join(face)), read(&here.0.join("again").join(face)), "{face}");
+    }
+}
+
+#[test]
+fn people_read_one_line_per_cell_the_paths_and_what_to_do() {
+    let expected = "\
+suite.yml
+✗ FAIL      finds it [demo]  scripted  2/3 runs pass
+    paths of 3 runs, which first part at call 0:
+      ├─ 2/3 find: all pass
+      └─ 1/3 no call: none pass
+✗ FAIL      finds it [demo] #3  scripted
+    ✗ trajectory: 1 mismatch, superset
+      calls[0] (find) has no recorded call: that tool was not called
+    evidence: no tool call was recorded
+    at suite.yml:11:5
+       |
+    11 |     trajectory: { mode: superset, calls: [{ name: find, args: { exact: { q: 1 } } }] }
+       |     ^^^^^^^^^^
+    again: mcptest run suite.yml --filter 'finds it' --models demo
+✓ PASS      finds it [demo] (stability)
+    1.00; without cost_per_progress (run 1: the tokens were not recorded)
+✓ PASS      finds it [other]  scripted  3/3 runs pass; path of all 3 runs: find
+✓ PASS      finds it [other] (stability)
+    1.00; without cost_per_progress (run 1: the tokens were not recorded)
+✗ FAIL      comes back  scripted
+    ✗ expect: 1 of 2 hold
+      `tool_calls[0].args.q` is 1, expected exact 2
+    fault flaky (recover_after): injected into call 0; met once; recovered by the final answer
+    evidence, of 1 call:
+      [0] find {\"q\":1} → failed (fault flaky, timeout): no answer within 3000 ms
+    at suite.yml:20:9
+       |
+    20 |       - { target: \"tool_calls[0].args.q\", matcher: { exact: 2 } }
+       |         ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+    again: mcptest run suite.yml --filter 'comes back'
+✓ PASS      comes back (recovery)  scripted  1 hit, 0 delays, detected 3000 ms, recovered 3000 ms
+
+passed runs  demo   other
+finds it     ✗ 2/3  ✓ 3/3
+
+10 rows: 8 pass, 2 fail
+";
+    world().check(&["run", "suite.yml"], 1, expected, "");
+}
+
+#[test]
+fn the_command_to_judge_again_judges_the_same_row() {
+    let here = world();
+    let output = here.command(&["run", "suite.yml", "-q"]).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let commands: Vec<&str> =
+        text.lines().filter_map(|line| line.trim_start().strip_prefix("again: mcptest ")).collect();
+    assert_eq!(commands.len(), 2);
+    for (command, row) in commands.iter().zip(["finds it [demo] #3", "comes back"]) {
+        let program = env!("CARGO_BIN_EXE_mcptest");
+        let mut shell = std::process::Command::new("sh");
+        shell.args(["-c", &format!("'{program}' {command} -q")]).current_dir(&here.0).env_clear();
+        let output = shell.output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{command}");
+        assert!(
+            String::from_utf8(output.stdout).unwrap().contains(&format!("✗ FAIL      {row}  scripted\n")),
+            "{command}"
+        );
+    }
+}
+
+#[test]
+fn what_flipped_since_an_older_report_is_told_first_in_a_comment_and_last_to_people() {
+    let here = world();
+    let save =
+        |path: &str| here.command(&["run", "suite.yml", "--reporter", &format!("json={path}")]).output().unwrap();
+    save("old.json");
+    here.write("other.yml", DEMO.as_bytes());
+    here.write("suite.yml", SUITE.replace("{ exact: 2 }", "{ exact: 1 }").as_bytes());
+    let told = "\
+since old.json: 1 worse, 1 better, 1 test at another rate
+  ✗ fail, was pass: finds it [other] #3, in suite.yml
+  ✓ pass, was fail: comes back, in suite.yml
+  2/3 runs pass, were 3/3: finds it [other], in suite.yml
+10 rows: 8 pass, 2 fail
+";
+    let output = here.command(&["run", "suite.yml", "-q", "--compare", "old.json"]).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert_eq!((output.status.code(), text.rsplit("\n\n").next()), (Some(1), Some(told)));
+    save("new.json");
+    let comment =
+        here.command(&["report", "new.json", "--compare", "old.json", "--reporter", "markdown"]).output().unwrap();
+    let text = String::from_utf8(comment.stdout).unwrap();
+    let head = "\
+## ✗ mcptest: 2 rows do not hold
+
+10 rows: 8 pass, 2 fail
+
+### Since `old.json`
+
+1 worse, 1 better, 1 test at another rate.
+
+| now | before | row | suite |
+| --- | --- | --- | --- |
+| ✗ fail | pass | `finds it [other] #3` | `suite.yml` |
+| ✓ pass | fail | `comes back` | `suite.yml` |
+
+| runs pass now | before | test | suite |
+| --- | --- | --- | --- |
+| 2/3 | 3/3 | `finds it [other]` | `suite.yml` |
+
+### What does not hold
+";
+    assert!(text.starts_with(head), "{text}");
+    // Nothing else flips a verdict: the same run against itself.
+    let same = here.command(&["report", "new.json", "-q", "--compare", "new.json"]).output().unwrap();
+    assert!(String::from_utf8(same.stdout).unwrap().contains("\nnothing flipped since new.json\n"));
+}
+
+#[test]
+fn a_file_that_is_no_saved_run_is_refused_with_its_place() {
+    let here = Folder::with(&[
+        ("cassette.json", "{ \"mcptest\": 1, \"trace\": {} }"),
+        ("newer.json", "{ \"mcptest\": 2, \"suites\": [] }"),
+        ("text.json", "hello"),
+        (
+            "row.json",
+            "{ \"mcptest\": 1, \"notes\": [],\n  \"suites\": [\n    { \"file\": \"a\",\n      \"rows\": [{\n        \"verdict\": \"fine\" }] }] }",
+        ),
+    ]);
+    here.write("bytes.json", b"{\xff");
+    let made = "hint: `mcptest run --reporter json=FILE` writes one\n";
+    let refused = |file: &str, told: &str| {
+        here.check(&["report", file], 2, "", &format!("error: {file}: {told}"));
+        here.check(&["report", "ok.json", "--compare", file], 2, "", &format!("error: {file}: {told}"));
+    };
+    here.write("ok.json", b"{ \"mcptest\": 1, \"suites\": [], \"new key\": 1 }");
+    here.check(&["report", "ok.json"], 0, "no rows\n", "");
+    refused(
+        "cassette.json",
+        &format!("is no saved report: it has no `mcptest` with a version beside `suites`\n{made}"),
+    );
+    refused("newer.json", &format!("is a saved report of version 2, and this program reads version 1\n{made}"));
+    refused(
+        "text.json",
+        &format!("is no saved report: it is no JSON object: expected value at line 1 column 1\n{made}"),
+    );
+    refused("bytes.json", &format!("is no saved report: it is no text: byte 1 is no UTF-8\n{made}"));
+    let again = "hint: restore the file, or write it again with `mcptest run --reporter json=FILE`\n";
+    let words = "`pass`, `fail`, `unassessable`, `error`, `absorbed`, `skipped`";
+    refused("row.json", &format!("line 5, column 25: unknown variant `fine`, expected one of {words}\n{again}"));
+    refused("gone.json", "there is no such file or folder\nhint: did you mean `ok.json`?\n");
+}
+
+#[test]
+fn a_report_that_cannot_be_written_is_an_error_and_the_verdict_is_still_printed() {
+    let here = Folder::with(&[("ok.json", "{ \"mcptest\": 1, \"suites\": [] }")]);
+    let output = here.command(&["report", "ok.json", "--reporter", "markdown=no/a.md"]).output().unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!((output.status.code(), &*output.stdout), (Some(2), &b"no rows\n"[..]));
+    assert!(stderr.starts_with("error: cannot write the report no/a.md: "), "{stderr}");
+    let clash = "error: two reporters cannot share standard output: github and markdown\n\
+                 hint: give one of them a file: --reporter markdown=PATH\n";
+    here.check(&["report", "ok.json", "--reporter", "github", "--reporter", "markdown"], 2, "", clash);
+}
+
+#[test]
+fn colour_is_for_those_who_ask_and_a_pipe_has_none() {
+    let here = Folder::with(&[("ok.json", "{ \"mcptest\": 1, \"suites\": [] }")]);
+    let coloured = "\u{1b}[1m\u{1b}[32mno rows\u{1b}[0m\u{1b}[0m\n";
+    here.check(&["report", "ok.json", "--color", "always"], 0, coloured, "");
+    here.check(&["report", "ok.json", "--color", "never"], 0, "no rows\n", "");
+    let output = here.command(&["report", "ok.json"]).env("COLUMNS", "10").env("CLICOLOR", "1").output().unwrap();
+    check(&output, 0, "no rows\n", "");
+}
+
+#[test]
+fn github_gets_the_summary_of_its_step() {
+    let here = Folder::with(&[("ok.json", "{ \"mcptest\": 1, \"suites\": [] }")]);
+    let mut command = here.command(&["report", "ok.json", "--reporter", "github"]);
+    let output = command.env("GITHUB_STEP_SUMMARY", here.0.join("summary.md")).output().unwrap();
+    check(&output, 0, "::notice title=mcptest::no rows\n", "");
+    assert_eq!(read(&here.0.join("summary.md")), "## ✓ mcptest: everything holds\n\nno rows\n");
+}

@@ -1,0 +1,305 @@
+//! A saved report, read back as the events it was made of, so that every face can be made of it again.
+//!
+//! Totals, exit code and grid are not read: they follow from the rows. Each trace, and each value of a difference, is read
+//! from its own text, because what may be nested so deep in a trace may be nested so deep in the trace of a report.
+
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+
+use super::{CellPlace, FORMAT, Family, Origin, Row, RowVerdict, Trouble};
+use crate::assertion::AssertionDiff;
+use crate::diag::Mark;
+use crate::eval::{GATES, GateFailure, GateKind, Metrics, Verdict};
+use crate::event::Event;
+use crate::json;
+use crate::judge::{Checked, Receipt};
+use crate::trace::Trace;
+
+/// A text that is no report this program can read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ReportError {
+    /// JSON or not, it is something else.
+    #[error("is no saved report: {0}")]
+    Foreign(String),
+    /// It was written by a program that means something else by it.
+    #[error("is a saved report of version {0}, and this program reads version {FORMAT}")]
+    Version(u64),
+    /// A part of it is not what it has to be.
+    #[error("line {line}, column {column}: {message}")]
+    Broken {
+        /// Line, from 1.
+        line: usize,
+        /// Column, from 1.
+        column: usize,
+        /// What is wrong there.
+        message: String,
+    },
+}
+
+impl ReportError {
+    /// What to do about it.
+    pub fn hint(&self) -> &'static str {
+        match self {
+            Self::Foreign(_) | Self::Version(_) => "`mcptest run --reporter json=FILE` writes one",
+            Self::Broken { .. } => "restore the file, or write it again with `mcptest run --reporter json=FILE`",
+        }
+    }
+}
+
+/// Reads a saved report as the events it was made of.
+pub fn read(text: &str) -> Result<Vec<Event>, ReportError> {
+    let reader = Reader { text };
+    let head: Head<'_> =
+        serde_json::from_str(text).map_err(|error| ReportError::Foreign(format!("it is no JSON object: {error}")))?;
+    let version = head.mcptest.and_then(|raw| raw.get().parse::<u64>().ok());
+    let (Some(version), Some(suites)) = (version, head.suites) else {
+        return Err(ReportError::Foreign("it has no `mcptest` with a version beside `suites`".to_owned()));
+    };
+    if version != u64::from(FORMAT) {
+        return Err(ReportError::Version(version));
+    }
+    let suites: Vec<SavedSuite<'_>> = reader.part(suites)?;
+    let mut notes: Vec<SavedNote> = match head.notes {
+        Some(raw) => reader.part(raw)?,
+        None => Vec::new(),
+    };
+    // Told in the order of their places, whatever the order of the list.
+    notes.sort_by_key(|note| (note.suites, note.rows));
+    let mut notes = notes.into_iter().peekable();
+    let mut out = Vec::new();
+    let mut told = |suites: usize, rows: usize, out: &mut Vec<Event>| {
+        while let Some(note) = notes.next_if(|note| (note.suites, note.rows) <= (suites, rows)) {
+            out.push(if note.stopped { Event::Stopped(note.text) } else { Event::Note(note.text) });
+        }
+    };
+    told(0, 0, &mut out);
+    for (at, suite) in (1..).zip(suites) {
+        match suite.refused {
+            Some(why) => out.push(Event::SuiteRefused { file: suite.file, why }),
+            None => out.push(Event::SuiteStarted { file: suite.file }),
+        }
+        told(at, 0, &mut out);
+        let mut rows = suite.rows.iter().map(|raw| reader.row(raw)).peekable();
+        let mut has_run = false;
+        let mut count = 0;
+        while let Some(row) = rows.next() {
+            let row = row?;
+            has_run |= row.run.is_some();
+            let is_last = match rows.peek() {
+                Some(Ok(next)) => !CellPlace::of(&row).goes_on_with(next),
+                _ => true,
+            };
+            let end =
+                (is_last && has_run).then(|| Event::CellFinished { test: row.test.clone(), model: row.model.clone() });
+            has_run &= !is_last;
+            count += 1;
+            out.push(Event::RowFinished(Box::new(row)));
+            out.extend(end);
+            told(at, count, &mut out);
+        }
+    }
+    told(usize::MAX, usize::MAX, &mut out);
+    Ok(out)
+}
+
+#[derive(Deserialize)]
+struct Head<'a> {
+    #[serde(borrow)]
+    mcptest: Option<&'a RawValue>,
+    #[serde(borrow)]
+    notes: Option<&'a RawValue>,
+    #[serde(borrow)]
+    suites: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct SavedNote {
+    rows: usize,
+    #[serde(default)]
+    stopped: bool,
+    suites: usize,
+    text: String,
+}
+
+#[derive(Deserialize)]
+struct SavedSuite<'a> {
+    file: String,
+    refused: Option<String>,
+    #[serde(borrow)]
+    rows: Vec<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct SavedRow<'a> {
+    advisory: Option<String>,
+    #[serde(borrow)]
+    checks: Vec<SavedCheck<'a>>,
+    duration_ms: Option<u64>,
+    error: Option<Trouble>,
+    family: Family,
+    #[serde(default, deserialize_with = "gate")]
+    gate: Option<GateKind>,
+    line: usize,
+    mark: Option<Mark>,
+    model: String,
+    name: String,
+    origin: Option<Origin>,
+    #[serde(default)]
+    receipts: Vec<Receipt>,
+    run: Option<u64>,
+    runs: Option<u64>,
+    test: String,
+    #[serde(borrow)]
+    trace: Option<&'a RawValue>,
+    verdict: RowVerdict,
+}
+
+#[derive(Deserialize)]
+struct SavedCheck<'a> {
+    #[serde(borrow)]
+    failures: Vec<SavedFailure<'a>>,
+    line: String,
+    metrics: Map<String, Value>,
+    name: String,
+    #[serde(deserialize_with = "verdict")]
+    verdict: Verdict,
+}
+
+#[derive(Deserialize)]
+struct SavedFailure<'a> {
+    #[serde(borrow, default)]
+    diffs: Vec<SavedDiff<'a>>,
+    reason: String,
+    target: String,
+}
+
+#[derive(Deserialize)]
+struct SavedDiff<'a> {
+    #[serde(borrow, default, deserialize_with = "present")]
+    actual: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    expected: Option<&'a RawValue>,
+    note: String,
+    path: String,
+}
+
+/// A value that is there, also when it is null: null may be what was recorded.
+fn present<'de: 'a, 'a, D: Deserializer<'de>>(from: D) -> Result<Option<&'a RawValue>, D::Error> {
+    <&RawValue>::deserialize(from).map(Some)
+}
+
+fn gate<'de, D: Deserializer<'de>>(from: D) -> Result<Option<GateKind>, D::Error> {
+    let Some(name) = Option::<String>::deserialize(from)? else { return Ok(None) };
+    known_gate(&name).map(Some).ok_or_else(|| serde::de::Error::custom(format!("there is no gate `{name}`")))
+}
+
+fn known_gate(name: &str) -> Option<GateKind> {
+    GATES.iter().map(|gate| gate.kind).find(|kind| kind.name() == name)
+}
+
+fn verdict<'de, D: Deserializer<'de>>(from: D) -> Result<Verdict, D::Error> {
+    let word = String::deserialize(from)?;
+    let all = [Verdict::Pass, Verdict::Unassessable, Verdict::Fail, Verdict::Error];
+    let known = all.into_iter().find(|verdict| verdict.as_str() == word);
+    known.ok_or_else(|| serde::de::Error::custom(format!("no check has the verdict `{word}`")))
+}
+
+/// The whole text, for the places of its parts.
+struct Reader<'a> {
+    text: &'a str,
+}
+
+impl<'a> Reader<'a> {
+    /// Reads a part of the text as what it has to be.
+    fn part<T: Deserialize<'a>>(&self, raw: &'a RawValue) -> Result<T, ReportError> {
+        serde_json::from_str(raw.get()).map_err(|error| {
+            let full = error.to_string();
+            let place = format!(" at line {} column {}", error.line(), error.column());
+            self.broken(raw, error.line(), error.column(), full.strip_suffix(&place).unwrap_or(&full))
+        })
+    }
+
+    /// What is wrong at a place inside a part of the text.
+    fn broken(&self, part: &RawValue, line: usize, column: usize, message: &str) -> ReportError {
+        // The part lies in the text, so what is before it can be counted.
+        let offset = (part.get().as_ptr() as usize).saturating_sub(self.text.as_ptr() as usize);
+        let before = self.text.get(..offset).unwrap_or("");
+        let lines = before.matches('\n').count();
+        let on_line = before.len() - before.rfind('\n').map_or(0, |at| at + 1);
+        let column = if line <= 1 { on_line + column } else { column };
+        ReportError::Broken { line: lines + line.max(1), column: column.max(1), message: message.to_owned() }
+    }
+
+    fn value(&self, raw: &'a RawValue) -> Result<Value, ReportError> {
+        json::parse(raw.get()).map_err(|error| self.broken(raw, error.line, error.column, &error.message))
+    }
+
+    fn row(&self, raw: &'a RawValue) -> Result<Row, ReportError> {
+        let saved: SavedRow<'a> = self.part(raw)?;
+        let trace = match saved.trace {
+            Some(trace) => Some(Box::new(self.trace(trace)?)),
+            None => None,
+        };
+        let mut checks = Vec::with_capacity(saved.checks.len());
+        for check in saved.checks {
+            checks.push(self.check(raw, check)?);
+        }
+        Ok(Row {
+            name: saved.name,
+            family: saved.family,
+            test: saved.test,
+            model: saved.model,
+            run: saved.run,
+            runs: saved.runs,
+            gate: saved.gate,
+            line: saved.line,
+            mark: saved.mark,
+            verdict: saved.verdict,
+            origin: saved.origin,
+            checks,
+            error: saved.error,
+            receipts: saved.receipts,
+            advisory: saved.advisory,
+            duration_ms: saved.duration_ms,
+            trace,
+        })
+    }
+
+    fn trace(&self, raw: &'a RawValue) -> Result<Trace, ReportError> {
+        let value = self.value(raw)?;
+        let mut trace = Trace::read(&value).map_err(|error| self.broken(raw, 1, 1, &error.to_string()))?;
+        // The reader of recordings takes the last message for the answer where there is none; here the trace was read before.
+        if value.get("final_response").is_none() {
+            trace.final_response = None;
+        }
+        Ok(trace)
+    }
+
+    fn check(&self, row: &'a RawValue, saved: SavedCheck<'a>) -> Result<Checked, ReportError> {
+        let gate = known_gate(&saved.name);
+        let name = match gate {
+            Some(kind) => kind.name(),
+            None if saved.name == "expect" => "expect",
+            None => return Err(self.broken(row, 1, 1, &format!("no check is called `{}`", saved.name))),
+        };
+        let mut metrics = Metrics::default();
+        for metric in gate.map_or(&[][..], |kind| kind.info().metrics) {
+            metrics.set_known(metric.name, saved.metrics.get(metric.name).cloned());
+        }
+        let mut failures = Vec::with_capacity(saved.failures.len());
+        for failure in saved.failures {
+            let mut diffs = Vec::with_capacity(failure.diffs.len());
+            for diff in failure.diffs {
+                diffs.push(AssertionDiff {
+                    path: diff.path,
+                    expected: diff.expected.map(|raw| self.value(raw)).transpose()?,
+                    actual: diff.actual.map(|raw| self.value(raw)).transpose()?,
+                    note: diff.note,
+                });
+            }
+            failures.push(GateFailure { target: failure.target, reason: failure.reason, diffs });
+        }
+        Ok(Checked { gate, name, verdict: saved.verdict, line: saved.line, metrics, failures, first: None })
+    }
+}

@@ -1,0 +1,211 @@
+//! JSON Schema of a saved report, from the same lists of words that the report is written with.
+
+use serde_json::{Map, Value, json};
+
+use super::{FORMAT, Family, Origin, RowVerdict};
+use crate::eval::{GATES, GateInfo, Verdict};
+use crate::trace::{ErrorKind, FaultEffect, FaultKind, Role, StopReason};
+
+/// The schema. Keys that are not described are allowed: newer programs may write more.
+pub fn report() -> Value {
+    json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "A report of mcptest",
+        "description": "What `--reporter json` writes and `mcptest report` reads. Keys that are not described here may come with newer versions of the program; what is described keeps its meaning while `mcptest` is the same.",
+        "$defs": {
+            "row": row(),
+            "check": check(),
+            "trace": trace(),
+            "mark": object(&["column", "length", "line", "start", "text"], json!({
+                "line": { "type": "integer", "minimum": 1, "description": "Line in the suite, from 1." },
+                "column": { "type": "integer", "minimum": 1, "description": "Column, from 1, in characters." },
+                "text": { "type": "string", "description": "The line as it may be printed; of a long one the part around the place." },
+                "start": { "type": "integer", "minimum": 0, "description": "Characters of `text` before the place." },
+                "length": { "type": "integer", "minimum": 1, "description": "Characters of `text` that are meant." },
+            })),
+            "verdict": words(RowVerdict::ALL, RowVerdict::as_str, "pass: everything asserted holds; fail: something does not; unassessable: the trace lacks the evidence; error: it could not be run or evaluated; absorbed: a failed run that `reliability` judges; skipped: not run."),
+            "count": { "type": "integer", "minimum": 0 },
+        },
+        "type": "object",
+        "required": ["exit_code", "mcptest", "notes", "suites", "totals"],
+        "properties": {
+            "mcptest": { "const": FORMAT, "description": "Version of this format." },
+            "exit_code": { "enum": [0, 1, 2], "description": "0: everything holds; 1: a check said no or lacked evidence; 2: something could not run." },
+            "notes": { "type": "array", "description": "Things to know that are no verdict.", "items": object(&["rows", "suites", "text"], json!({
+                "text": { "type": "string" },
+                "suites": { "$ref": "#/$defs/count", "description": "Suites that were begun or refused before it was told." },
+                "rows": { "$ref": "#/$defs/count", "description": "Rows of the last of them before it was told." },
+                "stopped": { "const": true, "description": "It is why the run ended before everything was run." },
+            })) },
+            "totals": totals(),
+            "suites": { "type": "array", "description": "Suite files in the order they were given.", "items": object(&["file", "rows"], json!({
+                "file": { "type": "string", "description": "The file, as it was typed." },
+                "refused": { "type": "string", "description": "Why the file could not be used." },
+                "rows": { "type": "array", "items": { "$ref": "#/$defs/row" } },
+                "grid": { "type": "array", "description": "Tests that ran on several models.", "items": object(&["cells", "test"], json!({
+                    "test": { "type": "string" },
+                    "cells": { "type": "array", "items": object(&["model", "passed", "runs", "verdict"], json!({
+                        "model": { "type": "string" },
+                        "verdict": { "$ref": "#/$defs/verdict", "description": "The worst verdict of its rows." },
+                        "passed": { "$ref": "#/$defs/count", "description": "Runs that passed." },
+                        "runs": { "$ref": "#/$defs/count" },
+                    })) },
+                })) },
+            })) },
+        },
+    })
+}
+
+fn object(required: &[&str], properties: Value) -> Value {
+    json!({ "type": "object", "required": required, "properties": properties })
+}
+
+fn words<T: Copy>(all: &[T], word: impl Fn(T) -> &'static str, description: &str) -> Value {
+    let all: Vec<&str> = all.iter().map(|found| word(*found)).collect();
+    json!({ "enum": all, "description": description })
+}
+
+fn totals() -> Value {
+    let counts: Map<String, Value> =
+        RowVerdict::ALL.iter().map(|verdict| (verdict.to_string(), json!({ "$ref": "#/$defs/count" }))).collect();
+    let mut names: Vec<&str> = RowVerdict::ALL.iter().map(|verdict| verdict.as_str()).collect();
+    names.sort_unstable();
+    json!({ "type": "object", "description": "How many rows have each verdict.", "required": names, "properties": counts })
+}
+
+fn gates() -> Vec<&'static str> {
+    GATES.iter().map(|gate| gate.kind.name()).collect()
+}
+
+fn row() -> Value {
+    let description = "A run, a gate over runs, or what became of injected faults in a run.";
+    let mut row = object(
+        &["checks", "family", "line", "model", "name", "test", "verdict"],
+        json!({
+            "name": { "type": "string", "description": "Test, model, run and gate, as far as they tell rows apart." },
+            "family": words(Family::ALL, Family::as_str, "RUN: one run; GATE: all runs of a test on a model; EDGE: what became of injected faults in one run."),
+            "test": { "type": "string" },
+            "model": { "type": "string" },
+            "run": { "type": "integer", "minimum": 1, "description": "The run, from 1; absent for a gate over runs." },
+            "runs": { "$ref": "#/$defs/count", "description": "Runs of the test on the model, where they are not as many as the suite says." },
+            "gate": { "enum": gates(), "description": "The gate of a gate row." },
+            "line": { "$ref": "#/$defs/count", "description": "Line of the test in its suite; 0 where there is no suite." },
+            "mark": { "$ref": "#/$defs/mark", "description": "What the suite says where the row did not pass." },
+            "verdict": { "$ref": "#/$defs/verdict" },
+            "origin": words(Origin::ALL, Origin::as_str, "Where the trace comes from."),
+            "checks": { "type": "array", "items": { "$ref": "#/$defs/check" } },
+            "error": object(&["message"], json!({
+                "message": { "type": "string", "description": "Why it could not be judged." },
+                "hint": { "type": "string", "description": "What to do about it." },
+            })),
+            "receipts": { "type": "array", "description": "Proof of what became of each injected fault.", "items": object(
+                &["fault", "injected", "kind", "met", "ms", "recovered"],
+                json!({
+                    "fault": { "type": "string" },
+                    "kind": words(FaultKind::ALL, FaultKind::as_str, "What the fault does."),
+                    "injected": { "type": "array", "items": { "$ref": "#/$defs/count" }, "description": "Calls it was injected into, by their place in the trace." },
+                    "met": { "type": "array", "items": { "$ref": "#/$defs/count" }, "description": "Those that were denied an answer." },
+                    "ms": { "$ref": "#/$defs/count", "description": "Virtual time its calls took." },
+                    "recovered": { "oneOf": [
+                        { "enum": ["unmet", "answer", "not"] },
+                        object(&["call"], json!({ "call": { "$ref": "#/$defs/count" } })),
+                    ], "description": "By which later call the run came out of it, or by its answer, or not; unmet: there was nothing to come out of." },
+                }),
+            ) },
+            "advisory": { "type": "string", "description": "What a model said of the closing message when the run was recorded. It decides nothing." },
+            "duration_ms": { "$ref": "#/$defs/count", "description": "Time the run took when it was recorded." },
+            "trace": { "$ref": "#/$defs/trace" },
+        }),
+    );
+    row["description"] = description.into();
+    row
+}
+
+fn check() -> Value {
+    let metrics: Vec<Value> = GATES
+        .iter()
+        .map(|GateInfo { kind, metrics, .. }| {
+            let known: Map<String, Value> = metrics
+                .iter()
+                .map(|metric| (metric.name.to_owned(), json!({ "description": metric.meaning })))
+                .collect();
+            json!({
+                "if": { "properties": { "name": { "const": kind.name() } } },
+                "then": { "properties": { "metrics": { "properties": known } } },
+            })
+        })
+        .collect();
+    let names: Vec<&str> = ["expect"].into_iter().chain(gates()).collect();
+    let verdicts = [Verdict::Pass, Verdict::Unassessable, Verdict::Fail, Verdict::Error].map(Verdict::as_str);
+    let mut check = object(
+        &["failures", "line", "metrics", "name", "verdict"],
+        json!({
+            "name": { "enum": names, "description": "The gate; `expect` for the test's own assertions." },
+            "verdict": { "enum": verdicts },
+            "line": { "type": "string", "description": "One line with its numbers." },
+            "metrics": { "type": "object", "description": "Every metric that has a value." },
+            "failures": { "type": "array", "description": "Why the verdict is not a pass.", "items": object(&["reason", "target"], json!({
+                "target": { "type": "string", "description": "The value, metric or limit that was judged." },
+                "reason": { "type": "string" },
+                "diffs": { "type": "array", "items": object(&["note", "path"], json!({
+                    "path": { "type": "string", "description": "JSON pointer into the value that was judged." },
+                    "expected": { "description": "What was expected there; absent where nothing was." },
+                    "actual": { "description": "What was recorded there; absent where nothing was." },
+                    "note": { "type": "string" },
+                })) },
+            })) },
+        }),
+    );
+    check["allOf"] = metrics.into();
+    check
+}
+
+fn trace() -> Value {
+    let count = json!({ "$ref": "#/$defs/count" });
+    json!({
+        "type": "object",
+        "description": "What the run observably did. What is absent is unknown.",
+        "properties": {
+            "tool_calls": { "type": "array", "items": object(&["name"], json!({
+                "name": { "type": "string" },
+                "server": { "type": "string" },
+                "args": {},
+                "caller": { "type": "object" },
+                "id": { "type": "string" },
+                "turn": count,
+            })) },
+            "tool_names": { "type": "array", "items": { "type": "string" } },
+            "tool_results": { "type": "array", "description": "Each answers the call at the same place; null where no answer is known.", "items": { "oneOf": [
+                { "type": "null" },
+                { "type": "object", "properties": {
+                    "is_error": { "type": "boolean" },
+                    "content": { "type": "array", "items": { "type": "object" } },
+                    "structured_content": {},
+                    "error": object(&["kind", "message"], json!({
+                        "kind": words(ErrorKind::ALL, ErrorKind::as_str, "The layer that failed."),
+                        "code": { "type": "integer" },
+                        "message": { "type": "string" },
+                    })),
+                    "fault": object(&["effect", "kind", "ms", "name"], json!({
+                        "name": { "type": "string" },
+                        "kind": words(FaultKind::ALL, FaultKind::as_str, "What was injected."),
+                        "effect": words(FaultEffect::ALL, FaultEffect::as_str, "What the agent saw."),
+                        "ms": count,
+                    })),
+                    "duration_ms": count,
+                } },
+            ] } },
+            "final_response": { "type": "string" },
+            "conversation": { "type": "object", "properties": {
+                "model": { "type": "string" },
+                "turns": { "type": "array", "items": object(&["content", "role"], json!({
+                    "role": words(Role::ALL, Role::as_str, "Who speaks."),
+                    "content": { "type": ["string", "null"] },
+                })) },
+                "tokens": { "type": "object", "properties": { "input": count, "output": count, "cached": count, "total": count } },
+                "stop_reason": words(StopReason::ALL, StopReason::as_str, "Why the run ended."),
+                "duration_ms": count,
+            } },
+        },
+    })
+}
