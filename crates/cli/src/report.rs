@@ -235,6 +235,11 @@ impl<'a> Reporters<'a> {
         if choices.iter().all(|choice| choice.path.is_some()) {
             choices.insert(0, Choice { kind: Kind::Pretty, path: None });
         }
+        Self::only(choices, look, out)
+    }
+
+    /// The chosen reporters and no other, for a command that tells its verdicts in another way too.
+    pub(crate) fn only(choices: Vec<Choice>, look: Look, out: &'a mut dyn Write) -> Result<Self, BadChoice> {
         for (at, choice) in choices.iter().enumerate() {
             if let Some(other) = choices[..at].iter().find(|other| other.place() == choice.place()) {
                 return Err(BadChoice::Clash(other.kind, choice.kind, choice.path.clone()));

@@ -228,5 +228,5 @@ fn reporters<'a>(typed: &Score, prints: bool, look: Look, out: &'a mut dyn Write
             taken.name()
         ));
     }
-    Reporters::new(&typed.reporter, look, out).map_err(|bad| format!("error: {bad}"))
+    Reporters::only(typed.reporter.clone(), look, out).map_err(|bad| format!("error: {bad}"))
 }

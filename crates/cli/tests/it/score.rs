@@ -481,6 +481,42 @@ fn a_scored_corpus_goes_through_the_reporters() {
 }
 
 #[test]
+fn a_report_in_a_file_leaves_standard_output_to_the_lines_or_to_nothing() {
+    let folder = Folder::with(&[("t.jsonl", &lines(&[GOOD])), ("g.yml", GATES)]);
+    let line = ["score", "t.jsonl", "--gates", "g.yml", "--reporter", "junit=r.xml", "--output", "none"];
+    folder.check(&line, 0, "", "1 trace: 1 pass\n");
+    let xml = std::fs::read_to_string(folder.0.join("r.xml")).unwrap();
+    assert!(xml.contains(r#"tests="1" skipped="0" failures="0" errors="0""#), "{xml}");
+}
+
+#[test]
+fn what_is_only_measured_fails_in_no_report() {
+    let run = |reward: u8| format!(r#"{{"group":"g","reward":{reward},"tool_calls":[],"final_response":"Done."}}"#);
+    let folder = Folder::with(&[("t.jsonl", &lines(&[&run(0), &run(1)])), ("g.yml", "narrative: {}\n")]);
+    let line = ["score", "t.jsonl", "--gates", "g.yml", "--outcome", "reward", "--outcome-pass", "1"];
+    let report = ["--reporter", "json", "--output", "none"];
+    let output = folder.command(&[&line[..], &report[..]].concat()).output().unwrap();
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let rows = report["suites"].as_array().unwrap().iter().flat_map(|suite| suite["rows"].as_array().unwrap());
+    let verdicts = rows.map(|row| {
+        let check = &row["checks"][0];
+        json!([row["name"], row["verdict"], check["name"], check["verdict"], check["failures"]])
+    });
+    let verdicts: Vec<Value> = verdicts.collect();
+    assert_eq!(
+        (report["exit_code"].as_i64(), json!(verdicts)),
+        (
+            Some(0),
+            json!([
+                ["g", "pass", "narrative", "pass", []],
+                ["g", "pass", "narrative", "pass", []],
+                ["g (reliability)", "pass", "reliability", "pass", []],
+            ])
+        )
+    );
+}
+
+#[test]
 fn converted_traces_score_as_they_did_before() {
     let folder = Folder::with(&[("t.jsonl", &lines(&[CHAT, ANTHROPIC, GOOD])), ("g.yml", GATES)]);
     let converted = folder.command(&["convert", "t.jsonl", "--group-by", "id"]).output().unwrap();

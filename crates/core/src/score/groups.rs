@@ -139,7 +139,7 @@ pub struct GroupLine<'a> {
     runs: u64,
     /// The verdict; none when nothing was judged.
     pub verdict: Option<Verdict>,
-    /// What each gate over runs found. One that is only measured has nothing to fail.
+    /// What each gate over runs found. One that is only measured passes: nobody asked whether it holds.
     pub checks: Vec<Checked>,
     notes: Vec<String>,
     carry: Carry<'a>,
@@ -235,6 +235,7 @@ impl<'a> GroupLine<'a> {
         if is_judged {
             self.verdict = self.verdict.max(Some(check.verdict));
         } else {
+            check.verdict = Verdict::Pass;
             check.failures.clear();
         }
         self.checks.push(check);
