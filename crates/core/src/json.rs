@@ -8,6 +8,7 @@ mod layout;
 pub(crate) mod texts;
 
 use std::fmt::Write as _;
+use std::sync::LazyLock;
 
 pub use layout::Layout;
 use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
@@ -115,6 +116,12 @@ pub fn canonical(value: &Value) -> String {
     out
 }
 
+/// Whether objects keep their keys in order, which a feature of `serde_json` decides for the whole program.
+static SORTED: LazyLock<bool> = LazyLock::new(|| {
+    let map: Map<String, Value> = ["b", "a"].map(|key| (key.to_owned(), Value::Null)).into_iter().collect();
+    map.keys().is_sorted()
+});
+
 /// Appends the canonical text of `value` to `out`.
 pub fn write_canonical(value: &Value, out: &mut String) {
     enum Open<'a> {
@@ -124,31 +131,48 @@ pub fn write_canonical(value: &Value, out: &mut String) {
         /// Keys put in order, for a build of `serde_json` that keeps the order of insertion.
         Sorted(std::vec::IntoIter<(&'a String, &'a Value)>),
     }
-    let mut stack: Vec<Open<'_>> = Vec::new();
+    let mut outer: Vec<Open<'_>> = Vec::new();
+    // The innermost stands apart, so that a flat object needs no list of what is around it.
+    let mut inner: Option<Open<'_>> = None;
     let mut next = Some(value);
     loop {
-        match next.take() {
-            Some(Value::Null) => out.push_str("null"),
-            Some(Value::Bool(b)) => out.push_str(if *b { "true" } else { "false" }),
-            Some(Value::Number(n)) => write_number(n, out),
-            Some(Value::String(s)) => write_string(s, out),
+        let opened = match next.take() {
+            Some(Value::Null) => {
+                out.push_str("null");
+                None
+            }
+            Some(Value::Bool(b)) => {
+                out.push_str(if *b { "true" } else { "false" });
+                None
+            }
+            Some(Value::Number(n)) => {
+                write_number(n, out);
+                None
+            }
+            Some(Value::String(s)) => {
+                write_string(s, out);
+                None
+            }
             Some(Value::Array(items)) => {
                 out.push('[');
-                stack.push(Open::List(items.iter()));
+                Some(Open::List(items.iter()))
             }
             Some(Value::Object(map)) => {
                 out.push('{');
-                stack.push(if map.keys().is_sorted() {
+                Some(if *SORTED || map.keys().is_sorted() {
                     Open::Object(map.iter())
                 } else {
                     let mut entries: Vec<_> = map.iter().collect();
                     entries.sort_unstable_by_key(|(key, _)| *key);
                     Open::Sorted(entries.into_iter())
-                });
+                })
             }
-            None => {}
+            None => None,
+        };
+        if let Some(opened) = opened {
+            outer.extend(inner.replace(opened));
         }
-        let Some(open) = stack.last_mut() else { return };
+        let Some(open) = &mut inner else { return };
         // A closed string ends in a quote, so an opening bracket at the end is always structure.
         let first = matches!(out.as_bytes().last(), Some(b'[' | b'{'));
         let more = match open {
@@ -158,7 +182,7 @@ pub fn write_canonical(value: &Value, out: &mut String) {
         };
         let Some((key, item)) = more else {
             out.push(if matches!(open, Open::List(_)) { ']' } else { '}' });
-            stack.pop();
+            inner = outer.pop();
             continue;
         };
         if !first {
@@ -190,25 +214,69 @@ pub fn number_text(number: &Number) -> String {
 
 #[expect(clippy::cast_possible_truncation, reason = "the float is integral and below 2^53")]
 fn write_number(number: &Number, out: &mut String) {
-    // Writing into a String cannot fail.
-    let _ = match number.as_f64() {
+    if let Some(whole) = number.as_i64() {
+        return write_whole(whole, out);
+    }
+    match number.as_f64() {
         Some(float) if number.is_f64() && float.fract() == 0.0 && float.abs() < EXACT_FLOAT => {
-            write!(out, "{}", float as i64)
+            write_whole(float as i64, out);
         }
-        _ => write!(out, "{number}"),
+        // Writing into a String cannot fail.
+        _ => _ = write!(out, "{number}"),
+    }
+}
+
+/// Digits, without the machinery of formatting, which takes longer than they do.
+fn write_whole(whole: i64, out: &mut String) {
+    if whole < 0 {
+        out.push('-');
+    }
+    let mut digits = [0; 20];
+    let mut start = digits.len();
+    let mut left = whole.unsigned_abs();
+    loop {
+        start -= 1;
+        digits[start] = b'0' + (left % 10) as u8;
+        left /= 10;
+        if left == 0 {
+            break;
+        }
+    }
+    out.push_str(str::from_utf8(&digits[start..]).unwrap_or(""));
+}
+
+/// Whether a text stands between quotes as it is.
+pub(crate) fn is_plain(text: &str) -> bool {
+    const EACH: u64 = u64::MAX / 255;
+    const TOP: u64 = EACH << 7;
+    // The top bit of a byte below a limit. A borrow sets bits only above a byte that was found anyway.
+    let below = |word: u64, limit: u64| word.wrapping_sub(EACH * limit) & !word & TOP;
+    let odd = |bytes: &[u8; 8]| {
+        let word = u64::from_le_bytes(*bytes);
+        let is = |byte: u8| below(word ^ (EACH * u64::from(byte)), 1);
+        below(word, 0x20) | is(b'"') | is(b'\\')
     };
+    let Some(last) = text.as_bytes().last_chunk() else { return !text.bytes().any(is_escaped) };
+    // Most texts need no escape: looking at all of it is quicker than stopping at the first.
+    let (words, _) = text.as_bytes().as_chunks();
+    words.iter().fold(odd(last), |found, word| found | odd(word)) == 0
+}
+
+fn is_escaped(byte: u8) -> bool {
+    byte < 0x20 || byte == b'"' || byte == b'\\'
 }
 
 fn write_string(text: &str, out: &mut String) {
-    let is_plain = |byte: u8| byte >= 0x20 && byte != b'"' && byte != b'\\';
     out.reserve(text.len() + 2);
     out.push('"');
+    if is_plain(text) {
+        out.push_str(text);
+        out.push('"');
+        return;
+    }
     let mut plain = 0;
-    // Most texts need no escape. A look at every byte is many bytes at once, a search for the first is not.
-    let all_plain = text.bytes().fold(true, |so_far, byte| so_far & is_plain(byte));
-    let escaped = if all_plain { "" } else { text };
-    for (at, byte) in escaped.bytes().enumerate() {
-        if is_plain(byte) {
+    for (at, byte) in text.bytes().enumerate() {
+        if !is_escaped(byte) {
             continue;
         }
         out.push_str(&text[plain..at]);
@@ -344,6 +412,27 @@ mod tests {
     #[test]
     fn strings_that_end_in_a_bracket_do_not_swallow_the_comma() {
         assert_eq!(canonical(&json!(["[", "{", ["{"]])), r#"["[","{",["{"]]"#);
+    }
+
+    #[test]
+    fn a_text_is_plain_unless_any_of_its_characters_is_escaped() {
+        for odd in ['"', '\\', '\u{0}', '\n', '\u{1f}'] {
+            for (before, after) in [(0, 0), (3, 0), (7, 5), (8, 0), (15, 9), (40, 41)] {
+                let text = "a".repeat(before) + &odd.to_string() + &"é".repeat(after);
+                assert!(!is_plain(&text), "{text:?}");
+            }
+        }
+        for plain in ["", "a", " !#[]~\u{7f}\u{80}", "åäö, twenty and more bytes", "\u{10ffff}"] {
+            assert!(is_plain(plain), "{plain:?}");
+        }
+    }
+
+    #[test]
+    fn whole_numbers_are_written_with_all_their_digits() {
+        for number in [0, 7, 10, -1, 90_071, i64::MAX, i64::MIN] {
+            assert_eq!(canonical(&json!(number)), number.to_string());
+        }
+        assert_eq!(canonical(&json!(u64::MAX)), u64::MAX.to_string());
     }
 
     #[test]
