@@ -7,19 +7,29 @@
 /// Length of the longest common subsequence of two sequences of small symbols.
 pub(super) fn length(a: &[u32], b: &[u32]) -> usize {
     let symbols = a.iter().chain(b).max().map_or(0, |most| *most as usize + 1);
-    let mut places = vec![0_u64; symbols];
-    let mut carries = vec![false; b.len()];
+    // Most sequences are short: no memory is asked for on their account.
+    let (mut few, mut many) = ([0_u64; 64], Vec::new());
+    let places = if symbols <= few.len() {
+        &mut few[..]
+    } else {
+        many.resize(symbols, 0);
+        &mut many[..]
+    };
+    let mut carries = vec![false; if a.len() > 64 { b.len() } else { 0 }];
     let mut common = 0;
     for block in a.chunks(64) {
         for (at, symbol) in block.iter().enumerate() {
             places[*symbol as usize] |= 1 << at;
         }
         let mut open = u64::MAX;
-        for (symbol, carry) in b.iter().zip(&mut carries) {
+        for (at, symbol) in b.iter().enumerate() {
             let hits = open & places[*symbol as usize];
+            let carry = carries.get_mut(at);
             let (sum, over) = open.overflowing_add(hits);
-            let (sum, over_carry) = sum.overflowing_add(u64::from(*carry));
-            *carry = over || over_carry;
+            let (sum, over_carry) = sum.overflowing_add(u64::from(carry.as_deref() == Some(&true)));
+            if let Some(carry) = carry {
+                *carry = over || over_carry;
+            }
             open = sum | (open & !hits);
         }
         let used = if block.len() == 64 { u64::MAX } else { (1 << block.len()) - 1 };

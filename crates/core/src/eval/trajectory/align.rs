@@ -143,26 +143,26 @@ pub(super) fn align(
     if fits.by_position {
         return Ok(positional(fits.positions(least), recorded));
     }
-    let candidates = fits.candidates(least);
     Ok(match mode {
         MatchMode::Strict => {
-            let matched = in_order(rules, &candidates, recorded, 1)?;
+            let matched = in_order(rules, fits, least, recorded, 1)?;
             finish(rules, matched, recorded, Some(0))
         }
         MatchMode::Subsequence => {
-            if let Some(matched) = earliest(rules, &candidates) {
+            if let Some(matched) = earliest(rules, fits, least) {
                 return Ok(finish(rules, matched, recorded, max_extra));
             }
-            let met_first = in_order(rules, &candidates, recorded, recorded as u64 + 1)?;
+            let met_first = in_order(rules, fits, least, recorded, recorded as u64 + 1)?;
             let met_first = finish(rules, met_first, recorded, max_extra);
             if met_first.not_allowed.is_empty() {
                 return Ok(met_first);
             }
             // Calls over the limit count too: leaving fewer of them over may be worth an unmet expectation.
-            let fewest = finish(rules, in_order(rules, &candidates, recorded, 1)?, recorded, max_extra);
+            let fewest = finish(rules, in_order(rules, fits, least, recorded, 1)?, recorded, max_extra);
             if fewest.mismatches() < met_first.mismatches() { fewest } else { met_first }
         }
         MatchMode::Unordered | MatchMode::Superset => {
+            let candidates = fits.candidates(least);
             let mut matching = Matching::empty(rules.len(), recorded);
             matching::extend(&candidates, &mut matching, |at| !rules[at].optional);
             matching::extend(&candidates, &mut matching, |_| true);
@@ -170,7 +170,7 @@ pub(super) fn align(
             found.assignment = Some((candidates, matching));
             found
         }
-        MatchMode::Subset => subset(&candidates, recorded),
+        MatchMode::Subset => subset(&fits.candidates(least), recorded),
     })
 }
 
@@ -213,15 +213,15 @@ fn subset(candidates: &[Vec<u32>], recorded: usize) -> Alignment {
 
 /// Each expectation takes the earliest call after the last one taken. Exact when every expectation is required and
 /// all are met, since then the number of calls left over is the same for every way of meeting them.
-fn earliest(rules: &[Rule], candidates: &[Vec<u32>]) -> Option<Vec<Option<usize>>> {
+fn earliest(rules: &[Rule], fits: &Fits, least: Fit) -> Option<Vec<Option<usize>>> {
     if rules.iter().any(|rule| rule.optional) {
         return None;
     }
     let mut next = 0;
     let mut matched = Vec::with_capacity(rules.len());
-    for row in candidates {
-        let call = *row.get(row.partition_point(|call| *call < next))?;
-        matched.push(Some(call as usize));
+    for row in fits.rows() {
+        let (call, _) = row[row.partition_point(|(call, _)| *call < next)..].iter().find(|(_, fit)| *fit >= least)?;
+        matched.push(Some(*call as usize));
         next = call + 1;
     }
     Some(matched)
@@ -230,7 +230,8 @@ fn earliest(rules: &[Rule], candidates: &[Vec<u32>]) -> Option<Vec<Option<usize>
 /// The cheapest alignment that keeps order: an unmet required expectation costs `miss`, a call left over costs 1.
 fn in_order(
     rules: &[Rule],
-    candidates: &[Vec<u32>],
+    fits: &Fits,
+    least: Fit,
     recorded: usize,
     miss: u64,
 ) -> Result<Vec<Option<usize>>, TooLarge> {
@@ -244,11 +245,11 @@ fn in_order(
     // below[call]: cost of the expectations after this one against the calls from `call` on.
     let mut below: Vec<u64> = (0..width).map(|call| (recorded - call) as u64).collect();
     let mut here = vec![0; width];
-    let mut fits = vec![false; width];
+    let mut fitting = vec![false; width];
     for (at, rule) in rules.iter().enumerate().rev() {
-        fits.fill(false);
-        for call in &candidates[at] {
-            fits[*call as usize] = true;
+        fitting.fill(false);
+        for (call, _) in fits.row(at).iter().filter(|(_, fit)| *fit >= least) {
+            fitting[*call as usize] = true;
         }
         let skip_rule = if rule.optional { 0 } else { miss };
         for call in (0..width).rev() {
@@ -258,7 +259,7 @@ fn in_order(
                 if skip <= cost {
                     (cost, best) = (skip, SKIP_CALL);
                 }
-                if fits[call] && below[call + 1] <= cost {
+                if fitting[call] && below[call + 1] <= cost {
                     (cost, best) = (below[call + 1], MATCH);
                 }
             }

@@ -2,17 +2,16 @@
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 
-/// How words are found in texts.
-pub(super) enum Finder {
-    /// By a search among them wherever one may begin.
-    Sorted {
-        /// The bytes that words begin with.
-        begins: Box<[bool; 256]>,
-        /// The longest other word that each word begins with.
-        shorter: Vec<Option<usize>>,
-    },
-    /// By an automaton, whose cost does not depend on their length. It takes long to build.
-    Automaton(AhoCorasick),
+/// How words are found in texts: by a search among them wherever one may begin, or by an automaton.
+pub(super) struct Finder {
+    /// The bytes that words begin with.
+    begins: [bool; 256],
+    /// What all words begin with, if that is one byte: it is found many bytes at a time.
+    only: Option<char>,
+    /// The longest other word that each word begins with.
+    shorter: Vec<Option<usize>>,
+    /// Its cost does not depend on the length of words, but it takes long to build.
+    automaton: Option<AhoCorasick>,
 }
 
 /// The longest word that is searched for; a bound on what one place in a text can cost.
@@ -22,29 +21,25 @@ impl Finder {
     /// Words come in order and each once.
     pub(super) fn new(words: &[&str]) -> Self {
         let long = words.iter().any(|word| word.len() > SHORT);
-        let automaton = if long { Self::automaton(words) } else { None };
-        automaton.unwrap_or_else(|| Self::sorted(words))
+        Self { automaton: if long { automaton(words) } else { None }, ..Self::sorted(words) }
     }
 
     fn sorted(words: &[&str]) -> Self {
-        let mut begins = Box::new([false; 256]);
+        let mut begins = [false; 256];
         let mut shorter = Vec::with_capacity(words.len());
-        let mut open: Vec<usize> = Vec::new();
+        // The word before, and the words that it begins with: what the next word begins with is among them.
+        let mut open: Option<usize> = None;
         for (at, word) in words.iter().enumerate() {
             begins[usize::from(word.as_bytes().first().copied().unwrap_or(0))] = true;
-            while open.pop_if(|other| !word.starts_with(words[*other])).is_some() {}
-            shorter.push(open.last().copied());
-            open.push(at);
+            while let Some(other) = open.filter(|other| !word.starts_with(words[*other])) {
+                open = shorter[other];
+            }
+            shorter.push(open);
+            open = Some(at);
         }
-        Self::Sorted { begins, shorter }
-    }
-
-    fn automaton(words: &[&str]) -> Option<Self> {
-        let automaton = AhoCorasick::builder()
-            .match_kind(MatchKind::Standard)
-            .kind(Some(AhoCorasickKind::ContiguousNFA))
-            .build(words);
-        automaton.ok().map(Self::Automaton)
+        let first = words.first().and_then(|word| word.chars().next()).filter(char::is_ascii);
+        let only = first.filter(|first| words.iter().all(|word| word.starts_with(*first)));
+        Self { begins, only, shorter, automaton: None }
     }
 
     /// Says of words that stand in a text and in no earlier one that `producer` shows them first.
@@ -54,34 +49,42 @@ impl Finder {
                 first[word] = Some(producer);
             }
         };
-        match self {
-            Self::Sorted { begins, shorter } => {
-                let is_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
-                let mut before = b' ';
-                // A byte that begins a word begins a character, so a text can be cut there.
-                for (start, byte) in text.bytes().enumerate() {
-                    let within = std::mem::replace(&mut before, byte);
-                    if !begins[usize::from(byte)] || (is_word(within) && is_word(byte)) {
-                        continue;
-                    }
-                    let rest = &text[start..];
-                    // Whatever stands between a word and a text that begins with it begins with it too.
-                    let mut next = words.partition_point(|word| *word <= rest).checked_sub(1);
-                    while let Some(at) = next {
-                        if rest.starts_with(words[at]) {
-                            found(at, start, start + words[at].len());
-                        }
-                        next = shorter[at];
-                    }
-                }
+        if let Some(automaton) = &self.automaton {
+            for hit in automaton.find_overlapping_iter(text) {
+                found(hit.pattern().as_usize(), hit.start(), hit.end());
             }
-            Self::Automaton(automaton) => {
-                for hit in automaton.find_overlapping_iter(text) {
-                    found(hit.pattern().as_usize(), hit.start(), hit.end());
+            return;
+        }
+        let is_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+        let bytes = text.as_bytes();
+        let mut from = 0;
+        // A byte that begins a word begins a character, so a text can be cut there.
+        while let Some(next) = match self.only {
+            Some(only) => text[from..].find(only),
+            None => bytes[from..].iter().position(|byte| self.begins[usize::from(*byte)]),
+        } {
+            let start = from + next;
+            from = start + 1;
+            if start > 0 && is_word(bytes[start - 1]) && is_word(bytes[start]) {
+                continue;
+            }
+            let rest = &text[start..];
+            // Whatever stands between a word and a text that begins with it begins with it too.
+            let mut next = words.partition_point(|word| *word <= rest).checked_sub(1);
+            while let Some(at) = next {
+                if rest.starts_with(words[at]) {
+                    found(at, start, start + words[at].len());
                 }
+                next = self.shorter[at];
             }
         }
     }
+}
+
+fn automaton(words: &[&str]) -> Option<AhoCorasick> {
+    let builder =
+        AhoCorasick::builder().match_kind(MatchKind::Standard).kind(Some(AhoCorasickKind::ContiguousNFA)).clone();
+    builder.build(words).ok()
 }
 
 /// Whether a piece of text is a token of its own: no letter, digit or `_` touches it, and no `-` or `.` ties it to
@@ -152,7 +155,8 @@ mod tests {
                 first.iter().map(Option::is_some).collect::<Vec<_>>()
             };
             let sorted = found(Finder::sorted(&words));
-            prop_assert_eq!(&sorted, &found(Finder::automaton(&words).unwrap()));
+            let automaton = automaton(&words).unwrap();
+            prop_assert_eq!(&sorted, &found(Finder { automaton: Some(automaton), ..Finder::sorted(&words) }));
             prop_assert_eq!(sorted, words.iter().map(|word| alone(&text, word)).collect::<Vec<_>>());
         }
     }

@@ -136,6 +136,9 @@ impl<'a> Shown<'a> {
                 self.unrecorded = self.unrecorded.or(Some(producer));
                 continue;
             }
+            if self.first.iter().all(Option::is_some) {
+                continue;
+            }
             if let Some(structured) = &result.structured_content {
                 self.note_value(structured, producer);
             }
@@ -146,12 +149,13 @@ impl<'a> Shown<'a> {
                 }
             }
             for text in result.texts() {
-                if self.hides_something(text)
+                finder.find(text, &self.words, &mut self.first, producer);
+                if self.first.iter().any(Option::is_none)
+                    && self.hides_something(text)
                     && let Ok(inner) = serde_json::from_str(text)
                 {
                     self.note_value(&inner, producer);
                 }
-                finder.find(text, &self.words, &mut self.first, producer);
             }
         }
     }
