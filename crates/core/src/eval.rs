@@ -16,6 +16,7 @@ pub mod trajectory;
 pub mod trajectory_axes;
 
 pub use crate::trace::tool_calls_from_envelope;
+pub(crate) use gate::Judge;
 pub use gate::{Expect, GateFailure, GateOutcome, Metrics, Verdict};
 pub use golden_path::{GoldenPath, GoldenPathGate, PathScore, score_golden_path};
 pub use narrative::{ExtractionMode, Narrative, NarrativeParams, NarrativeReport};

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::assertion::{Assertion, Check};
 use crate::eval::recovery::is_later;
-use crate::eval::{GateFailure, GateKind, GateOutcome, Metrics, Verdict};
+use crate::eval::{GateFailure, GateKind, GateOutcome, Judge, Metrics, Verdict};
 use crate::suite::{AgentTest, Fault, Gates};
 use crate::trace::{FaultEffect, FaultKind, StopReason, Trace};
 
@@ -45,27 +45,39 @@ impl<D> From<(GateKind, GateOutcome<D>)> for Checked {
 
 /// What a test's assertions and its gates over single runs say of one run, in the order of the reference.
 pub fn run(expect: &[Assertion], gates: &Gates, trace: &Trace) -> Vec<Checked> {
-    let mut out = Vec::new();
+    checks(expect, gates, trace, Judge::default)
+}
+
+/// The same for those who read no lines: most have none.
+pub(crate) fn run_tersely(expect: &[Assertion], gates: &Gates, trace: &Trace) -> Vec<Checked> {
+    checks(expect, gates, trace, Judge::terse)
+}
+
+fn checks(expect: &[Assertion], gates: &Gates, trace: &Trace, judge: fn() -> Judge) -> Vec<Checked> {
+    let mut out = Vec::with_capacity(MOST_CHECKS);
     if !expect.is_empty() {
         out.push(expectations(expect, trace));
     }
     if let Some(gate) = &gates.trajectory {
-        out.push((GateKind::Trajectory, gate.evaluate(trace)).into());
+        out.push((GateKind::Trajectory, gate.judged(trace, judge())).into());
     }
     if let Some(gate) = &gates.trajectory_axes {
-        out.push((GateKind::TrajectoryAxes, gate.evaluate(trace)).into());
+        out.push((GateKind::TrajectoryAxes, gate.judged(trace, judge())).into());
     }
     if let Some(gate) = &gates.golden_path {
-        out.push((GateKind::GoldenPath, gate.evaluate(trace)).into());
+        out.push((GateKind::GoldenPath, gate.judged(trace, judge())).into());
     }
     if let Some(gate) = &gates.recovery {
-        out.push((GateKind::Recovery, gate.evaluate(trace)).into());
+        out.push((GateKind::Recovery, gate.judged(trace, judge())).into());
     }
     if let Some(gate) = &gates.narrative {
         out.push((GateKind::Narrative, gate.evaluate(trace)).into());
     }
     out
 }
+
+/// The assertions and the gates over single runs.
+const MOST_CHECKS: usize = 6;
 
 /// What the gates over runs say of all runs of a cell; `outcomes` tells which of them passed by themselves.
 pub fn runs(gates: &Gates, traces: &[&Trace], outcomes: &[bool]) -> Vec<Checked> {

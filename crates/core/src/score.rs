@@ -4,16 +4,20 @@
 //! runs in the order of the input.
 
 mod groups;
+mod line;
 mod lookup;
 mod merge;
+mod store;
+mod text;
 
-use serde::{Serialize, Serializer};
+use std::borrow::Cow;
+
 use serde_json::Value;
 
 use crate::assertion::Assertion;
-use crate::eval::stability::{Digest, Measures, SUB_SCORES};
+use crate::eval::stability::{Digest, Measures};
 use crate::eval::{
-    GateFailure, GateKind, Metrics, Narrative, NarrativeParams, ReliabilityGate, StabilityGate, TrajectoryAxes, Verdict,
+    GateFailure, GateKind, Narrative, NarrativeParams, ReliabilityGate, StabilityGate, TrajectoryAxes, Verdict,
 };
 use crate::import::{ImportError, Imported, Parts};
 use crate::json;
@@ -22,7 +26,8 @@ use crate::report::RowVerdict;
 use crate::suite::Gates;
 use crate::target::Target;
 use crate::trace::Trace;
-pub use groups::{GroupLine, Groups, Run};
+pub use groups::{GroupLine, Groups, Lines, Run};
+pub use line::TraceLine;
 pub use lookup::find;
 pub use merge::{MergeError, Merged};
 
@@ -43,6 +48,8 @@ pub struct Scorer {
     /// Whether there are gates to judge by; otherwise metrics are reported and nothing is judged.
     judges: bool,
     outcome: Option<Outcome>,
+    /// Whether nobody reads the lines of checks.
+    is_terse: bool,
 }
 
 /// Gates that cannot be held against single traces.
@@ -70,7 +77,13 @@ impl Scorer {
         if gates.reliability.is_some() && outcome.is_none() && expect.is_empty() && !gates.judges_runs() {
             return Err(ScorerError::NothingToCount);
         }
-        Ok(Self { expect, gates, judges, outcome })
+        Ok(Self { expect, gates, judges, outcome, is_terse: false })
+    }
+
+    /// Leaves [`Checked::line`] empty where it can: only reports show it, and its words cost more than many a gate.
+    #[must_use]
+    pub fn without_lines(self) -> Self {
+        Self { is_terse: true, ..self }
     }
 
     /// What of a trace is looked at.
@@ -85,7 +98,8 @@ impl Scorer {
     /// Scores one trace of a group, or of none.
     pub fn score(&self, imported: &Imported<'_>, group: Option<&str>) -> Scored {
         let trace = &imported.trace;
-        let mut checks = judge::run(&self.expect, &self.gates, trace);
+        let run = if self.is_terse { judge::run_tersely } else { judge::run };
+        let mut checks = run(&self.expect, &self.gates, trace);
         if !self.judges && !has_faults(trace) {
             checks.retain(|check| check.gate != Some(GateKind::Recovery));
         }
@@ -93,7 +107,8 @@ impl Scorer {
         let has_stability = self.gates.stability.is_some();
         let digest = has_stability.then(|| Digest::of(trace, group.is_some()));
         let mut verdict = self.verdict(&checks, group.is_some());
-        let mut failures: Vec<(&'static str, GateFailure)> = Vec::new();
+        let count = checks.iter().map(|check| check.failures.len()).sum();
+        let mut failures: Vec<(&'static str, GateFailure)> = Vec::with_capacity(count);
         for check in &mut checks {
             let (name, found) = (check.name, std::mem::take(&mut check.failures));
             if self.judges {
@@ -115,7 +130,7 @@ impl Scorer {
         };
         let run = group.map(|_| Run {
             session,
-            tools: tools.into_iter().map(Box::from).collect(),
+            tools: groups::Names::new(&tools),
             calls,
             outcome: match &self.outcome {
                 // A record that has nothing there does not say how its run ended.
@@ -154,10 +169,10 @@ impl Scorer {
     }
 
     /// Reliability of groups, where it is asked for, and whether it is judged or only measured.
-    fn reliability(&self) -> Option<(ReliabilityGate, bool)> {
+    fn reliability(&self) -> Option<(Cow<'_, ReliabilityGate>, bool)> {
         match &self.gates.reliability {
-            Some(gate) => Some((gate.clone(), self.judges)),
-            None => self.outcome.as_ref().map(|_| (ReliabilityGate::default(), false)),
+            Some(gate) => Some((Cow::Borrowed(gate), self.judges)),
+            None => self.outcome.as_ref().map(|_| (Cow::Owned(ReliabilityGate::default()), false)),
         }
     }
 }
@@ -203,95 +218,4 @@ pub struct Scored {
     pub failures: Vec<(&'static str, GateFailure)>,
     /// What its group needs to know.
     pub run: Option<Run>,
-}
-
-/// One line about a trace, but for its input and its place there, which whoever prints it puts in front.
-#[derive(Debug)]
-pub struct TraceLine<'a> {
-    /// The name its format gives it.
-    pub id: Option<&'a str>,
-    /// Its group.
-    pub group: Option<&'a str>,
-    /// What was found.
-    pub scored: &'a Scored,
-}
-
-impl Serialize for TraceLine<'_> {
-    fn serialize<S: Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
-        #[derive(Serialize)]
-        struct Line<'a> {
-            id: Option<&'a str>,
-            group: Option<&'a str>,
-            verdict: Option<RowVerdict>,
-            metrics: AllMetrics<'a>,
-            failures: Failures<'a>,
-        }
-        let failures: Vec<(&'static str, &GateFailure)> =
-            self.scored.failures.iter().map(|(gate, failure)| (*gate, failure)).collect();
-        Line {
-            id: self.id,
-            group: self.group,
-            verdict: self.scored.verdict,
-            metrics: AllMetrics(self.scored),
-            failures: Failures(&failures),
-        }
-        .serialize(out)
-    }
-}
-
-/// The metrics of every gate. Two gates may share an object, since their targets share a prefix.
-struct AllMetrics<'a>(&'a Scored);
-
-impl Serialize for AllMetrics<'_> {
-    fn serialize<S: Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
-        let mut gates: Vec<(&str, &Metrics)> = Vec::with_capacity(self.0.checks.len() + 1);
-        gates.extend(self.0.checks.iter().filter_map(|check| Some((check.gate?.info().prefix, &check.metrics))));
-        let session = self.0.session.as_ref().map(session_metrics);
-        gates.extend(session.as_ref().map(|session| (GateKind::Stability.info().prefix, session)));
-        gates.sort_by_key(|(prefix, _)| *prefix);
-        out.collect_map(gates.chunk_by(|a, b| a.0 == b.0).map(|same| (same[0].0, Together(same))))
-    }
-}
-
-/// The metrics of gates that share a prefix; no two of them share a name.
-struct Together<'a>(&'a [(&'a str, &'a Metrics)]);
-
-impl Serialize for Together<'_> {
-    fn serialize<S: Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
-        if let [(_, metrics)] = self.0 {
-            return metrics.serialize(out);
-        }
-        let mut all: Vec<(&str, &Value)> = self.0.iter().flat_map(|(_, metrics)| metrics.iter()).collect();
-        all.sort_by_key(|(name, _)| *name);
-        out.collect_map(all)
-    }
-}
-
-/// The four sub-scores of a session and the weakest of them.
-fn session_metrics(session: &Measures) -> Metrics {
-    let mut metrics = Metrics::of(GateKind::Stability.info());
-    for (name, value) in SUB_SCORES.into_iter().zip(session.values()) {
-        metrics.set_known(name, value);
-    }
-    metrics.set_known("weakest_score", session.weakest().map(|(_, score)| score));
-    metrics
-}
-
-/// Failures with the gate in front.
-struct Failures<'a>(&'a [(&'static str, &'a GateFailure)]);
-
-impl Serialize for Failures<'_> {
-    fn serialize<S: Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
-        #[derive(Serialize)]
-        struct Failure<'a> {
-            gate: &'a str,
-            target: &'a str,
-            reason: &'a str,
-        }
-        out.collect_seq(self.0.iter().map(|(gate, failure)| Failure {
-            gate,
-            target: &failure.target,
-            reason: &failure.reason,
-        }))
-    }
 }

@@ -51,7 +51,8 @@ pub(super) fn run(typed: &Score, environment: Environment<'_>, out: &mut dyn Wri
             return exit::ERROR;
         }
     };
-    // A report shows traces as a whole.
+    // A report shows traces as a whole, and what every check found in them.
+    let scorer = if typed.reporter.is_empty() { scorer.without_lines() } else { scorer };
     options.parts = if typed.reporter.is_empty() { scorer.parts() } else { Parts::All };
     let look = Look::new(Verbosity::Normal, Colour::Auto, environment);
     score(typed, &scorer, &reading, &options, look, out, err)
@@ -177,15 +178,17 @@ fn score(
     });
     bar.finish();
     let mut has_groups = false;
-    for line in groups.lines(scorer) {
-        summary.group(&line);
-        if wants_rows {
-            rows::group(&line, !std::mem::replace(&mut has_groups, true), &mut emit);
+    lines::groups(groups.lines(scorer), threads(&typed.reading), &mut |part| {
+        for line in &part.groups {
+            summary.group(line);
+            if wants_rows {
+                rows::group(line, !std::mem::replace(&mut has_groups, true), &mut emit);
+            }
         }
         if prints && broken_out.is_none() {
-            broken_out = lines::group(&line, lines).err();
+            broken_out = lines.write_all(&part.text).err();
         }
-    }
+    });
     complaints.finish(err);
     complain(err, &summary.text(complaints.count()));
     if typed.outcome.is_some() && groups.is_empty() {

@@ -460,6 +460,27 @@ fn many_threads_print_what_one_prints() {
 }
 
 #[test]
+fn many_groups_are_judged_alike_on_one_thread_and_on_several() {
+    let run = |n: usize| {
+        let (group, tool) = (n % 2500, n % 7);
+        format!(r#"{{"group":"g{group}","tool_calls":[{{"name":"t{tool}","args":{{"n":{n}}}}}]}}"#)
+    };
+    let runs: Vec<String> = (0..9000).map(run).collect();
+    let folder = Folder::with(&[("t.jsonl", &(runs.join("\n") + "\n")), ("g.yml", "stability: {}\n")]);
+    let scored = ["1", "3"].map(|jobs| {
+        let output = folder.command(&["score", "t.jsonl", "--gates", "g.yml", "--jobs", jobs]).output().unwrap();
+        folder.write("part.out", &output.stdout);
+        let merge = ["score", "part.out", "--merge", "--gates", "g.yml", "--jobs", jobs];
+        (output, folder.command(&merge).output().unwrap())
+    });
+    let groups = objects(&scored[0].0).split_off(9000);
+    let names: Vec<Value> = groups.iter().map(|line| line["group"].clone()).collect();
+    assert_eq!(names, (0..2500).map(|group| json!(format!("g{group}"))).collect::<Vec<_>>());
+    assert_eq!(objects(&scored[0].1), groups);
+    assert_eq!(scored[0], scored[1]);
+}
+
+#[test]
 fn a_scored_corpus_goes_through_the_reporters() {
     let folder = Folder::with(&[("t.jsonl", &lines(&[GOOD, LYING, "{oops"])), ("g.yml", GATES)]);
     let output =

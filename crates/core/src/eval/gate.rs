@@ -1,6 +1,6 @@
 //! What every gate shares: metrics, the judging of expectations, the outcome.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -50,6 +50,11 @@ fn place<T>(named: &Named<T>, name: &str) -> Result<usize, usize> {
 }
 
 fn put<T>(named: &mut Named<T>, name: &'static str, value: T) {
+    // Gates tell most of their metrics in order.
+    if named.last().is_none_or(|(last, _)| *last < name) {
+        named.push((name, value));
+        return;
+    }
     match place(named, name) {
         Ok(at) => named[at].1 = value,
         Err(at) => named.insert(at, (name, value)),
@@ -100,6 +105,11 @@ impl Metrics {
         Value::Object(
             self.values.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect::<Map<_, _>>(),
         )
+    }
+
+    /// Names and values, in the order of the names.
+    pub(crate) fn entries(&self) -> &[(&'static str, Value)] {
+        &self.values
     }
 
     /// Names and values, in the order of the names.
@@ -183,13 +193,30 @@ impl From<String> for Why {
 
 /// `1 call`, `2 calls`.
 pub(crate) fn plural(count: usize, what: &str) -> impl fmt::Display {
-    fmt::from_fn(move |f| write!(f, "{count} {what}{}", if count == 1 { "" } else { "s" }))
+    fmt::from_fn(move |f| {
+        fmt::Display::fmt(&count, f)?;
+        f.write_str(" ")?;
+        f.write_str(what)?;
+        f.write_str(if count == 1 { "" } else { "s" })
+    })
 }
 
 /// A number with at most four decimals.
-fn short(value: f64) -> String {
-    let text = format!("{value:.4}");
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+fn short(value: f64) -> impl fmt::Display {
+    fmt::from_fn(move |f| {
+        if let Some(whole) = whole(value) {
+            return fmt::Display::fmt(&whole, f);
+        }
+        let text = format!("{value:.4}");
+        f.write_str(text.trim_end_matches('0').trim_end_matches('.'))
+    })
+}
+
+/// A whole number as what it is: that is far quicker to print than a float.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the float is integral and below 2^32")]
+fn whole(value: f64) -> Option<u64> {
+    let is_whole = value.fract() == 0.0 && value.is_sign_positive() && value < f64::from(u32::MAX);
+    is_whole.then_some(value as u64)
 }
 
 /// Collects failures while a gate is judged.
@@ -197,9 +224,16 @@ fn short(value: f64) -> String {
 pub(crate) struct Judge {
     verdict: Option<Verdict>,
     failures: Vec<GateFailure>,
+    /// Whether nobody reads the line with the gate's numbers.
+    is_terse: bool,
 }
 
 impl Judge {
+    /// One whose outcome has no line.
+    pub(crate) fn terse() -> Self {
+        Self { is_terse: true, ..Self::default() }
+    }
+
     /// Records a failed limit.
     pub(crate) fn fail(&mut self, target: impl Into<String>, reason: impl Into<String>) {
         self.add(Verdict::Fail, target.into(), reason.into(), Vec::new());
@@ -232,7 +266,7 @@ impl Judge {
         match expect {
             Expect::Default => {
                 for bound in gate.default {
-                    let target = || format!("{}.{}", gate.prefix, bound.metric);
+                    let target = || [gate.prefix, ".", bound.metric].concat();
                     match metrics.number(bound.metric) {
                         Some(value) if value >= bound.at_least => {}
                         Some(value) => self.explained(target(), value, gate, bound, reasons(bound.metric)),
@@ -257,14 +291,27 @@ impl Judge {
 
     /// One failure per reason, and the number that was judged where it says more than the reason does.
     fn explained(&mut self, target: String, value: f64, gate: &GateInfo, bound: &Bound, reasons: Vec<Why>) {
-        let numbers = || format!("`{target}` is {}, expected at least {}", short(value), bound.at_least);
+        let numbers = |out: &mut String| {
+            out.extend(["`", &target, "` is "]);
+            // Writing into a String cannot fail.
+            let _ = write!(out, "{}, expected at least {}", short(value), short(bound.at_least));
+        };
         let is_flag = gate.metrics.iter().any(|metric| metric.name == bound.metric && metric.kind == MetricKind::Flag);
         let more = reasons.len().saturating_sub(MAX_REASONS);
         let mut reasons = reasons.into_iter().take(MAX_REASONS);
         match reasons.next() {
-            None => self.fail(target.clone(), numbers()),
-            Some(Why { reason, diffs }) => {
-                let reason = if is_flag { reason } else { format!("{reason} ({})", numbers()) };
+            None => {
+                let mut reason = String::new();
+                numbers(&mut reason);
+                self.fail(target.as_str(), reason);
+            }
+            Some(Why { mut reason, diffs }) => {
+                if !is_flag {
+                    reason.reserve(target.len() + 56);
+                    reason.push_str(" (");
+                    numbers(&mut reason);
+                    reason.push(')');
+                }
                 self.add(Verdict::Fail, target.clone(), reason, diffs);
             }
         }
@@ -288,6 +335,12 @@ impl Judge {
         if let Check::Fail { reason, diffs } = assertion.judge(selection) {
             self.add(Verdict::Fail, target.to_string(), reason, diffs);
         }
+    }
+
+    /// The outcome of a gate whose line is made from its detail.
+    pub(crate) fn told<D>(self, metrics: Metrics, detail: D, line: impl FnOnce(&D) -> String) -> GateOutcome<D> {
+        let line = if self.is_terse { String::new() } else { line(&detail) };
+        self.outcome(metrics, line, detail)
     }
 
     pub(crate) fn outcome<D>(self, metrics: Metrics, line: String, detail: D) -> GateOutcome<D> {

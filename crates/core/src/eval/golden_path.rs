@@ -3,6 +3,7 @@
 //! Only names and counts are read: the gate asks whether the way was short, not whether it was the right one.
 
 use std::collections::BTreeSet;
+use std::fmt::Write as _;
 
 use serde::Serialize;
 
@@ -102,32 +103,40 @@ pub struct GoldenPathGate {
 impl GoldenPathGate {
     /// Scores a run.
     pub fn evaluate(&self, trace: &Trace) -> GateOutcome<Option<PathScore>> {
-        let gate = GateKind::GoldenPath.info();
-        let mut metrics = Metrics::of(gate);
-        let score = trace.tool_calls.as_ref().map(|calls| score_golden_path(calls, &self.golden));
-        if let Some(score) = &score {
-            metrics.set("penalty", score.penalty);
-            metrics.set_flag("passed", score.passed);
-            metrics.set("extra_steps", score.extra_steps);
-            metrics.set("backtracks", score.backtracks);
-            metrics.set("repeated_tools", score.repeated_tools);
-        } else {
-            metrics = Metrics::without_evidence(gate, "the tool calls were not recorded");
-        }
-        let line = score.as_ref().map_or_else(
-            || "not assessable: the tool calls were not recorded".to_owned(),
-            |score| {
-                format!(
-                    "penalty {:.2}: {}, {}, {}",
-                    score.penalty,
-                    plural(score.extra_steps, "extra step"),
-                    plural(score.backtracks, "backtrack"),
-                    plural(score.repeated_tools, "repeated tool")
-                )
-            },
-        );
-        let mut judge = Judge::default();
-        judge.expect(gate, &self.expect, &metrics, |_| vec![line.clone().into()]);
-        judge.outcome(metrics, line, score)
+        self.judged(trace, Judge::default())
     }
+
+    pub(crate) fn judged(&self, trace: &Trace, mut judge: Judge) -> GateOutcome<Option<PathScore>> {
+        let gate = GateKind::GoldenPath.info();
+        let score = trace.tool_calls.as_ref().map(|calls| score_golden_path(calls, &self.golden));
+        let metrics = match &score {
+            Some(score) => {
+                let mut metrics = Metrics::of(gate);
+                metrics.set("backtracks", score.backtracks);
+                metrics.set("extra_steps", score.extra_steps);
+                metrics.set_flag("passed", score.passed);
+                metrics.set("penalty", score.penalty);
+                metrics.set("repeated_tools", score.repeated_tools);
+                metrics
+            }
+            None => Metrics::without_evidence(gate, "the tool calls were not recorded"),
+        };
+        judge.expect(gate, &self.expect, &metrics, |_| vec![line(score.as_ref()).into()]);
+        judge.told(metrics, score, |score| line(score.as_ref()))
+    }
+}
+
+fn line(score: Option<&PathScore>) -> String {
+    let Some(score) = score else { return "not assessable: the tool calls were not recorded".to_owned() };
+    let mut line = String::with_capacity(80);
+    // Writing into a String cannot fail.
+    let _ = write!(
+        line,
+        "penalty {:.2}: {}, {}, {}",
+        score.penalty,
+        plural(score.extra_steps, "extra step"),
+        plural(score.backtracks, "backtrack"),
+        plural(score.repeated_tools, "repeated tool")
+    );
+    line
 }

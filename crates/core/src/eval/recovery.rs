@@ -121,9 +121,11 @@ pub struct RecoveryGate {
 impl RecoveryGate {
     /// Scores a run by its recorded fault marks.
     pub fn evaluate(&self, trace: &Trace) -> GateOutcome<Option<Recovery>> {
+        self.judged(trace, Judge::default())
+    }
+
+    pub(crate) fn judged(&self, trace: &Trace, mut judge: Judge) -> GateOutcome<Option<Recovery>> {
         let gate = GateKind::Recovery.info();
-        let mut metrics = Metrics::of(gate);
-        let mut judge = Judge::default();
         let found = match observe(trace, self.params.max_detection_ms) {
             Ok(found) => found,
             Err(why) => {
@@ -137,6 +139,10 @@ impl RecoveryGate {
         let open = found.may_be_recovered_by.map(|at| format!("whether tool_calls[{at}] succeeded was not recorded"));
         let waits = open.is_some() && self.params.require_call && found.fault_hits > 0;
         let passed = report.recovered && limits.is_empty();
+        let mut metrics = Metrics::of(gate);
+        metrics.set_flag("clean_timeout", report.clean_timeout);
+        metrics.set("fault_delays", found.fault_delays);
+        metrics.set("fault_hits", found.fault_hits);
         match &open {
             Some(why) if waits && passed => metrics.lacks_evidence("passed", why.clone()),
             _ => metrics.set_flag("passed", passed),
@@ -146,12 +152,9 @@ impl RecoveryGate {
             Some(why) => metrics.lacks_evidence("recovered_by_call", why.clone()),
             None => metrics.set_flag("recovered_by_call", found.recovered_by.is_some()),
         }
-        metrics.set_flag("clean_timeout", report.clean_timeout);
         metrics.set_known("time_to_detection_ms", report.time_to_detection_ms);
         metrics.set_known("time_to_recovery_ms", report.time_to_recovery_ms);
         metrics.set("user_visible_hang_ms", report.user_visible_hang_ms);
-        metrics.set("fault_hits", found.fault_hits);
-        metrics.set("fault_delays", found.fault_delays);
         let ended = |_: &str| vec!["the run did not end by itself with an answer".to_owned().into()];
         if limits.is_empty() || matches!(self.params.expect, Expect::Own(_)) {
             judge.expect(gate, &self.params.expect, &metrics, ended);
@@ -164,7 +167,7 @@ impl RecoveryGate {
         if let (Some(why), Expect::Own(_)) = (open.filter(|_| waits), &self.params.expect) {
             judge.unassessable("require_call", format!("not assessable: {why}"));
         }
-        judge.outcome(metrics, line(&found), Some(found))
+        judge.told(metrics, Some(found), |_| line(&found))
     }
 
     /// Limits given as parameters; they hold whatever is asserted of the metrics.

@@ -244,16 +244,16 @@ fn wilson(passes: usize, runs: usize, z: f64) -> (f64, f64) {
 
 impl ReliabilitySummary {
     fn metrics(&self) -> Metrics {
-        let mut metrics = Metrics::default();
-        metrics.set("runs", self.runs);
-        metrics.set("pass_at_k", self.pass_at_k);
-        metrics.set("passhat_k", self.passhat_k);
+        let mut metrics = Metrics::of(GateKind::Reliability.info());
         metrics.set_flag("all_passed", self.all_passed);
-        metrics.set("variance_amplification", self.variance_amplification);
         metrics.set("graceful_degradation", self.graceful_degradation);
+        metrics.set("pass_at_k", self.pass_at_k);
         metrics.set("pass_rate", self.pass_rate);
-        metrics.set("wilson_low", self.wilson_low);
+        metrics.set("passhat_k", self.passhat_k);
+        metrics.set("runs", self.runs);
+        metrics.set("variance_amplification", self.variance_amplification);
         metrics.set("wilson_high", self.wilson_high);
+        metrics.set("wilson_low", self.wilson_low);
         if self.runs <= MAX_LISTED {
             metrics.set("decay_curve", json!(self.decay_curve));
             metrics.set("pass_at", json!(self.pass_at));

@@ -136,7 +136,8 @@ pub fn agent_stability_across(envelopes: &[Value]) -> StabilityAcross {
     let traces: Vec<_> = envelopes.iter().map(read_lenient).collect();
     let weakest: Vec<_> = traces.iter().map(|trace| report(trace).weakest_score()).collect();
     let (score, weakest_score, variance) = spread(&weakest);
-    let paths = paths(&numbers::number(&traces.iter().collect::<Vec<_>>()));
+    let ways = ways(&numbers::number(&traces.iter().collect::<Vec<_>>()));
+    let paths = paths(&ways);
     let none = if envelopes.is_empty() { 0.0 } else { 1.0 };
     StabilityAcross {
         score,
@@ -177,18 +178,18 @@ impl StabilityGate {
         let mut within = Within::default();
         let weakest: Vec<f64> = measured.iter().filter_map(|session| within.add(session)).collect();
         let line = within.metrics(&weakest, &mut metrics);
-        between(&paths(&numbered), &mut metrics);
+        between(&paths(&ways(&numbered)), &mut metrics);
         self.judge(metrics, line, measured.into_iter().map(Session::from).collect())
     }
 
     /// The same for runs of which only the digests were kept. `weakest` has the score of each that has one.
-    pub(crate) fn evaluate_digests(
+    pub(crate) fn evaluate_digests<'a>(
         &self,
         within: &Within,
         weakest: &[f64],
-        runs: impl Iterator<Item = Option<(Vec<u32>, Vec<Option<ArgsKey>>)>>,
+        runs: impl Iterator<Item = Option<(&'a [u32], &'a [Option<ArgsKey>])>>,
     ) -> GateOutcome<()> {
-        let mut metrics = Metrics::default();
+        let mut metrics = Metrics::of(GateKind::Stability.info());
         let line = within.metrics(weakest, &mut metrics);
         let mut paths = Paths::new();
         runs.for_each(|run| paths.add(run));
@@ -203,20 +204,26 @@ impl StabilityGate {
     }
 }
 
+/// Tools and arguments of the calls of each run; none of a run whose calls were not recorded.
+type Ways = Vec<Option<(Vec<u32>, Vec<Option<u32>>)>>;
+
 /// The ways of numbered runs.
-fn paths(runs: &[Option<Vec<numbers::Call>>]) -> Paths<u32> {
+fn ways(runs: &[Option<Vec<numbers::Call>>]) -> Ways {
+    let known = |args: u32| (args != numbers::UNRECORDED).then_some(args);
+    let way = |calls: &Vec<numbers::Call>| calls.iter().map(|call| (call.tool, known(call.args))).unzip();
+    runs.iter().map(|run| run.as_ref().map(way)).collect()
+}
+
+fn paths(ways: &Ways) -> Paths<'_, u32> {
     let mut paths = Paths::new();
-    for run in runs {
-        paths.add(run.as_ref().map(|calls| {
-            let known = |args: u32| (args != numbers::UNRECORDED).then_some(args);
-            calls.iter().map(|call| (call.tool, known(call.args))).unzip()
-        }));
+    for way in ways {
+        paths.add(way.as_ref().map(|(tools, with)| (tools.as_slice(), with.as_slice())));
     }
     paths
 }
 
 /// Metrics of the way taken from run to run.
-fn between<K: Ord + Copy>(paths: &Paths<K>, metrics: &mut Metrics) {
+fn between<K: Ord + Copy>(paths: &Paths<'_, K>, metrics: &mut Metrics) {
     let mut put = |name, value: Option<Value>| match value {
         Some(value) => metrics.set(name, value),
         None => metrics.lacks_evidence(name, paths.why_unknown()),

@@ -241,9 +241,12 @@ impl Trajectory {
 
     /// Scores a run.
     pub fn evaluate(&self, trace: &Trace) -> GateOutcome<TraceValidation> {
+        self.judged(trace, Judge::default())
+    }
+
+    pub(crate) fn judged(&self, trace: &Trace, mut judge: Judge) -> GateOutcome<TraceValidation> {
         let gate = GateKind::Trajectory.info();
         let mut metrics = Metrics::of(gate);
-        let mut judge = Judge::default();
         let Some(seen) = Seen::all(trace) else {
             let why = "the tool calls were not recorded";
             let metrics = Metrics::without_evidence(gate, why);
@@ -270,15 +273,6 @@ impl Trajectory {
         if !undecided {
             metrics.set_flag("passed", validation.passed);
         }
-        let line = match &unknown {
-            Some(unknown) if undecided => format!("not assessable: {}", unknown.why),
-            _ if validation.passed => {
-                let matched = validation.matched.iter().flatten().count();
-                format!("{} of {} expected calls matched, {}", matched, self.rules.len(), self.mode)
-            }
-            _ if validation.mismatches.len() == 1 => format!("1 mismatch, {}", self.mode),
-            _ => format!("{} mismatches, {}", validation.mismatches.len(), self.mode),
-        };
         let why = |mismatch: &TraceMismatch| Why { reason: mismatch.reason.clone(), diffs: mismatch.diffs.clone() };
         judge.expect(gate, &self.expect, &metrics, |_| validation.mismatches.iter().map(why).collect());
         // The limit applies whatever the author expects of the metrics.
@@ -295,7 +289,20 @@ impl Trajectory {
                 _ => {}
             }
         }
-        judge.outcome(metrics, line, validation)
+        let why_undecided = unknown.filter(|_| undecided).map(|unknown| unknown.why);
+        judge.told(metrics, validation, |validation| self.line(validation, why_undecided))
+    }
+
+    fn line(&self, validation: &TraceValidation, why_undecided: Option<String>) -> String {
+        match why_undecided {
+            Some(why) => format!("not assessable: {why}"),
+            None if validation.passed => {
+                let matched = validation.matched.iter().flatten().count();
+                format!("{} of {} expected calls matched, {}", matched, self.rules.len(), self.mode)
+            }
+            None if validation.mismatches.len() == 1 => format!("1 mismatch, {}", self.mode),
+            None => format!("{} mismatches, {}", validation.mismatches.len(), self.mode),
+        }
     }
 
     /// Lines up and explains. The second part says what unknown evidence leaves open.

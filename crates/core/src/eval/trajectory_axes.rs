@@ -111,6 +111,8 @@ struct Edge {
     axis: Axis,
     earlier: String,
     later: String,
+    /// Where the two stand among the tools of all edges.
+    places: [usize; 2],
     /// As `earlier -> later`.
     name: String,
     via: Option<Target>,
@@ -149,6 +151,9 @@ impl TrajectoryAxes {
         let mut tools: Vec<_> = edges.iter().flat_map(|edge| [edge.earlier.clone(), edge.later.clone()]).collect();
         tools.sort_unstable();
         tools.dedup();
+        for edge in &mut edges {
+            edge.places = [&edge.earlier, &edge.later].map(|name| tools.partition_point(|tool| tool < name));
+        }
         problems.or(Self { edges, tools, expect: params.expect })
     }
 
@@ -160,21 +165,24 @@ impl TrajectoryAxes {
 
     /// Scores a run.
     pub fn evaluate(&self, trace: &Trace) -> GateOutcome<Vec<EdgeResult>> {
+        self.judged(trace, Judge::default())
+    }
+
+    pub(crate) fn judged(&self, trace: &Trace, mut judge: Judge) -> GateOutcome<Vec<EdgeResult>> {
         let gate = GateKind::TrajectoryAxes.info();
-        let mut metrics = Metrics::of(gate);
-        let mut judge = Judge::default();
         let Some(calls) = &trace.tool_calls else {
             let metrics = Metrics::without_evidence(gate, "the tool calls were not recorded");
             judge.expect(gate, &self.expect, &metrics, |_| Vec::new());
             return judge.outcome(metrics, "not assessable: the tool calls were not recorded".into(), Vec::new());
         };
-        let by_tool = self.group(calls);
-        let of = |name: &str| self.place(name).map_or(&[][..], |at| &by_tool[at]);
-        let evaluate = |edge: &Edge| edge.evaluate(trace, calls, of(&edge.earlier), of(&edge.later));
+        let by_tool = ByTool::new(&self.tools, calls);
+        let evaluate =
+            |edge: &Edge| edge.evaluate(trace, calls, by_tool.of(edge.places[0]), by_tool.of(edge.places[1]));
         let results: Vec<_> = self.edges.iter().map(evaluate).collect();
+        let mut metrics = Metrics::of(gate);
         axis(&results, Axis::Dependency, &mut metrics);
-        axis(&results, Axis::Order, &mut metrics);
         metrics.set("edges_exercised", results.iter().filter(|result| result.exercised).count());
+        axis(&results, Axis::Order, &mut metrics);
         if matches!(self.expect, Expect::Default) {
             // An edge that is broken for certain decides, whatever another edge's missing evidence would say.
             for bound in gate.default.iter().filter(|bound| metrics.get(bound.metric).is_none()) {
@@ -186,25 +194,34 @@ impl TrajectoryAxes {
         }
         judge.expect(gate, &self.expect, &metrics, |metric| {
             let on_axis = results.iter().filter(|result| result.axis.metric() == metric);
-            on_axis.filter_map(EdgeResult::broken).map(|(edge, why)| format!("{edge}: {why}").into()).collect()
+            on_axis.filter_map(EdgeResult::broken).map(|(edge, why)| [edge, ": ", why].concat().into()).collect()
         });
-        judge.outcome(metrics, line(&results), results)
+        judge.told(metrics, results, |results| line(results))
     }
+}
 
-    /// The place of a tool that an edge names.
-    fn place(&self, name: &str) -> Option<usize> {
-        self.tools.binary_search_by(|tool| tool.as_str().cmp(name)).ok()
-    }
+/// The calls of the tools that edges name.
+struct ByTool {
+    /// Indices of the calls, ascending, tool after tool.
+    calls: Vec<usize>,
+    /// Where the calls of each tool end.
+    ends: Vec<usize>,
+}
 
-    /// Indices of the calls of each tool that an edge names, ascending.
-    fn group(&self, calls: &[ToolCall]) -> Vec<Vec<usize>> {
-        let mut by_tool = vec![Vec::new(); self.tools.len()];
-        for (at, call) in calls.iter().enumerate() {
-            if let Some(tool) = self.place(&call.name) {
-                by_tool[tool].push(at);
-            }
+impl ByTool {
+    fn new(tools: &[String], calls: &[ToolCall]) -> Self {
+        let mut out = Self { calls: Vec::with_capacity(calls.len()), ends: Vec::with_capacity(tools.len()) };
+        for tool in tools {
+            out.calls.extend(calls.iter().enumerate().filter(|(_, call)| call.name == *tool).map(|(at, _)| at));
+            out.ends.push(out.calls.len());
         }
-        by_tool
+        out
+    }
+
+    /// The calls of the tool at a place.
+    fn of(&self, tool: usize) -> &[usize] {
+        let start = if tool == 0 { 0 } else { self.ends[tool - 1] };
+        &self.calls[start..self.ends[tool]]
     }
 }
 
@@ -248,7 +265,7 @@ fn line(results: &[EdgeResult]) -> String {
 impl Edge {
     fn new(axis: Axis, earlier: String, later: String, via: Option<Target>, required: bool) -> Self {
         let name = format!("{earlier} -> {later}");
-        Self { axis, earlier, later, name, via, required }
+        Self { axis, earlier, later, places: [0; 2], name, via, required }
     }
 
     fn evaluate(&self, trace: &Trace, calls: &[ToolCall], earlier: &[usize], later: &[usize]) -> EdgeResult {

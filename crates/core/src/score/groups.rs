@@ -1,13 +1,11 @@
-//! Groups of runs, each kept in as few bytes as judging it takes.
-//!
-//! Of a run its weakest score, its outcome and, per call, the tool and the key of the arguments are kept: some 16 bytes a
-//! call, packed end to end and linked from run to run of a group.
+//! Groups of runs, and what is said of each.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
 
-use serde::{Serialize, Serializer};
-
-use super::{Failures, Scorer};
+use super::Scorer;
+use super::store::{Call, Ended, Store};
 use crate::eval::stability::{ArgsKey, Measures, Within};
 use crate::eval::{GateFailure, GateKind, Metrics, Verdict};
 use crate::judge::Checked;
@@ -17,26 +15,41 @@ use crate::judge::Checked;
 pub struct Run {
     pub(super) session: Option<Measures>,
     /// Names of its tools, each once.
-    pub(super) tools: Vec<Box<str>>,
+    pub(super) tools: Names,
     /// For each call its place in `tools` and its arguments; `None` when the calls were not recorded or are not needed.
-    pub(super) calls: Option<Vec<(u32, Option<ArgsKey>)>>,
+    pub(super) calls: Option<Vec<Call>>,
     /// Whether it passed; `None` when the record does not say.
     pub(super) outcome: Option<bool>,
 }
 
-/// How one run ended.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Ended {
-    pub(super) weakest: Option<f64>,
-    pub(super) outcome: Option<bool>,
+/// Names end to end: a run is handed from thread to thread, and many small texts are slow to free on another.
+#[derive(Debug, Clone)]
+pub(super) struct Names {
+    text: String,
+    ends: Vec<usize>,
 }
 
-/// One run as it is kept.
+impl Names {
+    pub(super) fn new(names: &[&str]) -> Self {
+        let end = |end: &mut usize, name: &&str| {
+            *end += name.len();
+            Some(*end)
+        };
+        Self { text: names.concat(), ends: names.iter().scan(0, end).collect() }
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &str> {
+        let starts = std::iter::once(0).chain(self.ends.iter().copied());
+        starts.zip(&self.ends).map(|(start, end)| &self.text[start..*end])
+    }
+}
+
+/// One run that was scored elsewhere.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Kept {
     pub(super) ended: Ended,
     /// Tools by their number among all groups.
-    pub(super) calls: Option<(Vec<u32>, Vec<Option<ArgsKey>>)>,
+    pub(super) calls: Option<Vec<Call>>,
 }
 
 /// All groups, in the order they were first met.
@@ -75,9 +88,9 @@ impl Groups {
         let at = self.group(group);
         let weakest = run.session.as_ref().and_then(|session| self.all[at].within.add(session));
         let calls = run.calls.map(|calls| {
-            calls.into_iter().map(|(tool, args)| (numbers.get(tool as usize).copied().unwrap_or(0), args)).unzip()
+            calls.into_iter().map(|(tool, args)| (numbers.get(tool as usize).copied().unwrap_or(0), args))
         });
-        self.keep(at, &Kept { ended: Ended { weakest, outcome: run.outcome }, calls });
+        self.keep(at, Ended { weakest, outcome: run.outcome }, calls);
     }
 
     /// Takes in the runs of a group that were scored elsewhere.
@@ -85,7 +98,7 @@ impl Groups {
         let at = self.group(group);
         self.all[at].within.append(within);
         for run in runs {
-            self.keep(at, &run);
+            self.keep(at, run.ended, run.calls.map(Vec::into_iter));
         }
     }
 
@@ -108,14 +121,14 @@ impl Groups {
         self.all.len() - 1
     }
 
-    fn keep(&mut self, at: usize, run: &Kept) {
+    fn keep(&mut self, at: usize, ended: Ended, calls: Option<impl ExactSizeIterator<Item = Call>>) {
         let group = &mut self.all[at];
-        group.last = Some(self.store.push(group.last, run));
+        group.last = Some(self.store.push(group.last, ended, calls));
         group.runs += 1;
     }
 
     /// The line of every group, in the order they were first met.
-    pub fn lines<'a>(&'a self, scorer: &'a Scorer) -> impl Iterator<Item = GroupLine<'a>> {
+    pub fn lines<'a>(&'a self, scorer: &'a Scorer) -> Lines<'a> {
         let mut names: Vec<&str> = vec![""; self.all.len()];
         for (name, at) in &self.names {
             names[*at] = name;
@@ -124,25 +137,58 @@ impl Groups {
         for (name, at) in &self.tools {
             tools[*at as usize] = name;
         }
-        let tools: std::rc::Rc<[&str]> = tools.into();
-        names.into_iter().zip(&self.all).map(move |(name, group)| {
-            let places = self.store.places(group.last, group.runs);
-            GroupLine::new(name, scorer, group, self, places, tools.clone())
-        })
+        Lines { groups: self, scorer, names: names.into(), tools: tools.into(), left: 0..self.all.len() }
+    }
+}
+
+/// The lines of groups. A group is judged when its line is asked for, and groups can be judged on many threads.
+#[derive(Debug, Clone)]
+pub struct Lines<'a> {
+    groups: &'a Groups,
+    scorer: &'a Scorer,
+    /// Names of all groups.
+    names: Arc<[&'a str]>,
+    /// Names of all tools.
+    tools: Arc<[&'a str]>,
+    /// The groups whose lines are still to come.
+    left: Range<usize>,
+}
+
+impl Lines<'_> {
+    /// Takes off the lines of the next groups that together have at least so many runs; none when there are no more.
+    pub fn part(&mut self, runs: u64) -> Option<Self> {
+        let start = self.left.start;
+        let mut sum = 0;
+        while sum < runs
+            && let Some(at) = self.left.next()
+        {
+            sum += self.groups.all[at].runs;
+        }
+        let part = start..self.left.start;
+        (!part.is_empty()).then(|| Self { left: part, ..self.clone() })
+    }
+}
+
+impl<'a> Iterator for Lines<'a> {
+    type Item = GroupLine<'a>;
+
+    fn next(&mut self) -> Option<GroupLine<'a>> {
+        let at = self.left.next()?;
+        Some(GroupLine::new(self.names[at], self.scorer, &self.groups.all[at], &self.groups.store, &self.tools))
     }
 }
 
 /// One line about a group.
 #[derive(Debug)]
 pub struct GroupLine<'a> {
-    name: &'a str,
-    runs: u64,
+    pub(super) name: &'a str,
+    pub(super) runs: u64,
     /// The verdict; none when nothing was judged.
     pub verdict: Option<Verdict>,
     /// What each gate over runs found. One that is only measured passes: nobody asked whether it holds.
     pub checks: Vec<Checked>,
-    notes: Vec<String>,
-    carry: Carry<'a>,
+    pub(super) notes: Vec<String>,
+    pub(super) carry: Carry<'a>,
 }
 
 /// Everything that merging with other parts of the same group takes.
@@ -150,55 +196,47 @@ pub struct GroupLine<'a> {
 pub(super) struct Carry<'a> {
     pub(super) within: Option<&'a Within>,
     pub(super) has_outcomes: bool,
-    store: &'a Store,
-    places: Vec<u64>,
-    /// Names of all tools.
-    pub(super) tools: std::rc::Rc<[&'a str]>,
+    /// How the runs ended, in order.
+    pub(super) ended: Vec<Ended>,
+    pub(super) ways: Ways<'a>,
 }
 
-impl Carry<'_> {
-    /// How the runs ended, in order.
-    pub(super) fn ended(&self) -> impl Iterator<Item = Ended> {
-        self.places.iter().map(|place| self.store.ended(*place).0)
-    }
+/// Calls of a run that room is made for.
+const FEW_CALLS: usize = 8;
 
+/// The calls of all runs of a group, end to end. Tools are numbered as they are met, so that what other groups did changes
+/// no sum by its last digit.
+#[derive(Debug, Default)]
+pub(super) struct Ways<'a> {
+    /// Names of the tools.
+    pub(super) names: Vec<&'a str>,
+    tools: Vec<u32>,
+    with: Vec<Option<ArgsKey>>,
+    /// Where the calls of each run stand; none when they were not recorded.
+    runs: Vec<Option<Range<usize>>>,
+}
+
+impl Ways<'_> {
     /// The calls of the runs, in order.
-    pub(super) fn calls(&self) -> impl Iterator<Item = Option<(Vec<u32>, Vec<Option<ArgsKey>>)>> {
-        self.places.iter().map(|place| self.store.calls(*place))
+    pub(super) fn runs(&self) -> impl Iterator<Item = Option<(&[u32], &[Option<ArgsKey>])>> {
+        self.runs.iter().map(|run| run.clone().map(|run| (&self.tools[run.clone()], &self.with[run])))
     }
 }
 
 impl<'a> GroupLine<'a> {
-    fn new(
-        name: &'a str,
-        scorer: &Scorer,
-        group: &'a Group,
-        groups: &'a Groups,
-        places: Vec<u64>,
-        tools: std::rc::Rc<[&'a str]>,
-    ) -> Self {
+    fn new(name: &'a str, scorer: &Scorer, group: &'a Group, store: &Store, tools: &[&'a str]) -> Self {
         let reliability = scorer.reliability();
         let carry = Carry {
             within: scorer.stability().map(|_| &group.within),
             has_outcomes: reliability.is_some(),
-            store: &groups.store,
-            places,
-            tools,
+            ended: Vec::new(),
+            ways: Ways::default(),
         };
         let mut line = Self { name, runs: group.runs, verdict: None, checks: Vec::new(), notes: Vec::new(), carry };
+        line.carry.read(&store.places(group.last, group.runs), store, tools);
         if let Some(gate) = scorer.stability() {
-            let weakest: Vec<f64> = line.carry.ended().filter_map(|run| run.weakest).collect();
-            // Numbered anew, so that what other groups did changes no sum by its last digit.
-            let mut numbers: BTreeMap<u32, u32> = BTreeMap::new();
-            let mut own = |tool: u32| {
-                let next = u32::try_from(numbers.len()).unwrap_or(u32::MAX);
-                *numbers.entry(tool).or_insert(next)
-            };
-            let runs = line
-                .carry
-                .calls()
-                .map(|run| run.map(|(tools, with)| (tools.into_iter().map(&mut own).collect(), with)));
-            let outcome = gate.evaluate_digests(&group.within, &weakest, runs);
+            let weakest: Vec<f64> = line.carry.ended.iter().filter_map(|run| run.weakest).collect();
+            let outcome = gate.evaluate_digests(&group.within, &weakest, line.carry.ways.runs());
             if let Some(why) = outcome.metrics.why_missing("argument_consistency") {
                 line.notes.push(format!("some runs were not compared: {why}"));
             }
@@ -212,10 +250,10 @@ impl<'a> GroupLine<'a> {
             line.take(check, scorer.judges);
         }
         if let Some((gate, is_judged)) = reliability {
-            let outcomes: Vec<Option<bool>> = line.carry.ended().map(|run| run.outcome).collect();
-            let known: Vec<bool> = outcomes.iter().copied().flatten().collect();
+            let outcomes = || line.carry.ended.iter().map(|run| run.outcome);
+            let known: Vec<bool> = outcomes().flatten().collect();
             let mut check = Checked::from((GateKind::Reliability, gate.evaluate(&known)));
-            if let Some(run) = outcomes.iter().position(Option::is_none) {
+            if let Some(run) = outcomes().position(|outcome| outcome.is_none()) {
                 let why = format!("run {} does not say how it ended", run + 1);
                 check.verdict = Verdict::Unassessable;
                 check.metrics = Metrics::default();
@@ -257,180 +295,33 @@ impl<'a> GroupLine<'a> {
     }
 }
 
-impl Serialize for GroupLine<'_> {
-    fn serialize<S: Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
-        #[derive(Serialize)]
-        struct Line<'a> {
-            group: &'a str,
-            runs: u64,
-            verdict: Option<Verdict>,
-            metrics: BTreeMap<&'a str, &'a Metrics>,
-            failures: Failures<'a>,
-            #[serde(skip_serializing_if = "<[String]>::is_empty")]
-            notes: &'a [String],
-            carry: &'a Carry<'a>,
+impl<'a> Carry<'a> {
+    /// Reads the runs of the group back; their calls only where they are compared.
+    fn read(&mut self, places: &[u64], store: &Store, tools: &[&'a str]) {
+        let mut numbers: BTreeMap<u32, u32> = BTreeMap::new();
+        let ways = &mut self.ways;
+        self.ended.reserve_exact(places.len());
+        if self.within.is_some() {
+            ways.runs.reserve_exact(places.len());
+            ways.tools.reserve(places.len() * FEW_CALLS);
+            ways.with.reserve(places.len() * FEW_CALLS);
         }
-        let failures: Vec<(&'static str, &GateFailure)> =
-            self.checks.iter().flat_map(|check| check.failures.iter().map(|failure| (check.name, failure))).collect();
-        Line {
-            group: self.name,
-            runs: self.runs,
-            verdict: self.verdict,
-            metrics: self.checks.iter().map(|check| (check.name, &check.metrics)).collect(),
-            failures: Failures(&failures),
-            notes: &self.notes,
-            carry: &self.carry,
-        }
-        .serialize(out)
-    }
-}
-
-/// Most bytes of a chunk, unless one run takes more.
-const CHUNK: usize = 1 << 20;
-
-/// Runs end to end in chunks, so that growing never copies.
-#[derive(Debug, Default)]
-struct Store {
-    chunks: Vec<Vec<u8>>,
-}
-
-impl Store {
-    /// Keeps a run after the previous one of its group and returns its place.
-    fn push(&mut self, previous: Option<u64>, run: &Kept) -> u64 {
-        let mut bytes = Vec::with_capacity(32 + run.calls.as_ref().map_or(0, |(tools, _)| tools.len() * 14));
-        // A place is never the largest number there is.
-        bytes.extend(previous.unwrap_or(u64::MAX).to_le_bytes());
-        bytes.extend(run.ended.weakest.unwrap_or(f64::NAN).to_le_bytes());
-        bytes.push(match run.ended.outcome {
-            None => 2,
-            Some(passed) => u8::from(passed),
-        });
-        match &run.calls {
-            None => number(0, &mut bytes),
-            Some((tools, with)) => {
-                number(tools.len() as u64 + 1, &mut bytes);
-                for (tool, args) in tools.iter().zip(with) {
-                    number(u64::from(*tool) << 1 | u64::from(args.is_some()), &mut bytes);
-                    bytes.extend(args.iter().flatten());
-                }
+        for place in places {
+            let (ended, calls) = store.run(*place);
+            self.ended.push(ended);
+            if self.within.is_none() {
+                continue;
             }
-        }
-        let fits = self.chunks.last().is_some_and(|chunk| chunk.len() + bytes.len() <= chunk.capacity());
-        if !fits {
-            self.chunks.push(Vec::with_capacity(bytes.len().max(CHUNK)));
-        }
-        let chunk = self.chunks.len() - 1;
-        let start = self.chunks[chunk].len();
-        self.chunks[chunk].extend(bytes);
-        (chunk as u64) << 32 | start as u64
-    }
-
-    /// The places of the runs of a group, first to last.
-    fn places(&self, last: Option<u64>, runs: u64) -> Vec<u64> {
-        let mut places = Vec::with_capacity(usize::try_from(runs).unwrap_or(0));
-        let mut next = last;
-        while let Some(place) = next {
-            places.push(place);
-            let previous = u64::from_le_bytes(self.bytes(place).take());
-            next = (previous != u64::MAX).then_some(previous);
-        }
-        places.reverse();
-        places
-    }
-
-    fn bytes(&self, place: u64) -> Bytes<'_> {
-        let chunk = self.chunks.get((place >> 32) as usize).map_or(&[][..], Vec::as_slice);
-        Bytes(chunk.get((place & 0xffff_ffff) as usize..).unwrap_or(&[]))
-    }
-
-    /// How the run at a place ended, and where its calls follow.
-    fn ended(&self, place: u64) -> (Ended, Bytes<'_>) {
-        let mut bytes = self.bytes(place);
-        let _previous: [u8; 8] = bytes.take();
-        let weakest = f64::from_le_bytes(bytes.take());
-        let outcome = match bytes.take::<1>()[0] {
-            2 => None,
-            passed => Some(passed == 1),
-        };
-        (Ended { weakest: Some(weakest).filter(|score| !score.is_nan()), outcome }, bytes)
-    }
-
-    /// The calls of the run at a place.
-    fn calls(&self, place: u64) -> Option<(Vec<u32>, Vec<Option<ArgsKey>>)> {
-        let mut bytes = self.ended(place).1;
-        bytes.number().checked_sub(1).map(|count| {
-            let (mut tools, mut with) = (Vec::new(), Vec::new());
-            for _ in 0..count {
-                let word = bytes.number();
-                tools.push(u32::try_from(word >> 1).unwrap_or(u32::MAX));
-                with.push((word & 1 == 1).then(|| bytes.take()));
+            let start = ways.tools.len();
+            let is_recorded = calls.is_some();
+            for (tool, args) in calls.into_iter().flatten() {
+                ways.tools.push(*numbers.entry(tool).or_insert_with(|| {
+                    ways.names.push(tools.get(tool as usize).copied().unwrap_or(""));
+                    u32::try_from(ways.names.len() - 1).unwrap_or(u32::MAX)
+                }));
+                ways.with.push(args);
             }
-            (tools, with)
-        })
-    }
-}
-
-/// A number in groups of seven bits, the lowest first.
-fn number(mut value: u64, out: &mut Vec<u8>) {
-    while value >= 0x80 {
-        out.push((value & 0x7f) as u8 | 0x80);
-        value >>= 7;
-    }
-    out.push((value & 0x7f) as u8);
-}
-
-/// Reads what [`Store::push`] wrote.
-struct Bytes<'a>(&'a [u8]);
-
-impl Bytes<'_> {
-    fn take<const N: usize>(&mut self) -> [u8; N] {
-        match self.0.split_first_chunk() {
-            Some((first, rest)) => {
-                self.0 = rest;
-                *first
-            }
-            None => [0; N],
+            ways.runs.push(is_recorded.then_some(start..ways.tools.len()));
         }
-    }
-
-    fn number(&mut self) -> u64 {
-        let mut value = 0;
-        for shift in (0..64).step_by(7) {
-            let [byte] = self.take();
-            value |= u64::from(byte & 0x7f) << shift;
-            if byte < 0x80 {
-                break;
-            }
-        }
-        value
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn runs_come_back_as_they_were_kept_in_the_order_of_their_group() {
-        let mut store = Store::default();
-        let runs = [
-            Kept { ended: Ended { weakest: None, outcome: None }, calls: None },
-            Kept { ended: Ended { weakest: Some(0.25), outcome: Some(true) }, calls: Some((Vec::new(), Vec::new())) },
-            Kept {
-                ended: Ended { weakest: Some(1.0), outcome: Some(false) },
-                calls: Some((vec![0, 127, 128, u32::MAX], vec![None, Some([7; 12]), None, Some([255; 12])])),
-            },
-        ];
-        let (mut odd, mut even) = (None, None);
-        for round in 0..5000 {
-            let last = if round % 2 == 0 { &mut even } else { &mut odd };
-            *last = Some(store.push(*last, &runs[round % 3]));
-        }
-        assert!(store.chunks.len() == 1);
-        let kept = |place| Kept { ended: store.ended(place).0, calls: store.calls(place) };
-        let found: Vec<Kept> = store.places(odd, 2500).into_iter().map(kept).collect();
-        let expected: Vec<Kept> =
-            (0..5000).filter(|round| round % 2 == 1).map(|round| runs[round % 3].clone()).collect();
-        assert_eq!(found, expected);
     }
 }

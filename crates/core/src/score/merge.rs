@@ -3,12 +3,11 @@
 //! Nothing is averaged twice: a line carries its runs in short, and merging judges all runs of all parts anew. The result
 //! is the line that one process would have written, had it read the parts one after the other.
 
-use std::collections::BTreeMap;
-use std::fmt::Write as _;
+use serde::Deserialize;
 
-use serde::{Deserialize, Serialize, Serializer};
-
-use super::groups::{Carry, Ended, Groups, Kept};
+use super::groups::{Carry, Groups, Kept};
+use super::store::{Call, Ended};
+use super::text::{key, list, text, value, whole};
 use crate::eval::stability::{ArgsKey, Within};
 
 /// What a line was about.
@@ -43,66 +42,77 @@ pub enum MergeError {
 }
 
 /// The parts of a group line that are carried.
-#[derive(Debug, Serialize, Deserialize, Default)]
+#[derive(Debug, Deserialize, Default)]
 struct Parts {
-    #[serde(skip_serializing_if = "Option::is_none", default)]
+    #[serde(default)]
     within: Option<Within>,
     /// The weakest score of each run.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
+    #[serde(default)]
     weakest: Option<Vec<Option<f64>>>,
     /// For each run `1` for passed, `0` for failed, `?` for unknown.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
+    #[serde(default)]
     outcomes: Option<String>,
     /// Names of the tools.
-    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    #[serde(default)]
     tools: Vec<String>,
     /// For each run its calls as `tool:args`, the place of the tool and the key of the arguments; `-` for no key.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
+    #[serde(default)]
     calls: Option<Vec<Option<String>>>,
 }
 
-impl Serialize for Carry<'_> {
-    fn serialize<S: Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
-        let mut parts = Parts::default();
+impl Carry<'_> {
+    /// Writes what [`Parts`] reads.
+    pub(super) fn write(&self, out: &mut Vec<u8>) {
+        out.push(b'{');
         if let Some(within) = self.within {
-            let mut places: BTreeMap<u32, usize> = BTreeMap::new();
-            let mut spell = |calls: Option<Calls>| {
-                let (tools, with) = calls?;
-                let mut text = String::with_capacity(tools.len() * 28);
-                for (tool, args) in tools.into_iter().zip(with) {
-                    let next = places.len();
-                    let place = *places.entry(tool).or_insert(next);
-                    if place == next {
-                        parts.tools.push(self.tools.get(tool as usize).copied().unwrap_or("").to_owned());
-                    }
-                    let space = if text.is_empty() { "" } else { " " };
-                    let _ = write!(text, "{space}{place}:");
-                    match args {
-                        Some(key) => {
-                            for byte in key {
-                                text.push(char::from(HEX[usize::from(byte >> 4)]));
-                                text.push(char::from(HEX[usize::from(byte & 15)]));
-                            }
-                        }
-                        None => text.push('-'),
-                    }
-                }
-                Some(text)
-            };
-            parts.calls = Some(self.calls().map(&mut spell).collect());
-            parts.weakest = Some(self.ended().map(|run| run.weakest).collect());
-            parts.within = Some(within.clone());
+            key("within", out);
+            value(within, out);
+            key("weakest", out);
+            list(&self.ended, out, |run, out| value(&run.weakest, out));
         }
         if self.has_outcomes {
-            let letter = |run: Ended| match run.outcome {
-                Some(true) => '1',
-                Some(false) => '0',
-                None => '?',
-            };
-            parts.outcomes = Some(self.ended().map(letter).collect());
+            key("outcomes", out);
+            out.push(b'"');
+            out.extend(self.ended.iter().map(|run| match run.outcome {
+                Some(true) => b'1',
+                Some(false) => b'0',
+                None => b'?',
+            }));
+            out.push(b'"');
         }
-        parts.serialize(out)
+        if self.within.is_some() {
+            if !self.ways.names.is_empty() {
+                key("tools", out);
+                list(&self.ways.names, out, |name, out| text(name, out));
+            }
+            key("calls", out);
+            list(self.ways.runs(), out, |run, out| match run {
+                Some((tools, with)) => spell(tools, with, out),
+                None => out.extend_from_slice(b"null"),
+            });
+        }
+        out.push(b'}');
     }
+}
+
+fn spell(tools: &[u32], with: &[Option<ArgsKey>], out: &mut Vec<u8>) {
+    out.reserve(tools.len() * 28 + 2);
+    out.push(b'"');
+    for (at, (tool, args)) in tools.iter().zip(with).enumerate() {
+        if at > 0 {
+            out.push(b' ');
+        }
+        whole((*tool).into(), out);
+        out.push(b':');
+        match args {
+            Some(key) => {
+                let digits = key.map(|byte| [HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 15)]]);
+                out.extend_from_slice(digits.as_flattened());
+            }
+            None => out.push(b'-'),
+        }
+    }
+    out.push(b'"');
 }
 
 /// The digits of a key.
@@ -162,10 +172,8 @@ impl Groups {
     }
 }
 
-type Calls = (Vec<u32>, Vec<Option<ArgsKey>>);
-
-fn calls(group: &str, text: &str, tools: &[u32]) -> Result<Calls, MergeError> {
-    let (mut by, mut with) = (Vec::new(), Vec::new());
+fn calls(group: &str, text: &str, tools: &[u32]) -> Result<Vec<Call>, MergeError> {
+    let mut calls = Vec::new();
     for word in text.split_ascii_whitespace() {
         let read = || {
             let (place, key) = word.split_once(':')?;
@@ -182,9 +190,7 @@ fn calls(group: &str, text: &str, tools: &[u32]) -> Result<Calls, MergeError> {
             }
             Some((tool, Some(bytes)))
         };
-        let (tool, args) = read().ok_or_else(|| MergeError::Call(group.to_owned(), word.to_owned()))?;
-        by.push(tool);
-        with.push(args);
+        calls.push(read().ok_or_else(|| MergeError::Call(group.to_owned(), word.to_owned()))?);
     }
-    Ok((by, with))
+    Ok(calls)
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use mcptest_core::Target;
 use mcptest_core::import::Options;
 use mcptest_core::report::{Row, RowVerdict};
-use mcptest_core::score::{GroupLine, Run, Scorer, TraceLine};
+use mcptest_core::score::{GroupLine, Lines, Run, Scorer, TraceLine};
 use serde::Serialize;
 
 use super::rows;
@@ -18,6 +18,9 @@ use crate::corpus::{Fault, Job};
 
 /// What stands in place of a gate where a record could not be read.
 pub(super) const INPUT: &str = "input";
+
+/// Bytes that the lines of a job usually take, so that they are not moved again and again while they grow.
+const USUAL: usize = 1 << 15;
 
 /// What came of a job.
 pub(super) struct Share {
@@ -58,7 +61,7 @@ impl Share {
     ) -> Self {
         let mut out = Self {
             source: Arc::clone(&job.source),
-            text: Vec::new(),
+            text: Vec::with_capacity(USUAL),
             cuts: Vec::new(),
             traces: Vec::new(),
             faults: Vec::new(),
@@ -68,16 +71,17 @@ impl Share {
             Ok((mut one, group)) => {
                 let mut result = scorer.score(&one, group.as_deref());
                 let line = TraceLine { id: one.id.as_deref(), group: group.as_deref(), scored: &result };
-                out.line(&line);
-                let run = group.clone().zip(result.run.take());
+                out.line(|text| line.write(text));
+                let run = result.run.take();
                 let row = wants_rows.then(|| {
                     let trace = std::mem::take(&mut one.trace);
                     rows::trace(one.id.as_deref(), group.as_deref(), trace, &result)
                 });
+                let run = group.zip(run);
                 out.traces.push(Taken { verdict: Told::Trace(result.verdict), run, row });
             }
             Err(fault) => {
-                out.line(&Unread::new(&fault.place(), &fault.message));
+                out.line(|text| put(text, &Unread::new(&fault.place(), &fault.message)));
                 if wants_rows {
                     out.traces.push(Taken { verdict: Told::Unread, run: None, row: Some(rows::fault(&fault)) });
                 }
@@ -88,13 +92,13 @@ impl Share {
     }
 
     /// Adds a line: source and number, then what `rest` says.
-    fn line(&mut self, rest: &impl Serialize) {
+    fn line(&mut self, rest: impl FnOnce(&mut Vec<u8>)) {
         self.text.extend_from_slice(b"{\"source\":");
         put(&mut self.text, &*self.source);
         self.text.extend_from_slice(b",\"index\":");
         let cut = self.text.len();
         self.cuts.push(cut);
-        put(&mut self.text, rest);
+        rest(&mut self.text);
         // The object that follows goes on with the one that was begun.
         self.text[cut] = b',';
         self.text.push(b'\n');
@@ -160,10 +164,42 @@ impl Printer {
     }
 }
 
-/// Prints the line of a group.
-pub(super) fn group(line: &GroupLine<'_>, out: &mut dyn Write) -> io::Result<()> {
-    let mut text = Vec::new();
-    put(&mut text, line);
-    text.push(b'\n');
-    out.write_all(&text)
+/// Runs whose groups are judged by one thread at a time: enough to be worth a thread, few enough to be held in memory.
+const PART: u64 = 1024;
+
+/// Some groups, judged.
+pub(super) struct Part<'a> {
+    pub(super) groups: Vec<GroupLine<'a>>,
+    /// Their lines.
+    pub(super) text: Vec<u8>,
+}
+
+impl<'a> Part<'a> {
+    fn of(lines: Lines<'a>) -> Self {
+        let mut part = Self { groups: Vec::new(), text: Vec::new() };
+        for line in lines {
+            line.write(&mut part.text);
+            part.text.push(b'\n');
+            part.groups.push(line);
+        }
+        part
+    }
+}
+
+/// Judges groups on some threads, and hands them over in order.
+pub(super) fn groups(mut lines: Lines<'_>, threads: usize, take: &mut dyn FnMut(Part<'_>)) {
+    loop {
+        let parts: Vec<Lines<'_>> = (0..threads).map_while(|_| lines.part(PART)).collect();
+        match parts.len() {
+            0 => return,
+            // A thread takes longer to start than a small corpus has groups.
+            1 => parts.into_iter().for_each(|part| take(Part::of(part))),
+            _ => std::thread::scope(|scope| {
+                let judged: Vec<_> = parts.into_iter().map(|part| scope.spawn(|| Part::of(part))).collect();
+                for part in judged {
+                    take(part.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+                }
+            }),
+        }
+    }
 }

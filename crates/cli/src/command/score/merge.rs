@@ -70,12 +70,12 @@ pub(super) fn run(typed: &Score, scorer: &Scorer, out: &mut dyn Write, err: &mut
         }
     }
     let mut broken_out = None;
-    for line in groups.lines(scorer) {
-        summary.group(&line);
+    lines::groups(groups.lines(scorer), super::threads(&typed.reading), &mut |part| {
+        part.groups.iter().for_each(|line| summary.group(line));
         if typed.output == Output::Jsonl && broken_out.is_none() {
-            broken_out = lines::group(&line, out).err();
+            broken_out = out.write_all(&part.text).err();
         }
-    }
+    });
     complaints.finish(err);
     if groups.is_empty() {
         complain(

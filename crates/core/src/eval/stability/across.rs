@@ -36,17 +36,17 @@ impl<T: Ord> Classes<T> {
 
 /// The runs' ways, as classes. `K` stands for arguments: equal keys, equal arguments.
 #[derive(Debug)]
-pub(super) struct Paths<K> {
+pub(super) struct Paths<'a, K> {
     /// By tools.
-    sequences: Classes<Vec<u32>>,
+    sequences: Classes<&'a [u32]>,
     /// By tools and arguments; arguments that were not recorded are `None`.
-    detailed: Classes<(Vec<u32>, Vec<Option<K>>)>,
+    detailed: Classes<(&'a [u32], &'a [Option<K>])>,
     /// The first run whose calls were not recorded.
     blind: Option<u64>,
     runs: u64,
 }
 
-impl<K: Ord + Copy> Paths<K> {
+impl<'a, K: Ord + Copy> Paths<'a, K> {
     pub(super) fn new() -> Self {
         Self {
             sequences: Classes { counts: BTreeMap::new(), is_over: false },
@@ -57,10 +57,10 @@ impl<K: Ord + Copy> Paths<K> {
     }
 
     /// Takes in the next run: tools and arguments of its calls; `None` when they were not recorded.
-    pub(super) fn add(&mut self, calls: Option<(Vec<u32>, Vec<Option<K>>)>) {
+    pub(super) fn add(&mut self, calls: Option<(&'a [u32], &'a [Option<K>])>) {
         match calls {
             Some((tools, with)) => {
-                self.sequences.add(tools.clone());
+                self.sequences.add(tools);
                 self.detailed.add((tools, with));
             }
             None => {
@@ -114,7 +114,7 @@ impl<K: Ord + Copy> Paths<K> {
             }
             for ((other_tools, other_with), other_count) in &detailed[at + 1..] {
                 let (mut same_tool, mut same_args, mut blind) = (0_u32, 0_u32, false);
-                for ((a, b), (x, y)) in tools.iter().zip(other_tools).zip(with.iter().zip(other_with)) {
+                for ((a, b), (x, y)) in tools.iter().zip(*other_tools).zip(with.iter().zip(*other_with)) {
                     same_tool += u32::from(a == b);
                     same_args += u32::from(a == b && x == y);
                     blind |= a == b && (x.is_none() || y.is_none());
@@ -137,7 +137,7 @@ impl<K: Ord + Copy> Paths<K> {
         let (mut early, mut all) = (0_u64, 0_u64);
         for (at, (a, count_a)) in sequences.iter().enumerate() {
             for (b, count_b) in &sequences[at + 1..] {
-                let split = a.iter().zip(*b).take_while(|(x, y)| x == y).count();
+                let split = a.iter().zip(**b).take_while(|(x, y)| x == y).count();
                 all += count_a * count_b;
                 early += if split < 2 { count_a * count_b } else { 0 };
             }

@@ -96,21 +96,41 @@ fn renumber(calls: &mut [Call], merged: &[u32]) {
     }
 }
 
+/// Most names that are looked through one by one; few runs use more tools.
+const FEW: usize = 16;
+
 /// Numbers for names, from 0 in order of appearance.
 #[derive(Default)]
-struct Numbers<'a>(BTreeMap<Option<&'a str>, u32>);
+struct Numbers<'a> {
+    /// In the order of their numbers.
+    names: Vec<Option<&'a str>>,
+    /// The same in order, once they are more than few.
+    sorted: BTreeMap<Option<&'a str>, u32>,
+}
 
 impl<'a> Numbers<'a> {
     fn of(&mut self, name: Option<&'a str>) -> u32 {
-        let next = capped(self.0.len());
-        *self.0.entry(name).or_insert(next)
+        let known = if self.names.len() <= FEW {
+            self.names.iter().position(|known| *known == name).map(capped)
+        } else {
+            self.sorted.get(&name).copied()
+        };
+        known.unwrap_or_else(|| self.add(name))
+    }
+
+    fn add(&mut self, name: Option<&'a str>) -> u32 {
+        let next = capped(self.names.len());
+        self.names.push(name);
+        if self.names.len() > FEW {
+            let from = self.sorted.len();
+            self.sorted.extend(self.names[from..].iter().copied().zip(capped(from)..));
+        }
+        next
     }
 
     /// The names, in the order of their numbers.
     fn names(&self) -> Vec<&'a str> {
-        let mut numbered: Vec<(u32, &'a str)> = self.0.iter().map(|(name, at)| (*at, name.unwrap_or(""))).collect();
-        numbered.sort_unstable();
-        numbered.into_iter().map(|(_, name)| name).collect()
+        self.names.iter().map(|name| name.unwrap_or("")).collect()
     }
 }
 
@@ -131,7 +151,7 @@ impl Arguments {
     /// Makes room for so many, of a common size.
     fn reserve(&mut self, count: usize) {
         self.keys.reserve(count);
-        self.text.reserve(count * 64);
+        self.text.reserve(count * 96);
     }
 
     fn add(&mut self, args: &serde_json::Value) -> u32 {
@@ -194,6 +214,15 @@ fn hash(bytes: &[u8]) -> u64 {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn many_names_are_numbered_as_few_are() {
+        let names: Vec<String> = (0..100).map(|n| format!("tool {}", n * 37 % 50)).collect();
+        let mut numbers = Numbers::default();
+        let found: Vec<u32> = names.iter().map(|name| numbers.of(Some(name))).collect();
+        assert_eq!(found, (0..50).chain(0..50).collect::<Vec<u32>>());
+        assert_eq!(numbers.names(), names[..50]);
+    }
 
     #[test]
     fn equal_calls_share_numbers_across_runs_and_unequal_ones_do_not() {
