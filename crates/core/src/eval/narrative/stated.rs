@@ -60,17 +60,15 @@ impl<'a> Heard<'a> {
             }
         }
         let hear = |root: &str| {
-            if let Some(heard) = roots.get(root) {
+            if initials.may_have(root)
+                && let Some(heard) = roots.get(root)
+            {
                 heard.set(true);
             }
         };
         for token in tokens {
             match (token.kind, &token.known.root) {
-                (Kind::Word(_), Some(root)) => {
-                    if initials.may_have(root) {
-                        hear(root);
-                    }
-                }
+                (Kind::Word(_), Some(root)) => hear(root),
                 (Kind::Word(_) | Kind::Number | Kind::Mention, _) => match &token.text {
                     // The root of a word in no table is empty or begins like the word.
                     Cow::Borrowed(word) if matches!(token.kind, Kind::Word(_)) => {

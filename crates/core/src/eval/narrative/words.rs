@@ -307,7 +307,7 @@ fn lower(word: &str) -> Cow<'_, str> {
 }
 
 /// Whether a text is made of figures and small letters without accents, so that it is one word in lower case.
-pub(super) fn is_small(text: &str) -> bool {
+fn is_small(text: &str) -> bool {
     text.bytes().all(is_small_byte)
 }
 
