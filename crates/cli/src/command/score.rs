@@ -204,22 +204,26 @@ fn score(
             code = exit::ERROR;
         }
     }
+    let is_empty = summary.is_empty() && complaints.count() == 0;
     match broken_out {
-        // Whoever reads has seen enough, as in `mcptest score .. | head -1`, but not all of it was judged.
-        Some(error) if error.kind() == ErrorKind::BrokenPipe => {
-            complain(err, "error: standard output was closed before everything was scored");
-            exit::ERROR
-        }
-        Some(error) => {
-            complain(err, &format!("error: cannot write to standard output: {error}"));
-            exit::ERROR
-        }
-        None if summary.is_empty() && complaints.count() == 0 => {
+        Some(error) => unwritten(&error, err),
+        None if is_empty => {
             complain(err, "error: there is no trace in these inputs");
             exit::ERROR
         }
         None => code,
     }
+}
+
+/// Says why the lines could not be printed.
+fn unwritten(error: &std::io::Error, err: &mut dyn Write) -> u8 {
+    if error.kind() == ErrorKind::BrokenPipe {
+        // Whoever reads has seen enough, as in `mcptest score .. | head -1`, but not all of it was judged.
+        complain(err, "error: standard output was closed before everything was scored");
+    } else {
+        complain(err, &format!("error: cannot write to standard output: {error}"));
+    }
+    exit::ERROR
 }
 
 /// The reporters, none of which may write where the lines go.
