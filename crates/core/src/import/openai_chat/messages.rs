@@ -46,6 +46,19 @@ pub(in crate::import) struct Message<'a> {
     camel_function: Stray,
     #[serde(default)]
     parts: Stray,
+    #[serde(default)]
+    blocks: Stray,
+    #[serde(default, deserialize_with = "wire::nothing_for_null")]
+    additional_kwargs: Extra,
+}
+
+/// What a framework keeps of a reply as the provider gave it.
+#[derive(Debug, Default, Deserialize)]
+struct Extra {
+    #[serde(default)]
+    tool_calls: Stray,
+    #[serde(default)]
+    function_call: Stray,
 }
 
 #[derive(Debug, Deserialize)]
@@ -224,12 +237,15 @@ impl<'a> Message<'a> {
         self.tool_calls.as_deref().unwrap_or_default()
     }
 
-    fn strays(&self) -> [(&'static str, Stray); 4] {
+    fn strays(&self) -> [(&'static str, Stray); 7] {
         [
             ("toolCalls", self.camel_calls),
             ("toolInvocations", self.invocations),
             ("functionCall", self.camel_function),
             ("parts", self.parts),
+            ("blocks", self.blocks),
+            ("additional_kwargs.tool_calls", self.additional_kwargs.tool_calls),
+            ("additional_kwargs.function_call", self.additional_kwargs.function_call),
         ]
     }
 

@@ -278,6 +278,12 @@ fn calls_under_a_key_of_another_program_are_refused_and_an_empty_key_is_none() {
     for (format, text, told) in [
         (Format::OpenaiChat, of("functionCall", call), "messages[0].functionCall"),
         (Format::OpenaiChat, of("parts", r#"[{"type": "tool-f", "toolCallId": "a"}]"#), "messages[0].parts"),
+        (
+            Format::OpenaiChat,
+            of("additional_kwargs", &format!(r#"{{"tool_calls": [{call}]}}"#)),
+            "messages[0].additional_kwargs.tool_calls",
+        ),
+        (Format::OpenaiChat, of("blocks", r#"[{"block_type": "tool_call"}]"#), "messages[0].blocks"),
         (Format::Anthropic, of("function_call", call), "[0].function_call"),
         (Format::OpenaiResponses, of("function_call", call), "items[0].function_call"),
         (
@@ -299,6 +305,7 @@ fn calls_under_a_key_of_another_program_are_refused_and_an_empty_key_is_none() {
     ] {
         assert_eq!(refusal(format, &text), format!("{told} is no key of this format, and could hold calls{hint}"));
     }
+    assert_eq!(calls(Format::OpenaiChat, &of("additional_kwargs", r#"{"refusal": null}"#)), Some(vec![]));
     let steps = format!(r#"{{"messages": {}, "steps": 3}}"#, chat("\"name\": null"));
     assert_eq!(calls(Format::OpenaiChat, &steps), Some(vec![]));
     let span = serde_json::json!({
