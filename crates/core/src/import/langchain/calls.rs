@@ -64,6 +64,13 @@ pub(super) struct Chunk<'a> {
     index: Option<Whole>,
 }
 
+impl Element for Chunk<'_> {
+    /// Without an index it is a call by itself.
+    fn is_void(&self) -> bool {
+        self.index.is_none() && self.name.is_none()
+    }
+}
+
 /// The calls as the provider gave them.
 #[derive(Deserialize)]
 struct Extra<'a> {
@@ -177,7 +184,7 @@ fn add_chunks(
     }
     let mut calls: Vec<Whole<'_>> = Vec::new();
     let mut places: BTreeMap<u64, usize> = BTreeMap::new();
-    for chunk in group.iter().flat_map(|message| message.tool_call_chunks.iter().flatten()) {
+    for chunk in group.iter().flat_map(|message| message.tool_call_chunks.iter().flat_map(|list| list.iter())) {
         let at = match chunk.index {
             Some(index) => *places.entry(index.0).or_insert(calls.len()),
             None => calls.len(),

@@ -37,7 +37,7 @@ pub(super) struct Message<'a> {
     #[serde(borrow)]
     pub(super) invalid_tool_calls: Option<Listed<Invalid<'a>>>,
     #[serde(borrow)]
-    pub(super) tool_call_chunks: Option<Vec<Chunk<'a>>>,
+    pub(super) tool_call_chunks: Option<Listed<Chunk<'a>>>,
     #[serde(borrow)]
     pub(super) additional_kwargs: Option<&'a RawValue>,
     #[serde(borrow)]

@@ -20,6 +20,9 @@ pub(super) const PARTS: Parts = Parts {
     others: &["input_image", "input_file", "input_audio", "output_audio", "reasoning_text", "summary_text"],
 };
 
+/// Whose messages there are.
+const ROLES: [&str; 4] = ["system", "developer", "user", "assistant"];
+
 /// What an item is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -104,7 +107,10 @@ pub(super) struct Item<'a> {
 
 impl Element for Item<'_> {
     fn is_void(&self) -> bool {
-        self.kind.is_none() && self.role.is_none()
+        match (self.kind.as_deref(), self.role.as_deref()) {
+            (Some(word), _) => kind(word).is_none(),
+            (None, role) => role.is_none_or(|role| !ROLES.contains(&role)),
+        }
     }
 }
 
@@ -245,7 +251,7 @@ pub(super) fn is_item(look: &Look<'_>) -> bool {
 /// Messages of other providers have the same type, with parts of plain `text` and with the end of a reply inside.
 fn is_message(look: &Look<'_>) -> bool {
     let plain = |content: &Look<'_>| content.elements().iter().any(|part| part.text("type").as_deref() == Some("text"));
-    look.text("role").is_some_and(|role| ["system", "developer", "user", "assistant"].contains(&&*role))
+    look.text("role").is_some_and(|role| ROLES.contains(&&*role))
         && !["stop_reason", "tool_calls", "function_call"].iter().any(|key| look.get(key).is_some())
         && look.inside("content").is_none_or(|content| PARTS.fit(&content) && !plain(&content))
 }

@@ -144,6 +144,11 @@ fn a_list_of_nothing_but_empty_objects_is_refused_at_the_first() {
         ),
         (
             Format::Langchain,
+            within(r#"[{"type":"ai","content":"","tool_call_chunks":"#, "}]"),
+            "[0].tool_call_chunks[0].name must be a text, found no such key",
+        ),
+        (
+            Format::Langchain,
             within(r#"[{"type":"ai","content":"#, "}]"),
             "[0].content[0].type must be a text, found no such key / a block without a type may hold a call or an answer, or what the model said last",
         ),
