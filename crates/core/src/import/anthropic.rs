@@ -204,7 +204,9 @@ impl<'a> Body<'a> {
             self.response = None;
         }
         let Some(mut own) = look.get("messages") else { return Ok(()) };
-        if is_told_again && let Some((key, list)) = tellings::longest("messages", tellings::gists(own)?, &beside)? {
+        if is_told_again
+            && let Some((key, list)) = tellings::longest("messages", tellings::gists_for(own, &beside)?, &beside)?
+        {
             self.messages = Some(wire::typed(list.get()).map_err(|error| error.at(key))?);
             own = list;
         }

@@ -226,7 +226,7 @@ impl<'a> Logged<'a> {
             Also::reply("outputs", self.outputs),
             Also::reply("completion", self.completion),
         ];
-        tellings::longest(key, tellings::gists(own)?, &beside)
+        tellings::longest(key, tellings::gists_for(own, &beside)?, &beside)
     }
 }
 

@@ -42,7 +42,6 @@ pub(super) fn longest<'a>(
     beside: &[Also<'a>],
 ) -> Result<Option<Place<'a>>, ImportError> {
     let mut longest: Option<Place<'a>> = None;
-    let is_text = |raw: &RawValue| raw.get().starts_with('"');
     for Also { key, raw, .. } in beside {
         let Some(raw) = raw.filter(|raw| !is_text(raw)) else { continue };
         let Some(told) = Told::of(raw).map_err(|error| error.at(key))? else { continue };
@@ -135,6 +134,20 @@ impl<'a> Told<'a> {
 fn is_message(look: &Look<'_>) -> bool {
     let calls = ["tool_calls", "function_call", "toolCalls", "toolInvocations"];
     look.has(&["role"]) || look.has(&["type"]) || calls.iter().any(|key| look.has(&[key]))
+}
+
+fn is_text(raw: &RawValue) -> bool {
+    raw.get().starts_with('"')
+}
+
+/// The gists of a conversation that it takes to hold against it what stands beside it. Against texts that is the last one, and
+/// records with a text beside their messages are many.
+pub(super) fn gists_for(list: &RawValue, beside: &[Also<'_>]) -> Result<Vec<Gist>, ImportError> {
+    if !beside.iter().filter_map(|also| also.raw).all(is_text) {
+        return gists(list);
+    }
+    let items: Vec<&RawValue> = wire::typed(list.get())?;
+    items.last().map(|last| Gist::of(last)).into_iter().collect()
 }
 
 /// The gists of the messages of a list.
