@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use super::super::ImportError;
 use super::Span;
 use super::calls::Calls;
-use super::talk::Talk;
+use super::talk::{self, Talk};
 use super::tree::Tree;
 use super::vocabulary::{self, Kind};
 use crate::trace::{StopReason, Tokens};
@@ -122,8 +122,11 @@ fn cost(tree: &Tree<'_>, reply: &Reply) -> Result<(Option<Tokens>, bool), Import
             total: add(sum.total, found.total),
         }));
     }
-    let outer = reply.spans.first().map(|&at| &tree.spans[at]);
-    Ok((sum, sum.is_none() && outer.is_some_and(Span::has_failed)))
+    let is_asked_in_vain = |span: &Span<'_>| -> Result<bool, ImportError> {
+        Ok(span.has_failed() && !talk::has_reply(span).map_err(|error| error.at(&span.label()))?)
+    };
+    let outer = reply.spans.first().filter(|_| sum.is_none()).map(|&at| is_asked_in_vain(&tree.spans[at]));
+    Ok((sum, outer.transpose()?.unwrap_or(false)))
 }
 
 /// Which conversations make that of the run, in order.

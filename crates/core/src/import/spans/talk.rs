@@ -166,6 +166,11 @@ fn input<'a>(span: &Span<'a>) -> Result<Option<Told<'a>>, ImportError> {
     side(span, Speaker::User, "gen_ai.input.messages", "gen_ai.prompt", ["llm.input_messages.", "gen_ai.prompt."])
 }
 
+/// Whether a span tells what was replied.
+pub(super) fn has_reply(span: &Span<'_>) -> Result<bool, ImportError> {
+    output(span).map(|told| told.is_some())
+}
+
 /// The reply.
 fn output<'a>(span: &Span<'a>) -> Result<Option<Told<'a>>, ImportError> {
     let flat = ["llm.output_messages.", "gen_ai.completion."];

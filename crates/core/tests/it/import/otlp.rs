@@ -254,3 +254,15 @@ fn a_call_after_the_last_reply_that_no_reply_tells_of_leaves_the_closing_message
         assert_eq!(trace.tool_calls.unwrap().len(), 1);
     }
 }
+
+#[test]
+fn a_reply_that_was_recorded_counts_though_its_span_failed() {
+    let reply = r#"[{"role":"assistant","parts":[{"type":"tool_call","id":"a","name":"t"}]}]"#;
+    let attributes = [CHAT, ("gen_ai.input.messages", "[]"), ("gen_ai.output.messages", reply)];
+    let text =
+        export(&[("chat", &attributes, 1)]).replacen(r#""name":"chat""#, r#""name":"chat","status":{"code":2}"#, 1);
+    assert!(text.contains("status"));
+    let trace = read(Format::Otlp, &text).unwrap().remove(0).trace;
+    let names: Vec<String> = trace.tool_calls.unwrap().into_iter().map(|call| call.name).collect();
+    assert_eq!(names, ["t"]);
+}
