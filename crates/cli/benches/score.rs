@@ -1,9 +1,10 @@
 //! How long scoring a corpus takes: `cargo bench -p mcptest --bench score`.
 //!
-//! A corpus of 200 MB is made, shaped like recorded traces are: some six calls a trace and three and a half
-//! kilobytes a call, most of them answers of tools. Reading it and parsing it into `serde_json::Value` on as many threads is
-//! the measure: judging every trace by every gate and printing the lines may not take longer. Memory may not depend on the
-//! size of the corpus, nor the cost of a call on the length of its trace.
+//! A corpus of 200 MB is made, of envelopes as this program records them: some six calls a trace and four and a half
+//! kilobytes a call, most of them answers of tools, which stand there as text, in the conversation, and for half of the
+//! tools as structured content too. Reading it and parsing it into `serde_json::Value` on as many threads is the measure:
+//! judging every trace by every gate and printing the lines may not take longer. Memory may not depend on the size of the
+//! corpus, nor the cost of a call on the length of its trace.
 #![expect(
     clippy::print_stdout,
     clippy::disallowed_methods,
@@ -32,8 +33,8 @@ const MOST_MEMORY: u64 = 64 << 20;
 const PER_CALL: u64 = 16;
 /// Most growth of the cost of a call from short to long traces.
 const MOST_GROWTH: f64 = 2.0;
-/// Most rows of a usual answer, which gives some three and a half kilobytes a call.
-const ROWS: usize = 12;
+/// What a usual trace looks like.
+const USUAL: Shape = Shape { calls: None, rows: 12, structured: 4 };
 /// Times that each measure is taken; the best counts.
 const TIMES: usize = 3;
 
@@ -58,7 +59,7 @@ fn main() -> ExitCode {
     let mut is_fine = true;
 
     let corpus = temp.path().join("corpus.jsonl");
-    let (traces, calls) = make(&corpus, CORPUS, None, ROWS);
+    let (traces, calls) = make(&corpus, CORPUS, USUAL);
     let megabytes = fs::metadata(&corpus).unwrap().len() as f64 / 1e6;
     println!("{megabytes:.0} MB, {traces} traces, {calls} calls, {threads} threads, best of {TIMES}\n");
     let value = best(|| {
@@ -87,11 +88,12 @@ fn main() -> ExitCode {
     );
     is_fine &= ratio(full, value) <= MOST_RATIO;
 
-    // What no gate reads is only passed over, so the ratio depends on how long answers are.
-    println!("\n{:>16} {:>14} {:>14}", "bytes a call", "score", "against values");
-    for rows in [3, 6, ROWS, 32] {
+    // What no gate reads is only passed over, and a value of an object costs more than one of a text: so the ratio depends on
+    // how long answers are, and on how many of them are structured.
+    println!("\n{:>16} {:>16} {:>14} {:>14}", "bytes a call", "structured", "score", "against values");
+    for (rows, structured) in [(3, 4), (12, 0), (12, 4), (12, 8), (48, 4)] {
         let path = temp.path().join("shape.jsonl");
-        let (_, calls) = make(&path, CORPUS / 4, None, rows);
+        let (_, calls) = make(&path, CORPUS / 4, Shape { rows, structured, ..USUAL });
         let values = best(|| {
             parse(&path, threads, |line| {
                 std::hint::black_box(serde_json::from_str::<Value>(line).unwrap());
@@ -99,12 +101,17 @@ fn main() -> ExitCode {
         });
         let time = best(|| score(&path, &all, threads));
         let size = fs::metadata(&path).unwrap().len() / calls;
-        println!("{size:>16} {:>11.0} ms {:>14}", time.as_secs_f64() * 1e3, format!("x{:.2}", ratio(time, values)));
+        let share = format!("{} of {}", structured, TOOLS.len());
+        println!(
+            "{size:>16} {share:>16} {:>11.0} ms {:>14}",
+            time.as_secs_f64() * 1e3,
+            format!("x{:.2}", ratio(time, values))
+        );
     }
 
     println!("\n{:>12} {:>14} {:>18} {:>18}", "corpus", "calls", "memory", "over runs");
     let small = temp.path().join("small.jsonl");
-    let (_, few) = make(&small, CORPUS / 10, None, ROWS);
+    let (_, few) = make(&small, CORPUS / 10, USUAL);
     for (path, calls) in [(&small, few), (&corpus, calls)] {
         let (plain, grouped) = (memory(path, &single, threads), memory(path, &all, threads));
         let most = MOST_MEMORY + PER_CALL * calls;
@@ -118,7 +125,7 @@ fn main() -> ExitCode {
     let mut base = None;
     for calls in [10, 100, 1_000, 10_000, 100_000] {
         let path = temp.path().join("long.jsonl");
-        let (_, all_calls) = make(&path, CORPUS / 10, Some(calls), ROWS);
+        let (_, all_calls) = make(&path, CORPUS / 10, Shape { calls: Some(calls), ..USUAL });
         let time = best(|| score(&path, &all, 1)).as_secs_f64() * 1e9 / all_calls as f64;
         let growth = time / *base.get_or_insert(time);
         println!("{calls:>16} {time:>14.0} {:>13}", format!("x{growth:.2}"));
@@ -139,6 +146,17 @@ fn best(mut work: impl FnMut()) -> Duration {
         best = best.min(begun.elapsed());
     }
     best
+}
+
+/// What traces look like.
+#[derive(Clone, Copy)]
+struct Shape {
+    /// Calls of each; without it some six.
+    calls: Option<usize>,
+    /// Most rows of a usual answer.
+    rows: usize,
+    /// Of how many of the eight tools answers have structured content.
+    structured: usize,
 }
 
 /// What a gate reads of a record, borrowed from it.
@@ -233,13 +251,13 @@ fn memory(corpus: &Path, gates: &Path, threads: usize) -> u64 {
 }
 
 /// Writes envelopes until there are so many bytes; returns how many traces and calls they have.
-fn make(path: &PathBuf, bytes: usize, calls: Option<usize>, most_rows: usize) -> (u64, u64) {
+fn make(path: &PathBuf, bytes: usize, shape: Shape) -> (u64, u64) {
     let mut random = Random(7);
     let mut out = BufWriter::new(File::create(path).unwrap());
     let (mut written, mut traces, mut all_calls) = (0, 0, 0);
     while written < bytes {
-        let calls = calls.unwrap_or_else(|| random.from(2, 9));
-        let line = record(&mut random, traces, calls, most_rows).to_string();
+        let calls = shape.calls.unwrap_or_else(|| random.from(2, 9));
+        let line = record(&mut random, traces, calls, shape).to_string();
         out.write_all(line.as_bytes()).unwrap();
         out.write_all(b"\n").unwrap();
         written += line.len() + 1;
@@ -287,11 +305,12 @@ const WORDS: [&str; 24] = [
     "review",
 ];
 
-fn record(random: &mut Random, number: u64, calls: usize, most_rows: usize) -> Value {
+fn record(random: &mut Random, number: u64, calls: usize, shape: Shape) -> Value {
     let mut turns = vec![json!({ "role": "user", "content": words(random, 30) })];
     let (mut made, mut answers) = (Vec::new(), Vec::new());
     for at in 0..calls {
-        let (name, server) = TOOLS[random.from(0, TOOLS.len() - 1)];
+        let tool = random.from(0, TOOLS.len() - 1);
+        let (name, server) = TOOLS[tool];
         let said = if random.from(0, 1) == 0 { Value::Null } else { words(random, 14).into() };
         turns.push(json!({ "role": "assistant", "content": said }));
         made.push(json!({
@@ -301,10 +320,14 @@ fn record(random: &mut Random, number: u64, calls: usize, most_rows: usize) -> V
                 "limit": 20, "query": words(random, 4),
             },
         }));
-        let answer = rows(random, most_rows);
-        answers.push(json!({
+        let answer = rows(random, shape.rows);
+        let mut result = json!({
             "is_error": false, "content": [{ "type": "text", "text": answer }], "duration_ms": random.from(5, 900),
-        }));
+        });
+        if tool < shape.structured {
+            result["structured_content"] = serde_json::from_str(&answer).unwrap();
+        }
+        answers.push(result);
         turns.push(json!({ "role": "tool", "content": answer }));
     }
     let closing = format!(

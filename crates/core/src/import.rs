@@ -105,7 +105,7 @@ pub enum Parts {
     /// Everything.
     #[default]
     All,
-    /// What gates read: no text but the assistant's, and content only of answers that a later call may have used.
+    /// What gates read: no ids, no text but the assistant's, and content only of answers that a later call may have used.
     Gates {
         /// Tools whose answers are read, each with the tool that may use them.
         used: Vec<(String, String)>,

@@ -71,7 +71,7 @@ fn checks(expect: &[Assertion], gates: &Gates, trace: &Trace, judge: fn() -> Jud
         out.push((GateKind::Recovery, gate.judged(trace, judge())).into());
     }
     if let Some(gate) = &gates.narrative {
-        out.push((GateKind::Narrative, gate.evaluate(trace)).into());
+        out.push((GateKind::Narrative, gate.judged(trace, judge())).into());
     }
     out
 }

@@ -23,7 +23,7 @@ pub(crate) fn run<T: Send>(
     work: &(dyn Fn(&Job) -> T + Sync),
     done: &mut dyn FnMut(T) -> ControlFlow<()>,
 ) {
-    let under_way = 2 * threads + 2;
+    let under_way = threads + 2;
     let is_over = AtomicBool::new(false);
     let (permit, permits) = sync_channel::<()>(under_way);
     let (give, jobs) = sync_channel::<(u64, Job)>(under_way);

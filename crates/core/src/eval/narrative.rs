@@ -17,7 +17,6 @@ mod words;
 use std::borrow::Cow;
 use std::cell::LazyCell;
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::ops::Range;
 
 use serde::Serialize;
@@ -113,7 +112,7 @@ pub struct ClaimResult {
     pub backed_by: Option<usize>,
     /// Whether it is backed; `None` when the results that would tell were not recorded.
     pub backed: Option<bool>,
-    /// The tools it was held against, nearest first.
+    /// The tools it was held against, nearest first, where none of them backs it.
     pub considered: Vec<Considered>,
 }
 
@@ -216,9 +215,12 @@ impl Narrative {
 
     /// Scores a run.
     pub fn evaluate(&self, trace: &Trace) -> GateOutcome<NarrativeReport> {
+        self.judged(trace, Judge::default())
+    }
+
+    pub(crate) fn judged(&self, trace: &Trace, mut judge: Judge) -> GateOutcome<NarrativeReport> {
         let gate = GateKind::Narrative.info();
         let mut metrics = Metrics::of(gate);
-        let mut judge = Judge::default();
         let tools = backing::tools(trace, &self.mutating);
         let (Some(message), Some(calls), Some(tools)) = (&trace.final_response, &trace.tool_calls, tools) else {
             let missing = if trace.tool_calls.is_none() { "tool calls were" } else { "final response was" };
@@ -267,19 +269,7 @@ impl Narrative {
             judge
                 .unassessable("max_divergence_score", format!("whether \"{}\" is backed was not recorded", open.words));
         }
-        let mut line = String::with_capacity(80);
-        let _ = write!(
-            line,
-            "divergence {score:.2}: {}, {absent} absent, {} unmentioned, {} at odds",
-            plural(report.claims.len(), "claim"),
-            count(|item| matches!(item, Item::PresentButUnclaimed { .. })),
-            plural(count(|item| matches!(item, Item::ArgMismatch { .. })), "argument")
-        );
-        if let Some(open) = open {
-            // The numbers above leave this claim out.
-            line.push_str(&format!("; whether \"{}\" is backed was not recorded", crate::json::cut(&open.words, 60)));
-        }
-        judge.outcome(metrics, line, report)
+        judge.told(metrics, report, |report| line(report, score))
     }
 
     fn compare(&self, message: &str, calls: &[ToolCall], tools: &[Tool<'_>]) -> NarrativeReport {
@@ -344,11 +334,28 @@ impl Narrative {
             backed,
             considered: considered
                 .into_iter()
-                .take(MAX_CONSIDERED)
+                .take(if backed == Some(true) { 0 } else { MAX_CONSIDERED })
                 .map(|(_, fit, tool)| Considered { tool: tool.name.to_owned(), calls: tool.calls.clone(), fit })
                 .collect(),
         }
     }
+}
+
+/// The numbers of a run in one line.
+fn line(report: &NarrativeReport, score: f64) -> String {
+    let count = |wanted: fn(&Item) -> bool| report.items.iter().filter(|item| wanted(item)).count();
+    let mut line = format!(
+        "divergence {score:.2}: {}, {} absent, {} unmentioned, {} at odds",
+        plural(report.claims.len(), "claim"),
+        count(|item| matches!(item, Item::ClaimedButAbsent { .. })),
+        count(|item| matches!(item, Item::PresentButUnclaimed { .. })),
+        plural(count(|item| matches!(item, Item::ArgMismatch { .. })), "argument")
+    );
+    if let Some(open) = report.claims.iter().find(|claim| claim.backed.is_none()) {
+        // The numbers above leave this claim out.
+        line.push_str(&format!("; whether \"{}\" is backed was not recorded", crate::json::cut(&open.words, 60)));
+    }
+    line
 }
 
 /// What is claimed, what was found instead, and the line that would accept it.

@@ -5,9 +5,12 @@
 
 use std::borrow::Cow;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use crate::json::{self, Strict, texts};
+use crate::json::{self, texts};
+
+/// Room for the elements of most lists.
+const FEW: usize = 4;
 
 /// Deepest nesting: what the other parser takes.
 const MAX_DEPTH: usize = json::MAX_DEPTH - 1;
@@ -16,6 +19,23 @@ pub(super) struct Cursor<'a> {
     text: &'a str,
     at: usize,
     depth: usize,
+}
+
+/// A string as it is written, with its marks.
+struct Raw<'a> {
+    quoted: &'a str,
+    has_escapes: bool,
+}
+
+impl<'a> Raw<'a> {
+    fn text(&self) -> &'a str {
+        &self.quoted[1..self.quoted.len() - 1]
+    }
+
+    /// What it says.
+    fn read(self) -> Option<Cow<'a, str>> {
+        if self.has_escapes { serde_json::from_str(self.quoted).ok() } else { Some(Cow::Borrowed(self.text())) }
+    }
 }
 
 impl<'a> Cursor<'a> {
@@ -69,9 +89,11 @@ impl<'a> Cursor<'a> {
     ) -> Option<()> {
         let mut seen = [false; N];
         self.members(|cursor, name| {
-            let Some(at) = keys.iter().position(|key| *key == name) else {
+            // Names are short: comparing them byte by byte is cheaper than a call.
+            let text = name.text();
+            let Some(at) = keys.iter().position(|key| key.len() == text.len() && key.bytes().eq(text.bytes())) else {
                 // An escaped name may be one of the keys.
-                return if name.contains('\\') { None } else { cursor.pass() };
+                return if name.has_escapes { None } else { cursor.pass() };
             };
             if std::mem::replace(&mut seen[at], true) {
                 return None;
@@ -81,9 +103,9 @@ impl<'a> Cursor<'a> {
     }
 
     /// An object, with its names as they are written.
-    fn members(&mut self, mut member: impl FnMut(&mut Self, &'a str) -> Option<()>) -> Option<()> {
+    fn members(&mut self, mut member: impl FnMut(&mut Self, Raw<'a>) -> Option<()>) -> Option<()> {
         self.between(b'{', b'}', |cursor| {
-            let name = cursor.raw_text()?.0;
+            let name = cursor.raw_text()?;
             if !cursor.eat(b':') {
                 return None;
             }
@@ -93,7 +115,7 @@ impl<'a> Cursor<'a> {
 
     /// A list.
     pub(super) fn list<T>(&mut self, mut read: impl FnMut(&mut Self) -> Option<T>) -> Option<Vec<T>> {
-        let mut out = Vec::new();
+        let mut out = Vec::with_capacity(FEW);
         self.between(b'[', b']', |cursor| {
             out.push(read(cursor)?);
             Some(())
@@ -122,23 +144,20 @@ impl<'a> Cursor<'a> {
         Some(())
     }
 
-    /// A string as it is written, and whether there is a backslash in it.
-    fn raw_text(&mut self) -> Option<(&'a str, bool)> {
-        if !self.eat(b'"') {
+    /// A string as it is written.
+    fn raw_text(&mut self) -> Option<Raw<'a>> {
+        if self.peek() != Some(b'"') {
             return None;
         }
-        let end = texts::end(self.text.as_bytes(), self.at)?;
-        let raw = &self.text[self.at..end.at];
+        let start = self.at;
+        let end = texts::end(self.text.as_bytes(), start + 1)?;
         self.at = end.at + 1;
-        Some((raw, end.has_escapes))
+        Some(Raw { quoted: &self.text[start..self.at], has_escapes: end.has_escapes })
     }
 
     /// A string.
     pub(super) fn text(&mut self) -> Option<Cow<'a, str>> {
-        self.peek()?;
-        let start = self.at;
-        let (raw, has_escapes) = self.raw_text()?;
-        if has_escapes { serde_json::from_str(&self.text[start..self.at]).ok() } else { Some(Cow::Borrowed(raw)) }
+        self.raw_text()?.read()
     }
 
     /// A string of its own.
@@ -157,11 +176,24 @@ impl<'a> Cursor<'a> {
 
     /// Any value, in which no key stands twice.
     pub(super) fn value(&mut self) -> Option<Value> {
-        self.peek()?;
-        let mut values = serde_json::Deserializer::from_str(&self.text[self.at..]).into_iter();
-        let Strict(value) = values.next()?.ok()?;
-        self.at += values.byte_offset();
-        (!json::deeper_than(&value, MAX_DEPTH - self.depth)).then_some(value)
+        Some(match self.peek()? {
+            b'"' => Value::String(self.owned()?),
+            b'{' => {
+                let mut map = Map::new();
+                self.members(|cursor, name| {
+                    let value = cursor.value()?;
+                    map.insert(name.read()?.into_owned(), value).is_none().then_some(())
+                })?;
+                Value::Object(map)
+            }
+            b'[' => Value::Array(self.list(Self::value)?),
+            b't' | b'f' => Value::Bool(self.bool()?),
+            b'n' => self.word("null").map(|()| Value::Null)?,
+            _ => {
+                let raw = self.raw()?;
+                raw.parse::<u64>().map_or_else(|_| serde_json::from_str(raw).ok(), |whole| Some(whole.into()))?
+            }
+        })
     }
 
     /// Any value as it is written.

@@ -4,6 +4,8 @@
 //! is wrong and where; so this file needs no messages, and must take nothing of a trace that the other would refuse. Keys
 //! that are no part of a trace are passed over without a look at what is in them.
 
+use std::borrow::Cow;
+
 use serde_json::Value;
 
 use super::Parts;
@@ -25,7 +27,7 @@ pub(super) fn read(text: &str, parts: &Parts) -> Option<super::Named> {
             match key {
                 "id" => id = value.known(name)?,
                 "group" => group = value.known(name)?,
-                "tool_calls" => tool_calls = value.known(|list| list.list(call))?,
+                "tool_calls" => tool_calls = value.known(|list| list.list(|value| call(value, parts)))?,
                 "tool_results" => answers = value.known(|list| list.list(|value| value.known(answer)))?,
                 "final_response" => final_response = value.known(Cursor::owned)?,
                 "conversation" => conversation = value.known(|value| talk(value, parts))?,
@@ -70,7 +72,7 @@ fn name(value: &mut Cursor<'_>) -> Option<String> {
     }
 }
 
-fn call(value: &mut Cursor<'_>) -> Option<ToolCall> {
+fn call(value: &mut Cursor<'_>, parts: &Parts) -> Option<ToolCall> {
     let mut out = ToolCall::default();
     let (mut name, mut arguments) = (None, None);
     value.object(["name", "server", "args", "arguments", "caller", "id", "turn"], |value, key| {
@@ -80,7 +82,7 @@ fn call(value: &mut Cursor<'_>) -> Option<ToolCall> {
             "args" => out.args = value.known(Cursor::value)?,
             "arguments" => arguments = value.known(Cursor::value)?,
             "caller" => out.caller = value.known(|value| value.value().filter(Value::is_object))?,
-            "id" => out.id = value.known(Cursor::owned)?,
+            "id" => out.id = value.known(Cursor::text)?.filter(|_| *parts == Parts::All).map(Cow::into_owned),
             _ => out.turn = value.known(Cursor::whole)?,
         }
         Some(())
