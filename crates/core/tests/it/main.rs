@@ -17,6 +17,7 @@ mod properties;
 mod recovery;
 mod reliability;
 mod report;
+mod saved;
 mod score;
 mod stability;
 mod suite;

@@ -1,0 +1,363 @@
+//! Saved reports: read back as they were written, held against each other, and refused where they are something else.
+
+use mcptest_core::diag::{Mark, Source};
+use mcptest_core::event::Event;
+use mcptest_core::json::{self, Layout};
+use mcptest_core::report::{
+    Attempt, Baseline, Cell, Evidence, Flip, Origin, Rate, Report, ReportError, Row, RowVerdict, Trouble, read,
+};
+use mcptest_core::suite::{self, Suite, Variables};
+use mcptest_core::trace::Trace;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+const SUITE: &str = "\
+servers: { web: { command: [web] } }
+models: { demo: { provider: script, script: demo.yml } }
+faults: [{ name: dead, target: { tool: a }, kind: hang }]
+agents:
+  - name: one
+    model: demo
+    servers: [web]
+    prompt: Go.
+    inject: [dead]
+    runs: 2
+    expect:
+      - { target: final_response, matcher: { exact: yes } }
+      - { target: \"tool_calls[0].args\", matcher: { exact: { x: 1 } } }
+      - { target: final_response, matcher: { contains: a } }
+    trajectory: { calls: [{ name: a }] }
+    stability: {}
+    reliability: {}
+    recovery: {}
+    narrative: { llm_assisted: true }
+";
+
+fn suite() -> Suite {
+    let source = Source::new("suite.yml", SUITE);
+    let loaded = suite::load(&source, &Variables { suite_dir: ".", outside: &|_| None });
+    loaded.value.unwrap_or_else(|| panic!("{:?}", loaded.diagnostics))
+}
+
+fn trace(envelope: &Value) -> Trace {
+    Trace::read(envelope).unwrap()
+}
+
+fn rows(traces: Vec<Trace>) -> Vec<Row> {
+    let suite = suite();
+    let cell = Cell { test: &suite.agents[0], faults: &suite.faults, model: "demo" };
+    let attempt = |trace| Attempt::Traced(Box::new(Evidence { trace, advisory: Some(json!({ "answer": "none" })) }));
+    cell.rows(traces.into_iter().map(|trace| (Some(Origin::Live), attempt(trace))).collect())
+}
+
+/// A report with these rows, as text.
+fn saved(rows: &[Row]) -> String {
+    let mut out = Layout::spread(0);
+    out.object(|out| {
+        out.key("mcptest").plain(1);
+        out.key("suites").list([rows], |out, rows| {
+            out.object(|out| {
+                out.key("file").text("suite.yml");
+                out.key("rows").list(rows, |out, row| row.write(out));
+            });
+        });
+    });
+    out.take()
+}
+
+fn read_back(text: &str) -> Vec<Row> {
+    let rows = read(text).unwrap().into_iter().filter_map(|event| match event {
+        Event::RowFinished(row) => Some(*row),
+        _ => None,
+    });
+    rows.collect()
+}
+
+#[track_caller]
+fn same_again(rows: &[Row]) {
+    let text = saved(rows);
+    let again = read_back(&text);
+    assert_eq!(saved(&again), text);
+    assert_eq!(again.len(), rows.len());
+    for (again, row) in again.iter().zip(rows) {
+        assert!(json::equal(&serde_json::to_value(again).unwrap(), &serde_json::to_value(row).unwrap()));
+    }
+}
+
+#[test]
+fn every_part_of_a_row_is_read_back() {
+    let full = json!({
+        "tool_calls": [
+            { "name": "a", "server": "web", "args": { "x": 1.5, "y": [null] }, "caller": { "type": "code" }, "id": "1", "turn": 1 },
+            { "name": "b" },
+            { "name": "c" },
+        ],
+        "tool_results": [
+            {
+                "is_error": true, "content": [{ "type": "text", "text": "x" }], "structured_content": [1], "duration_ms": 3,
+                "error": { "kind": "timeout", "code": -32000, "message": "late" },
+                "fault": { "name": "dead", "kind": "hang", "effect": "timeout", "ms": 3000 },
+            },
+            null,
+            {},
+        ],
+        "final_response": "maybe",
+        "conversation": {
+            "model": "m", "stop_reason": "completed", "duration_ms": 12,
+            "turns": [{ "role": "user", "content": "Go." }, { "role": "assistant", "content": null }],
+            "tokens": { "input": 1, "output": 2, "cached": 3, "total": 4 },
+        },
+    });
+    let mut all = rows(vec![trace(&full), trace(&json!({}))]);
+    let verdicts: Vec<RowVerdict> = all.iter().map(|row| row.verdict).collect();
+    assert_eq!(
+        verdicts,
+        [
+            RowVerdict::Absorbed,
+            RowVerdict::Absorbed,
+            RowVerdict::Absorbed,
+            RowVerdict::Absorbed,
+            RowVerdict::Unassessable,
+            RowVerdict::Fail
+        ]
+    );
+    all[1].error = Some(Trouble { message: "broke".to_owned(), hint: Some("mend it".to_owned()) });
+    all[0].runs = Some(7);
+    same_again(&all);
+}
+
+#[test]
+fn a_trace_without_a_final_response_stays_without_one() {
+    // An importer may know the messages and not which of them is the answer.
+    let mut unknown = trace(&json!({ "conversation": { "turns": [{ "role": "assistant", "content": "x" }] } }));
+    unknown.final_response = None;
+    same_again(&rows(vec![unknown, Trace::default()]));
+}
+
+#[test]
+fn what_a_trace_may_nest_a_report_may_nest_too() {
+    let mut deep = json!(1);
+    for _ in 0..(json::MAX_DEPTH - 6) {
+        deep = json!([deep]);
+    }
+    let deep = trace(&json!({ "tool_calls": [{ "name": "a", "args": { "x": deep } }] }));
+    let rows = rows(vec![deep.clone(), deep]);
+    assert!(
+        rows.iter()
+            .any(|row| row.checks.iter().any(|check| check.failures.iter().any(|found| !found.diffs.is_empty())))
+    );
+    same_again(&rows);
+}
+
+fn values() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        any::<u64>().prop_map(Value::from),
+        any::<f64>().prop_filter("JSON has no others", |number| number.is_finite()).prop_map(Value::from),
+        any::<String>().prop_map(Value::from),
+    ];
+    leaf.prop_recursive(3, 24, 4, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            prop::collection::btree_map(any::<String>(), inner, 0..4).prop_map(|map| Value::from_iter(map)),
+        ]
+    })
+}
+
+proptest! {
+    #[test]
+    fn whatever_a_call_asked_and_got_is_read_back(args in values(), got in values(), said in any::<String>()) {
+        let run = trace(&json!({
+            "tool_calls": [{ "name": "a", "args": args }],
+            "tool_results": [{ "is_error": false, "structured_content": got, "content": [{ "type": "text", "text": said }] }],
+            "final_response": said,
+        }));
+        same_again(&rows(vec![run.clone(), run]));
+    }
+
+    #[test]
+    fn no_text_makes_the_reader_panic(text in any::<String>(), cut in any::<prop::sample::Index>()) {
+        let _ = read(&text);
+        let whole = saved(&rows(vec![Trace::default(), Trace::default()]));
+        let at = whole.floor_char_boundary(cut.index(whole.len()));
+        prop_assert!(read(&whole[..at]).is_err());
+    }
+}
+
+#[test]
+fn events_come_back_in_their_order() {
+    let rows = rows(vec![Trace::default(), Trace::default()]);
+    let mut events = vec![Event::Note("first".to_owned()), Event::SuiteStarted { file: "a.yml".to_owned() }];
+    events.extend(rows.into_iter().map(|row| Event::RowFinished(Box::new(row))));
+    events.push(Event::CellFinished { test: "one".to_owned(), model: "demo".to_owned() });
+    events.push(Event::Note("between".to_owned()));
+    events.push(Event::SuiteRefused { file: "b.yml".to_owned(), why: "no".to_owned() });
+    events.push(Event::Stopped("over".to_owned()));
+    let mut report = Report::default();
+    events.iter().cloned().for_each(|event| report.take(event));
+    let mut out = Layout::line();
+    out.object(|out| {
+        out.key("mcptest").plain(1);
+        out.key("notes").list(&report.notes, |out, note| note.write(out));
+        out.key("suites").list(&report.suites, |out, suite| {
+            out.object(|out| {
+                suite.write_head(out);
+                out.key("rows").list(&suite.rows, |out, row| row.write(out));
+            });
+        });
+    });
+    let told = |events: &[Event]| -> Vec<String> {
+        let short = |event: &Event| match event {
+            Event::RowFinished(row) => row.name.clone(),
+            other => format!("{other:?}"),
+        };
+        events.iter().map(short).collect()
+    };
+    assert_eq!(told(&read(&out.take()).unwrap()), told(&events));
+}
+
+#[test]
+fn what_cannot_be_read_says_where() {
+    let broken = |row: &str| {
+        let text = format!("{{\"mcptest\": 1,\n\"suites\": [{{\"file\": \"a\", \"rows\": [\n  {row}]}}]}}");
+        match read(&text).unwrap_err() {
+            ReportError::Broken { line, column, message } => format!("{line}:{column}: {message}"),
+            other => other.to_string(),
+        }
+    };
+    let row = |more: &str| {
+        format!(
+            "{{\"family\":\"RUN\",\"line\":1,\"model\":\"m\",\"name\":\"n\",\"test\":\"t\",\"verdict\":\"pass\",{more}}}"
+        )
+    };
+    let check = |name: &str, verdict: &str| {
+        row(&format!(
+            "\"checks\":[{{\"failures\":[],\"line\":\"\",\"metrics\":{{}},\"name\":\"{name}\",\"verdict\":\"{verdict}\"}}]"
+        ))
+    };
+    let rows = [
+        "{}",
+        &row("\"checks\":[],\"gate\":\"magic\""),
+        &check("magic", "pass"),
+        &check("expect", "absorbed"),
+        &row("\"checks\":[],\"trace\":{\"tool_calls\":1}"),
+        &row("\"checks\":[],\"trace\":{\"a\":1,\"a\":2}"),
+    ];
+    assert_eq!(
+        rows.map(broken),
+        [
+            "3:4: missing field `checks`",
+            "3:105: there is no gate `magic`",
+            "3:3: no check is called `magic`",
+            "3:163: no check has the verdict `absorbed`",
+            "3:99: tool_calls must be a list, found a number (1)",
+            "3:108: duplicate key \"a\"",
+        ]
+    );
+}
+
+#[test]
+fn a_row_points_at_what_the_suite_says_where_it_did_not_pass() {
+    let found = |said: &str, args: Value| {
+        let run = trace(&json!({
+            "tool_calls": [{ "name": "a", "args": args }],
+            "tool_results": [{ "is_error": false }],
+            "final_response": said,
+        }));
+        let mark = rows(vec![run.clone(), run])[0].mark.clone();
+        mark.map(|Mark { line, column, text, start, length }| {
+            let meant: String = text.chars().skip(start).take(length).collect();
+            format!("{line}:{column} {meant}")
+        })
+    };
+    // The first assertion that does not hold, also when an earlier one has the same target.
+    assert_eq!(
+        found("yes a", json!({ "x": 2 })).as_deref(),
+        Some("12:9 { target: final_response, matcher: { exact: yes } }")
+    );
+    assert_eq!(
+        found("yes", json!({ "x": 1 })).as_deref(),
+        Some("14:9 { target: final_response, matcher: { contains: a } }")
+    );
+    let rows = rows(vec![Trace::default(), Trace::default()]);
+    let of_gates: Vec<(String, usize)> = rows
+        .iter()
+        .filter(|row| row.gate.is_some())
+        .map(|row| (row.name.clone(), row.mark.as_ref().unwrap().line))
+        .collect();
+    let lines =
+        [("one #1 (recovery)", 18), ("one #2 (recovery)", 18), ("one (stability)", 16), ("one (reliability)", 17)];
+    assert_eq!(of_gates, lines.map(|(name, line)| (name.to_owned(), line)));
+}
+
+/// A report with rows of these names and verdicts; `name #1` and its like are runs of one cell.
+fn report(file: &str, all: &[(&str, RowVerdict)]) -> Report {
+    let mut out = Report::default();
+    out.take(Event::SuiteStarted { file: file.to_owned() });
+    let blank = rows(vec![Trace::default(), Trace::default()]).remove(0);
+    for (name, verdict) in all {
+        let run = name.split_once('#').map(|(_, run)| run.parse().unwrap());
+        let row = Row { name: (*name).to_owned(), verdict: *verdict, run, ..blank.clone() };
+        out.take(Event::RowFinished(Box::new(row)));
+    }
+    out
+}
+
+#[test]
+fn verdicts_flip_for_worse_for_better_and_otherwise() {
+    use RowVerdict::{Absorbed, Error, Fail, Pass, Skipped, Unassessable};
+    let old = report(
+        "./t/a.yml",
+        &[
+            ("worse", Pass),
+            ("better", Error),
+            ("same", Fail),
+            ("otherwise", Fail),
+            ("open", Pass),
+            ("gone", Pass),
+            ("twice", Pass),
+            ("twice", Pass),
+            ("cell #1", Pass),
+            ("cell #2", Pass),
+            ("steady #1", Pass),
+            ("steady #2", Absorbed),
+        ],
+    );
+    let new = report(
+        "t/a.yml",
+        &[
+            ("worse", Unassessable),
+            ("better", Pass),
+            ("same", Fail),
+            ("otherwise", Error),
+            ("open", Skipped),
+            ("new", Pass),
+            ("twice", Pass),
+            ("twice", Fail),
+            ("cell #1", Pass),
+            ("cell #2", Absorbed),
+            ("steady #1", Absorbed),
+            ("steady #2", Pass),
+            ("steady #3", Pass),
+            ("steady #4", Absorbed),
+        ],
+    );
+    let flips = Baseline::of(&old).flips(&new);
+    let told = |flips: &[Flip]| -> Vec<String> {
+        flips.iter().map(|flip| format!("{} {:?} {:?}", flip.name, flip.before, flip.after)).collect()
+    };
+    assert_eq!(told(&flips.worse), ["worse Some(Pass) Some(Unassessable)", "twice Some(Pass) Some(Fail)"]);
+    assert_eq!(told(&flips.better), ["better Some(Error) Some(Pass)"]);
+    assert_eq!(told(&flips.other), ["otherwise Some(Fail) Some(Error)", "open Some(Pass) Some(Skipped)"]);
+    assert_eq!(
+        told(&flips.added),
+        ["new None Some(Pass)", "steady #3 None Some(Pass)", "steady #4 None Some(Absorbed)"]
+    );
+    assert_eq!(told(&flips.gone), ["gone Some(Pass) None"]);
+    // Two of four is one of two.
+    let rate = Rate { file: "t/a.yml".to_owned(), name: "cell".to_owned(), before: (2, 2), after: (1, 2) };
+    assert_eq!(flips.rates, [rate]);
+    assert!(Baseline::of(&new).flips(&new).is_empty());
+}
