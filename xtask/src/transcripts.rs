@@ -7,7 +7,8 @@ use crate::failure::Failure;
 use crate::out;
 
 /// Documents whose `console` blocks are run.
-pub(crate) const DOCUMENTS: [&str; 4] = ["README.md", "CONTRIBUTING.md", "docs/running.md", "docs/scoring.md"];
+pub(crate) const DOCUMENTS: [&str; 5] =
+    ["README.md", "CONTRIBUTING.md", "docs/running.md", "docs/scoring.md", "docs/reports.md"];
 
 /// A command and what it prints on standard output.
 #[derive(Debug, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! How long a replay takes: `cargo bench -p mcptest --bench replay`.
+//! How long a replay takes, and its reports: `cargo bench -p mcptest --bench replay`.
 //!
 //! Figures stand beside those of reading the same files, in the same run, because only the ratio means something on another
 //! machine. What can fail is growth: ten times the recordings may not take much more than ten times as long.
@@ -54,7 +54,50 @@ fn main() -> ExitCode {
     println!("\nshare: parsing as a part of the time of all cores the replay could use");
     let growth = took[2] / took[1];
     println!("ten times the recordings: x{growth:.1} (at most x{MOST_GROWTH})");
-    if growth > MOST_GROWTH { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+    let is_linear = reports(&hundred, &thousand);
+    if growth > MOST_GROWTH || !is_linear { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+}
+
+/// How long it takes to make each report of a saved run: reading it back and writing.
+fn reports(hundred: &World, thousand: &World) -> bool {
+    println!(
+        "\n{:>10} {:>14} {:>14} {:>8} {:>16} {:>12}",
+        "report", "100 runs", "1000 runs", "growth", "beyond reading", "of parsing"
+    );
+    let saved = [hundred, thousand].map(World::save);
+    let text = std::fs::read_to_string(&saved[1]).unwrap();
+    let parse = best(5, || {
+        std::hint::black_box(json::parse(&text).unwrap());
+    });
+    // The annotations of a run in which everything holds are one line: what is left is reading.
+    let mut read = Duration::ZERO;
+    let mut is_linear = true;
+    for face in ["github", "json", "ndjson", "junit", "markdown", "pretty"] {
+        let [few, many] = saved.each_ref().map(|path| {
+            best(7, || {
+                let mut command = Command::new(env!("CARGO_BIN_EXE_mcptest"));
+                command.arg("report").arg(path).args(["--reporter", face]).stdout(Stdio::null());
+                assert!(command.status().unwrap().success());
+            })
+        });
+        if face == "github" {
+            read = many;
+        }
+        let growth = many.as_secs_f64() / few.as_secs_f64();
+        is_linear &= growth <= MOST_GROWTH;
+        let beyond = many.saturating_sub(read);
+        println!(
+            "{face:>10} {:>11.1} ms {:>11.1} ms {:>8} {:>13.1} ms {:>10.0} %",
+            ms(few),
+            ms(many),
+            format!("x{growth:.1}"),
+            ms(beyond),
+            100.0 * beyond.as_secs_f64() / parse.as_secs_f64(),
+        );
+    }
+    let megabytes = text.len() as f64 / 1e6;
+    println!("\nthe saved run has {megabytes:.1} MB; parsing it alone takes {:.1} ms", ms(parse));
+    is_linear
 }
 
 fn ms(time: Duration) -> f64 {
@@ -122,6 +165,13 @@ impl World {
         let mut command = Command::new(env!("CARGO_BIN_EXE_mcptest"));
         command.arg("run").arg(&self.suite).args(["--jobs", "2"]).args(flags).stdout(Stdio::null());
         command
+    }
+
+    /// Keeps the report of a replay.
+    fn save(&self) -> PathBuf {
+        let path = self.suite.with_file_name("run.json");
+        self.replay(&["--reporter", &format!("json={}", path.display())]);
+        path
     }
 
     fn replay(&self, flags: &[&str]) {

@@ -94,21 +94,8 @@ pub(super) fn mark(verdict: RowVerdict) -> (&'static str, &'static str) {
 /// pass the evidence, what the suite says, and how to judge it again.
 pub(super) fn explain(row: &Row, file: &str, width: usize) -> Vec<Line> {
     let mut out = Lines { all: Vec::new(), width };
-    if let Some(trouble) = &row.error {
-        out.all(0, lines(&trouble.message));
-        if let Some(hint) = &trouble.hint {
-            out.toned(0, Tone::Advice, format!("hint: {}", one_line(hint)));
-        }
-    }
-    for checked in &row.checks {
-        check(checked, &mut out);
-    }
-    for receipt in &row.receipts {
-        out.add(0, receipt_line(receipt));
-    }
-    if let Some(advisory) = &row.advisory {
-        out.add(0, format!("advisory, not judged: {}", one_line(advisory)));
-    }
+    reasons(row, &mut out);
+    beside(row, &mut out);
     if !matches!(row.verdict, RowVerdict::Pass | RowVerdict::Skipped) {
         if row.checks.iter().any(|checked| checked.verdict == Verdict::Fail) {
             for (depth, text) in evidence::lines(row) {
@@ -121,6 +108,42 @@ pub(super) fn explain(row: &Row, file: &str, width: usize) -> Vec<Line> {
         }
     }
     out.all
+}
+
+/// What there is to say about a row beside its checks: what became of faults, what a model advised.
+pub(super) fn aside(row: &Row, width: usize) -> Vec<Line> {
+    let mut out = Lines { all: Vec::new(), width };
+    beside(row, &mut out);
+    out.all
+}
+
+/// What a row says, without the calls it rests on: runs that fail alike fail for the same reasons, each by calls of its own.
+pub(super) fn gist(row: &Row) -> String {
+    let mut out = Lines { all: Vec::new(), width: usize::MAX };
+    reasons(row, &mut out);
+    beside(row, &mut out);
+    out.all.iter().map(Line::plain).collect::<Vec<_>>().join("\n")
+}
+
+fn reasons(row: &Row, out: &mut Lines) {
+    if let Some(trouble) = &row.error {
+        out.all(0, lines(&trouble.message));
+        if let Some(hint) = &trouble.hint {
+            out.toned(0, Tone::Advice, format!("hint: {}", one_line(hint)));
+        }
+    }
+    for checked in &row.checks {
+        check(checked, out);
+    }
+}
+
+fn beside(row: &Row, out: &mut Lines) {
+    for receipt in &row.receipts {
+        out.add(0, receipt_line(receipt));
+    }
+    if let Some(advisory) = &row.advisory {
+        out.add(0, format!("advisory, not judged: {}", one_line(advisory)));
+    }
 }
 
 /// Where the suite says what did not hold, and its line with carets.

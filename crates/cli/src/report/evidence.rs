@@ -13,18 +13,24 @@ use super::text::{many, one_line};
 const MAX_SHOWN: usize = 8;
 const MAX_NAMED: usize = 20;
 
+/// So few calls are shown even when nobody speaks of one.
+const FEW: usize = 3;
+
 /// Most characters of arguments and of an answer.
 const MAX_VALUE: usize = 60;
 
 /// Lines that show the calls which the reasons of a row speak of, and how far each stands in; where they speak of none, all
-/// calls by name.
+/// calls, by name when they are many.
 pub(super) fn lines(row: &Row) -> Vec<(usize, String)> {
     let Some((trace, calls)) = row.trace.as_deref().and_then(|trace| Some((trace, trace.tool_calls.as_deref()?)))
     else {
         return Vec::new();
     };
+    // What is said of several runs together is shown by the calls of one of them.
+    let number = row.run.map(|run| format!("#{run}")).filter(|number| row.name.ends_with(&format!(" {number}")));
+    let of_run = number.map_or_else(String::new, |number| format!(" in {number}"));
     if calls.is_empty() {
-        return vec![(0, "evidence: no tool call was recorded".to_owned())];
+        return vec![(0, format!("evidence{of_run}: no tool call was recorded"))];
     }
     let mut spoken_of = BTreeSet::new();
     for failure in row.checks.iter().flat_map(|check| &check.failures) {
@@ -32,16 +38,19 @@ pub(super) fn lines(row: &Row) -> Vec<(usize, String)> {
         numbers(&failure.target, &mut spoken_of);
     }
     spoken_of.retain(|at| *at < calls.len());
+    if spoken_of.is_empty() && calls.len() <= FEW {
+        spoken_of.extend(0..calls.len());
+    }
     let mut out = Vec::new();
     if spoken_of.is_empty() {
         let named = |(at, call): (usize, &ToolCall)| {
             let failed = trace.result(at).and_then(ToolResult::failed) == Some(true);
             format!("[{at}] {}{}", one_line(&call.name), if failed { " (failed)" } else { "" })
         };
-        out.push((0, format!("evidence: tool_calls {}", listed(calls.iter().enumerate().map(named)))));
+        out.push((0, format!("evidence{of_run}: tool_calls {}", listed(calls.iter().enumerate().map(named)))));
         return out;
     }
-    out.push((0, format!("evidence, of {}:", many(calls.len(), "call"))));
+    out.push((0, format!("evidence{of_run}, of {}:", many(calls.len(), "call"))));
     for at in spoken_of.iter().take(MAX_SHOWN) {
         out.push((1, format!("[{at}] {}", call(&calls[*at], trace, *at))));
     }

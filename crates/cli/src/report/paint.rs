@@ -33,8 +33,12 @@ impl Tone {
         let (Some(code), true) = (self.code(), is_coloured) else { return text.to_owned() };
         let mut out = String::with_capacity(text.len() + 16);
         for (at, line) in text.split_inclusive('\n').enumerate() {
-            let body = line.trim_start_matches(' ');
-            out.push_str(&line[..line.len() - body.len()]);
+            let start = match self {
+                Self::Carets => line.find('^').unwrap_or(0),
+                _ => line.len() - line.trim_start_matches(' ').len(),
+            };
+            let (before, body) = line.split_at(start);
+            out.push_str(before);
             let end = body.trim_end_matches('\n');
             let painted = match self {
                 // The mark is one character, at the very beginning.
@@ -85,6 +89,7 @@ mod tests {
         let failed = Tone::Marked(RowVerdict::Fail);
         assert_eq!(failed.paint("    ✗ expect:\n      more\n", true), "    \u{1b}[31m✗\u{1b}[0m expect:\n      more\n");
         assert_eq!(Tone::Advice.paint("  a\n    b\n", true), "  \u{1b}[36ma\u{1b}[0m\n    \u{1b}[36mb\u{1b}[0m\n");
+        assert_eq!(Tone::Carets.paint("  | ^^\n", true), "  | \u{1b}[1;31m^^\u{1b}[0m\n");
         assert_eq!(Tone::Plain.paint(" a\n", true), " a\n");
         assert_eq!(failed.paint(" ✗ a\n", false), " ✗ a\n");
         assert_eq!(failed.paint("", true), "");

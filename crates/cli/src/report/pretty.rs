@@ -12,7 +12,7 @@ use mcptest_core::report::{CellPlace, Report, Row, RowVerdict};
 
 use self::runs::Runs;
 pub(super) use self::runs::name_without_run;
-use super::detail::{explain, mark, numbers};
+use super::detail::{aside, explain, mark, numbers};
 use super::look::{Look, Paper, Verbosity};
 use super::text::{indent, is_command, one_line, wrap};
 use super::{grid, paint, summary};
@@ -174,7 +174,6 @@ impl Pretty {
 /// A row by itself: its verdict, name and numbers, and below them all there is to say, unless it passed and nobody asked.
 fn single(row: &Row, name: &str, file: &str, verbosity: Verbosity, paper: Paper) -> String {
     let origin = row.origin.map_or("", |origin| origin.as_str());
-    let has_more = row.error.is_some() || !row.receipts.is_empty() || row.advisory.is_some();
     let mut out = String::new();
     if row.verdict == RowVerdict::Pass && verbosity != Verbosity::Verbose {
         // A gate's row has the gate in its name.
@@ -190,11 +189,7 @@ fn single(row: &Row, name: &str, file: &str, verbosity: Verbosity, paper: Paper)
         if !fits && is_alone && !inline.is_empty() {
             wrap(&mut out, paper.width, indent(0), &inline);
         }
-        if !has_more {
-            return out;
-        }
-        let rest = Row { checks: Vec::new(), trace: None, ..row.clone() };
-        for line in explain(&rest, file, paper.width) {
+        for line in aside(row, paper.width) {
             line.put(&mut out, paper.width, paper.is_coloured);
         }
         return out;

@@ -119,7 +119,7 @@ suite.yml
 ✗ FAIL      finds it [demo] #3  scripted
     ✗ trajectory: 1 mismatch, superset
       calls[0] (find) has no recorded call: that tool was not called
-    evidence: no tool call was recorded
+    evidence in #3: no tool call was recorded
     at suite.yml:11:5
        |
     11 |     trajectory: { mode: superset, calls: [{ name: find, args: { exact: { q: 1 } } }] }

@@ -2,11 +2,12 @@
 //! have to say, each thing once.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use mcptest_core::report::{Family, Paths, Row, RowVerdict};
 
 use super::{headline, single};
-use crate::report::detail::numbers;
+use crate::report::detail::{gist, numbers};
 use crate::report::look::{Paper, Verbosity};
 use crate::report::paths;
 use crate::report::text::{indent, many, runs, wrap};
@@ -47,9 +48,9 @@ struct Kind {
     counts: BTreeMap<RowVerdict, usize>,
     /// Numbers of the checks, as long as all runs have the same.
     checks: Option<Vec<String>>,
-    /// What rows that did not pass say, with their runs; by verdict and text.
+    /// What rows that did not pass say, with their runs.
     said: Vec<Said>,
-    /// Where each of them is.
+    /// Where each of them is, by verdict and what it comes down to.
     known: BTreeMap<(RowVerdict, String), usize>,
     /// Runs that say something else again.
     rest: Vec<u64>,
@@ -59,7 +60,7 @@ struct Kind {
 struct Said {
     verdict: RowVerdict,
     origin: Option<&'static str>,
-    /// The lines below the name.
+    /// The lines below the name, those of the first run that said so.
     below: String,
     runs: Vec<u64>,
 }
@@ -141,17 +142,17 @@ impl Kind {
         let has_more = !row.receipts.is_empty() || row.advisory.is_some();
         let is_told = row.verdict != RowVerdict::Pass || (has_more && verbosity == Verbosity::Normal);
         let (Some(run), true) = (row.run, is_told && verbosity != Verbosity::Verbose) else { return };
-        let whole = single(row, "", file, verbosity, paper);
-        // The first line has the name.
-        let below = whole.split_once('\n').map_or("", |(_, below)| below).to_owned();
         let next = self.said.len();
-        match self.known.get(&(row.verdict, below.clone())) {
-            Some(at) => self.said[*at].runs.push(run),
-            None if next < MAX_KEPT => {
-                self.known.insert((row.verdict, below.clone()), next);
+        match self.known.entry((row.verdict, gist(row))) {
+            Entry::Occupied(known) => self.said[*known.get()].runs.push(run),
+            Entry::Vacant(free) if next < MAX_KEPT => {
+                free.insert(next);
+                let whole = single(row, "", file, verbosity, paper);
+                // The first line has the name.
+                let below = whole.split_once('\n').map_or("", |(_, below)| below).to_owned();
                 self.said.push(Said { verdict: row.verdict, origin, below, runs: vec![run] });
             }
-            None => self.rest.push(run),
+            Entry::Vacant(_) => self.rest.push(run),
         }
     }
 

@@ -54,7 +54,7 @@ suite.yml
       calls[0] (search) has no recorded call: the trace ended after 0
       calls[1] (refund) has no recorded call: the trace ended after 0
       calls[2] (get_invoice) has no recorded call: the trace ended after 0
-    evidence: no tool call was recorded
+    evidence in #1: no tool call was recorded
     at suite.yml:6:80
       |
     6 |   - { name: t, servers: [desk], prompt: Do it., models: [busy, lazy], runs: 2, trajectory: …
