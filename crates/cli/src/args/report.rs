@@ -27,7 +27,7 @@ pub(crate) struct Reporting {
     #[arg(long, short, conflicts_with = "verbose", help_heading = "Reports")]
     pub(crate) quiet: bool,
 
-    /// Colours in what pretty prints; auto: on a terminal, unless NO_COLOR is set
+    /// Colours in what pretty prints; auto: on a terminal, unless `NO_COLOR` is set
     #[arg(long, value_enum, value_name = "auto|always|never", default_value_t = Colour::Auto, hide_possible_values = true, hide_default_value = true, help_heading = "Reports")]
     pub(crate) color: Colour,
 }

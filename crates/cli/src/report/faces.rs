@@ -373,9 +373,12 @@ fn a_comment_has_only_what_there_is_room_for() {
     assert!(shown > 50);
 }
 
-/// What the schemas of Jenkins allow: `junit-4.xsd`, which the project of JUnit itself tests against, and `junit-10.xsd` of the
+/// An element, the attributes it must have, those it may have, and its children in order.
+type Allowed = (&'static str, &'static [&'static str], &'static [&'static str], &'static [&'static str]);
+
+/// What the schemas of Jenkins allow: `junit-4.xsd`, which `JUnit` itself tests against, and `junit-10.xsd` of the
 /// xUnit plugin. Attributes that both know, those that one of them requires, and children in the order of the first.
-const JENKINS: [(&str, &[&str], &[&str], &[&str]); 7] = [
+const JENKINS: [Allowed; 7] = [
     ("testsuites", &[], &["name", "time", "tests", "failures", "errors"], &["testsuite"]),
     (
         "testsuite",

@@ -48,6 +48,18 @@ pub(super) struct Paper {
 impl Paper {
     /// A file or a pipe.
     pub(super) const PLAIN: Self = Self { width: WIDTH, is_coloured: false };
+
+    /// A terminal of so many columns, or something else; `set` answers for variables that are not empty.
+    fn new(terminal: Option<usize>, colour: Colour, set: &dyn Fn(&str) -> Option<String>) -> Self {
+        let is_coloured = match colour {
+            Colour::Always => true,
+            Colour::Never => false,
+            Colour::Auto => {
+                terminal.is_some() && set("NO_COLOR").is_none() && set("TERM").is_none_or(|term| term != "dumb")
+            }
+        };
+        Self { width: terminal.map_or(WIDTH, |columns| columns.clamp(NARROWEST, WIDEST)), is_coloured }
+    }
 }
 
 /// An older report that this one is held against.
@@ -72,18 +84,11 @@ pub(crate) struct Look {
 impl Look {
     /// A look for whatever standard output is.
     pub(crate) fn new(verbosity: Verbosity, colour: Colour, environment: &dyn Fn(&str) -> Option<String>) -> Self {
+        let terminal = std::io::stdout().is_terminal().then(|| columns().unwrap_or(WIDTH));
         let set = |name: &str| environment(name).filter(|value| !value.is_empty());
-        let is_terminal = std::io::stdout().is_terminal();
-        let is_coloured = match colour {
-            Colour::Always => true,
-            Colour::Never => false,
-            Colour::Auto => is_terminal && set("NO_COLOR").is_none() && set("TERM").is_none_or(|term| term != "dumb"),
-        };
-        let width =
-            if is_terminal { columns().map_or(WIDTH, |columns| columns.clamp(NARROWEST, WIDEST)) } else { WIDTH };
         Self {
             verbosity,
-            paper: Paper { width, is_coloured },
+            paper: Paper::new(terminal, colour, &set),
             compared: None,
             step_summary: set("GITHUB_STEP_SUMMARY").map(PathBuf::from),
         }
@@ -106,4 +111,26 @@ fn columns() -> Option<usize> {
 #[cfg(not(unix))]
 fn columns() -> Option<usize> {
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_terminal_has_a_say_in_width_and_colour_and_nothing_else_has() {
+        let paper = |terminal: Option<usize>, colour: Colour, variable: Option<(&str, &str)>| {
+            let set = |name: &str| variable.filter(|(known, _)| *known == name).map(|(_, value)| value.to_owned());
+            let Paper { width, is_coloured } = Paper::new(terminal, colour, &set);
+            (width, is_coloured)
+        };
+        assert_eq!(paper(None, Colour::Auto, None), (100, false));
+        assert_eq!(paper(None, Colour::Always, Some(("NO_COLOR", "1"))), (100, true));
+        assert_eq!(paper(Some(72), Colour::Auto, None), (72, true));
+        assert_eq!(paper(Some(72), Colour::Auto, Some(("NO_COLOR", "1"))), (72, false));
+        assert_eq!(paper(Some(72), Colour::Auto, Some(("TERM", "dumb"))), (72, false));
+        assert_eq!(paper(Some(72), Colour::Never, Some(("TERM", "xterm"))), (72, false));
+        assert_eq!(paper(Some(3), Colour::Never, None), (40, false));
+        assert_eq!(paper(Some(300), Colour::Never, None), (140, false));
+    }
 }

@@ -49,7 +49,7 @@ pub(super) fn wrap(out: &mut String, width: usize, indent: usize, text: &str) {
 
 /// Whether CI servers take a line that begins so for a command to them. What an agent or a server said must not command.
 pub(super) fn is_command(line: &str) -> bool {
-    ["::", "##["].iter().any(|sign| line.trim_start().starts_with(sign))
+    ["::", "##"].iter().any(|sign| line.trim_start().starts_with(sign))
 }
 
 /// `1 row`, `2 rows`.

@@ -216,8 +216,8 @@ since old.json: 1 worse, 1 better, 1 test at another rate
 ";
     assert!(text.starts_with(head), "{text}");
     // Nothing else flips a verdict: the same run against itself.
-    let same = here.command(&["report", "new.json", "-q", "--compare", "new.json"]).output().unwrap();
-    assert!(String::from_utf8(same.stdout).unwrap().contains("\nnothing flipped since new.json\n"));
+    let unchanged = here.command(&["report", "new.json", "-q", "--compare", "new.json"]).output().unwrap();
+    assert!(String::from_utf8(unchanged.stdout).unwrap().contains("\nnothing flipped since new.json\n"));
 }
 
 #[test]

@@ -203,7 +203,7 @@ mod tests {
     /// An object with all kinds of things in it.
     fn write(out: &mut Layout, inner: &Value) {
         out.object(|out| {
-            out.key("a").list([1, 2], |out, item| out.plain(item));
+            out.key("a").list([1, 2], Layout::plain);
             out.key("b").list([(); 0], |_, ()| {});
             out.key("c").object(|_| {});
             out.key("d\n").value(inner);

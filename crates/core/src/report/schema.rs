@@ -57,7 +57,9 @@ pub fn report() -> Value {
 }
 
 fn object(required: &[&str], properties: Value) -> Value {
-    json!({ "type": "object", "required": required, "properties": properties })
+    let mut out = json!({ "type": "object", "required": required });
+    out["properties"] = properties;
+    out
 }
 
 fn words<T: Copy>(all: &[T], word: impl Fn(T) -> &'static str, description: &str) -> Value {

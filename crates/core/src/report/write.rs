@@ -1,10 +1,10 @@
 //! A row as JSON, written piece by piece with its keys in order: a report holds thousands of traces, and none of them has
 //! to exist as a value first.
 
-use super::{Note, Row, SuiteReport, Totals, Trouble, grid};
+use super::{Note, Origin, Row, SuiteReport, Totals, Trouble, grid};
 use crate::assertion::AssertionDiff;
 use crate::diag::Mark;
-use crate::eval::GateFailure;
+use crate::eval::{GateFailure, GateKind};
 use crate::json::Layout;
 use crate::judge::{Checked, Receipt, Recovered};
 
@@ -26,14 +26,14 @@ impl Row {
             });
         }
         text(out, "family", Some(self.family.as_str()));
-        text(out, "gate", self.gate.map(|gate| gate.name()));
+        text(out, "gate", self.gate.map(GateKind::name));
         plain(out, "line", Some(self.line));
         if let Some(found) = &self.mark {
             out.key("mark").object(|out| mark(out, found));
         }
         text(out, "model", Some(&self.model));
         text(out, "name", Some(&self.name));
-        text(out, "origin", self.origin.map(|origin| origin.as_str()));
+        text(out, "origin", self.origin.map(Origin::as_str));
         if !self.receipts.is_empty() {
             out.key("receipts").list(&self.receipts, receipt);
         }
@@ -156,9 +156,9 @@ fn mark(out: &mut Layout, mark: &Mark) {
 fn receipt(out: &mut Layout, receipt: &Receipt) {
     out.object(|out| {
         text(out, "fault", Some(&receipt.fault));
-        out.key("injected").list(&receipt.injected, |out, at| out.plain(at));
+        out.key("injected").list(&receipt.injected, Layout::plain);
         text(out, "kind", Some(receipt.kind.as_str()));
-        out.key("met").list(&receipt.met, |out, at| out.plain(at));
+        out.key("met").list(&receipt.met, Layout::plain);
         plain(out, "ms", Some(receipt.ms));
         out.key("recovered");
         match receipt.recovered {

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
-use mcptest_core::report::{Family, Paths, Row, RowVerdict};
+use mcptest_core::report::{Family, Origin, Paths, Row, RowVerdict};
 
 use super::{headline, single};
 use crate::report::detail::{gist, numbers};
@@ -116,7 +116,7 @@ impl Kind {
         Self {
             name: name.to_owned(),
             family: row.family,
-            origin: row.origin.map(|origin| origin.as_str()),
+            origin: row.origin.map(Origin::as_str),
             counts: BTreeMap::new(),
             checks: Some(row.checks.iter().map(numbers).collect()),
             said: Vec::new(),
@@ -127,7 +127,7 @@ impl Kind {
 
     fn take(&mut self, row: &Row, file: &str, verbosity: Verbosity, paper: Paper) {
         *self.counts.entry(row.verdict).or_default() += 1;
-        let origin = row.origin.map(|origin| origin.as_str());
+        let origin = row.origin.map(Origin::as_str);
         // Runs that were never made come from nowhere, and that says nothing about the others.
         if origin.is_some() && self.origin != origin {
             self.origin = if self.counts.values().sum::<usize>() == 1 { origin } else { None };
