@@ -8,6 +8,7 @@ mod faces;
 mod file;
 mod github;
 mod grid;
+mod html;
 mod json;
 mod junit;
 mod look;
@@ -51,10 +52,13 @@ pub(crate) enum Kind {
     Github,
     /// For pull requests.
     Markdown,
+    /// For people who would rather look: a page.
+    Html,
 }
 
 impl Kind {
-    const ALL: [Self; 6] = [Self::Pretty, Self::Json, Self::Ndjson, Self::Junit, Self::Github, Self::Markdown];
+    const ALL: [Self; 7] =
+        [Self::Pretty, Self::Json, Self::Ndjson, Self::Junit, Self::Github, Self::Markdown, Self::Html];
 
     const fn name(self) -> &'static str {
         match self {
@@ -64,6 +68,7 @@ impl Kind {
             Self::Junit => "junit",
             Self::Github => "github",
             Self::Markdown => "markdown",
+            Self::Html => "html",
         }
     }
 }
@@ -222,6 +227,7 @@ impl Face {
             Kind::Ndjson => out.write_all(ndjson::end(report).as_bytes()),
             Kind::Junit => junit::write(report, out),
             Kind::Github => out.write_all(github::text(report, compared).as_bytes()),
+            Kind::Html => html::write(report, out),
             Kind::Markdown => out.write_all(markdown::text(report, compared, markdown::COMMENT).as_bytes()),
         }
     }

@@ -1,5 +1,7 @@
 //! From the traces of a test to what its assertions and gates say of them. Nothing is counted or printed here.
 
+mod picture;
+
 use serde::{Deserialize, Serialize};
 
 use crate::assertion::{Assertion, Check};
@@ -7,6 +9,7 @@ use crate::eval::recovery::is_later;
 use crate::eval::{GateFailure, GateKind, GateOutcome, Judge, Metrics, Verdict};
 use crate::suite::{AgentTest, Fault, Gates};
 use crate::trace::{FaultEffect, FaultKind, StopReason, Trace};
+pub use picture::{DrawnCall, DrawnClaim, Picture};
 
 /// What one gate, or the assertions of a test, say.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -24,6 +27,9 @@ pub struct Checked {
     pub metrics: Metrics,
     /// Why the verdict is not a pass.
     pub failures: Vec<GateFailure>,
+    /// What a report can draw of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub picture: Option<Picture>,
     /// Which of the test's own assertions is the first that does not hold.
     #[serde(skip)]
     pub first: Option<usize>,
@@ -38,6 +44,7 @@ impl<D> From<(GateKind, GateOutcome<D>)> for Checked {
             line: outcome.line,
             metrics: outcome.metrics,
             failures: outcome.failures,
+            picture: None,
             first: None,
         }
     }
@@ -58,8 +65,12 @@ fn checks(expect: &[Assertion], gates: &Gates, trace: &Trace, judge: fn() -> Jud
     if !expect.is_empty() {
         out.push(expectations(expect, trace));
     }
+    // Whoever reads no lines looks at no pictures.
+    let is_shown = !judge().is_terse;
     if let Some(gate) = &gates.trajectory {
-        out.push((GateKind::Trajectory, gate.judged(trace, judge())).into());
+        let outcome = gate.judged(trace, judge());
+        let picture = (is_shown && trace.tool_calls.is_some()).then(|| Picture::calls(gate, &outcome.detail));
+        out.push(Checked { picture, ..(GateKind::Trajectory, outcome).into() });
     }
     if let Some(gate) = &gates.trajectory_axes {
         out.push((GateKind::TrajectoryAxes, gate.judged(trace, judge())).into());
@@ -71,7 +82,9 @@ fn checks(expect: &[Assertion], gates: &Gates, trace: &Trace, judge: fn() -> Jud
         out.push((GateKind::Recovery, gate.judged(trace, judge())).into());
     }
     if let Some(gate) = &gates.narrative {
-        out.push((GateKind::Narrative, gate.judged(trace, judge())).into());
+        let outcome = gate.judged(trace, judge());
+        let picture = (is_shown && !outcome.detail.claims.is_empty()).then(|| Picture::claims(&outcome.detail));
+        out.push(Checked { picture, ..(GateKind::Narrative, outcome).into() });
     }
     out
 }
@@ -104,6 +117,7 @@ pub fn without_runs(gates: &Gates, why: &str) -> Vec<Checked> {
         line: why.to_owned(),
         metrics: Metrics::default(),
         failures: vec![GateFailure { target: kind.name().to_owned(), reason: why.to_owned(), diffs: Vec::new() }],
+        picture: None,
         first: None,
     };
     over_runs.into_iter().flatten().map(checked).collect()
@@ -127,6 +141,7 @@ fn expectations(expect: &[Assertion], trace: &Trace) -> Checked {
         line: format!("{held} of {} hold", expect.len()),
         metrics: Metrics::default(),
         failures,
+        picture: None,
         first,
     }
 }

@@ -391,6 +391,7 @@ mod tests {
             line: "0 of 12 hold".to_owned(),
             metrics: Metrics::default(),
             failures: failures.collect(),
+            picture: None,
             first: None,
         };
         let mut expected = vec!["✗ expect: 0 of 12 hold".to_owned(), "  reason 0".to_owned()];

@@ -225,7 +225,7 @@ pub(crate) struct Judge {
     verdict: Option<Verdict>,
     failures: Vec<GateFailure>,
     /// Whether nobody reads the line with the gate's numbers.
-    is_terse: bool,
+    pub(crate) is_terse: bool,
 }
 
 impl Judge {

@@ -239,6 +239,11 @@ impl Trajectory {
         problems.or(Self { mode: params.mode, max_extra: params.max_extra, rules, expect: params.expect })
     }
 
+    /// The tools of the reference in order, each with whether it may be left out.
+    pub(crate) fn reference(&self) -> impl Iterator<Item = (&str, bool)> {
+        self.rules.iter().map(|rule| (rule.name.as_str(), rule.optional))
+    }
+
     /// Scores a run.
     pub fn evaluate(&self, trace: &Trace) -> GateOutcome<TraceValidation> {
         self.judged(trace, Judge::default())

@@ -13,7 +13,7 @@ use crate::diag::Mark;
 use crate::eval::{GATES, GateFailure, GateKind, Metrics, Verdict};
 use crate::event::Event;
 use crate::json;
-use crate::judge::{Checked, Receipt};
+use crate::judge::{Checked, Picture, Receipt};
 use crate::trace::Trace;
 
 /// A text that is no report this program can read.
@@ -162,6 +162,7 @@ struct SavedCheck<'a> {
     line: String,
     metrics: Map<String, Value>,
     name: String,
+    picture: Option<Picture>,
     #[serde(deserialize_with = "verdict")]
     verdict: Verdict,
 }
@@ -300,6 +301,7 @@ impl<'a> Reader<'a> {
             }
             failures.push(GateFailure { target: failure.target, reason: failure.reason, diffs });
         }
-        Ok(Checked { gate, name, verdict: saved.verdict, line: saved.line, metrics, failures, first: None })
+        let (verdict, line, picture) = (saved.verdict, saved.line, saved.picture);
+        Ok(Checked { gate, name, verdict, line, metrics, failures, picture, first: None })
     }
 }

@@ -146,6 +146,7 @@ fn check() -> Value {
             "verdict": { "enum": verdicts },
             "line": { "type": "string", "description": "One line with its numbers." },
             "metrics": { "type": "object", "description": "Every metric that has a value." },
+            "picture": picture(),
             "failures": { "type": "array", "description": "Why the verdict is not a pass.", "items": object(&["reason", "target"], json!({
                 "target": { "type": "string", "description": "The value, metric or limit that was judged." },
                 "reason": { "type": "string" },
@@ -160,6 +161,28 @@ fn check() -> Value {
     );
     check["allOf"] = metrics.into();
     check
+}
+
+fn picture() -> Value {
+    let count = json!({ "$ref": "#/$defs/count" });
+    json!({
+        "type": "object",
+        "description": "What a report draws of the check.",
+        "properties": {
+            "calls": { "type": "array", "description": "The reference, call by call.", "items": object(&["name"], json!({
+                "name": { "type": "string" },
+                "call": { "$ref": "#/$defs/count", "description": "The recorded call that meets it." },
+                "optional": { "const": true },
+            })) },
+            "claims": { "type": "array", "description": "The claims of the closing message.", "items": object(&["end", "start", "stem"], json!({
+                "stem": { "type": "string", "description": "What is claimed, as `verb_noun`." },
+                "start": count,
+                "end": { "$ref": "#/$defs/count", "description": "Where it ends in the message, in bytes." },
+                "backed": { "type": "boolean", "description": "Whether a call backs it; absent when nothing recorded tells." },
+                "call": { "$ref": "#/$defs/count", "description": "The call that backs it, or may." },
+            })) },
+        },
+    })
 }
 
 fn trace() -> Value {

@@ -6,7 +6,7 @@ use crate::assertion::AssertionDiff;
 use crate::diag::Mark;
 use crate::eval::{GateFailure, GateKind};
 use crate::json::Layout;
-use crate::judge::{Checked, Receipt, Recovered};
+use crate::judge::{Checked, Picture, Receipt, Recovered};
 
 impl Row {
     /// Writes the row, with its trace.
@@ -119,8 +119,32 @@ fn check(out: &mut Layout, check: &Checked) {
             }
         });
         text(out, "name", Some(check.name));
+        if let Some(found) = &check.picture {
+            out.key("picture").object(|out| picture(out, found));
+        }
         text(out, "verdict", Some(check.verdict.as_str()));
     });
+}
+
+fn picture(out: &mut Layout, picture: &Picture) {
+    match picture {
+        Picture::Calls(calls) => out.key("calls").list(calls, |out, call| {
+            out.object(|out| {
+                plain(out, "call", call.call);
+                text(out, "name", Some(&call.name));
+                plain(out, "optional", call.optional.then_some(true));
+            });
+        }),
+        Picture::Claims(claims) => out.key("claims").list(claims, |out, claim| {
+            out.object(|out| {
+                plain(out, "backed", claim.backed);
+                plain(out, "call", claim.call);
+                plain(out, "end", Some(claim.end));
+                plain(out, "start", Some(claim.start));
+                text(out, "stem", Some(&claim.stem));
+            });
+        }),
+    }
 }
 
 fn failure(out: &mut Layout, failure: &GateFailure) {

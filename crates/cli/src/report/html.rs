@@ -1,0 +1,190 @@
+//! The report for people who would rather look: one page that needs nothing but itself.
+//!
+//! The page is a frame, the rows as data, and a script that shows of them what is looked at. What traces say is data all the
+//! way: it stands in the page as JSON in which no tag can begin, the script makes text of it and never markup, and the page
+//! lets the browser run and load nothing but the style and the script whose hashes it names.
+
+use std::io::{self, Write};
+
+use askama::Template;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use mcptest_core::diag::printable;
+use mcptest_core::json::Layout;
+use mcptest_core::report::Report;
+use sha2::{Digest as _, Sha256};
+
+use super::detail::mark;
+use super::summary;
+
+const STYLE: &str = include_str!("html/page.css");
+const SCRIPT: &str = include_str!("html/page.js");
+
+/// Everything in front of the data.
+#[derive(Template)]
+#[template(path = "head.html")]
+struct Head {
+    /// The sign of the worst that happened, and its word.
+    verdict: (&'static str, &'static str),
+    counts: String,
+    style: &'static str,
+    style_hash: String,
+    script_hash: String,
+    /// Rows for browsers without a script: sign, verdict and name.
+    rows: Vec<(&'static str, &'static str, String)>,
+}
+
+/// Everything behind the data.
+#[derive(Template)]
+#[template(path = "tail.html")]
+struct Tail {
+    script: &'static str,
+}
+
+/// Writes the page.
+pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
+    let all_rows = report.suites.iter().flat_map(|suite| &suite.rows);
+    let worst = summary::worst(report);
+    let head = Head {
+        verdict: (mark(worst).0, worst.as_str()),
+        counts: summary::totals(&report.totals, report.refused),
+        style: STYLE,
+        style_hash: hash(STYLE),
+        script_hash: hash(SCRIPT),
+        rows: all_rows
+            .map(|row| (mark(row.verdict).0, row.verdict.as_str(), printable(&row.name).into_owned()))
+            .collect(),
+    };
+    out.write_all(head.render().map_err(io::Error::other)?.as_bytes())?;
+    data(report, out)?;
+    out.write_all(Tail { script: SCRIPT }.render().map_err(io::Error::other)?.as_bytes())
+}
+
+/// The rows as JSON, on one line, in which no tag can begin.
+fn data(report: &Report, out: &mut dyn Write) -> io::Result<()> {
+    let mut text = Layout::line();
+    out.write_all(b"{\"notes\":")?;
+    text.list(&report.notes, |out, note| note.write(out));
+    put(&mut text, out)?;
+    out.write_all(b",\"suites\":[")?;
+    for (at, suite) in report.suites.iter().enumerate() {
+        out.write_all(if at == 0 { b"{\"file\":" } else { b",{\"file\":" })?;
+        text.text(&suite.file);
+        put(&mut text, out)?;
+        if let Some(why) = &suite.refused {
+            out.write_all(b",\"refused\":")?;
+            text.text(why);
+            put(&mut text, out)?;
+        }
+        out.write_all(b",\"rows\":[")?;
+        for (at, row) in suite.rows.iter().enumerate() {
+            if at > 0 {
+                out.write_all(b",")?;
+            }
+            row.write(&mut text);
+            put(&mut text, out)?;
+        }
+        out.write_all(b"]}")?;
+    }
+    out.write_all(b"]}")
+}
+
+/// Writes what there is so far. In JSON a `<` stands in strings only, and there it may be written by its code.
+fn put(text: &mut Layout, out: &mut dyn Write) -> io::Result<()> {
+    let mut rest = text.text_so_far();
+    while let Some((before, after)) = rest.split_once('<') {
+        out.write_all(before.as_bytes())?;
+        out.write_all(b"\\u003c")?;
+        rest = after;
+    }
+    out.write_all(rest.as_bytes())?;
+    text.clear();
+    Ok(())
+}
+
+/// The hash by which a page names what may run in it.
+fn hash(text: &str) -> String {
+    STANDARD.encode(Sha256::digest(text.as_bytes()))
+}
+
+#[cfg(test)]
+mod tests {
+    use mcptest_core::event::Event;
+    use serde_json::Value;
+
+    use super::super::json;
+    use super::super::samples::events;
+    use super::*;
+
+    const OPEN: &str = "<script type=\"application/json\" id=\"data\">";
+
+    fn page(events: Vec<Event>) -> (Report, String) {
+        let mut report = Report::default();
+        events.into_iter().for_each(|event| report.take(event));
+        let mut out = Vec::new();
+        write(&report, &mut out).unwrap();
+        (report, String::from_utf8(out).unwrap())
+    }
+
+    /// What the script of the page reads.
+    fn data_of(page: &str) -> Value {
+        let (_, rest) = page.split_once(OPEN).unwrap();
+        serde_json::from_str(rest.split_once("</script>").unwrap().0).unwrap()
+    }
+
+    #[test]
+    fn the_page_has_every_row_of_the_report() {
+        let (report, page) = page(events());
+        let mut saved = Vec::new();
+        json::write(&report, &mut saved).unwrap();
+        let saved: Value = serde_json::from_slice(&saved).unwrap();
+        let data = data_of(&page);
+        let suites = |value: &Value| value["suites"].as_array().unwrap().clone();
+        assert_eq!(suites(&data).len(), suites(&saved).len());
+        for (drawn, saved) in suites(&data).iter().zip(suites(&saved)) {
+            assert_eq!((&drawn["file"], &drawn["rows"]), (&saved["file"], &saved["rows"]));
+            assert_eq!(drawn.get("refused"), saved.get("refused"));
+        }
+        assert_eq!(data["notes"], saved["notes"]);
+        assert!(report.totals.rows() > 10);
+    }
+
+    #[test]
+    fn what_traces_say_stays_data() {
+        const HOSTILE: &str = "</script><script>alert(1)</script><!--<img src=x onerror=alert(2)>\u{202e}";
+        let mut all = events();
+        for event in &mut all {
+            if let Event::RowFinished(row) = event {
+                row.name = HOSTILE.to_owned();
+                row.test = HOSTILE.to_owned();
+                if let Some(trace) = &mut row.trace {
+                    trace.final_response = Some(HOSTILE.to_owned());
+                }
+            }
+        }
+        all.push(Event::SuiteRefused { file: HOSTILE.to_owned(), why: HOSTILE.to_owned() });
+        let (_, page) = page(all);
+        let ours = page.replace(STYLE, "").replace(SCRIPT, "");
+        assert_eq!(ours.matches("<script").count(), 2);
+        assert_eq!(ours.matches("</script").count(), 2);
+        assert!(!ours.contains("<img") && !ours.contains("<!--") && !ours.contains('\u{202e}'));
+        let data = data_of(&page);
+        assert_eq!(data["suites"][0]["rows"][0]["name"], HOSTILE);
+    }
+
+    #[test]
+    fn only_the_style_and_the_script_whose_hashes_are_named_may_run() {
+        let (_, page) = page(events());
+        let policy = format!(
+            "default-src 'none'; style-src 'sha256-{}'; script-src 'sha256-{}'; base-uri 'none'; form-action 'none'",
+            hash(STYLE),
+            hash(SCRIPT)
+        );
+        assert!(page.contains(&policy));
+        assert!(
+            page.contains(&format!("<style>{STYLE}</style>")) && page.contains(&format!("<script>{SCRIPT}</script>"))
+        );
+        // What an empty text hashes to is known.
+        assert_eq!(hash(""), "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=");
+    }
+}
