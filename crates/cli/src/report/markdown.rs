@@ -1,13 +1,15 @@
 //! The report for pull requests: what flipped, then what does not pass, then how often tests with several runs pass.
 
+use std::collections::BTreeMap;
+
 use mcptest_core::diag::printable;
 use mcptest_core::json;
 use mcptest_core::report::{CellPlace, Family, Flip, Flips, Paths, Report, Row, RowVerdict};
 
-use super::detail::{Line, explain, mark, reason};
+use super::detail::{Line, explain, gist, mark, reason};
 use super::look::{Compared, WIDTH};
 use super::pretty::name_without_run;
-use super::text::many;
+use super::text::{many, runs as numbers};
 use super::{paths, summary};
 
 /// Most bytes of a comment; a platform refuses longer ones whole.
@@ -97,8 +99,8 @@ fn failures(report: &Report, most: usize, out: &mut String) {
             let why: Vec<String> = why.trim_end().lines().map(|line| printable(line).into_owned()).collect();
             details("! ERROR", &suite.file, "the suite could not be used", &why)
         });
-        let bad = suite.rows.iter().filter(|row| row.verdict.is_bad());
-        for block in refused.into_iter().chain(bad.map(|row| failure(row, &suite.file))) {
+        let blocks = alike(&suite.rows).into_iter().map(|(row, runs)| failure(row, &runs, &suite.file));
+        for block in refused.into_iter().chain(blocks) {
             if left_out > 0 || text.len() + block.len() > most {
                 left_out += 1;
             } else {
@@ -111,14 +113,36 @@ fn failures(report: &Report, most: usize, out: &mut String) {
     }
     out.push_str(&format!("\n### What does not hold\n{text}"));
     if left_out > 0 {
-        out.push_str(&format!("\nand {}, for which there is no room here\n", many(left_out, "more row")));
+        out.push_str(&format!("\nand {}, for which there is no room here\n", many(left_out, "more failure")));
     }
 }
 
-fn failure(row: &Row, file: &str) -> String {
+/// Rows that are not fine, in order; runs of a test that say the same are one, with the numbers of all.
+fn alike(rows: &[Row]) -> Vec<(&Row, Vec<u64>)> {
+    let mut out: Vec<(&Row, Vec<u64>)> = Vec::new();
+    let mut known: BTreeMap<(String, RowVerdict, String), usize> = BTreeMap::new();
+    for row in rows.iter().filter(|row| row.verdict.is_bad()) {
+        let Some((name, run)) = name_without_run(row).zip(row.run) else {
+            out.push((row, Vec::new()));
+            continue;
+        };
+        let at = *known.entry((name, row.verdict, gist(row))).or_insert(out.len());
+        if at == out.len() {
+            out.push((row, Vec::new()));
+        }
+        out[at].1.push(run);
+    }
+    out
+}
+
+fn failure(row: &Row, runs: &[u64], file: &str) -> String {
     let (mark, word) = mark(row.verdict);
     let lines: Vec<String> = explain(row, file, WIDTH).iter().map(Line::plain).collect();
-    details(&format!("{mark} {word}"), &row.name, &reason(row), &lines)
+    let name = match name_without_run(row) {
+        Some(name) => format!("{name} {}", numbers(runs)),
+        None => row.name.clone(),
+    };
+    details(&format!("{mark} {word}"), &name, &reason(row), &lines)
 }
 
 fn details(verdict: &str, name: &str, reason: &str, lines: &[String]) -> String {
@@ -139,22 +163,23 @@ fn runs(report: &Report) -> String {
     for suite in &report.suites {
         let mut rows = suite.rows.iter().peekable();
         let (mut ways, mut passed, mut all) = (Paths::default(), 0, 0);
+        let mut name = None;
         while let Some(row) = rows.next() {
             let is_last = rows.peek().is_none_or(|next| !CellPlace::of(row).goes_on_with(next));
-            if row.family == Family::Run && row.run.is_some() && row.verdict != RowVerdict::Skipped {
+            if row.family == Family::Run && row.run.is_some() {
+                name = name.or_else(|| name_without_run(row));
                 let is_pass = row.verdict == RowVerdict::Pass;
-                ways.add(row.trace.as_deref(), is_pass);
+                // A run that was never made, or broke, took no way.
+                if !matches!(row.verdict, RowVerdict::Skipped | RowVerdict::Error) {
+                    ways.add(row.trace.as_deref(), is_pass);
+                }
                 passed += usize::from(is_pass);
                 all += 1;
             }
             if is_last {
-                if all > 1 {
+                if let Some(name) = name.take() {
                     count += 1;
                     if count <= MAX_ROWS {
-                        let name = match &row.gate {
-                            Some(gate) => row.name.strip_suffix(&format!(" ({gate})")).unwrap_or(&row.name).to_owned(),
-                            None => name_without_run(row).unwrap_or_else(|| row.name.clone()),
-                        };
                         let ways = paths::one_line(&ways);
                         table.push_str(&format!("| {} | {passed}/{all} | {} |\n", cell(&name), cell(&ways)));
                     }

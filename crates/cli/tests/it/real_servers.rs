@@ -200,7 +200,10 @@ suite.yml
 ! ERROR     test  scripted
     the script calls `read_text_file`, which several servers have: left, right
     hint: add `server:` to the call
-    at suite.yml:7
+    at suite.yml:7:11
+      |
+    7 |   - name: test
+      |           ^^^^
 
 1 row: 1 error
 ";
@@ -336,12 +339,22 @@ fn runs_at_the_same_time_have_servers_of_their_own_and_are_told_in_order() {
     let Some(real) = Real::new(TIME, &suite, &turns.each_ref().map(String::as_str)) else { return };
     let stdout = "\
 suite.yml
-✓ PASS      test #1 to #2  ORIGIN  trajectory: 1 of 1 expected calls matched, strict
+✗ FAIL      test  ORIGIN  2/3 runs pass
+    paths of 3 runs, which first part at call 0:
+      ├─ 2/3 convert_time: all pass
+      └─ 1/3 convert_time (failed): none pass
 ✗ FAIL      test #3  ORIGIN
     ✗ trajectory: 1 mismatch, strict
       tool_calls[0] (convert_time) differs from calls[0] at /status
         /status: differs, expected \"ok\", recorded \"error\"
-    at suite.yml:8
+    evidence in #3, of 1 call:
+      [0] convert_time {\"source_timezone\":\"UTC\",\"target_timezone\":\"Asia/Atlantis\",\"… → failed: Error
+        executing tool convert_time: Invalid timezone: 'No tim…
+    at suite.yml:13:5
+       |
+    13 |     trajectory:
+       |     ^^^^^^^^^^
+    again: mcptest run suite.yml --filter test
 
 3 rows: 2 pass, 1 fail
 ";
@@ -394,7 +407,13 @@ suite.yml
       `tool_results[3].content[0].text` is \"Database error: no such table: odrers\", expected not
         icontains \"error\"
     ✓ trajectory: 4 of 4 expected calls matched, strict
-    at suite.yml:6
+    evidence, of 4 calls:
+      [3] read_query {\"query\":\"SELECT item FROM odrers\"} → ok: Database error: no such table: odrers
+    at suite.yml:18:9
+       |
+    18 |       - { target: \"tool_results[3].content[0].text\", matcher: { not: { icontains: error } …
+       |         ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+    again: mcptest run suite.yml --filter test
 
 1 row: 1 fail
 ";
