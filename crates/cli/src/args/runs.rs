@@ -18,12 +18,12 @@ Examples:
 )]
 pub(crate) struct Runs {
     /// How far the rate may be off, in percent: above 0, at most 50
-    #[arg(long, value_name = "PERCENT", conflicts_with = "runs")]
+    #[arg(long, value_name = "PERCENT", conflicts_with = "count")]
     pub(crate) half_width: Option<f64>,
 
     /// How many runs there are
-    #[arg(long, value_name = "N")]
-    pub(crate) runs: Option<u64>,
+    #[arg(long = "runs", value_name = "N")]
+    pub(crate) count: Option<u64>,
 
     /// How sure to be: 90, 95 or 99 percent
     #[arg(long, value_name = "PERCENT", default_value_t = 95)]

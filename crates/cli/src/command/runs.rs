@@ -33,7 +33,7 @@ fn text(typed: &Runs) -> Result<String, ReliabilityError> {
             width / 100.0
         ));
     }
-    if let Some(runs) = typed.runs {
+    if let Some(runs) = typed.count {
         let width = 100.0 * confidence_band(runs, percent)?;
         return Ok(format!(
             "{width:.1} %\n{runs} runs give a pass rate to within {width:.1} % at {percent} % confidence: {z} * sqrt(1 / (4 * {runs}))\n"

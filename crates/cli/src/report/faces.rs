@@ -548,7 +548,10 @@ fn an_output_that_is_closed_is_an_error_unless_its_reader_has_seen_enough() {
 fn a_reporter_that_cannot_be_had_is_refused() {
     let refused = |typed: &str| typed.parse::<Choice>().unwrap_err().to_string();
     assert_eq!(refused("jsn=a"), "there is no reporter `jsn` (hint: did you mean `json`?)");
-    assert_eq!(refused(""), "there is no reporter `` (hint: one of: pretty, json, ndjson, junit, github, markdown, html)");
+    assert_eq!(
+        refused(""),
+        "there is no reporter `` (hint: one of: pretty, json, ndjson, junit, github, markdown, html)"
+    );
     assert_eq!(refused("junit="), "the path is missing (hint: `junit=PATH`, or `junit` alone for standard output)");
     let clash = |chosen: [&str; 2]| {
         let chosen = chosen.map(|typed| typed.parse().unwrap());

@@ -120,7 +120,9 @@ mod tests {
 
     fn page(events: Vec<Event>) -> (Report, String) {
         let mut report = Report::default();
-        events.into_iter().for_each(|event| report.take(event));
+        for event in events {
+            report.take(event);
+        }
         let mut out = Vec::new();
         write(&report, &mut out).unwrap();
         (report, String::from_utf8(out).unwrap())
