@@ -507,7 +507,7 @@ fn a_report_in_a_file_leaves_standard_output_to_the_lines_or_to_nothing() {
     let line = ["score", "t.jsonl", "--gates", "g.yml", "--reporter", "junit=r.xml", "--output", "none"];
     folder.check(&line, 0, "", "1 trace: 1 pass\n");
     let xml = std::fs::read_to_string(folder.0.join("r.xml")).unwrap();
-    assert!(xml.contains(r#"tests="1" skipped="0" failures="0" errors="0""#), "{xml}");
+    assert!(xml.contains(r#"<testsuites name="mcptest" tests="1" failures="0" errors="0">"#), "{xml}");
 }
 
 #[test]
