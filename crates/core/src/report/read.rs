@@ -1,8 +1,10 @@
 //! A saved report, read back as the events it was made of, so that every face can be made of it again.
 //!
 //! Totals, exit code and grid are not read: they follow from the rows. Each trace, and each value of a difference, is read
-//! from its own text, because what may be nested so deep in a trace may be nested so deep in the trace of a report.
+//! from its own text, because what may be nested so deep in a trace may be nested so deep in the trace of a report. Texts are
+//! gone through once for their shape and once for their traces, and no more: a saved run may have hundreds of megabytes.
 
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
@@ -12,6 +14,7 @@ use crate::assertion::AssertionDiff;
 use crate::diag::Mark;
 use crate::eval::{GATES, GateFailure, GateKind, Metrics, Verdict};
 use crate::event::Event;
+use crate::import::{Format, Options, Record};
 use crate::json;
 use crate::judge::{Checked, Picture, Receipt};
 use crate::trace::Trace;
@@ -49,21 +52,12 @@ impl ReportError {
 
 /// Reads a saved report as the events it was made of.
 pub fn read(text: &str) -> Result<Vec<Event>, ReportError> {
+    let saved: Saved<'_> = serde_json::from_str(text).map_err(|error| refused(text, &error))?;
+    let (Some(FORMAT), Some(suites)) = (saved.mcptest, saved.suites) else {
+        return Err(foreign(text));
+    };
     let reader = Reader { text };
-    let head: Head<'_> =
-        serde_json::from_str(text).map_err(|error| ReportError::Foreign(format!("it is no JSON object: {error}")))?;
-    let version = head.mcptest.and_then(|raw| raw.get().parse::<u64>().ok());
-    let (Some(version), Some(suites)) = (version, head.suites) else {
-        return Err(ReportError::Foreign("it has no `mcptest` with a version beside `suites`".to_owned()));
-    };
-    if version != u64::from(FORMAT) {
-        return Err(ReportError::Version(version));
-    }
-    let suites: Vec<SavedSuite<'_>> = reader.part(suites)?;
-    let mut notes: Vec<SavedNote> = match head.notes {
-        Some(raw) => reader.part(raw)?,
-        None => Vec::new(),
-    };
+    let mut notes = saved.notes;
     // Told in the order of their places, whatever the order of the list.
     notes.sort_by_key(|note| (note.suites, note.rows));
     let mut notes = notes.into_iter().peekable();
@@ -80,7 +74,7 @@ pub fn read(text: &str) -> Result<Vec<Event>, ReportError> {
             None => out.push(Event::SuiteStarted { file: suite.file }),
         }
         told(at, 0, &mut out);
-        let mut rows = suite.rows.iter().map(|raw| reader.row(raw)).peekable();
+        let mut rows = suite.rows.into_iter().map(|row| reader.row(row)).peekable();
         let mut has_run = false;
         let mut count = 0;
         while let Some(row) = rows.next() {
@@ -103,14 +97,46 @@ pub fn read(text: &str) -> Result<Vec<Event>, ReportError> {
     Ok(out)
 }
 
+/// Why a text is no report, when a reader of reports could not make sense of it.
+fn refused(text: &str, error: &serde_json::Error) -> ReportError {
+    match foreign(text) {
+        // It says that it is one, so what is wrong lies inside.
+        ReportError::Version(version) if version == u64::from(FORMAT) => {
+            let full = error.to_string();
+            let place = format!(" at line {} column {}", error.line(), error.column());
+            let message = full.strip_suffix(&place).unwrap_or(&full).to_owned();
+            ReportError::Broken { line: error.line(), column: error.column(), message }
+        }
+        other => other,
+    }
+}
+
+/// What a text says it is: a report of some version, or something else.
+fn foreign(text: &str) -> ReportError {
+    let head: Head<'_> = match serde_json::from_str(text) {
+        Ok(head) => head,
+        Err(error) => return ReportError::Foreign(format!("it is no JSON object: {error}")),
+    };
+    match (head.mcptest.and_then(|raw| raw.get().parse().ok()), head.suites) {
+        (Some(version), Some(_)) => ReportError::Version(version),
+        _ => ReportError::Foreign("it has no `mcptest` with a version beside `suites`".to_owned()),
+    }
+}
+
 #[derive(Deserialize)]
 struct Head<'a> {
     #[serde(borrow)]
     mcptest: Option<&'a RawValue>,
+    suites: Option<IgnoredAny>,
+}
+
+#[derive(Deserialize)]
+struct Saved<'a> {
+    mcptest: Option<u32>,
+    #[serde(default)]
+    notes: Vec<SavedNote>,
     #[serde(borrow)]
-    notes: Option<&'a RawValue>,
-    #[serde(borrow)]
-    suites: Option<&'a RawValue>,
+    suites: Option<Vec<SavedSuite<'a>>>,
 }
 
 #[derive(Deserialize)]
@@ -127,7 +153,7 @@ struct SavedSuite<'a> {
     file: String,
     refused: Option<String>,
     #[serde(borrow)]
-    rows: Vec<&'a RawValue>,
+    rows: Vec<SavedRow<'a>>,
 }
 
 #[derive(Deserialize)]
@@ -161,7 +187,8 @@ struct SavedCheck<'a> {
     failures: Vec<SavedFailure<'a>>,
     line: String,
     metrics: Map<String, Value>,
-    name: String,
+    #[serde(deserialize_with = "check")]
+    name: (&'static str, Option<GateKind>),
     picture: Option<Picture>,
     #[serde(deserialize_with = "verdict")]
     verdict: Verdict,
@@ -195,6 +222,16 @@ fn gate<'de, D: Deserializer<'de>>(from: D) -> Result<Option<GateKind>, D::Error
     known_gate(&name).map(Some).ok_or_else(|| serde::de::Error::custom(format!("there is no gate `{name}`")))
 }
 
+/// The name of a check, and its gate; assertions of a test have none.
+fn check<'de, D: Deserializer<'de>>(from: D) -> Result<(&'static str, Option<GateKind>), D::Error> {
+    let name = String::deserialize(from)?;
+    match known_gate(&name) {
+        Some(kind) => Ok((kind.name(), Some(kind))),
+        None if name == "expect" => Ok(("expect", None)),
+        None => Err(serde::de::Error::custom(format!("no check is called `{name}`"))),
+    }
+}
+
 fn known_gate(name: &str) -> Option<GateKind> {
     GATES.iter().map(|gate| gate.kind).find(|kind| kind.name() == name)
 }
@@ -206,21 +243,22 @@ fn verdict<'de, D: Deserializer<'de>>(from: D) -> Result<Verdict, D::Error> {
     known.ok_or_else(|| serde::de::Error::custom(format!("no check has the verdict `{word}`")))
 }
 
+/// Whether a trace says what the final response was.
+fn has_answer(text: &str) -> bool {
+    #[derive(Deserialize)]
+    struct Answer {
+        final_response: Option<IgnoredAny>,
+    }
+    text.contains("\"final_response\"")
+        && serde_json::from_str::<Answer>(text).is_ok_and(|answer| answer.final_response.is_some())
+}
+
 /// The whole text, for the places of its parts.
 struct Reader<'a> {
     text: &'a str,
 }
 
 impl<'a> Reader<'a> {
-    /// Reads a part of the text as what it has to be.
-    fn part<T: Deserialize<'a>>(&self, raw: &'a RawValue) -> Result<T, ReportError> {
-        serde_json::from_str(raw.get()).map_err(|error| {
-            let full = error.to_string();
-            let place = format!(" at line {} column {}", error.line(), error.column());
-            self.broken(raw, error.line(), error.column(), full.strip_suffix(&place).unwrap_or(&full))
-        })
-    }
-
     /// What is wrong at a place inside a part of the text.
     fn broken(&self, part: &RawValue, line: usize, column: usize, message: &str) -> ReportError {
         // The part lies in the text, so what is before it can be counted.
@@ -236,15 +274,14 @@ impl<'a> Reader<'a> {
         json::parse(raw.get()).map_err(|error| self.broken(raw, error.line, error.column, &error.message))
     }
 
-    fn row(&self, raw: &'a RawValue) -> Result<Row, ReportError> {
-        let saved: SavedRow<'a> = self.part(raw)?;
+    fn row(&self, saved: SavedRow<'a>) -> Result<Row, ReportError> {
         let trace = match saved.trace {
             Some(trace) => Some(Box::new(self.trace(trace)?)),
             None => None,
         };
         let mut checks = Vec::with_capacity(saved.checks.len());
         for check in saved.checks {
-            checks.push(self.check(raw, check)?);
+            checks.push(self.check(check)?);
         }
         Ok(Row {
             name: saved.name,
@@ -268,22 +305,25 @@ impl<'a> Reader<'a> {
     }
 
     fn trace(&self, raw: &'a RawValue) -> Result<Trace, ReportError> {
-        let value = self.value(raw)?;
-        let mut trace = Trace::read(&value).map_err(|error| self.broken(raw, 1, 1, &error.to_string()))?;
-        // The reader of recordings takes the last message for the answer where there is none; here the trace was read before.
-        if value.get("final_response").is_none() {
+        let text = raw.get();
+        // The quick way takes what is in order; the other says what is not.
+        let quick = Format::Envelope.read(Record { text, header: None }, &Options::default()).ok();
+        let mut trace = match quick.and_then(|mut read| read.pop()) {
+            Some(imported) => imported.trace,
+            None => {
+                let value = self.value(raw)?;
+                Trace::read(&value).map_err(|error| self.broken(raw, 1, 1, &error.to_string()))?
+            }
+        };
+        // Readers of recordings take the last message for the answer where there is none; this trace was read before.
+        if trace.conversation.turns.is_some() && !has_answer(text) {
             trace.final_response = None;
         }
         Ok(trace)
     }
 
-    fn check(&self, row: &'a RawValue, saved: SavedCheck<'a>) -> Result<Checked, ReportError> {
-        let gate = known_gate(&saved.name);
-        let name = match gate {
-            Some(kind) => kind.name(),
-            None if saved.name == "expect" => "expect",
-            None => return Err(self.broken(row, 1, 1, &format!("no check is called `{}`", saved.name))),
-        };
+    fn check(&self, saved: SavedCheck<'a>) -> Result<Checked, ReportError> {
+        let (name, gate) = saved.name;
         let mut metrics = Metrics::default();
         for metric in gate.map_or(&[][..], |kind| kind.info().metrics) {
             metrics.set_known(metric.name, saved.metrics.get(metric.name).cloned());

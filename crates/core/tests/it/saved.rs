@@ -250,7 +250,7 @@ fn what_cannot_be_read_says_where() {
         [
             "3:4: missing field `checks`",
             "3:105: there is no gate `magic`",
-            "3:3: no check is called `magic`",
+            "3:140: no check is called `magic`",
             "3:163: no check has the verdict `absorbed`",
             "3:99: tool_calls must be a list, found a number (1)",
             "3:108: duplicate key \"a\"",
