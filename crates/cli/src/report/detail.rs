@@ -90,13 +90,13 @@ pub(super) fn mark(verdict: RowVerdict) -> (&'static str, &'static str) {
     }
 }
 
-/// Everything below the name of a row: checks with their numbers, reasons, differences, receipts, and for a row that did not
-/// pass the evidence, what the suite says, and how to judge it again.
+/// Everything below the name of a row: checks with their numbers, reasons, differences, receipts, and for a row that decides
+/// against the agent the evidence, what the suite says, and how to judge it again. An absorbed run decides nothing.
 pub(super) fn explain(row: &Row, file: &str, width: usize) -> Vec<Line> {
     let mut out = Lines { all: Vec::new(), width };
     reasons(row, &mut out);
     beside(row, &mut out);
-    if !matches!(row.verdict, RowVerdict::Pass | RowVerdict::Skipped) {
+    if row.verdict.is_bad() {
         if row.checks.iter().any(|checked| checked.verdict == Verdict::Fail) {
             for (depth, text) in evidence::lines(row) {
                 out.add(depth, text);
