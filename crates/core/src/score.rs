@@ -48,6 +48,8 @@ pub struct Scorer {
     /// Whether there are gates to judge by; otherwise metrics are reported and nothing is judged.
     judges: bool,
     outcome: Option<Outcome>,
+    /// By what the parts of a corpus know that they were judged alike.
+    rules: Option<String>,
     /// Whether nobody reads the lines of checks.
     is_terse: bool,
 }
@@ -77,7 +79,18 @@ impl Scorer {
         if gates.reliability.is_some() && outcome.is_none() && expect.is_empty() && !gates.judges_runs() {
             return Err(ScorerError::NothingToCount);
         }
-        Ok(Self { expect, gates, judges, outcome, is_terse: false })
+        Ok(Self { expect, gates, judges, outcome, rules: None, is_terse: false })
+    }
+
+    /// Writes this into the lines of groups: parts of a corpus may be merged when they were judged by the same rules.
+    #[must_use]
+    pub fn with_rules(self, rules: String) -> Self {
+        Self { rules: Some(rules), ..self }
+    }
+
+    /// What [`Scorer::with_rules`] was given.
+    pub fn rules(&self) -> Option<&str> {
+        self.rules.as_deref()
     }
 
     /// Leaves [`Checked::line`] empty where it can: only reports show it, and its words cost more than many a gate.

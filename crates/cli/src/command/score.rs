@@ -19,8 +19,9 @@ use mcptest_core::import::{Options, Parts, Servers};
 use mcptest_core::json;
 use mcptest_core::report::Report;
 use mcptest_core::score::{Groups, Outcome, Scorer};
-use mcptest_core::suite::{self, Gates, Variables};
-use serde_json::Value;
+use mcptest_core::suite::{self, Gates, Variables, yaml};
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
 
 pub(super) use self::complaints::Complaints;
 use self::lines::{Share, Told};
@@ -86,14 +87,26 @@ fn scorer(typed: &Score, environment: Environment<'_>, err: &mut dyn Write) -> R
         .clone()
         .zip(typed.outcome_pass.as_ref())
         .map(|(path, pass)| Outcome { path, pass: json::parse(pass).unwrap_or_else(|_| Value::String(pass.clone())) });
-    Scorer::new(gates, outcome).map_err(|error| {
+    let (gates, written) = gates.unzip();
+    let rules = rules(written, outcome.as_ref());
+    Scorer::new(gates, outcome).map(|scorer| scorer.with_rules(rules)).map_err(|error| {
         let hint = "hint: add a gate for single runs, or say where records tell how they ended: --outcome";
         let file = typed.gates.as_deref().map_or_else(String::new, |path| format!("{}: ", path.display()));
         format!("error: {}{error}\n{hint}", printable(&file))
     })
 }
 
-fn gates(path: &Path, environment: Environment<'_>, err: &mut dyn Write) -> Result<(Vec<Assertion>, Gates), String> {
+/// What tells gates and outcome from others, however their file is laid out.
+fn rules(gates: Option<Value>, outcome: Option<&Outcome>) -> String {
+    let outcome = outcome.map(|outcome| (outcome.path.to_string(), &outcome.pass));
+    let rules = json::canonical(&json!([gates, outcome]));
+    Sha256::digest(rules.as_bytes()).iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Assertions and gates, and the file they were read from as a value.
+type Loaded = ((Vec<Assertion>, Gates), Value);
+
+fn gates(path: &Path, environment: Environment<'_>, err: &mut dyn Write) -> Result<Loaded, String> {
     let source = input::read(path).map_err(|refusal| refusal.to_string())?;
     let folder = input::folder(path);
     let loaded = suite::load_gates(&source, &Variables { suite_dir: &folder, outside: environment });
@@ -105,7 +118,9 @@ fn gates(path: &Path, environment: Environment<'_>, err: &mut dyn Write) -> Resu
             Severity::Warning => complain(err, &text),
         }
     }
-    loaded.value.ok_or(errors)
+    let value = loaded.value.ok_or(errors)?;
+    let written = yaml::read(&source).map_or(Value::Null, |file| file.to_json());
+    Ok((value, written))
 }
 
 fn score(

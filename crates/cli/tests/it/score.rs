@@ -382,8 +382,22 @@ fn parts_that_broke_off_or_were_judged_otherwise_are_not_merged_silently() {
     };
     assert_eq!(merge("cut.out"), apart("cut.out", "b"));
     assert_eq!(merge("merged.out"), apart("merged.out", "a"));
-    let otherwise = "error: plain.out: its traces were not judged by the gates of this merge".to_owned();
-    assert_eq!(merge("plain.out"), (Some(2), otherwise));
+    // The same gates laid out in another way are the same; others are not, and neither is another outcome.
+    let gates = std::fs::read_to_string(folder.0.join("g.yml")).unwrap();
+    folder.write("laid-out.yml", format!("# The same.\n{gates}\n").as_bytes());
+    folder.write("other.yml", format!("{gates}golden_path: {{ calls: [search] }}\n").as_bytes());
+    let part = |gates: &str, more: &[&str]| {
+        run(&folder, &[&["score", "-", "--group-by", "task.id", "--gates", gates], more].concat(), text.as_bytes())
+            .stdout
+    };
+    folder.write("laid-out.out", &part("laid-out.yml", &[]));
+    folder.write("other.out", &part("other.yml", &[]));
+    folder.write("outcome.out", &part("g.yml", &["--outcome", "task.id", "--outcome-pass", "a"]));
+    assert_eq!(merge("laid-out.out"), (Some(1), "6 traces: 5 pass, 1 absorbed".to_owned()));
+    for source in ["plain.out", "other.out", "outcome.out"] {
+        let otherwise = format!("error: {source}: it was not judged by the gates and the outcome of this merge");
+        assert_eq!(merge(source), (Some(2), otherwise));
+    }
 }
 
 #[test]

@@ -194,6 +194,7 @@ pub struct GroupLine<'a> {
 /// Everything that merging with other parts of the same group takes.
 #[derive(Debug)]
 pub(super) struct Carry<'a> {
+    pub(super) rules: Option<&'a str>,
     pub(super) within: Option<&'a Within>,
     pub(super) has_outcomes: bool,
     /// How the runs ended, in order.
@@ -224,9 +225,10 @@ impl Ways<'_> {
 }
 
 impl<'a> GroupLine<'a> {
-    fn new(name: &'a str, scorer: &Scorer, group: &'a Group, store: &Store, tools: &[&'a str]) -> Self {
+    fn new(name: &'a str, scorer: &'a Scorer, group: &'a Group, store: &Store, tools: &[&'a str]) -> Self {
         let reliability = scorer.reliability();
         let carry = Carry {
+            rules: scorer.rules(),
             within: scorer.stability().map(|_| &group.within),
             has_outcomes: reliability.is_some(),
             ended: Vec::new(),

@@ -19,6 +19,8 @@ pub enum Merged {
         group: String,
         /// How many runs of it the line carries.
         runs: u64,
+        /// By which rules they were judged.
+        rules: Option<String>,
     },
     /// A trace.
     Trace {
@@ -45,6 +47,8 @@ pub enum MergeError {
 #[derive(Debug, Deserialize, Default)]
 struct Parts {
     #[serde(default)]
+    rules: Option<String>,
+    #[serde(default)]
     within: Option<Within>,
     /// The weakest score of each run.
     #[serde(default)]
@@ -64,6 +68,10 @@ impl Carry<'_> {
     /// Writes what [`Parts`] reads.
     pub(super) fn write(&self, out: &mut Vec<u8>) {
         out.push(b'{');
+        if let Some(rules) = self.rules {
+            key("rules", out);
+            text(rules, out);
+        }
         if let Some(within) = self.within {
             key("within", out);
             value(within, out);
@@ -137,7 +145,7 @@ impl Groups {
         };
         let kept = self.unpack(&group, runs, &parts)?;
         self.append(&group, parts.within.unwrap_or_default(), kept.into_iter());
-        Ok(Merged::Group { group, runs })
+        Ok(Merged::Group { group, runs, rules: parts.rules })
     }
 
     fn unpack(&mut self, group: &str, runs: u64, parts: &Parts) -> Result<Vec<Kept>, MergeError> {

@@ -104,7 +104,7 @@ fn a_merged_line_needs_what_its_runs_carry() {
     };
     let whole = grouped(&scorer, vec![run(&[("a", 1)]), run(&[("b", 1), ("a", 2)]), Trace::default()]);
     let mut again = Groups::default();
-    assert_eq!(again.merge(&line(&whole)).unwrap(), Merged::Group { group: "g".to_owned(), runs: 3 });
+    assert_eq!(again.merge(&line(&whole)).unwrap(), Merged::Group { group: "g".to_owned(), runs: 3, rules: None });
     assert_eq!(line(&again), line(&whole));
     for (text, expected) in [
         ("[", "EOF while parsing a list at line 1 column 1"),

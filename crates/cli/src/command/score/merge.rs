@@ -32,7 +32,8 @@ pub(super) fn run(typed: &Score, scorer: &Scorer, out: &mut dyn Write, err: &mut
         each_line(source, typed, &mut |found| {
             let fault = match found {
                 Ok((offset, line)) => match groups.merge(line) {
-                    Ok(Merged::Group { group, runs }) => {
+                    Ok(Merged::Group { group, runs, rules }) => {
+                        is_foreign |= rules.as_deref() != scorer.rules();
                         *open.entry(group).or_default() -= i128::from(runs);
                         return;
                     }
@@ -65,8 +66,8 @@ pub(super) fn run(typed: &Score, scorer: &Scorer, out: &mut dyn Write, err: &mut
             complain(message, "give the whole output of every part; what a merge printed cannot be merged again");
         }
         if is_foreign {
-            let message = "its traces were not judged by the gates of this merge".to_owned();
-            complain(message, "score every part with the same --gates as the merge, or all without");
+            let message = "it was not judged by the gates and the outcome of this merge".to_owned();
+            complain(message, "score every part with the same --gates and --outcome as the merge, or all without");
         }
     }
     let mut broken_out = None;
