@@ -11,6 +11,7 @@ use std::fmt::Write as _;
 use std::sync::LazyLock;
 
 pub use layout::Layout;
+pub(crate) use layout::write_shown;
 use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::map::Entry;
 use serde_json::{Map, Number, Value};

@@ -174,6 +174,16 @@ impl CellPlace {
     }
 }
 
+impl Row {
+    /// The name without the number of its run; none where the name has no number. A test may itself be called `x #1`.
+    pub fn name_without_run(&self) -> Option<String> {
+        let run = self.run?;
+        let models = [None, Some(self.model.as_str())];
+        let model = models.into_iter().find(|model| row_name(&self.test, *model, Some(run), self.gate) == self.name)?;
+        Some(row_name(&self.test, model, None, self.gate))
+    }
+}
+
 /// The name of a row.
 pub fn row_name(test: &str, model: Option<&str>, run: Option<u64>, gate: Option<GateKind>) -> String {
     let mut name = test.to_owned();

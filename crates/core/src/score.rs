@@ -28,7 +28,7 @@ use crate::target::Target;
 use crate::trace::Trace;
 pub use groups::{GroupLine, Groups, Lines, Run};
 pub use line::TraceLine;
-pub use lookup::find;
+pub use lookup::{Twice, find};
 pub use merge::{MergeError, Merged};
 
 /// Which runs passed, as the data says.
@@ -147,7 +147,9 @@ impl Scorer {
             calls,
             outcome: match &self.outcome {
                 // A record that has nothing there does not say how its run ended.
+                // Neither does one that says it twice.
                 Some(rule) => find(&imported.fields, &rule.path)
+                    .unwrap_or(None)
                     .filter(|found| !found.is_null() || rule.pass.is_null())
                     .map(|found| json::equal(&found, &rule.pass)),
                 None => Some(passed),
@@ -193,7 +195,12 @@ impl Scorer {
 /// The group of a record: what it says at the path that was given, or by itself.
 pub fn group_of(imported: &Imported<'_>, group_by: Option<&Target>) -> Result<Option<String>, ImportError> {
     let Some(path) = group_by else { return Ok(imported.group.clone()) };
-    match find(&imported.fields, path) {
+    let found = find(&imported.fields, path).map_err(|Twice| ImportError {
+        offset: None,
+        message: format!("a key of `{path}` stands twice in this record, so nobody can tell its group"),
+        hint: None,
+    })?;
+    match found {
         Some(Value::String(text)) => Ok(Some(text)),
         Some(Value::Null) | None => Err(ImportError {
             offset: None,

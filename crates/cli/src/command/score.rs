@@ -12,6 +12,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use mcptest_core::Assertion;
 use mcptest_core::diag::{Severity, printable};
 use mcptest_core::event::Event;
@@ -88,7 +90,7 @@ fn scorer(typed: &Score, environment: Environment<'_>, err: &mut dyn Write) -> R
         .zip(typed.outcome_pass.as_ref())
         .map(|(path, pass)| Outcome { path, pass: json::parse(pass).unwrap_or_else(|_| Value::String(pass.clone())) });
     let (gates, written) = gates.unzip();
-    let rules = rules(written, outcome.as_ref());
+    let rules = rules(written.as_ref(), outcome.as_ref());
     Scorer::new(gates, outcome).map(|scorer| scorer.with_rules(rules)).map_err(|error| {
         let hint = "hint: add a gate for single runs, or say where records tell how they ended: --outcome";
         let file = typed.gates.as_deref().map_or_else(String::new, |path| format!("{}: ", path.display()));
@@ -97,10 +99,10 @@ fn scorer(typed: &Score, environment: Environment<'_>, err: &mut dyn Write) -> R
 }
 
 /// What tells gates and outcome from others, however their file is laid out.
-fn rules(gates: Option<Value>, outcome: Option<&Outcome>) -> String {
+fn rules(gates: Option<&Value>, outcome: Option<&Outcome>) -> String {
     let outcome = outcome.map(|outcome| (outcome.path.to_string(), &outcome.pass));
     let rules = json::canonical(&json!([gates, outcome]));
-    Sha256::digest(rules.as_bytes()).iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+    STANDARD.encode(&Sha256::digest(rules.as_bytes())[..12])
 }
 
 /// Assertions and gates, and the file they were read from as a value.
@@ -160,6 +162,7 @@ fn score(
     let mut printer = lines::Printer::default();
     let mut broken_out = None;
     let mut shown: Option<Arc<str>> = None;
+    let mut number = 0;
     let work = |job: &_| Share::of(job, scorer, options, typed.group_by.as_ref(), wants_rows);
     pipeline::run(&sources, reading, threads(&typed.reading), &progress, &work, &mut |mut share: Share| {
         bar.advance(share.traces.len() as u64);
@@ -177,7 +180,8 @@ fn score(
             }
             if let Some(row) = taken.row {
                 let is_first = shown.replace(Arc::clone(&source)).is_none_or(|last| last != source);
-                rows::emit(&source, row, is_first, &mut emit);
+                number = if is_first { 0 } else { number + 1 };
+                rows::emit(&source, row, number, is_first, &mut emit);
             }
             if let Some((group, run)) = taken.run {
                 groups.add(&group, run);

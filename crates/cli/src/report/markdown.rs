@@ -8,7 +8,6 @@ use mcptest_core::report::{CellPlace, Family, Flip, Flips, Paths, Report, Row, R
 
 use super::detail::{Line, explain, gist, mark, reason};
 use super::look::{Compared, WIDTH};
-use super::pretty::name_without_run;
 use super::text::{many, runs as numbers};
 use super::{paths, summary};
 
@@ -122,7 +121,7 @@ fn alike(rows: &[Row]) -> Vec<(&Row, Vec<u64>)> {
     let mut out: Vec<(&Row, Vec<u64>)> = Vec::new();
     let mut known: BTreeMap<(String, RowVerdict, String), usize> = BTreeMap::new();
     for row in rows.iter().filter(|row| row.verdict.is_bad()) {
-        let Some((name, run)) = name_without_run(row).zip(row.run) else {
+        let Some((name, run)) = row.name_without_run().zip(row.run) else {
             out.push((row, Vec::new()));
             continue;
         };
@@ -138,7 +137,7 @@ fn alike(rows: &[Row]) -> Vec<(&Row, Vec<u64>)> {
 fn failure(row: &Row, runs: &[u64], file: &str) -> String {
     let (mark, word) = mark(row.verdict);
     let lines: Vec<String> = explain(row, file, WIDTH).iter().map(Line::plain).collect();
-    let name = match name_without_run(row) {
+    let name = match row.name_without_run() {
         Some(name) => format!("{name} {}", numbers(runs)),
         None => row.name.clone(),
     };
@@ -167,7 +166,7 @@ fn runs(report: &Report) -> String {
         while let Some(row) = rows.next() {
             let is_last = rows.peek().is_none_or(|next| !CellPlace::of(row).goes_on_with(next));
             if row.family == Family::Run && row.run.is_some() {
-                name = name.or_else(|| name_without_run(row));
+                name = name.or_else(|| row.name_without_run());
                 let is_pass = row.verdict == RowVerdict::Pass;
                 // A run that was never made, or broke, took no way.
                 if !matches!(row.verdict, RowVerdict::Skipped | RowVerdict::Error) {

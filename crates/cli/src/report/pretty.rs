@@ -11,7 +11,6 @@ use mcptest_core::event::Event;
 use mcptest_core::report::{CellPlace, Report, Row, RowVerdict};
 
 use self::runs::Runs;
-pub(super) use self::runs::name_without_run;
 use super::detail::{aside, explain, mark, numbers};
 use super::look::{Look, Paper, Verbosity};
 use super::text::{indent, is_command, one_line, wrap};
@@ -131,7 +130,7 @@ impl Pretty {
             self.flush(out);
         }
         self.last = Some(CellPlace::of(row));
-        if let Some(name) = name_without_run(row) {
+        if let Some(name) = row.name_without_run() {
             let runs = self.runs.get_or_insert_with(Runs::default);
             runs.take(row, &name, &self.file, self.verbosity, self.paper);
             return;

@@ -543,8 +543,8 @@ fn what_is_only_measured_fails_in_no_report() {
         (
             Some(0),
             json!([
-                ["g", "pass", "narrative", "pass", []],
-                ["g", "pass", "narrative", "pass", []],
+                ["trace 0", "pass", "narrative", "pass", []],
+                ["trace 1", "pass", "narrative", "pass", []],
                 ["g (reliability)", "pass", "reliability", "pass", []],
             ])
         )

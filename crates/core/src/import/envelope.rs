@@ -12,13 +12,16 @@ use super::{ImportError, Imported, Options, Parts, Record, Unit, wire};
 use crate::json;
 use crate::trace::Trace;
 
+/// Keys under which other formats tell of a conversation: beside the keys of an envelope the calls would be told twice.
+const TELLINGS: [&str; 4] = ["messages", "traj", "values", "simulations"];
+
 /// Keys of which any shows an envelope.
 const KEYS: [&str; 3] = ["tool_calls", "tool_results", "conversation"];
 
 pub(super) fn sniff(look: &Look<'_>) -> Option<(Unit, Cow<'static, str>)> {
     let key = KEYS.iter().find(|key| look.get(key).is_some())?;
     // A message of a conversation has calls too, and a reply of a provider may name the conversation it belongs to.
-    let is_other = ["role", "type", "object"].iter().any(|key| look.has(&[key]));
+    let is_other = ["role", "type", "object"].iter().chain(&TELLINGS).any(|key| look.has(&[key]));
     (!is_other).then(|| (Unit::Record, format!("it has `{key}`").into()))
 }
 
@@ -40,6 +43,11 @@ type Named = (Option<String>, Option<String>, Trace);
 /// The way that says what is wrong.
 fn by_value(text: &str) -> Result<Named, ImportError> {
     let value = parse(text)?;
+    let has = |key: &&&str| value.get(**key).is_some_and(|found| !found.is_null());
+    if let Some((own, other)) = KEYS.iter().find(has).zip(TELLINGS.iter().chain(&["trace"]).find(has)) {
+        let message = format!("it tells of its run twice: in `{own}`, as envelopes do, and in `{other}`");
+        return Err(ImportError::new(message).hint("keep one of them, or say with --from which format to read"));
+    }
     let trace = Trace::read(&value)?;
     let word = |key: &str| match value.get(key) {
         None | Some(Value::Null) => Ok(None),

@@ -177,7 +177,7 @@ impl Layout {
 }
 
 /// A text in which nothing acts on a terminal: what JSON leaves as it is beyond ASCII is written by its code.
-fn write_shown(text: &str, out: &mut String) {
+pub(crate) fn write_shown(text: &str, out: &mut String) {
     // Nearly every text ends here.
     if text.bytes().all(|byte| byte < 0x7f) || !text.contains(|c| c >= '\u{7f}' && acts(c)) {
         return write_string(text, out);

@@ -148,8 +148,8 @@ fn rates(report: &Report) -> Vec<(String, String, (usize, usize))> {
     for suite in &report.suites {
         for row in suite.rows.iter().filter(|row| row.family == Family::Run) {
             let Some(name) = cell_name(row) else { continue };
-            if out.last().is_none_or(|(file, last, _)| *file != suite.file || last != name) {
-                out.push((suite.file.clone(), name.to_owned(), (0, 0)));
+            if out.last().is_none_or(|(file, last, _)| *file != suite.file || *last != name) {
+                out.push((suite.file.clone(), name, (0, 0)));
             }
             if let Some((_, _, (passed, runs))) = out.last_mut() {
                 *passed += usize::from(row.verdict == RowVerdict::Pass);
@@ -161,6 +161,6 @@ fn rates(report: &Report) -> Vec<(String, String, (usize, usize))> {
 }
 
 /// The name of a cell with several runs, from that of one of its runs.
-fn cell_name(row: &Row) -> Option<&str> {
-    row.name.strip_suffix(&format!(" #{}", row.run?))
+fn cell_name(row: &Row) -> Option<String> {
+    row.name_without_run().filter(|_| row.gate.is_none())
 }

@@ -4,39 +4,53 @@ use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use crate::json;
 use crate::target::{Selection, Step, Target};
 
+/// A key on a path that stands twice in its object: nobody can tell which of the two is meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a key on the path stands twice")]
+pub struct Twice;
+
 /// What a path selects in a JSON text; `None` for nothing, or for text that is no JSON.
-pub fn find(text: &str, path: &Target) -> Option<Value> {
+pub fn find(text: &str, path: &Target) -> Result<Option<Value>, Twice> {
     let mut at: &str = text;
     for (taken, step) in path.steps().iter().enumerate() {
         match step {
-            Step::Key(_) | Step::Index(0..) => at = follow(at, step)?,
+            Step::Key(_) | Step::Index(0..) => match follow(at, step)? {
+                Some(found) => at = found,
+                None => return Ok(None),
+            },
             // A list that is counted from its end or gathered has to be read whole.
             Step::Index(_) | Step::Every => {
-                let value: Value = serde_json::from_str(at).ok()?;
-                return match path.select_from(&value, taken) {
+                let Ok(value) = serde_json::from_str::<Value>(at) else { return Ok(None) };
+                // A key that stands twice in there is one of them in the value.
+                if json::parse(at).is_err() {
+                    return Err(Twice);
+                }
+                return Ok(match path.select_from(&value, taken) {
                     Selection::Found(found) => Some(found.into_owned()),
                     Selection::Nothing { .. } => None,
-                };
+                });
             }
         }
     }
-    serde_json::from_str(at).ok()
+    Ok(serde_json::from_str(at).ok())
 }
 
 /// The text of a member or an element.
-fn follow<'a>(text: &'a str, step: &Step) -> Option<&'a str> {
-    let mut found = None;
-    let seed = Follow { step, found: &mut found };
-    // Reading stops with an error as soon as the part is found: the rest is not looked at.
+fn follow<'a>(text: &'a str, step: &Step) -> Result<Option<&'a str>, Twice> {
+    let (mut found, mut is_twice) = (None, false);
+    let seed = Follow { step, found: &mut found, is_twice: &mut is_twice };
+    // What is behind an element is not looked at, and reading stops with an error.
     let _ = seed.deserialize(&mut serde_json::Deserializer::from_str(text));
-    found
+    if is_twice { Err(Twice) } else { Ok(found) }
 }
 
 struct Follow<'f, 'de> {
     step: &'f Step,
     found: &'f mut Option<&'de str>,
+    is_twice: &'f mut bool,
 }
 
 impl<'de> DeserializeSeed<'de> for Follow<'_, 'de> {
@@ -57,10 +71,11 @@ impl<'de> Visitor<'de> for Follow<'_, 'de> {
         let Step::Key(wanted) = self.step else { return Err(A::Error::custom("no list")) };
         while let Some(is_wanted) = map.next_key_seed(Is(wanted))? {
             if is_wanted {
-                *self.found = Some(map.next_value::<&'de RawValue>()?.get());
-                return Err(A::Error::custom("found"));
+                let found = map.next_value::<&'de RawValue>()?.get();
+                *self.is_twice |= self.found.replace(found).is_some();
+            } else {
+                map.next_value::<IgnoredAny>()?;
             }
-            map.next_value::<IgnoredAny>()?;
         }
         Ok(())
     }
@@ -127,9 +142,18 @@ mod tests {
                 Selection::Found(found) => Some(found.into_owned()),
                 Selection::Nothing { .. } => None,
             };
-            assert_eq!(find(text, &path), expected, "{path}");
+            assert_eq!(find(text, &path), Ok(expected), "{path}");
         }
-        assert_eq!(find("{\"a\": tru", &Target::parse("a").unwrap()), None);
-        assert_eq!(find("{\"a\": 1, oops", &Target::parse("a").unwrap()), Some(json!(1)));
+        assert_eq!(find("{\"a\": tru", &Target::parse("a").unwrap()), Ok(None));
+        assert_eq!(find("{\"a\": 1, oops", &Target::parse("a").unwrap()), Ok(Some(json!(1))));
+    }
+
+    #[test]
+    fn a_key_of_the_path_that_stands_twice_selects_nothing_for_certain() {
+        let text = r#"{"a": {"b": 1, "b": 2}, "c": [{"d": 1, "d": 2}], "e": 1, "\u0065": 1, "f": 3}"#;
+        for path in ["a.b", "c[0].d", "c[-1].d", "c[*].d", "e"] {
+            assert_eq!(find(text, &Target::parse(path).unwrap()), Err(Twice), "{path}");
+        }
+        assert_eq!(find(text, &Target::parse("f").unwrap()), Ok(Some(json!(3))));
     }
 }

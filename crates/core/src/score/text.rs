@@ -1,5 +1,5 @@
-//! JSON written straight into a line, spelled as `serde_json` spells it. Most of a line is names that need no escape and
-//! small numbers, so no serializer stands in between.
+//! JSON written straight into a line, spelled as `serde_json` spells it, but that nothing in it acts on a terminal. Most of a
+//! line is names that need no escape and small numbers, so no serializer stands in between.
 
 use serde::Serialize;
 
@@ -23,13 +23,15 @@ pub(super) fn separate(out: &mut Vec<u8>) {
 
 /// A text, in quotes.
 pub(super) fn text(text: &str, out: &mut Vec<u8>) {
-    if json::is_plain(text) {
+    if json::is_plain(text) && text.bytes().all(|byte| byte < 0x7f) {
         out.reserve(text.len() + 2);
         out.push(b'"');
         out.extend_from_slice(text.as_bytes());
         out.push(b'"');
     } else {
-        value(text, out);
+        let mut shown = String::with_capacity(text.len() + 8);
+        json::write_shown(text, &mut shown);
+        out.extend_from_slice(shown.as_bytes());
     }
 }
 
@@ -79,12 +81,11 @@ mod tests {
 
     #[test]
     fn everything_is_spelled_as_a_serializer_spells_it() {
-        for found in
-            ["", "a", "a plain text", "\"", "a\\b \"c\"", "\u{8}\u{c}\n\r\t\u{0}\u{1f}\u{7f}", "é, and a\nline"]
-        {
+        for found in ["", "a", "a plain text", "\"", "a\\b \"c\"", "\n\r\t\u{0}\u{1f}", "é, and a\nline"] {
             assert_eq!(written(|out| text(found, out)), json!(found).to_string());
             assert_eq!(written(|out| known(Some(found), out)), json!(found).to_string());
         }
+        assert_eq!(written(|out| text("\u{7f}é\u{9b}\u{202e}", out)), "\"\\u007fé\\u009b\\u202e\"");
         for number in [0, 9, 10, 255, 256, u64::MAX] {
             assert_eq!(written(|out| whole(number, out)), number.to_string());
         }

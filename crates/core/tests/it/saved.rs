@@ -298,11 +298,27 @@ fn report(file: &str, all: &[(&str, RowVerdict)]) -> Report {
     out.take(Event::SuiteStarted { file: file.to_owned() });
     let blank = rows(vec![Trace::default(), Trace::default()]).remove(0);
     for (name, verdict) in all {
-        let run = name.split_once('#').map(|(_, run)| run.parse().unwrap());
-        let row = Row { name: (*name).to_owned(), verdict: *verdict, run, ..blank.clone() };
+        let (test, run) = match name.split_once(" #") {
+            Some((test, run)) => (test, Some(run.parse().unwrap())),
+            None => (*name, None),
+        };
+        let row = Row { name: (*name).to_owned(), test: test.to_owned(), verdict: *verdict, run, ..blank.clone() };
         out.take(Event::RowFinished(Box::new(row)));
     }
     out
+}
+
+#[test]
+fn a_test_may_be_called_like_a_run() {
+    let blank = rows(vec![Trace::default(), Trace::default()]).remove(0);
+    let name = |test: &str, name: &str| {
+        let row = Row { name: name.to_owned(), test: test.to_owned(), run: Some(1), ..blank.clone() };
+        row.name_without_run()
+    };
+    assert_eq!(name("issue #1", "issue #1"), None);
+    assert_eq!(name("issue #1", "issue #1 #1").as_deref(), Some("issue #1"));
+    assert_eq!(name("x", "x [demo] #1").as_deref(), Some("x [demo]"));
+    assert_eq!(name("x", "x"), None);
 }
 
 #[test]

@@ -75,7 +75,7 @@ impl Share {
                 let run = result.run.take();
                 let row = wants_rows.then(|| {
                     let trace = std::mem::take(&mut one.trace);
-                    rows::trace(one.id.as_deref(), group.as_deref(), trace, &result)
+                    rows::trace(one.id.as_deref(), trace, &result)
                 });
                 let run = group.zip(run);
                 out.traces.push(Taken { verdict: Told::Trace(result.verdict), run, row });

@@ -7,10 +7,9 @@ use mcptest_core::trace::Trace;
 
 use crate::corpus::Fault;
 
-/// The row of a trace.
-pub(super) fn trace(id: Option<&str>, group: Option<&str>, trace: Trace, scored: &Scored) -> Box<Row> {
-    let name = id.or(group).unwrap_or("trace");
-    let mut row = empty(name);
+/// The row of a trace, still without a name where its format gives it none.
+pub(super) fn trace(id: Option<&str>, trace: Trace, scored: &Scored) -> Box<Row> {
+    let mut row = empty(id.unwrap_or_default());
     row.model = trace.conversation.model.clone().unwrap_or_default();
     row.verdict = scored.verdict.unwrap_or(RowVerdict::Pass);
     row.duration_ms = trace.conversation.duration_ms;
@@ -55,10 +54,14 @@ fn empty(name: &str) -> Box<Row> {
     })
 }
 
-/// Emits the row of a trace under the source it comes from.
-pub(super) fn emit(source: &str, row: Box<Row>, is_first: bool, emit: &mut dyn FnMut(Event)) {
+/// Emits the row of a trace under the source it comes from, of which it is the trace number `at`.
+pub(super) fn emit(source: &str, mut row: Box<Row>, at: u64, is_first: bool, emit: &mut dyn FnMut(Event)) {
     if is_first {
         emit(Event::SuiteStarted { file: source.to_owned() });
+    }
+    if row.name.is_empty() {
+        row.name = format!("trace {at}");
+        row.test.clone_from(&row.name);
     }
     emit(Event::RowFinished(row));
 }

@@ -16,19 +16,6 @@ use crate::report::text::{indent, many, runs, wrap};
 const MAX_SHOWN: usize = 5;
 const MAX_KEPT: usize = 50;
 
-/// The name of a row without the number of its run; none where the name has no number.
-pub(in crate::report) fn name_without_run(row: &Row) -> Option<String> {
-    let number = format!(" #{}", row.run?);
-    match row.gate {
-        None => row.name.strip_suffix(&number).map(str::to_owned),
-        Some(gate) => {
-            let tail = format!(" ({gate})");
-            let name = row.name.strip_suffix(&tail)?.strip_suffix(&number)?;
-            Some(format!("{name}{tail}"))
-        }
-    }
-}
-
 /// The runs of a cell so far.
 #[derive(Debug, Default)]
 pub(super) struct Runs {

@@ -22,7 +22,19 @@ pub(super) fn read(text: &str, parts: &Parts) -> Option<super::Named> {
     let (mut final_response, mut conversation) = (None, None);
     let mut record = Cursor::new(text);
     record.object(
-        ["id", "group", "trace", "tool_calls", "tool_results", "final_response", "conversation"],
+        [
+            "id",
+            "group",
+            "tool_calls",
+            "tool_results",
+            "final_response",
+            "conversation",
+            "trace",
+            "messages",
+            "traj",
+            "values",
+            "simulations",
+        ],
         |value, key| {
             match key {
                 "id" => id = value.known(name)?,
@@ -31,7 +43,7 @@ pub(super) fn read(text: &str, parts: &Parts) -> Option<super::Named> {
                 "tool_results" => answers = value.known(|list| list.list(|value| value.known(answer)))?,
                 "final_response" => final_response = value.known(Cursor::owned)?,
                 "conversation" => conversation = value.known(|value| talk(value, parts))?,
-                // A cassette: the trace is inside.
+                // A cassette, where the trace is inside, or a conversation that is told in another way too.
                 _ => value.known(|_| None::<()>).map(|_| ())?,
             }
             Some(())

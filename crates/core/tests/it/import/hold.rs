@@ -168,7 +168,7 @@ impl Held {
                 Selection::Found(found) => Some(found.into_owned()),
                 Selection::Nothing { .. } => None,
             };
-            assert_eq!(find(text, path), expected, "{path}");
+            assert_eq!(find(text, path), Ok(expected), "{path}");
         }
     }
 }

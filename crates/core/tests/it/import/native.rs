@@ -1,6 +1,6 @@
 //! Envelopes and cassettes of this project.
 
-use mcptest_core::import::Format;
+use mcptest_core::import::{Format, sniff};
 
 use super::{check_fixtures, read, refusal};
 
@@ -30,4 +30,22 @@ fn what_is_no_envelope_is_refused_with_its_place() {
         refusal(Format::Cassette, r#"{"mcptest": 1}"#),
         "it has no `trace` / an envelope that stands by itself is `--from envelope`"
     );
+}
+
+#[test]
+fn a_run_that_is_told_in_two_ways_is_refused() {
+    for other in ["messages", "traj", "values", "simulations", "trace"] {
+        let text = format!(r#"{{"tool_calls": [], "final_response": "Hi", "{other}": []}}"#);
+        assert_eq!(
+            refusal(Format::Envelope, &text),
+            format!(
+                "it tells of its run twice: in `tool_calls`, as envelopes do, and in `{other}` / keep one of them, or say with \
+                 --from which format to read"
+            )
+        );
+        let nothing = format!(r#"{{"tool_calls": [], "final_response": "Hi", "{other}": null}}"#);
+        assert_eq!(read(Format::Envelope, &nothing).unwrap().len(), 1);
+    }
+    let text = r#"{"tool_calls": [], "messages": [{"role": "user", "content": "Hi"}]}"#;
+    assert_ne!(sniff(text).map(|found| found.format), Some(Format::Envelope));
 }
