@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::failure::Failure;
-use crate::{generate, out, servers, tidy, transcripts};
+use crate::{browser, generate, out, servers, tidy, transcripts};
 
 enum Step {
     /// A cargo command line, with variables for it alone.
@@ -17,6 +17,8 @@ enum Step {
     /// Real servers for the tests. Without a network there are none, and the tests that need them say that they are skipped.
     Servers,
     Transcripts,
+    /// The pages of the html report in a browser. Where none can be had the step says that it is skipped.
+    Browser,
 }
 
 const fn cargo(line: &'static str) -> Step {
@@ -32,6 +34,7 @@ const STEPS: &[Step] = &[
     Step::Servers,
     cargo("test --workspace --locked"),
     Step::Transcripts,
+    Step::Browser,
 ];
 
 pub(crate) fn run(root: &Path) -> Result<(), Failure> {
@@ -51,6 +54,7 @@ impl Step {
             Self::GenCheck => "cargo xtask gen --check".to_owned(),
             Self::Servers => "cargo xtask servers".to_owned(),
             Self::Transcripts => format!("commands shown in {}", transcripts::DOCUMENTS.join(", ")),
+            Self::Browser => "cargo xtask browser".to_owned(),
         }
     }
 
@@ -65,6 +69,7 @@ impl Step {
                 Ok(())
             }
             Self::Transcripts => transcripts::run(root),
+            Self::Browser => browser::run(root),
             Self::Cargo { line, with } => self.run_cargo(root, line, with),
         }
     }

@@ -1,8 +1,9 @@
-//! Project automation: `cargo xtask ci`, `tidy`, `gen [--check]`, `servers`.
+//! Project automation: `cargo xtask ci`, `tidy`, `gen [--check]`, `servers`, `browser`.
 //!
 //! This file reads the arguments and turns the result into an exit code: 0 for well, 1 when a check said no, 2 when
 //! something could not run. It is meant for this repository only and is never published.
 
+mod browser;
 mod ci;
 mod failure;
 mod generate;
@@ -24,7 +25,8 @@ usage: cargo xtask <command>
   tidy           what the compiler and clippy cannot check
   gen            write the generated files
   gen --check    fail when a generated file is stale
-  servers        install the real servers that some tests talk to";
+  servers        install the real servers that some tests talk to
+  browser        open pages of the html report in Chromium and hold them against what they must show";
 
 /// What was asked for.
 #[derive(Debug, PartialEq, Eq)]
@@ -33,6 +35,7 @@ enum Task {
     Tidy,
     Generate(generate::Mode),
     Servers,
+    Browser,
     Help,
 }
 
@@ -56,6 +59,7 @@ fn parse(args: &[String]) -> Result<Task, Failure> {
         ["gen"] => Ok(Task::Generate(generate::Mode::Write)),
         ["gen", "--check"] => Ok(Task::Generate(generate::Mode::Check)),
         ["servers"] => Ok(Task::Servers),
+        ["browser"] => Ok(Task::Browser),
         ["-h" | "--help" | "help"] => Ok(Task::Help),
         [] => Err(Failure::broken(format!("no command given\n{USAGE}"))),
         _ => Err(Failure::broken(format!("cannot make sense of `{}`\n{USAGE}", words.join(" ")))),
@@ -69,6 +73,7 @@ fn run(task: &Task) -> Result<(), Failure> {
         Task::Tidy => tidy::run(root),
         Task::Generate(mode) => generate::run(root, *mode),
         Task::Servers => servers::run(root),
+        Task::Browser => browser::run(root),
         Task::Help => {
             out::say(USAGE);
             Ok(())
@@ -98,6 +103,7 @@ mod tests {
         assert_eq!(task("gen"), Ok(Task::Generate(generate::Mode::Write)));
         assert_eq!(task("gen --check"), Ok(Task::Generate(generate::Mode::Check)));
         assert_eq!(task("servers"), Ok(Task::Servers));
+        assert_eq!(task("browser"), Ok(Task::Browser));
         assert_eq!(task("--help"), Ok(Task::Help));
     }
 

@@ -67,7 +67,7 @@ pub(crate) fn run(root: &Path) -> Result<(), Failure> {
 }
 
 /// The folder of build output, wherever the settings of cargo put it.
-fn target_folder(root: &Path) -> Result<PathBuf, Failure> {
+pub(crate) fn target_folder(root: &Path) -> Result<PathBuf, Failure> {
     let metadata: Option<Value> = serde_json::from_str(&tidy::metadata(root)?).ok();
     let folder = metadata.as_ref().and_then(|metadata| metadata.get("target_directory")?.as_str());
     folder.map(PathBuf::from).ok_or_else(|| Failure::broken("`cargo metadata` names no target folder".to_owned()))
@@ -130,7 +130,7 @@ impl Set {
 
 /// Runs a command to its end, or ends it when it takes too long. What it says goes into a file, because a pipe would stay
 /// open as long as anybody it started.
-fn bounded(command: &mut Command, log: &Path, limit: Duration) -> Result<(), Failure> {
+pub(crate) fn bounded(command: &mut Command, log: &Path, limit: Duration) -> Result<(), Failure> {
     let shown = command.get_program().to_string_lossy().into_owned();
     let said = File::create(log).map_err(|error| Failure::io("write", log, &error))?;
     let also = said.try_clone().map_err(|error| Failure::io("write", log, &error))?;

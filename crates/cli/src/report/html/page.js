@@ -3,30 +3,36 @@
 (() => {
   const data = JSON.parse(document.getElementById("data").textContent);
   const SIGNS = { pass: "✓", fail: "✗", unassessable: "?", error: "!", absorbed: "~", skipped: "-" };
+  // Most characters of a text, and most items of a list, that are built before somebody asks for more.
   const LONG = 2000;
   const STEP = 200;
+  // Rows of a cell and cells of a suite take more room.
+  const ROWS = 50;
+  const CELLS = 20;
 
   // Characters that would hide or turn around what stands beside them are written out.
+  const ACTING = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u3164\uffa0]/gu;
   const shown = (text) =>
-    text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g, (c) =>
-      "\\u{" + c.charCodeAt(0).toString(16) + "}");
+    text.replace(ACTING, (c) => (c === "\n" || c === "\t" ? c : "\\u{" + c.codePointAt(0).toString(16) + "}"));
+  const cut = (text, most) => (text.length > most ? text.slice(0, most).replace(/[\ud800-\udbff]$/, "") + "…" : text);
+  const many = (count, word) => count + " " + word + (count === 1 ? "" : "s");
 
   const el = (name, attributes, ...children) => {
     const made = document.createElement(name);
     for (const [key, value] of Object.entries(attributes || {})) {
       if (value === undefined || value === null || value === false) continue;
       if (key.startsWith("on")) made.addEventListener(key.slice(2), value);
-      else made.setAttribute(key, value === true ? "" : value);
+      else made.setAttribute(key, value === true ? "" : key === "value" ? value : shown(String(value)));
     }
-    for (const child of children.flat()) {
+    for (const child of children.flat(2)) {
       if (child !== null && child !== undefined) made.append(typeof child === "string" ? shown(child) : child);
     }
     return made;
   };
   const svg = (name, attributes, ...children) => {
     const made = document.createElementNS("http://www.w3.org/2000/svg", name);
-    for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
-    made.append(...children);
+    for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, shown(String(value)));
+    made.append(...children.map(shown));
     return made;
   };
   const sign = (verdict) => el("span", { class: verdict }, SIGNS[verdict] + " " + verdict);
@@ -34,29 +40,81 @@
   // A text that may be very long: its beginning, and the rest when it is asked for.
   const long = (text, tag = "pre") => {
     if (text.length <= LONG) return el(tag, {}, text);
-    const holder = el(tag, {}, text.slice(0, LONG) + " …");
+    const holder = el(tag, { tabindex: "-1" }, cut(text, LONG));
     const more = el("button", { type: "button", onclick: () => {
       holder.textContent = shown(text);
+      holder.focus();
       more.remove();
     } }, "show all " + text.length + " characters");
-    return el("div", {}, holder, more);
+    return [holder, more];
   };
   const json = (value) => JSON.stringify(value, null, 2);
-  const brief = (value) => {
-    const text = JSON.stringify(value);
-    return text === undefined ? "" : text.length > 90 ? text.slice(0, 90) + "…" : text;
+  const brief = (value) => (value === undefined ? "" : cut(JSON.stringify(value), 90));
+  // The first of many, and how many are left out.
+  const few = (list, most, word, make, tag = "li") =>
+    [...list.slice(0, most).map(make), list.length > most ? el(tag, { class: "faint" }, "and " + many(list.length - most, "more " + word)) : null];
+
+  // A long list is built as far as it is looked at: a part of it, which grows where it is read on.
+  const gradual = (list, step, make) => {
+    let [count, from, to] = [0, 0, 0];
+    const earlier = el("button", { type: "button", onclick: () => {
+      const before = Math.max(0, from - step);
+      list.prepend(...items(before, from));
+      from = before;
+      told();
+    } });
+    const later = el("button", { type: "button", onclick: () => grow() });
+    const items = (first, end) => Array.from({ length: end - first }, (_, at) => make(first + at));
+    const told = () => {
+      earlier.hidden = from === 0;
+      later.hidden = to >= count;
+      earlier.textContent = "show earlier (" + from + " before)";
+      later.textContent = "show more (" + (count - to) + " left)";
+    };
+    const grow = () => {
+      const end = Math.min(count, to + step);
+      list.append(...items(to, end));
+      to = end;
+      told();
+      // Looked at anew, because it may still be in sight.
+      watch.unobserve(later);
+      watch.observe(later);
+    };
+    const watch = new IntersectionObserver((seen) => seen.some((one) => one.isIntersecting) && !later.hidden && grow());
+    const holder = el("div", {}, earlier, list, later);
+    // Shows the list from its beginning, or from shortly before an item that is looked for.
+    holder.fill = (length, at = 0) => {
+      count = length;
+      from = to = at < step ? 0 : at - 5;
+      list.replaceChildren();
+      grow();
+    };
+    holder.reach = (at) => {
+      if (at < from || at >= to) holder.fill(count, at);
+    };
+    return holder;
   };
 
   // ---- the rows, as cells of one test and one model
 
   const cells = [];
+  // Rows of a cell come one after another: runs by their number, each with what became of its faults, then the gates over
+  // all of them. A run without a number was recorded elsewhere and is a cell of its own.
+  const isLoose = (row) => row.family === "RUN" && row.run === undefined;
+  const goesOn = (cell, row) => {
+    if (!cell || cell.test !== row.test || cell.model !== row.model || isLoose(cell.rows[0]) || isLoose(row)) return false;
+    const before = cell.rows[cell.rows.length - 1].run;
+    return row.run === undefined || (row.family === "EDGE" ? before <= row.run : before < row.run);
+  };
   data.suites.forEach((suite, s) => {
     let last = null;
+    suite.cells = [];
     (suite.rows || []).forEach((row, r) => {
       row.id = "s" + s + "r" + r;
       row.suite = suite;
-      if (!last || last.test !== row.test || last.model !== row.model || last.suite !== suite) {
-        last = { id: "s" + s + "c" + r, suite, test: row.test, model: row.model, rows: [], runs: [], over: [] };
+      if (!goesOn(last, row)) {
+        last = { id: "s" + s + "c" + suite.cells.length, suite, test: row.test, model: row.model, rows: [], runs: [], over: [] };
+        suite.cells.push(last);
         cells.push(last);
       }
       last.rows.push(row);
@@ -65,13 +123,14 @@
     });
   });
   const rows = cells.flatMap((cell) => cell.rows);
-  const byId = new Map(rows.map((row) => [row.id, row]));
+  const byId = new Map([...rows, ...cells].map((one) => [one.id, one]));
   const calls = (row) => (row.trace && row.trace.tool_calls) || [];
   const answers = (row) => (row.trace && row.trace.tool_results) || [];
   const failed = (answer) =>
     answer ? Boolean(answer.error || (answer.fault && answer.fault.effect !== "delay") || answer.is_error) : null;
   const worst = (cell) => {
     const order = ["error", "fail", "unassessable", "skipped", "pass", "absorbed"];
+    // Runs that were absorbed leave the verdict to the gate that absorbed them.
     return order.find((verdict) => cell.rows.some((row) => row.verdict === verdict));
   };
 
@@ -94,9 +153,21 @@
     }
     return root;
   };
+  // Names in a row; one that is repeated is told once, and of very many only those at both ends.
+  const chain = (names) => {
+    const parts = [];
+    for (const name of names) {
+      const last = parts[parts.length - 1];
+      if (last && last.name === name) last.times += 1;
+      else parts.push({ name, times: 1 });
+    }
+    const words = parts.map((part) => part.name + (part.times > 1 ? " ×" + part.times : ""));
+    if (words.length > 14) words.splice(10, words.length - 13, "… " + (words.length - 13) + " more …");
+    return words.join(" → ");
+  };
   const branch = (node, all) => {
-    const list = el("ul", {});
-    for (const [first, child] of [...node.next].sort((a, b) => b[1].count - a[1].count)) {
+    const next = [...node.next].sort((a, b) => b[1].count - a[1].count);
+    return el("ul", {}, few(next, 50, "path", ([first, child]) => {
       const names = [first];
       let at = child;
       while (at.next.size === 1 && at.ends.length === 0) {
@@ -104,21 +175,17 @@
         names.push(name);
         at = only;
       }
-      const line = el("li", {}, el("strong", {}, at.count + "/" + all + " "), names.join(" → "), " ", ends(at));
-      if (at.next.size) line.append(branch(at, all));
-      list.append(line);
-    }
-    return list;
+      return el("li", {}, el("strong", {}, at.count + "/" + all + " "), chain(names), " ", ends(at), at.next.size ? branch(at, all) : null);
+    }));
   };
-  const ends = (node) => {
-    if (!node.ends.length) return null;
-    const few = node.ends.slice(0, 20).map((row) => [" ", link(row)]);
-    const rest = node.ends.length > 20 ? " and " + (node.ends.length - 20) + " more" : "";
-    return el("span", { class: "faint" }, "end:", ...few.flat(), rest);
+  const ends = (node) =>
+    node.ends.length ? el("span", { class: "faint" }, "end:", few(node.ends, 20, "run", (row) => [" ", link(row)], "span")) : null;
+  const isOneOfMany = (row) => row.run !== undefined && row.cell.runs.some((other) => other.run !== row.run);
+  const link = (row) => {
+    const text = SIGNS[row.verdict] + (row.gate ? " " + row.gate + (isOneOfMany(row) ? "#" + row.run : "") : isOneOfMany(row) ? "#" + row.run : " " + row.verdict);
+    const title = row.name + ": " + row.verdict;
+    return el("a", { href: "#" + row.id, class: row.verdict, title, "aria-label": text + ", " + title }, text);
   };
-  const link = (row) =>
-    el("a", { href: "#" + row.id, class: row.verdict, "aria-label": row.name + ": " + row.verdict },
-      SIGNS[row.verdict] + (row.run ? "#" + row.run : ""));
   const paths = (cell) => {
     const root = tree(cell);
     if (root.count < 2) return null;
@@ -134,14 +201,15 @@
     const [w, h] = [220, 90];
     const x = (at) => curve.length < 2 ? 0 : (at * w) / (curve.length - 1);
     const y = (value) => h - (value * h) / 100;
-    const words = curve.map((value, at) => at + 1 + ": " + percent(value)).join(", ");
+    const told = curve.length > 20 ? [0, curve.length - 1] : [...curve.keys()];
+    const words = told.map((at) => at + 1 + ": " + percent(curve[at])).join(", ");
     const chart = svg("svg", { viewBox: "-34 -8 270 124", width: 270, height: 124, role: "img", "aria-label": "runs in a row that all pass, in percent: " + words });
     for (const level of [0, 50, 100]) {
       chart.append(svg("line", { x1: 0, x2: w, y1: y(level), y2: y(level), class: "axis" }));
       chart.append(svg("text", { x: -6, y: y(level) + 4, "text-anchor": "end" }, String(level)));
     }
     chart.append(svg("polyline", { points: curve.map((value, at) => x(at) + "," + y(value)).join(" "), class: "curve" }));
-    curve.forEach((value, at) => chart.append(svg("circle", { cx: x(at), cy: y(value), r: 2.5, class: "dot" })));
+    if (curve.length <= 50) curve.forEach((value, at) => chart.append(svg("circle", { cx: x(at), cy: y(value), r: 2.5, class: "dot" })));
     chart.append(svg("text", { x: 0, y: h + 20 }, "1 run"));
     chart.append(svg("text", { x: w, y: h + 20, "text-anchor": "end" }, curve.length + " in a row"));
     return el("figure", {}, el("figcaption", {}, "Decay: k runs in a row, by the rate of the first k"), chart);
@@ -159,10 +227,14 @@
     for (const level of [0, 50, 100]) chart.append(svg("text", { x: x(level), y: 34, "text-anchor": "middle" }, String(level)));
     return el("figure", {}, el("figcaption", {}, "Pass rate " + words), chart);
   };
+  // Of these more is better; the spread and the flag of an early split are told in the line of the gate.
+  const SCORES = ["score", "weakest_score", "response_consistency", "tool_usage_stability", "redundancy", "cost_per_progress",
+    "tool_sequence_similarity", "argument_consistency"];
   const bars = (metrics) => {
     const box = el("div", { class: "bars" });
-    for (const [name, value] of Object.entries(metrics)) {
-      if (typeof value !== "number" || value < 0 || value > 1) continue;
+    for (const name of SCORES) {
+      const value = metrics[name];
+      if (typeof value !== "number") continue;
       const fill = el("i", {});
       fill.style.width = value * 100 + "%";
       box.append(el("span", {}, name.replaceAll("_", " ")), el("span", { class: "track", "aria-hidden": "true" }, fill), el("span", { class: "mono" }, value.toFixed(3)));
@@ -188,18 +260,13 @@
 
   const check = (found) => {
     const box = el("div", { class: "check" }, sign(found.verdict), " ", el("strong", {}, found.name), ": ", found.line);
-    const list = el("ul", {});
-    for (const failure of found.failures || []) {
-      const item = el("li", {}, failure.reason);
-      for (const diff of failure.diffs || []) {
-        item.append(el("div", { class: "diff" },
-          el("code", {}, diff.path || "/"), el("span", {}, diff.note),
-          "expected" in diff ? [el("span", { class: "faint" }, "− expected"), el("code", {}, brief(diff.expected))] : [],
-          "actual" in diff ? [el("span", { class: "faint" }, "+ recorded"), el("code", {}, brief(diff.actual))] : []));
-      }
-      list.append(item);
-    }
-    if (list.childElementCount) box.append(list);
+    const side = (word, value) => [el("span", { class: "faint" }, word), el("div", {}, long(JSON.stringify(value), "code"))];
+    const list = few(found.failures || [], STEP, "reason", (failure) =>
+      el("li", {}, failure.reason, few(failure.diffs || [], STEP, "difference", (diff) => el("div", { class: "diff" },
+        el("code", {}, diff.path || "/"), el("span", {}, diff.note),
+        "expected" in diff ? side("− expected", diff.expected) : null,
+        "actual" in diff ? side("+ recorded", diff.actual) : null), "div")));
+    if (list[0]) box.append(el("ul", {}, list));
     const drawn = charts(found);
     if (drawn) box.append(drawn);
     return box;
@@ -207,31 +274,28 @@
 
   // Expected calls beside recorded ones, with a line where one fits the other.
   const alignment = (row, expected) => {
-    const recorded = calls(row).slice(0, STEP);
-    const taken = new Set(expected.map((one) => one.call));
-    const grid = el("div", { class: "align", role: "group", "aria-label": "expected against recorded calls" },
-      el("strong", {}, "expected"), el("span", {}), el("strong", {}, "recorded"));
-    const height = 28;
-    const many = Math.max(expected.length, recorded.length);
-    const lines = svg("svg", { viewBox: "0 0 100 " + many * height, preserveAspectRatio: "none", "aria-hidden": "true" });
-    lines.style.height = many * height + "px";
-    grid.append(lines);
-    const cell = (column, at, text) => {
-      const made = el("div", { title: text }, text);
-      made.style.gridColumn = column;
-      made.style.gridRow = at + 2;
-      grid.append(made);
-    };
-    expected.forEach((one, at) => {
-      const fits = one.call !== null && one.call !== undefined;
-      const word = fits ? "= " : one.optional ? "· " : "− ";
-      cell(1, at, word + one.name + (fits ? " is [" + one.call + "]" : one.optional ? " (optional, not made)" : " (missing)"));
-      if (fits && one.call < recorded.length) {
+    const [most, height] = [1000, 28];
+    const recorded = calls(row);
+    const fits = (one) => one.call !== undefined && one.call !== null;
+    const taken = new Set(expected.filter(fits).map((one) => one.call));
+    const column = (word, list, make) => el("div", {}, el("strong", {}, word + " (" + list.length + ")"),
+      el("ol", {}, few(list, most, "call", (one, at) => {
+        const [text, href] = make(one, at);
+        return el("li", { title: text }, href ? el("a", { href }, text) : text);
+      })));
+    const rows = Math.min(most, Math.max(expected.length, recorded.length));
+    const lines = svg("svg", { viewBox: "0 0 100 " + rows * height, preserveAspectRatio: "none", "aria-hidden": "true" });
+    lines.style.height = rows * height + "px";
+    expected.slice(0, most).forEach((one, at) => {
+      if (fits(one) && one.call < most) {
         lines.append(svg("line", { x1: 0, x2: 100, y1: (at + 0.5) * height, y2: (one.call + 0.5) * height, class: "tie" }));
       }
     });
-    recorded.forEach((call, at) => cell(3, at, (taken.has(at) ? "= " : "+ ") + "[" + at + "] " + call.name));
-    return el("section", {}, el("h4", {}, "Expected and recorded calls"), grid);
+    return el("section", {}, el("h4", {}, "Expected and recorded calls"),
+      el("div", { class: "align", role: "region", tabindex: "0", "aria-label": "expected against recorded calls" },
+        column("expected", expected, (one) => [fits(one) ? "= " + one.name + " is [" + one.call + "]" : (one.optional ? "· left out: " : "− missing: ") + one.name]),
+        lines,
+        column("recorded", recorded, (call, at) => [(taken.has(at) ? "= " : "+ ") + "[" + at + "] " + call.name, "#" + row.id + "k" + at])));
   };
 
   // The closing message, its claims underlined and tied to the calls that back them.
@@ -241,17 +305,20 @@
     const slice = (from, to) => new TextDecoder().decode(bytes.subarray(from, to));
     const box = el("p", { class: "said" });
     let at = 0;
-    for (const claim of claims) {
+    const put = (part) => box.append(...[long(part, "span")].flat());
+    for (const claim of claims.slice(0, STEP)) {
       if (claim.start < at) continue;
-      box.append(shown(slice(at, claim.start)));
-      const call = claim.call === undefined ? null : el("a", { href: "#" + row.id + "k" + claim.call }, "[" + claim.call + "]");
+      put(slice(at, claim.start));
+      const call = claim.call === undefined ? null
+        : el("a", { href: "#" + row.id + "k" + claim.call, "aria-label": "call " + claim.call }, "[" + claim.call + "]");
       const told = claim.backed ? ["backed by call " + claim.call, "", call]
         : claim.backed === false ? ["no call backs " + claim.stem, "absent", el("span", { class: "fail" }, "[✗ no call]")]
         : ["whether a call backs " + claim.stem + " was not recorded", "open", el("span", { class: "unassessable" }, "[? ", call, "]")];
       box.append(el("mark", { class: told[1], title: told[0] }, slice(claim.start, claim.end)), " ", told[2]);
       at = claim.end;
     }
-    box.append(shown(slice(at, bytes.length)));
+    put(slice(at, bytes.length));
+    if (claims.length > STEP) box.append(el("span", { class: "faint" }, " (" + many(claims.length - STEP, "further claim") + " not underlined)"));
     return box;
   };
 
@@ -264,78 +331,54 @@
     const mark = state === null ? el("span", { class: "faint" }, "? no answer recorded")
       : state ? el("span", { class: "fail" }, "✗ failed") : el("span", { class: "pass" }, "✓");
     const body = el("div", {});
-    const open = el("details", { ontoggle: () => {
-      if (!open.open || body.childElementCount) return;
-      body.append(el("h4", {}, "Arguments"), long(call.args === undefined ? "not recorded" : json(call.args)));
-      if (call.caller) body.append(el("h4", {}, "Made by"), long(json(call.caller)));
-      if (answer) {
-        body.append(el("h4", {}, "Answer"));
-        if (answer.error) body.append(long(json(answer.error)));
-        for (const block of answer.content || []) body.append(long(typeof block.text === "string" ? block.text : json(block)));
-        if (answer.structured_content !== undefined) body.append(el("h4", {}, "Structured"), long(json(answer.structured_content)));
-        if (answer.fault) body.append(el("h4", {}, "Injected fault"), long(json(answer.fault)));
-      }
-    } }, el("summary", {}, "[" + at + "] ", el("strong", {}, (call.server ? call.server + "/" : "") + call.name), " ",
+    const part = (title, ...texts) => body.append(el("h5", {}, title), ...texts.map((text) => long(text)).flat());
+    const build = () => {
+      if (body.childElementCount) return;
+      body.append(el("p", { class: "copy" }, el("a", { href: "#" + row.id + "k" + at }, "link to this call")));
+      part("Arguments", call.args === undefined ? "not recorded" : json(call.args));
+      if (call.caller) part("Made by", json(call.caller));
+      if (!answer) return;
+      const blocks = (answer.content || []).map((block) => (typeof block.text === "string" ? block.text : json(block)));
+      part("Answer", ...(answer.error ? [json(answer.error)] : []), ...blocks.slice(0, STEP));
+      if (blocks.length > STEP) body.append(el("p", { class: "faint" }, "and " + many(blocks.length - STEP, "more block")));
+      if (answer.structured_content !== undefined) part("Structured", json(answer.structured_content));
+      if (answer.fault) part("Injected fault", json(answer.fault));
+    };
+    const open = el("details", { ontoggle: () => open.open && build() }, el("summary", {}, "[" + at + "] ", el("strong", {}, (call.server ? call.server + "/" : "") + call.name), " ",
       el("code", { class: "faint" }, brief(call.args)), " ", mark,
       answer && answer.fault ? el("span", { class: "unassessable" }, " fault " + answer.fault.name) : null,
       answer && answer.duration_ms !== undefined ? el("span", { class: "faint" }, " " + answer.duration_ms + " ms") : null), body);
-    return el("div", { class: "call", id: row.id + "k" + at }, open);
-  };
-
-  // A long list is built as far as it is looked at.
-  const gradual = (list, count, make) => {
-    let next = 0;
-    const more = el("button", { type: "button", onclick: () => grow() });
-    const grow = (to = next + STEP) => {
-      while (next < Math.min(to, count)) list.append(make(next++));
-      more.hidden = next >= count;
-      more.textContent = "show more (" + (count - next) + " left)";
+    const item = el("li", { class: "call", id: row.id + "k" + at }, open);
+    item.show = () => {
+      build();
+      open.open = true;
     };
-    grow();
-    const watch = new IntersectionObserver((seen) => seen.some((one) => one.isIntersecting) && !more.hidden && grow());
-    watch.observe(more);
-    list.grow = grow;
-    return el("div", {}, list, more);
+    return item;
   };
 
+  // Turns and calls in the order in which they happened; calls whose turn was not recorded come last.
   const timeline = (row) => {
-    const turns = row.trace.conversation && row.trace.conversation.turns;
-    const list = el("ol", { class: "turns" });
+    const turns = (row.trace.conversation && row.trace.conversation.turns) || [];
     const made = calls(row);
-    const ofTurn = new Map();
+    const ofTurn = turns.map(() => []);
     const free = [];
-    made.forEach((call, at) => {
-      if (turns && call.turn !== undefined && call.turn !== null) {
-        if (!ofTurn.has(call.turn)) ofTurn.set(call.turn, []);
-        ofTurn.get(call.turn).push(at);
-      } else free.push(at);
-    });
+    made.forEach((call, at) => (ofTurn[call.turn] || free).push(at));
     const entries = [];
-    (turns || []).forEach((turn, at) => {
-      const own = ofTurn.get(at) || [];
+    turns.forEach((turn, at) => {
       // What a tool answered stands with its call.
-      if (turn.role === "tool" && made.length) return;
-      entries.push({ turn, own: own.slice(0, STEP) });
-      for (let from = STEP; from < own.length; from += STEP) entries.push({ turn: null, own: own.slice(from, from + STEP) });
+      if (turn.role !== "tool" || !made.length) entries.push({ turn });
+      for (const call of ofTurn[at]) entries.push({ call });
     });
-    for (let from = 0; from < free.length; from += STEP) entries.push({ turn: null, own: free.slice(from, from + STEP) });
-    const make = (at) => {
-      const entry = entries[at];
-      const item = el("li", { class: entry.turn ? entry.turn.role : "assistant" });
-      if (entry.turn) {
-        item.append(el("div", { class: "who" }, entry.turn.role));
-        if (entry.turn.content) item.append(long(entry.turn.content, "div"));
-      }
-      entry.own.forEach((call) => item.append(oneCall(row, call)));
-      return item;
-    };
-    const holder = gradual(list, entries.length, make);
-    list.reach = (call) => {
-      const at = entries.findIndex((entry) => entry.own.includes(call));
-      if (at >= 0) list.grow(at + 1);
-    };
-    row.list = list;
-    return el("section", {}, el("h4", {}, "Timeline"), holder);
+    for (const call of free) entries.push({ call });
+    const place = new Map(entries.map((entry, at) => [entry.call, at]));
+    const holder = gradual(el("ol", { class: "turns" }), STEP, (at) => {
+      const { turn, call } = entries[at];
+      if (!turn) return oneCall(row, call);
+      return el("li", { class: "turn " + turn.role }, el("div", { class: "who" }, turn.role), turn.content ? long(turn.content, "div") : null);
+    });
+    holder.fill(entries.length);
+    row.reach = (call) => place.has(call) && holder.reach(place.get(call));
+    return el("section", {}, el("h4", {}, "Timeline"), entries.length ? holder : el("p", { class: "faint" }, "no turn and no call was recorded"));
   };
 
   // Faults on the virtual clock: when each call was denied or kept waiting.
@@ -349,23 +392,28 @@
     });
     if (!marks.length && !(row.receipts || []).length) return null;
     const box = el("section", {}, el("h4", {}, "Faults on the virtual clock"));
-    if (marks.length && now > 0) {
+    const total = now;
+    const drawn = marks.slice(0, 50);
+    if (marks.length && total > 0) {
       const w = 360;
-      const chart = svg("svg", { viewBox: "0 -4 420 " + (marks.length * 20 + 24), width: 420, height: marks.length * 20 + 24, role: "img",
-        "aria-label": marks.map((one) => "call " + one.at + " " + one.fault.effect + " from " + one.from + " to " + one.to + " ms").join("; ") });
-      marks.forEach((one, line) => {
-        chart.append(svg("rect", { x: (one.from * w) / now, y: line * 20, width: Math.max((one.fault.ms * w) / now, 2), height: 14,
+      const bottom = drawn.length * 20;
+      const chart = svg("svg", { viewBox: "0 -4 440 " + (bottom + 24), width: 440, height: bottom + 24, role: "img",
+        "aria-label": drawn.map((one) => "call " + one.at + " " + one.fault.effect + " from " + one.from + " to " + one.to + " ms").join("; ") });
+      drawn.forEach((one, line) => {
+        chart.append(svg("rect", { x: (one.from * w) / total, y: line * 20, width: Math.max((one.fault.ms * w) / total, 2), height: 14,
           class: one.fault.effect === "delay" ? "delay" : "hit" }));
         chart.append(svg("text", { x: w + 6, y: line * 20 + 11 }, "[" + one.at + "] " + one.fault.effect));
       });
-      chart.append(svg("text", { x: 0, y: marks.length * 20 + 14 }, "0 ms"), svg("text", { x: w, y: marks.length * 20 + 14, "text-anchor": "end" }, now + " ms"));
+      chart.append(svg("text", { x: 0, y: bottom + 14 }, "0 ms"), svg("text", { x: w, y: bottom + 14, "text-anchor": "end" }, total + " ms"));
+      if (marks.length > drawn.length) box.append(el("p", { class: "faint" }, "the first " + drawn.length + " of " + marks.length + " calls with a fault"));
       box.append(chart);
     }
     if ((row.receipts || []).length) {
+      const listed = (list) => list.slice(0, 50).join(", ") + (list.length > 50 ? " and " + (list.length - 50) + " more" : "") || "none";
       const told = (recovered) => typeof recovered === "string" ? recovered : "by call " + Object.values(recovered)[0];
-      box.append(el("div", { class: "scroll" }, el("table", {},
+      box.append(el("div", { class: "scroll", role: "region", tabindex: "0", "aria-label": "receipts of faults" }, el("table", {},
         el("tr", {}, ...["fault", "kind", "injected into", "denied", "virtual ms", "recovered"].map((name) => el("th", { scope: "col" }, name))),
-        ...row.receipts.map((one) => el("tr", {}, ...[one.fault, one.kind, one.injected.join(", ") || "none", one.met.join(", ") || "none",
+        ...row.receipts.map((one) => el("tr", {}, ...[one.fault, one.kind, listed(one.injected), listed(one.met),
           String(one.ms), told(one.recovered)].map((text) => el("td", {}, text)))))));
     }
     return box;
@@ -373,11 +421,12 @@
 
   const runBody = (row) => {
     const box = el("div", { class: "body" });
-    if (row.error) box.append(el("p", { class: "error" }, row.error.message), row.error.hint ? el("p", {}, "hint: " + row.error.hint) : "");
+    if (row.error) box.append(el("div", { class: row.verdict }, long(row.error.message, "p")), row.error.hint ? el("p", {}, "hint: " + row.error.hint) : "");
     if (row.mark) {
-      const caret = " ".repeat(row.mark.start) + "^".repeat(Math.max(row.mark.length, 1));
+      const line = [...row.mark.text];
+      const end = row.mark.start + Math.max(row.mark.length, 1);
       box.append(el("p", { class: "faint mono" }, row.suite.file + ":" + row.mark.line + ":" + row.mark.column),
-        el("pre", { class: "source" }, row.mark.text + "\n" + caret));
+        el("pre", { class: "source" }, line.slice(0, row.mark.start).join(""), el("mark", {}, line.slice(row.mark.start, end).join("")), line.slice(end).join("")));
     }
     for (const found of row.checks || []) {
       box.append(check(found));
@@ -385,7 +434,7 @@
     const of = (kind) => (row.checks || []).map((found) => found.picture && found.picture[kind]).find(Boolean);
     if (row.trace) {
       if (typeof row.trace.final_response === "string") {
-        box.append(el("h4", {}, "Closing message"), of("claims") ? message(row, of("claims")) : long(row.trace.final_response, "p"));
+        box.append(el("h4", {}, "Closing message"), ...[of("claims") ? message(row, of("claims")) : long(row.trace.final_response, "p")].flat());
       }
       if (row.advisory) box.append(el("p", { class: "faint" }, "What a model said of it, which decides nothing: " + row.advisory));
       if (of("calls")) box.append(alignment(row, of("calls")));
@@ -400,58 +449,86 @@
     const reason = (row.checks || []).flatMap((found) => found.failures || []).map((failure) => failure.reason)[0] || (row.error && row.error.message);
     const summary = el("summary", {}, sign(row.verdict), " ", el("strong", {}, row.name),
       row.origin ? el("span", { class: "faint" }, " " + row.origin) : null, " ",
-      row.trace ? el("span", { class: "faint" }, calls(row).length === 1 ? "1 call" : calls(row).length + " calls") : null,
-      reason ? el("span", { class: "reason" }, reason.length > 160 ? reason.slice(0, 160) + "…" : reason) : null);
-    const item = el("details", { class: "run", id: row.id, ontoggle: () => item.open && row.build() }, summary);
-    row.build = () => {
+      row.trace ? el("span", { class: "faint" }, row.trace.tool_calls ? many(calls(row).length, "call") : "calls not recorded") : null,
+      reason ? el("span", { class: "reason" }, cut(reason, 160)) : null);
+    const build = () => {
       if (item.childElementCount < 2) item.append(el("p", { class: "copy" }, el("a", { href: "#" + row.id }, "link to this run")), runBody(row));
     };
-    row.item = item;
+    const item = el("details", { class: "run", id: row.id, ontoggle: () => item.open && build() }, summary);
+    // What is opened by a link or for paper must have its size at once.
+    row.show = () => {
+      build();
+      item.open = true;
+    };
     return item;
   };
+  // A row is built once: what was opened stays open when filters change.
+  const itemOf = (row) => (row.item = row.item || runItem(row));
 
   const cellBox = (cell) => {
-    const box = el("article", { class: "cell", id: cell.id, "aria-label": cell.test + ", " + cell.model },
+    const box = el("article", { class: "cell", id: cell.id, "aria-label": cell.test + (cell.model ? ", " + cell.model : "") },
       el("header", {}, sign(worst(cell)), el("h3", {}, el("a", { href: "#" + cell.id }, cell.test)), el("span", { class: "faint" }, cell.model),
         cell.rows[0].line ? el("span", { class: "faint mono" }, cell.suite.file + ":" + cell.rows[0].line) : null));
     for (const row of cell.over) {
-      row.item = el("div", { id: row.id }, ...(row.checks || []).map(check));
+      const trouble = row.error ? el("p", { class: "error" }, "! " + (row.gate || row.name) + ": " + row.error.message) : null;
+      row.item = el("div", { id: row.id, tabindex: "-1" }, (row.checks || []).map(check), trouble);
       box.append(row.item);
     }
     const drawn = paths(cell);
     if (drawn) box.append(drawn);
-    const list = el("div", {});
-    box.append(gradual(list, cell.runs.length, (at) => runItem(cell.runs[at])));
-    cell.list = list;
+    cell.holder = gradual(el("div", {}), ROWS, (at) => itemOf(cell.seen[at]));
+    box.append(cell.holder);
     cell.box = box;
+    return box;
+  };
+  // Brings a cell up to the filters.
+  const refreshed = (cell) => {
+    const box = cell.box || cellBox(cell);
+    for (const row of cell.over) row.item.hidden = !fits(row);
+    cell.holder.fill(cell.seen.length);
     return box;
   };
 
   // ---- the grid
 
   const grid = (suite) => {
-    const own = cells.filter((cell) => cell.suite === suite);
-    const tests = [...new Set(own.map((cell) => cell.test))];
-    const models = [...new Set(own.map((cell) => cell.model))];
-    const at = new Map(own.map((cell) => [cell.test + "\u0000" + cell.model, cell]));
-    const head = el("tr", {}, el("th", { scope: "col" }, "test"), ...models.map((model) => el("th", { scope: "col" }, model || "runs")));
-    const body = tests.map((test) => el("tr", {}, el("th", { scope: "row" }, test), ...models.map((model) => {
-      const cell = at.get(test + "\u0000" + model);
-      if (!cell) return el("td", { class: "faint" }, "·");
-      const squares = cell.rows.slice(0, 50).map(link);
-      const rest = cell.rows.length > 50 ? el("span", { class: "faint" }, " +" + (cell.rows.length - 50)) : null;
-      return el("td", { class: "squares" }, ...squares, rest);
+    const models = [...new Set(suite.cells.map((cell) => cell.model))];
+    const tests = new Map();
+    for (const cell of suite.cells) {
+      if (!tests.has(cell.test)) tests.set(cell.test, new Map());
+      const line = tests.get(cell.test);
+      line.set(cell.model, (line.get(cell.model) || []).concat(cell.rows));
+    }
+    const lines = [...tests];
+    const body = el("tbody", {});
+    const holder = gradual(body, STEP, (at) => el("tr", {}, el("th", { scope: "row" }, lines[at][0]), models.map((model) => {
+      const own = lines[at][1].get(model);
+      return own ? el("td", { class: "squares" }, few(own, ROWS, "row", (row) => [link(row), " "], "span")) : el("td", { class: "faint" }, "· not run");
     })));
-    return el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "tests and models of " + suite.file },
-      el("table", {}, el("thead", {}, head), el("tbody", {}, ...body)));
+    const table = el("table", {}, el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "test"), models.map((model) => el("th", { scope: "col" }, model || "runs")))));
+    body.replaceWith(table);
+    table.append(body);
+    holder.fill(lines.length);
+    for (const [key, value] of [["class", "scroll"], ["tabindex", "0"], ["role", "region"]]) holder.setAttribute(key, value);
+    holder.setAttribute("aria-label", shown("tests and models of " + suite.file));
+    return holder;
   };
 
   // ---- search and filters
 
   const state = { verdict: new Set(), gate: "", tool: "", text: "" };
   const texts = new Map();
+  // What a reader sees of a row, and not the keys it is kept under.
   const textOf = (row) => {
-    if (!texts.has(row)) texts.set(row, JSON.stringify([row.name, row.checks, row.error, row.trace]).toLowerCase());
+    if (!texts.has(row)) {
+      const trace = row.trace || {};
+      const checks = (row.checks || []).map((found) => [found.name, found.line, (found.failures || []).map((failure) => failure.reason)]);
+      const answer = (one) => one && [(one.content || []).map((block) => (typeof block.text === "string" ? block.text : JSON.stringify(block))),
+        one.error && one.error.message, one.fault && one.fault.name, JSON.stringify(one.structured_content)];
+      const parts = [row.name, checks, row.error && row.error.message, trace.final_response, calls(row).map((call) => [call.name, JSON.stringify(call.args)]),
+        answers(row).map(answer), ((trace.conversation || {}).turns || []).map((turn) => turn.content)];
+      texts.set(row, parts.flat(4).filter(Boolean).join("\n").toLowerCase());
+    }
     return texts.get(row);
   };
   const fits = (row) =>
@@ -463,36 +540,45 @@
   const main = document.getElementById("main");
   const apply = () => {
     let left = 0;
-    for (const cell of cells) {
-      const some = cell.rows.filter(fits);
-      left += some.length;
-      cell.box.hidden = some.length === 0;
-      if (some.length && some.length < cell.rows.length) cell.list.grow(cell.runs.length);
-      for (const row of cell.rows) if (row.item) row.item.hidden = !fits(row);
+    for (const suite of data.suites) {
+      suite.seen = suite.cells.filter((cell) => {
+        const some = cell.rows.filter(fits);
+        cell.seen = some.filter((row) => row.family !== "GATE");
+        left += some.length;
+        return some.length;
+      });
+      suite.holder.fill(suite.seen.length);
     }
-    count.textContent = left === rows.length ? rows.length + " rows" : left + " of " + rows.length + " rows";
+    count.textContent = left === rows.length ? many(rows.length, "row") : left + " of " + many(rows.length, "row");
   };
   let wait = 0;
   const soon = () => {
     clearTimeout(wait);
     wait = setTimeout(apply, 120);
   };
+  const resets = [];
   const choice = (label, words, key) => {
     const select = el("select", { onchange: () => { state[key] = select.value; apply(); } },
-      el("option", { value: "" }, "any"), ...words.map((word) => el("option", { value: word }, word)));
+      el("option", { value: "" }, "any"), words.map((word) => el("option", { value: word }, cut(word, 60))));
+    resets.push(() => { select.value = state[key] = ""; });
     return el("label", {}, label + " ", select);
   };
   const present = (words) => [...new Set(words)].sort();
   const search = el("input", { type: "search", placeholder: "search names, reasons, calls, answers", "aria-label": "search", oninput: () => {
-    state.text = JSON.stringify(search.value.toLowerCase()).slice(1, -1);
+    state.text = search.value.toLowerCase();
     soon();
   } });
+  resets.push(() => { search.value = state.text = ""; });
   const chips = Object.keys(SIGNS).filter((verdict) => rows.some((row) => row.verdict === verdict)).map((verdict) => {
     const button = el("button", { type: "button", "aria-pressed": "false", onclick: () => {
       if (state.verdict.has(verdict)) state.verdict.delete(verdict); else state.verdict.add(verdict);
       button.setAttribute("aria-pressed", String(state.verdict.has(verdict)));
       apply();
     } }, el("span", { class: verdict }, SIGNS[verdict] + " " + rows.filter((row) => row.verdict === verdict).length + " " + verdict));
+    resets.push(() => {
+      state.verdict.delete(verdict);
+      button.setAttribute("aria-pressed", "false");
+    });
     return button;
   });
   const bar = el("div", { class: "bar", role: "search" }, ...chips, search,
@@ -513,54 +599,66 @@
   // ---- put together
 
   main.append(bar);
+  for (const note of data.notes) main.append(el("p", { class: note.stopped ? "error" : "faint" }, (note.stopped ? "! " : "note: ") + note.text));
   for (const suite of data.suites) {
-    const section = el("section", { "aria-label": suite.file }, el("h2", {}, suite.file));
-    if (suite.refused) section.append(el("p", { class: "error" }, "! this file could not be used"), el("pre", {}, suite.refused));
-    if ((suite.rows || []).length) section.append(grid(suite));
-    for (const cell of cells) if (cell.suite === suite) section.append(cellBox(cell));
-    main.append(section);
+    suite.holder = gradual(el("div", {}), CELLS, (at) => refreshed(suite.seen[at]));
+    const refused = suite.refused ? [el("p", { class: "error" }, "! this file could not be used"), long(suite.refused)].flat() : null;
+    main.append(el("section", { "aria-label": suite.file }, el("h2", {}, suite.file), refused, suite.cells.length ? grid(suite) : null, suite.holder));
   }
-  for (const note of data.notes) main.append(el("p", { class: "faint" }, "note: " + note.text));
   apply();
 
-  // A link may lead to what is not built yet: s0r3 is a run, s0r3k5 its call 5.
+  // A link may lead to what is not built yet: s0c2 is a test on a model, s0r3 a run, s0r3k5 its call 5.
+  let here = null;
   const follow = () => {
-    const found = /^#(s\d+r\d+)(?:k(\d+))?$/.exec(location.hash);
-    const row = found && byId.get(found[1]);
-    if (!row) return;
-    row.cell.list.grow(row.cell.runs.indexOf(row) + 1);
-    let target = row.item;
-    if (row.build) {
-      row.build();
-      row.item.open = true;
-      if (found[2] !== undefined) {
-        if (row.list) row.list.reach(Number(found[2]));
-        target = document.getElementById(location.hash.slice(1)) || target;
-        const open = target.querySelector("details");
-        if (target !== row.item && open) open.open = true;
+    const [, id, call] = /^#(s\d+[cr]\d+)(?:k(\d+))?$/.exec(location.hash) || [];
+    const found = byId.get(id);
+    if (!found) return false;
+    const cell = found.cell || found;
+    // Whoever follows a link wants to see where it leads, whatever was filtered before.
+    if (!(found.cell ? fits(found) : cell.suite.seen.includes(cell))) {
+      resets.forEach((reset) => reset());
+      apply();
+    }
+    cell.suite.holder.reach(cell.suite.seen.indexOf(cell));
+    let target = cell.box;
+    if (found.cell) {
+      if (cell.seen.includes(found)) cell.holder.reach(cell.seen.indexOf(found));
+      target = found.item;
+      if (found.show) found.show();
+      if (call !== undefined && found.reach) found.reach(Number(call));
+      const made = call === undefined ? null : document.getElementById(id + "k" + Number(call));
+      if (made) {
+        made.show();
+        target = made;
       }
     }
-    target.hidden = false;
-    row.cell.box.hidden = false;
-    target.scrollIntoView();
-    const focus = target.querySelector("summary");
-    if (focus) focus.focus({ preventScroll: true });
+    if (here) here.classList.remove("here");
+    here = target;
+    here.classList.add("here");
+    here.scrollIntoView();
+    (here.querySelector(found.cell ? "summary" : "a") || here).focus({ preventScroll: true });
+    return true;
   };
   addEventListener("hashchange", follow);
-  addEventListener("keydown", (event) => {
-    if (event.key === "/" && !/^(INPUT|SELECT|TEXTAREA)$/.test(document.activeElement.tagName)) {
-      event.preventDefault();
-      search.focus();
-    }
+  // The browser itself looks for the place once more when all is loaded, and takes the focus away.
+  addEventListener("load", follow);
+  // A link to where the page already is changes no address.
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest("a");
+    if (link && link.hash && link.hash === location.hash) follow();
   });
-  // On paper what failed is open.
+  // On paper what did not hold is open, and closed again afterwards.
+  const isBad = (row) => ["fail", "error", "unassessable"].includes(row.verdict);
+  let opened = [];
   addEventListener("beforeprint", () => {
-    for (const row of rows) {
-      if (row.item && row.build && !["pass", "absorbed", "skipped"].includes(row.verdict)) row.item.open = true;
-    }
+    opened = rows.filter((row) => row.show && isBad(row) && row.item.isConnected && !row.item.open).slice(0, STEP);
+    opened.forEach((row) => row.show());
   });
-  // What failed first is open.
-  const first = rows.find((row) => row.build && ["fail", "error", "unassessable"].includes(row.verdict));
-  if (first) first.item.open = true;
-  follow();
+  addEventListener("afterprint", () => opened.forEach((row) => { row.item.open = false; }));
+
+  // Without a link that says otherwise, what failed first is open.
+  if (!follow()) {
+    const first = rows.find((row) => row.show && isBad(row));
+    if (first) first.show();
+  }
 })();

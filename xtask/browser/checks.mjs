@@ -1,0 +1,382 @@
+// What the pages must show, by name. Each check gets `open`, which opens a page, and may return a figure to print.
+
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+
+const EVERY = ["quickstart", "reliability", "fault-injection-recovery", "narrative-divergence", "model-matrix", "agent-stability", "score", "hostile"];
+const PHONE = { width: 390, height: 844 };
+
+const openRuns = (page) => page.locator("details.run[open]").evaluateAll((list) => list.map((one) => one.id));
+/** Names of the rows that are to be seen. */
+const seenRows = (page) => page.locator("details.run:visible > summary > strong").allTextContents();
+const isInView = (locator) => locator.evaluate((one) => {
+  const box = one.getBoundingClientRect();
+  return box.bottom > 0 && box.top < innerHeight && box.height > 0;
+});
+const count = (page, selector) => page.locator(selector).count();
+const rowsLeft = (page) => page.locator(".bar output").textContent();
+/** Waits until the search, which waits for the typing to end, has been applied. */
+const untilLeft = (page, text) => page.waitForFunction((text) => document.querySelector(".bar output").textContent === text, text);
+
+async function openEverything(page) {
+  await page.evaluate(async () => {
+    // Details are built when they are opened, and may hold further ones.
+    for (let round = 0; round < 6; round++) {
+      document.querySelectorAll("details:not([open])").forEach((one) => { one.open = true; });
+      await new Promise((done) => setTimeout(done, 50));
+    }
+  });
+}
+
+async function tabThrough(page, most) {
+  const reached = [];
+  for (let at = 0; at < most; at++) {
+    await page.keyboard.press("Tab");
+    const one = await page.evaluate(() => {
+      const active = document.activeElement;
+      if (!active || active === document.body) return null;
+      const style = getComputedStyle(active);
+      const box = active.getBoundingClientRect();
+      return {
+        what: active.tagName.toLowerCase() + (active.getAttribute("role") ? "." + active.getAttribute("role") : ""),
+        text: (active.getAttribute("aria-label") || active.textContent || "").trim().slice(0, 60),
+        outlined: style.outlineStyle !== "none" && parseFloat(style.outlineWidth) >= 2,
+        inView: box.bottom > 0 && box.top < innerHeight && box.right > 0,
+      };
+    });
+    if (!one) break;
+    reached.push(one);
+  }
+  return reached;
+}
+
+export const checks = {
+  "the verdict and the failing gate are there when the page opens": async ({ open }) => {
+    const page = await open("quickstart");
+    assert.equal(await page.title(), "✗ fail: mcptest report");
+    assert.equal(await page.locator("p.verdict").textContent(), "✗ fail");
+    assert.deepEqual(await openRuns(page), ["s0r1"]);
+    const failing = page.locator("details.run[open] .check").filter({ hasText: "✗ fail" });
+    assert.match(await failing.textContent(), /^✗ fail narrative: divergence 1\.00/);
+    assert.ok(await isInView(failing));
+    assert.match(await page.locator("details.run[open] pre.source mark").textContent(), /^narrative$/);
+    assert.deepEqual(await page.locator("details.run[open] .said mark.absent").allTextContents(), ["refunded order 1042", "sent an email"]);
+    assert.match(await page.locator(".squares").nth(1).textContent(), /✗ fail/);
+  },
+
+  "a run is expanded and shows its calls, and a claim leads to the call that backs it": async ({ open }) => {
+    const page = await open("quickstart");
+    await page.locator("#s0r0 > summary").click();
+    const calls = page.locator("#s0r0 .call > details > summary > strong");
+    assert.deepEqual(await calls.allTextContents(), ["shop/find_order", "shop/refund_order", "shop/send_email"]);
+    assert.deepEqual(await page.locator("#s0r0 .align li").allTextContents(),
+      ["= find_order is [0]", "= refund_order is [1]", "= send_email is [2]", "= [0] find_order", "= [1] refund_order", "= [2] send_email"]);
+    assert.equal(await count(page, "#s0r0 .align line"), 3);
+    await page.locator("#s0r0 .said a").first().click();
+    await page.locator("#s0r0k1 pre").first().waitFor();
+    assert.match(await page.locator("#s0r0k1 pre").first().textContent(), /"amount": 12/);
+    assert.ok(await isInView(page.locator("#s0r0k1")));
+    assert.equal(await page.evaluate(() => document.activeElement.closest("li").id), "s0r0k1");
+  },
+
+  "charts say in words what they draw": async ({ open }) => {
+    const page = await open("reliability");
+    const labels = (page) => page.locator("svg[role=img]").evaluateAll((list) => list.map((one) => one.getAttribute("aria-label")));
+    const told = await labels(page);
+    assert.ok(told.includes("pass rate 80 %, interval 49 % to 94.3 %"), told.join("\n"));
+    assert.ok(told.some((one) => one.startsWith("runs in a row that all pass, in percent: 1: 100 %, 2: 100 %, 3: 100 %, 4: 31 %")), told.join("\n"));
+    assert.ok(await count(page, ".paths li") > 1);
+    const stable = await open("agent-stability");
+    assert.match(await stable.locator(".bars").first().textContent(), /weakest score0\.500/);
+    const faults = await open("fault-injection-recovery", { hash: "#s0r0" });
+    assert.deepEqual((await faults.locator("td.squares").allTextContents()).map((one) => one.trim())[0], "✓ pass ✓ recovery");
+    assert.equal((await labels(faults))[0], "call 0 timeout from 0 to 3000 ms; call 1 timeout from 3000 to 6000 ms");
+    assert.match(await faults.locator("#s0r0 table").textContent(), /lookup-comes-back.*recover_after.*0, 1.*6000.*by call 2/);
+  },
+
+  "tests stand against models": async ({ open }) => {
+    const page = await open("model-matrix");
+    assert.deepEqual(await page.locator("thead th").allTextContents(), ["test", "thorough", "quick", "guessing"]);
+    assert.deepEqual((await page.locator("td.squares").allTextContents()).map((one) => one.trim()), ["✓ pass", "✓ pass", "✗ fail"]);
+    await page.locator("td.squares a").nth(2).click();
+    await page.waitForFunction(() => document.querySelector(".here"));
+    assert.equal(await page.locator(".here > summary > strong").textContent(), "refunds what was paid [guessing]");
+  },
+
+  "traces that were scored have cells of their own": async ({ open }) => {
+    const page = await open("score");
+    const data = await page.evaluate(() => JSON.parse(document.getElementById("data").textContent));
+    const runs = data.suites.flatMap((suite) => suite.rows).filter((row) => row.family !== "GATE");
+    assert.ok(runs.length >= 6);
+    assert.equal((await seenRows(page)).length, runs.length);
+    assert.equal(await count(page, "td.squares a"), data.suites.flatMap((suite) => suite.rows).length);
+  },
+
+  "links lead to a test, a run and a call, also to what is not built yet": async ({ open }) => {
+    const page = await open("thousand");
+    for (const id of ["s0c24", "s0r999", "s0r250", "s0r999k49"]) {
+      assert.equal(await count(page, "#" + id), 0, id + " is there before anybody asked");
+    }
+    for (const [id, focus] of [["s0c24", "A"], ["s0r999", "SUMMARY"], ["s0r250", "SUMMARY"], ["s0r999k49", "SUMMARY"], ["s0r3", "SUMMARY"], ["s0c0", "A"]]) {
+      for (const way of ["typed", "opened"]) {
+        const there = way === "typed" ? page : await open("thousand", { hash: "#" + id });
+        if (way === "typed") await page.evaluate((id) => { location.hash = id; }, id);
+        await there.waitForFunction((id) => document.querySelector(".here")?.id === id, id);
+        assert.ok(await isInView(there.locator("#" + id)), `${id}, ${way}, is out of view`);
+        assert.deepEqual(await there.evaluate((id) => [document.activeElement.tagName, Boolean(document.activeElement.closest("#" + id))], id), [focus, true]);
+        if (id.includes("k")) assert.match(await there.locator("#" + id + " pre").first().textContent(), /rain in city 49/);
+        if (way === "opened") await there.context().close();
+      }
+    }
+    // The same link once more, after what it opened was closed.
+    await page.evaluate(() => { location.hash = "s0r3"; });
+    await page.waitForFunction(() => document.querySelector("#s0r3[open]"));
+    await page.locator("#s0r3 > summary").click();
+    assert.equal(await count(page, "#s0r3[open]"), 0);
+    await page.locator("td.squares a[href='#s0r3']").click();
+    assert.equal(await count(page, "#s0r3[open]"), 1);
+    // A link to something that is not there leaves the page as it is.
+    await page.evaluate(() => { location.hash = "s9r9k9"; });
+    assert.equal(await count(page, "#s0r3[open]"), 1);
+  },
+
+  "a link wins over filters that would hide where it leads": async ({ open }) => {
+    const page = await open("quickstart");
+    await page.getByRole("button", { name: "1 fail" }).click();
+    assert.deepEqual(await seenRows(page), ["says what it did"]);
+    await page.evaluate(() => { location.hash = "s0r0k2"; });
+    await page.waitForFunction(() => document.querySelector(".here")?.id === "s0r0k2");
+    assert.equal(await rowsLeft(page), "2 rows");
+    assert.equal(await page.getByRole("button", { name: "1 fail" }).getAttribute("aria-pressed"), "false");
+  },
+
+  "search and filters find rows, also those not built yet": async ({ open }) => {
+    const page = await open("thousand");
+    assert.equal(await rowsLeft(page), "1000 rows");
+    await page.getByRole("button", { name: "100 fail" }).click();
+    assert.equal(await rowsLeft(page), "100 of 1000 rows");
+    assert.deepEqual((await seenRows(page)).slice(0, 3), ["test 0 #10", "test 0 #20", "test 0 #30"]);
+    await page.getByRole("searchbox").fill("TEST 24 #30");
+    await untilLeft(page, "1 of 1000 rows");
+    assert.deepEqual(await seenRows(page), ["test 24 #30"]);
+    await page.getByRole("searchbox").fill("is_error");
+    await untilLeft(page, "0 of 1000 rows");
+    await page.getByRole("searchbox").fill("rain in city 49");
+    await untilLeft(page, "100 of 1000 rows");
+    await page.getByRole("searchbox").fill("");
+    await page.getByRole("button", { name: "100 fail" }).click();
+    await untilLeft(page, "1000 rows");
+
+    const small = await open("quickstart");
+    const left = async (label, word) => {
+      await small.getByLabel(label).selectOption(word);
+      return seenRows(small);
+    };
+    assert.deepEqual(await left("gate", "golden_path"), ["refunds a lost order"]);
+    assert.deepEqual(await left("gate", ""), ["refunds a lost order", "says what it did"]);
+    assert.deepEqual(await left("tool", "send_email"), ["refunds a lost order"]);
+    assert.equal(await rowsLeft(small), "1 of 2 rows");
+    // A gate over runs is a row as well, and its runs do not come with it.
+    const gates = await open("reliability");
+    await gates.getByLabel("gate").selectOption("reliability");
+    assert.deepEqual(await seenRows(gates), []);
+    assert.ok(await gates.locator(".cell .check:visible").count() > 1);
+  },
+
+  "what was opened stays open when filters change": async ({ open }) => {
+    const page = await open("quickstart");
+    await page.locator("#s0r0 > summary").click();
+    await page.getByLabel("tool").selectOption("send_email");
+    await page.getByLabel("tool").selectOption("");
+    assert.deepEqual(await openRuns(page), ["s0r0", "s0r1"]);
+  },
+
+  "the theme follows the system and can be switched, and paper is light": async ({ open }) => {
+    const page = await open("quickstart", { colorScheme: "dark" });
+    const paper = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+    const [light, dark] = ["rgb(255, 255, 255)", "rgb(20, 23, 26)"];
+    assert.equal(await paper(), dark);
+    const button = page.getByRole("button", { name: "theme" });
+    await button.click();
+    assert.deepEqual([await button.textContent(), await paper()], ["theme: light", light]);
+    await button.click();
+    assert.deepEqual([await button.textContent(), await paper()], ["theme: dark", dark]);
+    await page.emulateMedia({ media: "print" });
+    assert.equal(await paper(), light);
+    await page.emulateMedia({ media: "screen" });
+    await button.click();
+    await page.emulateMedia({ colorScheme: "light" });
+    assert.deepEqual([await button.textContent(), await paper()], ["theme: auto", light]);
+  },
+
+  "everything is reached with the keyboard and the focus is seen": async ({ open }) => {
+    const page = await open("quickstart");
+    const reached = await tabThrough(page, 60);
+    const dim = reached.filter((one) => !one.outlined || !one.inView);
+    assert.deepEqual(dim, []);
+    const texts = reached.map((one) => one.what + " " + one.text);
+    const order = ["a to the results", "button theme: auto", "button ✓ 1 pass", "button ✗ 1 fail", "input search", "select any", "div.region tests and models of examples/quickstart.yml",
+      "a ✓ pass, refunds a lost order: pass", "a ✗ fail, says what it did: fail", "summary ✓ pass refunds a lost order", "summary ✗ fail says what it did"];
+    let at = 0;
+    for (const text of texts) if (at < order.length && text.startsWith(order[at])) at += 1;
+    assert.equal(order[at], undefined, "not reached in this order:\n" + texts.join("\n"));
+    // What has the focus is worked without a mouse.
+    await page.locator("#s0r0 > summary").focus();
+    await page.keyboard.press("Enter");
+    assert.deepEqual(await openRuns(page), ["s0r0", "s0r1"]);
+    await page.keyboard.press("Enter");
+    assert.deepEqual(await openRuns(page), ["s0r1"]);
+    await page.locator("a.skip").focus();
+    await page.keyboard.press("Enter");
+    assert.equal(await page.evaluate(() => document.activeElement.id), "main");
+  },
+
+  "on paper what did not hold is open, and closed again on the screen": async ({ open, out }) => {
+    const page = await open("narrative-divergence");
+    await page.evaluate(() => {
+      document.querySelectorAll("details.run").forEach((one) => { one.open = false; });
+      addEventListener("beforeprint", () => { window.printed = [...document.querySelectorAll("details.run[open]")].map((one) => one.id); });
+    });
+    const bad = await page.evaluate(() => JSON.parse(document.getElementById("data").textContent).suites.flatMap((suite, s) =>
+      suite.rows.map((row, r) => [row.verdict, `s${s}r${r}`]).filter(([verdict]) => verdict === "fail").map(([, id]) => id)));
+    assert.ok(bad.length > 0);
+    const path = join(out, "print.pdf");
+    await page.pdf({ path, format: "A4" });
+    const pdf = readFileSync(path);
+    assert.equal(pdf.subarray(0, 5).toString("latin1"), "%PDF-");
+    assert.ok(pdf.length > 20_000, pdf.length + " bytes");
+    assert.deepEqual(await page.evaluate(() => window.printed), bad);
+    assert.deepEqual(await openRuns(page), []);
+    const large = await open("thousand");
+    await large.pdf({ path: join(out, "thousand.pdf") });
+  },
+
+  "hostile text stays text": async ({ open, place }) => {
+    const page = await open("hostile");
+    for (const text of ["</script>", "<img src", "\\u{202e}", "\\u{0}"]) assert.ok((await page.locator("main").innerText()).includes(text), text);
+    await openEverything(page);
+    await page.getByRole("searchbox").fill("<img");
+    await page.waitForFunction(() => / of /.test(document.querySelector(".bar output").textContent));
+    await page.getByRole("searchbox").fill("");
+    await page.waitForFunction(() => !/ of /.test(document.querySelector(".bar output").textContent));
+    await openEverything(page);
+    await page.evaluate(() => [...document.querySelectorAll("button")].filter((one) => one.textContent.startsWith("show all")).forEach((one) => one.click()));
+    const found = await page.evaluate(() => {
+      const names = ["script", "style", "img", "iframe", "object", "embed", "link", "form", "base", "video", "audio", "b"];
+      const elements = [...document.querySelectorAll("*")];
+      const acting = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]|\udb40/;
+      const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+      let odd = 0;
+      while (texts.nextNode()) if (!texts.currentNode.parentElement.closest("script, noscript") && acting.test(texts.currentNode.data)) odd += 1;
+      return {
+        count: Object.fromEntries(names.map((name) => [name, document.getElementsByTagName(name).length])),
+        handlers: elements.filter((one) => [...one.attributes].some((attribute) => attribute.name.startsWith("on"))).length,
+        links: [...new Set([...document.links].map((one) => one.getAttribute("href").replace(/\d+/g, "0")))].sort(),
+        acting: odd + elements.filter((one) => one.tagName !== "OPTION" && [...one.attributes].some((attribute) => acting.test(attribute.value))).length,
+        hacked: window.hacked === undefined ? "no" : "yes",
+        longest: Math.max(...[...document.querySelectorAll("pre, p, span")].map((one) => one.textContent.length)),
+        isSeen: getComputedStyle(document.body).display,
+      };
+    });
+    assert.deepEqual(found, {
+      count: { script: 2, style: 1, img: 0, iframe: 0, object: 0, embed: 0, link: 0, form: 0, base: 0, video: 0, audio: 0, b: 0 },
+      handlers: 0, links: ["#main", "#s0c0", "#s0r0", "#s0r0k0"], acting: 0, hacked: "no", longest: found.longest, isSeen: "block",
+    });
+    // All of the long text came to be seen, and nothing of it became an element.
+    assert.ok(found.longest > 5_000_000, String(found.longest));
+    assert.ok(readFileSync(place("hostile.html")).length > 15_000_000);
+  },
+
+  "an accessibility checker finds nothing serious, in light and dark": async ({ open, axe }) => {
+    let looked = 0;
+    for (const name of EVERY) {
+      for (const colorScheme of ["light", "dark"]) {
+        const page = await open(name, { colorScheme });
+        await openEverything(page);
+        await page.evaluate(axe);
+        const result = await page.evaluate(() => window.axe.run(document, { preload: false, resultTypes: ["violations"] }));
+        const bad = result.violations.filter((one) => ["serious", "critical"].includes(one.impact));
+        assert.deepEqual(bad.map((one) => `${name}, ${colorScheme}: ${one.id}: ${one.nodes.slice(0, 3).map((node) => node.html.slice(0, 160) + " " + node.failureSummary).join(" | ")}`), []);
+        looked += result.passes.length;
+        await page.context().close();
+      }
+    }
+    assert.ok(looked > 100);
+    return looked + " rules held";
+  },
+
+  "a phone needs no sideways scrolling": async ({ open }) => {
+    for (const name of [...EVERY, "deep"]) {
+      const page = await open(name, { viewport: PHONE });
+      if (name !== "deep") await openEverything(page);
+      const width = await page.evaluate(() => document.documentElement.scrollWidth);
+      assert.ok(width <= PHONE.width, `${name} is ${width} px wide`);
+    }
+  },
+
+  "a thousand runs are painted soon": async ({ open }) => {
+    const times = [];
+    for (let round = 0; round < 3; round++) {
+      const page = await open("thousand");
+      const paint = await page.waitForFunction(() => performance.getEntriesByName("first-contentful-paint")[0]?.startTime);
+      const ready = await page.evaluate(() => performance.getEntriesByType("navigation")[0].domContentLoadedEventEnd);
+      times.push([await paint.jsonValue(), ready]);
+      assert.ok(await count(page, "details.run") < 1_000);
+      await page.context().close();
+    }
+    const [paint, ready] = times.sort((a, b) => a[0] - b[0])[0];
+    assert.ok(paint < 5_000, `first paint after ${paint} ms`);
+    return `first paint after ${paint.toFixed(0)} ms, all there after ${ready.toFixed(0)} ms`;
+  },
+
+  "of ten thousand calls only those are built that are looked at": async ({ open }) => {
+    const page = await open("deep");
+    const told = [];
+    for (const run of ["s0r0", "s0r1"]) {
+      const begun = Date.now();
+      await page.locator(`#${run} > summary`).click();
+      await page.locator(`#${run}k0`).waitFor();
+      told.push(Date.now() - begun);
+      assert.ok(await count(page, `#${run} .call`) < 2_000);
+      assert.equal(await count(page, `#${run} .align li`), 400 + 1_000 + 1);
+      assert.ok((await page.locator(`#${run} .align`).boundingBox()).height < 600);
+      await page.evaluate((id) => { location.hash = id; }, run + "k9876");
+      await page.waitForFunction((id) => document.querySelector(".here")?.id === id, run + "k9876");
+      assert.ok(await isInView(page.locator(`#${run}k9876`)));
+      assert.ok(await count(page, `#${run} .call`) < 2_000);
+      // From there it is read on in both directions.
+      const first = () => page.locator(`#${run} .call`).first().getAttribute("id");
+      const before = await first();
+      await page.locator(`#${run}`).getByRole("button", { name: /^show earlier/ }).last().click();
+      assert.notEqual(await first(), before);
+      await page.evaluate(() => { location.hash = ""; });
+      await page.locator(`#${run} > summary`).click();
+    }
+    return "opened after " + told.join(" and ") + " ms";
+  },
+
+  "reading on builds the rest": async ({ open }) => {
+    const page = await open("thousand");
+    const built = () => count(page, "article.cell");
+    assert.equal(await built(), 20);
+    await page.evaluate(() => scrollTo(0, document.documentElement.scrollHeight));
+    await page.waitForFunction(() => document.querySelectorAll("article.cell").length === 25);
+  },
+
+  "pictures are taken": async ({ open, place }) => {
+    for (const name of EVERY.filter((one) => one !== "hostile")) {
+      for (const [kind, options] of Object.entries({ desktop: {}, dark: { colorScheme: "dark" }, phone: { viewport: PHONE, deviceScaleFactor: 1.5 } })) {
+        const page = await open(name, options);
+        await page.screenshot({ path: place(`${name}-${kind}.png`), fullPage: true });
+        if (kind === "desktop") {
+          await openEverything(page);
+          await page.screenshot({ path: place(`${name}-open.png`), fullPage: true });
+          await page.emulateMedia({ media: "print" });
+          await page.setViewportSize({ width: 794, height: 1123 });
+          await page.screenshot({ path: place(`${name}-print.png`), fullPage: true });
+        }
+      }
+    }
+  },
+};
