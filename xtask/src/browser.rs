@@ -5,7 +5,7 @@
 //! skipped; a page that does not hold fails.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
@@ -51,10 +51,12 @@ fn browser(folder: &Path) -> Result<&'static str, Failure> {
     if let Some(path) = found() {
         return Ok(path);
     }
-    let mut apt = Command::new("apt-get");
-    apt.args(["install", "-y", "--no-install-recommends", "-o", "Acquire::Retries=1", "chromium"]);
-    apt.env("DEBIAN_FRONTEND", "noninteractive");
-    let installed = bounded(&mut apt, &folder.join("apt.log"), INSTALL_LIMIT);
+    let apt = |words: &[&str]| {
+        let mut apt = Command::new("apt-get");
+        apt.args(["-y", "-o", "Acquire::Retries=1", "-o", "Acquire::http::Timeout=30"]).args(words);
+        bounded(apt.env("DEBIAN_FRONTEND", "noninteractive"), &folder.join("apt.log"), INSTALL_LIMIT)
+    };
+    let installed = apt(&["update"]).and_then(|()| apt(&["install", "--no-install-recommends", "chromium"]));
     match (found(), installed) {
         (Some(path), _) => Ok(path),
         (None, Err(failure)) => {
@@ -84,7 +86,7 @@ fn drivers(root: &Path, folder: &Path) -> Result<(), Failure> {
 }
 
 /// The program whose pages are opened, built as the tests are.
-fn program(root: &Path, folder: &Path) -> Result<std::path::PathBuf, Failure> {
+fn program(root: &Path, folder: &Path) -> Result<PathBuf, Failure> {
     let status = Command::new("cargo").args(["build", "-q", "--locked", "-p", "mcptest"]).current_dir(root).status();
     let status = status.map_err(|error| Failure::broken(format!("cannot start `cargo build`: {error}")))?;
     if !status.success() {

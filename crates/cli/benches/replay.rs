@@ -24,6 +24,10 @@ use serde_json::{Value, json};
 const CALLS: usize = 50;
 /// Ten times the recordings may take this much longer.
 const MOST_GROWTH: f64 = 14.0;
+/// The page may be this many times as large as the JSON.
+const MOST_SIZE: f64 = 3.0;
+/// Writing the page may take this many times as long as writing the JSON.
+const MOST_TIME: f64 = 2.0;
 
 fn main() -> ExitCode {
     let temp = tempfile::tempdir().unwrap();
@@ -47,7 +51,7 @@ fn main() -> ExitCode {
             ms(as_json),
             ms(parse),
             100.0 * parse.as_secs_f64() / replay.as_secs_f64() / cores().min(2.0),
-            world.memory(),
+            world.memory(&[]),
         );
         took.push(replay.as_secs_f64());
     }
@@ -55,7 +59,28 @@ fn main() -> ExitCode {
     let growth = took[2] / took[1];
     println!("ten times the recordings: x{growth:.1} (at most x{MOST_GROWTH})");
     let is_linear = reports(&hundred, &thousand);
-    if growth > MOST_GROWTH || !is_linear { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+    let is_light = page(&thousand);
+    if growth > MOST_GROWTH || !is_linear || !is_light { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+}
+
+/// What the page of a replay costs beside its JSON.
+fn page(world: &World) -> bool {
+    println!("\n{:>10} {:>14} {:>12} {:>12}", "replay to", "time", "memory", "size");
+    let [json, html] = ["json", "html"].map(|face| {
+        let path = world.suite.with_file_name(format!("report.{face}"));
+        let chosen = format!("{face}={}", path.display());
+        let flags = ["--reporter", &chosen];
+        let time = best(7, || world.replay(&flags));
+        let memory = world.memory(&flags);
+        let size = std::fs::metadata(&path).unwrap().len();
+        println!("{face:>10} {:>11.1} ms {memory:>8} KiB {:>9.1} MB", ms(time), size as f64 / 1e6);
+        (time.as_secs_f64(), memory as f64, size as f64)
+    });
+    let (time, memory, size) = (html.0 / json.0, html.1 / json.1, html.2 / json.2);
+    println!(
+        "the page against the JSON: time x{time:.2} (at most x{MOST_TIME}), memory x{memory:.2}, size x{size:.2} (at most x{MOST_SIZE})"
+    );
+    time <= MOST_TIME && size <= MOST_SIZE
 }
 
 /// How long it takes to make each report of a saved run: reading it back and writing.
@@ -72,7 +97,7 @@ fn reports(hundred: &World, thousand: &World) -> bool {
     // The annotations of a run in which everything holds are one line: what is left is reading.
     let mut read = Duration::ZERO;
     let mut is_linear = true;
-    for face in ["github", "json", "ndjson", "junit", "markdown", "pretty"] {
+    for face in ["github", "json", "ndjson", "junit", "markdown", "html", "pretty"] {
         let [few, many] = saved.each_ref().map(|path| {
             best(7, || {
                 let mut command = Command::new(env!("CARGO_BIN_EXE_mcptest"));
@@ -187,10 +212,10 @@ impl World {
     }
 
     /// The most memory a replay had, as far as looking often tells.
-    fn memory(&self) -> u64 {
+    fn memory(&self, flags: &[&str]) -> u64 {
         let mut most = 0;
         for _ in 0..5 {
-            let mut child = self.command(&[]).spawn().unwrap();
+            let mut child = self.command(flags).spawn().unwrap();
             let status = format!("/proc/{}/status", child.id());
             while child.try_wait().unwrap().is_none() {
                 let text = std::fs::read_to_string(&status).unwrap_or_default();
