@@ -47,6 +47,12 @@ export function hostile(report) {
   trace.final_response = HUGE;
   trace.tool_calls[0].args = { [HOSTILE[1]]: HUGE };
   trace.tool_results[0].content = [{ type: "text", text: HUGE }];
+  // Long where texts are short otherwise.
+  const large = HUGE.slice(0, 1_000_000);
+  const second = made.suites[0].rows[1];
+  Object.assign(second, { name: large, test: large, model: large });
+  second.trace.tool_calls[0].name = large;
+  for (const check of second.checks) Object.assign(check, { line: large, failures: [{ reason: large, target: "x", diffs: [{ path: large, note: large, expected: large, actual: large }] }] });
   made.suites.push({ file: HOSTILE[0], refused: HOSTILE.join("\n"), rows: [] });
   made.notes = HOSTILE.map((text) => ({ rows: 0, suites: 0, text }));
   return made;

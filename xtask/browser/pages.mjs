@@ -27,7 +27,7 @@ mkdirSync(out, { recursive: true });
 const place = (name) => join(out, name);
 
 function mcptest(expected, ...args) {
-  const done = spawnSync(program, args, { cwd: root, encoding: "utf8", timeout: 120_000, env: {} });
+  const done = spawnSync(program, args, { cwd: root, encoding: "utf8", timeout: 120_000, env: {}, stdio: ["ignore", "ignore", "pipe"] });
   assert.ok(expected.includes(done.status), `mcptest ${args.join(" ")}: exit code ${done.status}\n${done.stderr}`);
 }
 

@@ -32,6 +32,7 @@ use mcptest_core::diag::{printable, suggest};
 use mcptest_core::event::Event;
 use mcptest_core::report::Report;
 
+use self::html::Page;
 use self::look::Paper;
 pub(crate) use self::look::{Colour, Compared, Look, Verbosity};
 use self::pretty::Pretty;
@@ -193,6 +194,7 @@ pub(crate) struct Reporters<'a> {
 struct Face {
     choice: Choice,
     pretty: Option<Pretty>,
+    page: Option<Page>,
     /// What is written to the file of a report that is made while events come.
     text: String,
 }
@@ -202,11 +204,15 @@ impl Face {
         let paper = if choice.is_on_stdout() { look.paper } else { Paper::PLAIN };
         let pretty = (choice.kind == Kind::Pretty).then(|| Pretty::new(look.verbosity, paper));
         let text = if choice.kind == Kind::Ndjson { ndjson::begin() } else { String::new() };
-        Self { choice, pretty, text }
+        let page = (choice.kind == Kind::Html).then(Page::default);
+        Self { choice, pretty, page, text }
     }
 
     /// Adds what an event adds to a report that is made while events come.
     fn event(&mut self, event: &Event) {
+        if let Some(page) = &mut self.page {
+            page.event(event);
+        }
         match (&mut self.pretty, self.choice.kind) {
             (Some(pretty), _) => self.text.push_str(&pretty.event(event)),
             (None, Kind::Ndjson) => self.text.push_str(&ndjson::event(event)),
@@ -220,14 +226,16 @@ impl Face {
             self.text.push_str(&pretty.finish(report, look));
         }
         out.write_all(self.text.as_bytes())?;
+        if let Some(page) = &self.page {
+            page.write(report, out)?;
+        }
         let compared = look.compared.as_ref();
         match self.choice.kind {
-            Kind::Pretty => Ok(()),
+            Kind::Pretty | Kind::Html => Ok(()),
             Kind::Json => json::write(report, out),
             Kind::Ndjson => out.write_all(ndjson::end(report).as_bytes()),
             Kind::Junit => junit::write(report, out),
             Kind::Github => out.write_all(github::text(report, compared).as_bytes()),
-            Kind::Html => html::write(report, out),
             Kind::Markdown => out.write_all(markdown::text(report, compared, markdown::COMMENT).as_bytes()),
         }
     }
@@ -255,9 +263,9 @@ impl<'a> Reporters<'a> {
         Ok(Self { faces, look, out, closed: None })
     }
 
-    /// Whether any report is made at the end, of all that happened.
+    /// Whether any report is made at the end, of all that happened. The others have taken from traces what they need.
     pub(crate) fn want_traces(&self) -> bool {
-        self.faces.iter().any(|face| !matches!(face.choice.kind, Kind::Pretty | Kind::Ndjson))
+        self.faces.iter().any(|face| !matches!(face.choice.kind, Kind::Pretty | Kind::Ndjson | Kind::Html))
     }
 
     /// Shows what an event adds, in reports that are made while events come.

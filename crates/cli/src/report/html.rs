@@ -10,6 +10,7 @@ use askama::Template;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use mcptest_core::diag::printable;
+use mcptest_core::event::Event;
 use mcptest_core::json::Layout;
 use mcptest_core::report::Report;
 use sha2::{Digest as _, Sha256};
@@ -41,65 +42,83 @@ struct Tail {
     script: &'static str,
 }
 
-/// Writes the page.
-pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
-    let all_rows = report.suites.iter().flat_map(|suite| &suite.rows);
-    let worst = summary::worst(report);
-    let head = Head {
-        verdict: (mark(worst).0, worst.as_str()),
-        counts: summary::totals(&report.totals, report.refused),
-        style: STYLE,
-        style_hash: hash(STYLE),
-        script_hash: hash(SCRIPT),
-        rows: all_rows
-            .map(|row| (mark(row.verdict).0, row.verdict.as_str(), printable(&row.name).into_owned()))
-            .collect(),
-    };
-    out.write_all(head.render().map_err(io::Error::other)?.as_bytes())?;
-    data(report, out)?;
-    out.write_all(Tail { script: SCRIPT }.render().map_err(io::Error::other)?.as_bytes())
+/// The page while it is made. A row becomes text when it comes, and its trace is needed no longer: the text is the smaller
+/// of the two.
+#[derive(Default)]
+pub(super) struct Page {
+    /// The suites so far as JSON, in which no tag can begin. The last one is open for further rows.
+    suites: String,
+    /// Whether the next row is the first of its suite.
+    is_first_row: bool,
 }
 
-/// The rows as JSON, on one line, in which no tag can begin.
-fn data(report: &Report, out: &mut dyn Write) -> io::Result<()> {
-    let mut text = Layout::line();
-    out.write_all(b"{\"notes\":")?;
-    text.list(&report.notes, |out, note| note.write(out));
-    put(&mut text, out)?;
-    out.write_all(b",\"suites\":[")?;
-    for (at, suite) in report.suites.iter().enumerate() {
-        out.write_all(if at == 0 { b"{\"file\":" } else { b",{\"file\":" })?;
-        text.text(&suite.file);
-        put(&mut text, out)?;
-        if let Some(why) = &suite.refused {
-            out.write_all(b",\"refused\":")?;
-            text.text(why);
-            put(&mut text, out)?;
-        }
-        out.write_all(b",\"rows\":[")?;
-        for (at, row) in suite.rows.iter().enumerate() {
-            if at > 0 {
-                out.write_all(b",")?;
+impl Page {
+    /// Takes in what an event adds.
+    pub(super) fn event(&mut self, event: &Event) {
+        match event {
+            Event::SuiteStarted { file } => self.suite(file, None),
+            Event::SuiteRefused { file, why } => self.suite(file, Some(why)),
+            Event::RowFinished(row) if !self.suites.is_empty() => {
+                if !std::mem::take(&mut self.is_first_row) {
+                    self.suites.push(',');
+                }
+                let mut text = Layout::line();
+                row.write(&mut text);
+                self.suites.extend(inert(text.text_so_far()));
             }
-            row.write(&mut text);
-            put(&mut text, out)?;
+            // Notes belong to the report, which counts them among suites and rows.
+            Event::RowFinished(_) | Event::CellFinished { .. } | Event::Note(_) | Event::Stopped(_) => {}
         }
-        out.write_all(b"]}")?;
     }
-    out.write_all(b"]}")
+
+    fn suite(&mut self, file: &str, refused: Option<&str>) {
+        if !self.suites.is_empty() {
+            self.suites.push_str("]},");
+        }
+        let mut text = Layout::line();
+        text.text(file);
+        self.suites.push_str("{\"file\":");
+        self.suites.extend(inert(text.text_so_far()));
+        if let Some(why) = refused {
+            text.clear();
+            text.text(why);
+            self.suites.push_str(",\"refused\":");
+            self.suites.extend(inert(text.text_so_far()));
+        }
+        self.suites.push_str(",\"rows\":[");
+        self.is_first_row = true;
+    }
+
+    /// Writes the page.
+    pub(super) fn write(&self, report: &Report, out: &mut dyn Write) -> io::Result<()> {
+        let all_rows = report.suites.iter().flat_map(|suite| &suite.rows);
+        let worst = summary::worst(report);
+        let head = Head {
+            verdict: (mark(worst).0, worst.as_str()),
+            counts: summary::totals(&report.totals, report.refused),
+            style: STYLE,
+            style_hash: hash(STYLE),
+            script_hash: hash(SCRIPT),
+            rows: all_rows
+                .map(|row| (mark(row.verdict).0, row.verdict.as_str(), printable(&row.name).into_owned()))
+                .collect(),
+        };
+        out.write_all(head.render().map_err(io::Error::other)?.as_bytes())?;
+        let mut notes = Layout::line();
+        notes.list(&report.notes, |out, note| note.write(out));
+        let notes: String = inert(notes.text_so_far()).collect();
+        write!(out, "{{\"notes\":{notes},\"suites\":[{}", self.suites)?;
+        out.write_all(if self.suites.is_empty() { b"]}" } else { b"]}]}" })?;
+        out.write_all(Tail { script: SCRIPT }.render().map_err(io::Error::other)?.as_bytes())
+    }
 }
 
-/// Writes what there is so far. In JSON a `<` stands in strings only, and there it may be written by its code.
-fn put(text: &mut Layout, out: &mut dyn Write) -> io::Result<()> {
-    let mut rest = text.text_so_far();
-    while let Some((before, after)) = rest.split_once('<') {
-        out.write_all(before.as_bytes())?;
-        out.write_all(b"\\u003c")?;
-        rest = after;
-    }
-    out.write_all(rest.as_bytes())?;
-    text.clear();
-    Ok(())
+/// JSON in which no tag can begin. A `<` stands in strings only, and there it may be written by its code.
+fn inert(json: &str) -> impl Iterator<Item = &str> {
+    json.split_inclusive('<').flat_map(|part| match part.strip_suffix('<') {
+        Some(before) => [before, "\\u003c"],
+        None => [part, ""],
+    })
 }
 
 /// The hash by which a page names what may run in it.
@@ -109,7 +128,6 @@ fn hash(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use mcptest_core::event::Event;
     use serde_json::Value;
 
     use super::super::json;
@@ -119,12 +137,13 @@ mod tests {
     const OPEN: &str = "<script type=\"application/json\" id=\"data\">";
 
     fn page(events: Vec<Event>) -> (Report, String) {
-        let mut report = Report::default();
+        let (mut report, mut page) = (Report::default(), Page::default());
         for event in events {
+            page.event(&event);
             report.take(event);
         }
         let mut out = Vec::new();
-        write(&report, &mut out).unwrap();
+        page.write(&report, &mut out).unwrap();
         (report, String::from_utf8(out).unwrap())
     }
 
@@ -172,6 +191,14 @@ mod tests {
         assert!(!ours.contains("<img") && !ours.contains("<!--") && !ours.contains('\u{202e}'));
         let data = data_of(&page);
         assert_eq!(data["suites"][0]["rows"][0]["name"], HOSTILE);
+    }
+
+    #[test]
+    fn a_run_of_nothing_has_a_page() {
+        assert_eq!(data_of(&page(Vec::new()).1), serde_json::json!({ "notes": [], "suites": [] }));
+        let empty = Event::SuiteStarted { file: "a<b.yml".to_owned() };
+        let suite = serde_json::json!({ "file": "a<b.yml", "rows": [] });
+        assert_eq!(data_of(&page(vec![empty]).1), serde_json::json!({ "notes": [], "suites": [suite] }));
     }
 
     #[test]

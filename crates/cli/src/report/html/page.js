@@ -15,6 +15,7 @@
   const shown = (text) =>
     text.replace(ACTING, (c) => (c === "\n" || c === "\t" ? c : "\\u{" + c.codePointAt(0).toString(16) + "}"));
   const cut = (text, most) => (text.length > most ? text.slice(0, most).replace(/[\ud800-\udbff]$/, "") + "…" : text);
+  const named = (text) => cut(text, 300);
   const many = (count, word) => count + " " + word + (count === 1 ? "" : "s");
 
   const el = (name, attributes, ...children) => {
@@ -63,7 +64,13 @@
       from = before;
       told();
     } });
-    const later = el("button", { type: "button", onclick: () => grow() });
+    // The button may be gone afterwards, so the focus goes to what it brought.
+    const later = el("button", { type: "button", onclick: () => {
+      const at = list.childElementCount;
+      grow();
+      const next = list.children[at] && list.children[at].querySelector("summary, a");
+      if (next) next.focus({ preventScroll: true });
+    } });
     const items = (first, end) => Array.from({ length: end - first }, (_, at) => make(first + at));
     const told = () => {
       earlier.hidden = from === 0;
@@ -88,6 +95,9 @@
       from = to = at < step ? 0 : at - 5;
       list.replaceChildren();
       grow();
+    };
+    holder.growTo = (most) => {
+      while (to < Math.min(count, most)) grow();
     };
     holder.reach = (at) => {
       if (at < from || at >= to) holder.fill(count, at);
@@ -144,7 +154,7 @@
       let node = root;
       node.count += 1;
       calls(row).forEach((call, at) => {
-        const name = call.name + (failed(answers(row)[at]) ? " (failed)" : "");
+        const name = cut(call.name, 100) + (failed(answers(row)[at]) ? " (failed)" : "");
         if (!node.next.has(name)) node.next.set(name, { next: new Map(), count: 0, ends: [] });
         node = node.next.get(name);
         node.count += 1;
@@ -183,7 +193,7 @@
   const isOneOfMany = (row) => row.run !== undefined && row.cell.runs.some((other) => other.run !== row.run);
   const link = (row) => {
     const text = SIGNS[row.verdict] + (row.gate ? " " + row.gate + (isOneOfMany(row) ? "#" + row.run : "") : isOneOfMany(row) ? "#" + row.run : " " + row.verdict);
-    const title = row.name + ": " + row.verdict;
+    const title = named(row.name) + ": " + row.verdict;
     return el("a", { href: "#" + row.id, class: row.verdict, title, "aria-label": text + ", " + title }, text);
   };
   const paths = (cell) => {
@@ -259,11 +269,11 @@
   // ---- what was checked
 
   const check = (found) => {
-    const box = el("div", { class: "check" }, sign(found.verdict), " ", el("strong", {}, found.name), ": ", found.line);
+    const box = el("div", { class: "check" }, sign(found.verdict), " ", el("strong", {}, found.name), ": ", long(found.line, "span"));
     const side = (word, value) => [el("span", { class: "faint" }, word), el("div", {}, long(JSON.stringify(value), "code"))];
     const list = few(found.failures || [], STEP, "reason", (failure) =>
-      el("li", {}, failure.reason, few(failure.diffs || [], STEP, "difference", (diff) => el("div", { class: "diff" },
-        el("code", {}, diff.path || "/"), el("span", {}, diff.note),
+      el("li", {}, long(failure.reason, "span"), few(failure.diffs || [], STEP, "difference", (diff) => el("div", { class: "diff" },
+        el("code", {}, named(diff.path) || "/"), el("span", {}, long(diff.note, "span")),
         "expected" in diff ? side("− expected", diff.expected) : null,
         "actual" in diff ? side("+ recorded", diff.actual) : null), "div")));
     if (list[0]) box.append(el("ul", {}, list));
@@ -293,9 +303,9 @@
     });
     return el("section", {}, el("h4", {}, "Expected and recorded calls"),
       el("div", { class: "align", role: "region", tabindex: "0", "aria-label": "expected against recorded calls" },
-        column("expected", expected, (one) => [fits(one) ? "= " + one.name + " is [" + one.call + "]" : (one.optional ? "· left out: " : "− missing: ") + one.name]),
+        column("expected", expected, (one) => [fits(one) ? "= " + cut(one.name, 100) + " is [" + one.call + "]" : (one.optional ? "· left out: " : "− missing: ") + cut(one.name, 100)]),
         lines,
-        column("recorded", recorded, (call, at) => [(taken.has(at) ? "= " : "+ ") + "[" + at + "] " + call.name, "#" + row.id + "k" + at])));
+        column("recorded", recorded, (call, at) => [(taken.has(at) ? "= " : "+ ") + "[" + at + "] " + cut(call.name, 100), "#" + row.id + "k" + at])));
   };
 
   // The closing message, its claims underlined and tied to the calls that back them.
@@ -312,8 +322,8 @@
       const call = claim.call === undefined ? null
         : el("a", { href: "#" + row.id + "k" + claim.call, "aria-label": "call " + claim.call }, "[" + claim.call + "]");
       const told = claim.backed ? ["backed by call " + claim.call, "", call]
-        : claim.backed === false ? ["no call backs " + claim.stem, "absent", el("span", { class: "fail" }, "[✗ no call]")]
-        : ["whether a call backs " + claim.stem + " was not recorded", "open", el("span", { class: "unassessable" }, "[? ", call, "]")];
+        : claim.backed === false ? ["no call backs " + named(claim.stem), "absent", el("span", { class: "fail" }, "[✗ no call]")]
+        : ["whether a call backs " + named(claim.stem) + " was not recorded", "open", el("span", { class: "unassessable" }, "[? ", call, "]")];
       box.append(el("mark", { class: told[1], title: told[0] }, slice(claim.start, claim.end)), " ", told[2]);
       at = claim.end;
     }
@@ -344,9 +354,9 @@
       if (answer.structured_content !== undefined) part("Structured", json(answer.structured_content));
       if (answer.fault) part("Injected fault", json(answer.fault));
     };
-    const open = el("details", { ontoggle: () => open.open && build() }, el("summary", {}, "[" + at + "] ", el("strong", {}, (call.server ? call.server + "/" : "") + call.name), " ",
+    const open = el("details", { ontoggle: () => open.open && build() }, el("summary", {}, "[" + at + "] ", el("strong", {}, cut((call.server ? call.server + "/" : "") + call.name, 200)), " ",
       el("code", { class: "faint" }, brief(call.args)), " ", mark,
-      answer && answer.fault ? el("span", { class: "unassessable" }, " fault " + answer.fault.name) : null,
+      answer && answer.fault ? el("span", { class: "unassessable" }, " fault " + cut(answer.fault.name, 100)) : null,
       answer && answer.duration_ms !== undefined ? el("span", { class: "faint" }, " " + answer.duration_ms + " ms") : null), body);
     const item = el("li", { class: "call", id: row.id + "k" + at }, open);
     item.show = () => {
@@ -413,7 +423,7 @@
       const told = (recovered) => typeof recovered === "string" ? recovered : "by call " + Object.values(recovered)[0];
       box.append(el("div", { class: "scroll", role: "region", tabindex: "0", "aria-label": "receipts of faults" }, el("table", {},
         el("tr", {}, ...["fault", "kind", "injected into", "denied", "virtual ms", "recovered"].map((name) => el("th", { scope: "col" }, name))),
-        ...row.receipts.map((one) => el("tr", {}, ...[one.fault, one.kind, listed(one.injected), listed(one.met),
+        ...row.receipts.map((one) => el("tr", {}, ...[cut(one.fault, 100), one.kind, listed(one.injected), listed(one.met),
           String(one.ms), told(one.recovered)].map((text) => el("td", {}, text)))))));
     }
     return box;
@@ -421,7 +431,7 @@
 
   const runBody = (row) => {
     const box = el("div", { class: "body" });
-    if (row.error) box.append(el("div", { class: row.verdict }, long(row.error.message, "p")), row.error.hint ? el("p", {}, "hint: " + row.error.hint) : "");
+    if (row.error) box.append(el("div", { class: row.verdict }, long(row.error.message, "p")), row.error.hint ? el("p", {}, "hint: ", long(row.error.hint, "span")) : "");
     if (row.mark) {
       const line = [...row.mark.text];
       const end = row.mark.start + Math.max(row.mark.length, 1);
@@ -436,7 +446,7 @@
       if (typeof row.trace.final_response === "string") {
         box.append(el("h4", {}, "Closing message"), ...[of("claims") ? message(row, of("claims")) : long(row.trace.final_response, "p")].flat());
       }
-      if (row.advisory) box.append(el("p", { class: "faint" }, "What a model said of it, which decides nothing: " + row.advisory));
+      if (row.advisory) box.append(el("div", { class: "faint" }, "What a model said of it, which decides nothing: ", long(row.advisory, "span")));
       if (of("calls")) box.append(alignment(row, of("calls")));
       const faults = clock(row);
       if (faults) box.append(faults);
@@ -447,7 +457,7 @@
 
   const runItem = (row) => {
     const reason = (row.checks || []).flatMap((found) => found.failures || []).map((failure) => failure.reason)[0] || (row.error && row.error.message);
-    const summary = el("summary", {}, sign(row.verdict), " ", el("strong", {}, row.name),
+    const summary = el("summary", {}, sign(row.verdict), " ", el("strong", {}, named(row.name)),
       row.origin ? el("span", { class: "faint" }, " " + row.origin) : null, " ",
       row.trace ? el("span", { class: "faint" }, row.trace.tool_calls ? many(calls(row).length, "call") : "calls not recorded") : null,
       reason ? el("span", { class: "reason" }, cut(reason, 160)) : null);
@@ -466,11 +476,11 @@
   const itemOf = (row) => (row.item = row.item || runItem(row));
 
   const cellBox = (cell) => {
-    const box = el("article", { class: "cell", id: cell.id, "aria-label": cell.test + (cell.model ? ", " + cell.model : "") },
-      el("header", {}, sign(worst(cell)), el("h3", {}, el("a", { href: "#" + cell.id }, cell.test)), el("span", { class: "faint" }, cell.model),
+    const box = el("article", { class: "cell", id: cell.id, "aria-label": named(cell.test) + (cell.model ? ", " + named(cell.model) : "") },
+      el("header", {}, sign(worst(cell)), el("h3", {}, el("a", { href: "#" + cell.id }, named(cell.test))), el("span", { class: "faint" }, named(cell.model)),
         cell.rows[0].line ? el("span", { class: "faint mono" }, cell.suite.file + ":" + cell.rows[0].line) : null));
     for (const row of cell.over) {
-      const trouble = row.error ? el("p", { class: "error" }, "! " + (row.gate || row.name) + ": " + row.error.message) : null;
+      const trouble = row.error ? el("p", { class: "error" }, "! " + (row.gate || named(row.name)) + ": ", long(row.error.message, "span")) : null;
       row.item = el("div", { id: row.id, tabindex: "-1" }, (row.checks || []).map(check), trouble);
       box.append(row.item);
     }
@@ -501,11 +511,11 @@
     }
     const lines = [...tests];
     const body = el("tbody", {});
-    const holder = gradual(body, STEP, (at) => el("tr", {}, el("th", { scope: "row" }, lines[at][0]), models.map((model) => {
+    const holder = gradual(body, STEP, (at) => el("tr", {}, el("th", { scope: "row" }, named(lines[at][0])), models.map((model) => {
       const own = lines[at][1].get(model);
       return own ? el("td", { class: "squares" }, few(own, ROWS, "row", (row) => [link(row), " "], "span")) : el("td", { class: "faint" }, "· not run");
     })));
-    const table = el("table", {}, el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "test"), models.map((model) => el("th", { scope: "col" }, model || "runs")))));
+    const table = el("table", {}, el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "test"), models.map((model) => el("th", { scope: "col" }, named(model) || "runs")))));
     body.replaceWith(table);
     table.append(body);
     holder.fill(lines.length);
@@ -599,7 +609,7 @@
   // ---- put together
 
   main.append(bar);
-  for (const note of data.notes) main.append(el("p", { class: note.stopped ? "error" : "faint" }, (note.stopped ? "! " : "note: ") + note.text));
+  for (const note of data.notes) main.append(el("p", { class: note.stopped ? "error" : "faint" }, note.stopped ? "! " : "note: ", long(note.text, "span")));
   for (const suite of data.suites) {
     suite.holder = gradual(el("div", {}), CELLS, (at) => refreshed(suite.seen[at]));
     const refused = suite.refused ? [el("p", { class: "error" }, "! this file could not be used"), long(suite.refused)].flat() : null;
@@ -647,10 +657,14 @@
     const link = event.target.closest("a");
     if (link && link.hash && link.hash === location.hash) follow();
   });
-  // On paper what did not hold is open, and closed again afterwards.
+  // On paper nobody asks for more: lists are longer, and what did not hold is open. Afterwards it is closed again.
   const isBad = (row) => ["fail", "error", "unassessable"].includes(row.verdict);
   let opened = [];
   addEventListener("beforeprint", () => {
+    for (const suite of data.suites) {
+      suite.holder.growTo(STEP);
+      for (const cell of suite.seen) if (cell.box) cell.holder.growTo(STEP);
+    }
     opened = rows.filter((row) => row.show && isBad(row) && row.item.isConnected && !row.item.open).slice(0, STEP);
     opened.forEach((row) => row.show());
   });
