@@ -1,9 +1,10 @@
 //! Calls that spans are evidence of, each once.
 //!
 //! One call is often seen several times: by the framework that dispatched it, by the MCP client that sent it and by the
-//! MCP server that ran it. Such spans lie inside one another and name the same tool, or carry the same id at the same time;
-//! the outermost stands for the call and the others add what it lacks. A tool that calls another tool is two calls, and so
-//! is one that calls itself with other arguments or is called again by an agent inside it.
+//! MCP server that ran it. Such spans lie inside one another and name the same tool, or carry the same id at the same time
+//! and contradict each other in no argument; the outermost stands for the call and the others add what it lacks. A tool that
+//! calls another tool is two calls, and so is one that calls itself with other arguments or is called again by an agent
+//! inside it.
 
 use std::collections::BTreeMap;
 
@@ -23,6 +24,8 @@ pub(super) struct Call {
     pub(super) id: Option<String>,
     pub(super) server: Option<String>,
     pub(super) args: Option<Value>,
+    /// How the span that told the arguments writes them: under which attribute, and whether as a span of MCP.
+    pub(super) written: Option<(&'static str, bool)>,
     pub(super) answer: Option<Value>,
     pub(super) failure: Option<CallError>,
     /// How the last span at each depth below failed, if it did: a client that tries again and succeeds has not failed.
@@ -110,17 +113,13 @@ impl Calls {
     }
 
     /// The call that a span elsewhere tells of under the same id and at the same time. An id alone is not enough: the runs
-    /// of one trace may count their calls anew.
+    /// of one trace may count their calls anew, and a tool that is tried again may keep its id.
     fn beside(&self, call: &Call, by_id: &BTreeMap<String, Vec<usize>>) -> Option<usize> {
         let homes = by_id.get(call.id.as_ref()?)?;
         // Calls under one id follow each other, so only the last few could overlap; looking further would cost too much.
         homes.iter().rev().take(8).copied().find(|&home| {
             let known = &self.list[home];
-            let overlap = match (known.end, call.end) {
-                (Some(a), Some(b)) => known.start <= b && call.start <= a,
-                _ => known.start == call.start,
-            };
-            known.name == call.name && overlap
+            known.name == call.name && known.is_at_the_time_of(call) && !known.contradicts(call)
         })
     }
 
@@ -144,11 +143,30 @@ impl Calls {
 }
 
 impl Call {
+    /// Whether two calls share more than the moment at which one ends and the other starts.
+    fn is_at_the_time_of(&self, other: &Self) -> bool {
+        let (Some(end), Some(other_end)) = (self.end, other.end) else { return self.start == other.start };
+        let holds = |outer: (u64, u64), inner: (u64, u64)| outer.0 <= inner.0 && inner.1 <= outer.1;
+        let (own, others) = ((self.start, end), (other.start, other_end));
+        holds(own, others) || holds(others, own) || (self.start < other_end && other.start < end)
+    }
+
+    /// Whether arguments tell that two calls are not one. Nothing but an id and a time holds spans beside each other
+    /// together, so arguments that were written in different ways are compared too, unless one of them is text that is no
+    /// JSON: a recorder's way to print them.
+    fn contradicts(&self, other: &Self) -> bool {
+        let (Some(own), Some(others)) = (&self.args, &other.args) else { return false };
+        let are_comparable = self.written == other.written || !(own.is_string() || others.is_string());
+        own != others && are_comparable
+    }
+
     /// Adds what another span of the same call tells.
     fn fill(&mut self, inner: Self, depth: usize) {
         self.id = self.id.take().or(inner.id);
         self.server = self.server.take().or(inner.server);
-        self.args = self.args.take().or(inner.args);
+        if self.args.is_none() {
+            (self.args, self.written) = (inner.args, inner.written);
+        }
         self.answer = self.answer.take().or(inner.answer);
         self.inner.insert(depth, inner.failure);
         // Beside each other, the longer one is the outer one.
@@ -184,6 +202,7 @@ fn read(span: &Span<'_>) -> Result<Call, ImportError> {
         id: vocabulary::call_id(span)?,
         server: vocabulary::server(span)?,
         args: vocabulary::arguments(span)?,
+        written: vocabulary::key_of_arguments(span).map(|key| (key, vocabulary::is_mcp(span))),
         answer: vocabulary::answer(span)?,
         failure: vocabulary::failure(span)?,
         ended: span.end.is_some() && span.status != Status::Unknown,

@@ -116,6 +116,48 @@ fn a_tool_inside_itself_is_another_call_when_its_arguments_differ() {
 }
 
 #[test]
+fn spans_beside_each_other_are_one_call_only_at_one_time_and_with_the_same_arguments() {
+    let beside = |id: &str, (start, end): (u64, u64), args: Option<&str>| {
+        let mut span = tool(id, "", "{}");
+        (span["start_time"], span["end_time"]) = (json!(start), json!(end));
+        span["attributes"] = json!({ "gen_ai.tool.call.id": "c", "gen_ai.tool.call.arguments": args });
+        span
+    };
+    let (one, two) = (Some(r#"{"n": 1}"#), Some(r#"{"n": 2}"#));
+    let cases = [
+        // Other arguments are another call, whatever the times.
+        ((1, 9), one, (1, 9), two, 2),
+        ((1, 9), one, (3, 5), two, 2),
+        ((1, 5), one, (3, 9), two, 2),
+        ((1, 5), one, (5, 9), two, 2),
+        ((5, 5), one, (5, 5), two, 2),
+        ((1, 9), Some("n=1"), (3, 5), Some("n=2"), 2),
+        // The same arguments are the same call where the times are more than neighbours.
+        ((1, 9), one, (1, 9), one, 1),
+        ((1, 9), one, (3, 5), Some(r#"{"n":1}"#), 1),
+        ((3, 5), one, (1, 9), one, 1),
+        ((1, 5), one, (3, 9), one, 1),
+        ((5, 5), one, (5, 5), one, 1),
+        ((1, 5), one, (5, 9), one, 2),
+        ((1, 5), one, (6, 9), one, 2),
+        // What one span does not tell contradicts nothing.
+        ((1, 9), one, (3, 5), None, 1),
+        ((1, 5), None, (5, 9), None, 2),
+    ];
+    for (first, args, second, other_args, expected) in cases {
+        let spans = [beside("1", first, args), beside("2", second, other_args)];
+        assert_eq!(called(&spans).len(), expected, "{} {}", spans[0], spans[1]);
+    }
+    // Another layer may print arguments, and otherwise has to tell the same.
+    for (printed, expected) in [("n=1", 1), (r#"{"n": 1}"#, 1), (r#"{"n": 2}"#, 2)] {
+        let mut layer = beside("2", (3, 5), None);
+        layer["attributes"] = json!({ "openinference.span.kind": "TOOL", "tool.name": "t", "tool.id": "c",
+            "input.value": printed });
+        assert_eq!(called(&[beside("1", (1, 9), one), layer]).len(), expected, "{printed}");
+    }
+}
+
+#[test]
 fn a_list_of_spans_in_one_value_is_as_many_pieces() {
     let span =
         |trace: &str, id: &str| json!({ "trace_id": trace, "span_id": id, "name": "execute_tool t", "start_time": 1 });
