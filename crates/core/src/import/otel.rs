@@ -92,6 +92,12 @@ struct Wire<'a> {
     status_code: Option<&'a RawValue>,
     #[serde(borrow, default, rename = "statusCode")]
     camel_status_code: Option<&'a RawValue>,
+    #[serde(borrow, default, rename = "StatusCode")]
+    pascal_status_code: Option<&'a RawValue>,
+    #[serde(borrow, default, rename = "status.code")]
+    dotted_status_code: Option<&'a RawValue>,
+    #[serde(borrow, default, rename = "otel.status_code")]
+    prefixed_status_code: Option<&'a RawValue>,
     #[serde(borrow, default)]
     status_message: Option<Text<'a>>,
     #[serde(borrow, default, deserialize_with = "nothing_for_null")]
@@ -102,20 +108,6 @@ struct Wire<'a> {
     span_events: Vec<WireEvent<'a>>,
     #[serde(borrow, default)]
     resource: Option<Resource<'a>>,
-}
-
-#[derive(Deserialize, Default)]
-struct Status<'a> {
-    #[serde(borrow, default)]
-    code: Option<&'a RawValue>,
-    #[serde(borrow, default, rename = "statusCode")]
-    camel_code: Option<&'a RawValue>,
-    #[serde(borrow, default, rename = "status_code")]
-    snake_code: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    message: Option<Text<'a>>,
-    #[serde(borrow, default)]
-    description: Option<Text<'a>>,
 }
 
 #[derive(Deserialize)]
@@ -141,12 +133,16 @@ pub(super) fn join(key: &str, pieces: &[&str], options: &Options) -> Result<Vec<
 }
 
 fn span(wire: Wire<'_>) -> Result<Span<'_>, ImportError> {
-    let status = match wire.status {
-        Some(raw) if raw.get().starts_with('{') => wire::typed(raw.get()).map_err(|error| error.at("status"))?,
-        code => Status { code, ..Status::default() },
-    };
-    let codes = [status.code, status.camel_code, status.snake_code, wire.status_code, wire.camel_status_code];
-    let message = status.message.or(status.description).or(wire.status_message);
+    let told = wire.status.map(spans::Status::read).transpose().map_err(|error| error.at("status"))?;
+    let (status, said) = told.unwrap_or_default();
+    let beside = spans::Status::of([
+        wire.status_code,
+        wire.camel_status_code,
+        wire.pascal_status_code,
+        wire.dotted_status_code,
+        wire.prefixed_status_code,
+    ]);
+    let message = said.or(wire.status_message);
     let events = wire.events.into_iter().chain(wire.span_events).map(|event| Event {
         name: event.name.map_or(Cow::Borrowed(""), |name| name.0),
         attributes: Attributes::plain(event.attributes),
@@ -159,7 +155,7 @@ fn span(wire: Wire<'_>) -> Result<Span<'_>, ImportError> {
         start: wire.start_time.map(|moment| moment.0),
         // A span that is still open has an end of 0.
         end: wire.end_time.map(|moment| moment.0).filter(|end| *end > 0),
-        status: spans::Status::of(codes),
+        status: status.max(beside),
         status_message: message.map(|text| text.0),
         attributes: Attributes::plain(wire.attributes),
         events: events.collect(),

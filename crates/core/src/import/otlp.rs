@@ -118,23 +118,11 @@ struct Wire<'a> {
     #[serde(default, alias = "end_time_unix_nano")]
     end_time_unix_nano: Option<Moment>,
     #[serde(borrow, default)]
-    status: Option<Status<'a>>,
+    status: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "nothing_for_null")]
     attributes: Vec<KeyValue<'a>>,
     #[serde(borrow, default, deserialize_with = "nothing_for_null")]
     events: Vec<WireEvent<'a>>,
-}
-
-#[derive(Deserialize, Default)]
-struct Status<'a> {
-    #[serde(borrow, default)]
-    code: Option<&'a RawValue>,
-    #[serde(borrow, default, rename = "statusCode")]
-    camel_code: Option<&'a RawValue>,
-    #[serde(borrow, default, rename = "status_code")]
-    snake_code: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    message: Option<Text<'a>>,
 }
 
 #[derive(Deserialize)]
@@ -170,7 +158,8 @@ fn span<'a>(wire: Wire<'a>, resource: Option<Rc<Attributes<'a>>>) -> Result<Span
         let name = event.name.map_or(Cow::Borrowed(""), |name| name.0);
         events.push(Event { name, attributes: Attributes::tagged(event.attributes)? });
     }
-    let status = wire.status.unwrap_or_default();
+    let told = wire.status.map(spans::Status::read).transpose().map_err(|error| error.at("status"))?;
+    let (status, said) = told.unwrap_or_default();
     Ok(Span {
         id: wire.span_id.as_ref().and_then(own_id),
         parent: wire.parent_span_id.as_ref().and_then(own_id),
@@ -178,8 +167,8 @@ fn span<'a>(wire: Wire<'a>, resource: Option<Rc<Attributes<'a>>>) -> Result<Span
         start: wire.start_time_unix_nano.map(|moment| moment.0),
         // A span that is still open has an end of 0.
         end: wire.end_time_unix_nano.map(|moment| moment.0).filter(|end| *end > 0),
-        status: spans::Status::of([status.code, status.camel_code, status.snake_code]),
-        status_message: status.message.map(|text| text.0),
+        status,
+        status_message: said.map(|text| text.0),
         attributes: Attributes::tagged(wire.attributes)?,
         events,
         resource,

@@ -6,6 +6,10 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, Error as _, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
+use super::super::ImportError;
+use super::super::keyed::Keyed;
+use super::super::wire::{self, Text};
+
 /// An id in one spelling: small hexadecimal digits. Exporters that follow the usual JSON of Protocol Buffers write
 /// base64, consoles write `0x`. `None` for no id, which is written as nothing or as zeros.
 pub(in super::super) fn id(text: &str) -> Option<Cow<'_, str>> {
@@ -46,13 +50,53 @@ impl Status {
         codes.into_iter().flatten().map(|code| Self::by_code(code.get())).max().unwrap_or_default()
     }
 
-    fn by_code(code: &str) -> Self {
-        // `ERROR`, `STATUS_CODE_ERROR` and `StatusCode.ERROR` are one word in three languages.
-        let code = code.trim_matches('"').to_ascii_uppercase();
-        match code.rsplit(['_', '.']).next() {
-            Some("" | "0" | "UNSET" | "NULL") => Self::Unset,
-            Some("1" | "OK") => Self::Good,
-            Some("2" | "ERROR") => Self::Failed,
+    /// By a status as a span has it, and what it says beside its code: a code alone, or an object around one. Keys of which
+    /// none is known could say anything.
+    pub(in super::super) fn read(raw: &RawValue) -> Result<(Self, Option<Text<'_>>), ImportError> {
+        if !raw.get().starts_with('{') {
+            return Ok((Self::by_code(raw.get()), None));
+        }
+        let Keyed(keys) = wire::typed::<Keyed<'_, &RawValue>>(raw.get())?;
+        let (mut status, mut said, mut is_known) = (None, [None, None], keys.is_empty());
+        for (key, value) in keys {
+            let place = match &*key.0 {
+                "code" | "Code" | "statusCode" | "status_code" | "StatusCode" => None,
+                "message" | "Message" => Some(0),
+                "description" | "Description" => Some(1),
+                _ => continue,
+            };
+            is_known = true;
+            match place {
+                _ if value.get() == "null" => {}
+                None => status = status.max(Some(Self::by_code(value.get()))),
+                Some(place) => said[place] = Some(wire::typed(value.get()).map_err(|error| error.at(&key.0))?),
+            }
+        }
+        let [message, description] = said;
+        let unsaid = if is_known { Self::Unset } else { Self::Unknown };
+        Ok((status.unwrap_or(unsaid), message.or(description)))
+    }
+
+    /// By one code: a number, or a word that languages write with and without the name of its type before it. A word that
+    /// only ends in a known one may mean the opposite.
+    pub(super) fn by_code(code: &str) -> Self {
+        let code = code.trim_matches('"').trim().to_ascii_uppercase();
+        let word = ["STATUS_CODE_", "STATUSCODE."].iter().find_map(|prefix| code.strip_prefix(prefix));
+        match (word.unwrap_or(&code), word.is_none()) {
+            ("", true) | ("UNSET", _) => Self::Unset,
+            ("OK", _) => Self::Good,
+            ("ERROR", _) => Self::Failed,
+            (number, true) => Self::by_number(number),
+            _ => Self::Unknown,
+        }
+    }
+
+    /// Numbers that went through a language without whole ones are written as `2.0`.
+    fn by_number(text: &str) -> Self {
+        match text.strip_suffix(".0").unwrap_or(text) {
+            "0" => Self::Unset,
+            "1" => Self::Good,
+            "2" => Self::Failed,
             _ => Self::Unknown,
         }
     }

@@ -22,7 +22,11 @@ pub(super) struct Tree<'a> {
 }
 
 impl<'a> Tree<'a> {
-    pub(super) fn of(spans: Vec<Span<'a>>) -> Result<Self, ImportError> {
+    pub(super) fn of(mut spans: Vec<Span<'a>>) -> Result<Self, ImportError> {
+        for span in &mut spans {
+            // What a span tells twice and differently is the worse of both.
+            span.status = span.status.max(vocabulary::status(span).map_err(|error| error.at(&span.label()))?);
+        }
         let spans = once(spans)?;
         let mut kinds = Vec::with_capacity(spans.len());
         for span in &spans {

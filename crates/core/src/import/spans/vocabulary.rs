@@ -177,6 +177,19 @@ pub(super) fn message_of_tool(answer: &Value) -> Option<(String, Value, bool)> {
     Some((id, map.remove("content")?, failed))
 }
 
+/// What attributes say of how a span ended. Exporters to systems without a status keep it there.
+pub(super) fn status(span: &Span<'_>) -> Result<Status, ImportError> {
+    let code = span.attributes.get("otel.status_code")?.map(Attribute::document);
+    let error = span.attributes.get("error")?.map(Attribute::document);
+    let flag = match error.as_deref().map(str::trim) {
+        None | Some("") => Status::Unset,
+        Some(word) if word.eq_ignore_ascii_case("false") => Status::Unset,
+        Some(word) if word.eq_ignore_ascii_case("true") => Status::Failed,
+        Some(_) => Status::Unknown,
+    };
+    Ok(code.map_or(Status::Unset, |code| Status::by_code(&code)).max(flag))
+}
+
 /// How a span failed; `None` when it did not. An exception that left no status is a failure: a span that got over it would
 /// say that it went well.
 pub(super) fn failure(span: &Span<'_>) -> Result<Option<CallError>, ImportError> {

@@ -1,7 +1,7 @@
 //! Exports of OpenTelemetry.
 
 use mcptest_core::import::{Format, Options};
-use mcptest_core::trace::StopReason;
+use mcptest_core::trace::{StopReason, ToolResult};
 use serde_json::{Value, json};
 
 use super::{check_fixtures, read, read_with, refusal, sniffed};
@@ -145,6 +145,27 @@ fn a_reply_that_failed_spent_nothing_and_a_run_that_ends_so_broke() {
     assert_eq!(conversation.stop_reason.map(StopReason::as_str), Some("error"));
     let text = failed(export(&[("lost", &[CHAT], 1), ("chat", &good, 5)]));
     assert_eq!(read(Format::Otlp, &text).unwrap().remove(0).trace.conversation.stop_reason, None);
+}
+
+#[test]
+fn a_status_is_read_as_in_flat_spans() {
+    for (status, attributes, expected) in [
+        (r#"{"code": 2}"#, &[][..], Some(true)),
+        (r#"{"code": 2.0}"#, &[], Some(true)),
+        (r#"{"code": "STATUS_CODE_ERROR", "message": "lost"}"#, &[], Some(true)),
+        ("null", &[("otel.status_code", "ERROR")], Some(true)),
+        ("{}", &[("error", "true")], Some(true)),
+        (r#"{"code": "STATUS_CODE_OK"}"#, &[], Some(false)),
+        ("{}", &[], Some(false)),
+        (r#"{"code": "NOT_OK"}"#, &[], None),
+        (r#"{"state": "ERROR"}"#, &[], None),
+    ] {
+        let text = export(&[("execute_tool t", attributes, 1)]);
+        let text =
+            text.replacen(r#""name":"execute_tool t""#, &format!(r#""name":"execute_tool t","status":{status}"#), 1);
+        let trace = read(Format::Otlp, &text).unwrap().remove(0).trace;
+        assert_eq!(trace.result(0).and_then(ToolResult::failed), expected, "{text}");
+    }
 }
 
 #[test]
