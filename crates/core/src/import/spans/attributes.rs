@@ -72,6 +72,13 @@ impl<'a> Attributes<'a> {
         Ok(Self { spelling: Spelling::Tagged, entries })
     }
 
+    /// Adds what others, written in the same way, have under other keys.
+    pub(super) fn fill(&mut self, others: Self) {
+        for (key, value) in others.entries {
+            self.entries.entry(key).or_insert(value);
+        }
+    }
+
     /// The attribute under a key; `None` when it is absent or `null`.
     pub(super) fn get(&self, key: &str) -> Result<Option<Attribute<'a>>, ImportError> {
         let Some(raw) = self.entries.get(key) else { return Ok(None) };

@@ -1,11 +1,13 @@
 //! Spans in the order of their start, and what lies above each. Files hold spans in the order of their end, parents may
 //! be missing, and nothing keeps a file from linking spans in a ring.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use super::super::ImportError;
-use super::Span;
 use super::vocabulary::{self, Kind};
+use super::{Span, Status};
+use crate::json;
 
 /// The spans of one trace, sorted, with what lies above each.
 pub(super) struct Tree<'a> {
@@ -66,9 +68,8 @@ impl<'a> Tree<'a> {
     }
 }
 
-/// Each span once. A span may be delivered again, and by some recorders also while it is open: what was told last counts,
-/// unless only the earlier telling has the end. Spans that share no more than their id are two, and which of them others
-/// lie below cannot be told.
+/// Each span once. A span may be delivered again, and by some recorders also while it is open. Spans that share no more than
+/// their id are two, and which of them others lie below cannot be told.
 fn once<'a>(spans: Vec<Span<'a>>) -> Result<Vec<Span<'a>>, ImportError> {
     let mut places: BTreeMap<&str, usize> = BTreeMap::new();
     let mut again = Vec::new();
@@ -85,12 +86,8 @@ fn once<'a>(spans: Vec<Span<'a>>) -> Result<Vec<Span<'a>>, ImportError> {
     let mut slots: Vec<Option<Span<'a>>> = spans.into_iter().map(Some).collect();
     for (first, at) in again {
         let (Some(known), Some(told)) = (slots[first].take(), slots[at].take()) else { continue };
-        let is_open = known.end.is_none() || told.end.is_none();
-        let is_same = known.start == told.start && (is_open || (known.name == told.name && known.end == told.end));
-        if is_same {
-            let status = known.status.max(told.status);
-            let later = if told.end.is_some() || known.end.is_none() { told } else { known };
-            slots[first] = Some(Span { status, ..later });
+        if is_same(&known, &told).map_err(|error| error.at(&told.label()))? {
+            slots[first] = Some(united(known, told)?);
         } else if [&known, &told].iter().all(|span| matches!(vocabulary::kind(span), Ok(Kind::Other))) {
             (slots[first], slots[at]) = (Some(known), Some(told));
         } else {
@@ -99,6 +96,38 @@ fn once<'a>(spans: Vec<Span<'a>>) -> Result<Vec<Span<'a>>, ImportError> {
         }
     }
     Ok(slots.into_iter().flatten().collect())
+}
+
+/// Whether two spans with one id are two deliveries of one span: nothing that both tell of it differs.
+fn is_same(known: &Span<'_>, told: &Span<'_>) -> Result<bool, ImportError> {
+    let is_open = known.end.is_none() || told.end.is_none();
+    if known.name != told.name || known.start != told.start || !(is_open || known.end == told.end) {
+        return Ok(false);
+    }
+    let differ = |[a, b]: [Option<String>; 2]| a.is_some() && b.is_some() && a != b;
+    let names = [vocabulary::told_name(known)?, vocabulary::told_name(told)?];
+    let ids = [vocabulary::call_id(known)?, vocabulary::call_id(told)?];
+    let given = [vocabulary::arguments(known)?, vocabulary::arguments(told)?];
+    let given = given.map(|args| args.map(|args| json::canonical(&args)));
+    Ok(![names.map(|name| name.map(Cow::into_owned)), ids, given].into_iter().any(differ))
+}
+
+/// One span of two deliveries. What was told last counts, unless only the earlier one has the end; what it does not tell the
+/// other adds. A failure that either tells stays.
+fn united<'a>(known: Span<'a>, told: Span<'a>) -> Result<Span<'a>, ImportError> {
+    let (mut kept, other) = if told.end.is_some() || known.end.is_none() { (told, known) } else { (known, told) };
+    let failed = [&kept, &other].map(vocabulary::failure);
+    let [own, others] = failed.map(|failure| failure.map_err(|error| error.at(&kept.label())));
+    let (own, others) = (own?, others?);
+    kept.status = if own.is_some() || others.is_some() { Status::Failed } else { kept.status.max(other.status) };
+    if own.is_none_or(|failure| failure.message.is_empty()) {
+        kept.status_message = others.map(|failure| failure.message.into()).or(kept.status_message);
+    }
+    kept.attributes.fill(other.attributes);
+    if kept.events.is_empty() {
+        kept.events = other.events;
+    }
+    Ok(kept)
 }
 
 /// Calls and replies have to have an order: their times, or that of the file when none has a time.

@@ -82,10 +82,14 @@ pub(super) fn is_mcp(span: &Span<'_>) -> bool {
     span.attributes.has(&["mcp.method.name"])
 }
 
+/// The name of the tool, where attributes tell it.
+pub(super) fn told_name<'a>(span: &Span<'a>) -> Result<Option<Cow<'a, str>>, ImportError> {
+    span.attributes.text(&[TOOL_NAME, "tool.name", "mcp.tool.name", "traceloop.entity.name"])
+}
+
 /// The name of the tool that ran.
 pub(super) fn tool_name<'s>(span: &'s Span<'_>) -> Result<Cow<'s, str>, ImportError> {
-    let keys = [TOOL_NAME, "tool.name", "mcp.tool.name", "traceloop.entity.name"];
-    if let Some(name) = span.attributes.text(&keys)? {
+    if let Some(name) = told_name(span)? {
         return Ok(name);
     }
     let name = &*span.name;

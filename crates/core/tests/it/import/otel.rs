@@ -1,7 +1,7 @@
 //! Flat spans of OpenTelemetry.
 
 use mcptest_core::import::{Format, Unit};
-use mcptest_core::trace::ToolResult;
+use mcptest_core::trace::{ErrorKind, ToolResult};
 use serde_json::{Value, json};
 
 use super::{check_fixtures, read, refusal, sniffed};
@@ -111,17 +111,91 @@ fn a_span_that_is_delivered_twice_is_one() {
     open["attributes"] = json!({});
     assert_eq!(called(&[open.clone(), span.clone()]), one);
     assert_eq!(called(&[span.clone(), open]), one);
-    let mut failed = span.clone();
-    failed["status"] = json!({ "code": 2 });
-    let text = json!([failed, span]).to_string();
-    assert_eq!(read(Format::Otel, &text).unwrap()[0].trace.result(0).and_then(ToolResult::failed), Some(true));
-    let mut other = span.clone();
-    other["name"] = json!("execute_tool u");
-    assert_eq!(
-        refusal(Format::Otel, &json!([span, other]).to_string()),
-        "span \"execute_tool t\" (1) and span \"execute_tool u\" (1) have the same id / what happened inside of which of them \
-         is not told, so calls could be taken for one another"
-    );
+    // What only one of them tells is told.
+    let mut answered = span.clone();
+    answered["attributes"] = json!({ "gen_ai.tool.call.result": "done" });
+    for spans in [[&span, &answered], [&answered, &span]] {
+        assert_eq!(called(&spans.map(Clone::clone)), one);
+    }
+}
+
+#[test]
+fn messages_that_only_one_delivery_of_a_span_has_are_read() {
+    let said = json!({ "name": "gen_ai.client.inference.operation.details", "attributes": { "gen_ai.output.messages":
+        r#"[{"role": "assistant", "parts": [{"type": "tool_call", "id": "a", "name": "t", "arguments": {}}]}]"# } });
+    let span = |events: &[&Value]| {
+        json!({ "trace_id": "ab", "span_id": "1", "name": "chat", "start_time": 1, "end_time": 9,
+        "attributes": { "gen_ai.operation.name": "chat" }, "events": events })
+    };
+    let one = vec![("t".to_owned(), Some(json!({})))];
+    assert_eq!(called(&[span(&[&said])]), one);
+    assert_eq!(called(&[span(&[&said]), span(&[])]), one);
+    assert_eq!(called(&[span(&[]), span(&[&said])]), one);
+}
+
+#[test]
+fn a_failure_that_one_delivery_of_a_span_tells_stays() {
+    let span = tool("1", "", "{}");
+    let good = {
+        let mut span = span.clone();
+        span["status"] = json!({ "code": 1 });
+        span
+    };
+    let raised = json!([{ "name": "exception", "attributes": { "exception.message": "lost" } }]);
+    let cases = [
+        (json!({ "status": { "code": 2, "message": "lost" } }), ErrorKind::Tool, "lost"),
+        (json!({ "status": { "code": 2 } }), ErrorKind::Tool, ""),
+        (json!({ "events": raised }), ErrorKind::Tool, "lost"),
+        (json!({ "attributes": { "error.type": "TimeoutError" } }), ErrorKind::Timeout, "TimeoutError"),
+        (json!({ "attributes": { "error": true } }), ErrorKind::Tool, ""),
+        (json!({ "end_time": null, "events": raised }), ErrorKind::Tool, "lost"),
+    ];
+    for (told, kind, message) in cases {
+        let mut failed = span.clone();
+        failed.as_object_mut().unwrap().extend(told.as_object().unwrap().clone());
+        for spans in [[&failed, &span], [&span, &failed], [&failed, &good], [&good, &failed]] {
+            let text = json!(spans).to_string();
+            let trace = read(Format::Otel, &text).unwrap().remove(0).trace;
+            assert_eq!(trace.tool_calls.as_ref().map(Vec::len), Some(1), "{text}");
+            let error = trace.result(0).and_then(|result| result.error.as_deref());
+            let error = error.map(|error| (error.kind, error.message.as_str()));
+            assert_eq!(error, Some((kind, message)), "{text}");
+        }
+    }
+}
+
+#[test]
+fn spans_that_share_no_more_than_their_id_are_not_one() {
+    let span = tool("1", "", r#"{"n": 1}"#);
+    let open = {
+        let mut span = span.clone();
+        span["end_time"] = Value::Null;
+        span
+    };
+    let hint = "what happened inside of which of them is not told, so calls could be taken for one another";
+    for (other, name) in [
+        (json!({ "name": "execute_tool u" }), "execute_tool u"),
+        (json!({ "start_time": 2 }), "execute_tool t"),
+        (json!({ "attributes": { "gen_ai.tool.call.arguments": "{\"n\": 2}" } }), "execute_tool t"),
+        (json!({ "attributes": { "gen_ai.tool.name": "u" } }), "execute_tool t"),
+    ] {
+        for first in [&span, &open] {
+            let mut second = span.clone();
+            second["attributes"]["gen_ai.tool.name"] = json!("t");
+            let mut first = first.clone();
+            first["attributes"]["gen_ai.tool.name"] = json!("t");
+            second.as_object_mut().unwrap().extend(other.as_object().unwrap().clone());
+            assert_eq!(
+                refusal(Format::Otel, &json!([first, second]).to_string()),
+                format!("span \"execute_tool t\" (1) and span {name:?} (1) have the same id / {hint}"),
+                "{other}"
+            );
+        }
+    }
+    // Spans that tell of nothing that matters are kept apart.
+    let aside = |name: &str| json!({ "trace_id": "ab", "span_id": "2", "name": name, "start_time": 1 });
+    let one = vec![("t".to_owned(), Some(json!({ "n": 1 })))];
+    assert_eq!(called(&[aside("a"), span, aside("b")]), one);
 }
 
 #[test]
