@@ -165,7 +165,7 @@ pub(super) struct Gist {
 }
 
 /// Keys of a message that are evidence, in the formats that write lists of messages.
-const EVIDENCE: [&str; 15] = [
+const EVIDENCE: [&str; 16] = [
     "content",
     "tool_calls",
     "invalid_tool_calls",
@@ -181,7 +181,11 @@ const EVIDENCE: [&str; 15] = [
     "toolCalls",
     "toolInvocations",
     "name",
+    "error",
 ];
+
+/// States of a call that has not failed so far, which only some tellings add. Any other state is evidence.
+const NOT_FAILED: [&str; 6] = ["success", "completed", "in_progress", "searching", "interpreting", "generating"];
 
 impl Gist {
     pub(super) fn of(raw: &RawValue) -> Result<Self, ImportError> {
@@ -211,12 +215,6 @@ impl Gist {
         let class = map.remove("id").filter(Value::is_array);
         let mut fields = inner.unwrap_or(map);
         let kind = fields.remove("role").or(class).or(outer).unwrap_or(Value::Null);
-        let mut kept = Map::new();
-        for key in EVIDENCE {
-            if let Some(value) = fields.remove(key).map(plain).filter(|value| !is_nothing(value)) {
-                kept.insert(key.to_owned(), value);
-            }
-        }
         let is_of_the_model = match &kind {
             Value::String(word) => matches!(&**word, "assistant" | "ai" | "AIMessage" | "AIMessageChunk"),
             Value::Array(path) => {
@@ -224,6 +222,17 @@ impl Gist {
             }
             _ => false,
         };
+        let mut kept = Map::new();
+        // How a reply of the model ended is not how a call went.
+        let state = fields.remove("status").filter(|state| !is_of_the_model && !is_nothing(state));
+        if let Some(state) = state.filter(|state| !state.as_str().is_some_and(|word| NOT_FAILED.contains(&word))) {
+            kept.insert("status".to_owned(), state);
+        }
+        for key in EVIDENCE {
+            if let Some(value) = fields.remove(key).map(plain).filter(|value| !is_nothing(value)) {
+                kept.insert(key.to_owned(), value);
+            }
+        }
         let said = kept.get("content").and_then(Value::as_str).unwrap_or_default();
         let closing = is_of_the_model.then(|| said.to_owned());
         kept.insert("role".to_owned(), kind);

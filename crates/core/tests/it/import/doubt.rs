@@ -501,3 +501,72 @@ fn a_record_that_tells_two_conversations_is_refused_with_both_keys() {
          wrongly; write them as this format has them"
     );
 }
+
+#[test]
+fn tellings_that_differ_in_whether_a_call_failed_are_refused() {
+    let hint =
+        "one has to hold all of the other, from its beginning or to its end; keep the one that tells what happened";
+    let langchain = |one: &str, other: &str| {
+        let list = |state: &str| {
+            format!(
+                r#"[{{"type": "ai", "content": "", "tool_calls": [{{"name": "f", "args": {{}}, "id": "a"}}]}},
+                    {{"type": "tool", "tool_call_id": "a", "content": "x"{state}}}]"#
+            )
+        };
+        format!(r#"{{"messages": {}, "outputs": {{"messages": {}}}}}"#, list(one), list(other))
+    };
+    let responses = |one: &str, other: &str| {
+        let list = |state: &str| {
+            format!(
+                r#"[{{"type": "mcp_call", "id": "a", "name": "f", "arguments": "{{}}", "output": "x"{state}}},
+                    {{"type": "message", "role": "assistant", "status": "incomplete", "content": "Bye"}}]"#
+            )
+        };
+        // The end of a reply tells nothing of a call.
+        let again = list(other).replace(r#""status": "incomplete", "#, "");
+        format!(r#"{{"output": {}, "messages": {again}}}"#, list(one))
+    };
+    let (good, bad) = (r#", "status": "success""#, r#", "status": "error""#);
+    let (done, failed) = (r#", "status": "completed""#, r#", "status": "failed""#);
+    let (none, lost) = (r#", "error": null"#, r#", "error": "lost""#);
+    for (one, other, agree) in [
+        (good, good, true),
+        (bad, bad, true),
+        (good, "", true),
+        (good, bad, false),
+        ("", bad, false),
+        (good, r#", "status": "odd""#, false),
+    ] {
+        for text in [langchain(one, other), langchain(other, one)] {
+            if agree {
+                assert_eq!(calls(Format::Langchain, &text).unwrap(), ["f"], "{text}");
+            } else {
+                let told = format!("`messages` and `outputs.messages` do not tell one conversation / {hint}");
+                assert_eq!(refusal(Format::Langchain, &text), told, "{text}");
+            }
+        }
+    }
+    for (one, other, agree) in [
+        (done, done, true),
+        (failed, failed, true),
+        (lost, lost, true),
+        (done, "", true),
+        (none, "", true),
+        (r#", "status": "in_progress""#, done, true),
+        (done, failed, false),
+        ("", failed, false),
+        (done, r#", "status": "incomplete""#, false),
+        (none, lost, false),
+        ("", lost, false),
+        (lost, r#", "error": "late""#, false),
+    ] {
+        for text in [responses(one, other), responses(other, one)] {
+            if agree {
+                assert_eq!(calls(Format::OpenaiResponses, &text).unwrap(), ["f"], "{text}");
+            } else {
+                let told = format!("`output` and `messages` do not tell one conversation / {hint}");
+                assert_eq!(refusal(Format::OpenaiResponses, &text), told, "{text}");
+            }
+        }
+    }
+}
