@@ -75,6 +75,47 @@ fn is_message(look: &Look<'_>) -> bool {
         })
 }
 
+/// Keys of a record that are read, and keys beside a conversation that tell of calls which nobody made: what there was to call,
+/// and what should have been called.
+const READ: [&str; 17] = [
+    "id",
+    "model",
+    "messages",
+    "request",
+    "choices",
+    "usage",
+    "response",
+    "tool_calls",
+    "toolCalls",
+    "steps",
+    "input",
+    "inputs",
+    "output",
+    "outputs",
+    "completion",
+    "conversation",
+    "history",
+];
+const NOT_MADE: [&str; 17] = [
+    "tools",
+    "functions",
+    "metadata",
+    "expected",
+    "expected_output",
+    "expected_tool_calls",
+    "reference",
+    "reference_output",
+    "reference_outputs",
+    "ground_truth",
+    "gold",
+    "golden",
+    "target",
+    "ideal",
+    "label",
+    "labels",
+    "rubric",
+];
+
 /// A record that is an object.
 #[derive(Deserialize)]
 struct Logged<'a> {
@@ -147,6 +188,7 @@ type Known = (Option<String>, Option<String>, Option<StopReason>);
 fn logged<'a>(talk: &mut Talk<'_>, mut record: Logged<'a>, text: &'a str) -> Result<Known, ImportError> {
     let strays = [("tool_calls", record.tool_calls), ("toolCalls", record.camel_calls), ("steps", record.steps)];
     stray::refuse(&"record", &strays)?;
+    check_beside(text)?;
     let longer = record.longer(text)?;
     let sent = record.request.as_ref().and_then(|request| request.messages.as_ref()).map(|messages| messages.len());
     if let Some((key, list)) = longer {
@@ -196,6 +238,19 @@ fn logged<'a>(talk: &mut Talk<'_>, mut record: Logged<'a>, text: &'a str) -> Res
     talk.builder.spend(usage.map(Usage::tokens).or_else(|| message.tokens()));
     let stop = finish_reason.as_deref().filter(|_| !message.makes_calls()).and_then(stop);
     Ok((id.or(reply_id).map(|id| id.0), text_of(reply_model.or(model).or(asked_model)), stop))
+}
+
+/// Refuses a record with calls under a key that is not read.
+fn check_beside(text: &str) -> Result<(), ImportError> {
+    if !stray::is_hinted(text) {
+        return Ok(());
+    }
+    let Some(Look::Object(keys)) = Look::at(text) else { return Ok(()) };
+    let beside = keys.iter().filter(|(key, _)| !READ.contains(&&***key) && !NOT_MADE.contains(&&***key));
+    for (key, value) in beside {
+        stray::refuse(&"record", &[(key, Stray::below(key, value.get()))])?;
+    }
+    Ok(())
 }
 
 impl<'a> Logged<'a> {

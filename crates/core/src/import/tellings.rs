@@ -8,6 +8,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::look::Look;
+use super::stray::{self, Stray};
 use super::{ImportError, wire};
 use crate::json;
 
@@ -44,7 +45,10 @@ pub(super) fn longest<'a>(
     let mut longest: Option<Place<'a>> = None;
     for Also { key, raw, .. } in beside {
         let Some(raw) = raw.filter(|raw| !is_text(raw)) else { continue };
-        let Some(told) = Told::of(raw).map_err(|error| error.at(key))? else { continue };
+        let Some(told) = Told::of(raw).map_err(|error| error.at(key))? else {
+            stray::refuse(&"record", &[(*key, Stray::below(key, raw.get()))])?;
+            continue;
+        };
         if is_end_of(&told.gists, &gists) {
             continue;
         }

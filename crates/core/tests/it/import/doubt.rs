@@ -570,3 +570,54 @@ fn tellings_that_differ_in_whether_a_call_failed_are_refused() {
         }
     }
 }
+
+#[test]
+fn calls_beside_a_conversation_are_refused_whatever_their_key() {
+    let said = r#""messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Bye"}]"#;
+    let call = r#"{"role": "assistant", "content": null, "tool_calls": [{"id": "a", "function": {"name": "f"}}]}"#;
+    let used = r#"{"role": "assistant", "content": [{"type": "tool_use", "id": "a", "name": "f", "input": {}}]}"#;
+    let old = r#"{"role": "assistant", "content": null, "function_call": {"name": "f"}}"#;
+    let list = format!("[{call}]");
+    let cases = [
+        ("output", format!(r#"{{"message": {call}}}"#)),
+        ("outputs", format!(r#"{{"result": {{"message": {old}}}}}"#)),
+        ("result", format!(r#"{{"messages": {list}}}"#)),
+        ("trajectory", list.clone()),
+        ("turns", format!(r#"[{{"message": {used}}}]"#)),
+        ("trace", format!("[{old}]")),
+        ("chat_history", list.clone()),
+        ("conversation_history", list.clone()),
+        ("all_messages", list.clone()),
+        ("new_messages", list.clone()),
+        ("function_calls", r#"[{"name": "f", "arguments": "{}"}]"#.to_owned()),
+        ("tool_uses", r#"[{"name": "f", "input": {}}]"#.to_owned()),
+        ("actions", r#"[{"type": "tool_call", "name": "f"}]"#.to_owned()),
+        ("events", r#"[{"type": "function_call", "name": "f", "arguments": "{}"}]"#.to_owned()),
+        ("any_other", serde_json::to_string(&list).unwrap()),
+    ];
+    for (key, value) in cases {
+        let text = format!(r#"{{{said}, "{key}": {value}}}"#);
+        assert_eq!(
+            refusal(Format::OpenaiChat, &text),
+            format!(
+                "record.{key} is no key of this format, and could hold calls / a trace without those calls could be judged \
+                 wrongly; write them as this format has them"
+            )
+        );
+    }
+    // Tools to call and calls to make are no calls that were made.
+    for beside in [
+        r#""tools": [{"type": "function", "function": {"name": "f", "parameters": {"tool_calls": [1]}}}]"#.to_owned(),
+        format!(r#""functions": {list}"#),
+        format!(r#""metadata": {{"of": {list}}}"#),
+        format!(r#""expected": {list}, "ground_truth": {call}"#),
+        r#""info": {"task": {"actions": [{"name": "f", "arguments": {}}]}}"#.to_owned(),
+        r#""function_call": {"name": "f"}, "tool_choice": "auto""#.to_owned(),
+        r#""trajectory": [{"role": "assistant", "content": "Bye", "tool_calls": [], "function_call": null}]"#
+            .to_owned(),
+        r#""counts": {"tool_calls": 0}, "note": "no tool_calls""#.to_owned(),
+    ] {
+        let text = format!("{{{said}, {beside}}}");
+        assert_eq!(calls(Format::OpenaiChat, &text), Some(vec![]), "{text}");
+    }
+}
