@@ -9,9 +9,9 @@ use crate::report::{Choice, Colour, Verbosity};
 /// Which reports are made, and how they look.
 #[derive(Debug, Args)]
 pub(crate) struct Reporting {
-    /// pretty for people, json and ndjson for tools, junit for CI servers, github for GitHub Actions,
-    /// markdown for pull requests; repeatable. Into the file PATH or to standard output, which pretty
-    /// takes when nobody else does
+    /// pretty and html for people, json and ndjson for tools, junit for CI servers, github for GitHub
+    /// Actions, markdown for pull requests; repeatable. Into the file PATH or to standard output, which
+    /// pretty takes when nobody else does
     #[arg(long, value_name = "NAME[=PATH]", verbatim_doc_comment, help_heading = "Reports")]
     pub(crate) reporter: Vec<Choice>,
 

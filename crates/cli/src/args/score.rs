@@ -114,7 +114,7 @@ pub(crate) struct ReadingArgs {
     #[arg(long, value_name = "MIB", default_value_t = 64, value_parser = value_parser!(u64).range(1..=4096))]
     pub(crate) max_record: u64,
 
-    /// Threads that do the work; without it as many as there are processors
+    /// Threads that do the work; without it as many as there are processors, at most 32
     #[arg(long, short, value_name = "N", value_parser = value_parser!(u16).range(1..=MAX_JOBS))]
     pub(crate) jobs: Option<u16>,
 }

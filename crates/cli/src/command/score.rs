@@ -73,9 +73,12 @@ pub(super) fn reading(typed: &ReadingArgs, explains: bool) -> Result<(Reading, O
     Ok((reading, Options { servers, parts: Parts::All }))
 }
 
+/// Most threads that are taken without being asked for: each has a share of the input in memory.
+const MANY: usize = 32;
+
 /// How many threads to work on.
 pub(super) fn threads(typed: &ReadingArgs) -> usize {
-    let processors = || std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
+    let processors = || std::thread::available_parallelism().map_or(2, std::num::NonZero::get).min(MANY);
     typed.jobs.map_or_else(processors, usize::from)
 }
 

@@ -384,7 +384,7 @@ mod sources {
     #[test]
     fn batches_are_large_and_hold_whole_values() {
         let line = format!("{{\"a\":\"{}\"}}\n", "x".repeat(991));
-        let source = line.repeat(2000);
+        let source = line.repeat(4000);
         let mut sizes = Vec::new();
         let mut frames = Frames::new(source.as_bytes(), LIMIT * LIMIT, &unit_of);
         while let Some(item) = frames.next() {
@@ -395,8 +395,8 @@ mod sources {
         }
         let each = BATCH / line.len();
         assert_eq!(sizes[..2], [(0, each), ((each * line.len()) as u64, each)]);
-        assert_eq!(sizes.iter().map(|(_, count)| count).sum::<usize>(), 2000);
-        assert_eq!(sizes.len(), 2000_usize.div_ceil(each));
+        assert_eq!(sizes.iter().map(|(_, count)| count).sum::<usize>(), 4000);
+        assert_eq!(sizes.len(), 4000_usize.div_ceil(each));
     }
 
     /// A line without an end, as far as memory goes.

@@ -6,7 +6,7 @@ use super::Item;
 use crate::corpus::unpack::Trouble;
 
 /// How much text a batch has, and how much is read at a time.
-pub(super) const BATCH: usize = 512 * 1024;
+pub(super) const BATCH: usize = 1024 * 1024;
 
 /// How many buffers are kept for reuse.
 const SPARE: usize = 8;
