@@ -175,6 +175,30 @@ impl CellPlace {
 }
 
 impl Row {
+    /// A row about a run that passed, of which no more is known than its name.
+    pub fn named(name: impl Into<String>) -> Self {
+        let name = name.into();
+        Self {
+            test: name.clone(),
+            name,
+            family: Family::Run,
+            model: String::new(),
+            run: None,
+            runs: None,
+            gate: None,
+            line: 0,
+            mark: None,
+            verdict: RowVerdict::Pass,
+            origin: None,
+            checks: Vec::new(),
+            error: None,
+            receipts: Vec::new(),
+            advisory: None,
+            duration_ms: None,
+            trace: None,
+        }
+    }
+
     /// The name without the number of its run; none where the name has no number. A test may itself be called `x #1`.
     pub fn name_without_run(&self) -> Option<String> {
         let run = self.run?;

@@ -128,7 +128,6 @@ impl Cell<'_> {
 
     fn row(&self, runs: usize, run: Option<u64>, gate: Option<GateKind>) -> Row {
         Row {
-            name: self.row_name(runs, run, gate),
             family: match (run, gate) {
                 (_, None) => Family::Run,
                 (Some(_), Some(_)) => Family::Edge,
@@ -140,15 +139,7 @@ impl Cell<'_> {
             runs: (runs as u64 != self.test.runs).then_some(runs as u64),
             gate,
             line: self.test.line,
-            mark: None,
-            verdict: RowVerdict::Pass,
-            origin: None,
-            checks: Vec::new(),
-            error: None,
-            receipts: Vec::new(),
-            advisory: None,
-            duration_ms: None,
-            trace: None,
+            ..Row::named(self.row_name(runs, run, gate))
         }
     }
 

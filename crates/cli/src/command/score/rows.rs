@@ -9,7 +9,7 @@ use crate::corpus::Fault;
 
 /// The row of a trace, still without a name where its format gives it none.
 pub(super) fn trace(id: Option<&str>, trace: Trace, scored: &Scored) -> Box<Row> {
-    let mut row = empty(id.unwrap_or_default());
+    let mut row = Box::new(Row::named(id.unwrap_or_default()));
     row.model = trace.conversation.model.clone().unwrap_or_default();
     row.verdict = scored.verdict.unwrap_or(RowVerdict::Pass);
     row.duration_ms = trace.conversation.duration_ms;
@@ -26,32 +26,10 @@ pub(super) fn trace(id: Option<&str>, trace: Trace, scored: &Scored) -> Box<Row>
 
 /// The row of a record that could not be read.
 pub(super) fn fault(fault: &Fault) -> Box<Row> {
-    let mut row = empty(&fault.place());
+    let mut row = Box::new(Row::named(fault.place()));
     row.verdict = RowVerdict::Error;
     row.error = Some(Trouble { message: fault.message.clone(), hint: fault.hint.clone() });
     row
-}
-
-fn empty(name: &str) -> Box<Row> {
-    Box::new(Row {
-        name: name.to_owned(),
-        family: Family::Run,
-        test: name.to_owned(),
-        model: String::new(),
-        run: None,
-        runs: None,
-        gate: None,
-        line: 0,
-        mark: None,
-        verdict: RowVerdict::Pass,
-        origin: None,
-        checks: Vec::new(),
-        error: None,
-        receipts: Vec::new(),
-        advisory: None,
-        duration_ms: None,
-        trace: None,
-    })
 }
 
 /// Emits the row of a trace under the source it comes from, of which it is the trace number `at`.
@@ -72,7 +50,7 @@ pub(super) fn group(line: &GroupLine<'_>, is_first: bool, emit: &mut dyn FnMut(E
         emit(Event::SuiteStarted { file: "groups".to_owned() });
     }
     for check in &line.checks {
-        let mut row = empty(line.name());
+        let mut row = Box::new(Row::named(line.name()));
         row.name = row_name(line.name(), None, None, check.gate);
         row.family = Family::Gate;
         row.gate = check.gate;
