@@ -22,7 +22,7 @@ use crate::args::{Command, Typed};
 use crate::exit;
 
 /// Answers for environment variables.
-pub(crate) type Environment<'a> = &'a (dyn Fn(&str) -> Option<String> + Sync);
+pub type Environment<'a> = &'a (dyn Fn(&str) -> Option<String> + Sync);
 
 /// What a command has to say.
 struct Answer {
@@ -34,7 +34,7 @@ struct Answer {
 }
 
 /// Runs what the arguments ask for and returns the exit code.
-pub(crate) fn run(
+pub fn run(
     args: impl IntoIterator<Item = OsString>,
     environment: Environment<'_>,
     out: &mut impl Write,

@@ -5,6 +5,7 @@
 
 mod gate;
 pub mod golden_path;
+mod guide;
 pub(crate) mod matching;
 pub mod narrative;
 pub mod recovery;
@@ -19,6 +20,7 @@ pub use crate::trace::tool_calls_from_envelope;
 pub(crate) use gate::Judge;
 pub use gate::{Expect, GateFailure, GateOutcome, Metrics, Verdict};
 pub use golden_path::{GoldenPath, GoldenPathGate, PathScore, score_golden_path};
+pub use guide::GateGuide;
 pub use narrative::{ExtractionMode, Narrative, NarrativeParams, NarrativeReport};
 pub use recovery::{RecoveryGate, RecoveryMarks, RecoveryParams, RecoveryReport, score_recovery};
 pub use reliability::{

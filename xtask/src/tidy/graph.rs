@@ -19,7 +19,7 @@ const ARROWS: [(&str, &[&str]); 5] = [
     ("mcptest-runner", &[CORE]),
     ("mcptest-mock", &[CORE]),
     ("mcptest", &["mcptest-runner", "mcptest-mock", CORE]),
-    ("xtask", &["mcptest-runner", "mcptest-mock", CORE]),
+    ("xtask", &["mcptest", "mcptest-runner", "mcptest-mock", CORE]),
 ];
 
 /// Arrows for tests only.
@@ -266,7 +266,7 @@ mod tests {
             ("mcptest-runner", "normal", CORE),
             ("mcptest-mock", "normal", CORE),
             ("mcptest-runner", "dev", "mcptest-mock"),
-            ("xtask", "normal", CORE),
+            ("xtask", "normal", "mcptest"),
             (CORE, "normal", "serde"),
         ]));
         assert_eq!(found, []);
@@ -280,7 +280,7 @@ mod tests {
             ("mcptest-runner", "normal", "mcptest-mock", "mcptest-runner must not depend on mcptest-mock"),
             ("mcptest-runner", "build", "mcptest-mock", "mcptest-runner must not depend on mcptest-mock"),
             ("mcptest-mock", "dev", "mcptest-runner", "mcptest-mock must not depend on mcptest-runner in tests"),
-            ("xtask", "normal", "mcptest", "xtask must not depend on mcptest"),
+            ("mcptest", "normal", "xtask", "mcptest must not depend on xtask"),
         ] {
             let found = arrows(&graph(&[(from, kind, to)]));
             assert_eq!(lines(&found), [format!("{from}/Cargo.toml: {message}")]);

@@ -30,9 +30,6 @@ use lines::Lines;
 use scan::{Scan, Step, is_blank, leading_blanks};
 use window::{Over, Window};
 
-/// How many bytes a value may have unless something else is asked for.
-pub(crate) const DEFAULT_MAX_RECORD: usize = 64 * 1024 * 1024;
-
 /// What is found in a source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Item {

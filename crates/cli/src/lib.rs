@@ -1,0 +1,23 @@
+//! The command `mcptest`: everything between what was typed and an exit code.
+//!
+//! A library so that documents and man pages can be made from the same tables the program runs on. Programs that want to
+//! judge traces use `mcptest-core`.
+
+mod args;
+mod command;
+mod corpus;
+mod exit;
+mod input;
+mod kind;
+mod progress;
+mod report;
+mod select;
+mod signals;
+mod suites;
+
+pub use command::{Environment, run};
+
+/// The commands and options there are.
+pub fn typed() -> clap::Command {
+    <args::Typed as clap::CommandFactory>::command()
+}
