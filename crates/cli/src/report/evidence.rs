@@ -2,8 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use mcptest_core::Verdict;
 use mcptest_core::diag::printable;
+use mcptest_core::eval::GateKind;
 use mcptest_core::json;
+use mcptest_core::judge::Checked;
 use mcptest_core::report::Row;
 use mcptest_core::trace::{ToolCall, ToolResult, Trace};
 
@@ -19,9 +22,25 @@ const FEW: usize = 3;
 /// Most characters of arguments and of an answer.
 const MAX_VALUE: usize = 60;
 
-/// Lines that show the calls which the reasons of a row speak of, and how far each stands in; where they speak of none, all
-/// calls, by name when they are many.
+/// Most characters of what an agent said.
+const MAX_SAID: usize = 240;
+
+/// Lines that show what a verdict rests on, and how far each stands in: the calls, and before them what the agent said where
+/// that is what does not hold.
 pub(super) fn lines(row: &Row) -> Vec<(usize, String)> {
+    let mut out = Vec::new();
+    let is_about_words = |check: &Checked| check.name == GateKind::Narrative.name() && check.verdict == Verdict::Fail;
+    if row.checks.iter().any(is_about_words)
+        && let Some(said) = row.trace.as_deref().and_then(|trace| trace.final_response.as_deref())
+    {
+        out.push((0, format!("it said: \"{}\"", one_line(&json::cut(said, MAX_SAID)))));
+    }
+    out.extend(calls(row));
+    out
+}
+
+/// The calls which the reasons of a row speak of; where they speak of none, all calls, by name when they are many.
+fn calls(row: &Row) -> Vec<(usize, String)> {
     let Some((trace, calls)) = row.trace.as_deref().and_then(|trace| Some((trace, trace.tool_calls.as_deref()?)))
     else {
         return Vec::new();
