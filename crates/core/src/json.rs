@@ -39,16 +39,28 @@ pub struct JsonError {
 pub fn parse(text: &str) -> Result<Value, JsonError> {
     match serde_json::from_str::<Strict>(text) {
         Ok(Strict(value)) => Ok(value),
-        Err(error) => {
-            let full = error.to_string();
-            let place = format!(" at line {} column {}", error.line(), error.column());
-            Err(JsonError {
-                line: error.line(),
-                column: error.column(),
-                message: full.strip_suffix(&place).unwrap_or(&full).to_owned(),
-            })
-        }
+        Err(error) => Err(JsonError { line: error.line(), column: error.column(), message: told(&error) }),
     }
+}
+
+/// A message of the parser without its place, as a person reads it: shapes have no names of their own, and lists and numbers
+/// those of JSON.
+pub(crate) fn told(error: &serde_json::Error) -> String {
+    let full = error.to_string();
+    let place = format!(" at line {} column {}", error.line(), error.column());
+    let message = full.strip_suffix(&place).unwrap_or(&full);
+    let Some((before, after)) = message.split_once("expected ") else { return message.to_owned() };
+    let word = |prefix: &str| after.strip_prefix(prefix);
+    let (is_due, rest) = if let Some(named) = word("struct ") {
+        ("an object", named.find(|c: char| !c.is_alphanumeric()).map_or("", |end| &named[end..]))
+    } else if let Some(rest) = word("a sequence") {
+        ("a list", rest)
+    } else if let Some(rest) = ["usize", "u64", "u32"].into_iter().find_map(word) {
+        ("a whole number of at least 0", rest)
+    } else {
+        return message.to_owned();
+    };
+    format!("{before}expected {is_due}{rest}")
 }
 
 /// A value in which no key stands twice.
@@ -389,6 +401,25 @@ pub(crate) fn pointer_step(key: &str) -> String {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn what_is_due_is_told_in_words_of_json() {
+        #[derive(Debug, Deserialize)]
+        #[expect(dead_code, reason = "only what cannot be read into it matters here")]
+        struct Shape {
+            count: usize,
+            list: Vec<bool>,
+        }
+        for (text, message) in [
+            ("7", "invalid type: integer `7`, expected an object"),
+            (r#"{"count": -3}"#, "invalid value: integer `-3`, expected a whole number of at least 0"),
+            (r#"{"list": {}}"#, "invalid type: map, expected a list"),
+            (r#"{"list": [7]}"#, "invalid type: integer `7`, expected a boolean"),
+            ("{", "EOF while parsing an object"),
+        ] {
+            assert_eq!(told(&serde_json::from_str::<Shape>(text).unwrap_err()), message, "{text}");
+        }
+    }
 
     #[test]
     fn canonical_text_sorts_keys_and_normalises_numbers() {

@@ -125,28 +125,15 @@ pub(super) fn shaped<'a, T: Deserialize<'a>>(text: &'a str) -> serde_json::Resul
 /// Reads a record, or a part of one, into the shape its format has.
 pub(super) fn typed<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, ImportError> {
     shaped(text).map_err(|error| {
-        let full = error.to_string();
-        let place = format!(" at line {} column {}", error.line(), error.column());
-        let message = told(text, full.strip_suffix(&place).unwrap_or(&full));
+        let message = told(text, &json::told(&error));
         ImportError { offset: offset(text, error.line(), error.column()), message, hint: None }
     })
 }
 
-/// A message of the parser as a person reads it: text that is no JSON is told apart from JSON of another shape, and shapes
-/// have no names of their own.
+/// A message of the parser, in which text that is no JSON is told apart from JSON of another shape.
 pub(super) fn told(text: &str, message: &str) -> String {
-    let mut out = String::new();
-    if serde_json::from_str::<IgnoredAny>(text).is_err() {
-        out.push_str("it is no JSON: ");
-    }
-    match message.split_once("expected struct ") {
-        Some((before, after)) => {
-            let rest = after.find(|c: char| !c.is_alphanumeric()).map_or("", |end| &after[end..]);
-            out.extend([before, "expected an object", rest]);
-        }
-        None => out.push_str(message),
-    }
-    out
+    let is_json = serde_json::from_str::<IgnoredAny>(text).is_ok();
+    format!("{}{}", if is_json { "" } else { "it is no JSON: " }, message)
 }
 
 /// The byte at a line and a column (counted in bytes, as `serde_json` does), both from 1.

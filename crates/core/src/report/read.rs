@@ -102,10 +102,7 @@ fn refused(text: &str, error: &serde_json::Error) -> ReportError {
     match foreign(text) {
         // It says that it is one, so what is wrong lies inside.
         ReportError::Version(version) if version == u64::from(FORMAT) => {
-            let full = error.to_string();
-            let place = format!(" at line {} column {}", error.line(), error.column());
-            let message = full.strip_suffix(&place).unwrap_or(&full).to_owned();
-            ReportError::Broken { line: error.line(), column: error.column(), message }
+            ReportError::Broken { line: error.line(), column: error.column(), message: json::told(error) }
         }
         other => other,
     }
@@ -115,7 +112,10 @@ fn refused(text: &str, error: &serde_json::Error) -> ReportError {
 fn foreign(text: &str) -> ReportError {
     let head: Head<'_> = match serde_json::from_str(text) {
         Ok(head) => head,
-        Err(error) => return ReportError::Foreign(format!("it is no JSON object: {error}")),
+        Err(error) => {
+            let at = (error.line(), error.column());
+            return ReportError::Foreign(format!("line {}, column {}: {}", at.0, at.1, json::told(&error)));
+        }
     };
     match (head.mcptest.and_then(|raw| raw.get().parse().ok()), head.suites) {
         (Some(version), Some(_)) => ReportError::Version(version),
@@ -124,6 +124,7 @@ fn foreign(text: &str) -> ReportError {
 }
 
 #[derive(Deserialize)]
+#[serde(expecting = "an object")]
 struct Head<'a> {
     #[serde(borrow)]
     mcptest: Option<&'a RawValue>,
