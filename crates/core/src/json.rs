@@ -404,7 +404,7 @@ mod tests {
 
     #[test]
     fn what_is_due_is_told_in_words_of_json() {
-        #[derive(Debug, Deserialize)]
+        #[derive(Debug, serde::Deserialize)]
         #[expect(dead_code, reason = "only what cannot be read into it matters here")]
         struct Shape {
             count: usize,
