@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::failure::Failure;
-use crate::{browser, generate, out, servers, tidy, transcripts};
+use crate::{browser, documents, generate, out, servers, tidy};
 
 enum Step {
     /// A cargo command line, with variables for it alone.
@@ -16,7 +16,7 @@ enum Step {
     GenCheck,
     /// Real servers for the tests. Without a network there are none, and the tests that need them say that they are skipped.
     Servers,
-    Transcripts,
+    Documents,
     /// The pages of the html report in a browser. Where none can be had the step says that it is skipped.
     Browser,
 }
@@ -33,7 +33,7 @@ const STEPS: &[Step] = &[
     Step::Cargo { line: "doc --workspace --no-deps --locked", with: &[("RUSTDOCFLAGS", "-D warnings")] },
     Step::Servers,
     cargo("test --workspace --locked"),
-    Step::Transcripts,
+    Step::Documents,
     Step::Browser,
 ];
 
@@ -53,7 +53,7 @@ impl Step {
             Self::Tidy => "cargo xtask tidy".to_owned(),
             Self::GenCheck => "cargo xtask gen --check".to_owned(),
             Self::Servers => "cargo xtask servers".to_owned(),
-            Self::Transcripts => format!("commands shown in {}", transcripts::DOCUMENTS.join(", ")),
+            Self::Documents => "cargo xtask docs".to_owned(),
             Self::Browser => "cargo xtask browser".to_owned(),
         }
     }
@@ -68,7 +68,7 @@ impl Step {
                 }
                 Ok(())
             }
-            Self::Transcripts => transcripts::run(root),
+            Self::Documents => documents::run(root, documents::Mode::Check),
             Self::Browser => browser::run(root),
             Self::Cargo { line, with } => self.run_cargo(root, line, with),
         }

@@ -1,16 +1,16 @@
-//! Project automation: `cargo xtask ci`, `tidy`, `gen [--check]`, `servers`, `browser`.
+//! Project automation: `cargo xtask ci`, `tidy`, `gen [--check]`, `docs [--write]`, `servers`, `browser`.
 //!
 //! This file reads the arguments and turns the result into an exit code: 0 for well, 1 when a check said no, 2 when
 //! something could not run. It is meant for this repository only and is never published.
 
 mod browser;
 mod ci;
+mod documents;
 mod failure;
 mod generate;
 mod out;
 mod servers;
 mod tidy;
-mod transcripts;
 mod tree;
 
 use std::path::Path;
@@ -25,6 +25,8 @@ usage: cargo xtask <command>
   tidy           what the compiler and clippy cannot check
   gen            write the generated files
   gen --check    fail when a generated file is stale
+  docs           try out what the documents show
+  docs --write   show in them what commands print now
   servers        install the real servers that some tests talk to
   browser        open pages of the html report in Chromium and hold them against what they must show";
 
@@ -34,6 +36,7 @@ enum Task {
     Ci,
     Tidy,
     Generate(generate::Mode),
+    Documents(documents::Mode),
     Servers,
     Browser,
     Help,
@@ -58,6 +61,8 @@ fn parse(args: &[String]) -> Result<Task, Failure> {
         ["tidy"] => Ok(Task::Tidy),
         ["gen"] => Ok(Task::Generate(generate::Mode::Write)),
         ["gen", "--check"] => Ok(Task::Generate(generate::Mode::Check)),
+        ["docs"] => Ok(Task::Documents(documents::Mode::Check)),
+        ["docs", "--write"] => Ok(Task::Documents(documents::Mode::Write)),
         ["servers"] => Ok(Task::Servers),
         ["browser"] => Ok(Task::Browser),
         ["-h" | "--help" | "help"] => Ok(Task::Help),
@@ -72,6 +77,7 @@ fn run(task: &Task) -> Result<(), Failure> {
         Task::Ci => ci::run(root),
         Task::Tidy => tidy::run(root),
         Task::Generate(mode) => generate::run(root, *mode),
+        Task::Documents(mode) => documents::run(root, *mode),
         Task::Servers => servers::run(root),
         Task::Browser => browser::run(root),
         Task::Help => {
@@ -102,6 +108,8 @@ mod tests {
         assert_eq!(task("tidy"), Ok(Task::Tidy));
         assert_eq!(task("gen"), Ok(Task::Generate(generate::Mode::Write)));
         assert_eq!(task("gen --check"), Ok(Task::Generate(generate::Mode::Check)));
+        assert_eq!(task("docs"), Ok(Task::Documents(documents::Mode::Check)));
+        assert_eq!(task("docs --write"), Ok(Task::Documents(documents::Mode::Write)));
         assert_eq!(task("servers"), Ok(Task::Servers));
         assert_eq!(task("browser"), Ok(Task::Browser));
         assert_eq!(task("--help"), Ok(Task::Help));
@@ -109,7 +117,7 @@ mod tests {
 
     #[test]
     fn anything_else_is_refused_and_never_taken_for_a_command() {
-        for line in ["", "CI", "ci --fast", "gen --chek", "gen --check extra", "tidy ci"] {
+        for line in ["", "CI", "ci --fast", "gen --chek", "gen --check extra", "docs --check", "tidy ci"] {
             let failure = task(line).unwrap_err();
             assert!(matches!(failure, Failure::Broken(_)), "{line}");
         }

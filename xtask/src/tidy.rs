@@ -5,7 +5,9 @@
 
 mod config;
 mod graph;
+mod links;
 mod map;
+mod markdown;
 mod sources;
 
 use std::fmt;
@@ -59,7 +61,7 @@ struct Check {
     run: fn(&Repo) -> Vec<Finding>,
 }
 
-const CHECKS: [Check; 11] = [
+const CHECKS: [Check; 13] = [
     Check { name: "purity", run: |repo| graph::purity(&repo.graph) },
     Check { name: "arrows", run: |repo| graph::arrows(&repo.graph) },
     Check { name: "reasons", run: |repo| graph::reasons(&repo.graph, &repo.tree) },
@@ -69,6 +71,8 @@ const CHECKS: [Check; 11] = [
     Check { name: "banned_words", run: |repo| sources::banned_words(&repo.tree) },
     Check { name: "lints", run: |repo| config::lints(&repo.tree, &repo.graph) },
     Check { name: "clippy_bans", run: |repo| config::clippy_bans(&repo.tree) },
+    Check { name: "links", run: |repo| links::links(&repo.tree) },
+    Check { name: "orphans", run: |repo| links::orphans(&repo.tree) },
     Check { name: "code_map", run: |repo| map::code_map(&repo.tree) },
     Check { name: "named_checks", run: |repo| map::named_checks(&repo.tree, &CHECKS.map(|check| check.name)) },
 ];

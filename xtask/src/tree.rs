@@ -1,6 +1,6 @@
 //! The text files of the repository, read once.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
@@ -12,14 +12,21 @@ const FILLED: [&str; 4] = ["target/", "fuzz/target/", "fuzz/corpus/", "fuzz/arti
 /// Folders with a dot that belong to the project; others belong to tools.
 const DOT_FOLDERS: [&str; 3] = [".cargo", ".ci", ".github"];
 
+/// Whether a path is that of a document.
+pub(crate) fn is_document(path: &str) -> bool {
+    Path::new(path).extension().is_some_and(|extension| extension == "md")
+}
+
 /// Text files by their path from the root, with `/` between steps.
 #[derive(Debug, Default)]
 pub(crate) struct Tree {
     files: BTreeMap<String, String>,
+    /// Paths of files that are not text, such as pictures.
+    others: BTreeSet<String>,
 }
 
 impl Tree {
-    /// Reads everything below `root` but build output and folders of tools. Files that are not text are left out.
+    /// Reads everything below `root` but build output and folders of tools. Of files that are not text only the paths are kept.
     pub(crate) fn read(root: &Path) -> Result<Self, Failure> {
         let mut tree = Self::default();
         tree.read_folder(root, "")?;
@@ -47,20 +54,22 @@ impl Tree {
                 }
             } else {
                 let bytes = fs::read(&path).map_err(|error| Failure::io("read", &path, &error))?;
-                if let Ok(text) = String::from_utf8(bytes) {
-                    self.files.insert(format!("{prefix}{name}"), text);
+                let path = format!("{prefix}{name}");
+                match String::from_utf8(bytes) {
+                    Ok(text) => drop(self.files.insert(path, text)),
+                    Err(_) => drop(self.others.insert(path)),
                 }
             }
         }
         Ok(())
     }
 
-    /// The text of one file.
+    /// The text of one text file.
     pub(crate) fn get(&self, path: &str) -> Option<&str> {
         self.files.get(path).map(String::as_str)
     }
 
-    /// Every file, in the order of the paths.
+    /// Every text file, in the order of the paths.
     pub(crate) fn files(&self) -> impl Iterator<Item = (&str, &str)> {
         self.files.iter().map(|(path, text)| (path.as_str(), text.as_str()))
     }
@@ -68,14 +77,18 @@ impl Tree {
     /// Whether a file has this path, or any file lies below it.
     pub(crate) fn has(&self, path: &str) -> bool {
         let folder = format!("{}/", path.trim_end_matches('/'));
-        self.files.contains_key(path) || self.files.keys().any(|file| file.starts_with(&folder))
+        let mut files = self.files.keys().chain(&self.others);
+        files.any(|file| file == path || file.starts_with(&folder))
     }
 }
 
 #[cfg(test)]
 impl<const N: usize> From<[(&str, &str); N]> for Tree {
     fn from(files: [(&str, &str); N]) -> Self {
-        Self { files: files.into_iter().map(|(path, text)| (path.to_owned(), text.to_owned())).collect() }
+        Self {
+            files: files.into_iter().map(|(path, text)| (path.to_owned(), text.to_owned())).collect(),
+            others: BTreeSet::new(),
+        }
     }
 }
 
@@ -86,7 +99,9 @@ mod tests {
     #[test]
     fn the_repository_is_read_without_build_output_and_folders_of_tools() {
         let tree = Tree::read(crate::root().unwrap()).unwrap();
-        for path in ["Cargo.toml", ".ci/run", ".cargo/config.toml", "xtask/src/tree.rs", "crates/core"] {
+        for path in
+            ["Cargo.toml", ".ci/run", ".cargo/config.toml", "xtask/src/tree.rs", "crates/core", "docs/report-page.png"]
+        {
             assert!(tree.has(path), "{path}");
         }
         assert!(!tree.has(".git") && !tree.has("target") && !tree.has("crates/cor"));

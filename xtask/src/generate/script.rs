@@ -16,7 +16,7 @@ const HEAD: &str = "\
 A script stands in for a model: it says, turn by turn, what is answered and which tools are asked for. The tools themselves
 are called for real. Scripts make examples and tests that need no key, and a suite has to name one to get it:
 
-```yaml
+```yaml part
 models:
   demo: { provider: script, script: scripts/demo.yml }   # a path from the folder of the suite
 ```
