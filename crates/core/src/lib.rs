@@ -49,3 +49,8 @@ pub use eval::{GateOutcome, Verdict};
 pub use matcher::{Answer, Matcher};
 pub use target::Target;
 pub use trace::{ConversationTrace, Trace, TraceError};
+
+/// Compiles and runs the code of docs/library.md.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/library.md")]
+struct LibraryPage;

@@ -126,11 +126,11 @@ fn add(suite: &mut Map<String, Value>, key: &str, name: &str, value: Value) {
 /// The names that tests have under some keys, each once.
 fn names(tests: &[Value], keys: &[&str]) -> Vec<String> {
     let values = tests.iter().flat_map(|test| keys.iter().filter_map(|key| test.get(*key)));
-    let named = values.flat_map(|value| match value {
+    let written = values.flat_map(|value| match value {
         Value::Array(items) => items.iter().collect(),
         one => vec![one],
     });
-    let mut names: Vec<String> = named.filter_map(|name| name.as_str().map(str::to_owned)).collect();
+    let mut names: Vec<String> = written.filter_map(|name| name.as_str().map(str::to_owned)).collect();
     names.sort_unstable();
     names.dedup();
     names
