@@ -16,7 +16,8 @@ pub(super) fn check(block: &Block) -> Vec<Flaw> {
     let mut lines = block.text.lines().zip(block.line + 1..);
     while let Some((line, number)) = lines.next() {
         let mut call = if of_ci { script_of(line) } else { line }.to_owned();
-        if !call.starts_with(PROGRAM) {
+        let program = call.split_whitespace().next().unwrap_or("");
+        if program.rsplit('/').next() != Some(PROGRAM) {
             continue;
         }
         while let Some(open) = call.strip_suffix('\\') {
@@ -43,12 +44,9 @@ fn script_of(line: &str) -> &str {
     script
 }
 
-/// Whether the program understands what is typed; anything that is no call of it is.
+/// Whether the program understands what is typed.
 fn understood(call: &str) -> Result<(), String> {
     let words = words(call).ok_or_else(|| format!("`{call}` has a quote that is not closed"))?;
-    if words.first().is_none_or(|program| program != PROGRAM) {
-        return Ok(());
-    }
     match mcptest::typed().try_get_matches_from(&words) {
         // Help and version end the reading of arguments, and are no mistakes.
         Err(error) if error.use_stderr() => {
@@ -122,7 +120,10 @@ mod tests {
             refused("sh", "mcptest run a.yml \\\n  --reporter junit=a.xml\nmcptest run a.yml \\\n  --job x"),
             [4]
         );
-        assert_eq!(refused("sh", "mcptest --help\nmcptest --version\nmcptest-other --x\nmcptest run 'a"), [5]);
+        assert_eq!(
+            refused("sh", "mcptest --help\nmcptest --version\nmcptest-other --x\nmcptest run 'a\nbin/mcptest rum"),
+            [5, 6]
+        );
     }
 
     #[test]
