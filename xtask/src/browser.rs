@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+use crate::cargo::cargo;
 use crate::failure::Failure;
 use crate::out;
 use crate::servers::{bounded, target_folder};
@@ -87,7 +88,7 @@ fn drivers(root: &Path, folder: &Path) -> Result<(), Failure> {
 
 /// The program whose pages are opened, built as the tests are.
 fn program(root: &Path, folder: &Path) -> Result<PathBuf, Failure> {
-    let status = Command::new("cargo").args(["build", "-q", "--locked", "-p", "mcptest"]).current_dir(root).status();
+    let status = cargo(root).args(["build", "-q", "--locked", "-p", "mcptest"]).status();
     let status = status.map_err(|error| Failure::broken(format!("cannot start `cargo build`: {error}")))?;
     if !status.success() {
         return Err(Failure::refused(format!("`cargo build -p mcptest` failed ({status})")));

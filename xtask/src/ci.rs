@@ -1,10 +1,10 @@
 //! `cargo xtask ci`: every check in one go, on the dev profile, stopping at the first that fails.
 
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use crate::failure::Failure;
-use crate::{browser, documents, generate, out, servers, tidy};
+use crate::{browser, cargo, documents, generate, out, servers, tidy};
 
 enum Step {
     /// A cargo command line, with variables for it alone.
@@ -21,18 +21,18 @@ enum Step {
     Browser,
 }
 
-const fn cargo(line: &'static str) -> Step {
+const fn step(line: &'static str) -> Step {
     Step::Cargo { line, with: &[] }
 }
 
 const STEPS: &[Step] = &[
-    cargo("fmt --all --check"),
-    cargo("clippy --workspace --all-targets --locked -- -D warnings"),
+    step("fmt --all --check"),
+    step("clippy --workspace --all-targets --locked -- -D warnings"),
     Step::Tidy,
     Step::GenCheck,
     Step::Cargo { line: "doc --workspace --no-deps --locked", with: &[("RUSTDOCFLAGS", "-D warnings")] },
     Step::Servers,
-    cargo("test --workspace --locked"),
+    step("test --workspace --locked"),
     Step::Documents,
     Step::Browser,
 ];
@@ -75,8 +75,8 @@ impl Step {
     }
 
     fn run_cargo(&self, root: &Path, line: &str, with: &[(&str, &str)]) -> Result<(), Failure> {
-        let mut command = Command::new("cargo");
-        command.args(line.split(' ')).current_dir(root).envs(with.iter().copied());
+        let mut command = cargo::cargo(root);
+        command.args(line.split(' ')).envs(with.iter().copied());
         if cfg!(test) {
             // What a test makes fail on purpose need not look like a failure of the test.
             command.stderr(Stdio::null());

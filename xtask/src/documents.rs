@@ -12,11 +12,11 @@ mod yaml;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::cargo::cargo;
 use crate::failure::Failure;
 use crate::tree::{Tree, is_document};
 use crate::{out, tidy};
@@ -102,9 +102,8 @@ fn is_tried(path: &str) -> bool {
 
 /// Builds the program and says in which folder it is.
 fn build(root: &Path) -> Result<PathBuf, Failure> {
-    let mut cargo = Command::new("cargo");
-    cargo.args(["build", "-q", "-p", "mcptest", "--locked"]).current_dir(root);
-    let status = cargo.status().map_err(|error| Failure::broken(format!("cannot start `cargo build`: {error}")))?;
+    let status = cargo(root).args(["build", "-q", "-p", "mcptest", "--locked"]).status();
+    let status = status.map_err(|error| Failure::broken(format!("cannot start `cargo build`: {error}")))?;
     if !status.success() {
         return Err(Failure::broken(format!("`cargo build -p mcptest` failed ({status})")));
     }

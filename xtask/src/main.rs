@@ -4,6 +4,7 @@
 //! something could not run. It is meant for this repository only and is never published.
 
 mod browser;
+mod cargo;
 mod ci;
 mod documents;
 mod failure;

@@ -12,8 +12,8 @@ mod sources;
 
 use std::fmt;
 use std::path::Path;
-use std::process::Command;
 
+use crate::cargo::cargo;
 use crate::failure::Failure;
 use crate::out;
 use crate::tree::Tree;
@@ -95,9 +95,8 @@ pub(crate) fn run(root: &Path) -> Result<(), Failure> {
 
 /// What cargo says of the packages and what they depend on.
 pub(crate) fn metadata(root: &Path) -> Result<String, Failure> {
-    let mut cargo = Command::new("cargo");
-    cargo.args(["metadata", "--format-version", "1", "--locked"]).current_dir(root);
-    let output = cargo.output().map_err(|error| Failure::broken(format!("cannot start `cargo metadata`: {error}")))?;
+    let output = cargo(root).args(["metadata", "--format-version", "1", "--locked"]).output();
+    let output = output.map_err(|error| Failure::broken(format!("cannot start `cargo metadata`: {error}")))?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
         return Err(Failure::broken(format!("`cargo metadata` failed: {}", said.trim_end())));

@@ -10,6 +10,8 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
+use crate::cargo::OF_THE_PACKAGE;
+
 /// How long a command may take.
 pub(super) const LIMIT: Duration = Duration::from_mins(1);
 
@@ -40,7 +42,7 @@ pub(super) struct Printed {
 pub(super) fn run(command: &str, folder: &Path, programs: &Path, limit: Duration) -> io::Result<Option<Printed>> {
     let mut shell = Command::new("sh");
     shell.args(["-c", "PATH=\"$1:$PATH\"; export PATH; exec sh -c \"$2\"", "sh"]).arg(programs).arg(command);
-    for name in WITHOUT {
+    for name in WITHOUT.into_iter().chain(OF_THE_PACKAGE) {
         shell.env_remove(name);
     }
     shell.env("LC_ALL", "C.UTF-8").current_dir(folder).process_group(0);
