@@ -164,10 +164,12 @@ impl Assertion {
 
     /// Judges a trace envelope.
     pub fn check(&self, envelope: &Value) -> Check {
-        self.judge(self.target.select(envelope))
+        self.judge(self.target.select(envelope), |_| None)
     }
 
-    pub(crate) fn judge(&self, selection: Selection<'_>) -> Check {
+    /// Judges what was selected. `readable` may give a shorter value to show in its place, which is shown unless it would
+    /// hold where the value does not.
+    pub(crate) fn judge(&self, selection: Selection<'_>, readable: impl Fn(&Value) -> Option<Value>) -> Check {
         let (reason, diffs) = match selection {
             Selection::Nothing { reached, reason } => {
                 let place = if reached.is_empty() { String::new() } else { format!(" beyond `{reached}`") };
@@ -176,7 +178,9 @@ impl Assertion {
             Selection::Found(actual) => match self.matcher.check(&actual) {
                 Answer::Holds => return Check::Pass,
                 Answer::DoesNotHold(diffs) => {
-                    let recorded = json::excerpt(&actual, 80);
+                    let fails = |shown: &Value| matches!(self.matcher.check(shown), Answer::DoesNotHold(_));
+                    let shown = readable(&actual).filter(fails);
+                    let recorded = json::excerpt(shown.as_ref().unwrap_or(&actual), 80);
                     (format!("`{}` is {recorded}, expected {}", self.target, self.matcher), diffs)
                 }
                 Answer::CannotJudge(why) => {

@@ -22,11 +22,11 @@ pub(crate) fn one_line(text: &str) -> String {
 }
 
 /// Appends a line, broken at spaces where it is too long; what follows the first break stands two columns further in. A
-/// word that is too long stays whole.
+/// word that is too long stays whole, and so does something to copy that stands in backticks and fits on a line.
 pub(super) fn wrap(out: &mut String, width: usize, indent: usize, text: &str) {
     out.push_str(&" ".repeat(indent));
     let mut column = indent;
-    for (at, word) in text.split(' ').enumerate() {
+    for (at, word) in parts(text, width.saturating_sub(indent + 2)).into_iter().enumerate() {
         let length = word.chars().count();
         let breaks = at > 0 && column + 1 + length > width;
         if breaks {
@@ -45,6 +45,27 @@ pub(super) fn wrap(out: &mut String, width: usize, indent: usize, text: &str) {
         column += length;
     }
     out.push('\n');
+}
+
+/// A text between the spaces at which it may be broken. Backticks keep up to `most` characters together.
+fn parts(text: &str, most: usize) -> Vec<&str> {
+    let is_open = |word: &str| word.matches('`').count() % 2 == 1;
+    let mut out = Vec::new();
+    let mut rest = Some(text);
+    while let Some(left) = rest {
+        let space = left.find(' ').unwrap_or(left.len());
+        let mut end = space;
+        if is_open(&left[..space]) {
+            let mut spaces = left.match_indices(' ').map(|(at, _)| at).skip(1).chain([left.len()]);
+            let closed = spaces.find(|end| !is_open(&left[..*end])).unwrap_or(space);
+            if left[..closed].chars().count() <= most {
+                end = closed;
+            }
+        }
+        out.push(&left[..end]);
+        rest = left.get(end + 1..);
+    }
+    out
 }
 
 /// Whether CI servers take a line that begins so for a command to them. What an agent or a server said must not command.
@@ -99,6 +120,23 @@ mod tests {
         assert_eq!(wrapped(&format!("{full} {fits} y")), format!("    {full} {fits} y\n"));
         let long = "é".repeat(120);
         assert_eq!(wrapped(&format!("a {long} b")), format!("    a\n      {long}\n      b\n"));
+    }
+
+    #[test]
+    fn what_stands_in_backticks_is_kept_together_where_it_fits_on_a_line() {
+        let wrapped = |text: &str| {
+            let mut out = String::new();
+            wrap(&mut out, 20, 0, text);
+            out
+        };
+        assert_eq!(wrapped("say so: `a: { b: c }`, or"), "say so:\n  `a: { b: c }`, or\n");
+        assert_eq!(wrapped("say: `a: { bb: cccc }` now"), "say:\n  `a: { bb: cccc }`\n  now\n");
+        // A span of twenty characters does not fit behind the two columns, so it breaks like any text.
+        assert_eq!(wrapped("say: `a: { bbb: cccccc }` now"), "say: `a: { bbb:\n  cccccc }` now\n");
+        assert_eq!(wrapped("one `two three four five"), "one `two three four\n  five\n");
+        assert_eq!(wrapped("`a` `b c`  `d e` f g h"), "`a` `b c`  `d e` f g\n  h\n");
+        assert_eq!(wrapped("`"), "`\n");
+        assert_eq!(wrapped(""), "\n");
     }
 
     #[test]

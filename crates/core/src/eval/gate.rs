@@ -175,19 +175,32 @@ pub struct GateOutcome<D> {
     pub detail: D,
 }
 
-/// Most reasons that a failed default is explained by; the rest is counted.
+/// Most reasons that a failed assertion is explained by; the rest is counted.
 const MAX_REASONS: usize = 100;
 
-/// One reason why a default assertion does not hold.
+/// One reason why a metric is what it is.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Why {
     pub(crate) reason: String,
     pub(crate) diffs: Vec<AssertionDiff>,
+    /// Whether it is the line with the gate's numbers. That line stands above the author's assertions anyway.
+    is_line: bool,
+}
+
+impl Why {
+    pub(crate) fn new(reason: String, diffs: Vec<AssertionDiff>) -> Self {
+        Self { reason, diffs, is_line: false }
+    }
+
+    /// The line with the gate's numbers, where there is no more to say.
+    pub(crate) fn line(line: String) -> Self {
+        Self { reason: line, diffs: Vec::new(), is_line: true }
+    }
 }
 
 impl From<String> for Why {
     fn from(reason: String) -> Self {
-        Self { reason, diffs: Vec::new() }
+        Self::new(reason, Vec::new())
     }
 }
 
@@ -210,6 +223,15 @@ fn short(value: f64) -> impl fmt::Display {
         let text = format!("{value:.4}");
         f.write_str(text.trim_end_matches('0').trim_end_matches('.'))
     })
+}
+
+/// The numbers of a metric with at most four decimals, for people.
+fn readable(value: &Value) -> Option<Value> {
+    match value {
+        Value::Number(number) => short(number.as_f64()?).to_string().parse().ok().map(Value::Number),
+        Value::Array(items) => items.iter().map(readable).collect(),
+        _ => None,
+    }
 }
 
 /// A whole number as what it is: that is far quicker to print than a float.
@@ -254,8 +276,8 @@ impl Judge {
         self.failures.push(GateFailure { target, reason, diffs });
     }
 
-    /// Judges the default or the author's assertions. `reasons` explains a failed default in the gate's words, metric by
-    /// metric.
+    /// Judges the default or the author's assertions. `reasons` says in the gate's words what stands behind the number of
+    /// a metric.
     pub(crate) fn expect(
         &mut self,
         gate: &GateInfo,
@@ -283,7 +305,7 @@ impl Judge {
             Expect::Own(assertions) => {
                 let object = metrics.object();
                 for assertion in assertions {
-                    self.own(assertion, &object, metrics);
+                    self.own(assertion, &object, metrics, &reasons);
                 }
             }
         }
@@ -297,25 +319,29 @@ impl Judge {
             let _ = write!(out, "{}, expected at least {}", short(value), short(bound.at_least));
         };
         let is_flag = gate.metrics.iter().any(|metric| metric.name == bound.metric && metric.kind == MetricKind::Flag);
-        let more = reasons.len().saturating_sub(MAX_REASONS);
-        let mut reasons = reasons.into_iter().take(MAX_REASONS);
-        match reasons.next() {
+        let mut reasons = reasons;
+        match reasons.first_mut() {
             None => {
                 let mut reason = String::new();
                 numbers(&mut reason);
-                self.fail(target.as_str(), reason);
+                self.fail(target, reason);
             }
-            Some(Why { mut reason, diffs }) => {
+            Some(Why { reason, .. }) => {
                 if !is_flag {
                     reason.reserve(target.len() + 56);
                     reason.push_str(" (");
-                    numbers(&mut reason);
+                    numbers(reason);
                     reason.push(')');
                 }
-                self.add(Verdict::Fail, target.clone(), reason, diffs);
+                self.reasons(target, reasons);
             }
         }
-        for Why { reason, diffs } in reasons {
+    }
+
+    /// One failure per reason, up to a number of them.
+    fn reasons(&mut self, target: String, reasons: Vec<Why>) {
+        let more = reasons.len().saturating_sub(MAX_REASONS);
+        for Why { reason, diffs, .. } in reasons.into_iter().take(MAX_REASONS) {
             self.add(Verdict::Fail, target.clone(), reason, diffs);
         }
         if more > 0 {
@@ -323,7 +349,7 @@ impl Judge {
         }
     }
 
-    fn own(&mut self, assertion: &Assertion, object: &Value, metrics: &Metrics) {
+    fn own(&mut self, assertion: &Assertion, object: &Value, metrics: &Metrics, reasons: &impl Fn(&str) -> Vec<Why>) {
         let target: &Target = assertion.target();
         let selection = target.select_below_root(object);
         if let (Selection::Nothing { .. }, Some(why)) =
@@ -332,8 +358,16 @@ impl Judge {
             self.unassessable(target.to_string(), format!("`{target}` is not assessable: {why}"));
             return;
         }
-        if let Check::Fail { reason, diffs } = assertion.judge(selection) {
+        let has_value = matches!(selection, Selection::Found(_));
+        if let Check::Fail { reason, diffs } = assertion.judge(selection, readable) {
             self.add(Verdict::Fail, target.to_string(), reason, diffs);
+            if let Some(metric) = target.second_key().filter(|_| has_value) {
+                let mut behind = reasons(metric);
+                // Two assertions may rest on the same deeds.
+                let is_told = |why: &Why| self.failures.iter().any(|failure| failure.reason == why.reason);
+                behind.retain(|why| !why.is_line && !is_told(why));
+                self.reasons(target.to_string(), behind);
+            }
         }
     }
 

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
-use super::gate::{Expect, GateOutcome, Judge, Metrics, plural};
+use super::gate::{Expect, GateOutcome, Judge, Metrics, Why, plural};
 use super::table::GateKind;
 use crate::trace::{ToolCall, Trace};
 
@@ -121,7 +121,7 @@ impl GoldenPathGate {
             }
             None => Metrics::without_evidence(gate, "the tool calls were not recorded"),
         };
-        judge.expect(gate, &self.expect, &metrics, |_| vec![line(score.as_ref()).into()]);
+        judge.expect(gate, &self.expect, &metrics, |_| vec![Why::line(line(score.as_ref()))]);
         judge.told(metrics, score, |score| line(score.as_ref()))
     }
 }

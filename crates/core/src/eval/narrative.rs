@@ -24,6 +24,7 @@ use serde::Serialize;
 use super::gate::{Expect, GateOutcome, Judge, Metrics, Why, plural};
 use super::table::GateKind;
 use crate::diag::{Problem, Problems};
+use crate::json;
 use crate::trace::{ToolCall, Trace};
 pub use backing::Fit;
 use backing::{Mutating, Rules, Tool};
@@ -35,6 +36,9 @@ pub use words::{FAMILIES, PROSE_NOUNS, VERBS};
 
 /// Most tools named in the evidence of one item.
 const MAX_CONSIDERED: usize = 8;
+
+/// Most values named that calls were given in place of the one stated.
+const MAX_GIVEN: usize = 3;
 
 /// How claims are found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
@@ -149,6 +153,50 @@ pub enum Item {
     },
 }
 
+impl Item {
+    /// Whether it is behind the number of a metric.
+    fn counts_in(&self, metric: &str, claims: &[ClaimResult]) -> bool {
+        match (self, metric) {
+            (_, "divergence_score") | (Self::ClaimedButAbsent { .. }, "claimed_but_absent") => true,
+            (Self::ClaimedButAbsent { claim, .. }, "gate_passed") => claims[*claim].mutating,
+            (Self::PresentButUnclaimed { .. }, "present_but_unclaimed") => true,
+            (Self::PresentButUnclaimed { mutating, .. }, "unclaimed_mutating") => *mutating,
+            (Self::ArgMismatch { .. }, "arg_mismatch") => true,
+            _ => false,
+        }
+    }
+
+    /// The disagreement in one line.
+    fn words(&self, calls: &[ToolCall]) -> String {
+        match self {
+            Self::ClaimedButAbsent { reason, .. } => reason.clone(),
+            Self::PresentButUnclaimed { tool, calls, .. } => {
+                format!("{tool} was called ({}) and is not mentioned", places(calls))
+            }
+            Self::ArgMismatch { tool, argument, stated, calls: of_tool } => {
+                let mut given: Vec<String> = Vec::new();
+                for value in of_tool.iter().filter_map(|at| calls[*at].args.as_ref()?.get(argument)) {
+                    let shown = json::excerpt(value, 40);
+                    if given.len() < MAX_GIVEN && !given.contains(&shown) {
+                        given.push(shown);
+                    }
+                }
+                let (stated, given) = (json::cut(stated, 60), given.join(", "));
+                format!(
+                    "the message states {argument} \"{stated}\", but {tool} was given {given} ({})",
+                    places(of_tool)
+                )
+            }
+        }
+    }
+}
+
+/// `tool_calls[1] and 2 more`.
+fn places(calls: &[usize]) -> String {
+    let first = calls.first().map_or_else(String::new, |at| format!("tool_calls[{at}]"));
+    if calls.len() > 1 { format!("{first} and {} more", calls.len() - 1) } else { first }
+}
+
 /// Story and deeds, compared.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct NarrativeReport {
@@ -255,16 +303,15 @@ impl Narrative {
             metrics.set("divergence_score", score);
             metrics.set_flag("gate_passed", lies == 0 && over.is_none());
         }
-        let untrue = |item: &Item| match item {
-            Item::ClaimedButAbsent { claim, reason } if report.claims[*claim].mutating => Some(reason.clone()),
-            _ => None,
-        };
         let too_far = over.map(|limit| format!("divergence {score:.2} is over the limit of {limit}"));
-        judge.expect(gate, &self.expect, &metrics, |_| {
-            report.items.iter().filter_map(untrue).chain(too_far.clone()).map(Why::from).collect()
+        judge.expect(gate, &self.expect, &metrics, |metric| {
+            // What is over a limit is a failure of its own where the author says what else to expect.
+            let too_far = too_far.clone().filter(|_| metric == "gate_passed" && matches!(self.expect, Expect::Default));
+            let behind = report.items.iter().filter(|item| item.counts_in(metric, &report.claims));
+            behind.map(|item| item.words(calls)).chain(too_far).map(Why::from).collect()
         });
-        if let (Expect::Own(_), Some(limit)) = (&self.expect, over) {
-            judge.fail("max_divergence_score", format!("divergence {score:.2} is over the limit of {limit}"));
+        if let (Expect::Own(_), Some(too_far)) = (&self.expect, too_far) {
+            judge.fail("max_divergence_score", too_far);
         } else if let (Expect::Own(_), Some(_), Some(open)) = (&self.expect, self.max_divergence_score, open) {
             judge
                 .unassessable("max_divergence_score", format!("whether \"{}\" is backed was not recorded", open.words));
@@ -353,14 +400,14 @@ fn line(report: &NarrativeReport, score: f64) -> String {
     );
     if let Some(open) = report.claims.iter().find(|claim| claim.backed.is_none()) {
         // The numbers above leave this claim out.
-        line.push_str(&format!("; whether \"{}\" is backed was not recorded", crate::json::cut(&open.words, 60)));
+        line.push_str(&format!("; whether \"{}\" is backed was not recorded", json::cut(&open.words, 60)));
     }
     line
 }
 
 /// What is claimed, what was found instead, and the line that would accept it.
 fn reason(claim: &ClaimResult) -> String {
-    let (stem, words) = (claim.stem.as_str(), crate::json::cut(&claim.words, 120));
+    let (stem, words) = (claim.stem.as_str(), json::cut(&claim.words, 120));
     let near = claim.considered.first();
     let tool = near.map_or("<tool>", |near| near.tool.as_str());
     // Put together without formatting: in a corpus there may be one of these for every trace.

@@ -96,6 +96,9 @@ impl Default for RecoveryParams {
     }
 }
 
+/// Why a run did not recover.
+const NO_END: &str = "the run did not end by itself with an answer";
+
 /// What a trace shows of its faults.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Recovery {
@@ -155,11 +158,14 @@ impl RecoveryGate {
         metrics.set_known("time_to_detection_ms", report.time_to_detection_ms);
         metrics.set_known("time_to_recovery_ms", report.time_to_recovery_ms);
         metrics.set("user_visible_hang_ms", report.user_visible_hang_ms);
-        let ended = |_: &str| vec!["the run did not end by itself with an answer".to_owned().into()];
+        let why = |metric: &str| match metric {
+            "passed" | "recovered" if !report.recovered => vec![NO_END.to_owned().into()],
+            _ => Vec::new(),
+        };
         if limits.is_empty() || matches!(self.params.expect, Expect::Own(_)) {
-            judge.expect(gate, &self.params.expect, &metrics, ended);
+            judge.expect(gate, &self.params.expect, &metrics, why);
         } else if !report.recovered {
-            judge.fail("recovery.recovered", "the run did not end by itself with an answer");
+            judge.fail("recovery.recovered", NO_END);
         }
         for (target, reason) in limits {
             judge.fail(target, reason);

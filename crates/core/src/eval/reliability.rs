@@ -5,7 +5,7 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::gate::{Expect, GateOutcome, Judge, Metrics};
+use super::gate::{Expect, GateOutcome, Judge, Metrics, Why};
 use super::table::GateKind;
 use crate::target::{Selection, Target};
 
@@ -309,7 +309,7 @@ impl ReliabilityGate {
         if outcomes.is_empty() {
             judge.unassessable("reliability.runs", "not assessable: no run has an outcome");
         } else {
-            judge.expect(gate, &self.expect, &metrics, |_| vec![line.clone().into()]);
+            judge.expect(gate, &self.expect, &metrics, |_| vec![Why::line(line.clone())]);
         }
         judge.outcome(metrics, line, summary)
     }

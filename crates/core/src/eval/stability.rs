@@ -12,7 +12,7 @@ mod within;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::gate::{Expect, GateOutcome, Judge, Metrics};
+use super::gate::{Expect, GateOutcome, Judge, Metrics, Why};
 use super::table::GateKind;
 use crate::trace::{Trace, read_lenient};
 pub use across::MAX_CLASSES;
@@ -199,7 +199,7 @@ impl StabilityGate {
 
     fn judge<D>(&self, metrics: Metrics, line: String, detail: D) -> GateOutcome<D> {
         let mut judge = Judge::default();
-        judge.expect(GateKind::Stability.info(), &self.expect, &metrics, |_| vec![line.clone().into()]);
+        judge.expect(GateKind::Stability.info(), &self.expect, &metrics, |_| vec![Why::line(line.clone())]);
         judge.outcome(metrics, line, detail)
     }
 }

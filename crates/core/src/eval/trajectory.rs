@@ -278,7 +278,7 @@ impl Trajectory {
         if !undecided {
             metrics.set_flag("passed", validation.passed);
         }
-        let why = |mismatch: &TraceMismatch| Why { reason: mismatch.reason.clone(), diffs: mismatch.diffs.clone() };
+        let why = |mismatch: &TraceMismatch| Why::new(mismatch.reason.clone(), mismatch.diffs.clone());
         judge.expect(gate, &self.expect, &metrics, |_| validation.mismatches.iter().map(why).collect());
         // The limit applies whatever the author expects of the metrics.
         if let (Expect::Own(_), Some(limit)) = (&self.expect, self.max_extra) {

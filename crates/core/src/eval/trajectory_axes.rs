@@ -193,6 +193,10 @@ impl TrajectoryAxes {
             }
         }
         judge.expect(gate, &self.expect, &metrics, |metric| {
+            if metric == "edges_exercised" {
+                let idle = results.iter().filter(|result| !result.exercised);
+                return idle.map(|result| format!("{}: its later call was never made", result.edge).into()).collect();
+            }
             let on_axis = results.iter().filter(|result| result.axis.metric() == metric);
             on_axis.filter_map(EdgeResult::broken).map(|(edge, why)| [edge, ": ", why].concat().into()).collect()
         });

@@ -136,7 +136,24 @@ fn own_assertions_replace_the_default() {
         TrajectoryAxes::new(AxesParams { order, expect, dependencies: vec![] }).unwrap()
     };
     assert_eq!(gate(50).evaluate(&called(&["a", "b"])).verdict, Verdict::Pass);
-    assert_eq!(gate(51).evaluate(&called(&["a", "b"])).verdict, Verdict::Fail);
+    let broken = [
+        "trajectory.order_satisfaction: `trajectory.order_satisfaction` is 50, \
+         expected schema {\"minimum\":51,\"type\":\"number\"}",
+        "trajectory.order_satisfaction: b -> a: tool_calls[0] (a) ran before any b",
+    ];
+    assert_eq!(judged(&gate(51).evaluate(&called(&["a", "b"]))), (Verdict::Fail, broken.map(String::from).to_vec()));
+}
+
+#[test]
+fn edges_that_were_to_be_exercised_are_named() {
+    let expect = own(GateKind::TrajectoryAxes, &[("trajectory.edges_exercised", json!({ "exact": 2 }))]);
+    let order = vec![order("a", "b"), order("b", "c")];
+    let gate = TrajectoryAxes::new(AxesParams { order, expect, dependencies: vec![] }).unwrap();
+    let idle = [
+        "trajectory.edges_exercised: `trajectory.edges_exercised` is 1, expected exact 2",
+        "trajectory.edges_exercised: b -> c: its later call was never made",
+    ];
+    assert_eq!(judged(&gate.evaluate(&called(&["a", "b"]))), (Verdict::Fail, idle.map(String::from).to_vec()));
 }
 
 /// A producer call, its result, and a consumer call with `args`.

@@ -115,7 +115,20 @@ fn own_assertions_replace_the_default() {
     let expect = own(GateKind::GoldenPath, &[("golden_path.penalty", json!({ "schema": { "minimum": 0.5 } }))]);
     let gate = GoldenPathGate { golden: GoldenPath::new(["a"]), expect };
     assert_eq!(gate.evaluate(&called(&["a", "b", "c"])).verdict, Verdict::Pass);
-    assert_eq!(gate.evaluate(&called(&["a", "b", "c", "d"])).verdict, Verdict::Fail);
+    let outcome = gate.evaluate(&called(&["a", "b", "c", "d"]));
+    // The line has the numbers and stands beside the reasons, so it is not one of them.
+    assert_eq!(outcome.line, "penalty 0.40: 3 extra steps, 0 backtracks, 0 repeated tools");
+    assert_eq!(
+        judged(&outcome),
+        (
+            Verdict::Fail,
+            vec![
+                "golden_path.penalty: `golden_path.penalty` is 0.4, \
+                 expected schema {\"minimum\":0.5,\"type\":\"number\"}"
+                    .into()
+            ]
+        )
+    );
 }
 
 #[test]

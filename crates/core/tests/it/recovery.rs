@@ -287,6 +287,14 @@ fn limits_apply_whatever_the_author_asserts() {
     );
     let never = trace(&[ok()], "completed", "done");
     assert_eq!(evaluate(RecoveryParams { expect: expect(), ..default() }, &never).verdict, Verdict::Fail);
+    let both = [("recovery.fault_hits", json!({ "exact": 5 })), ("recovery.recovered", json!({ "exact": 1 }))];
+    let reasons = [
+        "recovery.fault_hits: `recovery.fault_hits` is 1, expected exact 5",
+        "recovery.recovered: `recovery.recovered` is 0, expected exact 1",
+        "recovery.recovered: the run did not end by itself with an answer",
+    ];
+    let outcome = evaluate(RecoveryParams { expect: own(GateKind::Recovery, &both), ..default() }, &lost);
+    assert_eq!(judged(&outcome), (Verdict::Fail, reasons.map(String::from).to_vec()));
     for params in [
         RecoveryParams { max_recovery_ms: Some(1), ..default() },
         RecoveryParams { max_detection_ms: 1, require_clean_timeout: true, ..default() },

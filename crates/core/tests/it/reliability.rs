@@ -6,7 +6,7 @@ use mcptest_core::eval::{
     Confidence, GateKind, ReliabilityError, ReliabilityGate, ReliabilitySummary, confidence_band, recommend_runs,
     summarize,
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::support::{judged, own};
 
@@ -268,6 +268,30 @@ fn the_gate_asserts_that_every_run_passed() {
     assert_eq!(lenient.evaluate(&outcomes("pppf")).verdict, Verdict::Pass);
     assert_eq!(lenient.evaluate(&outcomes("ppff")).verdict, Verdict::Fail);
     assert_eq!(lenient.evaluate(&outcomes("pppf")).line, "3/4 passed, 75.0 % (90 % interval 35.6 to 94.2 %)");
+}
+
+#[test]
+fn numbers_are_told_with_few_decimals_unless_that_would_make_them_hold() {
+    let reason = |target: &str, matcher: Value| {
+        let expect = own(GateKind::Reliability, &[(target, matcher)]);
+        let outcome = ReliabilityGate { expect, ..ReliabilityGate::default() }.evaluate(&outcomes("ppf"));
+        let full = outcome.metrics.get("pass_rate").cloned();
+        assert_eq!(full, Some(json!(200.0 / 3.0)), "the metric itself keeps every digit");
+        outcome.failures[0].reason.clone()
+    };
+    let least = |minimum: f64| json!({ "schema": { "minimum": minimum } });
+    assert_eq!(
+        reason("reliability.pass_rate", least(90.0)),
+        "`reliability.pass_rate` is 66.6667, expected schema {\"minimum\":90,\"type\":\"number\"}"
+    );
+    assert_eq!(
+        reason("reliability.pass_rate", least(66.6667)),
+        "`reliability.pass_rate` is 66.66666666666667, expected schema {\"minimum\":66.6667,\"type\":\"number\"}"
+    );
+    assert_eq!(
+        reason("reliability.pass_hat", json!({ "exact": [] })),
+        "`reliability.pass_hat` is [100,66.6667,33.3333,0], expected exact []"
+    );
 }
 
 #[test]

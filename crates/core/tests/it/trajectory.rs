@@ -707,11 +707,26 @@ fn own_assertions_replace_the_default() {
             vec![
                 "trajectory.mismatch_count: `trajectory.mismatch_count` is 2, \
                  expected schema {\"maximum\":1,\"type\":\"number\"}"
-                    .into()
+                    .into(),
+                "trajectory.mismatch_count: tool_calls[0] is x, expected a".into(),
+                "trajectory.mismatch_count: tool_calls[1] is c, expected b".into(),
             ]
         )
     );
     assert!(matches!(TrajectoryParams::default().expect, Expect::Default));
+}
+
+#[test]
+fn what_stands_behind_two_own_assertions_is_told_once() {
+    let exact = |value: u8| json!({ "exact": value });
+    let expect = own(GateKind::Trajectory, &[("trajectory.passed", exact(1)), ("trajectory.mismatch_count", exact(0))]);
+    let gate = Trajectory::new(TrajectoryParams { expect, ..params(MatchMode::Strict, by_name(&["a"])) }).unwrap();
+    let reasons = [
+        "trajectory.passed: `trajectory.passed` is 0, expected exact 1",
+        "trajectory.passed: tool_calls[0] is x, expected a",
+        "trajectory.mismatch_count: `trajectory.mismatch_count` is 1, expected exact 0",
+    ];
+    assert_eq!(judged(&gate.evaluate(&called(&["x"]))), (Verdict::Fail, reasons.map(String::from).to_vec()));
 }
 
 #[test]
