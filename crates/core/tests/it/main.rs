@@ -11,6 +11,7 @@
 
 mod axes;
 mod golden_path;
+mod guide;
 mod import;
 mod narrative;
 mod properties;
