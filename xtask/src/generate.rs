@@ -3,6 +3,7 @@
 //! The text depends on the tables alone, so the same tables give the same bytes. A file is written only when it
 //! differs. (`gen` is a keyword of the language, hence the name of this file.)
 
+mod gates;
 mod keys;
 mod mock;
 mod script;
@@ -11,14 +12,13 @@ mod suite;
 use std::fs;
 use std::path::Path;
 
-use mcptest_core::eval::{GATES, GateInfo, RunScope};
+use mcptest_core::eval::GATES;
 use mcptest_core::json;
 use mcptest_core::suite::schema;
 use mcptest_runner::provider::script::SCRIPT as SCRIPT_FILE;
 
 use crate::failure::Failure;
 use crate::out;
-use keys::{Page, inner, key_table, row, table};
 
 /// What to do with what was generated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,7 +27,6 @@ pub(crate) enum Mode {
     Check,
 }
 
-const REFERENCE: &str = "docs/gates.md";
 const README: &str = "README.md";
 const EXAMPLE: &str = "examples/complete.yml";
 const MOCK: &str = "examples/weather-tools.yml";
@@ -54,19 +53,26 @@ pub(crate) fn run(root: &Path, mode: Mode) -> Result<(), Failure> {
         Generated { path: "docs/script.md", text: script::reference(&shown(SCRIPT)?) },
         Generated { path: "schemas/script.schema.json", text: json::pretty(&schema::of(&SCRIPT_FILE)) },
         Generated { path: "schemas/report.schema.json", text: json::pretty(&mcptest_core::report::schema::report()) },
-        Generated { path: REFERENCE, text: reference(&GATES) },
-        Generated { path: README, text: with_region(&readme, &overview(&GATES))? },
+        Generated { path: "docs/gates.md", text: gates::index(&GATES) },
+        Generated { path: README, text: with_region(&readme, &gates::overview(&GATES, "docs/gates/"))? },
     ];
+    let mut pages = Vec::new();
+    for gate in &GATES {
+        let path = format!("docs/gates/{}.md", gate.kind);
+        let old = read(&root.join(&path))?.unwrap_or_else(String::new);
+        pages.push((gates::page(gate, &path, &old)?, path));
+    }
+    let named = files.iter().map(|file| (file.path, &file.text));
     let mut stale = Vec::new();
-    for file in &files {
-        let path = root.join(file.path);
-        if read(&path)?.as_deref() == Some(&file.text) {
+    for (name, text) in named.chain(pages.iter().map(|(text, path)| (path.as_str(), text))) {
+        let path = root.join(name);
+        if read(&path)?.as_ref() == Some(text) {
             continue;
         }
-        stale.push(file.path);
+        stale.push(name);
         if mode == Mode::Write {
-            write(&path, &file.text)?;
-            out::say(&format!("wrote {}", file.path));
+            write(&path, text)?;
+            out::say(&format!("wrote {name}"));
         }
     }
     match mode {
@@ -109,113 +115,9 @@ fn with_region(text: &str, region: &str) -> Result<String, Failure> {
     Ok(format!("{head}{BEGIN}\n{region}{END}{tail}"))
 }
 
-/// One row per gate.
-fn overview(gates: &[GateInfo]) -> String {
-    let mut rows = table(&["gate", "reads", "question"]);
-    for gate in gates {
-        let link = format!("[`{name}`]({REFERENCE}#{name})", name = gate.kind);
-        rows.push_str(&row(&[&link, scope(gate.scope), gate.question]));
-    }
-    rows
-}
-
-/// The reference of all gates.
-fn reference(gates: &[GateInfo]) -> String {
-    let mut text = String::from(
-        "<!-- Written by `cargo xtask gen` from crates/core/src/eval/table.rs. Edit the table, not this file. -->\n\
-         # Gates\n\n\
-         A gate turns recorded evidence into metrics and asserts on them. Its verdict is `pass`, `fail`, `unassessable`\n\
-         (the recording lacks evidence that the verdict hangs on) or `error` (it could not be evaluated).\n\n\
-         Every gate takes `expect`: a list of [assertions](suite.md#assertion) on its own metrics. They stand in for the\n\
-         default assertion and for nothing else: a limit given as a parameter holds with or without `expect`. A metric for\n\
-         which the recording has no evidence has no value, and an assertion on it is `unassessable`.\n\n",
-    );
-    text.push_str(&overview(gates).replace(&format!("({REFERENCE}#"), "(#"));
-    for gate in gates {
-        text.push('\n');
-        text.push_str(&section(gate));
-    }
-    text
-}
-
-fn section(gate: &GateInfo) -> String {
-    let mut text = format!("## {}\n\n{}\n\nReads: {}.\n\n", gate.kind, gate.question, scope(gate.scope));
-    if gate.params.is_empty() {
-        text.push_str("No parameters but `expect`.\n\n");
-    } else {
-        text.push_str(&key_table("parameter", gate.params, Page::Gates));
-        text.push('\n');
-    }
-    for block in gate.params.iter().filter_map(|param| inner(&param.takes)) {
-        let keys = key_table("key", block.keys, Page::Gates);
-        text.push_str(&format!("### {}\n\n{}\n\n{keys}\n", block.name, block.about));
-    }
-    if gate.params.iter().any(|param| inner(&param.takes).is_some()) {
-        text.push_str(&format!("### Metrics of {}\n\n", gate.kind));
-    }
-    text.push_str(&table(&["metric", "value", "meaning"]));
-    for metric in gate.metrics {
-        let target = format!("`{}.{}`", gate.prefix, metric.name);
-        text.push_str(&row(&[&target, metric.kind.describe(), metric.meaning]));
-    }
-    let bounds: Vec<_> = gate
-        .default
-        .iter()
-        .map(|bound| format!("`{}.{}` is at least {}", gate.prefix, bound.metric, bound.at_least))
-        .collect();
-    text.push_str(&format!("\nDefault assertion: {}.\n", bounds.join(" and ")));
-    text
-}
-
-fn scope(scope: RunScope) -> &'static str {
-    match scope {
-        RunScope::PerRun => "each run",
-        RunScope::OverRuns => "all runs together",
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn every_parameter_metric_and_default_of_every_gate_is_in_the_reference() {
-        let text = reference(&GATES);
-        for gate in &GATES {
-            let (_, rest) = text.split_once(&format!("\n## {}\n", gate.kind)).expect(gate.prefix);
-            let part = rest.split("\n## ").next().unwrap();
-            assert!(part.contains(gate.question), "{}", gate.kind);
-            for param in gate.params {
-                assert!(part.contains(&format!("\n| `{}` | ", param.name)), "{}.{}", gate.kind, param.name);
-            }
-            for metric in gate.metrics {
-                assert!(part.contains(&format!("\n| `{}.{}` | ", gate.prefix, metric.name)), "{}", metric.name);
-            }
-            for bound in gate.default {
-                let target = format!("`{}.{}` is at least {}", gate.prefix, bound.metric, bound.at_least);
-                assert!(part.contains(&target), "{target}");
-            }
-        }
-    }
-
-    #[test]
-    fn a_section_reads_like_this() {
-        let gate = GATES.iter().find(|gate| gate.prefix == "golden_path").unwrap();
-        let cut = GateInfo { params: &gate.params[1..2], metrics: &gate.metrics[1..2], ..*gate };
-        assert_eq!(
-            section(&cut),
-            "## golden_path\n\n\
-             How many calls were wasted?\n\n\
-             Reads: each run.\n\n\
-             | parameter | takes | default | meaning | example |\n\
-             | --- | --- | --- | --- | --- |\n\
-             | `allow_extra_steps` | true or false | `false` | calls beyond the length of the path cost nothing | |\n\n\
-             | metric | value | meaning |\n\
-             | --- | --- | --- |\n\
-             | `golden_path.passed` | 1 or 0 | 1 when nothing that costs was wasted |\n\n\
-             Default assertion: `golden_path.passed` is at least 1.\n"
-        );
-    }
 
     #[test]
     fn only_the_text_between_the_marks_changes() {

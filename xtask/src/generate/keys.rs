@@ -1,30 +1,41 @@
 //! Tables of keys, as both references show them.
 
+use mcptest_core::eval::{GATES, GateInfo, GateKind};
 use mcptest_core::keys::{Block, Key, Takes};
 
 /// A page of the reference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Page {
     Suite,
-    Gates,
+    Gate(GateKind),
     Mock,
     Script,
 }
 
 impl Page {
-    fn file(self) -> &'static str {
+    /// Its file, below `docs/`.
+    pub(super) fn file(self) -> String {
         match self {
-            Self::Suite => "suite.md",
-            Self::Gates => "gates.md",
-            Self::Mock => "mock.md",
-            Self::Script => "script.md",
+            Self::Suite => "suite.md".to_owned(),
+            Self::Gate(kind) => format!("gates/{kind}.md"),
+            Self::Mock => "mock.md".to_owned(),
+            Self::Script => "script.md".to_owned(),
         }
     }
 
-    /// The address of a section of `self`, seen from `from`.
+    /// The address of `self`, seen from `from`.
+    fn address(self, from: Page) -> String {
+        match (self, from) {
+            _ if self == from => String::new(),
+            (Self::Gate(kind), Self::Gate(_)) => format!("{kind}.md"),
+            (_, Self::Gate(_)) => format!("../{}", self.file()),
+            _ => self.file(),
+        }
+    }
+
+    /// A link to a section of `self`, seen from `from`.
     fn link(self, section: &str, from: Page) -> String {
-        let anchor = section.replace(' ', "-");
-        if self == from { format!("[{section}](#{anchor})") } else { format!("[{section}]({}#{anchor})", self.file()) }
+        format!("[{section}]({}#{})", self.address(from), section.replace(' ', "-"))
     }
 }
 
@@ -46,12 +57,12 @@ pub(super) fn key_table<'a>(heading: &str, keys: impl IntoIterator<Item = &'a Ke
 /// What a key takes, with links to what is described in a section of its own.
 fn takes(takes: &Takes, page: Page) -> String {
     let link = |block: &Block| {
-        let of_gates = gate_blocks().iter().any(|other| other.name == block.name);
-        let home = match page {
-            _ if of_gates => Page::Gates,
+        let owner = gate_blocks().into_iter().find(|(_, other)| other.name == block.name);
+        let home = match (owner, page) {
+            (Some((kind, _)), _) => Page::Gate(kind),
             // These files have blocks of their own and no others.
-            Page::Mock | Page::Script => page,
-            Page::Suite | Page::Gates => Page::Suite,
+            (None, Page::Mock | Page::Script) => page,
+            (None, Page::Suite | Page::Gate(_)) => Page::Suite,
         };
         home.link(block.name, page)
     };
@@ -62,7 +73,7 @@ fn takes(takes: &Takes, page: Page) -> String {
         Takes::List(_, Takes::TextOr(block)) => format!("a list, each item text or a map: {}", link(block)),
         Takes::Map(Takes::Matcher) => format!("a map from paths, each value a {}", Page::Suite.link("matcher", page)),
         Takes::Map(Takes::Block(block)) => format!("a map from names, each value: {}", link(block)),
-        Takes::Gate(kind) => format!("a map: {}", Page::Gates.link(kind.name(), page)),
+        Takes::Gate(kind) => format!("a map: [{kind}]({})", Page::Gate(*kind).address(page)),
         Takes::Matcher => format!("a {}", Page::Suite.link("matcher", page)),
         Takes::Word(words) => {
             let words: Vec<_> = words.iter().map(|word| format!("`{word}`")).collect();
@@ -73,15 +84,12 @@ fn takes(takes: &Takes, page: Page) -> String {
     }
 }
 
-/// The blocks inside gates, each once.
-pub(super) fn gate_blocks() -> Vec<&'static Block> {
-    let mut out: Vec<&Block> = Vec::new();
-    for block in mcptest_core::eval::GATES.iter().flat_map(|gate| gate.params).filter_map(|key| inner(&key.takes)) {
-        if !out.iter().any(|known| known.name == block.name) {
-            out.push(block);
-        }
-    }
-    out
+/// The blocks inside gates, each with the gate that has it.
+pub(super) fn gate_blocks() -> Vec<(GateKind, &'static Block)> {
+    let of_gate = |gate: &'static GateInfo| {
+        gate.params.iter().filter_map(|key| inner(&key.takes)).map(|block| (gate.kind, block))
+    };
+    GATES.iter().flat_map(of_gate).collect()
 }
 
 /// The block a value is made of, if any.
@@ -120,12 +128,16 @@ mod tests {
 
     #[test]
     fn a_block_is_linked_where_it_is_described() {
-        let call = gate_blocks()[0];
+        let (kind, call) = gate_blocks()[0];
         let key = Key { name: "k", takes: Takes::Block(call), required: true, default: "", meaning: "m", example: "e" };
         assert_eq!(
-            key_table("key", [&key], Page::Gates).lines().last(),
+            key_table("key", [&key], Page::Gate(kind)).lines().last(),
             Some("| `k` | a map: [expected call](#expected-call) | required | m | `e` |")
         );
-        assert!(key_table("key", [&key], Page::Suite).contains("[expected call](gates.md#expected-call)"));
+        assert!(key_table("key", [&key], Page::Suite).contains("[expected call](gates/trajectory.md#expected-call)"));
+        let other = Page::Gate(GateKind::Recovery);
+        assert!(key_table("key", [&key], other).contains("[expected call](trajectory.md#expected-call)"));
+        let matcher = Key { takes: Takes::Matcher, ..key };
+        assert!(key_table("key", [&matcher], other).contains("a [matcher](../suite.md#matcher)"));
     }
 }

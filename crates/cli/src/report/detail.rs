@@ -218,9 +218,14 @@ fn diffs(failure: &GateFailure, depth: usize, out: &mut Lines) {
         let shown = json::excerpt(value, MAX_VALUE);
         !shown.ends_with('…') && failure.reason.contains(&shown)
     };
+    // Reasons tell numbers of gates with four decimals at most.
+    let rounded = |value: &Value| {
+        let text = value.as_f64().filter(|_| value.is_f64()).map(|number| format!("{number:.4}"));
+        text.is_some_and(|text| failure.reason.contains(text.trim_end_matches('0')))
+    };
     let is_new = |diff: &&AssertionDiff| {
         let mut sides = diff.expected.iter().chain(&diff.actual);
-        !diff.path.is_empty() || !sides.all(quoted)
+        !diff.path.is_empty() || !sides.all(|side| quoted(side) || rounded(side))
     };
     let mut all = failure.diffs.iter().filter(is_new);
     for found in all.by_ref().take(MAX_DIFFS) {
@@ -366,6 +371,11 @@ mod tests {
             said(failure("`t` is 2, expected exact 1", json!(1), "/b")),
             ["/b: differs, expected 1, recorded 2"]
         );
+        let mut third = failure("`t` is 0.3333, expected exact 1", json!(1), "");
+        third.diffs[0].actual = Some(json!(1.0 / 3.0));
+        assert_eq!(said(third.clone()), [""; 0]);
+        third.diffs[0].actual = Some(json!(0.3334));
+        assert_eq!(said(third), ["value: differs, expected 1, recorded 0.3334"]);
         let long = "x".repeat(100);
         let cut = format!("`t` is 2, expected exact {}", json::excerpt(&json!(long), 80));
         assert_eq!(said(failure(&cut, json!(long), "")).len(), 3);

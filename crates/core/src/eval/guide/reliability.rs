@@ -19,8 +19,8 @@ reliability:
       matcher: { schema: { minimum: 95 } }
 ",
     reading: &[
-        "`8/10 passed, 80.0 % (95 % interval 49.0 to 94.3 %)`: the rate that was seen, and the rates that would not be surprised \
-         by it. A wide interval asks for more runs, not for a better agent: `mcptest runs` tells how many.",
+        "`8/10 passed, 80.0 % (95 % interval 49.0 to 94.3 %)`: the rate that was seen, and the rates that it may \
+         well have come from. A wide interval asks for more runs, not for a better agent: `mcptest runs` tells how many.",
         "The default passes when every run passed. To accept some failures, assert on a metric.",
         "`pass_at[k]` is for people and retries: one good run in k is enough. `pass_hat[k]` is for unattended use: k good runs in \
          a row. At 8 of 10, `pass_at[2]` is 97.8 and `pass_hat[3]` only 46.7.",

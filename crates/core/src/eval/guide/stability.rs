@@ -49,7 +49,8 @@ of all pairs of runs, as a mean
   argument_consistency     = positions with the same tool and equal args / positions with the same tool; 1 without any
   early_divergence         = 1 when more than half of the pairs that part do so at their first or second call
 
-Example: run 1 calls find {id: 1}, find {id: 2}, refund {id: 1}; run 2 calls find {id: 1}, refund {id: 1}; short sessions.
+Example: run 1 calls find {id: 1}, find {id: 2}, refund {id: 1}, and run 2 calls find {id: 1}, refund {id: 1};
+both use few tokens and say little.
 tool_usage_stability 1 - 1 / 2 = 0.50 and 1 - 1 / 1 = 0.00; the other sub-scores are 1
 score 0.25, weakest_score 0.00, variance 0.0625
 tool_sequence_similarity 2 * 2 / 5 = 0.80, argument_consistency 1 / 1 = 1.00, early_divergence 1",

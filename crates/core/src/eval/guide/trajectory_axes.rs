@@ -40,7 +40,7 @@ order_satisfaction      = the same for order
 edges_exercised         = edges whose later tool was called
 
 A value stands in a result as a scalar of structured content or of JSON in a text, or in a text between signs that are
-no part of a word. Numbers count by value: 12 is found in 12.0.
+no part of a word. In JSON numbers count by value: 12 is found in 12.0.
 
 Example: order a before b, b before c, c before a; recorded a, b, c.
 The third is broken, because a ran before any c: order_satisfaction floor(100 * 2 / 3) = 66, edges_exercised 3",
