@@ -1,4 +1,5 @@
-//! Every example, and the one in the reference: loads without a warning, and the committed schema agrees.
+//! Every example, and the one in the reference: loads without a warning, the committed schema agrees, and it comes to the
+//! verdicts that the index of the examples promises.
 
 use std::path::{Path, PathBuf};
 
@@ -7,6 +8,26 @@ use mcptest_core::suite::yaml;
 use serde_json::Value;
 
 use super::{Folder, check, root};
+
+/// Every suite among the examples, with its exit code and the last line of its report.
+pub(super) const SUITES: [(&str, i32, &str); 10] = [
+    ("agent-stability", 1, "9 rows: 8 pass, 1 fail"),
+    ("complete", 2, "15 rows: 15 error"),
+    ("fault-injection-recovery", 1, "8 rows: 7 pass, 1 fail"),
+    ("minimal", 0, "1 row: 1 pass"),
+    ("model-matrix", 1, "3 rows: 2 pass, 1 fail"),
+    ("narrative-divergence", 1, "4 rows: 2 pass, 2 fail"),
+    ("observable-evidence", 1, "3 rows: 2 pass, 1 fail"),
+    ("offline-trace-validation", 1, "8 rows: 6 pass, 2 fail"),
+    ("quickstart", 1, "2 rows: 1 pass, 1 fail"),
+    ("reliability", 1, "22 rows: 17 pass, 1 fail, 4 absorbed"),
+];
+
+/// The example that has traces and gates in place of a suite.
+const TRACES: (&str, i32, &str) = ("score-your-traces", 1, "9 rows: 6 pass, 2 fail, 1 unassessable");
+
+/// The one suite whose models are not scripts; nothing of it is recorded.
+pub(super) const NOT_RECORDED: &str = "complete";
 
 fn files(folder: &Path, out: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).unwrap() {
@@ -87,4 +108,84 @@ fn the_mock_of_the_examples_loads_without_a_warning_and_fits_its_schema() {
         .map(|error| format!("{}: {error}", error.instance_path()))
         .collect();
     assert_eq!(errors, [""; 0]);
+}
+
+/// Exit code and last line of a report.
+fn verdicts(line: &[&str]) -> (Option<i32>, String) {
+    let output = Folder::with(&[]).command(line).current_dir(root()).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    (output.status.code(), text.lines().last().unwrap_or_default().to_owned())
+}
+
+#[test]
+fn every_example_comes_to_the_verdicts_it_is_listed_with() {
+    for (name, code, rows) in SUITES {
+        assert_eq!(verdicts(&["run", &format!("examples/{name}.yml")]), (Some(code), rows.to_owned()), "{name}");
+    }
+    let (name, code, rows) = TRACES;
+    let folder = format!("examples/{name}");
+    let gates = format!("{folder}/gates.yml");
+    let line = ["score", &folder, "--gates", &gates, "--output", "none", "--reporter", "pretty"];
+    assert_eq!(verdicts(&line), (Some(code), rows.to_owned()), "{name}");
+}
+
+#[test]
+fn every_suite_among_the_examples_is_listed() {
+    let mut found: Vec<String> = examples()
+        .iter()
+        .filter(|path| value("", &std::fs::read_to_string(path).unwrap()).get("agents").is_some())
+        .map(|path| {
+            let below = path.strip_prefix(root().join("examples")).unwrap();
+            below.with_extension("").to_str().unwrap().to_owned()
+        })
+        .collect();
+    found.sort_unstable();
+    assert_eq!(found, SUITES.map(|(name, ..)| name));
+}
+
+#[test]
+fn the_index_of_the_examples_says_what_each_comes_to() {
+    let text = std::fs::read_to_string(root().join("examples/README.md")).unwrap();
+    let mut rows: Vec<(&str, &str)> = text
+        .lines()
+        .filter_map(|line| line.strip_prefix("| [")?.split_once(']'))
+        .map(|(name, rest)| (name, rest.splitn(3, " | ").nth(2).unwrap()))
+        .collect();
+    rows.sort_unstable();
+    let mut expected = Vec::from(SUITES);
+    expected.push(TRACES);
+    expected.sort_unstable();
+    let expected: Vec<(&str, String)> =
+        expected.into_iter().map(|(name, code, rows)| (name, format!("{rows} | {code} |"))).collect();
+    assert_eq!(rows, expected.iter().map(|(name, rest)| (*name, &**rest)).collect::<Vec<_>>());
+}
+
+#[test]
+fn every_recorded_suite_names_the_scripts_that_stand_in_for_models() {
+    for (name, ..) in SUITES.iter().filter(|(name, ..)| *name != NOT_RECORDED) {
+        let suite = std::fs::read_to_string(root().join(format!("examples/{name}.yml"))).unwrap();
+        let head: Vec<&str> = suite.lines().map_while(|line| line.strip_prefix("# ")).collect();
+        let head = head.join(" ");
+        let told = head.contains("(scripts/") && (head.contains("for a model") || head.contains("for models"));
+        assert!(told, "{name}: {head}");
+    }
+}
+
+#[test]
+fn what_a_page_quotes_stands_in_its_suite() {
+    let mut quotes = 0;
+    for (name, ..) in SUITES {
+        let Ok(page) = std::fs::read_to_string(root().join(format!("examples/{name}.md"))) else {
+            // The two suites that open the reference are explained there.
+            assert!(matches!(name, "minimal" | NOT_RECORDED), "{name} has no page");
+            continue;
+        };
+        let suite = std::fs::read_to_string(root().join(format!("examples/{name}.yml"))).unwrap();
+        for quote in page.split("```text\n").skip(1) {
+            let quote = quote.split_once("```").unwrap().0;
+            assert!(!quote.is_empty() && suite.contains(&format!("\n{quote}")), "{name}: {quote}");
+            quotes += 1;
+        }
+    }
+    assert!(quotes >= 5, "{quotes}");
 }

@@ -1,9 +1,13 @@
 //! The binary as its users meet it: what it prints, where, and with which exit code.
 #![expect(clippy::unwrap_used, reason = "a test that cannot run its subject fails loudly")]
 
+// Its scripts are for bash, as its runners are.
+#[cfg(unix)]
+mod action;
 mod asked;
 mod cassette;
 mod examples;
+mod image;
 mod mock;
 mod models;
 // It looks for processes in /proc.
