@@ -21,8 +21,8 @@ servers:
 models:
   demo: { provider: script, script: script.yml }
 agents:
-  - { name: looks, model: demo, servers: [shop], prompt: Look., trajectory: { calls: [find] } }
-  - { name: pays, model: demo, servers: [shop], prompt: Pay., trajectory: { calls: [find, pay] } }
+  - { name: looks, model: demo, servers: [shop], prompt: Look., trajectory: { calls: [{ name: find }] } }
+  - { name: pays, model: demo, servers: [shop], prompt: Pay., trajectory: { calls: [{ name: find }, { name: pay }] } }
 "#;
 const TOOLS: &str = "mock_server:\n  name: shop\n  tools: [{ name: find, answer: found }]\n";
 const SCRIPT: &str = "script: 1\nruns:\n  - turns: [{ calls: [{ tool: find, args: {} }] }, { text: Here it is. }]\n";
