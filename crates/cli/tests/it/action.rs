@@ -76,6 +76,11 @@ fn read(here: &Folder, name: &str) -> String {
 /// A program that writes down its folder, a variable and its arguments, one per line and each followed by a mark.
 const WITNESS: &str = "#!/bin/sh\n{ pwd; echo \"$RUSTUP_TOOLCHAIN\"; for each; do printf '%s|\\n' \"$each\"; done; }";
 
+/// What it writes of these arguments.
+fn marked(words: &[&str]) -> String {
+    words.join("|\n") + "|\n"
+}
+
 /// Makes such a program, which writes into `told` of the folder.
 fn witness(here: &Folder, path: &str, told: &str) {
     use std::os::unix::fs::PermissionsExt;
@@ -220,9 +225,8 @@ fn hostile_inputs_are_passed_on_as_they_are() {
             "--",
             text,
         ];
-        let expected: String = expected.iter().map(|word| format!("{word}|\n")).collect();
         let told = read(&here, "of-the-runner/told");
-        assert_eq!(told.splitn(3, '\n').nth(2).unwrap(), expected, "{text}");
+        assert_eq!(told.splitn(3, '\n').nth(2).unwrap(), marked(&expected), "{text}");
         // The folder for reports has the hostile name, and nothing else has come into being.
         let mut after = before;
         after.push(text.to_owned());
@@ -254,16 +258,15 @@ fn the_program_is_built_from_the_sources_of_the_action_wherever_they_lie() {
     let variables =
         [("PATH", &*path), ("SOURCE", source.to_str().unwrap()), ("PLACE", "/some place/x"), ("RUST", "1.2")];
     check(&run(&here, "Build", &variables), 0, "", "");
-    let words = |words: &[&str]| words.iter().map(|word| format!("{word}|\n")).collect::<String>();
     assert_eq!(
         read(&here, "rustup.told"),
         format!(
             "{}\n\n{}",
             here.0.display(),
-            words(&["toolchain", "install", "1.2", "--profile", "minimal", "--no-self-update"])
+            marked(&["toolchain", "install", "1.2", "--profile", "minimal", "--no-self-update"])
         )
     );
-    let install = words(&["install", "--locked", "--path", "crates/cli", "--root", "/some place/x"]);
+    let install = marked(&["install", "--locked", "--path", "crates/cli", "--root", "/some place/x"]);
     assert_eq!(read(&here, "cargo.told"), format!("{}\n1.2\n{install}", source.display()));
     assert_eq!(names(&here.0).len(), 5, "{:?}", names(&here.0));
 }
