@@ -68,9 +68,8 @@ pub(crate) fn run(root: &Path, mode: Mode) -> Result<(), Failure> {
     for (path, text) in tree.files().filter(|(path, _)| is_tried(path)) {
         let mut tried = bench.try_out(text, &tree, path, mode)?;
         if let Some(text) = &tried.rewritten {
-            let path = root.join(path);
-            fs::write(&path, text).map_err(|error| Failure::io("write", &path, &error))?;
-            out::say(&format!("wrote {}", path.display()));
+            write(&root.join(path), text)?;
+            out::say(&format!("wrote {path}"));
         }
         documents += 1;
         commands += tried.commands;
@@ -86,10 +85,8 @@ pub(crate) fn run(root: &Path, mode: Mode) -> Result<(), Failure> {
             out::say(&format!("{documents} documents hold: {commands} commands print what is shown"));
             Ok(())
         }
-        _ => Err(Failure::refused(format!(
-            "what documents show does not hold in {broken} places, see above\nhint: `cargo xtask docs --write` shows what \
-             commands print now"
-        ))),
+        1 => Err(Failure::refused("what a document shows does not hold in 1 place, see above".to_owned())),
+        _ => Err(Failure::refused(format!("what documents show does not hold in {broken} places, see above"))),
     }
 }
 
@@ -173,11 +170,17 @@ impl Bench<'_> {
         if mode == Mode::Write {
             return Ok((None, Some(printed.data)));
         }
+        let alike = shown.output.lines().zip(printed.data.lines()).take_while(|(shown, printed)| shown == printed);
         let message = format!(
-            "`{command}` prints something else than shown\n--- shown\n{}--- printed ({})\n{}{}",
-            shown.output, printed.status, printed.data, printed.complaints
+            "`{command}` prints something else than shown, from line {} on\n--- shown\n{}--- printed ({})\n{}{}\
+             --- hint: `cargo xtask docs --write` shows what it prints now",
+            shown.shown_at.start + alike.count() + 1,
+            shown.output,
+            printed.status,
+            printed.data,
+            printed.complaints
         );
-        Ok((Some(Flaw::new(shown.line, message.trim_end().to_owned())), None))
+        Ok((Some(Flaw::new(shown.line, message)), None))
     }
 }
 
@@ -264,9 +267,11 @@ mod tests {
     #[test]
     fn a_changed_output_is_refused_with_what_is_shown_and_what_is_printed() {
         holds("```console\n$ echo one; echo more\none\nmore\n```\n");
-        let flaws = tried("a\n\n```console\n$ echo two; echo why >&2; exit 3\none\n```\n", Mode::Check).flaws;
-        let message = "`echo two; echo why >&2; exit 3` prints something else than shown\n--- shown\none\n\
-                       --- printed (exit status: 3)\ntwo\nwhy";
+        let flaws =
+            tried("a\n\n```console\n$ echo one; echo two; echo why >&2; exit 3\none\n2\n```\n", Mode::Check).flaws;
+        let message = "`echo one; echo two; echo why >&2; exit 3` prints something else than shown, from line 6 on\n\
+                       --- shown\none\n2\n--- printed (exit status: 3)\none\ntwo\nwhy\n\
+                       --- hint: `cargo xtask docs --write` shows what it prints now";
         assert_eq!(flaws, [Flaw::new(4, message.to_owned())]);
     }
 
