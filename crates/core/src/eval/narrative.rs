@@ -156,14 +156,16 @@ pub enum Item {
 impl Item {
     /// Whether it is behind the number of a metric.
     fn counts_in(&self, metric: &str, claims: &[ClaimResult]) -> bool {
-        match (self, metric) {
-            (_, "divergence_score") | (Self::ClaimedButAbsent { .. }, "claimed_but_absent") => true,
-            (Self::ClaimedButAbsent { claim, .. }, "gate_passed") => claims[*claim].mutating,
-            (Self::PresentButUnclaimed { .. }, "present_but_unclaimed") => true,
-            (Self::PresentButUnclaimed { mutating, .. }, "unclaimed_mutating") => *mutating,
-            (Self::ArgMismatch { .. }, "arg_mismatch") => true,
-            _ => false,
-        }
+        let (kind, strict) = match self {
+            Self::ClaimedButAbsent { claim, .. } => {
+                ("claimed_but_absent", claims[*claim].mutating.then_some("gate_passed"))
+            }
+            Self::PresentButUnclaimed { mutating, .. } => {
+                ("present_but_unclaimed", mutating.then_some("unclaimed_mutating"))
+            }
+            Self::ArgMismatch { .. } => ("arg_mismatch", None),
+        };
+        metric == "divergence_score" || metric == kind || strict == Some(metric)
     }
 
     /// The disagreement in one line.

@@ -78,7 +78,7 @@ fn texts_are_plain_and_lines_are_short() {
             assert!(breaks || !text.contains('\n'), "{}: {text}", gate.kind);
             assert_eq!(text.matches('`').count() % 2, 0, "{}: {text}", gate.kind);
         }
-        assert!(guide.example.ends_with("\n") && !guide.formula.ends_with('\n') && !guide.formula.contains('`'));
+        assert!(guide.example.ends_with('\n') && !guide.formula.ends_with('\n') && !guide.formula.contains('`'));
         for line in guide.example.lines().chain(guide.formula.lines()) {
             assert!(line.chars().count() <= 120, "{}: {line}", gate.kind);
         }

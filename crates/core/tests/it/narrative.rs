@@ -260,6 +260,10 @@ fn the_limit_on_divergence_applies_beside_own_expectations() {
 
 #[test]
 fn an_own_expectation_that_fails_shows_the_words_behind_the_number() {
+    const DELETED: &str = "delete_note was called (tool_calls[4]) and is not mentioned";
+    const AMOUNT: &str = "the message states amount \"21\", but pay_back was given 12, 13 (tool_calls[1] and 2 more)";
+    const SENT: &str = "\"sent the mail\" claims send_mail: no call says so; \
+                        if a call does it, say so: `aliases: { send_mail: delete_note }`";
     let calls = json!([
         { "name": "get_order", "args": { "id": 7 } },
         { "name": "pay_back", "args": { "amount": 12 } },
@@ -270,10 +274,6 @@ fn an_own_expectation_that_fails_shows_the_words_behind_the_number() {
     let fine = json!({ "is_error": false });
     let trace = told("I paid back the amount of 21 and sent the mail.", calls, json!([fine, fine, fine, fine, fine]));
     let unmentioned = ["get_order was called (tool_calls[0]) and is not mentioned", DELETED];
-    const DELETED: &str = "delete_note was called (tool_calls[4]) and is not mentioned";
-    const AMOUNT: &str = "the message states amount \"21\", but pay_back was given 12, 13 (tool_calls[1] and 2 more)";
-    const SENT: &str = "\"sent the mail\" claims send_mail: no call says so; \
-                        if a call does it, say so: `aliases: { send_mail: delete_note }`";
     for (metric, number, behind) in [
         ("claimed_but_absent", "1", vec![SENT]),
         ("gate_passed", "0", vec![SENT]),

@@ -38,7 +38,8 @@ fault_hits, fault_delays = how many there are of either
 time_to_detection_ms  = the clock after the first hit, if the agent acted again after it
 time_to_recovery_ms   = the clock at the end, if the run ended by itself with an answer that is not empty
 user_visible_hang_ms  = the lesser of the two; max_detection_ms if there is neither
-recovered             = 1 if there is a time_to_recovery_ms; clean_timeout = 1 if detection took max_detection_ms or less
+recovered             = 1 if there is a time_to_recovery_ms
+clean_timeout         = 1 if there is a time_to_detection_ms, of max_detection_ms or less
 recovered_by_call     = 1 if a call after the first hit, and not of its turn, succeeded
 passed                = 1 if recovered and within every limit given
 

@@ -38,7 +38,9 @@ wilson_low, wilson_high = 100 * (p + z^2 / 2n -+ z * sqrt(p * (1 - p) / n + z^2 
 pass_at[k]             = 100 * (1 - C(n - c, k) / C(n, k)), C(a, b) being the ways to choose b of a
 pass_hat[k]            = 100 * C(c, k) / C(n, k)
 decay_curve[i]         = 100 * (passes / k)^k over the first k = i + 1 runs, decimals cut off
-passhat_k              = the last entry of decay_curve; pass_at_k = 100 if c > 0, else 0; all_passed = 1 if c = n, else 0
+passhat_k              = the last entry of decay_curve
+pass_at_k              = 100 if c > 0, else 0
+all_passed             = 1 if c = n, else 0
 variance_amplification = 100 * sqrt(p * (1 - p)) / 0.5, rounded
 graceful_degradation   = 100 * sum of the places of runs that passed / sum of all places, rounded; places count from 1
 
