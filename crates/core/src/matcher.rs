@@ -8,6 +8,7 @@ pub(crate) mod contains;
 mod exact;
 mod parse;
 pub mod schema;
+mod table;
 mod text;
 
 use serde_json::Value;
@@ -16,6 +17,7 @@ use crate::assertion::AssertionDiff;
 use crate::json;
 pub use parse::NAMES;
 pub use schema::Schema;
+pub use table::{MATCHERS, MatcherInfo};
 
 /// A compiled predicate.
 #[derive(Debug, Clone)]

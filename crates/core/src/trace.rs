@@ -5,9 +5,11 @@
 //! with `content: null` is known to carry no text, and `tool_results[i]: null` says that no answer is known.
 
 mod envelope;
+mod fields;
 mod lenient;
 mod read;
 
+pub use fields::{FIELDS, Field, Place, locate};
 pub(crate) use lenient::read_lenient;
 pub use lenient::tool_calls_from_envelope;
 pub use read::TraceError;
