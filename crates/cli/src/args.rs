@@ -1,5 +1,6 @@
 //! What was typed.
 
+mod explain;
 mod report;
 mod runs;
 mod score;
@@ -9,6 +10,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum, value_parser};
 use mcptest_core::suite::MAX_RUNS;
 
+pub(crate) use self::explain::{Completions, Explain, Shell};
 pub(crate) use self::report::{Render, Reporting};
 pub(crate) use self::runs::Runs;
 pub(crate) use self::score::{Convert, Output, ReadingArgs, Score};
@@ -25,10 +27,15 @@ const MAX_JOBS: i64 = 1000;
     arg_required_else_help = true,
     subcommand_required = true,
     after_help = "\
-Commands arrive one by one, each when it is complete.
+Where to begin:
+  mcptest init                  make a first suite that runs, with a scripted model and no key
+  mcptest run                   judge the recorded runs of suites; --record makes the recordings
+  mcptest score traces.jsonl    judge traces that were recorded elsewhere
+  mcptest explain WHAT          explain a word, a path or a message, such as 'cassette is stale'
+
 Exit codes: 0 all is well, 1 a check said no, 2 something is wrong with the input or could not run.
 
-Example: mcptest validate tests/weather.yml"
+Example: mcptest run tests/weather.yml"
 )]
 pub(crate) struct Typed {
     #[command(subcommand)]
@@ -39,14 +46,16 @@ pub(crate) struct Typed {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Run(Box<Run>),
+    Validate(Validate),
+    Explain(Explain),
+    Cassette(Cassette),
+    Report(Render),
     Score(Box<Score>),
     Convert(Convert),
-    Report(Render),
-    Cassette(Cassette),
-    Validate(Validate),
-    Schema(Schema),
     Mock(Mock),
     Runs(Runs),
+    Schema(Schema),
+    Completions(Completions),
 }
 
 /// Judge the recorded runs of agent tests

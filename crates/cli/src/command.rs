@@ -3,7 +3,9 @@
 //! Data goes to standard output, everything else to standard error.
 
 mod cassette;
+mod completions;
 mod convert;
+mod explain;
 mod mock;
 mod report;
 mod run_suites;
@@ -51,6 +53,8 @@ pub fn run(
             Command::Schema(typed) => schema::run(&typed),
             Command::Mock(typed) => mock::run(&typed, out, err),
             Command::Runs(typed) => runs::run(&typed),
+            Command::Explain(typed) => explain::run(&typed),
+            Command::Completions(typed) => completions::run(&typed),
         },
         Err(error) => usage(&error),
     };

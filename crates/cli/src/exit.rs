@@ -11,3 +11,6 @@ pub(crate) const CRASHED: u8 = 101;
 
 /// Could not run: a wrong file, a wrong argument, a file that cannot be read, output that cannot be written.
 pub(crate) const ERROR: u8 = 2;
+
+/// Ctrl-C for the second time: what a shell reports of a program that the signal ended.
+pub(crate) const INTERRUPTED: u8 = 130;

@@ -7,6 +7,7 @@ mod args;
 mod command;
 mod corpus;
 mod exit;
+mod explain;
 mod input;
 mod kind;
 mod progress;
@@ -14,6 +15,7 @@ mod report;
 mod select;
 mod signals;
 mod suites;
+pub mod trouble;
 
 pub use command::{Environment, run};
 

@@ -74,6 +74,31 @@ impl Kind {
     }
 }
 
+impl Kind {
+    /// What it is for.
+    const fn meaning(self) -> &'static str {
+        match self {
+            Self::Pretty => {
+                "For people at a terminal: every row, and below what does not pass why, on which evidence and where."
+            }
+            Self::Json => {
+                "For tools: one JSON object with every row, metric and trace. `mcptest report` makes every other report of it \
+                 again, and `--compare` says what flipped since."
+            }
+            Self::Ndjson => "For tools that read along: one JSON object per line, while the run goes on.",
+            Self::Junit => "For CI servers: XML as they read it from test programs.",
+            Self::Github => "For GitHub Actions: notes at the lines of the suite that did not hold.",
+            Self::Markdown => "For comments on pull requests: a short table, and what failed.",
+            Self::Html => "For people: one page that needs nothing else, with every run, call and answer.",
+        }
+    }
+}
+
+/// Every reporter: its name and what it is for.
+pub(crate) fn reporters() -> impl Iterator<Item = (&'static str, &'static str)> {
+    Kind::ALL.into_iter().map(|kind| (kind.name(), kind.meaning()))
+}
+
 /// A reporter as it was asked for: `NAME` or `NAME=PATH`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Choice {

@@ -5,15 +5,14 @@ use std::thread;
 use mcptest_runner::interrupt::Interrupt;
 use mcptest_runner::process::Processes;
 
+use crate::exit;
+
 /// What a signal reaches.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Signals {
     pub(crate) interrupt: Interrupt,
     pub(crate) processes: Processes,
 }
-
-/// Exit code of a program that was ended by Ctrl-C, as shells have it.
-const INTERRUPTED: i32 = 130;
 
 impl Signals {
     /// Waits for signals on a thread of its own, for as long as the program lives.
@@ -38,7 +37,7 @@ impl Signals {
 
 #[expect(clippy::exit, reason = "the user asked twice, and the threads that could return may hang")]
 fn leave() {
-    std::process::exit(INTERRUPTED);
+    std::process::exit(i32::from(exit::INTERRUPTED));
 }
 
 /// Waits for Ctrl-C or TERM; `false` when the system does not tell.

@@ -24,6 +24,11 @@ pub(crate) fn one_line(text: &str) -> String {
 /// Appends a line, broken at spaces where it is too long; what follows the first break stands two columns further in. A
 /// word that is too long stays whole, and so does something to copy that stands in backticks and fits on a line.
 pub(super) fn wrap(out: &mut String, width: usize, indent: usize, text: &str) {
+    hang(out, width, indent, indent + 2, text);
+}
+
+/// Appends a line, broken at spaces where it is too long; what follows the first break stands in by `rest` columns.
+pub(crate) fn hang(out: &mut String, width: usize, indent: usize, rest: usize, text: &str) {
     out.push_str(&" ".repeat(indent));
     let mut column = indent;
     for (at, word) in parts(text, width.saturating_sub(indent + 2)).into_iter().enumerate() {
@@ -31,8 +36,8 @@ pub(super) fn wrap(out: &mut String, width: usize, indent: usize, text: &str) {
         let breaks = at > 0 && column + 1 + length > width;
         if breaks {
             out.push('\n');
-            out.push_str(&" ".repeat(indent + 2));
-            column = indent + 2;
+            out.push_str(&" ".repeat(rest));
+            column = rest;
         } else if at > 0 {
             out.push(' ');
             column += 1;

@@ -67,7 +67,12 @@ pub static FIELDS: [Field; 40] = [
         "nobody recorded what was called: gates that read calls are `unassessable`; an empty list says that nothing was called",
     ),
     field("tool_calls[*]", "object", "one call", "there was no such call"),
-    field("tool_calls[*].name", "text", "name of the tool, without the prefix of its server", "never: every call has a name"),
+    field(
+        "tool_calls[*].name",
+        "text",
+        "name of the tool, without the prefix of its server",
+        "never: every call has a name",
+    ),
     field(
         "tool_calls[*].server",
         "text",
@@ -101,7 +106,12 @@ pub static FIELDS: [Field; 40] = [
         "the answers: item i answers call i",
         "no answers were recorded: gates that read them are `unassessable`",
     ),
-    field("tool_results[*]", "object or null", "one answer; null where none is known", "no answer to that call is known"),
+    field(
+        "tool_results[*]",
+        "object or null",
+        "one answer; null where none is known",
+        "no answer to that call is known",
+    ),
     field(
         "tool_results[*].is_error",
         "true or false",
@@ -130,7 +140,12 @@ pub static FIELDS: [Field; 40] = [
         "the layer that failed",
         "never: every error has a kind",
     ),
-    field("tool_results[*].error.code", "whole number", "code of the JSON-RPC error or HTTP status", "the failure has no code"),
+    field(
+        "tool_results[*].error.code",
+        "whole number",
+        "code of the JSON-RPC error or HTTP status",
+        "the failure has no code",
+    ),
     field("tool_results[*].error.message", "text", "the message as it arrived", "never: every error has a message"),
     field("tool_results[*].fault", "object", "the injected fault that the call met", "the call met none"),
     field("tool_results[*].fault.name", "text", "name of the fault in the suite", "never: every fault has a name"),
@@ -146,7 +161,12 @@ pub static FIELDS: [Field; 40] = [
         "what the agent saw of it",
         "never: every fault has an effect",
     ),
-    field("tool_results[*].fault.ms", "whole number", "virtual time that the call took", "never: every fault has a time"),
+    field(
+        "tool_results[*].fault.ms",
+        "whole number",
+        "virtual time that the call took",
+        "never: every fault has a time",
+    ),
     field(
         "tool_results[*].duration_ms",
         "whole number",
@@ -165,7 +185,12 @@ pub static FIELDS: [Field; 40] = [
     field("conversation.model", "text", "the model that answered", NOT_RECORDED),
     field("conversation.turns", "list", "the messages in order", "the messages were not recorded"),
     field("conversation.turns[*]", "object", "one message", "there was no such message"),
-    field("conversation.turns[*].role", "one of user, assistant, tool", "who speaks", "never: every message has a role"),
+    field(
+        "conversation.turns[*].role",
+        "one of user, assistant, tool",
+        "who speaks",
+        "never: every message has a role",
+    ),
     field(
         "conversation.turns[*].content",
         "text or null",

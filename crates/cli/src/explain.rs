@@ -1,0 +1,195 @@
+//! `mcptest explain`: what a word, a path or a message of this program means.
+//!
+//! Everything is made from the tables that the program runs on, so that what is explained is what happens. One name may mean
+//! several things, such as `error`, which is a verdict and a fault; then all of them are told.
+
+mod gate;
+mod key;
+mod message;
+mod page;
+mod target;
+mod word;
+
+use std::fmt;
+
+use mcptest_core::diag::{did_you_mean, printable};
+use mcptest_core::eval::GATES;
+use mcptest_core::matcher::MATCHERS;
+
+use crate::trouble;
+use page::Page;
+
+/// Something that cannot be explained.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Unknown {
+    message: String,
+    hint: String,
+}
+
+impl fmt::Display for Unknown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "error: {}\nhint: {}", self.message, self.hint)
+    }
+}
+
+impl std::error::Error for Unknown {}
+
+const LIST: &str = "`mcptest explain` alone lists what can be explained";
+
+/// Explains a word, a path or a message.
+pub(crate) fn explain(what: &str) -> Result<String, Unknown> {
+    let asked = what.trim().trim_matches('`');
+    let mut page = Page::default();
+    if !asked.contains(char::is_whitespace) {
+        named(asked, &mut page);
+        if page.is_empty() {
+            target::explain(asked, &mut page)?;
+        }
+    }
+    if page.is_empty() {
+        message::explain(what, &mut page);
+    }
+    if page.is_empty() { Err(unknown(asked)) } else { Ok(page.finish()) }
+}
+
+/// Everything that goes by a name.
+fn named(name: &str, page: &mut Page) {
+    word::exit_code(name, page);
+    gate::gate(name, page);
+    gate::metric(name, page);
+    word::explain(name, page);
+    key::explain(name, page);
+    message::named(name, page);
+}
+
+/// What to say about something that means nothing here.
+fn unknown(asked: &str) -> Unknown {
+    let shown = mcptest_core::json::cut(asked, 80);
+    let message = format!("nothing is known about `{}`", printable(&shown));
+    let names = names();
+    let near: Vec<&str> = match did_you_mean(asked, names.iter().map(String::as_str)) {
+        Some(near) => vec![near],
+        // A word that is a part of names: `weakest` of `stability.weakest_score`.
+        None => names
+            .iter()
+            .map(String::as_str)
+            .filter(|name| asked.len() >= 4 && name.contains(&asked.to_lowercase()))
+            .take(4)
+            .collect(),
+    };
+    let hint = match near.as_slice() {
+        [] => LIST.to_owned(),
+        near => format!("did you mean `{}`? {LIST}", near.join("`, `")),
+    };
+    Unknown { message, hint }
+}
+
+/// Every name that can be explained.
+fn names() -> Vec<String> {
+    let mut out: Vec<String> = GATES.iter().map(|gate| gate.kind.name().to_owned()).collect();
+    out.extend(
+        GATES.iter().flat_map(|gate| gate.metrics.iter().map(|metric| format!("{}.{}", gate.prefix, metric.name))),
+    );
+    out.extend(mcptest_core::trace::FIELDS.iter().map(|field| field.path.to_owned()));
+    out.extend(MATCHERS.iter().map(|matcher| matcher.name.to_owned()));
+    out.extend(word::names().map(str::to_owned));
+    out.extend(key::names().into_iter().map(str::to_owned));
+    out.extend(trouble::all().map(|trouble| trouble.name.to_owned()));
+    out
+}
+
+/// What there is to explain.
+pub(crate) fn overview() -> String {
+    let mut page = Page::default();
+    page.text("Explains a word, a path or a message of this program: `mcptest explain WHAT`. For example:");
+    page.code(
+        "mcptest explain trajectory\n\
+         mcptest explain stability.weakest_score\n\
+         mcptest explain 'tool_calls[*].args.city'\n\
+         mcptest explain agents.max_turns\n\
+         mcptest explain 'cassette is stale'\n\
+         mcptest run tests/ 2>&1 | mcptest explain -",
+    );
+    let list = |words: &mut dyn Iterator<Item = &'static str>| words.collect::<Vec<_>>().join(", ");
+    page.item("gates", &list(&mut GATES.iter().map(|gate| gate.kind.name())));
+    page.item("metrics", "GATE.METRIC, as in golden_path.penalty; the page of a gate lists its own");
+    page.item(
+        "targets",
+        &format!("paths in a trace, which begin with {}", mcptest_core::assertion::ENVELOPE_ROOTS.join(", ")),
+    );
+    page.item("matchers", &list(&mut MATCHERS.iter().map(|matcher| matcher.name)));
+    word::overview(&mut page);
+    page.item(
+        "keys",
+        "of suite files, gates files, scripts and mock servers: `prompt`, `agents.prompt`, `trajectory.max_extra`",
+    );
+    let count = trouble::all().count();
+    page.item(
+        "messages",
+        &format!("a message or a part of one, as it was printed; {count} troubles are known, in these areas:"),
+    );
+    for area in &trouble::AREAS {
+        page.sub(&format!("{} ({})", area.title, area.troubles.len()));
+    }
+    page.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_is_explained_and_fits_on_a_screen() {
+        for name in names() {
+            let text = explain(&name).unwrap_or_else(|unknown| panic!("{name}: {unknown}"));
+            let lines = text.lines().count();
+            assert!(lines <= 60, "{name} takes {lines} lines");
+            for line in text.lines() {
+                assert!(line.chars().count() <= 100, "{name}: {line}");
+                assert_eq!(line.trim_end(), line, "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_unknown_is_refused_with_what_is_near() {
+        let told = |what: &str| explain(what).unwrap_err().to_string();
+        assert_eq!(
+            told("trajectry"),
+            format!("error: nothing is known about `trajectry`\nhint: did you mean `trajectory`? {LIST}")
+        );
+        assert_eq!(told("xyzzy"), format!("error: nothing is known about `xyzzy`\nhint: {LIST}"));
+        assert_eq!(told("qqq www eee"), format!("error: nothing is known about `qqq www eee`\nhint: {LIST}"));
+        assert_eq!(told("a\u{1b}[2Jb"), format!("error: nothing is known about `a\\u{{1b}}[2Jb`\nhint: {LIST}"));
+    }
+
+    #[test]
+    fn a_path_that_cannot_be_read_is_refused_with_its_column() {
+        assert_eq!(
+            explain("tool_calls[0.args").unwrap_err().to_string(),
+            "error: `tool_calls[0.args` is no path: column 13: expected `]`, found `.`\n\
+             hint: a path is names with `.` between them, `[0]`, `[-1]`, `[*]` and `[\"odd key\"]`"
+        );
+    }
+
+    #[test]
+    fn a_metric_or_a_field_that_is_not_there_is_refused_with_the_nearest() {
+        let told = |what: &str| explain(what).unwrap_err().to_string();
+        assert_eq!(
+            told("stability.scor"),
+            "error: `stability` has no metric and no parameter `scor`\nhint: did you mean `stability.score`?"
+        );
+        assert_eq!(
+            told("conversation.tokens.totl"),
+            "error: no trace has `conversation.tokens.totl`\nhint: did you mean `conversation.tokens.total`?"
+        );
+        assert_eq!(
+            told("final_response.text"),
+            "error: no trace has `final_response.text`\nhint: `final_response` is text and has nothing below it"
+        );
+        assert_eq!(
+            told("tool_cals[0].name"),
+            "error: no trace has `tool_cals[0].name`\nhint: did you mean `tool_calls`?"
+        );
+    }
+}

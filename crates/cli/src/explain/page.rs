@@ -1,0 +1,124 @@
+//! The layout of an explanation: headings, paragraphs, lists, all within 100 columns.
+
+use crate::report::text::hang;
+
+/// As wide as the help.
+const WIDTH: usize = 100;
+
+/// Columns of the names in a list.
+const NAMES: usize = 14;
+
+/// A text that grows.
+#[derive(Debug, Default)]
+pub(super) struct Page {
+    out: String,
+}
+
+impl Page {
+    pub(super) fn is_empty(&self) -> bool {
+        self.out.is_empty()
+    }
+
+    pub(super) fn finish(self) -> String {
+        self.out
+    }
+
+    /// What is explained, and what it is. A second subject stands apart from the first.
+    pub(super) fn subject(&mut self, name: &str, what: &str) {
+        if !self.out.is_empty() {
+            self.out.push_str("\n\n");
+        }
+        hang(&mut self.out, WIDTH, 0, 2, &format!("{name} ({what})"));
+    }
+
+    /// A paragraph.
+    pub(super) fn text(&mut self, text: &str) {
+        if text.is_empty() {
+            return;
+        }
+        self.gap();
+        for paragraph in text.split("\n\n") {
+            hang(&mut self.out, WIDTH, 0, 0, &joined(paragraph));
+        }
+    }
+
+    /// A heading with points below it; nothing without points.
+    pub(super) fn points<'a>(&mut self, heading: &str, points: impl IntoIterator<Item = &'a str>) {
+        let mut points = points.into_iter().filter(|point| !point.is_empty()).peekable();
+        if points.peek().is_none() {
+            return;
+        }
+        self.heading(heading);
+        for point in points {
+            hang(&mut self.out, WIDTH, 2, 4, &format!("- {}", joined(point)));
+        }
+    }
+
+    /// A heading with numbered steps below it.
+    pub(super) fn steps(&mut self, heading: &str, steps: &[&str]) {
+        self.heading(heading);
+        for (at, step) in steps.iter().enumerate() {
+            hang(&mut self.out, WIDTH, 2, 5, &format!("{}. {step}", at + 1));
+        }
+    }
+
+    /// A heading for what follows.
+    pub(super) fn heading(&mut self, heading: &str) {
+        self.gap();
+        self.out.push_str(heading);
+        self.out.push_str(":\n");
+    }
+
+    /// A name and what it means, in columns.
+    pub(super) fn item(&mut self, name: &str, meaning: &str) {
+        let label = if name.chars().count() < NAMES { format!("{name:<NAMES$}") } else { format!("{name} ") };
+        hang(&mut self.out, WIDTH, 2, NAMES + 2, &format!("{label}{meaning}"));
+    }
+
+    /// A line below an item.
+    pub(super) fn sub(&mut self, text: &str) {
+        hang(&mut self.out, WIDTH, NAMES + 2, NAMES + 4, text);
+    }
+
+    /// Lines that are shown as they are.
+    pub(super) fn code(&mut self, text: &str) {
+        for line in text.trim_end().lines() {
+            self.out.push_str(format!("  {line}").trim_end());
+            self.out.push('\n');
+        }
+        self.out.push('\n');
+    }
+
+    /// A text that may hold lines of its own: each is kept apart.
+    pub(super) fn lines(&mut self, text: &str) {
+        for line in text.trim().lines() {
+            match line.trim() {
+                "" => self.gap(),
+                line => hang(&mut self.out, WIDTH, 2, 4, line),
+            }
+        }
+    }
+
+    /// A paragraph below a heading.
+    pub(super) fn indented(&mut self, text: &str) {
+        hang(&mut self.out, WIDTH, 2, 2, &joined(text));
+    }
+
+    /// Something that was printed, broken where it is too long.
+    pub(super) fn wrapped(&mut self, text: &str) {
+        for line in text.lines() {
+            hang(&mut self.out, WIDTH, 2, 4, line);
+        }
+    }
+
+    fn gap(&mut self) {
+        if !self.out.is_empty() && !self.out.ends_with("\n\n") {
+            self.out.push('\n');
+        }
+    }
+}
+
+/// A paragraph on one line.
+fn joined(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,110 @@
+//! Paths in a trace.
+
+use mcptest_core::Target;
+use mcptest_core::assertion::ENVELOPE_ROOTS;
+use mcptest_core::diag::did_you_mean;
+use mcptest_core::eval::GATES;
+use mcptest_core::trace::{Field, Place, locate};
+
+use super::page::Page;
+use super::{Unknown, gate};
+
+/// Explains a path; says nothing of what is none.
+pub(super) fn explain(asked: &str, page: &mut Page) -> Result<(), Unknown> {
+    let root = asked.split(['.', '[']).next().unwrap_or(asked);
+    let is_path = root.len() < asked.len();
+    let roots = || ENVELOPE_ROOTS.into_iter().chain(GATES.iter().map(|gate| gate.kind.name()));
+    // A name with a dot may be a file or a part of a message; only one that begins like a path is taken for one.
+    if !is_path && !ENVELOPE_ROOTS.contains(&root) || did_you_mean(root, roots()).is_none() {
+        return Ok(());
+    }
+    let target = Target::parse(asked).map_err(|error| Unknown {
+        message: format!("`{asked}` is no path: {error}"),
+        hint: "a path is names with `.` between them, `[0]`, `[-1]`, `[*]` and `[\"odd key\"]`".to_owned(),
+    })?;
+    let below = &asked[root.len()..].trim_start_matches('.');
+    if let Some((message, hint)) = gate::refused(root, below) {
+        return Err(Unknown { message, hint });
+    }
+    match locate(&target) {
+        Place::Field(field) => told(asked, field, false, page),
+        Place::Below(field) => told(asked, field, true, page),
+        Place::Nowhere { inside, near } => {
+            let hint = match (near, inside) {
+                (Some(near), _) => format!("did you mean `{}`?", near.path),
+                (None, Some(inside)) => {
+                    let parts: Vec<&str> = inside.parts().map(|part| part.path).collect();
+                    if parts.is_empty() {
+                        format!("`{}` is {} and has nothing below it", inside.path, inside.holds)
+                    } else {
+                        format!("below `{}` there are {}", inside.path, parts.join(", "))
+                    }
+                }
+                (None, None) => format!("a path begins with {}", ENVELOPE_ROOTS.join(", ")),
+            };
+            return Err(Unknown { message: format!("no trace has `{asked}`"), hint });
+        }
+    }
+    Ok(())
+}
+
+fn told(asked: &str, field: &Field, below: bool, page: &mut Page) {
+    page.subject(asked, "a target, reads the trace");
+    if below {
+        page.text(&format!(
+            "Below `{}`: {}. What lies there is up to whoever made the value.",
+            field.path, field.meaning
+        ));
+    } else {
+        page.text(&format!("{}.", capital(field.meaning)));
+    }
+    page.heading("About it");
+    page.item("reads", field.path);
+    let every = asked.contains("[*]");
+    let holds = match (below, every) {
+        (false, false) => field.holds.to_owned(),
+        (false, true) => format!("a list, each item {}", field.holds),
+        (true, false) => "whatever was recorded there".to_owned(),
+        (true, true) => "a list of what was recorded there".to_owned(),
+    };
+    page.item("value", &holds);
+    if every {
+        page.item("[*]", "selects from every item that has the rest; an empty list gives an empty list");
+    }
+    page.item("when absent", field.absent);
+    page.item("", "An assertion on a path that selects nothing fails, also under `not`, and says how far it got.");
+    let parts: Vec<&str> = field.parts().map(|part| part.path).collect();
+    if !parts.is_empty() && !below {
+        page.item("below it", &parts.join(", "));
+    }
+    page.heading("An assertion on it");
+    let quoted = if asked.contains(['[', '*', '"']) { format!("'{asked}'") } else { asked.to_owned() };
+    page.code(&format!("expect:\n  - {{ target: {quoted}, matcher: {} }}", matcher(field, below, every)));
+}
+
+/// A matcher that suits a part.
+fn matcher(field: &Field, below: bool, every: bool) -> String {
+    let one = match field.holds.split_once("one of ") {
+        Some((_, words)) => words.split(", ").next().unwrap_or("text").to_owned(),
+        None => match field.holds {
+            "whole number" if every => return "{ schema: { items: { maximum: 5000 } } }".to_owned(),
+            "whole number" => return "{ schema: { maximum: 5000 } }".to_owned(),
+            "list" => return "{ schema: { minItems: 1 } }".to_owned(),
+            "object" | "object or null" if !below => return "{ schema: { type: [object, array] } }".to_owned(),
+            "true or false" if every => return "{ not: { contains: true } }".to_owned(),
+            "true or false" => return "{ exact: false }".to_owned(),
+            _ => "Oslo".to_owned(),
+        },
+    };
+    if every || field.holds.starts_with("text") || below {
+        format!("{{ contains: {one} }}")
+    } else {
+        format!("{{ exact: {one} }}")
+    }
+}
+
+/// A text with its first letter as a capital.
+fn capital(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
+}

@@ -1,0 +1,201 @@
+//! Words of closed sets: verdicts, exit codes, reporters, faults, reasons why runs end, matchers.
+
+use mcptest_core::matcher::MATCHERS;
+use mcptest_core::trace::FaultKind;
+
+use super::page::Page;
+use crate::{exit, report};
+
+/// A word, what it means, and where to go on.
+struct Word {
+    name: &'static str,
+    meaning: &'static str,
+    /// Troubles that are about it.
+    see: &'static [&'static str],
+}
+
+const fn word(name: &'static str, meaning: &'static str, see: &'static [&'static str]) -> Word {
+    Word { name, meaning, see }
+}
+
+/// Verdicts of rows, in the order of the table of verdicts.
+static VERDICTS: [Word; 6] = [
+    word("pass", "Everything that the row asserts holds, on evidence that was recorded.", &[]),
+    word(
+        "fail",
+        "Something that the row asserts does not hold. The reason, the evidence and the place in the suite stand below the row. \
+         Exit code 1.",
+        &["call-missing", "call-too-many", "claimed-not-done"],
+    ),
+    word(
+        "unassessable",
+        "The recording lacks evidence that the verdict hangs on. What was not recorded is unknown: neither a pass nor a failure may \
+         rest on it. It counts as a failure, exit code 1, so that a missing recording never looks like a good run.",
+        &["not-assessable"],
+    ),
+    word(
+        "error",
+        "The row could not be run or judged: a missing cassette, a server that does not start, a model that does not answer. \
+         Nothing is known about the agent. Exit code 2.",
+        &["no-recording", "stale-cassette", "runs-not-judged"],
+    ),
+    word(
+        "absorbed",
+        "The run failed, and the test has a `reliability:` block that says how often runs may. It does not fail the test by itself; \
+         the row with `(reliability)` decides.",
+        &["absorbed-run", "reliability-failed"],
+    ),
+    word(
+        "skipped",
+        "The row was not run: `--fail-fast` met a failure before, a budget was reached, or the run was stopped.",
+        &["skipped-rows", "budget-over"],
+    ),
+];
+
+/// Faults of a suite, in the order of [`FaultKind`].
+static FAULTS: [Word; 7] = [
+    word(
+        "hang",
+        "The call is not sent and never answered: the agent sees a timeout after `max_detection_ms`.",
+        &["fault-never-met"],
+    ),
+    word("wedged", "Like `hang`, under a name of its own in reports: a server that is stuck.", &["fault-never-met"]),
+    word(
+        "slow",
+        "The answer comes `delay_ms` late. From `max_detection_ms` on that is a timeout, below it a late but good answer.",
+        &["late-not-missed"],
+    ),
+    word("recover_after", "The first `failures` calls time out, and the ones after are answered.", &["not-recovered"]),
+    word("error", "The call fails with an error of the protocol.", &["not-recovered"]),
+    word("is_error", "The tool answers with an error result.", &["not-recovered"]),
+    word("drop", "The connection breaks instead of an answer.", &["not-recovered"]),
+];
+
+/// Why runs end, in the order of the table of reasons.
+static STOPS: [Word; 5] = [
+    word("completed", "The model finished by itself.", &[]),
+    word(
+        "max_turns",
+        "The agent still called tools at its last turn; `max_turns:` of the test is that limit.",
+        &["run-cut-off"],
+    ),
+    word("max_tokens", "A reply was cut at `max_tokens:` of the test.", &["run-cut-off"]),
+    word("refused", "The model refused to go on.", &[]),
+    word("error", "The run broke.", &[]),
+];
+
+/// Exit codes of the program.
+static CODES: [(u8, &str); 5] = [
+    (exit::OK, "Everything holds, and everything that was asked for was done."),
+    (exit::FAILED, "A check said no, or lacked the evidence to say yes: a row is `fail` or `unassessable`."),
+    (
+        exit::ERROR,
+        "Something could not run: a mistake in a suite, a missing or stale cassette, a server or a model that cannot be reached, a \
+         wrong option, nothing selected, a report that cannot be written. It goes over 1: what failed is still in the report.",
+    ),
+    (exit::CRASHED, "The fault `crash` of `mcptest mock` ended the process."),
+    (exit::INTERRUPTED, "Ctrl-C was pressed twice. After the first the run ends in order, with 2."),
+];
+
+/// Names of all words.
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    let words = VERDICTS.iter().chain(&FAULTS).chain(&STOPS).map(|word| word.name);
+    words.chain(mcptest_mock::KINDS.iter().map(|kind| kind.name)).chain(report::reporters().map(|(name, _)| name))
+}
+
+/// The lists of words, for the overview.
+pub(super) fn overview(page: &mut Page) {
+    let list = |words: &[Word]| words.iter().map(|word| word.name).collect::<Vec<_>>().join(", ");
+    page.item("verdicts", &list(&VERDICTS));
+    page.item("faults", &format!("of suites: {}", list(&FAULTS)));
+    page.item(
+        "",
+        &format!("of the mock: {}", mcptest_mock::KINDS.iter().map(|kind| kind.name).collect::<Vec<_>>().join(", ")),
+    );
+    page.item("stop reasons", &list(&STOPS));
+    page.item("reporters", &report::reporters().map(|(name, _)| name).collect::<Vec<_>>().join(", "));
+    page.item("exit codes", &CODES.iter().map(|(code, _)| code.to_string()).collect::<Vec<_>>().join(", "));
+}
+
+/// The exit code of a number.
+pub(super) fn exit_code(name: &str, page: &mut Page) {
+    let Some((code, meaning)) = CODES.iter().find(|(code, _)| name.parse() == Ok(*code)) else { return };
+    page.subject(&code.to_string(), "an exit code");
+    page.text(meaning);
+    page.text("The worst that happened decides: 2 over 1 over 0.");
+}
+
+/// Everything else that a word may be.
+pub(super) fn explain(name: &str, page: &mut Page) {
+    let name = name.to_lowercase();
+    if let Some(matcher) = MATCHERS.iter().find(|matcher| matcher.name == name) {
+        page.subject(matcher.name, "a matcher");
+        page.text(&format!("It holds when {}.", matcher.holds));
+        page.text("A value of a type that it has nothing to say about fails the assertion, also under `not`.");
+        page.heading("Example");
+        page.code(&format!("expect:\n  - {{ target: 'tool_calls[*].name', matcher: {} }}", matcher.example));
+    }
+    list(&name, &VERDICTS, "a verdict", page);
+    list(&name, &FAULTS, "a fault that a suite injects", page);
+    if let Some(kind) = FAULTS.iter().find(|word| word.name == name).and_then(|word| FaultKind::from_word(word.name)) {
+        let number = match kind {
+            FaultKind::Slow => ", delay_ms: 5000",
+            FaultKind::RecoverAfter => ", failures: 2",
+            _ => "",
+        };
+        page.heading("Example");
+        page.code(&format!("faults:\n  - {{ name: dead-search, target: {{ tool: search }}, kind: {kind}{number} }}"));
+    }
+    if let Some(kind) = mcptest_mock::KINDS.iter().find(|kind| kind.name == name) {
+        page.subject(&kind.spelling(), "a fault of `mcptest mock`");
+        page.text(&format!("It {}.", kind.meaning));
+        page.heading("Example");
+        let fault = match kind.number {
+            Some(number) => format!("{}:{}", kind.name, number.least.max(2)),
+            None => kind.name.to_owned(),
+        };
+        page.code(&format!("mcptest mock --tools-from tools.yml --fault search={fault}"));
+    }
+    list(&name, &STOPS, "why a run ended, `conversation.stop_reason`", page);
+    if let Some((name, meaning)) = report::reporters().find(|(known, _)| *known == name) {
+        page.subject(name, "a reporter");
+        page.text(meaning);
+        page.heading("Example");
+        page.code(&format!("mcptest run tests/ --reporter {name}=PATH"));
+    }
+}
+
+fn list(name: &str, words: &'static [Word], what: &str, page: &mut Page) {
+    for word in words.iter().filter(|word| word.name == name) {
+        page.subject(word.name, what);
+        page.text(word.meaning);
+        if !word.see.is_empty() {
+            let commands: Vec<String> = word.see.iter().map(|name| format!("`mcptest explain {name}`")).collect();
+            page.text(&format!("See also {}.", commands.join(", ")));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use mcptest_core::report::RowVerdict;
+    use mcptest_core::trace::StopReason;
+
+    use super::*;
+    use crate::trouble;
+
+    #[test]
+    fn every_word_of_every_closed_set_is_in_its_table() {
+        let names = |words: &[Word]| words.iter().map(|word| word.name).collect::<Vec<_>>();
+        assert_eq!(names(&VERDICTS), RowVerdict::ALL.iter().map(|word| word.as_str()).collect::<Vec<_>>());
+        assert_eq!(names(&FAULTS), FaultKind::ALL.iter().map(|word| word.as_str()).collect::<Vec<_>>());
+        assert_eq!(names(&STOPS), StopReason::ALL.iter().map(|word| word.as_str()).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn what_is_pointed_to_is_there() {
+        for name in VERDICTS.iter().chain(&FAULTS).chain(&STOPS).flat_map(|word| word.see) {
+            assert!(trouble::all().any(|trouble| trouble.name == *name), "{name}");
+        }
+    }
+}

@@ -1,0 +1,245 @@
+//! Verdicts that are right and look wrong at first.
+
+use super::{Trouble, trouble};
+
+pub(super) static TROUBLES: [Trouble; 21] = [
+    trouble(
+        "not-assessable",
+        "A check is unassessable",
+        &["not assessable: …", "is not assessable: …", "was not recorded"],
+        "not assessable: the final response was not recorded",
+        "The recording lacks something that the verdict hangs on: calls, arguments, answers or the closing message. What is not \
+         recorded is unknown, and neither a pass nor a failure may rest on it. It counts as a failure: exit code 1.",
+        &[
+            "Look at what the reason says is missing, and record it: many exporters leave arguments and results out unless told.",
+            "`mcptest convert FILE` shows what was understood of a recording.",
+            "Or judge by a gate that does not need it: `trajectory` without `args` and `status` reads names alone.",
+        ],
+    ),
+    trouble(
+        "absorbed-run",
+        "A run failed and is absorbed",
+        &["ABSORBED"],
+        "~ ABSORBED  finds it",
+        "The test has a `reliability:` block, which says how often runs may fail. A failed run does not fail the test by itself then; \
+         the row with `(reliability)` decides.",
+        &["Look at the row of `reliability` for the verdict.", "If every single run has to pass, remove the block."],
+    ),
+    trouble(
+        "rests-on-prose",
+        "The verdict rests on prose",
+        &["the verdict of `…` rests on prose"],
+        "warning: the verdict of `weather` rests on prose",
+        "Every assertion of the test reads what the model said, and none what it did. A model that did nothing and says the right \
+         words passes.",
+        &[
+            "Add a check of what was done: `trajectory:`, or `expect:` on `tool_calls` or `tool_results`.",
+            "`narrative:` holds the closing message against the calls.",
+        ],
+    ),
+    trouble(
+        "claimed-not-done",
+        "The closing message claims what no call shows",
+        &[
+            "claims …: no call says so",
+            "claims …: nearest is …",
+            "claims …: no tool was called",
+            "; if a call does it, say so: `aliases: …",
+        ],
+        "\"deleted the note\" claims delete_note: no call says so; if a call does it, say so: `aliases: { delete_note: search }`",
+        "`narrative` found a sentence that says something was changed, and no call that succeeded whose name fits. Either the agent \
+         said more than it did, or the tool that did it is called differently.",
+        &[
+            "Look at the evidence below: was it done?",
+            "If a call did it, add the line that the message prints: `aliases: { delete_note: purge }`.",
+            "If the sentence is about something that changes nothing, name the tool in `readonly_tools:`.",
+        ],
+    ),
+    trouble(
+        "claimed-call-failed",
+        "The closing message claims a call that failed",
+        &["claims …: … failed"],
+        "\"deleted the note\" claims delete_note: tool_calls[0] (delete_note) failed",
+        "The call is there, and its answer was an error. An agent that reports it as done tells the user something wrong.",
+        &["Look at the answer of the call in the evidence.", "Have the agent say that it failed, or try again."],
+    ),
+    trouble(
+        "divergence-over-limit",
+        "The divergence is over its limit",
+        &["divergence … is over the limit of …"],
+        "divergence 1.00 is over the limit of 0",
+        "The score counts everything on which message and calls differ: claims without a call, tools that are not mentioned, and \
+         values at odds. An agent that does not list all of its reads has some divergence.",
+        &[
+            "Look at the counts in the line of the gate.",
+            "Raise `max_divergence_score:`, or assert on `narrative.claimed_but_absent` alone.",
+        ],
+    ),
+    trouble(
+        "selects-nothing",
+        "A target selects nothing",
+        &["selects nothing beyond …", "` selects nothing: …"],
+        "`tool_calls[1].name` selects nothing beyond `tool_calls`: no index 1 in a list of 1",
+        "The path leads to nothing in this trace. That fails also under `not`, since nothing was looked at. The message says how far \
+         the path got.",
+        &[
+            "Use `[*]` where any item is meant: `tool_calls[*].name`.",
+            "`mcptest explain TARGET` says what its absence means.",
+        ],
+    ),
+    trouble(
+        "cannot-be-judged",
+        "A matcher cannot judge a value",
+        &["cannot be judged by …"],
+        "`tool_calls` cannot be judged by regex /x/: element 0 is an object with 5 keys, not text",
+        "The value is of a type that the matcher has nothing to say about. That fails also under `not`.",
+        &["Make the target more precise, down to the text or number that is meant, or use `schema`."],
+    ),
+    trouble(
+        "call-missing",
+        "An expected call was not recorded",
+        &["has no recorded call: …"],
+        "calls[1] (delete_note) has no recorded call: the trace ended after 1",
+        "The reference of `trajectory` demands a call that did not happen, or not at this place. The reason says which recorded call \
+         is nearest, and where it differs.",
+        &[
+            "Look at the evidence: did the agent stop early, or use another tool?",
+            "If another order is fine, use `mode: unordered`; if the call may be left out, `optional: true`.",
+        ],
+    ),
+    trouble(
+        "call-too-many",
+        "A call is one too many",
+        &["is one too many: …", "left over, at most … allowed"],
+        "tool_calls[0] (search) is one too many: the reference has 0",
+        "`strict`, which is the default, allows exactly the calls of the reference; so does `subset`. Agents often look something up \
+         twice.",
+        &[
+            "If further calls do no harm, use `mode: subsequence`, `unordered` or `superset`, with `max_extra:` as a bound.",
+            "Otherwise it is what the test is for.",
+        ],
+    ),
+    trouble(
+        "call-differs",
+        "A call is not the expected one",
+        &["differs from calls[…] at …", "tool_calls[…] is …, expected …"],
+        "tool_calls[0] (search) differs from calls[0] at /args/q",
+        "The call at this position has another name, server, status or other arguments. The lines below show each place with what was \
+         expected and what was recorded.",
+        &[
+            "Use `args: { subset: .. }` when only some arguments matter, `schema` when their shape does.",
+            "Leave arguments that differ from run to run out with `ignore_args:`.",
+        ],
+    ),
+    trouble(
+        "order-broken",
+        "A call came before the one it depends on",
+        &["has no … before it", "ran before any …", "was never called"],
+        "delete_note -> search: tool_calls[0] (search) has no delete_note before it",
+        "An edge of `trajectory_axes` demands another call before this one. With `required: true` the later call has to happen at all.",
+        &["Look at the order in the evidence.", "Remove `required: true` where a run may do without the call."],
+    ),
+    trouble(
+        "wasted-calls",
+        "Calls were wasted",
+        &["penalty …: … extra step"],
+        "golden_path: penalty 0.67: 1 extra step, 0 backtracks, 0 repeated tools",
+        "`golden_path` counts calls beyond the length of the path, returns to an earlier tool and calls of the tool just used. The \
+         default passes without waste only.",
+        &[
+            "Set `allow_extra_steps: true`, `penalize_backtracking: false` or `penalize_repeated_tools: false`.",
+            "Or ask for less: `expect: [{ target: golden_path.penalty, matcher: { schema: { minimum: 0.5 } } }]`.",
+        ],
+    ),
+    trouble(
+        "fault-never-met",
+        "No call met the fault",
+        &["no call met a fault, so nothing was tested"],
+        "no call met a fault, so nothing was tested",
+        "The agent never called the tool that the fault strikes, so nothing is known about its recovery.",
+        &[
+            "Check the `target:` of the fault, and that the prompt leads to the tool.",
+            "`require_hit: false` lets runs pass that never meet it.",
+        ],
+    ),
+    trouble(
+        "not-recovered",
+        "The agent did not recover in time",
+        &[
+            "the run did not end by itself with an answer",
+            "recovery took … ms, at most … allowed",
+            "no recovery within … ms or at all",
+            "no call succeeded after the first fault",
+            "the fault was never noticed",
+            "the fault was noticed after … ms, budget …",
+        ],
+        "no call succeeded after the first fault",
+        "Recovered is a run that ends by itself with an answer. `require_call`, `max_recovery_ms` and `require_clean_timeout` ask for \
+         more. Times are virtual: what the fault says, not what a clock showed.",
+        &[
+            "Look at the evidence for what the agent did after the fault.",
+            "Leave the parameter out that asks for more than is meant.",
+        ],
+    ),
+    trouble(
+        "reliability-failed",
+        "`reliability` fails although most runs pass",
+        &["`reliability.passhat_k` is …, expected at least 100"],
+        "`reliability.passhat_k` is 0, expected at least 100",
+        "Without `expect:` every run has to pass. A pass rate of 90 percent fails that.",
+        &[
+            "Say what is enough: `expect: [{ target: reliability.pass_rate, matcher: { schema: { minimum: 80 } } }]`.",
+            "`mcptest runs` says how sure so many runs make a rate.",
+        ],
+    ),
+    trouble(
+        "unsteady-runs",
+        "Runs are not steady",
+        &["`stability.weakest_score` is …, expected at least 0.5"],
+        "`stability.weakest_score` is 0, expected at least 0.5",
+        "The weakest of the four sub-scores of the worst run counts, and the line names it. An agent that uses many different tools \
+         has a low `tool_usage_stability` by design.",
+        &[
+            "Look at which sub-score is low; `mcptest explain stability` says what each measures.",
+            "Assert on what matters to the test, such as `stability.tool_sequence_similarity`.",
+        ],
+    ),
+    trouble(
+        "runs-not-judged",
+        "A gate over runs is an error",
+        &["… of … runs could not be judged"],
+        "1 of 2 runs could not be judged",
+        "A pass rate over the runs that happened to work would look better than it is. So gates over runs are errors when a run is \
+         one.",
+        &["Mend what the run says first; often a recording is missing."],
+    ),
+    trouble(
+        "assertion-failed",
+        "An assertion does not hold",
+        &["` is …, expected …"],
+        "`tool_names` is [\"search\"], expected contains \"delete_note\"",
+        "The value that the target selects is not what the matcher asks for.",
+        &["Compare the two values in the message; `mcptest explain MATCHER` says when a matcher holds."],
+    ),
+    trouble(
+        "run-cut-off",
+        "A run ended at a limit",
+        &["stop_reason …max_turns", "stop_reason …max_tokens"],
+        "\"stop_reason\": \"max_turns\"",
+        "The run did not end by itself: the agent still called tools at turn `max_turns`, or a reply was cut at `max_tokens`. What it \
+         would have done next is not known, and `recovery` counts it as not recovered.",
+        &[
+            "Raise `max_turns:` or `max_tokens:` of the test, and record again.",
+            "Look whether the agent goes in circles.",
+        ],
+    ),
+    trouble(
+        "skipped-rows",
+        "Tests were skipped",
+        &["SKIPPED"],
+        "- SKIPPED   second",
+        "The run stopped before them: `--fail-fast` met a failure, a budget was reached, or somebody pressed Ctrl-C. Nothing is known \
+         about them.",
+        &["Run again without `--fail-fast`, or with a larger budget."],
+    ),
+];

@@ -1,0 +1,80 @@
+//! What loads but hardly means what it says.
+
+use super::{Trouble, trouble};
+
+pub(super) static TROUBLES: [Trouble; 9] = [
+    trouble(
+        "never-used",
+        "A server or a fault is never used",
+        &["no test uses the server `…`", "no test injects the fault `…`"],
+        "warning: no test uses the server `weather`",
+        "It is declared and no test names it, so it does nothing. Often the name in the test is missing.",
+        &["Name it in `servers:` or `inject:` of a test, or remove it."],
+    ),
+    trouble(
+        "passes-on-nothing",
+        "The test passes when the agent does nothing",
+        &["passes when the agent makes no call at all"],
+        "warning: `weather` passes when the agent makes no call at all",
+        "Every check of the test holds on a run without calls: `narrative`, an empty reference or `not` alone demand nothing. An \
+         agent that is broken altogether would pass.",
+        &["Add what must happen: a `trajectory:` with at least one call, or an `expect:` on `tool_calls`."],
+    ),
+    trouble(
+        "wasteful-golden-path",
+        "The golden path is itself wasteful",
+        &["the golden path is itself wasteful"],
+        "warning: the golden path is itself wasteful",
+        "The path repeats a tool or returns to one, and that is what `golden_path` counts as waste. Not even a run that follows \
+         it exactly can pass.",
+        &["Set `penalize_repeated_tools: false` or `penalize_backtracking: false`, or shorten the path."],
+    ),
+    trouble(
+        "reliability-cannot-pass",
+        "`reliability` cannot pass",
+        &["`reliability` cannot pass with … runs, whatever their outcome"],
+        "warning: `reliability` cannot pass with 5 runs, whatever their outcome",
+        "The bound is beyond what so few runs can show. Five passes of five give a lower bound of about 57 percent, never 90.",
+        &["`mcptest runs` says how many runs it takes.", "Raise `runs:`, or ask for less."],
+    ),
+    trouble(
+        "reliability-always-passes",
+        "`reliability` always passes",
+        &["`reliability` passes even when every run fails"],
+        "warning: `reliability` passes even when every run fails",
+        "The assertion holds for every outcome, so the block absorbs every failure and says nothing.",
+        &["Ask for more, such as `reliability.pass_rate` with `schema: { minimum: 80 }`."],
+    ),
+    trouble(
+        "late-not-missed",
+        "A slow fault answers within the budget",
+        &["within the budget of … ms: it is late, never missed"],
+        "warning: `late` answers after 2000 ms, within the budget of 3000 ms: it is late, never missed",
+        "A call that is answered within `max_detection_ms` is a delay and no failure, so there is nothing to recover from.",
+        &["Raise `delay_ms:` to the budget or beyond, or lower `max_detection_ms:`."],
+    ),
+    trouble(
+        "fault-elsewhere",
+        "A fault strikes a server that the test does not use",
+        &["strikes the server `…`, which this test does not use"],
+        "warning: `dead-mail` strikes the server `mail`, which this test does not use",
+        "No call of the test can meet the fault.",
+        &["Add the server to `servers:` of the test, or inject another fault."],
+    ),
+    trouble(
+        "temperature-refused",
+        "The model refuses `temperature`",
+        &["refuses `temperature`"],
+        "warning: `claude-sonnet-4-5` refuses `temperature`",
+        "Current models of this provider refuse requests that set it, so recording would fail.",
+        &["Remove `temperature:`. Recordings make runs repeatable, whatever the temperature."],
+    ),
+    trouble(
+        "schema-property",
+        "A rule or an answer of a mock server does not fit its schema",
+        &["the input schema has no property `…`"],
+        "warning: the input schema has no property `citty`",
+        "A rule looks at an argument that the tool does not take, so it never applies.",
+        &["Correct the name in the rule, or add the property to `input_schema:`."],
+    ),
+];
