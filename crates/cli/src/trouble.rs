@@ -104,6 +104,28 @@ mod tests {
     }
 
     #[test]
+    fn every_message_about_a_file_that_the_tests_of_the_reader_have_is_known() {
+        let mut count = 0;
+        for folder in ["mistakes", "lints"] {
+            let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../core/tests/it").join(folder);
+            for entry in std::fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                if path.extension().is_none_or(|ending| ending != "txt") {
+                    continue;
+                }
+                for line in std::fs::read_to_string(&path).unwrap().lines() {
+                    let is_message = [": error: ", ": warning: "].iter().any(|mark| line.contains(mark));
+                    if is_message && !line.starts_with(' ') {
+                        count += 1;
+                        assert!(find::is_known(line), "{line}");
+                    }
+                }
+            }
+        }
+        assert!(count > 300, "{count}");
+    }
+
+    #[test]
     fn an_example_alone_leads_to_its_entry() {
         for trouble in all() {
             let found = find::find(trouble.example);

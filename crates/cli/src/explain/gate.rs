@@ -2,7 +2,7 @@
 
 use mcptest_core::eval::{GATES, GateInfo, MetricInfo, MetricKind, RunScope};
 
-use super::page::Page;
+use super::page::{Page, capital};
 
 /// The gate of a name.
 pub(super) fn gate(name: &str, page: &mut Page) {
@@ -64,7 +64,7 @@ pub(super) fn metric(name: &str, page: &mut Page) {
 
 fn told(gate: &GateInfo, metric: &MetricInfo, full: &str, page: &mut Page) {
     page.subject(full, &format!("a metric of {}", gate.kind));
-    page.text(&format!("{}.", metric.meaning));
+    page.text(&format!("{}.", capital(metric.meaning)));
     page.heading("About it");
     page.item("value", metric.kind.describe());
     let read = match gate.scope {

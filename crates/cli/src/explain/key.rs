@@ -8,7 +8,10 @@ use mcptest_core::suite::{GATE_FILE, SUITE};
 use mcptest_mock::spec::FILE as MOCK_FILE;
 use mcptest_runner::provider::script::SCRIPT;
 
-use super::page::Page;
+use super::page::{Page, capital};
+
+/// Most keys of one name that are told one by one.
+const MOST: usize = 2;
 
 /// A key and where it stands.
 struct Placed {
@@ -81,10 +84,19 @@ pub(super) fn explain(asked: &str, page: &mut Page) {
             None => told.push((placed.key, vec![placed])),
         }
     }
+    if told.len() > MOST {
+        page.subject(asked, &format!("a key in {} places", found.len()));
+        page.gap();
+        for (key, places) in told {
+            page.entry(places.first().map_or("", |placed| placed.path.as_str()), key.meaning);
+        }
+        page.text("`mcptest explain` of one of these paths says more.");
+        return;
+    }
     for (key, places) in told {
         let file = places.first().map_or("a suite", |placed| placed.file);
         page.subject(key.name, &format!("a key of {file}"));
-        page.text(&format!("{}.", key.meaning));
+        page.text(&format!("{}.", capital(key.meaning)));
         page.heading("About it");
         let paths: Vec<&str> = places.iter().map(|placed| placed.path.as_str()).collect();
         let shown: Vec<&str> = paths.iter().copied().take(4).collect();

@@ -19,14 +19,17 @@ impl Page {
         self.out.is_empty()
     }
 
-    pub(super) fn finish(self) -> String {
+    pub(super) fn finish(mut self) -> String {
+        self.out.truncate(self.out.trim_end().len());
+        self.out.push('\n');
         self.out
     }
 
     /// What is explained, and what it is. A second subject stands apart from the first.
     pub(super) fn subject(&mut self, name: &str, what: &str) {
         if !self.out.is_empty() {
-            self.out.push_str("\n\n");
+            self.out.truncate(self.out.trim_end().len());
+            self.out.push_str("\n\n\n");
         }
         hang(&mut self.out, WIDTH, 0, 2, &format!("{name} ({what})"));
     }
@@ -75,6 +78,11 @@ impl Page {
         hang(&mut self.out, WIDTH, 2, NAMES + 2, &format!("{label}{meaning}"));
     }
 
+    /// A long name with what it means below it.
+    pub(super) fn entry(&mut self, name: &str, meaning: &str) {
+        hang(&mut self.out, WIDTH, 2, 6, &format!("{name}: {meaning}"));
+    }
+
     /// A line below an item.
     pub(super) fn sub(&mut self, text: &str) {
         hang(&mut self.out, WIDTH, NAMES + 2, NAMES + 4, text);
@@ -111,11 +119,18 @@ impl Page {
         }
     }
 
-    fn gap(&mut self) {
+    /// An empty line.
+    pub(super) fn gap(&mut self) {
         if !self.out.is_empty() && !self.out.ends_with("\n\n") {
             self.out.push('\n');
         }
     }
+}
+
+/// A text with its first letter as a capital.
+pub(super) fn capital(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
 }
 
 /// A paragraph on one line.

@@ -6,7 +6,7 @@ use mcptest_core::diag::did_you_mean;
 use mcptest_core::eval::GATES;
 use mcptest_core::trace::{Field, Place, locate};
 
-use super::page::Page;
+use super::page::{Page, capital};
 use super::{Unknown, gate};
 
 /// Explains a path; says nothing of what is none.
@@ -101,10 +101,4 @@ fn matcher(field: &Field, below: bool, every: bool) -> String {
     } else {
         format!("{{ exact: {one} }}")
     }
-}
-
-/// A text with its first letter as a capital.
-fn capital(text: &str) -> String {
-    let mut chars = text.chars();
-    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
 }

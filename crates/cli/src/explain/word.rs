@@ -133,7 +133,7 @@ pub(super) fn explain(name: &str, page: &mut Page) {
         page.text(&format!("It holds when {}.", matcher.holds));
         page.text("A value of a type that it has nothing to say about fails the assertion, also under `not`.");
         page.heading("Example");
-        page.code(&format!("expect:\n  - {{ target: 'tool_calls[*].name', matcher: {} }}", matcher.example));
+        page.code(&format!("expect:\n  - {{ target: {}, matcher: {} }}", target(matcher.name), matcher.example));
     }
     list(&name, &VERDICTS, "a verdict", page);
     list(&name, &FAULTS, "a fault that a suite injects", page);
@@ -165,13 +165,23 @@ pub(super) fn explain(name: &str, page: &mut Page) {
     }
 }
 
+/// A target that a matcher is used with.
+fn target(matcher: &str) -> &'static str {
+    match matcher {
+        "exact" => "'tool_calls[0].name'",
+        "contains" | "icontains" => "'tool_calls[0].args.city'",
+        "regex" => "'tool_calls[0].args.invoice'",
+        "schema" => "conversation.tokens.total",
+        _ => "tool_names",
+    }
+}
+
 fn list(name: &str, words: &'static [Word], what: &str, page: &mut Page) {
     for word in words.iter().filter(|word| word.name == name) {
         page.subject(word.name, what);
         page.text(word.meaning);
         if !word.see.is_empty() {
-            let commands: Vec<String> = word.see.iter().map(|name| format!("`mcptest explain {name}`")).collect();
-            page.text(&format!("See also {}.", commands.join(", ")));
+            page.text(&format!("Troubles about it, each for `mcptest explain`: {}.", word.see.join(", ")));
         }
     }
 }

@@ -24,6 +24,12 @@ pub(crate) fn find(message: &str) -> Vec<&'static Trouble> {
     if whole.is_empty() { by_words(&plain) } else { whole }
 }
 
+/// Whether a message is there whole, and not only some of its words.
+#[cfg(test)]
+pub(super) fn is_known(message: &str) -> bool {
+    !by_marks(&without_colour(message)).is_empty()
+}
+
 /// A text without the sequences that colour it.
 fn without_colour(text: &str) -> String {
     let mut out = String::with_capacity(text.len());

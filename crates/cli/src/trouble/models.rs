@@ -106,7 +106,7 @@ pub(super) static TROUBLES: [Trouble; 19] = [
         "reply-ended",
         "A model did not finish its reply",
         &["its reply ended with `…`"],
-        "the model `m` at http://127.0.0.1:1/v1/messages: its reply ended with `pause_turn`",
+        "the model `m` at http://127.0.0.1:1/v1/messages: its reply ended with `tired`",
         "The provider ended the reply for a reason that is neither an end, a limit nor a refusal, so what the model would have done \
          is not known.",
         &["Record again.", "If it stays so, see what the provider says about the reason."],
@@ -148,7 +148,7 @@ pub(super) static TROUBLES: [Trouble; 19] = [
         "script-reference",
         "A script refers to an answer that is not there",
         &["the script reads an earlier answer: …"],
-        "the script reads an earlier answer: ",
+        "the script reads an earlier answer:",
         "`${results[i].path}` reads answer i, counted from 0 over all calls of the run, and that has no such part.",
         &["Look at the answer: `mcptest cassette show`, or the evidence of a report.", "Correct the index or the path."],
     ),

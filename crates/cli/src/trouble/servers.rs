@@ -180,7 +180,7 @@ pub(super) static TROUBLES: [Trouble; 17] = [
             "the answer is empty",
             "`when` has no condition",
         ],
-        "error: the structured content does not fit the output schema: /rain: ",
+        "error: the structured content does not fit the output schema: /rain:",
         "A mock server keeps the rules of the protocol, so that only the faults you ask for are faults. An answer has to fit the \
          schema of its tool.",
         &["Correct the answer or the schema; the reference of the file is in `docs/mock.md`."],

@@ -91,7 +91,7 @@ pub(super) static TROUBLES: [Trouble; 16] = [
             "data follows after … unpacked bytes",
             "needs a window of more than 64 MiB",
         ],
-        "error: cut.jsonl.gz: byte 10: the gzip data ends too early, after 10 unpacked bytes",
+        "error: cut.jsonl.gz: byte 11: the gzip data ends too early, after 11 unpacked bytes",
         "The file was cut off or changed when it was written or moved. What came before is scored.",
         &["Fetch it again; `gzip -t FILE` and `zstd -t FILE` test a whole file."],
     ),

@@ -19,7 +19,7 @@ pub(super) static TROUBLES: [Trouble; 21] = [
     trouble(
         "absorbed-run",
         "A run failed and is absorbed",
-        &["ABSORBED"],
+        &["ABSORBED", "ABSORBED … (reliability) … passed, … interval"],
         "~ ABSORBED  finds it",
         "The test has a `reliability:` block, which says how often runs may fail. A failed run does not fail the test by itself then; \
          the row with `(reliability)` decides.",
@@ -58,8 +58,8 @@ pub(super) static TROUBLES: [Trouble; 21] = [
     trouble(
         "claimed-call-failed",
         "The closing message claims a call that failed",
-        &["claims …: … failed"],
-        "\"deleted the note\" claims delete_note: tool_calls[0] (delete_note) failed",
+        &["claims …, but every call of … failed"],
+        "\"deleted the note\" claims delete_note, but every call of delete_note failed",
         "The call is there, and its answer was an error. An agent that reports it as done tells the user something wrong.",
         &["Look at the answer of the call in the evidence.", "Have the agent say that it failed, or try again."],
     ),
@@ -67,7 +67,7 @@ pub(super) static TROUBLES: [Trouble; 21] = [
         "divergence-over-limit",
         "The divergence is over its limit",
         &["divergence … is over the limit of …"],
-        "divergence 1.00 is over the limit of 0",
+        "divergence 0.50 is over the limit of 0",
         "The score counts everything on which message and calls differ: claims without a call, tools that are not mentioned, and \
          values at odds. An agent that does not list all of its reads has some divergence.",
         &[
@@ -111,7 +111,7 @@ pub(super) static TROUBLES: [Trouble; 21] = [
         "call-too-many",
         "A call is one too many",
         &["is one too many: …", "left over, at most … allowed"],
-        "tool_calls[0] (search) is one too many: the reference has 0",
+        "tool_calls[1] (delete_note) is one too many: the reference has 1",
         "`strict`, which is the default, allows exactly the calls of the reference; so does `subset`. Agents often look something up \
          twice.",
         &[

@@ -20,6 +20,7 @@ mod runs;
 mod schema;
 mod score;
 mod score_parts;
+mod troubles;
 mod usage;
 mod validate;
 

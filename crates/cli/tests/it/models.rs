@@ -10,6 +10,7 @@ mod provider;
 mod remote;
 mod same_trace;
 mod trouble;
+pub(crate) mod troubles;
 
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};

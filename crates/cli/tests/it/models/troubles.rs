@@ -1,0 +1,80 @@
+//! Troubles with models, for the tests of `mcptest explain`.
+
+use serde_json::json;
+
+use super::provider::{Answer, Loopback};
+use super::{DONE, MOCK, claude, conversation, err, out, run, suite, test, world};
+
+/// What is printed when a provider answers like this, with its address as the table has it.
+fn answered(answer: impl Fn() -> Answer + Send + Sync + 'static) -> String {
+    let server = Loopback::start(move |_, _| answer());
+    let model = claude("m", &server, "");
+    let here = world(&suite(MOCK, &[model], &[test("t", &format!("model: m, {DONE}"))]));
+    let output = run(&here, &["--live"]);
+    out(&output).split_whitespace().collect::<Vec<_>>().join(" ").replace(&server.base(), "http://127.0.0.1:1")
+}
+
+/// What is printed with this model, which nobody has to answer for.
+fn described(model: &str, flags: &[&str], variables: &[(&str, &str)]) -> String {
+    let here = world(&suite(MOCK, &[model.to_owned()], &[test("t", &format!("model: m, {DONE}"))]));
+    let mut command = here.command(&[&["run", "suite.yml"], flags].concat());
+    command.envs(variables.iter().copied());
+    let output = super::finish(command);
+    out(&output) + &err(&output)
+}
+
+fn remote() -> String {
+    let server =
+        Loopback::start(|_, _| Answer::status(401, "www-authenticate: Bearer\r\n", "{\"error\":\"who are you\"}"));
+    let remote = format!("url: \"{}/mcp\"", server.base());
+    let here = world(&suite(&remote, &[claude("m", &server, "")], &[test("t", &format!("model: m, {DONE}"))]));
+    out(&run(&here, &["--live"]))
+}
+
+fn said(status: u16, message: &str) -> Answer {
+    Answer::status(status, "retry-after: 0\r\n", json!({ "error": { "message": message } }).to_string())
+}
+
+pub(crate) fn provoked() -> Vec<(&'static str, String)> {
+    let known =
+        "agents:\n  - { name: t, model: claude-sonnet-4-5, prompt: Hi, trajectory: { calls: [{ name: a }] } }\n";
+    let keyless = crate::Folder::with(&[("key.yml", known)]);
+    let print = |line: &[&str]| {
+        let output = super::finish(keyless.command(line));
+        out(&output) + &err(&output)
+    };
+    let server = conversation();
+    let spending = world(&suite(MOCK, &[claude("m", &server, "")], &[test("t", &format!("model: m, {DONE}"))]));
+    let paused = || {
+        Answer::json(&json!({
+            "type": "message", "role": "assistant", "model": "model-1", "id": "1", "content": [],
+            "stop_reason": "tired", "usage": { "input_tokens": 1, "output_tokens": 1 },
+        }))
+    };
+    vec![
+        ("no-key", print(&["run", "key.yml", "--live"])),
+        ("no-price", print(&["run", "key.yml", "--live", "--max-cost", "1"])),
+        ("bad-key", described("m: { provider: anthropic }", &["--live"], &[("ANTHROPIC_API_KEY", "a\nb")])),
+        (
+            "bad-base-url",
+            described(
+                "m: { provider: anthropic, base_url: api.example.test }",
+                &["--live"],
+                &[("ANTHROPIC_API_KEY", "k")],
+            ),
+        ),
+        (
+            "model-unreachable",
+            described("m: { provider: anthropic, base_url: \"http://127.0.0.1:1\" }", &["--live"], &[]),
+        ),
+        ("key-refused", answered(|| said(401, "bad key"))),
+        ("model-not-there", answered(|| said(404, "no such model"))),
+        ("model-busy", answered(|| said(500, "on fire"))),
+        ("request-refused", answered(|| said(400, "temperature is not supported"))),
+        ("model-redirect", answered(|| Answer::status(301, "location: http://elsewhere.test/\r\n", ""))),
+        ("answer-unreadable", answered(|| Answer::status(200, "", "<html>"))),
+        ("reply-ended", answered(paused)),
+        ("budget-over", out(&run(&spending, &["--live", "--max-tokens-total", "60"]))),
+        ("server-refused", remote()),
+    ]
+}

@@ -1,0 +1,72 @@
+//! Recordings of other programs, and reports.
+
+use super::{desk, printed, suite};
+use crate::Folder;
+
+const CALL: &str = "{\"tool_calls\":[{\"name\":\"a\"}]}\n";
+
+pub(super) fn provoked() -> Vec<(&'static str, String)> {
+    let good = suite("trajectory: { calls: [{ name: search }] }");
+    let here = desk(&good);
+    for (name, text) in [
+        ("ok.jsonl", CALL),
+        ("unk.jsonl", "{\"x\":1}\n"),
+        ("role.json", "{\"messages\":[{\"role\":\"user\",\"content\":\"x\"},{\"role\":\"robot\",\"content\":\"y\"}]}"),
+        ("dup.jsonl", "{\"tool_calls\":[{\"name\":\"a\"},{\"name\":\"a\",\"name\":\"b\"}]}\n"),
+        ("empty.jsonl", ""),
+        ("cut.json", "{\"tool_calls\":["),
+        ("notes.json", "some notes"),
+        ("calls.yml", "trajectory: { calls: [{ name: a }] }\n"),
+        ("stability.yml", "stability: {}\n"),
+    ] {
+        here.write(name, text.as_bytes());
+    }
+    here.write("big.json", format!("{{\"a\":\"{}\"}}", "x".repeat(2 << 20)).as_bytes());
+    // The packed line of a trace, without its end.
+    let packed = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03\xab\x56\x2a\xc9\xcf\xcf\x89\x4f\x4e\xcc\xc9\x29";
+    here.write("cut.jsonl.gz", packed);
+    let print = |line: &[&str]| printed(&here, line);
+    vec![
+        ("unknown-format", print(&["score", "unk.jsonl"])),
+        ("record-refused", print(&["score", "role.json", "--from", "anthropic"])),
+        ("duplicate-key-in-trace", print(&["score", "dup.jsonl"])),
+        ("nothing-in-input", print(&["score", "empty.jsonl"])),
+        ("cut-off-record", print(&["score", "cut.json"])),
+        ("not-a-record", print(&["score", "notes.json"])),
+        ("record-too-large", print(&["score", "big.json", "--max-record", "1"])),
+        ("damaged-archive", print(&["score", "cut.jsonl.gz"])),
+        ("no-group", print(&["score", "ok.jsonl", "--group-by", "task"])),
+        ("group-gate-without-group", print(&["score", "ok.jsonl", "--gates", "stability.yml"])),
+        (
+            "outcome-without-group",
+            print(&["score", "ok.jsonl", "--gates", "calls.yml", "--outcome", "x", "--outcome-pass", "1"]),
+        ),
+        ("stdout-is-taken", print(&["score", "ok.jsonl", "--gates", "calls.yml", "--reporter", "junit"])),
+        ("merge-foreign", print(&["score", "--merge", "ok.jsonl"])),
+        ("merge-other-gates", merged()),
+        ("server-prefix-option", print(&["score", "ok.jsonl", "--server-prefix", ""])),
+        ("unknown-reporter", print(&["run", "ok.yml", "--reporter", "jsn"])),
+        ("reporters-clash", print(&["run", "ok.yml", "--reporter", "json", "--reporter", "junit"])),
+        ("report-unwritten", print(&["run", "ok.yml", "--reporter", "junit=no/such/r.xml"])),
+        ("not-a-report", print(&["report", "ok.jsonl"])),
+        ("stdout-unwritable", unwritable()),
+    ]
+}
+
+/// Parts that were scored without gates, merged with gates.
+fn merged() -> String {
+    let here = Folder::with(&[
+        ("in.jsonl", "{\"task\":\"t\",\"tool_calls\":[{\"name\":\"a\"}],\"tool_results\":[null]}\n"),
+        ("gates.yml", "trajectory: { calls: [{ name: a }] }\nreliability: {}\n"),
+    ]);
+    let part = here.command(&["score", "in.jsonl", "--group-by", "task"]).output().unwrap();
+    here.write("part.jsonl", &part.stdout);
+    printed(&here, &["score", "--merge", "part.jsonl", "--gates", "gates.yml"])
+}
+
+/// What is said when a disk is full.
+fn unwritable() -> String {
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let output = Folder::with(&[]).command(&["schema"]).stdout(full).output().unwrap();
+    String::from_utf8(output.stderr).unwrap()
+}

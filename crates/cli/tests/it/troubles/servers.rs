@@ -1,0 +1,64 @@
+//! Servers that cannot be started or talked to, scripts that do not fit, and the mock.
+
+use super::{TOOLS, desk, printed, suite_with};
+use crate::Folder;
+
+const GATE: &str = "trajectory: { calls: [{ name: search }] }";
+
+/// What is printed with this server.
+fn served(server: &str) -> String {
+    printed(&desk(&suite_with(server, GATE)), &["run", "ok.yml"])
+}
+
+/// What is printed when a server answers the handshake and then with this to `tools/list`, or with another revision.
+fn spoken(revision: &str, tools: &str) -> String {
+    let server = format!(
+        r#"while read -r line; do case "$line" in *'"initialize"'*) id=${{line#*\"id\":}}; id=${{id%%[,\}}]*}}; echo '{{"jsonrpc":"2.0","id":'$id',"result":{{"protocolVersion":"{revision}","capabilities":{{"tools":{{}}}},"serverInfo":{{"name":"x","version":"1"}}}}}}' ;; *'"tools/list"'*) id=${{line#*\"id\":}}; id=${{id%%[,\}}]*}}; echo '{{"jsonrpc":"2.0","id":'$id',"result":{{"tools":{tools}}}}}' ;; esac; done"#
+    );
+    let here =
+        desk(&suite_with("command: [/bin/sh, \"${SUITE_DIR}/server.sh\"], protocol: legacy, timeout_ms: 5000", GATE));
+    here.write("server.sh", server.as_bytes());
+    printed(&here, &["run", "ok.yml"])
+}
+
+/// What is printed with this script.
+fn scripted(turns: &str) -> String {
+    let here = desk(&suite_with("command: [mcptest, mock, --tools-from, \"${SUITE_DIR}/tools.yml\"]", GATE));
+    here.write("demo.yml", format!("script: 1\nruns: [{{ turns: [{turns}] }}]\n").as_bytes());
+    printed(&here, &["run", "ok.yml"])
+}
+
+pub(super) fn provoked() -> Vec<(&'static str, String)> {
+    let mock = |line: &[&str]| {
+        let here = Folder::with(&[("tools.yml", TOOLS)]);
+        printed(&here, &[&["mock", "--tools-from", "tools.yml"], line].concat())
+    };
+    let two = "servers:\n  desk: &mock { command: [mcptest, mock, --tools-from, \"${SUITE_DIR}/tools.yml\"] }\n  shop: *mock\n\
+               models: { demo: { provider: script, script: demo.yml } }\nagents:\n  - name: finds it\n    model: demo\n    \
+               servers: [desk, shop]\n    prompt: Find the note.\n    trajectory: { calls: [{ name: search }] }\n";
+    let rain = "mock_server:\n  name: w\n  tools:\n    - name: get\n      output_schema: { type: object, properties: { rain: { type: boolean } } }\n      answer: { structured: { rain: 7 } }\n";
+    vec![
+        ("program-not-found", served("command: [no-such-program]")),
+        ("program-refused", served("command: [./tools.yml]")),
+        ("no-working-folder", served("command: [sleep, \"9\"], cwd: /nowhere")),
+        ("server-ended", served("command: [/bin/sh, -c, \"exit 3\"], protocol: legacy")),
+        ("server-silent", served("command: [/bin/sleep, \"9\"], timeout_ms: 200")),
+        ("server-closed-output", served("command: [/bin/sh, -c, \"exec >&-; exec sleep 5\"]")),
+        ("server-noise", served("command: [/bin/sh, -c, \"echo hello; exec sleep 9\"], timeout_ms: 200")),
+        ("server-unreachable", served("url: \"http://127.0.0.1:1/mcp\"")),
+        ("bad-url", served("url: mcp.example.test/mcp")),
+        ("bad-header", served("url: \"http://127.0.0.1:1/mcp\", headers: { X-Team: \"a\\nb\" }")),
+        ("bad-tool-list", spoken("2025-06-18", r#"[{"name":"search"}]"#)),
+        ("unknown-revision", spoken("1999-01-01", "[]")),
+        ("bad-mock-fault", mock(&["--fault", "explode"])),
+        ("mock-address", mock(&["--http", "nowhere"])),
+        ("mock-answer", printed(&Folder::with(&[("tools.yml", rain)]), &["validate", "tools.yml"])),
+        ("script-too-short", scripted("{ calls: [{ tool: search }] }")),
+        ("script-ambiguous", printed(&desk(two), &["run", "ok.yml"])),
+        (
+            "script-reference",
+            scripted("{ calls: [{ tool: search, args: { q: \"${results[4].x}\" } }] }, { text: Done. }"),
+        ),
+        ("script-unusable", scripted("{ usage: { input: 1, output: 1 } }")),
+    ]
+}
