@@ -5,9 +5,11 @@
 
 mod gates;
 mod keys;
+mod man;
 mod mock;
 mod script;
 mod suite;
+mod troubleshooting;
 
 use std::fs;
 use std::path::Path;
@@ -46,6 +48,7 @@ pub(crate) fn run(root: &Path, mode: Mode) -> Result<(), Failure> {
     };
     let files = [
         Generated { path: "docs/suite.md", text: suite::reference(&shown(EXAMPLE)?) },
+        Generated { path: "docs/troubleshooting.md", text: troubleshooting::page() },
         Generated { path: "schemas/suite.schema.json", text: json::pretty(&schema::suite()) },
         Generated { path: "schemas/gates.schema.json", text: json::pretty(&schema::gates()) },
         Generated { path: "docs/mock.md", text: mock::reference(&shown(MOCK)?) },
@@ -62,6 +65,9 @@ pub(crate) fn run(root: &Path, mode: Mode) -> Result<(), Failure> {
         let old = read(&root.join(&path))?.unwrap_or_else(String::new);
         pages.push((gates::page(gate, &path, &old)?, path));
     }
+    let manual = man::pages()?;
+    let gone = man::gone(root, &manual)?;
+    pages.extend(manual);
     let named = files.iter().map(|file| (file.path, &file.text));
     let mut stale = Vec::new();
     for (name, text) in named.chain(pages.iter().map(|(text, path)| (path.as_str(), text))) {
@@ -73,6 +79,14 @@ pub(crate) fn run(root: &Path, mode: Mode) -> Result<(), Failure> {
         if mode == Mode::Write {
             write(&path, text)?;
             out::say(&format!("wrote {name}"));
+        }
+    }
+    for name in &gone {
+        stale.push(name);
+        if mode == Mode::Write {
+            let path = root.join(name);
+            fs::remove_file(&path).map_err(|error| Failure::io("remove", &path, &error))?;
+            out::say(&format!("removed {name}"));
         }
     }
     match mode {
