@@ -116,7 +116,7 @@ pub(crate) struct Run {
     #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..=MAX_RUNS))]
     pub(crate) runs: Option<u64>,
 
-    /// Runs at the same time
+    /// Runs at the same time; without it as many as there are processors, at most 8
     #[arg(long, short, value_name = "N", value_parser = value_parser!(u16).range(1..=MAX_JOBS))]
     pub(crate) jobs: Option<u16>,
 
@@ -396,6 +396,39 @@ pub(crate) struct Mock {
 mod tests {
     use super::*;
     use clap::CommandFactory;
+
+    /// The words of a line as a shell makes them: without quotes, up to the first redirection or remark.
+    fn words(line: &str) -> Vec<String> {
+        let line = line.trim().split("    ").next().unwrap();
+        let mut words = vec![String::new()];
+        let mut quoted = false;
+        for c in line.chars() {
+            match c {
+                '\'' => quoted = !quoted,
+                ' ' if !quoted => words.push(String::new()),
+                _ => words.last_mut().unwrap().push(c),
+            }
+        }
+        words.into_iter().take_while(|word| !matches!(word.as_str(), ">" | ">>" | "|" | "2>&1" | "#")).collect()
+    }
+
+    #[test]
+    fn every_command_has_an_example_and_every_example_can_be_typed() {
+        let mut left = vec![Typed::command()];
+        while let Some(command) = left.pop() {
+            left.extend(command.get_subcommands().cloned());
+            let after = format!("\n{}", command.get_after_help().map(ToString::to_string).unwrap_or_default());
+            let (_, examples) = after.split_once("\nExample").unwrap_or_else(|| panic!("{}", command.get_name()));
+            let lines: Vec<&str> =
+                examples.lines().filter_map(|line| line.find("mcptest ").map(|at| &line[at..])).collect();
+            assert!(!lines.is_empty(), "{}: {examples}", command.get_name());
+            for line in lines.into_iter().filter(|line| !line.starts_with("mcptest explain -")) {
+                if let Err(error) = Typed::try_parse_from(words(line)) {
+                    panic!("{line}: {error}");
+                }
+            }
+        }
+    }
 
     #[test]
     fn the_help_of_the_mock_lists_every_fault_of_the_table() {

@@ -24,17 +24,15 @@ pub(super) fn pages() -> Result<Vec<(String, String)>, Failure> {
         let name = command.get_display_name().unwrap_or_else(|| command.get_name()).to_owned();
         let after = command.get_after_help().map(ToString::to_string).unwrap_or_default();
         let has_subcommands = command.has_subcommands();
-        let source = concat!("mcptest ", env!("CARGO_PKG_VERSION"));
-        let man = Man::new(command).title(name.to_uppercase()).date("").source(source).manual("mcptest");
+        let man = Man::new(command);
         let mut bytes = Vec::new();
-        man.render_title(&mut bytes)
-            .and_then(|()| man.render_name_section(&mut bytes))
+        man.render_name_section(&mut bytes)
             .and_then(|()| man.render_synopsis_section(&mut bytes))
             .and_then(|()| man.render_description_section(&mut bytes))
             .and_then(|()| man.render_options_section(&mut bytes))
             .and_then(|()| if has_subcommands { man.render_subcommands_section(&mut bytes) } else { Ok(()) })
             .map_err(|error| Failure::broken(format!("the manual page of {name} cannot be made: {error}")))?;
-        let mut text = String::from_utf8_lossy(&bytes).into_owned();
+        let mut text = format!("{}{}", title(&name), once(&String::from_utf8_lossy(&bytes)));
         text.push_str(&sections(&after));
         if name != "mcptest" {
             text.push_str(".SH \"SEE ALSO\"\nmcptest(1), mcptest\\-explain(1)\n");
@@ -43,6 +41,20 @@ pub(super) fn pages() -> Result<Vec<(String, String)>, Failure> {
     }
     pages.sort_by(|(_, one), (_, other)| one.cmp(other));
     Ok(pages)
+}
+
+/// How every section of the library begins: it makes the typesetter write apostrophes as they are.
+const APOSTROPHES: &str = ".ie \\n(.g .ds Aq \\(aq\n.el .ds Aq '\n";
+
+/// The first lines of a page. The date is left empty, which says more than the day on which somebody built it.
+fn title(name: &str) -> String {
+    let version = env!("CARGO_PKG_VERSION");
+    format!("{APOSTROPHES}.TH \"{}\" \"1\" \"\" \"mcptest {version}\" \"mcptest\"\n", line(&name.to_uppercase()))
+}
+
+/// A text without the lines that every section begins with: once at the top is enough.
+fn once(text: &str) -> String {
+    text.replace(APOSTROPHES, "")
 }
 
 /// Pages in the folder that no command has any more.
@@ -119,7 +131,8 @@ mod tests {
         assert_eq!(names, due);
         for (text, path) in &pages {
             assert!(text.contains(".SH \"EXAMPLES\""), "{path} has no example");
-            assert!(text.starts_with(".ie") || text.starts_with(".TH"), "{path}: {}", &text[..40]);
+            assert_eq!(text.matches(APOSTROPHES).count(), 1, "{path}");
+            assert!(text.contains(" \"1\" \"\" \"mcptest "), "{path} has no date");
         }
         let run = &pages.iter().find(|(_, path)| path == "man/mcptest-run.1").unwrap().0;
         assert!(run.contains("\n.SH \"EXIT STATUS\"\n0 everything holds"), "{run}");

@@ -39,8 +39,7 @@ To install it:
   zsh         mcptest completions zsh > ~/.zfunc/_mcptest
               and in ~/.zshrc, before compinit: fpath+=~/.zfunc
   fish        mcptest completions fish > ~/.config/fish/completions/mcptest.fish
-  elvish      mcptest completions elvish > ~/.config/elvish/lib/mcptest.elv
-              and in rc.elv: use mcptest
+  elvish      in ~/.config/elvish/rc.elv: eval (mcptest completions elvish | slurp)
   powershell  mcptest completions powershell >> $PROFILE
 
 Then open a new shell.

@@ -10,9 +10,13 @@ use clap::Args;
 #[command(
     verbatim_doc_comment,
     after_help = "\
-Without any argument a table of common numbers is printed.
+Without any argument a table of common numbers is printed. `reliability.wilson_low` and
+`reliability.wilson_high` give the interval of a rate that was measured.
+
+Exit codes: 0 it was computed, 2 a number is out of range.
 
 Examples:
+  mcptest runs                                   how far off common numbers of runs may be
   mcptest runs --half-width 5 --confidence 95    how many runs give +-5 % at 95 %
   mcptest runs --runs 100                        what 100 runs give"
 )]

@@ -7,7 +7,7 @@ use crate::args::Runs;
 use crate::exit;
 
 /// Numbers of runs that people try.
-const COMMON: [u64; 10] = [3, 5, 10, 20, 30, 50, 100, 200, 500, 1000];
+const COMMON: [u64; 11] = [3, 5, 10, 20, 30, 50, 100, 200, 385, 500, 1000];
 const LEVELS: [Confidence; 3] = [Confidence::P90, Confidence::P95, Confidence::P99];
 
 pub(super) fn run(typed: &Runs) -> Answer {

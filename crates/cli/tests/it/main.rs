@@ -6,7 +6,9 @@
 mod action;
 mod asked;
 mod cassette;
+mod completions;
 mod examples;
+mod explain;
 mod image;
 mod mock;
 mod models;

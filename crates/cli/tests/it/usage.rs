@@ -36,6 +36,8 @@ fn every_command_explains_itself_with_an_example() {
     here.check(&["schema", "--help"], 0, include_str!("help/schema.txt"), "");
     here.check(&["mock", "--help"], 0, include_str!("help/mock.txt"), "");
     here.check(&["runs", "--help"], 0, include_str!("help/runs.txt"), "");
+    here.check(&["explain", "--help"], 0, include_str!("help/explain.txt"), "");
+    here.check(&["completions", "--help"], 0, include_str!("help/completions.txt"), "");
 }
 
 #[test]

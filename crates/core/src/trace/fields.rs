@@ -263,7 +263,7 @@ fn near(inside: Option<&'static Field>, name: Option<&str>) -> Option<&'static F
         None => FIELDS.iter().filter(|field| steps(field.path).len() == 1).collect(),
     };
     let last = |field: &&'static Field| steps(field.path).last().copied().flatten();
-    let meant = did_you_mean(name?, candidates.iter().filter_map(|field| last(field)))?;
+    let meant = did_you_mean(name?, candidates.iter().filter_map(last))?;
     candidates.into_iter().find(|field| last(field) == Some(meant))
 }
 

@@ -1,0 +1,184 @@
+//! `mcptest explain`: words, paths and keys. Messages are in `troubles`.
+
+use std::io::Write;
+use std::process::Stdio;
+
+use super::{Folder, check};
+
+fn explains(what: &str, text: &str) {
+    Folder::with(&[]).check(&["explain", what], 0, text, "");
+}
+
+#[test]
+fn without_anything_it_lists_what_can_be_explained() {
+    let output = Folder::with(&[]).command(&["explain"]).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    for name in
+        ["trajectory_axes", "contains-all", "unassessable", "recover_after", "reply-after-cancel", "junit", "130"]
+    {
+        assert!(text.contains(name), "{name}");
+    }
+    assert!(text.lines().count() <= 40, "{text}");
+}
+
+#[test]
+fn a_metric_is_explained_with_an_assertion_on_it() {
+    let output = Folder::with(&[]).command(&["explain", "stability.weakest_score"]).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let start = "\
+stability.weakest_score (a metric of stability)
+
+The worst run's weakest sub-score.
+
+About it:
+  value         0 to 1
+  computed of   all runs of a test
+  when absent   the recording lacks what it is computed from, and an assertion on it is
+                `unassessable`
+  by default    the gate passes when it is at least 0.5
+
+An assertion on it:
+  stability:
+    expect:
+      - { target: stability.weakest_score, matcher: { schema: { minimum: 0.7 } } }
+";
+    assert!(text.starts_with(start), "{text}");
+}
+
+#[test]
+fn a_target_is_explained_with_what_its_absence_means() {
+    explains(
+        "tool_calls[*].args.city",
+        "\
+tool_calls[*].args.city (a target, reads the trace)
+
+Below `tool_calls[*].args`: the arguments as the model wrote them; text that is no JSON stays text.
+What lies there is up to whoever made the value.
+
+About it:
+  reads         tool_calls[*].args
+  value         a list of what was recorded there
+  [*]           selects from every item that has the rest; an empty list gives an empty list
+  when absent   the arguments were not recorded: a `trajectory` that compares them is `unassessable`
+                An assertion on a path that selects nothing fails, also under `not`, and says how
+                far it got.
+
+An assertion on it:
+  expect:
+    - { target: 'tool_calls[*].args.city', matcher: { contains: Oslo } }
+",
+    );
+}
+
+#[test]
+fn a_key_is_explained_by_its_name_and_by_its_path() {
+    let text = "\
+max_extra (a key of a suite)
+
+Most recorded calls that may be left over; not with strict or subset.
+
+About it:
+  stands at     agents[*].trajectory.max_extra
+  takes         a whole number
+  left out      nothing is set
+";
+    explains("max_extra", text);
+    explains("trajectory.max_extra", text);
+    explains("agents[0].trajectory.max_extra", text);
+    explains(
+        "servers.weather.url",
+        "\
+url (a key of a suite)
+
+Address of a Streamable HTTP server.
+
+About it:
+  stands at     servers.NAME.url
+  takes         text
+  left out      nothing is set
+  example       url: https://mcp.example.test/mcp
+",
+    );
+}
+
+#[test]
+fn a_verdict_and_an_exit_code_are_explained() {
+    explains(
+        "absorbed",
+        "\
+absorbed (a verdict)
+
+The run failed, and the test has a `reliability:` block that says how often runs may. It does not
+fail the test by itself; the row with `(reliability)` decides.
+
+Troubles about it, each for `mcptest explain`: absorbed-run, reliability-failed.
+",
+    );
+    explains(
+        "1",
+        "\
+1 (an exit code)
+
+A check said no, or lacked the evidence to say yes: a row is `fail` or `unassessable`.
+
+The worst that happened decides: 2 over 1 over 0.
+",
+    );
+}
+
+#[test]
+fn a_word_that_means_several_things_is_told_with_all_of_them() {
+    let output = Folder::with(&[]).command(&["explain", "error"]).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let subjects: Vec<&str> = text.lines().filter(|line| line.starts_with("error")).collect();
+    assert_eq!(
+        subjects,
+        [
+            "error (a verdict)",
+            "error (a fault that a suite injects)",
+            "error:<code> (a fault of `mcptest mock`)",
+            "error (why a run ended, `conversation.stop_reason`)",
+            "error (a key of a mock server)",
+        ]
+    );
+}
+
+#[test]
+fn what_is_not_known_is_refused_with_what_is_near() {
+    let here = Folder::with(&[]);
+    let list = "`mcptest explain` alone lists what can be explained";
+    let refused = |what: &[&str], told: &str| here.check(&[&["explain"], what].concat(), 2, "", told);
+    refused(
+        &["trajectry"],
+        &format!("error: nothing is known about `trajectry`\nhint: did you mean `trajectory`? {list}\n"),
+    );
+    refused(&["xyzzy"], &format!("error: nothing is known about `xyzzy`\nhint: {list}\n"));
+    refused(
+        &["tool_calls[0.args"],
+        "error: `tool_calls[0.args` is no path: column 13: expected `]`, found `.`\n\
+         hint: a path is names with `.` between them, `[0]`, `[-1]`, `[*]` and `[\"odd key\"]`\n",
+    );
+    refused(
+        &["stability.scor"],
+        "error: `stability` has no metric and no parameter `scor`\nhint: did you mean `stability.score`?\n",
+    );
+}
+
+#[test]
+fn a_message_may_be_given_in_words_or_piped() {
+    let here = Folder::with(&[]);
+    let whole = here.command(&["explain", "cassette is stale"]).output().unwrap();
+    assert!(whole.stdout.starts_with(b"The cassette is stale (stale-cassette)\n"));
+    assert_eq!(here.command(&["explain", "cassette", "is", "stale"]).output().unwrap(), whole);
+    let piped = |text: &[u8]| {
+        let mut command = here.command(&["explain", "-"]);
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        child.stdin.take().unwrap().write_all(text).unwrap();
+        child.wait_with_output().unwrap()
+    };
+    assert_eq!(piped(b"cassette is stale\n"), whole);
+    let nothing =
+        "error: nothing is known about `\u{fffd}`\nhint: `mcptest explain` alone lists what can be explained\n";
+    check(&piped(b"\xff"), 2, "", nothing);
+}
