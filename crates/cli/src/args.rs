@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum, value_parser};
 use mcptest_core::suite::MAX_RUNS;
 
-pub(crate) use self::explain::{Completions, Explain, Shell};
+pub(crate) use self::explain::{Completions, Explain};
 pub(crate) use self::report::{Render, Reporting};
 pub(crate) use self::runs::Runs;
 pub(crate) use self::score::{Convert, Output, ReadingArgs, Score};
@@ -422,7 +422,7 @@ mod tests {
             let lines: Vec<&str> =
                 examples.lines().filter_map(|line| line.find("mcptest ").map(|at| &line[at..])).collect();
             assert!(!lines.is_empty(), "{}: {examples}", command.get_name());
-            for line in lines.into_iter().filter(|line| !line.starts_with("mcptest explain -")) {
+            for line in lines {
                 if let Err(error) = Typed::try_parse_from(words(line)) {
                     panic!("{line}: {error}");
                 }

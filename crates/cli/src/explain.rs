@@ -36,12 +36,12 @@ impl std::error::Error for Unknown {}
 
 const LIST: &str = "`mcptest explain` alone lists what can be explained";
 
-/// Explains a word, a path or a message.
-pub(crate) fn explain(what: &str) -> Result<String, Unknown> {
+/// Explains a word, a path or a message; with `all`, without regard to the height of a screen.
+pub(crate) fn explain(what: &str, all: bool) -> Result<String, Unknown> {
     let asked = what.trim().trim_matches('`');
     let mut page = Page::default();
     if !asked.contains(char::is_whitespace) {
-        named(asked, &mut page);
+        named(asked, all, &mut page);
         if page.is_empty() {
             target::explain(asked, &mut page)?;
         }
@@ -53,9 +53,9 @@ pub(crate) fn explain(what: &str) -> Result<String, Unknown> {
 }
 
 /// Everything that goes by a name.
-fn named(name: &str, page: &mut Page) {
+fn named(name: &str, all: bool, page: &mut Page) {
     word::exit_code(name, page);
-    gate::gate(name, page);
+    gate::gate(name, all, page);
     gate::metric(name, page);
     word::explain(name, page);
     key::explain(name, page);
@@ -141,7 +141,7 @@ mod tests {
     #[test]
     fn every_name_is_explained_and_fits_on_a_screen() {
         for name in names() {
-            let text = explain(&name).unwrap_or_else(|unknown| panic!("{name}: {unknown}"));
+            let text = explain(&name, false).unwrap_or_else(|unknown| panic!("{name}: {unknown}"));
             let lines = text.lines().count();
             assert!(lines <= 60, "{name} takes {lines} lines");
             for line in text.lines() {
@@ -152,8 +152,24 @@ mod tests {
     }
 
     #[test]
+    fn all_there_is_to_say_about_a_gate_is_said_when_it_is_asked_for() {
+        let joined = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        for gate in &GATES {
+            let guide = gate.kind.guide();
+            let short = explain(gate.kind.name(), false).unwrap();
+            assert!(short.lines().count() <= 50, "{}: {}", gate.kind, short.lines().count());
+            let all = joined(&explain(gate.kind.name(), true).unwrap());
+            let points =
+                guide.reading.iter().chain(guide.limits).chain([&guide.measures, &guide.formula, &guide.source]);
+            for point in points {
+                assert!(all.contains(&joined(point)), "{}: {point}", gate.kind);
+            }
+        }
+    }
+
+    #[test]
     fn what_is_unknown_is_refused_with_what_is_near() {
-        let told = |what: &str| explain(what).unwrap_err().to_string();
+        let told = |what: &str| explain(what, false).unwrap_err().to_string();
         assert_eq!(
             told("trajectry"),
             format!("error: nothing is known about `trajectry`\nhint: did you mean `trajectory`? {LIST}")
@@ -166,7 +182,7 @@ mod tests {
     #[test]
     fn a_path_that_cannot_be_read_is_refused_with_its_column() {
         assert_eq!(
-            explain("tool_calls[0.args").unwrap_err().to_string(),
+            explain("tool_calls[0.args", false).unwrap_err().to_string(),
             "error: `tool_calls[0.args` is no path: column 13: expected `]`, found `.`\n\
              hint: a path is names with `.` between them, `[0]`, `[-1]`, `[*]` and `[\"odd key\"]`"
         );
@@ -174,7 +190,7 @@ mod tests {
 
     #[test]
     fn a_metric_or_a_field_that_is_not_there_is_refused_with_the_nearest() {
-        let told = |what: &str| explain(what).unwrap_err().to_string();
+        let told = |what: &str| explain(what, false).unwrap_err().to_string();
         assert_eq!(
             told("stability.scor"),
             "error: `stability` has no metric and no parameter `scor`\nhint: did you mean `stability.score`?"

@@ -1,6 +1,7 @@
 //! What can be typed after `mcptest explain` and `mcptest completions`.
 
-use clap::{Args, ValueEnum};
+use clap::Args;
+use clap_complete::Shell;
 
 /// Explain a word, a path or a message of this program
 ///
@@ -17,6 +18,7 @@ Exit codes: 0 it was explained, 2 nothing is known about it, or a path cannot be
 
 Examples:
   mcptest explain trajectory
+  mcptest explain narrative --all
   mcptest explain stability.weakest_score
   mcptest explain 'tool_calls[*].args.city'
   mcptest explain agents.prompt
@@ -29,6 +31,10 @@ pub(crate) struct Explain {
     /// What to explain, or - for a message on standard input
     #[arg(value_name = "WHAT", allow_hyphen_values = true)]
     pub(crate) what: Vec<String>,
+
+    /// Say all there is about a gate, also how its numbers are computed; without it, what fits on a screen
+    #[arg(long, verbatim_doc_comment)]
+    pub(crate) all: bool,
 }
 
 /// Print a script that completes commands and options in a shell
@@ -49,15 +55,4 @@ pub(crate) struct Completions {
     /// Which shell
     #[arg(value_enum, value_name = "SHELL")]
     pub(crate) shell: Shell,
-}
-
-/// A shell that completes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Shell {
-    Bash,
-    Zsh,
-    Fish,
-    Elvish,
-    #[value(name = "powershell")]
-    PowerShell,
 }

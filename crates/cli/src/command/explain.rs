@@ -21,7 +21,7 @@ pub(super) fn run(typed: &Explain) -> Answer {
         },
         words => words.join(" "),
     };
-    match explain::explain(&asked) {
+    match explain::explain(&asked, typed.all) {
         Ok(data) => Answer { data, complaints: String::new(), code: exit::OK },
         Err(unknown) => Answer { data: String::new(), complaints: format!("{unknown}\n"), code: exit::ERROR },
     }

@@ -4,8 +4,12 @@ use mcptest_core::eval::{GATES, GateInfo, MetricInfo, MetricKind, RunScope};
 
 use super::page::{Page, capital};
 
-/// The gate of a name.
-pub(super) fn gate(name: &str, page: &mut Page) {
+/// Points of a guide that are told unless all are asked for: as many as leave the page on one screen.
+const READING: usize = 2;
+const LIMITS: usize = 2;
+
+/// The gate of a name; with `all`, everything there is to say about it.
+pub(super) fn gate(name: &str, all: bool, page: &mut Page) {
     let Some(gate) = GATES.iter().find(|gate| gate.kind.name().eq_ignore_ascii_case(name)) else { return };
     let guide = gate.kind.guide();
     let reads = match gate.scope {
@@ -21,9 +25,7 @@ pub(super) fn gate(name: &str, page: &mut Page) {
     }
     if !gate.params.is_empty() {
         page.heading("Parameters");
-        for param in gate.params {
-            page.item(param.name, param.meaning);
-        }
+        page.table(gate.params.iter().map(|param| (param.name, param.meaning)));
     }
     page.heading("Metrics");
     let names: Vec<String> = gate.metrics.iter().map(|metric| format!("{}.{}", gate.prefix, metric.name)).collect();
@@ -34,18 +36,21 @@ pub(super) fn gate(name: &str, page: &mut Page) {
         .map(|bound| format!("`{}.{}` is at least {}", gate.prefix, bound.metric, bound.at_least))
         .collect();
     page.text(&format!("Without `expect:` it passes when {}.", bounds.join(" and ")));
-    page.points("How to read it", guide.reading.iter().copied());
-    page.points("What it cannot tell", guide.limits.iter().copied());
-    page.text(&format!(
-        "`mcptest explain {}` explains a metric, `mcptest explain {}.{}` a parameter.",
-        names[0],
-        gate.kind,
-        param(gate)
-    ));
-}
-
-fn param(gate: &GateInfo) -> &'static str {
-    gate.params.first().map_or("expect", |param| param.name)
+    let (reading, limits) = if all { (usize::MAX, usize::MAX) } else { (READING, LIMITS) };
+    page.points("How to read it", guide.reading.iter().copied().take(reading));
+    page.points("What it cannot tell", guide.limits.iter().copied().take(limits));
+    if all {
+        if !guide.formula.is_empty() {
+            page.heading("How its numbers are computed");
+            page.lines(guide.formula);
+        }
+        page.points("Where it comes from", [guide.source]);
+    } else {
+        page.text(&format!(
+            "`mcptest explain {} --all` says all there is; `mcptest explain {}` explains a metric.",
+            gate.kind, names[0]
+        ));
+    }
 }
 
 /// The metric of a name, with or without its gate.

@@ -26,19 +26,19 @@ struct Placed {
 fn all() -> Vec<Placed> {
     let mut out = Vec::new();
     for (file, block) in [("a suite", &SUITE), ("a script", &SCRIPT), ("a mock server", &MOCK_FILE)] {
-        walk(file, String::new(), block.keys.iter(), &mut out);
+        walk(file, "", block.keys.iter(), &mut out);
     }
     out
 }
 
-fn walk(file: &'static str, path: String, keys: impl Iterator<Item = &'static Key>, out: &mut Vec<Placed>) {
+fn walk(file: &'static str, path: &str, keys: impl Iterator<Item = &'static Key>, out: &mut Vec<Placed>) {
     for key in keys {
         let here = if path.is_empty() { key.name.to_owned() } else { format!("{path}.{}", key.name) };
         out.push(Placed { path: here.clone(), file, key });
         let (below, mark) = below(&key.takes);
         match below {
-            Some(Below::Block(block)) => walk(file, format!("{here}{mark}"), block.keys.iter(), out),
-            Some(Below::Gate(kind)) => walk(file, here, gate_keys(kind), out),
+            Some(Below::Block(block)) => walk(file, &format!("{here}{mark}"), block.keys.iter(), out),
+            Some(Below::Gate(kind)) => walk(file, &here, gate_keys(kind), out),
             None => {}
         }
     }

@@ -78,6 +78,14 @@ impl Page {
         hang(&mut self.out, WIDTH, 2, NAMES + 2, &format!("{label}{meaning}"));
     }
 
+    /// Names and what they mean, in columns as wide as the longest name.
+    pub(super) fn table<'a>(&mut self, rows: impl Iterator<Item = (&'a str, &'a str)> + Clone) {
+        let width = rows.clone().map(|(name, _)| name.chars().count()).max().unwrap_or(0).max(NAMES - 2) + 2;
+        for (name, meaning) in rows {
+            hang(&mut self.out, WIDTH, 2, width + 2, &format!("{name:<width$}{meaning}"));
+        }
+    }
+
     /// A long name with what it means below it.
     pub(super) fn entry(&mut self, name: &str, meaning: &str) {
         hang(&mut self.out, WIDTH, 2, 6, &format!("{name}: {meaning}"));
@@ -100,9 +108,10 @@ impl Page {
     /// A text that may hold lines of its own: each is kept apart.
     pub(super) fn lines(&mut self, text: &str) {
         for line in text.trim().lines() {
+            let inside = line.len() - line.trim_start().len();
             match line.trim() {
                 "" => self.gap(),
-                line => hang(&mut self.out, WIDTH, 2, 4, line),
+                line => hang(&mut self.out, WIDTH, 2 + inside, 4 + inside, line),
             }
         }
     }

@@ -145,15 +145,15 @@ fn text_of(trouble: &Trouble) -> BTreeSet<String> {
 }
 
 /// Words that every message has.
-const COMMON: [&str; 26] = [
-    "a", "an", "and", "are", "as", "at", "be", "but", "by", "error", "for", "has", "hint", "in", "is", "it", "its",
-    "no", "not", "of", "on", "or", "that", "the", "to", "with",
-];
+const COMMON: [&str; 12] = ["and", "are", "but", "error", "for", "has", "hint", "its", "not", "that", "the", "with"];
+
+/// Least letters of a word that says something.
+const LEAST: usize = 3;
 
 /// The words of a text that say something.
 fn words(text: &str) -> BTreeSet<String> {
     let parts = text.split(|c: char| !(c.is_alphanumeric() || c == '_')).map(str::to_lowercase);
-    parts.filter(|word| !word.is_empty() && !COMMON.contains(&word.as_str())).collect()
+    parts.filter(|word| word.chars().count() >= LEAST && !COMMON.contains(&word.as_str())).collect()
 }
 
 /// Whether a word is there, in the same or in a longer or shorter form: `record`, `recorded`.
@@ -198,6 +198,7 @@ mod tests {
         assert_eq!(first("needs a key"), "no-key");
         assert_eq!(first("banana split with cream"), "");
         assert_eq!(first("the of and"), "");
+        assert_eq!(first("x"), "");
         assert_eq!(first(""), "");
     }
 

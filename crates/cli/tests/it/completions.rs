@@ -46,7 +46,7 @@ fn a_shell_that_is_not_known_is_refused_with_those_that_are() {
         &["completions", "nushell"],
         2,
         "",
-        "error: invalid value 'nushell' for '<SHELL>'\n  [possible values: bash, zsh, fish, elvish, powershell]\n\n\
+        "error: invalid value 'nushell' for '<SHELL>'\n  [possible values: bash, elvish, fish, powershell, zsh]\n\n\
          For more information, try '--help'.\n",
     );
 }

@@ -178,6 +178,9 @@ fn a_message_may_be_given_in_words_or_piped() {
         child.wait_with_output().unwrap()
     };
     assert_eq!(piped(b"cassette is stale\n"), whole);
+    // Some messages begin with an option.
+    let option = here.command(&["explain", "--max-cost needs the price of model `m` in a.yml"]).output().unwrap();
+    assert!(option.stdout.starts_with(b"A limit on money needs prices (no-price)\n"));
     let nothing =
         "error: nothing is known about `\u{fffd}`\nhint: `mcptest explain` alone lists what can be explained\n";
     check(&piped(b"\xff"), 2, "", nothing);
