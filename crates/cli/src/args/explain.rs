@@ -29,7 +29,7 @@ Examples:
 )]
 pub(crate) struct Explain {
     /// What to explain, or - for a message on standard input
-    #[arg(value_name = "WHAT", allow_hyphen_values = true)]
+    #[arg(value_name = "WHAT")]
     pub(crate) what: Vec<String>,
 
     /// Say all there is about a gate, also how its numbers are computed; without it, what fits on a screen
