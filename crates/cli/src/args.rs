@@ -1,6 +1,7 @@
 //! What was typed.
 
 mod explain;
+mod init;
 mod report;
 mod runs;
 mod score;
@@ -11,6 +12,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum, value_parser};
 use mcptest_core::suite::MAX_RUNS;
 
 pub(crate) use self::explain::{Completions, Explain};
+pub(crate) use self::init::Init;
 pub(crate) use self::report::{Render, Reporting};
 pub(crate) use self::runs::Runs;
 pub(crate) use self::score::{Convert, Output, ReadingArgs, Score};
@@ -45,6 +47,7 @@ pub(crate) struct Typed {
 /// The commands there are.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    Init(Init),
     Run(Box<Run>),
     Validate(Validate),
     Explain(Explain),

@@ -6,6 +6,7 @@ mod cassette;
 mod completions;
 mod convert;
 mod explain;
+mod init;
 mod mock;
 mod report;
 mod run_suites;
@@ -44,6 +45,7 @@ pub fn run(
 ) -> ExitCode {
     let answer = match Typed::try_parse_from(args) {
         Ok(typed) => match typed.command {
+            Command::Init(typed) => init::run(&typed, environment),
             Command::Run(typed) => return ExitCode::from(run_suites::run(&typed, environment, out, err)),
             Command::Score(typed) => return ExitCode::from(score::run(&typed, environment, out, err)),
             Command::Convert(typed) => return ExitCode::from(convert::run(&typed, out, err)),

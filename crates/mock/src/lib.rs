@@ -22,6 +22,7 @@ pub use fault::{Fault, FaultError, Faults, KINDS};
 pub use http::serve as serve_http;
 pub use log::Log;
 pub use protocol::{LEGACY_VERSIONS, MODERN_VERSION, Server};
+pub use sample::of as sample;
 pub use serve::{End, ServeError};
 pub use spec::{Spec, load};
 pub use state::State;

@@ -1,4 +1,5 @@
-//! A small value that fits a JSON Schema, for tools that have an output schema and no answer.
+//! A small value that fits a JSON Schema, for tools that have an output schema and no answer, and for calls that somebody has
+//! to make up.
 //!
 //! It is a guess by the keywords that matter in practice; whoever asks holds it against the schema afterwards.
 
@@ -29,8 +30,8 @@ impl Making<'_> {
     }
 }
 
-/// A value that probably fits.
-pub(crate) fn of(schema: &Value) -> Value {
+/// A small value that probably fits a JSON Schema; whoever needs to be sure checks it.
+pub fn of(schema: &Value) -> Value {
     sample(schema, &Making { root: schema, left: Cell::new(MAX_VALUES) }, MAX_DEPTH)
 }
 

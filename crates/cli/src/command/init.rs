@@ -1,0 +1,106 @@
+//! `mcptest init`: a first suite that passes at once, made from nothing, from a server or from a trace.
+//!
+//! However it is made, it is a suite, the tools that a mock server stands in with, and a script that stands in for the
+//! model. `starter` has them ready; `server` asks a server for its tools and `snapshot` makes them of those; `recording`
+//! reads a trace and `retold` makes them of that, with the `gates` it satisfies. `suite` writes suites and scripts, `yaml`
+//! the values in them, `words` and `secrets` what is known of a server's command; `draft` reads everything back before
+//! `files` writes it.
+
+mod draft;
+mod files;
+mod gates;
+mod recording;
+mod retold;
+mod secrets;
+mod server;
+mod snapshot;
+mod starter;
+mod suite;
+mod words;
+mod yaml;
+
+use std::fmt;
+use std::path::Path;
+
+use mcptest_core::diag::printable;
+
+use super::{Answer, Environment};
+use crate::args::Init;
+use crate::exit;
+use crate::input::shown;
+use draft::Draft;
+
+/// Why nothing was written, and what to do about it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Stop {
+    message: String,
+    hint: String,
+}
+
+impl Stop {
+    fn new(message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self { message: message.into(), hint: hint.into() }
+    }
+}
+
+impl fmt::Display for Stop {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Lines of a server's own message stay lines.
+        let message: Vec<_> = self.message.lines().map(printable).collect();
+        write!(f, "error: {}\nhint: {}", message.join("\n"), printable(&self.hint))
+    }
+}
+
+pub(super) fn run(typed: &Init, environment: Environment<'_>) -> Answer {
+    match make(typed, environment) {
+        Ok((draft, warnings)) => {
+            let complaints = warnings + &draft.notes.iter().map(|note| format!("note: {note}\n")).collect::<String>();
+            Answer { data: told(&draft, &typed.folder), complaints, code: exit::OK }
+        }
+        Err(stop) => Answer { data: String::new(), complaints: format!("{stop}\n"), code: exit::ERROR },
+    }
+}
+
+/// Makes the files and writes them. What the mock server warns of is handed back.
+fn make(typed: &Init, environment: Environment<'_>) -> Result<(Draft, String), Stop> {
+    let from_server = typed.from_server.is_some() || typed.url.is_some();
+    let names: &[&str] = match (&typed.from_trace, from_server) {
+        (None, false) => &starter::NAMES,
+        (None, true) => &snapshot::NAMES,
+        (Some(_), _) => &retold::NAMES,
+    };
+    // Nobody waits for a server to be told afterwards that a file is in the way.
+    files::refuse_existing(&typed.folder, names)?;
+    let draft = match (&typed.from_trace, from_server) {
+        (Some(path), _) => retold::draft(recording::first(path)?)?,
+        (None, true) => snapshot::draft(server::ask(typed, environment)?)?,
+        (None, false) => starter::draft(),
+    };
+    let warnings = draft.check()?;
+    files::write(&typed.folder, &draft.files)?;
+    Ok((draft, warnings))
+}
+
+/// What was written, and what to type next.
+fn told(draft: &Draft, folder: &Path) -> String {
+    let place = |name: &str| shown(&if folder == Path::new(".") { name.into() } else { folder.join(name) });
+    let width = draft.files.iter().map(|file| place(file.name).chars().count()).max().unwrap_or(0);
+    let mut out = String::new();
+    for file in &draft.files {
+        out.push_str(&format!("wrote {:width$}  {}\n", place(file.name), file.what));
+    }
+    for line in &draft.told {
+        out.push_str(&format!("\n{line}\n"));
+    }
+    let suite = place(files::SUITE);
+    // Found without being named in the current folder only.
+    let named = if suite == files::SUITE { String::new() } else { format!(" {suite}") };
+    out.push_str(&format!("\nNext:\n  mcptest run{named}\n  mcptest run{named} --verbose\n"));
+    out.push_str(&format!("Then open {suite}: its comments say what to change first.\n"));
+    printable_lines(&out)
+}
+
+/// Paths may hold anything; what is printed must not act.
+fn printable_lines(text: &str) -> String {
+    text.lines().map(|line| format!("{}\n", printable(line))).collect()
+}

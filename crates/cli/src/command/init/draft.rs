@@ -1,0 +1,116 @@
+//! Files before they are written: read back as the program would read them, so that none is written that cannot be used.
+
+use mcptest_core::diag::{Diagnostic, Severity, Source};
+use mcptest_core::suite::yaml::MAX_BYTES;
+use mcptest_core::suite::{self, Variables};
+use mcptest_runner::provider::script;
+
+use super::Stop;
+use super::files::File;
+use crate::kind::Kind;
+use crate::report::text::many;
+
+/// Everything that is about to be written and said.
+#[derive(Debug, Clone)]
+pub(super) struct Draft {
+    pub(super) files: Vec<File>,
+    /// What to tell about where it came from, a paragraph each.
+    pub(super) told: Vec<String>,
+    /// What the user should know before relying on it.
+    pub(super) notes: Vec<String>,
+}
+
+impl Draft {
+    /// Reads every file as the program would; hands back what the mock server warns of. Its warnings are about the tools that
+    /// were found, which nobody here can change; anything else is a mistake of this command.
+    pub(super) fn check(&self) -> Result<String, Stop> {
+        let mut warnings = String::new();
+        for file in &self.files {
+            if file.text.len() > MAX_BYTES {
+                let message = format!(
+                    "{} would have {} bytes, and no file may have more than {MAX_BYTES}",
+                    file.name,
+                    file.text.len()
+                );
+                return Err(Stop::new(message, "let the server offer fewer tools, or take a shorter trace"));
+            }
+            let source = Source::new(file.name, file.text.as_str());
+            let is_snapshot = std::path::Path::new(file.name).extension().is_some_and(|ext| ext == "json");
+            let kind = if is_snapshot { Kind::Mock } else { Kind::of(&source) };
+            let diagnostics = match kind {
+                Kind::Suite => suite::load(&source, &Variables { suite_dir: ".", outside: &|_| None }).diagnostics,
+                Kind::Script => script::load(&source).diagnostics,
+                Kind::Mock => mcptest_mock::load(&source).diagnostics,
+                Kind::Gates => {
+                    suite::load_gates(&source, &Variables { suite_dir: ".", outside: &|_| None }).diagnostics
+                }
+            };
+            let is_fine = |found: &&Diagnostic| kind == Kind::Mock && found.severity == Severity::Warning;
+            if let Some(first) = diagnostics.iter().find(|found| !is_fine(found)) {
+                let message = format!(
+                    "what was made of this cannot be used, so nothing was written\n{}",
+                    first.render(&source).trim_end()
+                );
+                return Err(Stop::new(message, "start from nothing with `mcptest init`, and copy what you need"));
+            }
+            warnings.push_str(&warned(&diagnostics, &source));
+        }
+        Ok(warnings)
+    }
+}
+
+/// The first few warnings: a server may have hundreds of tools with odd names.
+fn warned(diagnostics: &[Diagnostic], source: &Source) -> String {
+    const SHOWN: usize = 3;
+    let mut out: String =
+        diagnostics.iter().take(SHOWN).map(|found| format!("{}\n", found.render(source).trim_end())).collect();
+    if let Some(more) = diagnostics.len().checked_sub(SHOWN).filter(|more| *more > 0) {
+        let rest = many(more, "more warning");
+        out.push_str(&format!("note: {rest} like these\n"));
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(name: &'static str, text: &str) -> Result<String, Stop> {
+        let files = vec![File { name, what: "", text: text.to_owned() }];
+        Draft { files, told: Vec::new(), notes: Vec::new() }.check()
+    }
+
+    #[test]
+    fn a_suite_or_a_script_with_a_mistake_or_a_warning_is_not_written() {
+        let suite = "agents:\n  - { name: a, model: claude-sonnet-4-5, prompt: p, narrative: {} }\n";
+        let stop = check("mcptest.yml", suite).unwrap_err();
+        assert_eq!(
+            stop.message,
+            "what was made of this cannot be used, so nothing was written\n\
+             warning: `a` passes when the agent makes no call at all\n --> mcptest.yml:2:11\n  |\n\
+             2 |   - { name: a, model: claude-sonnet-4-5, prompt: p, narrative: {} }\n  |           ^\n\
+             hint: add a `trajectory:` or an `expect:` that an agent which does nothing would fail"
+        );
+        assert!(check("mcptest/script.yml", "script: 1\nruns: []\n").is_err());
+        assert!(check("mcptest/tools.json", "{\"tools\": 1}").is_err());
+        assert_eq!(check("mcptest/tools.json", "{\"tools\": []}"), Ok(String::new()));
+    }
+
+    #[test]
+    fn what_is_odd_about_the_tools_of_others_is_told_and_written_all_the_same() {
+        let odd: Vec<String> = (0..5).map(|n| format!("{{\"name\": \"a {n}\", \"inputSchema\": {{}}}}")).collect();
+        let told = check("mcptest/tools.json", &format!("{{\"tools\": [{}]}}", odd.join(",\n"))).unwrap();
+        assert_eq!(told.matches("clients may refuse this name of a tool").count(), 3);
+        assert!(told.ends_with("note: 2 more warnings like these\n"), "{told}");
+    }
+
+    #[test]
+    fn a_file_beyond_the_limit_is_refused_by_its_size() {
+        let long = format!("{{\"tools\": []}}{}", " ".repeat(MAX_BYTES));
+        let stop = check("mcptest/tools.json", &long).unwrap_err();
+        assert_eq!(
+            stop.message,
+            "mcptest/tools.json would have 16777229 bytes, and no file may have more than 16777216"
+        );
+    }
+}

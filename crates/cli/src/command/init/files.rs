@@ -1,0 +1,193 @@
+//! Files written all or none, and never over another.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, ErrorKind, Write as _};
+use std::path::{Path, PathBuf};
+
+use super::Stop;
+use crate::input::shown;
+
+/// The suite, which `mcptest run` finds by itself.
+pub(super) const SUITE: &str = "mcptest.yml";
+
+/// What `mcptest run` would find beside it: two of them are one too many.
+const OTHER_SUITE: &str = "mcptest.yaml";
+
+/// A file to be written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct File {
+    /// Its path from the folder.
+    pub(super) name: &'static str,
+    /// What it is, for people.
+    pub(super) what: &'static str,
+    pub(super) text: String,
+}
+
+/// An error that names every file that is in the way.
+pub(super) fn refuse_existing(folder: &Path, names: &[&str]) -> Result<(), Stop> {
+    let found: Vec<String> = names
+        .iter()
+        .chain([&OTHER_SUITE])
+        .map(|name| folder.join(name))
+        // A link that leads nowhere is in the way too.
+        .filter(|path| fs::symlink_metadata(path).is_ok())
+        .map(|path| shown(path.strip_prefix(".").unwrap_or(&path)))
+        .collect();
+    if found.is_empty() {
+        return Ok(());
+    }
+    let verb = if found.len() == 1 { "is" } else { "are" };
+    let message = format!("{} {verb} there already, and nothing is overwritten", found.join(", "));
+    Err(Stop::new(message, "move it away, or name another folder, as in `mcptest init tests/first`"))
+}
+
+/// Writes the files. Where one cannot be written, everything that this call made is gone again.
+pub(super) fn write(folder: &Path, files: &[File]) -> Result<(), Stop> {
+    let mut made = Made::default();
+    for file in files {
+        let target = folder.join(file.name);
+        made.write(&target, &file.text).map_err(|error| {
+            let why = match error.kind() {
+                ErrorKind::AlreadyExists => "it is there already, and nothing is overwritten".to_owned(),
+                ErrorKind::NotADirectory => "a file stands where its folder should be".to_owned(),
+                _ => error.to_string(),
+            };
+            let message = format!("{} cannot be written: {why}; nothing is left of the other files", shown(&target));
+            Stop::new(message, "check the folder and its permissions, or name another folder")
+        })?;
+    }
+    for temporary in &made.temporary {
+        made.move_in(temporary).map_err(|error| {
+            let message = format!("{} cannot be written: {error}", shown(&temporary.target));
+            Stop::new(message, "check the folder and its permissions, or name another folder")
+        })?;
+    }
+    made.is_whole = true;
+    Ok(())
+}
+
+/// What this call made so far. Dropped before it is whole, it takes everything back.
+#[derive(Debug, Default)]
+struct Made {
+    folders: Vec<PathBuf>,
+    temporary: Vec<Temporary>,
+    files: std::cell::RefCell<Vec<PathBuf>>,
+    is_whole: bool,
+}
+
+/// A file under another name than its own.
+#[derive(Debug)]
+struct Temporary {
+    path: PathBuf,
+    target: PathBuf,
+}
+
+impl Made {
+    /// Writes a file under a temporary name beside its own.
+    fn write(&mut self, target: &Path, text: &str) -> io::Result<()> {
+        if let Some(folder) = target.parent() {
+            self.folder(folder)?;
+        }
+        let name = target.file_name().unwrap_or_default().to_string_lossy();
+        let path = target.with_file_name(format!(".{name}.{}", std::process::id()));
+        let mut file = OpenOptions::new().write(true).create_new(true).open(&path)?;
+        self.temporary.push(Temporary { path, target: target.to_owned() });
+        file.write_all(text.as_bytes())?;
+        file.sync_all()
+    }
+
+    /// Makes a folder with those above it.
+    fn folder(&mut self, folder: &Path) -> io::Result<()> {
+        let mut missing: Vec<&Path> =
+            folder.ancestors().filter(|path| !path.as_os_str().is_empty()).take_while(|path| !path.exists()).collect();
+        missing.reverse();
+        for path in missing {
+            fs::create_dir(path)?;
+            self.folders.push(path.to_owned());
+        }
+        Ok(())
+    }
+
+    /// Gives a file its own name, unless somebody else has taken it meanwhile.
+    fn move_in(&self, temporary: &Temporary) -> io::Result<()> {
+        let Temporary { path, target } = temporary;
+        match fs::hard_link(path, target) {
+            Ok(()) => {
+                self.files.borrow_mut().push(target.clone());
+                fs::remove_file(path)
+            }
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => Err(error),
+            // Not every file system has links; there the name is free as far as one can see.
+            Err(_) if fs::symlink_metadata(target).is_err() => {
+                fs::rename(path, target)?;
+                self.files.borrow_mut().push(target.clone());
+                Ok(())
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl Drop for Made {
+    fn drop(&mut self) {
+        if self.is_whole {
+            return;
+        }
+        // What cannot be removed stays; there is nobody left to tell.
+        for path in self.files.borrow().iter().chain(self.temporary.iter().map(|temporary| &temporary.path)) {
+            let _ = fs::remove_file(path);
+        }
+        for folder in self.folders.iter().rev() {
+            let _ = fs::remove_dir(folder);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(name: &'static str) -> File {
+        File { name, what: "", text: format!("text of {name}") }
+    }
+
+    /// Every path below a folder, sorted.
+    fn tree(folder: &Path) -> Vec<String> {
+        let mut out = Vec::new();
+        let mut pending = vec![folder.to_owned()];
+        while let Some(next) = pending.pop() {
+            for entry in fs::read_dir(next).unwrap() {
+                let path = entry.unwrap().path();
+                out.push(shown(path.strip_prefix(folder).unwrap()));
+                if path.is_dir() {
+                    pending.push(path);
+                }
+            }
+        }
+        out.sort();
+        out
+    }
+
+    #[test]
+    fn files_are_written_with_their_folders_and_nothing_else() {
+        let here = tempfile::tempdir().unwrap();
+        write(&here.path().join("a/b"), &[file("x.yml"), file("sub/y.yml")]).unwrap();
+        assert_eq!(tree(here.path()), ["a", "a/b", "a/b/sub", "a/b/sub/y.yml", "a/b/x.yml"]);
+        assert_eq!(fs::read_to_string(here.path().join("a/b/sub/y.yml")).unwrap(), "text of sub/y.yml");
+    }
+
+    #[test]
+    fn a_failure_midway_takes_everything_back() {
+        let here = tempfile::tempdir().unwrap();
+        fs::write(here.path().join("taken"), "mine").unwrap();
+        // The second file fails before any has its name.
+        let stop = write(here.path(), &[file("new/x.yml"), file("taken/y.yml")]).unwrap_err();
+        assert!(stop.message.contains("taken/y.yml cannot be written"), "{}", stop.message);
+        assert_eq!(tree(here.path()), ["taken"]);
+        // The second file fails when the first has its name already.
+        let stop = write(here.path(), &[file("new/x.yml"), file("taken")]).unwrap_err();
+        assert!(stop.message.contains("taken cannot be written"), "{}", stop.message);
+        assert_eq!(tree(here.path()), ["taken"]);
+        assert_eq!(fs::read_to_string(here.path().join("taken")).unwrap(), "mine");
+    }
+}

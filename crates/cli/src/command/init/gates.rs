@@ -1,0 +1,155 @@
+//! Which gates go into a suite: those that hold. Each is written, loaded and judged; one that does not hold is left out, and
+//! the suite says why.
+
+use mcptest_core::Trace;
+use mcptest_core::diag::Source;
+use mcptest_core::eval::Verdict;
+use mcptest_core::judge;
+use mcptest_core::suite::{self, Variables};
+
+use super::yaml::{self, Dollar};
+
+/// A gate that may hold.
+#[derive(Debug, Clone)]
+pub(super) struct Candidate {
+    /// Its name, or `expect`.
+    pub(super) gate: &'static str,
+    /// How it can be written, the strictest way first.
+    pub(super) ways: Vec<Way>,
+}
+
+/// One way to write a gate.
+#[derive(Debug, Clone)]
+pub(super) struct Way {
+    /// What it demands, a comment each.
+    pub(super) about: Vec<String>,
+    /// Its lines.
+    pub(super) lines: Vec<String>,
+}
+
+/// A gate as it goes into a suite.
+#[derive(Debug, Clone)]
+pub(super) enum Settled {
+    /// It holds.
+    Held(Way),
+    /// It is left out.
+    LeftOut {
+        /// Its name.
+        gate: &'static str,
+        /// Why.
+        why: String,
+    },
+}
+
+impl Settled {
+    pub(super) fn text(&self) -> String {
+        match self {
+            Self::Held(Way { about, lines }) => {
+                let about = about.iter().map(|line| yaml::comment(4, line));
+                about.chain(lines.iter().map(|line| format!("    {line}\n"))).collect()
+            }
+            Self::LeftOut { gate, why } => yaml::comment(4, &format!("{gate} is left out: {why}")),
+        }
+    }
+}
+
+impl Candidate {
+    /// The first way that holds for every one of these traces. A weaker way says why a stricter one does not hold.
+    pub(super) fn settle(self, traces: &[&Trace]) -> Settled {
+        let mut why = "there is nothing to hold it against".to_owned();
+        for (at, mut way) in self.ways.into_iter().enumerate() {
+            match traces.iter().find_map(|trace| objection(&way.lines, trace)) {
+                None => {
+                    if at > 0 {
+                        way.about.push(format!("More does not hold for the trace: {why}"));
+                    }
+                    return Settled::Held(way);
+                }
+                Some(found) => why = found,
+            }
+        }
+        Settled::LeftOut { gate: self.gate, why }
+    }
+}
+
+/// Why a gate does not hold for a trace.
+fn objection(lines: &[String], trace: &Trace) -> Option<String> {
+    let source = Source::new("gates", lines.join("\n") + "\n");
+    let loaded = suite::load_gates(&source, &Variables { suite_dir: ".", outside: &|_| None });
+    let Some((expect, gates)) = loaded.value else {
+        let first = loaded.diagnostics.first().map_or("it cannot be read", |found| found.message.as_str());
+        return Some(format!("it cannot be written: {first}"));
+    };
+    let checked = judge::run(&expect, &gates, trace);
+    let failed = checked.into_iter().find(|checked| checked.verdict != Verdict::Pass)?;
+    let reason = failed.failures.first().map_or("", |failure| failure.reason.as_str());
+    let verb = if failed.verdict == Verdict::Unassessable { "lacks the evidence" } else { "does not pass it" };
+    Some(if failed.line.is_empty() || failed.name == "expect" {
+        format!("the trace {verb}: {reason}")
+    } else {
+        format!("the trace {verb}: {}", failed.line)
+    })
+}
+
+/// No call is wasted.
+pub(super) fn golden_path(names: &[&str]) -> Candidate {
+    let about = vec!["No call more than these, none twice.".to_owned()];
+    let names: Vec<String> = names.iter().map(|name| yaml::text(name, Dollar::Sign)).collect();
+    let lines = vec![format!("golden_path: {{ calls: [{}] }}", names.join(", "))];
+    Candidate { gate: "golden_path", ways: vec![Way { about, lines }] }
+}
+
+/// The closing message tells the truth.
+pub(super) fn narrative() -> Candidate {
+    let about = vec!["What the closing message claims, the calls must show.".to_owned()];
+    Candidate { gate: "narrative", ways: vec![Way { about, lines: vec!["narrative: {}".to_owned()] }] }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn trace() -> Trace {
+        Trace::read(&json!({
+            "tool_calls": [{ "name": "find_room", "args": { "day": "Tuesday" } }],
+            "tool_results": [{ "is_error": false, "content": [] }],
+            "final_response": "I deleted every room.",
+        }))
+        .unwrap()
+    }
+
+    fn way(about: &str, line: &str) -> Way {
+        Way { about: vec![about.to_owned()], lines: vec![line.to_owned()] }
+    }
+
+    fn settle(gate: &'static str, ways: Vec<Way>) -> String {
+        Candidate { gate, ways }.settle(&[&trace()]).text()
+    }
+
+    #[test]
+    fn a_gate_that_holds_is_written_with_what_it_demands() {
+        let found = settle("golden_path", vec![way("Short.", "golden_path: { calls: [find_room] }")]);
+        assert_eq!(found, "    # Short.\n    golden_path: { calls: [find_room] }\n");
+    }
+
+    #[test]
+    fn a_gate_that_does_not_hold_is_left_out_and_says_why() {
+        assert_eq!(
+            settle("narrative", vec![way("True.", "narrative: {}")]),
+            "    # narrative is left out: the trace does not pass it: divergence 1.00: 1 claim, 1 absent, 0\n    \
+             # unmentioned, 0 arguments at odds\n"
+        );
+    }
+
+    #[test]
+    fn a_weaker_way_says_why_the_stricter_one_does_not_hold() {
+        let strict = way("Both.", "trajectory: { calls: [{ name: find_room }, { name: book_room }] }");
+        let weak = way("One.", "trajectory: { calls: [{ name: find_room }] }");
+        assert_eq!(
+            settle("trajectory", vec![strict, weak]),
+            "    # One.\n    # More does not hold for the trace: the trace does not pass it: 1 of 2 expected calls\n    \
+             # matched, strict\n    trajectory: { calls: [{ name: find_room }] }\n"
+        );
+    }
+}

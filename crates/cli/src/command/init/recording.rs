@@ -1,0 +1,126 @@
+//! The first trace of a file, read as `mcptest score` reads it.
+
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use mcptest_core::Trace;
+use mcptest_core::import::Options;
+use mcptest_core::redact::Redactor;
+use mcptest_core::trace::ToolCall;
+
+use super::Stop;
+use crate::corpus::{Fault, Job, Reading, pipeline, source};
+use crate::input::shown;
+use crate::report::text::many;
+
+/// Most bytes of one record: as many as `mcptest score` takes unless told otherwise.
+const MAX_RECORD: usize = 64 * 1024 * 1024;
+
+/// A trace with at least one call.
+#[derive(Debug, Clone)]
+pub(super) struct Recording {
+    /// The name of its file.
+    pub(super) file: String,
+    /// The trace, without what looks like a secret.
+    pub(super) trace: Trace,
+    pub(super) calls: Vec<ToolCall>,
+    /// What to tell about it.
+    pub(super) notes: Vec<String>,
+}
+
+/// What a share of the work found: its first trace, how many it has, and what could not be read.
+#[derive(Default)]
+struct Share {
+    first: Option<Trace>,
+    count: usize,
+    faults: Vec<Fault>,
+}
+
+pub(super) fn first(path: &Path) -> Result<Recording, Stop> {
+    let mut all = read(path)?;
+    let file = path.file_name().map_or_else(|| "standard input".to_owned(), |name| name.to_string_lossy().into_owned());
+    let file = if file == "-" { "standard input".to_owned() } else { file };
+    let Some(trace) = all.first.take() else {
+        return Err(match all.faults.first() {
+            Some(fault) => Stop::new(
+                format!("{}: {}: {}", shown(path), fault.place(), fault.message),
+                fault.hint.clone().unwrap_or_else(|| "give a file that `mcptest score` reads".to_owned()),
+            ),
+            None => {
+                Stop::new(format!("{}: there is no trace in it", shown(path)), "give a file that `mcptest score` reads")
+            }
+        });
+    };
+    let mut notes = Vec::new();
+    if all.count > 1 {
+        notes.push(format!("{file} holds {} more; the first was taken", many(all.count - 1, "trace")));
+    }
+    if !all.faults.is_empty() {
+        notes.push(format!(
+            "{} of {file} could not be read; `mcptest score` says why",
+            many(all.faults.len(), "record")
+        ));
+    }
+    let (trace, is_redacted) = redacted(trace, path)?;
+    if is_redacted {
+        notes.push("what looks like a secret is written as `[redacted:..]`".to_owned());
+    }
+    let calls = trace.tool_calls.clone().unwrap_or_else(Vec::new);
+    if calls.is_empty() {
+        let what = if trace.tool_calls.is_some() { "makes no call" } else { "does not tell its calls" };
+        let message = format!("{}: the first trace {what}, and a suite judges calls", shown(path));
+        return Err(Stop::new(message, "put a trace with calls first; `mcptest convert` writes one trace per line"));
+    }
+    Ok(Recording { file, trace, calls, notes })
+}
+
+/// Reads the whole file, to count what is in it, and keeps its first trace.
+fn read(path: &Path) -> Result<Share, Stop> {
+    if path.is_dir() {
+        return Err(Stop::new(format!("{}: is a folder", shown(path)), "name one file"));
+    }
+    let mut sources = Vec::new();
+    for found in source::expand(&[path.to_owned()]) {
+        sources
+            .push(found.map_err(|refusal| Stop::new(format!("{}: {}", refusal.path, refusal.message), refusal.hint))?);
+    }
+    let reading = Reading { from: None, max_record: MAX_RECORD, explains: false };
+    let options = Options::default();
+    let work = |job: &Job| {
+        let mut share = Share::default();
+        job.read(&options, None, &mut |found| match found {
+            Ok((one, _)) => {
+                share.count += 1;
+                share.first.get_or_insert(one.trace);
+            }
+            Err(fault) => share.faults.push(fault),
+        });
+        share
+    };
+    let mut all = Share::default();
+    pipeline::run(&sources, &reading, 1, &Arc::new(AtomicU64::new(0)), &work, &mut |share: Share| {
+        all.count += share.count;
+        all.first = all.first.take().or(share.first);
+        all.faults.extend(share.faults);
+        ControlFlow::Continue(())
+    });
+    Ok(all)
+}
+
+/// The trace without what looks like a secret, and whether there was any.
+fn redacted(trace: Trace, path: &Path) -> Result<(Trace, bool), Stop> {
+    let envelope = trace.to_envelope();
+    let clean = Redactor::new([]).value(envelope.clone());
+    if clean == envelope {
+        return Ok((trace, false));
+    }
+    let trace = Trace::read(&clean).map_err(|error| {
+        Stop::new(
+            format!("{}: without its secrets the trace cannot be read: {error}", shown(path)),
+            "remove them by hand",
+        )
+    })?;
+    Ok((trace, true))
+}

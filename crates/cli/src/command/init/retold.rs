@@ -1,0 +1,223 @@
+//! From a trace: its calls in a script, its answers in a mock server, and the gates that it satisfies.
+//!
+//! What the trace does not tell is not made up: the files say what is unknown, and what stands there instead. `answers`
+//! makes the mock server, `demands` the gates.
+
+mod answers;
+mod demands;
+
+use mcptest_core::Trace;
+use mcptest_core::trace::{Conversation, Role, StopReason, Tokens, ToolCall, ToolResult, Turn as Said};
+use serde_json::{Map, Value};
+
+use super::Stop;
+use super::draft::Draft;
+use super::files::{File, SUITE};
+use super::recording::Recording;
+use super::suite::{Call, Script, Suite, Turn};
+use crate::report::text::many;
+use answers::{Answer, Tools};
+
+/// The files it consists of.
+pub(super) const NAMES: [&str; 3] = [SUITE, "mcptest/tools.yml", "mcptest/script.yml"];
+
+/// Turns that a test may have without saying so.
+const USUAL_TURNS: usize = 10;
+
+/// The server of calls that name none, or several.
+const SERVER: &str = "recorded";
+
+/// What a turn of the trace becomes: what is said, and the calls by their place in the trace.
+#[derive(Debug, Clone, Default)]
+struct Round {
+    text: Option<String>,
+    calls: Vec<usize>,
+}
+
+pub(super) fn draft(recording: Recording) -> Result<Draft, Stop> {
+    let Recording { file, trace, calls, notes } = recording;
+    let server = server(&calls);
+    let answers: Vec<Answer> = (0..calls.len()).map(|at| Answer::of(trace.result(at))).collect();
+    let tools = Tools::new(&calls, &answers);
+    let (rounds, left_out) = rounds(&trace, &calls);
+    let rounds = tools.apart(rounds, &calls);
+    let closing = closing(&trace, &calls);
+    let script = script(&trace, &calls, &rounds, closing, &file);
+    let replayed = replayed(&trace, &calls, &answers, &script, server);
+    let (prompt, about_prompt) = prompt(&trace, left_out);
+    let turns = script.turns.len();
+    let max_turns = match closing {
+        None => Some((turns, "the trace has no closing message, so the run ends after its calls")),
+        Some(_) if turns > USUAL_TURNS => Some((turns, "as many as the trace has")),
+        Some(_) => None,
+    };
+    let suite = Suite {
+        about: vec![
+            format!(
+                "Made from the first trace of {file}. It passes as it is: `mcptest run` needs no key, no network and no model."
+            ),
+            "A stand-in for a model (mcptest/script.yml) repeats the recorded calls, and a mock server \
+             (mcptest/tools.yml) answers as recorded. The gates below are those that the recorded run satisfies: \
+             what a changed agent does is held against it."
+                .to_owned(),
+        ],
+        server: server.to_owned(),
+        tools: NAMES[1],
+        about_server: vec![
+            "The recorded answers. For the real server, put its command or its address here:".to_owned(),
+        ],
+        real: vec![
+            "command: [npx, -y, \"@modelcontextprotocol/server-filesystem\", /data]".to_owned(),
+            "url: https://example.test/mcp".to_owned(),
+        ],
+        test: "does what the recorded run did",
+        about_prompt,
+        prompt,
+        max_turns,
+        gates: demands::settled(&trace, &replayed, &calls),
+    };
+    let what =
+        ["the suite, with the gates that hold", "the recorded answers, for the mock server", "the recorded calls"];
+    let texts = [suite.text(), tools.text(server, &file), script.text()];
+    let files = NAMES.into_iter().zip(what).zip(texts).map(|((name, what), text)| File { name, what, text });
+    Ok(Draft { files: files.collect(), told: Vec::new(), notes })
+}
+
+/// The server of the calls, where they agree on one that a suite can have.
+fn server(calls: &[ToolCall]) -> &str {
+    let mut named = calls.iter().filter_map(|call| call.server.as_deref()).filter(|server| !server.is_empty());
+    let Some(first) = named.next() else { return SERVER };
+    let may_be = first.len() <= 40
+        && first.starts_with(|c: char| c.is_ascii_lowercase())
+        && first.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-');
+    // A tool whose name begins like the server's would be taken for one that carries its prefix.
+    let is_prefix = calls.iter().any(|call| call.name.split_once("__").is_some_and(|(before, _)| before == first));
+    if may_be && !is_prefix && named.all(|other| other == first) { first } else { SERVER }
+}
+
+/// The turns with calls, and how many messages there are that a run cannot have: it ends with the first message without a
+/// call.
+fn rounds(trace: &Trace, calls: &[ToolCall]) -> (Vec<Round>, usize) {
+    let said = trace.conversation.turns.as_deref().unwrap_or(&[]);
+    let mut out: Vec<(Option<usize>, Round)> = Vec::new();
+    for (at, call) in calls.iter().enumerate() {
+        match out.last_mut() {
+            Some((turn, round)) if turn.is_some() && *turn == call.turn => round.calls.push(at),
+            _ => {
+                let text = call.turn.and_then(|turn| said.get(turn)).filter(|said| said.role == Role::Assistant);
+                let text = text.and_then(|said| said.content.clone()).filter(|text| !text.is_empty());
+                out.push((call.turn, Round { text, calls: vec![at] }));
+            }
+        }
+    }
+    let last = said.iter().rposition(|said| said.role == Role::Assistant);
+    let between = said.iter().enumerate().filter(|(at, said)| {
+        said.role == Role::Assistant && Some(*at) != last && !calls.iter().any(|call| call.turn == Some(*at))
+    });
+    let count = between.count();
+    (out.into_iter().map(|(_, round)| round).collect(), count)
+}
+
+/// The message after the last call.
+fn closing<'a>(trace: &'a Trace, calls: &[ToolCall]) -> Option<&'a str> {
+    let text = trace.final_response.as_deref().filter(|text| !text.is_empty())?;
+    let said = trace.conversation.turns.as_deref().unwrap_or(&[]);
+    let last = said.iter().rposition(|said| said.role == Role::Assistant);
+    // The last message may be the one that made the last calls.
+    let is_over = last.is_none() || !calls.iter().any(|call| call.turn.is_some() && call.turn == last);
+    is_over.then_some(text)
+}
+
+/// What was asked, and what to know about it.
+fn prompt(trace: &Trace, left_out: usize) -> (String, Option<String>) {
+    let said = trace.conversation.turns.as_deref().unwrap_or(&[]);
+    let mut asked = said.iter().filter(|said| said.role == Role::User).filter_map(|said| said.content.as_deref());
+    let Some(first) = asked.by_ref().find(|text| !text.trim().is_empty()) else {
+        let about = "The trace does not tell what the agent was asked. Write it here before a real model is asked.";
+        return ("(not recorded)".to_owned(), Some(about.to_owned()));
+    };
+    let others = asked.count();
+    let about = (others + left_out > 0).then(|| {
+        format!(
+            "A test has one prompt. Left out of the conversation: {} of the user, {} of the agent without a call.",
+            many(others, "later message"),
+            many(left_out, "message")
+        )
+    });
+    (first.to_owned(), about)
+}
+
+fn script(trace: &Trace, calls: &[ToolCall], rounds: &[Round], closing: Option<&str>, file: &str) -> Script {
+    let mut about = vec![format!(
+        "What stands in for the model: the calls and the words of the first trace of {file}, turn by turn. No model \
+         wrote this file."
+    )];
+    if calls.iter().any(|call| call.turn.is_none()) {
+        about.push("The trace does not tell which calls were made together: each has a turn of its own.".to_owned());
+    }
+    if calls.iter().any(|call| call.args.is_none()) {
+        about.push("The trace lacks the arguments of some calls: those are made without any.".to_owned());
+    }
+    let Tokens { input, output, .. } = trace.conversation.tokens;
+    let tokens = input.zip(output);
+    if tokens.is_some() {
+        about.push("The tokens are those of the whole run; they stand with the first reply.".to_owned());
+    }
+    let call = |at: &usize| Call {
+        tool: calls[*at].name.clone(),
+        args: calls[*at].args.clone().unwrap_or_else(|| Value::Object(Map::new())),
+    };
+    let mut turns: Vec<Turn> = rounds
+        .iter()
+        .map(|round| Turn { text: round.text.clone(), calls: round.calls.iter().map(call).collect(), stop: None })
+        .collect();
+    if let Some(text) = closing {
+        let stop = match trace.conversation.stop_reason {
+            Some(StopReason::MaxTokens) => Some("max_tokens"),
+            Some(StopReason::Refused) => Some("refused"),
+            _ => None,
+        };
+        turns.push(Turn { text: Some(text.to_owned()), calls: Vec::new(), stop });
+    }
+    Script { about, turns, tokens }
+}
+
+/// The trace that a run of these files leaves behind. Gates must hold for it as for the recorded one.
+fn replayed(trace: &Trace, calls: &[ToolCall], answers: &[Answer], script: &Script, server: &str) -> Trace {
+    let prompt = Said { role: Role::User, content: Some(String::new()) };
+    let mut said = vec![prompt];
+    let mut order = 0..calls.len();
+    let mut made = Vec::new();
+    let mut results: Vec<Option<ToolResult>> = Vec::new();
+    let mut last = String::new();
+    for turn in &script.turns {
+        said.push(Said { role: Role::Assistant, content: turn.text.clone() });
+        last = turn.text.clone().unwrap_or_default();
+        let at = said.len() - 1;
+        for (call, place) in turn.calls.iter().zip(order.by_ref()) {
+            made.push(ToolCall {
+                name: call.tool.clone(),
+                server: Some(server.to_owned()),
+                args: Some(call.args.clone()),
+                turn: Some(at),
+                ..ToolCall::default()
+            });
+            results.push(Some(answers[place].replayed(&call.args)));
+            said.push(Said { role: Role::Tool, content: None });
+        }
+    }
+    let ends_by_itself = script.turns.last().is_some_and(|turn| turn.calls.is_empty());
+    let (input, output) = script.tokens.unzip();
+    Trace {
+        tool_calls: Some(made),
+        tool_results: Some(results),
+        final_response: Some(last),
+        conversation: Conversation {
+            model: trace.conversation.model.clone(),
+            turns: Some(said),
+            tokens: Tokens { input, output, cached: None, total: input.zip(output).map(|(i, o)| i.saturating_add(o)) },
+            stop_reason: Some(if ends_by_itself { StopReason::Completed } else { StopReason::MaxTurns }),
+            duration_ms: None,
+        },
+    }
+}

@@ -1,0 +1,297 @@
+//! What the mock server answers: for each tool the recorded answers, in order.
+
+use std::collections::BTreeMap;
+
+use mcptest_core::trace::{ToolCall, ToolResult};
+use mcptest_core::{Target, json};
+use serde_json::{Value, json};
+
+use super::Round;
+use crate::command::init::yaml::{self, Dollar};
+
+/// What stands where the trace has no answer.
+const UNKNOWN: &str = "(not recorded)";
+
+/// What a failure says of which the trace has no message.
+const NO_MESSAGE: &str = "(the call failed; its message was not recorded)";
+
+/// Content blocks that the mock knows, and what each must have.
+const BLOCKS: [(&str, &[&str]); 5] = [
+    ("text", &["text"]),
+    ("image", &["data", "mimeType"]),
+    ("audio", &["data", "mimeType"]),
+    ("resource_link", &["uri", "name"]),
+    ("resource", &["resource"]),
+];
+
+/// An answer as the mock gives it.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Answer {
+    kind: Kind,
+    /// The trace does not tell what was answered.
+    is_unknown: bool,
+    /// The trace does not tell whether the call failed.
+    is_open: bool,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+enum Kind {
+    Error(String),
+    Text(String),
+    Blocks { content: Option<Vec<Value>>, structured: Option<Value> },
+}
+
+impl Answer {
+    /// The answer that the trace has to a call.
+    pub(super) fn of(result: Option<&ToolResult>) -> Self {
+        let Some(result) = result else {
+            return Self { kind: Kind::Text(UNKNOWN.to_owned()), is_unknown: true, is_open: true };
+        };
+        let is_open = result.failed().is_none();
+        if result.failed() == Some(true) {
+            let texts: Vec<&str> = result.texts().collect();
+            let message = result.error.as_ref().map(|error| error.message.clone());
+            let said = if texts.is_empty() { message } else { Some(texts.join("\n")) };
+            let said = said.filter(|text| !text.trim().is_empty());
+            return Self {
+                is_unknown: said.is_none(),
+                kind: Kind::Error(said.unwrap_or_else(|| NO_MESSAGE.to_owned())),
+                is_open,
+            };
+        }
+        let content = result.content.as_ref().map(|blocks| blocks.iter().map(block).collect::<Vec<_>>());
+        let kind = match (content, &result.structured_content) {
+            (None, None) => return Self { kind: Kind::Text(UNKNOWN.to_owned()), is_unknown: true, is_open },
+            (Some(content), None) => match only_text(&content) {
+                Some(text) if !text.trim().is_empty() => Kind::Text(text.to_owned()),
+                _ => Kind::Blocks { content: Some(content), structured: None },
+            },
+            // The mock repeats structured content as text by itself.
+            (content, Some(structured)) => {
+                let own = json::canonical(structured);
+                let content = content.filter(|content| only_text(content) != Some(&own));
+                Kind::Blocks { content, structured: Some(structured.clone()) }
+            }
+        };
+        Self { kind, is_unknown: false, is_open }
+    }
+
+    /// As it stands in the file of the mock.
+    fn text(&self) -> String {
+        match &self.kind {
+            Kind::Error(text) => format!("{{ error: {} }}", yaml::text(text, Dollar::Sign)),
+            Kind::Text(text) => yaml::text(text, Dollar::Sign),
+            Kind::Blocks { content, structured } => {
+                let structured =
+                    structured.as_ref().map(|value| format!("structured: {}", yaml::value(value, Dollar::Sign)));
+                let content =
+                    content.as_ref().map(|blocks| match only_text(blocks).filter(|text| !text.trim().is_empty()) {
+                        Some(text) => format!("text: {}", yaml::text(text, Dollar::Sign)),
+                        None => format!("content: {}", yaml::value(&json!(blocks), Dollar::Sign)),
+                    });
+                let parts: Vec<String> = structured.into_iter().chain(content).collect();
+                format!("{{ {} }}", parts.join(", "))
+            }
+        }
+    }
+
+    /// What a run gets for a call with these arguments.
+    pub(super) fn replayed(&self, args: &Value) -> ToolResult {
+        let text = |text: &str| vec![json!({ "type": "text", "text": text })];
+        let (is_error, content, structured_content) = match &self.kind {
+            // Nobody sends a call whose arguments are no object.
+            _ if !args.is_object() => (true, text("the arguments are not a JSON object"), None),
+            Kind::Error(said) => (true, text(said), None),
+            Kind::Text(said) => (false, text(said), None),
+            Kind::Blocks { content, structured } => {
+                let own = structured.as_ref().map(|value| text(&json::canonical(value)));
+                (false, content.clone().or(own).unwrap_or_else(Vec::new), structured.clone())
+            }
+        };
+        ToolResult { is_error: Some(is_error), content: Some(content), structured_content, ..ToolResult::default() }
+    }
+}
+
+/// A content block, or its JSON as text where the mock does not know its kind.
+fn block(block: &Value) -> Value {
+    let known =
+        block.get("type").and_then(Value::as_str).and_then(|kind| BLOCKS.iter().find(|(name, _)| *name == kind));
+    match known {
+        Some((_, keys)) if keys.iter().all(|key| block.get(key).is_some()) => block.clone(),
+        _ => json!({ "type": "text", "text": json::canonical(block) }),
+    }
+}
+
+/// The text of content that is one block of it and nothing else.
+fn only_text(content: &[Value]) -> Option<&str> {
+    match content {
+        [Value::Object(only)] if only.len() == 2 && only.get("type") == Some(&json!("text")) => {
+            only.get("text")?.as_str()
+        }
+        _ => None,
+    }
+}
+
+/// The tools of a trace and their answers.
+pub(super) struct Tools<'a> {
+    /// In the order of their first call.
+    tools: Vec<Tool<'a>>,
+    /// What each call is answered, by its place.
+    answers: &'a [Answer],
+}
+
+struct Tool<'a> {
+    name: &'a str,
+    /// Its calls that reach the mock.
+    calls: Vec<usize>,
+    /// Answers are told apart by the arguments, since calls of one turn arrive in any order.
+    rules: Option<Vec<Rule>>,
+}
+
+/// The calls of a tool with the same arguments.
+struct Rule {
+    /// The conditions, as they are written; none for calls without arguments.
+    when: Option<String>,
+    calls: Vec<usize>,
+}
+
+impl<'a> Tools<'a> {
+    pub(super) fn new(calls: &'a [ToolCall], answers: &'a [Answer]) -> Self {
+        let mut tools: Vec<Tool<'a>> = Vec::new();
+        let mut places: BTreeMap<&str, usize> = BTreeMap::new();
+        for (at, call) in calls.iter().enumerate() {
+            let place = *places.entry(&call.name).or_insert_with(|| {
+                tools.push(Tool { name: &call.name, calls: Vec::new(), rules: None });
+                tools.len() - 1
+            });
+            if call.args.as_ref().is_none_or(Value::is_object) {
+                tools[place].calls.push(at);
+            }
+        }
+        for tool in &mut tools {
+            let together = tool.calls.windows(2).any(|pair| {
+                calls[pair[0]].turn.is_some()
+                    && calls[pair[0]].turn == calls[pair[1]].turn
+                    && answers[pair[0]] != answers[pair[1]]
+            });
+            tool.rules = together.then(|| rules(&tool.calls, calls)).flatten();
+        }
+        Self { tools, answers }
+    }
+
+    /// The turns, with calls in turns of their own whose answers could be mixed up otherwise.
+    pub(super) fn apart(&self, rounds: Vec<Round>, calls: &[ToolCall]) -> Vec<Round> {
+        let mut out: Vec<Round> = Vec::new();
+        for round in rounds {
+            let mut now = Round { text: round.text, calls: Vec::new() };
+            for at in round.calls {
+                if now.calls.iter().any(|other| self.could_be_mixed_up(*other, at, calls)) {
+                    out.push(std::mem::take(&mut now));
+                }
+                now.calls.push(at);
+            }
+            out.push(now);
+        }
+        out
+    }
+
+    fn could_be_mixed_up(&self, first: usize, second: usize, calls: &[ToolCall]) -> bool {
+        let tool = self.tools.iter().find(|tool| tool.calls.contains(&first) && tool.calls.contains(&second));
+        let is_told_apart = |tool: &Tool<'_>| tool.rules.is_some() && key(&calls[first]) != key(&calls[second]);
+        tool.is_some_and(|tool| self.answers[first] != self.answers[second] && !is_told_apart(tool))
+    }
+
+    /// The file of the mock.
+    pub(super) fn text(&self, server: &str, file: &str) -> String {
+        let mut out = yaml::comment(
+            0,
+            &format!(
+                "The answers of the first trace of {file}, for `mcptest mock`. Each tool gives them in order; the last one repeats."
+            ),
+        );
+        out.push_str(&yaml::comment(0, "The trace does not tell what arguments its tools take: they take any."));
+        if self.answers.iter().any(|answer| answer.is_unknown) {
+            out.push_str(&yaml::comment(0, "Where the trace has no answer, the text in parentheses stands for it."));
+        }
+        if self.answers.iter().any(|answer| answer.is_open) {
+            out.push_str(&yaml::comment(
+                0,
+                "Of some calls the trace does not tell whether they failed: they are answered as if they had not.",
+            ));
+        }
+        out.push_str(&format!("mock_server:\n  name: {server}\n  tools:\n"));
+        for tool in &self.tools {
+            out.push_str(&format!("    - name: {}\n", yaml::text(tool.name, Dollar::Plain)));
+            match &tool.rules {
+                None => out.push_str(&self.list(6, &tool.calls)),
+                Some(rules) => {
+                    if rules.iter().any(|rule| rule.when.is_some()) {
+                        out.push_str(
+                            "      # Calls of one turn arrive in any order, so their arguments tell them apart.\n",
+                        );
+                        out.push_str("      rules:\n");
+                    }
+                    for rule in rules {
+                        if let Some(when) = &rule.when {
+                            out.push_str(&format!("        - when: {when}\n{}", self.list(10, &rule.calls)));
+                        }
+                    }
+                    for rule in rules.iter().filter(|rule| rule.when.is_none()) {
+                        out.push_str(&self.list(6, &rule.calls));
+                    }
+                }
+            }
+        }
+        out
+    }
+
+    /// The answers to some calls.
+    fn list(&self, indent: usize, calls: &[usize]) -> String {
+        let indent = " ".repeat(indent);
+        let mut answers: Vec<&Answer> = calls.iter().map(|at| &self.answers[*at]).collect();
+        // The last one repeats by itself.
+        while let [.., before, last] = answers.as_slice()
+            && before == last
+        {
+            answers.pop();
+        }
+        match answers.as_slice() {
+            [] => String::new(),
+            [only] => format!("{indent}answer: {}\n", only.text()),
+            many => {
+                let items = many.iter().map(|answer| format!("{indent}  - {}\n", answer.text()));
+                format!("{indent}answers:\n{}", items.collect::<String>())
+            }
+        }
+    }
+}
+
+/// What tells the arguments of one call from those of another.
+fn key(call: &ToolCall) -> String {
+    call.args.as_ref().map_or_else(|| "{}".to_owned(), json::canonical)
+}
+
+/// The calls of a tool by their arguments, those with most keys first: a rule that asks for fewer would fit them too. Nothing
+/// where a key cannot be written as a path.
+fn rules(places: &[usize], calls: &[ToolCall]) -> Option<Vec<Rule>> {
+    let mut by_key: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+    for at in places {
+        by_key.entry(key(&calls[*at])).or_default().push(*at);
+    }
+    let mut out = Vec::new();
+    for places in by_key.into_values() {
+        let args = calls[places[0]].args.as_ref().and_then(Value::as_object).filter(|args| !args.is_empty());
+        let Some(args) = args else {
+            out.push((0, Rule { when: None, calls: places }));
+            continue;
+        };
+        let mut when = serde_json::Map::new();
+        for (key, value) in args {
+            let path = Target::parse(key).ok().filter(|path| path.root() == key)?;
+            when.insert(path.to_string(), json!({ "exact": value }));
+        }
+        out.push((args.len(), Rule { when: Some(yaml::value(&Value::Object(when), Dollar::Plain)), calls: places }));
+    }
+    out.sort_by_key(|(keys, rule)| (std::cmp::Reverse(*keys), rule.calls[0]));
+    Some(out.into_iter().map(|(_, rule)| rule).collect())
+}

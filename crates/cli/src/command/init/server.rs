@@ -1,0 +1,104 @@
+//! Asking a server for its tools. It is started or reached, lists them, and is ended; none of them is called.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use mcptest_core::suite::Protocol;
+use mcptest_runner::catalogue::Tool;
+use mcptest_runner::mcp::{Connection, Endpoint, Target};
+use mcptest_runner::process::Launch;
+
+use super::secrets::{self, Real};
+use super::words::CommandLine;
+use super::{Environment, Stop};
+use crate::args::Init;
+use crate::signals::Signals;
+
+/// What is said of a server before its own name is known.
+const NAMELESS: &str = "server";
+
+/// A server that has been asked.
+#[derive(Debug)]
+pub(super) struct Asked {
+    /// The name it gives itself.
+    pub(super) name: Option<String>,
+    /// At least one.
+    pub(super) tools: Vec<Tool>,
+    /// How a suite reaches it.
+    pub(super) real: Real,
+}
+
+/// Asks the server that was typed.
+pub(super) fn ask(typed: &Init, environment: Environment<'_>) -> Result<Asked, Stop> {
+    let (endpoint, real) = match (&typed.from_server, &typed.url) {
+        (Some(line), _) => command(line)?,
+        (None, url) => address(url.as_deref().unwrap_or_default(), typed.bearer_token_env.as_deref(), environment)?,
+    };
+    let signals = Signals::default();
+    signals.listen();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|error| {
+        Stop::new(format!("cannot talk to servers: {error}"), "check the limits on threads and open files")
+    })?;
+    let (name, tools) = runtime.block_on(async {
+        let target = Target {
+            name: NAMELESS,
+            endpoint,
+            timeout: Duration::from_millis(typed.timeout_ms),
+            protocol: Protocol::Auto,
+            processes: &signals.processes,
+        };
+        let opened = tokio::select! {
+            opened = Connection::open(&target) => Some(opened),
+            () = signals.interrupt.wait() => None,
+        };
+        let Some(opened) = opened else {
+            signals.processes.end_all().await;
+            return Err(Stop::new("it was stopped before the server had answered", "run the command again"));
+        };
+        let connection = opened.map_err(|error| Stop::new(error.to_string(), hint(error.hint())))?;
+        let name = connection.observed().server.get("name").and_then(|name| name.as_str()).map(str::to_owned);
+        let tools = connection.tools().to_vec();
+        connection.close().await;
+        Ok((name, tools))
+    })?;
+    if tools.is_empty() {
+        return Err(Stop::new(
+            "the server has no tools, and a suite judges calls",
+            "check how it is started or configured",
+        ));
+    }
+    Ok(Asked { name, tools, real })
+}
+
+/// What a hint for suites says here.
+fn hint(hint: &str) -> String {
+    hint.replace("`timeout_ms`", "--timeout-ms")
+        .replace("`bearer_token_env`", "--bearer-token-env")
+        .replace("`url`", "--url")
+}
+
+fn command(line: &str) -> Result<(Endpoint, Real), Stop> {
+    let line = CommandLine::read(line).map_err(|why| {
+        Stop::new(
+            format!("--from-server: {why}"),
+            "write it as in a shell: --from-server 'program argument \"two words\"'",
+        )
+    })?;
+    let real = secrets::command(&line);
+    Ok((Endpoint::Command(Launch { argv: line.argv, env: line.env, cwd: None }), real))
+}
+
+fn address(url: &str, variable: Option<&str>, environment: Environment<'_>) -> Result<(Endpoint, Real), Stop> {
+    let bearer = match variable {
+        Some(name) => {
+            let found = environment(name).filter(|token| !token.is_empty());
+            Some(found.ok_or_else(|| {
+                let message = format!("the variable `{name}`, which should hold the bearer token, is not set");
+                Stop::new(message, format!("set {name}, or leave --bearer-token-env out"))
+            })?)
+        }
+        None => None,
+    };
+    let real = secrets::address(url, variable);
+    Ok((Endpoint::Url { url: url.to_owned(), headers: BTreeMap::new(), bearer }, real))
+}

@@ -1,0 +1,130 @@
+//! Suites and scripts as text, with comments that teach.
+
+use serde_json::Value;
+
+use super::gates::Settled;
+use super::yaml::{self, Dollar};
+
+/// A reply of the stand-in.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(super) struct Turn {
+    pub(super) text: Option<String>,
+    pub(super) calls: Vec<Call>,
+    /// Why it ends, where it does not end by itself.
+    pub(super) stop: Option<&'static str>,
+}
+
+/// A call of the stand-in.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Call {
+    pub(super) tool: String,
+    pub(super) args: Value,
+}
+
+/// What stands in for the model.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(super) struct Script {
+    /// What to know about it, a comment each.
+    pub(super) about: Vec<String>,
+    pub(super) turns: Vec<Turn>,
+    /// Tokens read and written by the whole run.
+    pub(super) tokens: Option<(u64, u64)>,
+}
+
+impl Script {
+    pub(super) fn text(&self) -> String {
+        let mut out: String = self.about.iter().map(|line| yaml::comment(0, line)).collect();
+        out.push_str("script: 1\nruns:\n  - turns:\n");
+        for (at, turn) in self.turns.iter().enumerate() {
+            let mut lines = Vec::new();
+            // What a turn says is no template: a dollar sign is itself.
+            lines.extend(turn.text.as_ref().map(|text| format!("text: {}", yaml::text(text, Dollar::Plain))));
+            match turn.calls.as_slice() {
+                [] => {}
+                [only] => lines.push(format!("calls: [{}]", only.text())),
+                many => {
+                    lines.push("calls:".to_owned());
+                    lines.extend(many.iter().map(|call| format!("  - {}", call.text())));
+                }
+            }
+            if let Some((input, output)) = self.tokens {
+                // A run whose replies have no counts has none: the others count nothing.
+                let (input, output) = if at == 0 { (input, output) } else { (0, 0) };
+                lines.push(format!("usage: {{ input: {input}, output: {output} }}"));
+            }
+            lines.extend(turn.stop.map(|stop| format!("stop: {stop}")));
+            for (at, line) in lines.iter().enumerate() {
+                out.push_str(&format!("      {} {line}\n", if at == 0 { '-' } else { ' ' }));
+            }
+        }
+        out
+    }
+}
+
+impl Call {
+    fn text(&self) -> String {
+        let Self { tool, args } = self;
+        format!("{{ tool: {}, args: {} }}", yaml::text(tool, Dollar::Plain), yaml::value(args, Dollar::Sign))
+    }
+}
+
+/// A suite with one server, one stand-in and one test.
+#[derive(Debug, Clone)]
+pub(super) struct Suite {
+    /// What it is, a comment each.
+    pub(super) about: Vec<String>,
+    pub(super) server: String,
+    /// The file that the mock serves.
+    pub(super) tools: &'static str,
+    /// What to know about the server, a comment each.
+    pub(super) about_server: Vec<String>,
+    /// Lines that would make it the real one.
+    pub(super) real: Vec<String>,
+    pub(super) test: &'static str,
+    /// What to know about the prompt.
+    pub(super) about_prompt: Option<String>,
+    pub(super) prompt: String,
+    /// Most turns, where the usual ones do not do, and why.
+    pub(super) max_turns: Option<(usize, &'static str)>,
+    pub(super) gates: Vec<Settled>,
+}
+
+impl Suite {
+    pub(super) fn text(&self) -> String {
+        let mut out: String = self.about.iter().map(|line| yaml::comment(0, line)).collect();
+        out.push_str("\nservers:\n");
+        out.extend(self.about_server.iter().map(|line| yaml::comment(2, line)));
+        // What a server may be called is plain text.
+        out.push_str(&format!("  {}:\n", self.server));
+        out.push_str(&format!("    command: [mcptest, mock, --tools-from, \"${{SUITE_DIR}}/{}\"]\n", self.tools));
+        out.extend(self.real.iter().map(|line| format!("    # {line}\n")));
+        out.push_str("\nmodels:\n");
+        out.push_str(MODELS);
+        out.push_str("\nagents:\n");
+        out.push_str(&format!("  - name: {}\n", self.test));
+        out.push_str("    model: stand-in # the line to change first\n");
+        out.push_str(&format!("    servers: [{}]\n", self.server));
+        out.extend(self.about_prompt.as_ref().map(|about| yaml::comment(4, about)));
+        out.push_str(&format!("    prompt: {}\n", yaml::text(&self.prompt, Dollar::Sign)));
+        if let Some((most, why)) = self.max_turns {
+            out.push_str(&format!("    max_turns: {most} # {why}\n"));
+        }
+        for gate in &self.gates {
+            out.push_str(&gate.text());
+        }
+        out.push_str(MORE);
+        out
+    }
+}
+
+const MODELS: &str = "\
+  # Who answers for the model. A real one needs no entry here: write its name in the test, such as
+  # `model: claude-sonnet-4-5`, set its key (ANTHROPIC_API_KEY), and ask it once with
+  # `mcptest run --record`. From then on `mcptest run` replays what was recorded.
+  stand-in: { provider: script, script: mcptest/script.yml }
+";
+
+const MORE: &str = "
+# More: `mcptest explain trajectory` for each gate, `mcptest validate .` for mistakes in these files,
+# `mcptest schema` for completion in your editor.
+";

@@ -1,0 +1,158 @@
+//! A command line as words, as a shell splits them: quotes and backslashes mean what they mean there, and nothing is
+//! expanded. Variables that are set in front of the command are kept apart.
+
+use std::collections::BTreeMap;
+
+/// A command as it is started.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct CommandLine {
+    /// Variables that were set in front of it.
+    pub(super) env: BTreeMap<String, String>,
+    /// Program and arguments.
+    pub(super) argv: Vec<String>,
+}
+
+/// Why a command line cannot be split.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unsplit {
+    /// A quote that is opened at this column, from 1, is not closed.
+    Quote(char, usize),
+    /// Nothing follows the last backslash.
+    Backslash,
+    /// There is no program in it.
+    Empty,
+}
+
+impl std::fmt::Display for Unsplit {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Quote(quote, column) => write!(f, "the quote {quote} at column {column} is not closed"),
+            Self::Backslash => f.write_str("nothing follows the backslash at its end"),
+            Self::Empty => f.write_str("it names no program"),
+        }
+    }
+}
+
+impl CommandLine {
+    /// Splits a command line.
+    pub(super) fn read(line: &str) -> Result<Self, Unsplit> {
+        let mut out = Self::default();
+        for Word { text, bare_name } in split(line)? {
+            match bare_name.filter(|_| out.argv.is_empty()) {
+                Some(length) => {
+                    out.env.insert(text[..length].to_owned(), text[length + 1..].to_owned());
+                }
+                None => out.argv.push(text),
+            }
+        }
+        if out.argv.first().is_none_or(String::is_empty) { Err(Unsplit::Empty) } else { Ok(out) }
+    }
+}
+
+/// A word, and where the name of a variable ends in it when it sets one. A quoted name sets none.
+struct Word {
+    text: String,
+    bare_name: Option<usize>,
+}
+
+fn split(line: &str) -> Result<Vec<Word>, Unsplit> {
+    let mut words = Vec::new();
+    let mut word: Option<Word> = None;
+    // Whether every character so far stood there without quotes.
+    let mut is_bare = true;
+    let mut rest = line.chars().enumerate();
+    while let Some((at, c)) = rest.next() {
+        if c.is_ascii_whitespace() {
+            words.extend(word.take());
+            is_bare = true;
+            continue;
+        }
+        let Word { text, bare_name } = word.get_or_insert_with(|| Word { text: String::new(), bare_name: None });
+        match c {
+            '\'' => loop {
+                match rest.next() {
+                    Some((_, '\'')) => break,
+                    Some((_, inner)) => text.push(inner),
+                    None => return Err(Unsplit::Quote(c, at + 1)),
+                }
+            },
+            '"' => loop {
+                match rest.next() {
+                    Some((_, '"')) => break,
+                    Some((_, '\\')) => match rest.next() {
+                        // A backslash before the end of a line joins it with the next one.
+                        Some((_, '\n')) => {}
+                        Some((_, escaped @ ('"' | '\\' | '$' | '`'))) => text.push(escaped),
+                        Some((_, other)) => text.extend(['\\', other]),
+                        None => return Err(Unsplit::Quote(c, at + 1)),
+                    },
+                    Some((_, inner)) => text.push(inner),
+                    None => return Err(Unsplit::Quote(c, at + 1)),
+                }
+            },
+            '\\' => match rest.next() {
+                Some((_, '\n')) => {}
+                Some((_, escaped)) => text.push(escaped),
+                None => return Err(Unsplit::Backslash),
+            },
+            '=' if is_bare && bare_name.is_none() && is_name(text) => {
+                *bare_name = Some(text.len());
+                text.push('=');
+            }
+            plain => text.push(plain),
+        }
+        is_bare = is_bare && !matches!(c, '\'' | '"' | '\\');
+    }
+    words.extend(word);
+    Ok(words)
+}
+
+fn is_name(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(line: &str, env: &[(&str, &str)], argv: &[&str]) {
+        let env = env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let argv = argv.iter().map(|word| (*word).to_owned()).collect();
+        assert_eq!(CommandLine::read(line), Ok(CommandLine { env, argv }), "{line}");
+    }
+
+    #[test]
+    fn words_are_those_of_a_shell_and_nothing_is_expanded() {
+        check(
+            "npx -y @modelcontextprotocol/server-filesystem /data",
+            &[],
+            &["npx", "-y", "@modelcontextprotocol/server-filesystem", "/data"],
+        );
+        check("  a\t'b  c' \"d e\"f\\ g ''  ", &[], &["a", "b  c", "d ef g", ""]);
+        check(r#"a "\"\\\$\`\n" '\n' \\ \""#, &[], &["a", r#""\$`\n"#, r"\n", r"\", "\""]);
+        check("a $HOME ~ * `b` #c \"${X}\" ; d", &[], &["a", "$HOME", "~", "*", "`b`", "#c", "${X}", ";", "d"]);
+        check("a \\\n b \"c\\\nd\"", &[], &["a", "b", "cd"]);
+        check("søk 'é 😀'", &[], &["søk", "é 😀"]);
+    }
+
+    #[test]
+    fn variables_in_front_are_kept_apart_and_only_there() {
+        check("A=1 _B2='x y=z' run C=3 --d=4", &[("A", "1"), ("_B2", "x y=z")], &["run", "C=3", "--d=4"]);
+        check("'A'=1 B=2", &[], &["A=1", "B=2"]);
+        check("A= run", &[("A", "")], &["run"]);
+        check("1A=1", &[], &["1A=1"]);
+    }
+
+    #[test]
+    fn what_is_not_whole_is_refused_with_its_place() {
+        let check = |line: &str, why: &str| assert_eq!(CommandLine::read(line).unwrap_err().to_string(), why, "{line}");
+        check("a 'b", "the quote ' at column 3 is not closed");
+        check("é \"b\\", "the quote \" at column 3 is not closed");
+        check("a \\", "nothing follows the backslash at its end");
+        for line in ["", "  ", "A=1", "''"] {
+            check(line, "it names no program");
+        }
+    }
+}
