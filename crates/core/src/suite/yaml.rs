@@ -377,7 +377,8 @@ impl Builder<'_> {
                         return Err(Stopped);
                     }
                 },
-                Some((name, span)) if name == "<<" => {
+                // In quotes it is longer than its name, and a key like any other.
+                Some((name, span)) if name == "<<" && span.len() == name.len() => {
                     if !merge(merged, node) {
                         let hint = "write `<<: *name`, where `&name` marks a map";
                         self.problem(span, "`<<` merges a map or a list of maps", Some(hint));

@@ -87,9 +87,9 @@ mod tests {
         assert_eq!(
             stop.message,
             "what was made of this cannot be used, so nothing was written\n\
-             warning: `a` passes when the agent makes no call at all\n --> mcptest.yml:2:11\n  |\n\
-             2 |   - { name: a, model: claude-sonnet-4-5, prompt: p, narrative: {} }\n  |           ^\n\
-             hint: add a `trajectory:` or an `expect:` that an agent which does nothing would fail"
+             mcptest.yml:2:13: warning: `a` passes when the agent makes no call at all\n   |\n \
+             2 |   - { name: a, model: claude-sonnet-4-5, prompt: p, narrative: {} }\n   |             ^\n   \
+             = hint: add a `trajectory:` or an `expect:` that an agent which does nothing would fail"
         );
         assert!(check("mcptest/script.yml", "script: 1\nruns: []\n").is_err());
         assert!(check("mcptest/tools.json", "{\"tools\": 1}").is_err());

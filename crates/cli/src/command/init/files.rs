@@ -36,9 +36,9 @@ pub(super) fn refuse_existing(folder: &Path, names: &[&str]) -> Result<(), Stop>
     if found.is_empty() {
         return Ok(());
     }
-    let verb = if found.len() == 1 { "is" } else { "are" };
+    let (verb, it) = if found.len() == 1 { ("is", "it") } else { ("are", "them") };
     let message = format!("{} {verb} there already, and nothing is overwritten", found.join(", "));
-    Err(Stop::new(message, "move it away, or name another folder, as in `mcptest init tests/first`"))
+    Err(Stop::new(message, format!("move {it} away, or name another folder, as in `mcptest init tests/first`")))
 }
 
 /// Writes the files. Where one cannot be written, everything that this call made is gone again.

@@ -31,7 +31,12 @@ pub(super) struct Way {
 #[derive(Debug, Clone)]
 pub(super) enum Settled {
     /// It holds.
-    Held(Way),
+    Held {
+        /// Its name.
+        gate: &'static str,
+        /// How it is written.
+        way: Way,
+    },
     /// It is left out.
     LeftOut {
         /// Its name.
@@ -44,7 +49,7 @@ pub(super) enum Settled {
 impl Settled {
     pub(super) fn text(&self) -> String {
         match self {
-            Self::Held(Way { about, lines }) => {
+            Self::Held { way: Way { about, lines }, .. } => {
                 let about = about.iter().map(|line| yaml::comment(4, line));
                 about.chain(lines.iter().map(|line| format!("    {line}\n"))).collect()
             }
@@ -63,7 +68,7 @@ impl Candidate {
                     if at > 0 {
                         way.about.push(format!("More does not hold for the trace: {why}"));
                     }
-                    return Settled::Held(way);
+                    return Settled::Held { gate: self.gate, way };
                 }
                 Some(found) => why = found,
             }
@@ -137,7 +142,7 @@ mod tests {
     fn a_gate_that_does_not_hold_is_left_out_and_says_why() {
         assert_eq!(
             settle("narrative", vec![way("True.", "narrative: {}")]),
-            "    # narrative is left out: the trace does not pass it: divergence 1.00: 1 claim, 1 absent, 0\n    \
+            "    # narrative is left out: the trace does not pass it: divergence 1.00: 1 claim, 1 absent, 1\n    \
              # unmentioned, 0 arguments at odds\n"
         );
     }
@@ -148,8 +153,8 @@ mod tests {
         let weak = way("One.", "trajectory: { calls: [{ name: find_room }] }");
         assert_eq!(
             settle("trajectory", vec![strict, weak]),
-            "    # One.\n    # More does not hold for the trace: the trace does not pass it: 1 of 2 expected calls\n    \
-             # matched, strict\n    trajectory: { calls: [{ name: find_room }] }\n"
+            "    # One.\n    # More does not hold for the trace: the trace does not pass it: 1 mismatch, strict\n    \
+             trajectory: { calls: [{ name: find_room }] }\n"
         );
     }
 }

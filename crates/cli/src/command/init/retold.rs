@@ -64,7 +64,8 @@ pub(super) fn draft(recording: Recording) -> Result<Draft, Stop> {
         server: server.to_owned(),
         tools: NAMES[1],
         about_server: vec![
-            "The recorded answers. For the real server, put its command or its address here:".to_owned(),
+            "The recorded answers, from a mock. For the real server put one of the lines below in place of `command`."
+                .to_owned(),
         ],
         real: vec![
             "command: [npx, -y, \"@modelcontextprotocol/server-filesystem\", /data]".to_owned(),
@@ -76,11 +77,12 @@ pub(super) fn draft(recording: Recording) -> Result<Draft, Stop> {
         max_turns,
         gates: demands::settled(&trace, &replayed, &calls),
     };
+    let told = suite.gates_in_words();
     let what =
         ["the suite, with the gates that hold", "the recorded answers, for the mock server", "the recorded calls"];
     let texts = [suite.text(), tools.text(server, &file), script.text()];
     let files = NAMES.into_iter().zip(what).zip(texts).map(|((name, what), text)| File { name, what, text });
-    Ok(Draft { files: files.collect(), told: Vec::new(), notes })
+    Ok(Draft { files: files.collect(), told, notes })
 }
 
 /// The server of the calls, where they agree on one that a suite can have.
@@ -105,7 +107,7 @@ fn rounds(trace: &Trace, calls: &[ToolCall]) -> (Vec<Round>, usize) {
             Some((turn, round)) if turn.is_some() && *turn == call.turn => round.calls.push(at),
             _ => {
                 let text = call.turn.and_then(|turn| said.get(turn)).filter(|said| said.role == Role::Assistant);
-                let text = text.and_then(|said| said.content.clone()).filter(|text| !text.is_empty());
+                let text = text.and_then(|said| said.content.clone()).filter(|text| !text.trim().is_empty());
                 out.push((call.turn, Round { text, calls: vec![at] }));
             }
         }
@@ -120,7 +122,7 @@ fn rounds(trace: &Trace, calls: &[ToolCall]) -> (Vec<Round>, usize) {
 
 /// The message after the last call.
 fn closing<'a>(trace: &'a Trace, calls: &[ToolCall]) -> Option<&'a str> {
-    let text = trace.final_response.as_deref().filter(|text| !text.is_empty())?;
+    let text = trace.final_response.as_deref().filter(|text| !text.trim().is_empty())?;
     let said = trace.conversation.turns.as_deref().unwrap_or(&[]);
     let last = said.iter().rposition(|said| said.role == Role::Assistant);
     // The last message may be the one that made the last calls.

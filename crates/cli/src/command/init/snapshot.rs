@@ -190,7 +190,10 @@ fn looks(name: &str) -> bool {
         "show", "view",
     ];
     let word: String = name.chars().take_while(char::is_ascii_alphabetic).collect();
-    let end = word.char_indices().skip(1).find(|(_, c)| c.is_ascii_uppercase()).map_or(word.len(), |(at, _)| at);
+    // Words may be joined by capitals, as in `listFiles`.
+    let joint =
+        word.as_bytes().windows(2).position(|pair| pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase());
+    let end = joint.map_or(word.len(), |at| at + 1);
     WORDS.contains(&word[..end].to_ascii_lowercase().as_str())
 }
 

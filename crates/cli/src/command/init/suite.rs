@@ -90,6 +90,22 @@ pub(super) struct Suite {
 }
 
 impl Suite {
+    /// Which gates hold, and which are left out.
+    pub(super) fn gates_in_words(&self) -> Vec<String> {
+        let (mut held, mut left_out) = (Vec::new(), Vec::new());
+        for gate in &self.gates {
+            match gate {
+                Settled::Held { gate, .. } => held.push(*gate),
+                Settled::LeftOut { gate, .. } => left_out.push(*gate),
+            }
+        }
+        let mut line = format!("It satisfies: {}.", held.join(", "));
+        if !left_out.is_empty() {
+            line.push_str(&format!("\nLeft out: {}; the suite says why.", left_out.join(", ")));
+        }
+        vec![line]
+    }
+
     pub(super) fn text(&self) -> String {
         let mut out: String = self.about.iter().map(|line| yaml::comment(0, line)).collect();
         out.push_str("\nservers:\n");
@@ -117,8 +133,8 @@ impl Suite {
     }
 }
 
-const MODELS: &str = "\
-  # Who answers for the model. A real one needs no entry here: write its name in the test, such as
+const MODELS: &str =
+    "  # Who answers for the model. A real one needs no entry here: write its name in the test, such as
   # `model: claude-sonnet-4-5`, set its key (ANTHROPIC_API_KEY), and ask it once with
   # `mcptest run --record`. From then on `mcptest run` replays what was recorded.
   stand-in: { provider: script, script: mcptest/script.yml }

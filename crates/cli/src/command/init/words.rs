@@ -60,8 +60,12 @@ fn split(line: &str) -> Result<Vec<Word>, Unsplit> {
     let mut word: Option<Word> = None;
     // Whether every character so far stood there without quotes.
     let mut is_bare = true;
-    let mut rest = line.chars().enumerate();
+    let mut rest = line.chars().enumerate().peekable();
     while let Some((at, c)) = rest.next() {
+        // A backslash before the end of a line joins it with the next one.
+        if c == '\\' && rest.next_if(|(_, next)| *next == '\n').is_some() {
+            continue;
+        }
         if c.is_ascii_whitespace() {
             words.extend(word.take());
             is_bare = true;
@@ -80,7 +84,6 @@ fn split(line: &str) -> Result<Vec<Word>, Unsplit> {
                 match rest.next() {
                     Some((_, '"')) => break,
                     Some((_, '\\')) => match rest.next() {
-                        // A backslash before the end of a line joins it with the next one.
                         Some((_, '\n')) => {}
                         Some((_, escaped @ ('"' | '\\' | '$' | '`'))) => text.push(escaped),
                         Some((_, other)) => text.extend(['\\', other]),
@@ -91,7 +94,6 @@ fn split(line: &str) -> Result<Vec<Word>, Unsplit> {
                 }
             },
             '\\' => match rest.next() {
-                Some((_, '\n')) => {}
                 Some((_, escaped)) => text.push(escaped),
                 None => return Err(Unsplit::Backslash),
             },

@@ -197,7 +197,7 @@ mod tests {
         );
         assert_eq!(
             written,
-            "  # left out: \"a\\nagents: []\\r - b\" and more of it, so that it has to be broken into two lines\n  # at some space\n"
+            "  # left out: \"a\\nagents: []\\r\\u{2028}- b\" and more of it, so that it has to be broken into two\n  # lines at some space\n"
         );
     }
 
