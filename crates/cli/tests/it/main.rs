@@ -10,6 +10,7 @@ mod completions;
 mod examples;
 mod explain;
 mod image;
+mod init;
 mod mock;
 mod models;
 // It looks for processes in /proc.

@@ -23,6 +23,7 @@ fn help_is_data_when_asked_for_and_a_complaint_when_it_is_all_there_is_to_say() 
 #[test]
 fn every_command_explains_itself_with_an_example() {
     let here = Folder::with(&[]);
+    here.check(&["init", "--help"], 0, include_str!("help/init.txt"), "");
     here.check(&["run", "--help"], 0, include_str!("help/run.txt"), "");
     here.check(&["score", "--help"], 0, include_str!("help/score.txt"), "");
     here.check(&["convert", "--help"], 0, include_str!("help/convert.txt"), "");

@@ -259,6 +259,13 @@ fn merged_keys_give_way_to_own_keys_and_to_earlier_maps() {
 }
 
 #[test]
+fn a_merge_key_in_quotes_is_a_key_like_any_other() {
+    let source = Source::new("x.yml", "a: &a { b: 1 }\nc: { <<: *a, \"<<\": *a, '<<x': null }\n");
+    let found = yaml::read(&source).unwrap().get("c").unwrap().to_json();
+    assert_eq!(found, serde_json::json!({ "b": 1, "<<": { "b": 1 }, "<<x": null }));
+}
+
+#[test]
 fn every_key_reaches_the_suite() {
     let suite = good("all-keys");
     let test = &suite.agents[0];

@@ -44,10 +44,9 @@ pub(super) fn first(path: &Path) -> Result<Recording, Stop> {
     let file = if file == "-" { "standard input".to_owned() } else { file };
     let Some(trace) = all.first.take() else {
         return Err(match all.faults.first() {
-            Some(fault) => Stop::new(
-                format!("{}: {}: {}", shown(path), fault.place(), fault.message),
-                fault.hint.clone().unwrap_or_else(|| "give a file that `mcptest score` reads".to_owned()),
-            ),
+            Some(fault) => {
+                Stop::new(format!("{}: {}: {}", shown(path), fault.place(), fault.message), hint(fault, path))
+            }
             None => {
                 Stop::new(format!("{}: there is no trace in it", shown(path)), "give a file that `mcptest score` reads")
             }
@@ -74,6 +73,17 @@ pub(super) fn first(path: &Path) -> Result<Recording, Stop> {
         return Err(Stop::new(message, "put a trace with calls first; `mcptest convert` writes one trace per line"));
     }
     Ok(Recording { file, trace, calls, notes })
+}
+
+/// What to do about a fault. The format is not among what can be typed here.
+fn hint(fault: &Fault, path: &Path) -> String {
+    match &fault.hint {
+        Some(hint) if hint.contains("--from") => {
+            format!("`mcptest convert --from FORMAT {} > trace.jsonl` makes a file of it that can be read", shown(path))
+        }
+        Some(hint) => hint.clone(),
+        None => "give a file that `mcptest score` reads".to_owned(),
+    }
 }
 
 /// Reads the whole file, to count what is in it, and keeps its first trace.

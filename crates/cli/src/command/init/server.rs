@@ -14,9 +14,6 @@ use super::{Environment, Stop};
 use crate::args::Init;
 use crate::signals::Signals;
 
-/// What is said of a server before its own name is known.
-const NAMELESS: &str = "server";
-
 /// A server that has been asked.
 #[derive(Debug)]
 pub(super) struct Asked {
@@ -30,7 +27,8 @@ pub(super) struct Asked {
 
 /// Asks the server that was typed.
 pub(super) fn ask(typed: &Init, environment: Environment<'_>) -> Result<Asked, Stop> {
-    let (endpoint, real) = match (&typed.from_server, &typed.url) {
+    // In messages it goes by what was typed: its own name is not known yet, and an address may hold secrets.
+    let (called, endpoint, real) = match (&typed.from_server, &typed.url) {
         (Some(line), _) => command(line)?,
         (None, url) => address(url.as_deref().unwrap_or_default(), typed.bearer_token_env.as_deref(), environment)?,
     };
@@ -41,7 +39,7 @@ pub(super) fn ask(typed: &Init, environment: Environment<'_>) -> Result<Asked, S
     })?;
     let (name, tools) = runtime.block_on(async {
         let target = Target {
-            name: NAMELESS,
+            name: &called,
             endpoint,
             timeout: Duration::from_millis(typed.timeout_ms),
             protocol: Protocol::Auto,
@@ -77,7 +75,7 @@ fn hint(hint: &str) -> String {
         .replace("`url`", "--url")
 }
 
-fn command(line: &str) -> Result<(Endpoint, Real), Stop> {
+fn command(line: &str) -> Result<(String, Endpoint, Real), Stop> {
     let line = CommandLine::read(line).map_err(|why| {
         Stop::new(
             format!("--from-server: {why}"),
@@ -85,10 +83,11 @@ fn command(line: &str) -> Result<(Endpoint, Real), Stop> {
         )
     })?;
     let real = secrets::command(&line);
-    Ok((Endpoint::Command(Launch { argv: line.argv, env: line.env, cwd: None }), real))
+    let called = line.argv.first().cloned().unwrap_or_default();
+    Ok((called, Endpoint::Command(Launch { argv: line.argv, env: line.env, cwd: None }), real))
 }
 
-fn address(url: &str, variable: Option<&str>, environment: Environment<'_>) -> Result<(Endpoint, Real), Stop> {
+fn address(url: &str, variable: Option<&str>, environment: Environment<'_>) -> Result<(String, Endpoint, Real), Stop> {
     let bearer = match variable {
         Some(name) => {
             let found = environment(name).filter(|token| !token.is_empty());
@@ -100,5 +99,5 @@ fn address(url: &str, variable: Option<&str>, environment: Environment<'_>) -> R
         None => None,
     };
     let real = secrets::address(url, variable);
-    Ok((Endpoint::Url { url: url.to_owned(), headers: BTreeMap::new(), bearer }, real))
+    Ok(("--url".to_owned(), Endpoint::Url { url: url.to_owned(), headers: BTreeMap::new(), bearer }, real))
 }

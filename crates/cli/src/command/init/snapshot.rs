@@ -3,6 +3,7 @@
 //! The suite talks to the snapshot. The real server stands in it as comments: the calls are made up, and made-up calls are
 //! not for servers that do something.
 
+use mcptest_core::diag::printable;
 use mcptest_core::matcher::Schema;
 use mcptest_core::redact::Redactor;
 use mcptest_core::trace::{ToolCall, ToolResult};
@@ -35,6 +36,8 @@ struct Chosen<'a> {
     args: Value,
     /// The arguments fit the tool's schema.
     fits: bool,
+    /// Its description calls it deprecated.
+    is_old: bool,
     caution: Caution,
 }
 
@@ -53,6 +56,9 @@ pub(super) fn draft(asked: Asked) -> Result<Draft, Stop> {
     let Asked { name, tools, real } = asked;
     let server = server_name(name.as_deref(), &tools);
     let chosen = choose(&tools);
+    if chosen.is_empty() {
+        return Err(Stop::new("no tool of the server has a name that a suite can hold", "give its tools names"));
+    }
     let names: Vec<&str> = chosen.iter().map(|chosen| chosen.name).collect();
     let listed: Vec<Value> = tools.iter().map(listing).collect();
     let snapshot = Redactor::new([]).value(json!({ "tools": listed }));
@@ -106,10 +112,11 @@ pub(super) fn draft(asked: Asked) -> Result<Draft, Stop> {
     ];
     let texts = [suite.text(), yaml::json(&snapshot), script.text()];
     let files = NAMES.into_iter().zip(what).zip(texts).map(|((name, what), text)| File { name, what, text });
+    let called: Vec<String> = names.iter().map(|name| json::cut(&printable(name), 60)).collect();
     let mut told = vec![format!(
-        "The server `{server}` has {count}; the script calls {}. It has been ended, and none of its\ntools was called: the suite runs \
-         against the snapshot.",
-        names.join(", ")
+        "The server `{server}` has {count}; the script calls {}.\nIt has been ended, and none of its tools was called: \
+         the suite runs against the snapshot.",
+        called.join(", ")
     )];
     told.extend(caution(&chosen));
     let mut notes = Vec::new();
@@ -156,11 +163,13 @@ fn server_name(own: Option<&str>, tools: &[Tool]) -> String {
 /// One to three tools to call: those that only read, else one that hardly changes anything. The same list gives the same
 /// choice.
 fn choose(tools: &[Tool]) -> Vec<Chosen<'_>> {
-    let mut all: Vec<(usize, Chosen<'_>)> = tools.iter().map(chosen).enumerate().collect();
+    // No suite can name a tool whose name is nothing but blanks.
+    let named = tools.iter().filter(|tool| !tool.name.trim().is_empty());
+    let mut all: Vec<(usize, Chosen<'_>)> = named.map(chosen).enumerate().collect();
     let is_long = |chosen: &Chosen<'_>| json::canonical(&chosen.args).len() > READABLE;
     // With made-up arguments the safest come first, then those whose arguments fit and can be read.
     all.sort_by_key(|(at, chosen)| {
-        (chosen.caution == Caution::May, !chosen.fits, is_long(chosen), chosen.caution, *at)
+        (chosen.caution == Caution::May, !chosen.fits, chosen.is_old || is_long(chosen), chosen.caution, *at)
     });
     let first = all.first().map(|(_, chosen)| (chosen.caution, chosen.fits));
     let most = if first.is_some_and(|(caution, _)| caution == Caution::May) { 1 } else { MOST };
@@ -180,7 +189,8 @@ fn chosen(tool: &Tool) -> Chosen<'_> {
         None if hint("destructiveHint") != Some(true) && looks(&tool.name) => Caution::Looks,
         _ => Caution::May,
     };
-    Chosen { name: &tool.name, args, fits, caution }
+    let is_old = tool.description.as_ref().is_some_and(|text| text.to_lowercase().contains("deprecated"));
+    Chosen { name: &tool.name, args, fits, is_old, caution }
 }
 
 /// Whether a name begins like that of a tool that changes nothing.
@@ -283,7 +293,16 @@ mod tests {
         let tools = [tool("a", read(), odd.clone()), tool("b", read(), json!({ "type": "object" }))];
         assert_eq!(names(&tools), ["b"]);
         let only = choose(&tools[..1]);
-        assert_eq!(only, [Chosen { name: "a", args: json!({ "a": "text" }), fits: false, caution: Caution::ReadOnly }]);
+        assert_eq!(
+            only,
+            [Chosen {
+                name: "a",
+                args: json!({ "a": "text" }),
+                fits: false,
+                is_old: false,
+                caution: Caution::ReadOnly
+            }]
+        );
     }
 
     #[test]

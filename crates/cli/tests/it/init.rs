@@ -1,0 +1,168 @@
+//! `mcptest init`: what it writes passes at once, and nothing else is touched.
+
+mod server;
+mod trace;
+
+use std::fs;
+use std::path::Path;
+
+use super::Folder;
+
+/// What the command says after it has written a suite to the current folder.
+const NEXT: &str =
+    "\nNext:\n  mcptest run\n  mcptest run --verbose\nThen open mcptest.yml: its comments say what to change first.\n";
+
+const STARTER: &str = "\
+wrote mcptest.yml                   the suite: servers, models, tests
+wrote mcptest/tools.yml             the tools of the mock server
+wrote mcptest/script.yml            what stands in for the model
+wrote mcptest/script-dead-desk.yml  the same, when the desk is dead
+";
+
+/// Every file below a folder with its text, sorted.
+fn files(folder: &Path) -> Vec<(String, String)> {
+    let mut out = Vec::new();
+    let mut pending = vec![folder.to_owned()];
+    while let Some(next) = pending.pop() {
+        for entry in fs::read_dir(next).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                pending.push(path);
+            } else {
+                let name = path.strip_prefix(folder).unwrap().to_str().unwrap().to_owned();
+                out.push((name, fs::read_to_string(path).unwrap()));
+            }
+        }
+    }
+    out.sort();
+    out
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    files(folder).into_iter().map(|(name, _)| name).collect()
+}
+
+/// Runs the suite of a folder; the exit code and everything that was printed.
+fn run(here: &Folder) -> (Option<i32>, String) {
+    let output = here.command(&["run"]).output().unwrap();
+    (output.status.code(), String::from_utf8([output.stdout, output.stderr].concat()).unwrap())
+}
+
+#[test]
+fn a_suite_from_nothing_passes_at_once_and_has_no_warnings() {
+    let here = Folder::with(&[]);
+    here.check(&["init"], 0, &format!("{STARTER}{NEXT}"), "");
+    here.check(
+        &["run"],
+        0,
+        "mcptest.yml\n\
+         ✓ PASS      books the room that was found  scripted  trajectory, trajectory_axes, narrative hold\n\
+         ✓ PASS      says so when the desk is dead  scripted  trajectory, narrative hold\n    \
+         fault dead-desk (hang): injected into call 0; met once; recovered by the final answer\n\
+         ✓ PASS      says so when the desk is dead (recovery)  scripted\n    \
+         1 hit, 0 delays, detected 3000 ms, recovered 3000 ms\n\n3 rows: 3 pass\n",
+        "",
+    );
+    here.check(&["validate", "--deny-warnings", "."], 0, "4 files: 4 fine\n", "");
+}
+
+#[test]
+fn the_same_request_writes_the_same_bytes() {
+    let [first, second] = [Folder::with(&[]), Folder::with(&[])];
+    for here in [&first, &second] {
+        assert!(here.command(&["init"]).output().unwrap().status.success());
+    }
+    assert_eq!(files(&first.0), files(&second.0));
+}
+
+#[test]
+fn every_way_to_see_a_gate_fail_fails_that_gate() {
+    let suite = "mcptest.yml";
+    let script = "mcptest/script.yml";
+    for (file, from, to, gate) in [
+        (suite, "people: 6 } }, status", "people: 8 } }, status", "trajectory"),
+        (script, "room: \"${results[0].structured_content.room}\"", "room: Maple", "trajectory_axes"),
+        (script, "      - calls: [{ tool: book_room", "      # - calls: [{ tool: book_room", "narrative"),
+        (
+            "mcptest/script-dead-desk.yml",
+            "I could not find a room, because the desk did not answer. Please try again later.",
+            "I booked a room for Tuesday.",
+            "narrative",
+        ),
+    ] {
+        let here = Folder::with(&[]);
+        assert!(here.command(&["init"]).output().unwrap().status.success());
+        let text = fs::read_to_string(here.0.join(file)).unwrap();
+        assert_eq!(text.matches(from).count(), 1, "{from}");
+        here.write(file, text.replace(from, to).as_bytes());
+        let (code, said) = run(&here);
+        assert_eq!(code, Some(1), "{said}");
+        assert!(said.contains(&format!("✗ {gate}: ")), "{gate}: {said}");
+    }
+}
+
+#[test]
+fn a_folder_is_made_and_named_in_what_to_type_next() {
+    let here = Folder::with(&[]);
+    here.check(
+        &["init", "tests/rooms"],
+        0,
+        "wrote tests/rooms/mcptest.yml                   the suite: servers, models, tests\n\
+         wrote tests/rooms/mcptest/tools.yml             the tools of the mock server\n\
+         wrote tests/rooms/mcptest/script.yml            what stands in for the model\n\
+         wrote tests/rooms/mcptest/script-dead-desk.yml  the same, when the desk is dead\n\n\
+         Next:\n  mcptest run tests/rooms/mcptest.yml\n  mcptest run tests/rooms/mcptest.yml --verbose\n\
+         Then open tests/rooms/mcptest.yml: its comments say what to change first.\n",
+        "",
+    );
+    assert!(here.command(&["run", "tests/rooms/mcptest.yml"]).output().unwrap().status.success());
+}
+
+#[test]
+fn nothing_is_overwritten_and_nothing_is_written_beside_it() {
+    for taken in ["mcptest.yml", "mcptest.yaml", "mcptest/tools.yml", "mcptest/script-dead-desk.yml"] {
+        let here = Folder::with(&[(taken, "mine")]);
+        let stderr = format!(
+            "error: {taken} is there already, and nothing is overwritten\n\
+             hint: move it away, or name another folder, as in `mcptest init tests/first`\n"
+        );
+        here.check(&["init"], 2, "", &stderr);
+        assert_eq!(files(&here.0), [(taken.to_owned(), "mine".to_owned())]);
+    }
+    let here = Folder::with(&[]);
+    assert!(here.command(&["init"]).output().unwrap().status.success());
+    let before = files(&here.0);
+    here.check(
+        &["init"],
+        2,
+        "",
+        "error: mcptest.yml, mcptest/tools.yml, mcptest/script.yml, mcptest/script-dead-desk.yml are there already, and \
+         nothing is overwritten\nhint: move them away, or name another folder, as in `mcptest init tests/first`\n",
+    );
+    assert_eq!(files(&here.0), before);
+}
+
+#[test]
+fn a_file_where_a_folder_should_be_leaves_nothing_behind() {
+    let here = Folder::with(&[("mcptest", "mine")]);
+    let output = here.command(&["init"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(stderr.starts_with("error: ./mcptest/tools.yml cannot be written: "), "{stderr}");
+    assert_eq!(files(&here.0), [("mcptest".to_owned(), "mine".to_owned())]);
+}
+
+#[test]
+fn the_sources_exclude_each_other() {
+    let here = Folder::with(&[]);
+    for line in [
+        &["init", "--from-server", "a", "--url", "b"][..],
+        &["init", "--from-server", "a", "--from-trace", "b"],
+        &["init", "--url", "a", "--from-trace", "b"],
+        &["init", "--bearer-token-env", "A"],
+    ] {
+        let output = here.command(line).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{line:?}");
+    }
+    assert_eq!(names(&here.0), [""; 0]);
+}

@@ -1,0 +1,301 @@
+//! From a server: its tools are listed and never called, and what it is started with is kept out of the files.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::{NEXT, files, names, run};
+use crate::Folder;
+
+/// A server with tools that read, one that does not, and schemas with references.
+const TOOLS: &str = r##"{ "tools": [
+  { "name": "delete_note", "inputSchema": { "type": "object" }, "annotations": { "destructiveHint": true } },
+  { "name": "find_note", "description": "Find a note.", "annotations": { "readOnlyHint": true },
+    "inputSchema": { "type": "object", "required": ["id", "tags"], "$defs": { "tag": { "enum": ["${HOME}", "b"] } },
+      "properties": { "id": { "type": "integer", "minimum": 7 }, "tags": { "type": "array", "minItems": 1, "items": { "$ref": "#/$defs/tag" } } } } },
+  { "name": "list notes: #1", "inputSchema": { "type": "object" }, "annotations": { "readOnlyHint": true }, "x-icon": "é" }
+] }"##;
+
+/// The mock as a command line, with a log of what reaches it.
+fn mock(tools: &str) -> String {
+    format!("'{}' mock --tools-from \"{tools}\" --log log.jsonl", env!("CARGO_BIN_EXE_mcptest"))
+}
+
+fn text(here: &Folder, name: &str) -> String {
+    std::fs::read_to_string(here.0.join(name)).unwrap()
+}
+
+const SUITE: &str = r##"# Made from the 3 tools of a server. It passes as it is: `mcptest run` needs no key, no network and
+# no model.
+# A stand-in for a model (mcptest/script.yml, which no model wrote) calls some of them, and a mock
+# server answers from a snapshot of the list (mcptest/tools.json). No tool of the real server is
+# called.
+
+servers:
+  # A mock with the tools of the real server. The lines below it are the real one: put them in its
+  # place once a real model is asked. The calls of the stand-in have made-up arguments.
+  mcptest-mock:
+    command: [mcptest, mock, --tools-from, "${SUITE_DIR}/mcptest/tools.json"]
+    # command: [MCPTEST, mock, "--tools-from", "my tools.json", "--log", log.jsonl]
+
+models:
+  # Who answers for the model. A real one needs no entry here: write its name in the test, such as
+  # `model: claude-sonnet-4-5`, set its key (ANTHROPIC_API_KEY), and ask it once with
+  # `mcptest run --record`. From then on `mcptest run` replays what was recorded.
+  stand-in: { provider: script, script: mcptest/script.yml }
+
+agents:
+  - name: calls the tools that were asked for
+    model: stand-in # the line to change first
+    servers: [mcptest-mock]
+    prompt: "Call find_note and list notes: #1 and say what came back."
+    # The calls in this order, with these arguments. See it fail: change an argument below.
+    trajectory:
+      calls:
+        - { name: find_note, args: { exact: { id: 7, tags: ["$${HOME}"] } }, status: ok }
+        - { name: "list notes: #1", args: { exact: {} }, status: ok }
+    # No call more than these, none twice.
+    golden_path: { calls: [find_note, "list notes: #1"] }
+    # What the closing message claims, the calls must show.
+    narrative: {}
+
+# More: `mcptest explain trajectory` for each gate, `mcptest validate .` for mistakes in these files,
+# `mcptest schema` for completion in your editor.
+"##;
+
+const SCRIPT: &str = r##"# What stands in for the model, turn by turn. No model wrote this. The arguments are made up from
+# the schemas of the tools; write your own.
+script: 1
+runs:
+  - turns:
+      - calls: [{ tool: find_note, args: { id: 7, tags: ["$${HOME}"] } }]
+      - calls: [{ tool: "list notes: #1", args: {} }]
+      - text: "That is what find_note and list notes: #1 gave back."
+"##;
+
+#[test]
+fn a_suite_from_a_command_passes_at_once_and_calls_no_tool_of_the_server() {
+    let here = Folder::with(&[("my tools.json", TOOLS)]);
+    let output = here.command(&["init", "--from-server", &mock("my tools.json")]).output().unwrap();
+    let stdout = format!(
+        "wrote mcptest.yml         the suite: server, model, test\n\
+         wrote mcptest/tools.json  a snapshot of the tools, for the mock server\n\
+         wrote mcptest/script.yml  what stands in for the model\n\n\
+         The server `mcptest-mock` has 3 tools; the script calls find_note, list notes: #1.\n\
+         It has been ended, and none of its tools was called: the suite runs against the snapshot.\n{NEXT}"
+    );
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), stdout);
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(stderr.contains("warning: clients may refuse this name of a tool"), "{stderr}");
+    assert_eq!(output.status.code(), Some(0));
+
+    let program = format!("[{}", env!("CARGO_BIN_EXE_mcptest"));
+    let suite = text(&here, "mcptest.yml");
+    assert_eq!(suite.replace(&program, "[MCPTEST").replace(&format!("[\"{}\"", &program[1..]), "[MCPTEST"), SUITE);
+    assert_eq!(text(&here, "mcptest/script.yml"), SCRIPT);
+    let snapshot: Value = serde_json::from_str(&text(&here, "mcptest/tools.json")).unwrap();
+    assert_eq!(snapshot, serde_json::from_str::<Value>(TOOLS).unwrap());
+
+    let log = text(&here, "log.jsonl");
+    assert!(log.contains("tools/list"), "{log}");
+    let (code, said) = run(&here);
+    assert_eq!(code, Some(0), "{said}");
+    assert_eq!(text(&here, "log.jsonl"), log, "a run does not talk to the real server");
+    assert!(!log.contains("tools/call"), "{log}");
+    here.check(&["validate", "--deny-warnings", "."], 0, "2 files: 2 fine\n", "");
+}
+
+#[test]
+fn the_same_server_gives_the_same_bytes() {
+    let made = || {
+        let here = Folder::with(&[("tools.json", TOOLS)]);
+        assert!(
+            here.command(&["init", "out", "--from-server", &mock("tools.json")]).output().unwrap().status.success()
+        );
+        files(&here.0.join("out"))
+    };
+    assert_eq!(made(), made());
+}
+
+/// The mock over HTTP. It is ended with the test.
+struct Remote(Child, String);
+
+impl Remote {
+    fn start(here: &Folder) -> Self {
+        let mut command = here.command(&["mock", "--tools-from", "tools.json", "--http", "0", "--log", "log.jsonl"]);
+        // Its input stays open, because its end would be the end of the server.
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let output = child.stdout.take().unwrap();
+        let mut remote = Self(child, String::new());
+        let (send, receive) = mpsc::channel();
+        thread::spawn(move || {
+            let mut line = String::new();
+            let read = BufReader::new(output).read_line(&mut line);
+            send.send(read.map(|_| line))
+        });
+        receive.recv_timeout(Duration::from_secs(30)).unwrap().unwrap().trim().clone_into(&mut remote.1);
+        remote
+    }
+}
+
+impl Drop for Remote {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn a_suite_from_an_address_keeps_token_and_secrets_out_of_its_files() {
+    let here = Folder::with(&[("tools.json", TOOLS)]);
+    let remote = Remote::start(&here);
+    let mut command = here.command(&["init", "open", "--url", &remote.1, "--bearer-token-env", "TOKEN"]);
+    let output = command.env("TOKEN", "hunter2hunter2").output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let suite = text(&here, "open/mcptest.yml");
+    assert!(suite.contains(&format!("    # url: \"{}\"\n    # bearer_token_env: TOKEN\n", remote.1)), "{suite}");
+
+    let secret = format!("{}?key=hunter2hunter2", remote.1);
+    let output = here.command(&["init", "hidden", "--url", &secret]).output().unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        stderr.ends_with("note: what may be secret was not written; the suite reads it from ${MCP_URL}\n"),
+        "{stderr}"
+    );
+    let suite = text(&here, "hidden/mcptest.yml");
+    assert!(suite.contains("    # url: \"${MCP_URL}\"\n"), "{suite}");
+
+    let all: String =
+        ["open", "hidden"].iter().flat_map(|name| files(&here.0.join(name))).map(|(_, text)| text).collect();
+    assert!(!all.contains("hunter2"), "{all}");
+    for folder in ["open", "hidden"] {
+        let output = here.command(&["run", &format!("{folder}/mcptest.yml")]).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    }
+    assert!(!text(&here, "log.jsonl").contains("tools/call"));
+}
+
+#[test]
+fn variables_in_front_of_a_command_reach_the_server_and_no_file() {
+    let here = Folder::with(&[("tools.json", TOOLS)]);
+    let script = "exec \"$MOCK\" mock --tools-from \"$WHICH\"";
+    let line = format!("WHICH=tools.json MOCK='{}' sh -c '{script}'", env!("CARGO_BIN_EXE_mcptest"));
+    let output = here.command(&["init", "--from-server", &line]).env("PATH", "/usr/bin:/bin").output().unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(stderr.ends_with("the suite reads it from ${MOCK}, ${WHICH}\n"), "{stderr}");
+    let suite = text(&here, "mcptest.yml");
+    assert!(suite.contains("    # env: { MOCK: \"${MOCK}\", WHICH: \"${WHICH}\" }\n"), "{suite}");
+    assert_eq!(run(&here).0, Some(0));
+}
+
+#[test]
+fn a_server_that_cannot_be_asked_is_told_in_its_own_words_and_nothing_is_written() {
+    let here = Folder::with(&[("none.json", "{ \"tools\": [] }")]);
+    let check = |line: &str, stderr: &str| {
+        let mut command = here.command(&["init", "--timeout-ms", "400", "--from-server", line]);
+        let output = command.env("PATH", "/usr/bin:/bin").output().unwrap();
+        crate::check(&output, 2, "", stderr);
+        assert_eq!(names(&here.0), ["none.json"]);
+    };
+    check(
+        "sh -c 'echo no configuration >&2; exit 3'",
+        "error: server `sh`: it ended (exit status: 3) without answering `initialize`\nits standard error ends with:\n  no configuration\n\
+         hint: run the command by hand: it has to wait for messages on standard input\n",
+    );
+    check(
+        "sh -c 'exec sleep 600'",
+        "error: server `sh`: it did not answer `initialize` within 400 ms\n\
+         hint: check that the command starts an MCP server over stdio, or raise --timeout-ms\n",
+    );
+    check(
+        "no-such-program-anywhere",
+        "error: server `no-such-program-anywhere`: its program `no-such-program-anywhere` was not found\n\
+         hint: install it, or check that its folder is in PATH\n",
+    );
+    check(
+        "run 'half a word",
+        "error: --from-server: the quote ' at column 5 is not closed\n\
+         hint: write it as in a shell: --from-server 'program argument \"two words\"'\n",
+    );
+    let toolless = format!("'{}' mock --tools-from none.json", env!("CARGO_BIN_EXE_mcptest"));
+    let output = here.command(&["init", "--from-server", &toolless]).output().unwrap();
+    crate::check(
+        &output,
+        2,
+        "",
+        "error: the server has no tools, and a suite judges calls\nhint: check how it is started or configured\n",
+    );
+    here.check(
+        &["init", "--url", "http://127.0.0.1:9/mcp", "--bearer-token-env", "NOBODY"],
+        2,
+        "",
+        "error: the variable `NOBODY`, which should hold the bearer token, is not set\n\
+         hint: set NOBODY, or leave --bearer-token-env out\n",
+    );
+    assert_eq!(names(&here.0), ["none.json"]);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_server_that_does_not_answer_is_gone_afterwards() {
+    let here = Folder::with(&[]);
+    // A number that no other process has among its arguments.
+    let seconds = format!("6{:05}", std::process::id() % 100_000);
+    let line = format!("sh -c 'sleep {seconds}; true'");
+    let mut command = here.command(&["init", "--timeout-ms", "300", "--from-server", &line]);
+    assert_eq!(command.env("PATH", "/usr/bin:/bin").output().unwrap().status.code(), Some(2));
+    for entry in std::fs::read_dir("/proc").unwrap() {
+        let words = std::fs::read(entry.unwrap().path().join("cmdline")).unwrap_or_default();
+        let words: Vec<&[u8]> = words.split(|byte| *byte == 0).collect();
+        assert!(!words.contains(&seconds.as_bytes()), "the server is still there");
+    }
+}
+
+#[test]
+fn odd_and_long_catalogues_work() {
+    let hostile = ["yes", "a\nb", "- x", "${HOME}", "søk", "\"quoted\"", "a: {b}", "tab\there", "\u{2028}", "<<"];
+    let mut tools: Vec<Value> = hostile
+        .iter()
+        .map(|name| {
+            json!({
+                "name": name,
+                "description": "$${x}\n# y\u{7f}",
+                "annotations": { "readOnlyHint": true },
+                "inputSchema": { "type": "object", "required": [name], "properties": { *name: { "const": name } } },
+            })
+        })
+        .collect();
+    tools.extend((0..300).map(|at| json!({ "name": format!("tool_{at}"), "inputSchema": { "type": "object" } })));
+    // Each of the odd ones is called once: the first tools that only read are chosen.
+    for start in 0..hostile.len() {
+        let part: Vec<&Value> = tools[start..].iter().chain(&tools[..start]).collect();
+        // The mock reads JSON as YAML, which wants some characters as codes.
+        let list = json!({ "tools": part }).to_string().replace('\u{7f}', "\\u007f").replace('\u{2028}', "\\u2028");
+        let here = Folder::with(&[("tools.json", &list)]);
+        let output = here.command(&["init", "--from-server", &mock("tools.json")]).output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+        let (code, said) = run(&here);
+        assert_eq!(code, Some(0), "{said}");
+        let snapshot: Value = serde_json::from_str(&text(&here, "mcptest/tools.json")).unwrap();
+        assert_eq!(snapshot, json!({ "tools": part }));
+    }
+}
+
+#[test]
+fn a_tool_whose_arguments_cannot_be_made_up_is_called_all_the_same_and_the_suite_says_so() {
+    let tools = r#"{ "tools": [{ "name": "get", "inputSchema": { "type": "object", "required": ["a"],
+        "properties": { "a": { "type": "string", "pattern": "^[0-9]{9}$" } } } }] }"#;
+    let here = Folder::with(&[("tools.json", tools)]);
+    assert!(here.command(&["init", "--from-server", &mock("tools.json")]).output().unwrap().status.success());
+    let suite = text(&here, "mcptest.yml");
+    assert!(
+        suite.contains("# No arguments that fit its schema could be made up, so the mock answers with an error.\n"),
+        "{suite}"
+    );
+    assert!(suite.contains("- { name: get, args: { exact: { a: text } }, status: error }\n"), "{suite}");
+    assert_eq!(run(&here).0, Some(0));
+}

@@ -1,0 +1,387 @@
+//! From a trace: the recorded run passes its own suite, and what the trace does not tell is not made up.
+
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+use super::{NEXT, files, run};
+use crate::{Folder, root};
+
+/// A folder with a trace.
+fn with(trace: &Value) -> Folder {
+    Folder::with(&[("trace.json", &trace.to_string())])
+}
+
+/// Makes a suite of a trace and runs it; the text of its files.
+#[track_caller]
+fn made(trace: &Value) -> [String; 3] {
+    let here = with(trace);
+    let output = here.command(&["init", "--from-trace", "trace.json"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let (code, said) = run(&here);
+    assert_eq!(code, Some(0), "{said}");
+    ["mcptest.yml", "mcptest/tools.yml", "mcptest/script.yml"]
+        .map(|name| std::fs::read_to_string(here.0.join(name)).unwrap())
+}
+
+/// The lines of a suite from its test on.
+fn test_of(suite: &str) -> &str {
+    let (_, rest) = suite.split_once("    servers: [").unwrap();
+    rest.split_once("\n").unwrap().1.split_once("\n# More: ").unwrap().0
+}
+
+/// An order that was looked up and paid back.
+fn refund() -> Value {
+    json!({
+        "tool_calls": [
+            { "name": "find_order", "server": "shop", "args": { "order": "1043" }, "turn": 1 },
+            { "name": "refund_order", "server": "shop", "args": { "amount": 12.5, "at": "2026-07-28T09:30:00Z", "order": "1043" }, "turn": 3 },
+        ],
+        "tool_results": [
+            { "is_error": false, "content": [{ "type": "text", "text": "total 12.5" }], "structured_content": { "total": 12.5 } },
+            { "is_error": false, "content": [{ "type": "text", "text": "${refunded}" }] },
+        ],
+        "final_response": "I refunded order 1043.",
+        "conversation": {
+            "turns": [
+                { "role": "user", "content": "Refund order 1043." },
+                { "role": "assistant", "content": "Looking." },
+                { "role": "tool", "content": null },
+                { "role": "assistant", "content": null },
+                { "role": "tool", "content": null },
+                { "role": "assistant", "content": "I refunded order 1043." },
+            ],
+            "tokens": { "input": 900, "output": 100 },
+            "stop_reason": "completed",
+        },
+    })
+}
+
+const HEAD: &str = r##"# Made from the first trace of trace.json. It passes as it is: `mcptest run` needs no key, no
+# network and no model.
+# A stand-in for a model (mcptest/script.yml) repeats the recorded calls, and a mock server
+# (mcptest/tools.yml) answers as recorded. The gates below are those that the recorded run
+# satisfies: what a changed agent does is held against it.
+
+servers:
+  # The recorded answers, from a mock. For the real server put one of the lines below in place of
+  # `command`.
+  shop:
+    command: [mcptest, mock, --tools-from, "${SUITE_DIR}/mcptest/tools.yml"]
+    # command: [npx, -y, "@modelcontextprotocol/server-filesystem", /data]
+    # url: https://example.test/mcp
+
+models:
+"##;
+
+const REFUND: &str = r##"    prompt: "Refund order 1043."
+    # The recorded run took 1000 tokens; half as many again are allowed.
+    expect:
+      - target: conversation.tokens.total
+        matcher: { schema: { maximum: 1500 } }
+    # The recorded calls, in this order. See it fail: change an argument below.
+    # Values that look different in every run (ids, times, long texts) are left open.
+    trajectory:
+      calls:
+        - { name: find_order, args: { exact: { order: "1043" } }, status: ok }
+        - { name: refund_order, args: { subset: { amount: 12.5, order: "1043" } }, status: ok }
+    # These arguments stand in what an earlier call returned: they were looked up, not made up.
+    trajectory_axes:
+      dependencies:
+        - { producer: find_order, consumer: refund_order, via: amount, required: true }
+    # No call more than these, none twice.
+    golden_path: { calls: [find_order, refund_order] }
+    # What the closing message claims, the calls must show.
+    narrative: {}
+"##;
+
+const REFUND_TOOLS: &str = r##"# The answers of the first trace of trace.json, for `mcptest mock`. Each tool gives them in order;
+# the last one repeats.
+# The trace does not tell what arguments its tools take: they take any.
+mock_server:
+  name: shop
+  tools:
+    - name: find_order
+      answer: { structured: { total: 12.5 }, text: "total 12.5" }
+    - name: refund_order
+      answer: "$${refunded}"
+"##;
+
+const REFUND_SCRIPT: &str = r##"# What stands in for the model: the calls and the words of the first trace of trace.json, turn by
+# turn. No model wrote this file.
+# The tokens are those of the whole run; they stand with the first reply.
+script: 1
+runs:
+  - turns:
+      - text: Looking.
+        calls: [{ tool: find_order, args: { order: "1043" } }]
+        usage: { input: 900, output: 100 }
+      - calls: [{ tool: refund_order, args: { amount: 12.5, at: "2026-07-28T09:30:00Z", order: "1043" } }]
+        usage: { input: 0, output: 0 }
+      - text: "I refunded order 1043."
+        usage: { input: 0, output: 0 }
+"##;
+
+#[test]
+fn a_recorded_run_passes_the_suite_that_is_made_of_it() {
+    let here = with(&refund());
+    let stdout = format!(
+        "wrote mcptest.yml         the suite, with the gates that hold\n\
+         wrote mcptest/tools.yml   the recorded answers, for the mock server\n\
+         wrote mcptest/script.yml  the recorded calls\n\n\
+         It satisfies: a ceiling on tokens, trajectory, trajectory_axes, golden_path, narrative.\n{NEXT}"
+    );
+    here.check(&["init", "--from-trace", "trace.json"], 0, &stdout, "");
+    here.check(&["run"], 0, "mcptest.yml\n✓ PASS      does what the recorded run did  scripted\n\n1 row: 1 pass\n", "");
+    here.check(&["validate", "--deny-warnings", "."], 0, "3 files: 3 fine\n", "");
+    let [suite, tools, script] = made(&refund());
+    assert!(suite.starts_with(HEAD), "{suite}");
+    assert_eq!(test_of(&suite), REFUND);
+    assert_eq!(tools, REFUND_TOOLS);
+    assert_eq!(script, REFUND_SCRIPT);
+}
+
+#[test]
+fn a_gate_that_does_not_hold_is_left_out_and_the_suite_says_why() {
+    let mut trace = refund();
+    trace["final_response"] = json!("I deleted the account.");
+    trace["conversation"]["turns"][5]["content"] = json!("I deleted the account.");
+    let [suite, ..] = made(&trace);
+    let expected = REFUND.replace(
+        "    # What the closing message claims, the calls must show.\n    narrative: {}\n",
+        "    # narrative is left out: the trace does not pass it: divergence 1.00: 1 claim, 1 absent, 2\n    \
+         # unmentioned, 0 arguments at odds\n",
+    );
+    assert_eq!(test_of(&suite), expected);
+}
+
+#[test]
+fn what_a_trace_does_not_tell_is_not_made_up() {
+    let [suite, tools, script] = made(&json!({
+        "tool_calls": [{ "name": "a" }, { "name": "b", "args": { "x": "text that is no time" } }, { "name": "c", "args": "{ half" }],
+        "tool_results": [null, { "content": [{ "type": "text", "text": "fine" }] }, { "is_error": true }],
+    }));
+    assert_eq!(
+        test_of(&suite),
+        "    # The trace does not tell what the agent was asked. Write it here before a real model is asked.\n    \
+         prompt: \"(not recorded)\"\n    \
+         max_turns: 3 # the trace has no closing message, so the run ends after its calls\n    \
+         # a ceiling on tokens is left out: the trace does not tell how many were used\n    \
+         # The recorded calls, in this order. See it fail: change an argument below.\n    \
+         # Where `args` or `status` is missing, the trace does not tell.\n    \
+         trajectory:\n      calls:\n        - { name: a }\n        - { name: b, args: { exact: { x: \"text that is no time\" } } }\n        \
+         - { name: c }\n    \
+         # trajectory_axes is left out: no argument was found in the answer to an earlier call of another\n    # tool\n    \
+         # No call more than these, none twice.\n    golden_path: { calls: [a, b, c] }\n    \
+         # narrative is left out: the trace lacks the evidence: not assessable: the final response was\n    # not recorded\n"
+    );
+    assert_eq!(
+        tools,
+        "# The answers of the first trace of trace.json, for `mcptest mock`. Each tool gives them in order;\n# the last one repeats.\n\
+         # The trace does not tell what arguments its tools take: they take any.\n\
+         # Where the trace has no answer, the text in parentheses stands for it.\n\
+         # Of some calls the trace does not tell whether they failed: they are answered as if they had not.\n\
+         mock_server:\n  name: recorded\n  tools:\n    - name: a\n      answer: \"(not recorded)\"\n    - name: b\n      answer: fine\n    - name: c\n"
+    );
+    assert!(script.ends_with(
+        "# The trace does not tell which calls were made together: each has a turn of its own.\n\
+         # The trace lacks the arguments of some calls: those are made without any.\nscript: 1\nruns:\n  - turns:\n      \
+         - calls: [{ tool: a, args: {} }]\n      - calls: [{ tool: b, args: { x: \"text that is no time\" } }]\n      \
+         - calls: [{ tool: c, args: \"{ half\" }]\n"
+    ), "{script}");
+}
+
+#[test]
+fn calls_of_one_turn_get_their_own_answers_whichever_arrives_first() {
+    let call = |args: Value| json!({ "name": "look", "args": args, "turn": 1 });
+    let answer =
+        |text: &str, failed: bool| json!({ "is_error": failed, "content": [{ "type": "text", "text": text }] });
+    let trace = json!({
+        "tool_calls": [call(json!({ "a": 1, "b": 2 })), call(json!({ "a": 1 })), call(json!({})), call(json!({ "a": 1 }))],
+        "tool_results": [answer("both", false), answer("one", true), answer("none", false), answer("again", false)],
+        "final_response": "Done.",
+        "conversation": { "turns": [
+            { "role": "user", "content": "Look." }, { "role": "assistant", "content": null }, { "role": "assistant", "content": "Done." },
+        ] },
+    });
+    // Which arrives first is chance: several runs would show it.
+    for _ in 0..5 {
+        let [suite, tools, script] = made(&trace);
+        assert!(suite.contains("- { name: look, args: { exact: { a: 1 } }, status: error }\n"), "{suite}");
+        assert!(tools.ends_with(
+            "    - name: look\n      # Calls of one turn arrive in any order, so their arguments tell them apart.\n      rules:\n        \
+             - when: { a: { exact: 1 }, b: { exact: 2 } }\n          answer: both\n        \
+             - when: { a: { exact: 1 } }\n          answers:\n            - { error: one }\n            - again\n      \
+             answer: none\n"
+        ), "{tools}");
+        // Two calls that nothing tells apart are made one after the other.
+        assert!(script.ends_with(
+            "          - { tool: look, args: {} }\n      - calls: [{ tool: look, args: { a: 1 } }]\n      - text: Done.\n"
+        ), "{script}");
+    }
+}
+
+#[test]
+fn hostile_text_stays_text() {
+    let texts = [
+        "${HOME}",
+        "$$ ${",
+        "yes",
+        "1e3",
+        "- a",
+        "# b",
+        "a: b",
+        "'",
+        "\"",
+        "\u{0}\u{7f}\u{85}\u{2028}\u{feff}",
+        "<<",
+        "line\nagents: []\n",
+        "${results[0].content}",
+        "${args.x}",
+        "---",
+        "*a &b !c",
+    ];
+    for text in texts {
+        let long = text.repeat(200);
+        let trace = json!({
+            "tool_calls": [
+                { "name": text, "args": { text: text, "list": [text, { text: long }] }, "turn": 1 },
+                { "name": "b", "args": { "x": text }, "turn": 1 },
+            ],
+            "tool_results": [
+                { "is_error": true, "content": [{ "type": "text", "text": text }] },
+                { "is_error": false, "structured_content": { text: [text] }, "content": [{ "type": "odd", text: text }] },
+            ],
+            "final_response": text,
+            "conversation": { "turns": [
+                { "role": "user", "content": text }, { "role": "assistant", "content": text },
+                { "role": "tool", "content": null }, { "role": "tool", "content": null }, { "role": "assistant", "content": text },
+            ] },
+        });
+        let [suite, ..] = made(&trace);
+        assert!(suite.contains("\n    trajectory:\n") && !suite.contains("More does not hold"), "{suite}");
+    }
+}
+
+#[test]
+fn a_secret_in_a_trace_is_not_written() {
+    let secret = format!("sk-ant-{}", "a1B2".repeat(8));
+    let here = with(&json!({
+        "tool_calls": [{ "name": "login", "args": { "key": secret } }],
+        "tool_results": [{ "is_error": false, "content": [{ "type": "text", "text": format!("{secret} accepted") }] }],
+    }));
+    let output = here.command(&["init", "out", "--from-trace", "trace.json"]).output().unwrap();
+    assert_eq!(
+        String::from_utf8(output.stderr).unwrap(),
+        "note: what looks like a secret is written as `[redacted:..]`\n"
+    );
+    assert!(files(&here.0.join("out")).iter().all(|(_, text)| !text.contains(&secret)));
+}
+
+#[test]
+fn the_first_trace_is_taken_and_the_others_are_counted() {
+    let lines = format!("{}\n{}\n{}\n{{ \"tool_calls\": 1 }}\n", refund(), json!({ "tool_calls": [] }), refund());
+    let here = Folder::with(&[("traces.jsonl", &lines)]);
+    let output = here.command(&["init", "--from-trace", "traces.jsonl"]).output().unwrap();
+    assert_eq!(
+        String::from_utf8(output.stderr).unwrap(),
+        "note: traces.jsonl holds 2 traces more; the first was taken\n\
+         note: 1 record of traces.jsonl could not be read; `mcptest score` says why\n"
+    );
+    assert_eq!(run(&here).0, Some(0));
+}
+
+#[test]
+fn what_holds_no_call_makes_no_suite() {
+    let hint = "hint: put a trace with calls first; `mcptest convert` writes one trace per line\n";
+    let here = Folder::with(&[
+        ("none.json", "{ \"tool_calls\": [] }"),
+        ("mute.json", "{ \"final_response\": \"Done.\", \"conversation\": { \"turns\": [] } }"),
+        ("odd.json", "{ \"x\": 1 }"),
+        ("folder/a.json", "{}"),
+    ]);
+    let before = files(&here.0);
+    here.check(
+        &["init", "--from-trace", "none.json"],
+        2,
+        "",
+        &format!("error: none.json: the first trace makes no call, and a suite judges calls\n{hint}"),
+    );
+    here.check(
+        &["init", "--from-trace", "mute.json"],
+        2,
+        "",
+        &format!("error: mute.json: the first trace does not tell its calls, and a suite judges calls\n{hint}"),
+    );
+    here.check(&["init", "--from-trace", "folder"], 2, "", "error: folder: is a folder\nhint: name one file\n");
+    here.check(
+        &["init", "--from-trace", "no.json"],
+        2,
+        "",
+        "error: no.json: there is no such file or folder\nhint: did you mean `none.json`?\n",
+    );
+    let output = here.command(&["init", "--from-trace", "odd.json"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(
+        stderr,
+        "error: odd.json: byte 0: it looks like no known format: an object with the keys x\n\
+         hint: `mcptest convert --from FORMAT odd.json > trace.jsonl` makes a file of it that can be read\n"
+    );
+    assert_eq!(files(&here.0), before);
+}
+
+/// Every recording of the project, sorted: of each format that is read.
+fn recordings() -> Vec<PathBuf> {
+    let mut out = Vec::new();
+    let mut pending = ["crates/core/tests/it/import", "examples/score-your-traces", "examples/cassettes/quickstart"]
+        .map(|name| root().join(name))
+        .to_vec();
+    while let Some(folder) = pending.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                pending.push(path);
+            } else if path.extension().is_some_and(|ext| ext == "json" || ext == "jsonl") {
+                out.push(path);
+            }
+        }
+    }
+    out.sort();
+    out
+}
+
+#[test]
+fn every_recording_of_every_format_makes_a_suite_that_passes_and_the_same_each_time() {
+    let mut refused = Vec::new();
+    let mut green = 0;
+    for path in recordings() {
+        let shown = path.strip_prefix(root()).unwrap().display().to_string();
+        let here = Folder::with(&[]);
+        let make =
+            |folder: &str| here.command(&["init", folder, "--from-trace", path.to_str().unwrap()]).output().unwrap();
+        let output = make("a");
+        if output.status.code() == Some(2) {
+            let stderr = String::from_utf8(output.stderr).unwrap();
+            assert!(stderr.contains(": the first trace "), "{shown}: {stderr}");
+            refused.push(shown);
+            continue;
+        }
+        let ran = here.command(&["run", "a/mcptest.yml"]).output().unwrap();
+        assert_eq!(ran.status.code(), Some(0), "{shown}: {}", String::from_utf8_lossy(&ran.stdout));
+        here.check(&["validate", "--deny-warnings", "a"], 0, "3 files: 3 fine\n", "");
+        assert!(make("b").status.success(), "{shown}");
+        assert_eq!(files(&here.0.join("a")), files(&here.0.join("b")), "{shown}");
+        green += 1;
+    }
+    assert_eq!(
+        refused,
+        [
+            "crates/core/tests/it/import/anthropic/request_and_reply.jsonl",
+            "crates/core/tests/it/import/langchain/around.jsonl",
+            "crates/core/tests/it/import/tau/runs.jsonl",
+        ],
+        "their first trace has no call"
+    );
+    assert!(green >= 38, "{green}");
+}
