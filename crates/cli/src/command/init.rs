@@ -27,7 +27,6 @@ use mcptest_core::diag::printable;
 use super::{Answer, Environment};
 use crate::args::Init;
 use crate::exit;
-use crate::input::shown;
 use draft::Draft;
 
 /// Why nothing was written, and what to do about it.
@@ -53,8 +52,10 @@ impl fmt::Display for Stop {
 
 pub(super) fn run(typed: &Init, environment: Environment<'_>) -> Answer {
     match make(typed, environment) {
-        Ok((draft, warnings)) => {
-            let complaints = warnings + &draft.notes.iter().map(|note| format!("note: {note}\n")).collect::<String>();
+        Ok((draft, mut complaints)) => {
+            for note in &draft.notes {
+                complaints.push_str(&format!("note: {}\n", printable(note)));
+            }
             Answer { data: told(&draft, &typed.folder), complaints, code: exit::OK }
         }
         Err(stop) => Answer { data: String::new(), complaints: format!("{stop}\n"), code: exit::ERROR },
@@ -72,7 +73,7 @@ fn make(typed: &Init, environment: Environment<'_>) -> Result<(Draft, String), S
     // Nobody waits for a server to be told afterwards that a file is in the way.
     files::refuse_existing(&typed.folder, names)?;
     let draft = match (&typed.from_trace, from_server) {
-        (Some(path), _) => retold::draft(recording::first(path)?)?,
+        (Some(path), _) => retold::draft(recording::first(path)?),
         (None, true) => snapshot::draft(server::ask(typed, environment)?)?,
         (None, false) => starter::draft(),
     };
@@ -83,7 +84,7 @@ fn make(typed: &Init, environment: Environment<'_>) -> Result<(Draft, String), S
 
 /// What was written, and what to type next.
 fn told(draft: &Draft, folder: &Path) -> String {
-    let place = |name: &str| shown(&if folder == Path::new(".") { name.into() } else { folder.join(name) });
+    let place = |name: &str| files::place(folder, name);
     let width = draft.files.iter().map(|file| place(file.name).chars().count()).max().unwrap_or(0);
     let mut out = String::new();
     for file in &draft.files {
@@ -97,10 +98,7 @@ fn told(draft: &Draft, folder: &Path) -> String {
     let named = if suite == files::SUITE { String::new() } else { format!(" {suite}") };
     out.push_str(&format!("\nNext:\n  mcptest run{named}\n  mcptest run{named} --verbose\n"));
     out.push_str(&format!("Then open {suite}: its comments say what to change first.\n"));
-    printable_lines(&out)
-}
-
-/// Paths may hold anything; what is printed must not act.
-fn printable_lines(text: &str) -> String {
-    text.lines().map(|line| format!("{}\n", printable(line))).collect()
+    // Paths may hold anything, and what is printed must not act.
+    let lines: Vec<_> = out.lines().map(printable).collect();
+    lines.join("\n") + "\n"
 }

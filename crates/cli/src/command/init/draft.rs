@@ -62,8 +62,11 @@ impl Draft {
 /// The first few warnings: a server may have hundreds of tools with odd names.
 fn warned(diagnostics: &[Diagnostic], source: &Source) -> String {
     const SHOWN: usize = 3;
-    let mut out: String =
-        diagnostics.iter().take(SHOWN).map(|found| format!("{}\n", found.render(source).trim_end())).collect();
+    let mut out = String::new();
+    for found in diagnostics.iter().take(SHOWN) {
+        out.push_str(found.render(source).trim_end());
+        out.push('\n');
+    }
     if let Some(more) = diagnostics.len().checked_sub(SHOWN).filter(|more| *more > 0) {
         let rest = many(more, "more warning");
         out.push_str(&format!("note: {rest} like these\n"));

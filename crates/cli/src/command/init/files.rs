@@ -23,15 +23,20 @@ pub(super) struct File {
     pub(super) text: String,
 }
 
+/// Where a file will be, as people write it.
+pub(super) fn place(folder: &Path, name: &str) -> String {
+    let path = folder.join(name);
+    shown(path.strip_prefix(".").unwrap_or(&path))
+}
+
 /// An error that names every file that is in the way.
 pub(super) fn refuse_existing(folder: &Path, names: &[&str]) -> Result<(), Stop> {
     let found: Vec<String> = names
         .iter()
         .chain([&OTHER_SUITE])
-        .map(|name| folder.join(name))
         // A link that leads nowhere is in the way too.
-        .filter(|path| fs::symlink_metadata(path).is_ok())
-        .map(|path| shown(path.strip_prefix(".").unwrap_or(&path)))
+        .filter(|name| fs::symlink_metadata(folder.join(name)).is_ok())
+        .map(|name| place(folder, name))
         .collect();
     if found.is_empty() {
         return Ok(());
@@ -46,24 +51,23 @@ pub(super) fn write(folder: &Path, files: &[File]) -> Result<(), Stop> {
     let mut made = Made::default();
     for file in files {
         let target = folder.join(file.name);
-        made.write(&target, &file.text).map_err(|error| {
-            let why = match error.kind() {
-                ErrorKind::AlreadyExists => "it is there already, and nothing is overwritten".to_owned(),
-                ErrorKind::NotADirectory => "a file stands where its folder should be".to_owned(),
-                _ => error.to_string(),
-            };
-            let message = format!("{} cannot be written: {why}; nothing is left of the other files", shown(&target));
-            Stop::new(message, "check the folder and its permissions, or name another folder")
-        })?;
+        made.write(&target, &file.text).map_err(|error| unwritten(folder, file, &error))?;
     }
-    for temporary in &made.temporary {
-        made.move_in(temporary).map_err(|error| {
-            let message = format!("{} cannot be written: {error}", shown(&temporary.target));
-            Stop::new(message, "check the folder and its permissions, or name another folder")
-        })?;
+    for (temporary, file) in made.temporary.iter().zip(files) {
+        made.move_in(temporary).map_err(|error| unwritten(folder, file, &error))?;
     }
     made.is_whole = true;
     Ok(())
+}
+
+fn unwritten(folder: &Path, file: &File, error: &io::Error) -> Stop {
+    let why = match error.kind() {
+        ErrorKind::AlreadyExists => "it is there already, and nothing is overwritten".to_owned(),
+        ErrorKind::NotADirectory => "a file stands where its folder should be".to_owned(),
+        _ => error.to_string(),
+    };
+    let message = format!("{} cannot be written: {why}", place(folder, file.name));
+    Stop::new(message, "check the folder and its permissions, or name another folder; nothing was left behind")
 }
 
 /// What this call made so far. Dropped before it is whole, it takes everything back.

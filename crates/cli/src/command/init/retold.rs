@@ -6,11 +6,12 @@
 mod answers;
 mod demands;
 
+use std::collections::BTreeSet;
+
 use mcptest_core::Trace;
 use mcptest_core::trace::{Conversation, Role, StopReason, Tokens, ToolCall, ToolResult, Turn as Said};
 use serde_json::{Map, Value};
 
-use super::Stop;
 use super::draft::Draft;
 use super::files::{File, SUITE};
 use super::recording::Recording;
@@ -34,7 +35,7 @@ struct Round {
     calls: Vec<usize>,
 }
 
-pub(super) fn draft(recording: Recording) -> Result<Draft, Stop> {
+pub(super) fn draft(recording: Recording) -> Draft {
     let Recording { file, trace, calls, notes } = recording;
     let server = server(&calls);
     let answers: Vec<Answer> = (0..calls.len()).map(|at| Answer::of(trace.result(at))).collect();
@@ -82,7 +83,7 @@ pub(super) fn draft(recording: Recording) -> Result<Draft, Stop> {
         ["the suite, with the gates that hold", "the recorded answers, for the mock server", "the recorded calls"];
     let texts = [suite.text(), tools.text(server, &file), script.text()];
     let files = NAMES.into_iter().zip(what).zip(texts).map(|((name, what), text)| File { name, what, text });
-    Ok(Draft { files: files.collect(), told, notes })
+    Draft { files: files.collect(), told, notes }
 }
 
 /// The server of the calls, where they agree on one that a suite can have.
@@ -113,9 +114,11 @@ fn rounds(trace: &Trace, calls: &[ToolCall]) -> (Vec<Round>, usize) {
         }
     }
     let last = said.iter().rposition(|said| said.role == Role::Assistant);
-    let between = said.iter().enumerate().filter(|(at, said)| {
-        said.role == Role::Assistant && Some(*at) != last && !calls.iter().any(|call| call.turn == Some(*at))
-    });
+    let with_calls: BTreeSet<usize> = calls.iter().filter_map(|call| call.turn).collect();
+    let between = said
+        .iter()
+        .enumerate()
+        .filter(|(at, said)| said.role == Role::Assistant && Some(*at) != last && !with_calls.contains(at));
     let count = between.count();
     (out.into_iter().map(|(_, round)| round).collect(), count)
 }

@@ -29,7 +29,7 @@ fn text(here: &Folder, name: &str) -> String {
     std::fs::read_to_string(here.0.join(name)).unwrap()
 }
 
-const SUITE: &str = r##"# Made from the 3 tools of a server. It passes as it is: `mcptest run` needs no key, no network and
+const SUITE: &str = r#"# Made from the 3 tools of a server. It passes as it is: `mcptest run` needs no key, no network and
 # no model.
 # A stand-in for a model (mcptest/script.yml, which no model wrote) calls some of them, and a mock
 # server answers from a snapshot of the list (mcptest/tools.json). No tool of the real server is
@@ -65,9 +65,9 @@ agents:
 
 # More: `mcptest explain trajectory` for each gate, `mcptest validate .` for mistakes in these files,
 # `mcptest schema` for completion in your editor.
-"##;
+"#;
 
-const SCRIPT: &str = r##"# What stands in for the model, turn by turn. No model wrote this. The arguments are made up from
+const SCRIPT: &str = r#"# What stands in for the model, turn by turn. No model wrote this. The arguments are made up from
 # the schemas of the tools; write your own.
 script: 1
 runs:
@@ -75,7 +75,7 @@ runs:
       - calls: [{ tool: find_note, args: { id: 7, tags: ["$${HOME}"] } }]
       - calls: [{ tool: "list notes: #1", args: {} }]
       - text: "That is what find_note and list notes: #1 gave back."
-"##;
+"#;
 
 #[test]
 fn a_suite_from_a_command_passes_at_once_and_calls_no_tool_of_the_server() {
@@ -107,6 +107,16 @@ fn a_suite_from_a_command_passes_at_once_and_calls_no_tool_of_the_server() {
     assert_eq!(text(&here, "log.jsonl"), log, "a run does not talk to the real server");
     assert!(!log.contains("tools/call"), "{log}");
     here.check(&["validate", "--deny-warnings", "."], 0, "2 files: 2 fine\n", "");
+
+    // The real server is one swap of lines away; its calls arrive then.
+    let mut lines: Vec<&str> = suite.lines().collect();
+    let at = lines.iter().position(|line| line.starts_with("    command: [mcptest, ")).unwrap();
+    lines.remove(at);
+    let swapped = lines.join("\n").replacen("    # command: ", "    command: ", 1);
+    here.write("mcptest.yml", swapped.as_bytes());
+    here.check(&["validate", "--deny-warnings", "."], 0, "2 files: 2 fine\n", "");
+    assert_eq!(run(&here).0, Some(0));
+    assert!(text(&here, "log.jsonl").contains("tools/call"));
 }
 
 #[test]

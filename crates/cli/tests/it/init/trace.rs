@@ -27,7 +27,7 @@ fn made(trace: &Value) -> [String; 3] {
 /// The lines of a suite from its test on.
 fn test_of(suite: &str) -> &str {
     let (_, rest) = suite.split_once("    servers: [").unwrap();
-    rest.split_once("\n").unwrap().1.split_once("\n# More: ").unwrap().0
+    rest.split_once('\n').unwrap().1.split_once("\n# More: ").unwrap().0
 }
 
 /// An order that was looked up and paid back.
@@ -57,7 +57,7 @@ fn refund() -> Value {
     })
 }
 
-const HEAD: &str = r##"# Made from the first trace of trace.json. It passes as it is: `mcptest run` needs no key, no
+const HEAD: &str = r#"# Made from the first trace of trace.json. It passes as it is: `mcptest run` needs no key, no
 # network and no model.
 # A stand-in for a model (mcptest/script.yml) repeats the recorded calls, and a mock server
 # (mcptest/tools.yml) answers as recorded. The gates below are those that the recorded run
@@ -72,9 +72,9 @@ servers:
     # url: https://example.test/mcp
 
 models:
-"##;
+"#;
 
-const REFUND: &str = r##"    prompt: "Refund order 1043."
+const REFUND: &str = r#"    prompt: "Refund order 1043."
     # The recorded run took 1000 tokens; half as many again are allowed.
     expect:
       - target: conversation.tokens.total
@@ -93,9 +93,9 @@ const REFUND: &str = r##"    prompt: "Refund order 1043."
     golden_path: { calls: [find_order, refund_order] }
     # What the closing message claims, the calls must show.
     narrative: {}
-"##;
+"#;
 
-const REFUND_TOOLS: &str = r##"# The answers of the first trace of trace.json, for `mcptest mock`. Each tool gives them in order;
+const REFUND_TOOLS: &str = r#"# The answers of the first trace of trace.json, for `mcptest mock`. Each tool gives them in order;
 # the last one repeats.
 # The trace does not tell what arguments its tools take: they take any.
 mock_server:
@@ -105,9 +105,9 @@ mock_server:
       answer: { structured: { total: 12.5 }, text: "total 12.5" }
     - name: refund_order
       answer: "$${refunded}"
-"##;
+"#;
 
-const REFUND_SCRIPT: &str = r##"# What stands in for the model: the calls and the words of the first trace of trace.json, turn by
+const REFUND_SCRIPT: &str = r#"# What stands in for the model: the calls and the words of the first trace of trace.json, turn by
 # turn. No model wrote this file.
 # The tokens are those of the whole run; they stand with the first reply.
 script: 1
@@ -120,7 +120,7 @@ runs:
         usage: { input: 0, output: 0 }
       - text: "I refunded order 1043."
         usage: { input: 0, output: 0 }
-"##;
+"#;
 
 #[test]
 fn a_recorded_run_passes_the_suite_that_is_made_of_it() {
@@ -219,6 +219,32 @@ fn calls_of_one_turn_get_their_own_answers_whichever_arrives_first() {
             "          - { tool: look, args: {} }\n      - calls: [{ tool: look, args: { a: 1 } }]\n      - text: Done.\n"
         ), "{script}");
     }
+}
+
+#[test]
+fn a_long_run_may_take_as_many_turns_as_it_took() {
+    let calls: Vec<Value> = (0..12).map(|at| json!({ "name": format!("step_{at}"), "args": {} })).collect();
+    let [suite, ..] = made(&json!({ "tool_calls": calls, "final_response": "Done." }));
+    assert!(suite.contains("\n    max_turns: 13 # as many as the trace has\n"), "{suite}");
+}
+
+#[test]
+fn faults_of_the_recorded_run_are_played_as_errors_and_recovery_is_left_out() {
+    let fault = json!({ "name": "dead", "kind": "hang", "effect": "timeout", "ms": 3000 });
+    let error = json!({ "kind": "fault", "message": "no answer" });
+    let [suite, tools, _] = made(&json!({
+        "tool_calls": [{ "name": "find", "args": {} }],
+        "tool_results": [{ "is_error": true, "content": [], "error": error, "fault": fault }],
+        "final_response": "I could not look it up.",
+    }));
+    assert!(tools.ends_with("    - name: find\n      answer: { error: \"no answer\" }\n"), "{tools}");
+    assert!(suite.contains("- { name: find, args: { exact: {} }, status: error }\n"), "{suite}");
+    assert!(
+        suite.contains(
+            "    # recovery is left out: the faults of the recorded run are answered as errors here; inject them\n"
+        ),
+        "{suite}"
+    );
 }
 
 #[test]

@@ -135,9 +135,11 @@ fn only_text(content: &[Value]) -> Option<&str> {
 /// The tools of a trace and their answers.
 pub(super) struct Tools<'a> {
     /// In the order of their first call.
-    tools: Vec<Tool<'a>>,
+    each: Vec<Tool<'a>>,
     /// What each call is answered, by its place.
     answers: &'a [Answer],
+    /// The tool of each call that reaches the mock, by its place.
+    of: Vec<Option<usize>>,
 }
 
 struct Tool<'a> {
@@ -159,14 +161,17 @@ impl<'a> Tools<'a> {
     pub(super) fn new(calls: &'a [ToolCall], answers: &'a [Answer]) -> Self {
         let mut tools: Vec<Tool<'a>> = Vec::new();
         let mut places: BTreeMap<&str, usize> = BTreeMap::new();
+        let mut of = Vec::new();
         for (at, call) in calls.iter().enumerate() {
             let place = *places.entry(&call.name).or_insert_with(|| {
                 tools.push(Tool { name: &call.name, calls: Vec::new(), rules: None });
                 tools.len() - 1
             });
-            if call.args.as_ref().is_none_or(Value::is_object) {
+            let is_sent = call.args.as_ref().is_none_or(Value::is_object);
+            if is_sent {
                 tools[place].calls.push(at);
             }
+            of.push(Some(place).filter(|_| is_sent));
         }
         for tool in &mut tools {
             let together = tool.calls.windows(2).any(|pair| {
@@ -176,7 +181,7 @@ impl<'a> Tools<'a> {
             });
             tool.rules = together.then(|| rules(&tool.calls, calls)).flatten();
         }
-        Self { tools, answers }
+        Self { each: tools, answers, of }
     }
 
     /// The turns, with calls in turns of their own whose answers could be mixed up otherwise.
@@ -196,7 +201,7 @@ impl<'a> Tools<'a> {
     }
 
     fn could_be_mixed_up(&self, first: usize, second: usize, calls: &[ToolCall]) -> bool {
-        let tool = self.tools.iter().find(|tool| tool.calls.contains(&first) && tool.calls.contains(&second));
+        let tool = self.of[first].filter(|tool| self.of[second] == Some(*tool)).map(|tool| &self.each[tool]);
         let is_told_apart = |tool: &Tool<'_>| tool.rules.is_some() && key(&calls[first]) != key(&calls[second]);
         tool.is_some_and(|tool| self.answers[first] != self.answers[second] && !is_told_apart(tool))
     }
@@ -220,7 +225,7 @@ impl<'a> Tools<'a> {
             ));
         }
         out.push_str(&format!("mock_server:\n  name: {server}\n  tools:\n"));
-        for tool in &self.tools {
+        for tool in &self.each {
             out.push_str(&format!("    - name: {}\n", yaml::text(tool.name, Dollar::Plain)));
             match &tool.rules {
                 None => out.push_str(&self.list(6, &tool.calls)),

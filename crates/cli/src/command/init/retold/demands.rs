@@ -1,5 +1,7 @@
 //! What a recorded run satisfies, as gates.
 
+use std::collections::BTreeSet;
+
 use mcptest_core::eval::trajectory_axes::EdgeState;
 use mcptest_core::eval::{AxesParams, DependencyEdge, TrajectoryAxes};
 use mcptest_core::trace::{Role, ToolCall, ToolResult};
@@ -176,9 +178,16 @@ fn edges(trace: &Trace, replayed: &Trace, calls: &[ToolCall]) -> Vec<DependencyE
     let asked = asked.join("\n").to_lowercase();
     let mut out = Vec::new();
     let mut tried = 0;
+    let mut seen: BTreeSet<&str> = BTreeSet::new();
     for (at, consumer) in calls.iter().enumerate() {
-        let is_first = !calls[..at].iter().any(|earlier| earlier.name == consumer.name);
+        let is_first = seen.insert(&consumer.name);
         let Some(args) = consumer.args.as_ref().and_then(Value::as_object).filter(|_| is_first) else { continue };
+        let mut producers: Vec<&str> = Vec::new();
+        for earlier in calls[..at].iter().rev() {
+            if !producers.contains(&earlier.name.as_str()) {
+                producers.push(&earlier.name);
+            }
+        }
         let mut keys: Vec<&String> = args.keys().collect();
         keys.sort_unstable();
         for key in keys {
@@ -186,19 +195,13 @@ fn edges(trace: &Trace, replayed: &Trace, calls: &[ToolCall]) -> Vec<DependencyE
             if !is_path || !tells_something(&args[key], &asked) || is_in_args(&args[key], &calls[..at]) {
                 continue;
             }
-            let mut producers: Vec<&str> = Vec::new();
-            for earlier in calls[..at].iter().rev() {
-                if !producers.contains(&earlier.name.as_str()) {
-                    producers.push(&earlier.name);
-                }
-            }
-            for producer in producers {
+            for producer in &producers {
                 if out.len() == MAX_EDGES || tried == MAX_TRIED {
                     return out;
                 }
                 tried += 1;
                 let edge = DependencyEdge {
-                    producer: producer.to_owned(),
+                    producer: (*producer).to_owned(),
                     consumer: consumer.name.clone(),
                     via: Some(key.clone()),
                     required: true,
