@@ -92,10 +92,10 @@ fn sections(after: &str) -> String {
         } else {
             ("NOTES", part.to_owned())
         };
-        if heading != last {
-            out.push_str(&format!(".SH \"{heading}\"\n"));
-        } else {
+        if heading == last {
             out.push_str(".PP\n");
+        } else {
+            out.push_str(&format!(".SH \"{heading}\"\n"));
         }
         last = heading;
         let lines: Vec<String> = body.trim_end().lines().map(line).collect();

@@ -23,6 +23,19 @@ fn without_anything_it_lists_what_can_be_explained() {
 }
 
 #[test]
+fn a_gate_is_explained_on_a_screen_or_whole() {
+    let here = Folder::with(&[]);
+    let told = |line: &[&str]| String::from_utf8(here.command(line).output().unwrap().stdout).unwrap();
+    let (short, all) = (told(&["explain", "stability"]), told(&["explain", "stability", "--all"]));
+    let start = "stability (a gate, reads all runs together)\n\nDid sessions stay steady, and did all runs take the same way?\n";
+    assert!(short.starts_with(start) && all.starts_with(start), "{short}{all}");
+    let more =
+        "`mcptest explain stability --all` says all there is; `mcptest explain stability.score` explains a\nmetric.\n";
+    assert!(short.ends_with(more) && !all.contains("--all"), "{short}{all}");
+    assert_eq!(told(&["explain", "--all", "stability"]), all);
+}
+
+#[test]
 fn a_metric_is_explained_with_an_assertion_on_it() {
     let output = Folder::with(&[]).command(&["explain", "stability.weakest_score"]).output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
@@ -178,9 +191,6 @@ fn a_message_may_be_given_in_words_or_piped() {
         child.wait_with_output().unwrap()
     };
     assert_eq!(piped(b"cassette is stale\n"), whole);
-    // Some messages begin with an option.
-    let option = here.command(&["explain", "--max-cost needs the price of model `m` in a.yml"]).output().unwrap();
-    assert!(option.stdout.starts_with(b"A limit on money needs prices (no-price)\n"));
     let nothing =
         "error: nothing is known about `\u{fffd}`\nhint: `mcptest explain` alone lists what can be explained\n";
     check(&piped(b"\xff"), 2, "", nothing);
