@@ -97,11 +97,11 @@ pub(super) static TROUBLES: [Trouble; 19] = [
         "model-silent",
         "A model does not answer in time",
         &["no complete answer within …"],
-        "the model `m` at https://api.example.test/v1/messages: no complete answer within 600 s",
+        "the model `m` at https://api.example.test/v1/messages: no complete answer within 600 s (asked 4 times)",
         "The provider took the question and did not finish its answer.",
         &["Try again.", "Ask for less: a lower `max_tokens:`, fewer tools, a shorter prompt."],
     )
-    .unprovoked("it takes ten minutes; the tests of the clients do it with a stopped clock"),
+    .unprovoked("it takes minutes; the tests of the clients do it with a short limit"),
     trouble(
         "reply-ended",
         "A model did not finish its reply",
