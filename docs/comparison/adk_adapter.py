@@ -15,7 +15,9 @@ MODES = {"strict": Match.EXACT, "same-set": Match.EXACT, "subsequence": Match.IN
 
 def invocation(calls):
     uses = [types.FunctionCall(name=call["name"], args=harness.arguments(call)) for call in calls]
-    return Invocation(user_content=types.Content(parts=[types.Part(text="-")]), intermediate_data=IntermediateData(tool_uses=uses))
+    return Invocation(
+        user_content=types.Content(parts=[types.Part(text="-")]), intermediate_data=IntermediateData(tool_uses=uses)
+    )
 
 
 def judge(case):
@@ -23,7 +25,9 @@ def judge(case):
     if case["kind"] != "calls" or case["mode"] not in MODES or case["arguments"] != "exact":
         return harness.MODEL if case["kind"] == "claim" else None
     criterion = ToolTrajectoryCriterion(threshold=1.0, match_type=MODES[case["mode"]])
-    evaluator = TrajectoryEvaluator(eval_metric=EvalMetric(metric_name="tool_trajectory_avg_score", criterion=criterion))
+    evaluator = TrajectoryEvaluator(
+        eval_metric=EvalMetric(metric_name="tool_trajectory_avg_score", criterion=criterion)
+    )
     result = evaluator.evaluate_invocations([invocation(case["recorded"])], [invocation(case["expected"])])
     return harness.passed(result.overall_eval_status == EvalStatus.PASSED)
 

@@ -18,7 +18,9 @@ def messages(calls):
     grouped = {}
     for index, call in enumerate(calls):
         grouped.setdefault(("shared", call["message"]) if "message" in call else index, []).append(call)
-    return [{"role": "assistant", "content": "", "tool_calls": [wire(call) for call in group]} for group in grouped.values()]
+    return [
+        {"role": "assistant", "content": "", "tool_calls": [wire(call) for call in group]} for group in grouped.values()
+    ]
 
 
 def wire(call):

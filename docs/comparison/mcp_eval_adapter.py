@@ -59,7 +59,9 @@ def judge(case):
     checks = wanted(case)
     if checks is None:
         return harness.MODEL if case["kind"] == "claim" else None
-    context = EvaluatorContext(inputs="-", output="-", expected_output=None, metadata=None, metrics=metrics(case["recorded"]))
+    context = EvaluatorContext(
+        inputs="-", output="-", expected_output=None, metadata=None, metrics=metrics(case["recorded"])
+    )
     return harness.passed(all(check.evaluate_sync(context).passed for check in checks))
 
 

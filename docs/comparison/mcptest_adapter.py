@@ -52,7 +52,9 @@ def score(lines, *flags):
 
 def reliability(case):
     runs = [{"tool_calls": [], "group": "runs", "outcome": outcome} for outcome in case["outcomes"]]
-    return score(runs, "--from", "envelope", "--outcome", "outcome", "--outcome-pass", "true")[-1]["metrics"]["reliability"]
+    return score(runs, "--from", "envelope", "--outcome", "outcome", "--outcome-pass", "true")[-1]["metrics"][
+        "reliability"
+    ]
 
 
 def judge(case):

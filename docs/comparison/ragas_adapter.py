@@ -4,9 +4,6 @@ Its other metric of calls, `ToolCallF1`, compares sets, so that calls made twice
 """
 
 import asyncio
-import warnings
-
-warnings.simplefilter("ignore")
 
 from ragas.dataset_schema import MultiTurnSample
 from ragas.messages import AIMessage, HumanMessage, ToolCall
