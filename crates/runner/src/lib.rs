@@ -18,8 +18,3 @@ pub mod process;
 pub mod provider;
 pub mod secrets;
 mod tls;
-
-/// Compiles and runs the code of the README, which needs the library as a user has it.
-#[cfg(doctest)]
-#[doc = include_str!("../../../README.md")]
-struct Readme;

@@ -2,7 +2,7 @@
 
 use super::{Trouble, trouble};
 
-pub(super) static TROUBLES: [Trouble; 9] = [
+pub(super) static TROUBLES: [Trouble; 10] = [
     trouble(
         "never-used",
         "A server or a fault is never used",
@@ -19,6 +19,18 @@ pub(super) static TROUBLES: [Trouble; 9] = [
         "Every check of the test holds on a run without calls: `narrative`, an empty reference or `not` alone demand nothing. An \
          agent that is broken altogether would pass.",
         &["Add what must happen: a `trajectory:` with at least one call, or an `expect:` on `tool_calls`."],
+    ),
+    trouble(
+        "asks-nothing",
+        "A trajectory without calls asks nothing",
+        &["`trajectory` without calls passes whatever is called"],
+        "warning: `trajectory` without calls passes whatever is called",
+        "An empty `calls:` means that nothing is expected. Under every mode but `subset` other calls are no concern of the gate, \
+         so it cannot fail.",
+        &[
+            "Name what must be called in `calls:`.",
+            "If no tool may be called at all, write `mode: subset` or `max_extra: 0`.",
+        ],
     ),
     trouble(
         "wasteful-golden-path",

@@ -239,6 +239,11 @@ impl Trajectory {
         problems.or(Self { mode: params.mode, max_extra: params.max_extra, rules, expect: params.expect })
     }
 
+    /// Whether every trace satisfies it, because nothing is expected and nothing is forbidden.
+    pub(crate) fn asks_nothing(&self) -> bool {
+        self.rules.is_empty() && self.max_extra.is_none() && self.mode != MatchMode::Subset
+    }
+
     /// The tools of the reference in order, each with whether it may be left out.
     pub(crate) fn reference(&self) -> impl Iterator<Item = (&str, bool)> {
         self.rules.iter().map(|rule| (rule.name.as_str(), rule.optional))

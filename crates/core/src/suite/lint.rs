@@ -7,7 +7,7 @@ use super::lower::{Places, provider_of};
 use super::{AgentTest, Provider, Suite};
 use crate::assertion::Check;
 use crate::diag::{Diagnostic, Severity};
-use crate::eval::{GoldenPath, Verdict, score_golden_path};
+use crate::eval::{GoldenPath, Trajectory, Verdict, score_golden_path};
 use crate::trace::{Conversation, FaultKind, StopReason, Tokens, ToolCall, Trace};
 
 pub(super) fn lint(suite: &Suite, places: &Places, out: &mut Vec<Diagnostic>) {
@@ -42,6 +42,10 @@ pub(super) fn lint(suite: &Suite, places: &Places, out: &mut Vec<Diagnostic>) {
                 let hint = "add a `trajectory:` or an `expect:` that an agent which does nothing would fail";
                 warn(place("name"), format!("`{}` passes when the agent makes no call at all", agent.name), hint);
             }
+        }
+        if agent.gates.trajectory.as_ref().is_some_and(Trajectory::asks_nothing) {
+            let hint = "name the calls in `calls:`; so that none may be made at all, write `mode: subset`";
+            warn(place("trajectory"), "`trajectory` without calls passes whatever is called".to_owned(), hint);
         }
         if let Some(gate) = &agent.gates.golden_path
             && is_wasteful(&gate.golden)

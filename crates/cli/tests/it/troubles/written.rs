@@ -43,6 +43,7 @@ const FILES: [(&str, &str); 45] = [
     ("not-one-word", "mistakes/narrative-verb-is-two-words"),
     ("never-used", "lints/server-never-used"),
     ("passes-on-nothing", "lints/passes-on-the-empty-trace"),
+    ("asks-nothing", "lints/trajectory-asks-nothing"),
     ("wasteful-golden-path", "lints/wasteful-golden-path"),
     ("reliability-cannot-pass", "lints/reliability-runs-too-few"),
     ("reliability-always-passes", "lints/reliability-always-passes"),
