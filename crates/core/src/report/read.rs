@@ -114,7 +114,12 @@ fn foreign(text: &str) -> ReportError {
         Ok(head) => head,
         Err(error) => {
             let at = (error.line(), error.column());
-            return ReportError::Foreign(format!("line {}, column {}: {}", at.0, at.1, json::told(&error)));
+            return ReportError::Foreign(format!(
+                "no JSON object at line {}, column {}: {}",
+                at.0,
+                at.1,
+                json::told(&error)
+            ));
         }
     };
     match (head.mcptest.and_then(|raw| raw.get().parse().ok()), head.suites) {

@@ -4,7 +4,7 @@ use super::{desk, printed, suite};
 use crate::{Folder, root};
 
 /// The file of the reader's tests that has exactly this trouble.
-const FILES: [(&str, &str); 45] = [
+const FILES: [(&str, &str); 46] = [
     ("not-yaml", "mistakes/yaml-tab-indent"),
     ("empty-file", "mistakes/yaml-empty"),
     ("yaml-feature", "mistakes/yaml-two-documents"),

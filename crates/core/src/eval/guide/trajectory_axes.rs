@@ -10,7 +10,7 @@ pub(super) static GUIDE: GateGuide = GateGuide {
     example: "\
 trajectory_axes:
   dependencies:
-    # The amount paid back must stand in what the lookup returned: an agent that guesses right fails.
+    # The amount paid back must stand in what the lookup returned: a lucky guess fails.
     - { producer: find_order, consumer: refund_order, via: amount, required: true }
     # A list or an object at the path is fine: every value in it must have been returned.
     - { producer: search_files, consumer: read_files, via: paths }
