@@ -284,8 +284,9 @@ Examples:
   mcptest validate --gates gates.yml"
 )]
 pub(crate) struct Validate {
-    /// Files, or folders: every .yml and .yaml file in one and below, but for hidden ones
-    #[arg(required = true, value_name = "FILE")]
+    /// Files, or folders: every .yml and .yaml file in one and below, but for hidden ones;
+    /// without any, mcptest.yaml or mcptest.yml in the current folder
+    #[arg(value_name = "FILE", verbatim_doc_comment)]
     pub(crate) files: Vec<PathBuf>,
 
     /// How to print what was found

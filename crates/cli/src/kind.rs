@@ -16,6 +16,8 @@ pub(crate) enum Kind {
     Mock,
     /// Gates without a suite.
     Gates,
+    /// A recorded run.
+    Cassette,
 }
 
 impl Kind {
@@ -36,6 +38,7 @@ impl Kind {
         match (has("agents"), has("script"), has("mock_server")) {
             (false, true, false) => Self::Script,
             (false, false, true) => Self::Mock,
+            (false, false, false) if has("mcptest") && has("fingerprint") => Self::Cassette,
             // A gate beside servers or models is one that lost its test.
             (false, false, false) if any(&GATE_FILE) && !any(&SUITE) => Self::Gates,
             _ => Self::Suite,
@@ -57,6 +60,10 @@ impl Kind {
             Self::Gates => Some((
                 "holds gates for traces that were recorded elsewhere, and is no suite",
                 "judge traces by it with `mcptest score TRACES --gates FILE`",
+            )),
+            Self::Cassette => Some((
+                "is a cassette, which holds a recorded run, and no suite",
+                "name the suite that replays it, or see it with `mcptest cassette show`",
             )),
         }
     }
@@ -80,6 +87,7 @@ mod tests {
         check("models:\n  demo:\n    script: demo.yml\n", Kind::Suite);
         check("narrative: {}\n", Kind::Gates);
         check("expect: []\n", Kind::Gates);
+        check("{ \"mcptest\": 1, \"fingerprint\": \"ab\" }\n", Kind::Cassette);
         check("", Kind::Suite);
         check("- script: 1\n", Kind::Suite);
     }

@@ -74,7 +74,7 @@ pub(crate) fn load(
 }
 
 /// The files and folders that were named, or the suite that is found without a name.
-fn meant(named: &[PathBuf], command: &str) -> Result<Vec<PathBuf>, String> {
+pub(crate) fn meant(named: &[PathBuf], command: &str) -> Result<Vec<PathBuf>, String> {
     if !named.is_empty() {
         return Ok(named.to_vec());
     }
@@ -82,7 +82,9 @@ fn meant(named: &[PathBuf], command: &str) -> Result<Vec<PathBuf>, String> {
         ["mcptest.yaml", "mcptest.yml"].map(PathBuf::from).into_iter().filter(|path| path.is_file()).collect();
     if found.is_empty() {
         let what = "error: no suite was named, and there is no mcptest.yaml or mcptest.yml in the current folder";
-        return Err(format!("{what}\nhint: name a file or a folder, as in `mcptest {command} tests/`"));
+        let hint =
+            format!("name a file or a folder, as in `mcptest {command} tests/`; `mcptest init` writes a first suite");
+        return Err(format!("{what}\nhint: {hint}"));
     }
     Ok(found)
 }

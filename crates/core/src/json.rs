@@ -384,6 +384,23 @@ pub fn excerpt(value: &Value, limit: usize) -> String {
     cut(&text, limit)
 }
 
+/// Two values that differ, each in at most about `limit` characters. Long ones that start alike are shown from shortly before
+/// the place where they part.
+pub fn excerpts(left: &Value, right: &Value, limit: usize) -> (String, String) {
+    /// Characters that both have in common before that place, as far as they are shown.
+    const LEAD: usize = 20;
+    let (left, right) = (canonical(left), canonical(right));
+    let alike = left.chars().zip(right.chars()).take_while(|(left, right)| left == right).count();
+    if alike < limit / 2 || left.chars().count().max(right.chars().count()) <= limit {
+        return (cut(&left, limit), cut(&right, limit));
+    }
+    let from = |text: &str| {
+        let start = text.char_indices().nth(alike.saturating_sub(LEAD)).map_or(text.len(), |(at, _)| at);
+        format!("…{}", cut(&text[start..], limit))
+    };
+    (from(&left), from(&right))
+}
+
 /// `text` cut to `limit` characters, `…` marking the cut.
 pub fn cut(text: &str, limit: usize) -> String {
     match text.char_indices().nth(limit) {

@@ -220,8 +220,9 @@ pub fn fingerprint(inputs: &Value) -> String {
     hash(json::canonical(inputs).as_bytes())
 }
 
-/// Most differences that are told one by one.
+/// Most differences that are told one by one, and about how many characters of a value.
 const MAX_CHANGES: usize = 3;
+const MAX_VALUE: usize = 60;
 
 /// Which fields differ between what was recorded and what the suite says now; empty when none does.
 pub fn changes(recorded: &Value, now: &Value) -> Vec<String> {
@@ -247,10 +248,19 @@ fn differ(path: &str, recorded: Option<&Value>, now: Option<&Value>, out: &mut V
             }
         }
         (Some(old), Some(new)) if json::equal(old, new) => {}
+        // Two hashes would tell a person nothing more.
+        (Some(_), Some(_)) if path == "model.script_sha256" => {
+            out.push("the script of the model has changed".to_owned())
+        }
         (old, new) => {
-            let shown =
-                |side: Option<&Value>| side.map_or_else(|| "nothing".to_owned(), |value| json::excerpt(value, 60));
-            out.push(format!("`{path}` was {} and is {}", shown(old), shown(new)));
+            let shown = |side: Option<&Value>| {
+                side.map_or_else(|| "nothing".to_owned(), |value| json::excerpt(value, MAX_VALUE))
+            };
+            let (old, new) = match (old, new) {
+                (Some(old), Some(new)) => json::excerpts(old, new, MAX_VALUE),
+                _ => (shown(old), shown(new)),
+            };
+            out.push(format!("`{path}` was {old} and is {new}"));
         }
     }
 }

@@ -216,6 +216,12 @@ fn score(
     if typed.outcome.is_some() && groups.is_empty() {
         complain(err, "note: outcomes count in groups, and no record names one\nhint: say where with --group-by");
     }
+    if typed.gates.is_none() && typed.outcome.is_none() && !summary.is_empty() {
+        complain(
+            err,
+            "note: measured only; --gates FILE judges, by gates such as `narrative: {}` (`mcptest explain narrative`)",
+        );
+    }
     let mut code = summary.exit_code();
     if complaints.count() > 0 {
         code = exit::ERROR;

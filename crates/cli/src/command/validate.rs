@@ -13,6 +13,7 @@ use crate::exit;
 use crate::input::{self, Refusal};
 use crate::kind::Kind;
 use crate::report::text::many;
+use crate::suites;
 
 /// What became of one path.
 enum Outcome {
@@ -31,7 +32,13 @@ struct Counts {
 }
 
 pub(super) fn run(typed: &Validate, environment: Environment<'_>) -> Answer {
-    let outcomes: Vec<Outcome> = input::expand(&typed.files)
+    let files = match suites::meant(&typed.files, "validate") {
+        Ok(files) => files,
+        Err(complaint) => {
+            return Answer { data: String::new(), complaints: format!("{complaint}\n"), code: exit::ERROR };
+        }
+    };
+    let outcomes: Vec<Outcome> = input::expand(&files)
         .into_iter()
         .map(|path| match path.and_then(|path| check(&path, typed, environment)) {
             Ok(outcome) => outcome,
@@ -63,6 +70,10 @@ fn check(path: &Path, typed: &Validate, environment: Environment<'_>) -> Result<
         Kind::Suite => check_suite(path, &source, &variables),
         Kind::Script => script::load(&source).diagnostics,
         Kind::Mock => mcptest_mock::load(&source).diagnostics,
+        Kind::Cassette => {
+            let hint = "`mcptest cassette list SUITE` says whether the recordings of a suite still fit";
+            return Err(Refusal::new(path, "is a cassette, which holds a recorded run", hint));
+        }
     };
     if typed.deny_warnings {
         for diagnostic in &mut diagnostics {

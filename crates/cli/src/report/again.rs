@@ -17,7 +17,8 @@ pub(super) fn command(row: &Row, file: &str) -> Option<String> {
     if let Some(runs) = row.runs {
         out.push_str(&format!(" --runs {runs}"));
     }
-    if row.origin == Some(Origin::Live) {
+    // A script, too, is played anew only when no recording is to stand in for it.
+    if matches!(row.origin, Some(Origin::Live | Origin::Scripted)) {
         out.push_str(" --live");
     }
     Some(out)

@@ -20,9 +20,6 @@ const MAX_DIFFS: usize = 8;
 /// Most characters of a value.
 const MAX_VALUE: usize = 80;
 
-/// Characters that two values have in common before the place where they part, as far as they are shown.
-const LEAD: usize = 20;
-
 /// A line, and how far it stands in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Line {
@@ -254,26 +251,15 @@ fn diff(diff: &AssertionDiff, depth: usize, out: &mut Lines) {
     out.all(depth + 1, words);
 }
 
-/// The two sides of a difference. Long values that start alike are shown from shortly before the place where they part.
+/// The two sides of a difference.
 fn values(diff: &AssertionDiff) -> (Option<String>, Option<String>) {
-    let shown = |text: &str| printable(&json::cut(text, MAX_VALUE)).into_owned();
-    let (Some(expected), Some(actual)) = (&diff.expected, &diff.actual) else {
-        let side = |value: &Option<Value>| {
-            value.as_ref().map(|value| printable(&json::excerpt(value, MAX_VALUE)).into_owned())
-        };
-        return (side(&diff.expected), side(&diff.actual));
-    };
-    let (expected, actual) = (json::canonical(expected), json::canonical(actual));
-    let alike = expected.chars().zip(actual.chars()).take_while(|(left, right)| left == right).count();
-    let skip = alike.saturating_sub(LEAD);
-    if alike < MAX_VALUE / 2 || expected.chars().count().max(actual.chars().count()) <= MAX_VALUE {
+    let shown = |text: &str| printable(text).into_owned();
+    if let (Some(expected), Some(actual)) = (&diff.expected, &diff.actual) {
+        let (expected, actual) = json::excerpts(expected, actual, MAX_VALUE);
         return (Some(shown(&expected)), Some(shown(&actual)));
     }
-    let from = |text: &str| {
-        let start = text.char_indices().nth(skip).map_or(text.len(), |(at, _)| at);
-        Some(format!("…{}", shown(&text[start..])))
-    };
-    (from(&expected), from(&actual))
+    let side = |value: &Option<Value>| value.as_ref().map(|value| shown(&json::excerpt(value, MAX_VALUE)));
+    (side(&diff.expected), side(&diff.actual))
 }
 
 /// What became of one injected fault: `fault dead-search (hang): injected into calls 0, 1; met twice; recovered by call 2`.

@@ -184,7 +184,8 @@ fn single(row: &Row, name: &str, file: &str, verbosity: Verbosity, paper: Paper)
         let names: Vec<&str> = row.checks.iter().map(|checked| checked.name).collect();
         let is_alone = names.len() < 2;
         let brief = if is_alone { String::new() } else { format!("{} hold", names.join(", ")) };
-        let fits = headline(row.verdict, name, origin, &[&inline, &brief], paper, &mut out);
+        let briefest = if is_alone { String::new() } else { format!("{} checks hold", names.len()) };
+        let fits = headline(row.verdict, name, origin, &[&inline, &brief, &briefest], paper, &mut out);
         if !fits && is_alone && !inline.is_empty() {
             wrap(&mut out, paper.width, indent(0), &inline);
         }

@@ -393,13 +393,20 @@ impl Narrative {
 /// The numbers of a run in one line.
 fn line(report: &NarrativeReport, score: f64) -> String {
     let count = |wanted: fn(&Item) -> bool| report.items.iter().filter(|item| wanted(item)).count();
-    let mut line = format!(
-        "divergence {score:.2}: {}, {} absent, {} unmentioned, {} at odds",
-        plural(report.claims.len(), "claim"),
-        count(|item| matches!(item, Item::ClaimedButAbsent { .. })),
-        count(|item| matches!(item, Item::PresentButUnclaimed { .. })),
-        plural(count(|item| matches!(item, Item::ArgMismatch { .. })), "argument")
-    );
+    let absent = count(|item| matches!(item, Item::ClaimedButAbsent { .. }));
+    let mut line = match report.claims.len() {
+        0 => "no claims".to_owned(),
+        all => format!("{absent} of {} without a call", plural(all, "claim")),
+    };
+    let unmentioned = count(|item| matches!(item, Item::PresentButUnclaimed { .. }));
+    if unmentioned > 0 {
+        line.push_str(&format!(", {} unmentioned", plural(unmentioned, "tool")));
+    }
+    let at_odds = count(|item| matches!(item, Item::ArgMismatch { .. }));
+    if at_odds > 0 {
+        line.push_str(&format!(", {} at odds", plural(at_odds, "argument")));
+    }
+    line.push_str(&format!(", divergence {score:.2}"));
     if let Some(open) = report.claims.iter().find(|claim| claim.backed.is_none()) {
         // The numbers above leave this claim out.
         line.push_str(&format!("; whether \"{}\" is backed was not recorded", json::cut(&open.words, 60)));
@@ -407,11 +414,11 @@ fn line(report: &NarrativeReport, score: f64) -> String {
     line
 }
 
-/// What is claimed, what was found instead, and the line that would accept it.
+/// What is claimed, what was found instead, and the line that would accept it where a call may have done it.
 fn reason(claim: &ClaimResult) -> String {
     let (stem, words) = (claim.stem.as_str(), json::cut(&claim.words, 120));
     let near = claim.considered.first();
-    let tool = near.map_or("<tool>", |near| near.tool.as_str());
+    let tool = near.map_or("", |near| near.tool.as_str());
     // Put together without formatting: in a corpus there may be one of these for every trace.
     let found: [&str; 2] = match near.map(|near| near.fit) {
         Some(Fit::Failed) => {
@@ -419,8 +426,12 @@ fn reason(claim: &ClaimResult) -> String {
         }
         None => ["no tool was called", ""],
         Some(Fit::Unrelated) => ["no call says so", ""],
+        Some(_) if words::only_looks(tool) => ["no call says so; nearest is ", tool],
         Some(_) => ["nearest is ", tool],
     };
-    let advice = ["; if a call does it, say so: `aliases: { ", stem, ": ", tool, " }`"];
-    [&["\"", &words, "\" claims ", stem, ": "][..], &found, &advice].concat().concat()
+    // A lookup did not do it under any name, and to say so would turn a lie into the truth.
+    let doer = claim.considered.iter().map(|near| near.tool.as_str()).find(|tool| !words::only_looks(tool));
+    let advice = doer.map(|doer| ["; if a call does it, say so: `aliases: { ", stem, ": ", doer, " }`"]);
+    let advice = advice.as_ref().map_or(&[][..], |parts| &parts[..]);
+    [&["\"", &words, "\" claims ", stem, ": "][..], &found, advice].concat().concat()
 }

@@ -31,7 +31,8 @@ pub static SERVER: Block = Block {
         key("command", Takes::List(1, &Takes::Template), "", "program and arguments")
             .example("[npx, \"@modelcontextprotocol/server-memory\"]"),
         key("env", Takes::Map(&Takes::Template), "{}", "variables of the command, beside the inherited ones"),
-        key("cwd", Takes::Template, "", "working folder of the command").example("${SUITE_DIR}/data"),
+        key("cwd", Takes::Template, "", "working folder of the command; left out, the one mcptest is started in")
+            .example("${SUITE_DIR}/data"),
         key("url", Takes::Template, "", "address of a Streamable HTTP server").example("https://mcp.example.test/mcp"),
         key("headers", Takes::Map(&Takes::Template), "{}", "headers of every request"),
         key("bearer_token_env", Takes::Text, "", "variable that holds a bearer token").example("MCP_TOKEN"),

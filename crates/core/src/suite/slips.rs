@@ -62,6 +62,9 @@ fn hint(source: &Source, line: usize, info: &str) -> Option<String> {
     if info.contains("trailing content") {
         return Some("a closing quote ends the value; is a comma missing, or quotes around all of it?".to_owned());
     }
+    if info.contains("'-' indicator") && slip(here).is_none() && is_key_of_a_test(here) {
+        return Some(beside_a_list(here));
+    }
     // The slip is often on the line before the one where the reader noticed.
     slip(here).or_else(|| slip(before)).or_else(|| {
         if info.contains("'-' indicator") {
@@ -74,10 +77,18 @@ fn hint(source: &Source, line: usize, info: &str) -> Option<String> {
     })
 }
 
+fn first_key(line: &str) -> &str {
+    line.trim_start().split(':').next().unwrap_or("")
+}
+
+fn is_key_of_a_test(line: &str) -> bool {
+    AGENT.keys.iter().any(|known| known.name == first_key(line))
+}
+
 /// A key that stands where an item of a list is due.
 fn beside_a_list(line: &str) -> String {
-    let key = line.trim_start().split(':').next().unwrap_or("");
-    if AGENT.keys.iter().any(|known| known.name == key) {
+    if is_key_of_a_test(line) {
+        let key = first_key(line);
         format!("`{key}:` is a key of the test: indent it like `name:`, not like the items of a list")
     } else {
         "indent this line like its neighbours, or begin it with `- ` as an item of the list".to_owned()

@@ -124,6 +124,16 @@ pub enum ScriptError {
     /// A reference leads nowhere.
     #[error("the script reads an earlier answer: {0}")]
     Reference(#[from] Missing),
+    /// A reference reads the answer of a call that failed.
+    #[error("the script reads the answer to call [{call}], which failed: {why}; so {missing}")]
+    OfFailed {
+        /// The reference.
+        missing: Missing,
+        /// The call, from 0.
+        call: usize,
+        /// What its answer says.
+        why: String,
+    },
 }
 
 impl ScriptError {
@@ -133,6 +143,9 @@ impl ScriptError {
             Self::OverEnd { .. } => "end the script with a turn that has text and no calls",
             Self::Ambiguous { .. } => "add `server:` to the call",
             Self::Reference(_) => "results are counted from 0, over all calls of the run",
+            Self::OfFailed { .. } => {
+                "see why the call failed; a default, as in `${results[0].x:-none}`, reads on all the same"
+            }
         }
     }
 }
@@ -235,7 +248,7 @@ impl Player<'_> {
                     None => call.tool.clone(),
                 },
             };
-            let args = match call.args.fill(&answers)? {
+            let args = match call.args.fill(&answers).map_err(|missing| because(missing, results))? {
                 Value::Object(map) => WantedArgs::Object(map),
                 Value::String(text) => read_args(text),
                 other => read_args(other.to_string()),
@@ -249,6 +262,22 @@ impl Player<'_> {
             stop: turn.stop,
             raw: Value::Null,
         })
+    }
+}
+
+/// What a reference that leads nowhere is told with: the failure of the call it reads, where that is why.
+fn because(missing: Missing, results: &[ToolResult]) -> ScriptError {
+    let index = missing.path.strip_prefix("results[").and_then(|rest| rest.split(']').next()?.parse::<i64>().ok());
+    let call = index.and_then(|at| {
+        let at = if at < 0 { at + i64::try_from(results.len()).ok()? } else { at };
+        usize::try_from(at).ok()
+    });
+    match call.and_then(|at| Some((at, results.get(at)?))) {
+        Some((call, result)) if result.failed() == Some(true) => {
+            let said = result.error.as_ref().map(|error| error.message.as_str()).or_else(|| result.texts().next());
+            ScriptError::OfFailed { missing, call, why: json::cut(said.unwrap_or("it does not say why"), 200) }
+        }
+        _ => ScriptError::Reference(missing),
     }
 }
 

@@ -72,7 +72,7 @@ fn a_change_of_what_was_asked_makes_it_stale_and_names_the_field() {
         changes(&cassette(1).inputs, &inputs(&now, &now.agents[0], "demo", Some(script)))
     };
     assert_eq!(stale("", "abc"), [""; 0]);
-    assert_eq!(stale("", "abd"), ["`model.script_sha256` was \"abc\" and is \"abd\""]);
+    assert_eq!(stale("", "abd"), ["the script of the model has changed"]);
     assert_eq!(stale("    max_turns: 3\n", "abc"), ["`max_turns` was 10 and is 3"]);
     assert_eq!(stale("    system: Be brief.\n", "abc"), ["`system` was nothing and is \"Be brief.\""]);
     assert_eq!(stale("    temperature: 0.5\n", "abc"), ["`model.temperature` was nothing and is 0.5"]);

@@ -41,7 +41,7 @@ impl Draft {
                 Kind::Suite => suite::load(&source, &Variables { suite_dir: ".", outside: &|_| None }).diagnostics,
                 Kind::Script => script::load(&source).diagnostics,
                 Kind::Mock => mcptest_mock::load(&source).diagnostics,
-                Kind::Gates => {
+                Kind::Gates | Kind::Cassette => {
                     suite::load_gates(&source, &Variables { suite_dir: ".", outside: &|_| None }).diagnostics
                 }
             };

@@ -142,8 +142,8 @@ mod tests {
     fn a_gate_that_does_not_hold_is_left_out_and_says_why() {
         assert_eq!(
             settle("narrative", vec![way("True.", "narrative: {}")]),
-            "    # narrative is left out: the trace does not pass it: divergence 1.00: 1 claim, 1 absent, 1\n    \
-             # unmentioned, 0 arguments at odds\n"
+            "    # narrative is left out: the trace does not pass it: 1 of 1 claim without a call, 1 tool\n    \
+             # unmentioned, divergence 1.00\n"
         );
     }
 

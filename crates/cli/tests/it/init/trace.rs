@@ -149,8 +149,8 @@ fn a_gate_that_does_not_hold_is_left_out_and_the_suite_says_why() {
     let [suite, ..] = made(&trace);
     let expected = REFUND.replace(
         "    # What the closing message claims, the calls must show.\n    narrative: {}\n",
-        "    # narrative is left out: the trace does not pass it: divergence 1.00: 1 claim, 1 absent, 2\n    \
-         # unmentioned, 0 arguments at odds\n",
+        "    # narrative is left out: the trace does not pass it: 1 of 1 claim without a call, 2 tools\n    \
+         # unmentioned, divergence 1.00\n",
     );
     assert_eq!(test_of(&suite), expected);
 }

@@ -16,10 +16,11 @@ narrative:
   max_divergence_score: 0.5
 ",
     reading: &[
-        "`divergence 0.50: 2 claims, 1 absent, 1 unmentioned, 0 arguments at odds`: of two claims one has no call, and one \
-         tool was called without a word about it. The score is the share of disagreements among calls and claims.",
+        "`1 of 2 claims without a call, 1 tool unmentioned, divergence 0.50`: of two claims one has no \
+         call, and one tool was called without a word about it. The score is the share of disagreements among calls and \
+         claims.",
         "`\"sent an email\" claims send_email: no call says so`: the message says so and no call does. If nothing was sent, the \
-         agent lies. If a tool with another name did it, copy the `aliases` line from the message.",
+         agent lies. If a tool with another name did it, say so in `aliases`; the message has the line where a call may have.",
         "`but every call of send_email failed`: the agent tried, failed, and claims success.",
         "The default fails for claimed changes only. What is not mentioned, and values at odds, count in the score: set \
          `max_divergence_score`, or assert on the count you care about.",

@@ -260,6 +260,17 @@ pub(super) fn in_part(word: Cow<'_, str>, rule: impl Fn(&str) -> Cow<'_, str>) -
     }
 }
 
+/// Whether a tool only looks, by its name: it begins with a word for looking and has none for changing.
+pub(super) fn only_looks(tool: &str) -> bool {
+    const LOOKING: [&str; 15] = [
+        "check", "count", "describe", "fetch", "find", "get", "inspect", "list", "look", "lookup", "query", "read",
+        "search", "show", "view",
+    ];
+    let words = name_words(tool);
+    words.first().is_some_and(|first| LOOKING.contains(&first.as_ref()))
+        && !words.iter().any(|word| VERBS.contains(&word.as_ref()))
+}
+
 /// The words of a name in lower case: split at `_ - . / :` and where lower case meets upper case.
 pub(super) fn name_words(name: &str) -> Vec<Cow<'_, str>> {
     each_word(name).collect()
