@@ -158,7 +158,13 @@ mod tests {
             let guide = gate.kind.guide();
             let short = explain(gate.kind.name(), false).unwrap();
             assert!(short.lines().count() <= 50, "{}: {}", gate.kind, short.lines().count());
-            let all = joined(&explain(gate.kind.name(), true).unwrap());
+            let all = explain(gate.kind.name(), true).unwrap();
+            // Columns of a formula are aligned: none of its lines is broken.
+            for line in guide.formula.lines() {
+                assert!(all.lines().any(|shown| shown.trim_end() == format!("  {line}").trim_end()), "{line}");
+                assert!(line.chars().count() <= 98, "{}: {line}", gate.kind);
+            }
+            let all = joined(&all);
             let points =
                 guide.reading.iter().chain(guide.limits).chain([&guide.measures, &guide.formula, &guide.source]);
             for point in points {

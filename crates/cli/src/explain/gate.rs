@@ -42,7 +42,7 @@ pub(super) fn gate(name: &str, all: bool, page: &mut Page) {
     if all {
         if !guide.formula.is_empty() {
             page.heading("How its numbers are computed");
-            page.lines(guide.formula);
+            page.code(guide.formula);
         }
         page.points("Where it comes from", [guide.source]);
     } else {
@@ -91,7 +91,7 @@ fn told(gate: &GateInfo, metric: &MetricInfo, full: &str, page: &mut Page) {
     let formula = gate.kind.guide().formula;
     if !formula.is_empty() {
         page.heading(&format!("How {} computes", gate.kind));
-        page.lines(formula);
+        page.code(formula);
     }
 }
 

@@ -105,17 +105,6 @@ impl Page {
         self.out.push('\n');
     }
 
-    /// A text that may hold lines of its own: each is kept apart.
-    pub(super) fn lines(&mut self, text: &str) {
-        for line in text.trim().lines() {
-            let inside = line.len() - line.trim_start().len();
-            match line.trim() {
-                "" => self.gap(),
-                line => hang(&mut self.out, WIDTH, 2 + inside, 4 + inside, line),
-            }
-        }
-    }
-
     /// A paragraph below a heading.
     pub(super) fn indented(&mut self, text: &str) {
         hang(&mut self.out, WIDTH, 2, 2, &joined(text));

@@ -7,7 +7,8 @@ pub(super) static GUIDE: GateGuide = GateGuide {
                used, and returns to a tool that was used before. Only the names of the recorded calls and the length of the \
                sequence are read. Each kind of waste can be made free of charge.",
     example: "\
-# Looking an order up and paying it back takes two calls. A second lookup is no reason to fail, wandering about is.
+# Looking an order up and paying it back takes two calls. A second lookup is no reason to fail,
+# wandering about is.
 golden_path:
   calls: [find_order, refund_order]
   penalize_repeated_tools: false

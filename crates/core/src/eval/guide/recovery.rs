@@ -9,7 +9,8 @@ pub(super) static GUIDE: GateGuide = GateGuide {
                the faults stand in `faults:` and are named by `inject:`; in recordings from elsewhere the results must \
                carry the marks of faults.",
     example: "\
-# A call may take three seconds. The run must get over the fault with a later call that works, within ten.
+# A call may take three seconds. The run must get over the fault within ten seconds, with a later
+# call that works.
 recovery:
   max_detection_ms: 3000
   max_recovery_ms: 10000
@@ -31,12 +32,14 @@ recovery:
          admit what it could not do.",
     ],
     formula: "\
-clock                 0 at the first faulted call; every faulted call adds the ms that its fault cost
-hit                   a call that a fault denied an answer: a timeout costs max_detection_ms as recorded, an error 0
+clock                 0 at the first faulted call; each faulted call adds the ms its fault cost
+hit                   a call that a fault denied an answer: a timeout costs max_detection_ms as
+                      recorded, an error 0
 delay                 a call that a fault answered late, within the budget: it costs the delay
 fault_hits, fault_delays = how many there are of either
 time_to_detection_ms  = the clock after the first hit, if the agent acted again after it
-time_to_recovery_ms   = the clock at the end, if the run ended by itself with an answer that is not empty
+time_to_recovery_ms   = the clock at the end, if the run ended by itself with an answer that is
+                        not empty
 user_visible_hang_ms  = the lesser of the two; max_detection_ms if there is neither
 recovered             = 1 if there is a time_to_recovery_ms
 clean_timeout         = 1 if there is a time_to_detection_ms, of max_detection_ms or less
@@ -44,7 +47,8 @@ recovered_by_call     = 1 if a call after the first hit, and not of its turn, su
 passed                = 1 if recovered and within every limit given
 
 Example: a lookup times out twice, 3000 ms each, works the third time, and the run answers.
-fault_hits 2, time_to_detection_ms 3000, time_to_recovery_ms 6000, user_visible_hang_ms 3000, recovered_by_call 1",
+fault_hits 2, time_to_detection_ms 3000, time_to_recovery_ms 6000, user_visible_hang_ms 3000,
+recovered_by_call 1",
     limits: &[
         "Virtual time is the time that faults cost, not the time that a user waits: models, servers and retries with a pause \
          add nothing to it.",

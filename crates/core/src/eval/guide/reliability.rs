@@ -34,15 +34,18 @@ reliability:
     formula: "\
 n runs, c of them passed, p = c / n, z = 1.645, 1.96 or 2.576 for a confidence of 90, 95 or 99
 pass_rate              = 100 * p
-wilson_low, wilson_high = 100 * (p + z^2 / 2n -+ z * sqrt(p * (1 - p) / n + z^2 / 4n^2)) / (1 + z^2 / n)
-pass_at[k]             = 100 * (1 - C(n - c, k) / C(n, k)), C(a, b) being the ways to choose b of a
+wilson_low, wilson_high
+                       = 100 * (p + z^2 / 2n -+ z * sqrt(p * (1 - p) / n + z^2 / 4n^2))
+                         / (1 + z^2 / n)
+pass_at[k]             = 100 * (1 - C(n - c, k) / C(n, k)); C(a, b) is the ways to choose b of a
 pass_hat[k]            = 100 * C(c, k) / C(n, k)
 decay_curve[i]         = 100 * (passes / k)^k over the first k = i + 1 runs, decimals cut off
 passhat_k              = the last entry of decay_curve
 pass_at_k              = 100 if c > 0, else 0
 all_passed             = 1 if c = n, else 0
 variance_amplification = 100 * sqrt(p * (1 - p)) / 0.5, rounded
-graceful_degradation   = 100 * sum of the places of runs that passed / sum of all places, rounded; places count from 1
+graceful_degradation   = 100 * sum of the places of runs that passed / sum of all places, rounded;
+                         places count from 1
 
 Example: ten runs, all passed but the fourth and the eighth.
 pass_rate 80.0, wilson_low 49.0, wilson_high 94.3

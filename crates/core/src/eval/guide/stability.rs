@@ -36,21 +36,27 @@ stability:
     formula: "\
 of one run
   tool_usage_stability = 1 - (tools - 1) / (calls - 1); 1 for less than two calls
-  response_consistency = 1 - deviation / mean, at least 0, of the lengths in characters of assistant turns with text
-                         (population standard deviation); 1 for less than two texts
+  response_consistency = 1 - deviation / mean, at least 0, of the lengths in characters of
+                         assistant turns with text (population standard deviation); 1 for less
+                         than two texts
   redundancy           = calls that differ in tool, server or args / calls; 1 without calls
-  cost_per_progress    = 2000 / max(2000, tokens / differing calls); 1 without tokens, 0 for tokens without calls
-  all four are 1 with less than two calls and less than two assistant turns; the weakest is the least of the four
+  cost_per_progress    = 2000 / max(2000, tokens / differing calls); 1 without tokens, 0 for
+                         tokens without calls
+  all four are 1 with less than two calls and less than two assistant turns; the weakest is the
+  least of the four
 of all runs
   score, weakest_score, variance = mean, least and population variance of the weakest of each run
   every sub-score                = its least over the runs
 of all pairs of runs, as a mean
-  tool_sequence_similarity = 2 * longest common subsequence / (calls of one + calls of the other); 1 for no calls at all
-  argument_consistency     = positions with the same tool and equal args / positions with the same tool; 1 without any
-  early_divergence         = 1 when more than half of the pairs that part do so at their first or second call
+  tool_sequence_similarity = 2 * longest common subsequence / (calls of one + calls of the other);
+                             1 for no calls at all
+  argument_consistency     = positions with the same tool and equal args / positions with the same
+                             tool; 1 without any
+  early_divergence         = 1 when more than half of the pairs that part do so at their first or
+                             second call
 
-Example: run 1 calls find {id: 1}, find {id: 2}, refund {id: 1}, and run 2 calls find {id: 1}, refund {id: 1};
-both use few tokens and say little.
+Example: run 1 calls find {id: 1}, find {id: 2}, refund {id: 1}, and run 2 calls find {id: 1},
+refund {id: 1}; both use few tokens and say little.
 tool_usage_stability 1 - 1 / 2 = 0.50 and 1 - 1 / 1 = 0.00; the other sub-scores are 1
 score 0.25, weakest_score 0.00, variance 0.0625
 tool_sequence_similarity 2 * 2 / 5 = 0.80, argument_consistency 1 / 1 = 1.00, early_divergence 1",

@@ -40,7 +40,8 @@ trajectory:
     ],
     formula: "\
 fits         same tool; server, status and args are as the expectation asks
-strict       call i fits expectation i, none is missing, none is left over; optional ones may be skipped
+strict       call i fits expectation i, none is missing, none is left over; optional ones may be
+             skipped
 subsequence  every required expectation has a call of its own, in this order
 unordered    every required expectation has a call of its own, in any order; superset is the same
 subset       every call has an expectation of its own; expectations may be left over
@@ -51,7 +52,8 @@ mismatch_count = required expectations without a call + calls not allowed
 passed         = 1 when mismatch_count is 0, else 0
 An empty list of calls passes whatever was called, except in subset and beyond max_extra.
 
-Example: expected search with any args, then search {q: a}; recorded search {q: a}, then search {q: b}.
+Example: expected search with any args, then search {q: a}; recorded search {q: a}, then
+search {q: b}.
 unordered    the second expectation fits the first call only, so the first one takes the other:
              2 of 2 expected calls matched, mismatch_count 0
 strict       the second position differs in its args: mismatch_count 1",

@@ -31,19 +31,21 @@ trajectory_axes:
          assert on the percent; to make sure that a test tests something, assert on `trajectory.edges_exercised`.",
     ],
     formula: "\
-held           the later tool was not called before the first call of the earlier one; with via also:
-               every value at that path stands in a good result of the producer, of an earlier call in another turn
+held           the later tool was not called before the first call of the earlier one; with via
+               also: every value at that path stands in a good result of the producer, of an
+               earlier call in another turn
 not exercised  the later tool was never called; counts as held, with required: true as broken
 
-dependency_satisfaction = floor(100 * dependencies that hold / dependencies), 100 when there are none
+dependency_satisfaction = floor(100 * dependencies that hold / dependencies), 100 without any
 order_satisfaction      = the same for order
 edges_exercised         = edges whose later tool was called
 
-A value stands in a result as a scalar of structured content or of JSON in a text, or in a text between signs that are
-no part of a word. In JSON numbers count by value: 12 is found in 12.0.
+A value stands in a result as a scalar of structured content or of JSON in a text, or in a text
+between signs that are no part of a word. In JSON numbers count by value: 12 is found in 12.0.
 
 Example: order a before b, b before c, c before a; recorded a, b, c.
-The third is broken, because a ran before any c: order_satisfaction floor(100 * 2 / 3) = 66, edges_exercised 3",
+The third is broken, because a ran before any c:
+order_satisfaction floor(100 * 2 / 3) = 66, edges_exercised 3",
     limits: &[
         "A value that stands in an earlier result need not have been taken from there. `via` proves that the agent could have \
          read it, which is more than order proves and less than a motive.",
