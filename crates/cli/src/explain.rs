@@ -4,19 +4,22 @@
 //! several things, such as `error`, which is a verdict and a fault; then all of them are told.
 
 mod gate;
+mod glossary;
 mod key;
 mod message;
 mod page;
+mod reported;
 mod target;
 mod word;
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use mcptest_core::diag::{did_you_mean, printable};
 use mcptest_core::eval::GATES;
 use mcptest_core::matcher::MATCHERS;
 
-use crate::trouble;
+use crate::trouble::{self, Trouble, find};
 use page::Page;
 
 /// Something that cannot be explained.
@@ -40,6 +43,8 @@ const LIST: &str = "`mcptest explain` alone lists what can be explained";
 pub(crate) fn explain(what: &str, all: bool) -> Result<String, Unknown> {
     let asked = what.trim().trim_matches('`');
     let mut page = Page::default();
+    word::exit_code(asked, &mut page);
+    glossary::explain(asked, &mut page);
     if !asked.contains(char::is_whitespace) {
         named(asked, all, &mut page);
         if page.is_empty() {
@@ -47,14 +52,23 @@ pub(crate) fn explain(what: &str, all: bool) -> Result<String, Unknown> {
         }
     }
     if page.is_empty() {
-        message::explain(what, &mut page);
+        message::explain(&find::whole(what), &mut page);
     }
-    if page.is_empty() { Err(unknown(asked)) } else { Ok(page.finish()) }
+    if page.is_empty() {
+        reported::explain(what, all, &mut page);
+    }
+    if page.is_empty() {
+        let found = find::by_words(what);
+        message::explain(&found.about, &mut page);
+        if page.is_empty() {
+            return Err(unknown(asked, &found.near));
+        }
+    }
+    Ok(page.finish())
 }
 
 /// Everything that goes by a name.
 fn named(name: &str, all: bool, page: &mut Page) {
-    word::exit_code(name, page);
     gate::gate(name, all, page);
     gate::metric(name, page);
     word::explain(name, page);
@@ -63,10 +77,11 @@ fn named(name: &str, all: bool, page: &mut Page) {
 }
 
 /// What to say about something that means nothing here.
-fn unknown(asked: &str) -> Unknown {
+fn unknown(asked: &str, troubles: &[&Trouble]) -> Unknown {
     let shown = mcptest_core::json::cut(asked, 80);
     let message = format!("nothing is known about `{}`", printable(&shown));
-    let names = names();
+    // A gate is a key as well.
+    let names: BTreeSet<String> = names().into_iter().collect();
     let near: Vec<&str> = match did_you_mean(asked, names.iter().map(String::as_str)) {
         Some(near) => vec![near],
         // A word that is a part of names: `weakest` of `stability.weakest_score`.
@@ -77,11 +92,18 @@ fn unknown(asked: &str) -> Unknown {
             .take(4)
             .collect(),
     };
-    let hint = match near.as_slice() {
-        [] => LIST.to_owned(),
-        near => format!("did you mean `{}`? {LIST}", near.join("`, `")),
-    };
-    Unknown { message, hint }
+    if !near.is_empty() {
+        return Unknown { message, hint: format!("did you mean `{}`? {LIST}", near.join("`, `")) };
+    }
+    if troubles.is_empty() {
+        return Unknown { message, hint: LIST.to_owned() };
+    }
+    let troubles: Vec<&str> = troubles.iter().take(3).map(|trouble| trouble.name).collect();
+    let verb = if troubles.len() == 1 { "is" } else { "are" };
+    Unknown {
+        message: format!("no entry is about this; the nearest {verb} `{}`", troubles.join("`, `")),
+        hint: format!("`mcptest explain NAME` explains an entry; {LIST}"),
+    }
 }
 
 /// Every name that can be explained.
@@ -92,7 +114,7 @@ fn names() -> Vec<String> {
     );
     out.extend(mcptest_core::trace::FIELDS.iter().map(|field| field.path.to_owned()));
     out.extend(MATCHERS.iter().map(|matcher| matcher.name.to_owned()));
-    out.extend(word::names().map(str::to_owned));
+    out.extend(word::names().chain(glossary::names()).map(str::to_owned));
     out.extend(key::names().into_iter().map(str::to_owned));
     out.extend(trouble::all().map(|trouble| trouble.name.to_owned()));
     out
@@ -119,6 +141,7 @@ pub(crate) fn overview() -> String {
     );
     page.item("matchers", &list(&mut MATCHERS.iter().map(|matcher| matcher.name)));
     word::overview(&mut page);
+    page.item("words", &list(&mut glossary::names()));
     page.item(
         "keys",
         "of suite files, gates files, scripts and mock servers: `prompt`, `agents.prompt`, `trajectory.max_extra`",
@@ -180,9 +203,60 @@ mod tests {
             told("trajectry"),
             format!("error: nothing is known about `trajectry`\nhint: did you mean `trajectory`? {LIST}")
         );
+        assert_eq!(
+            told("axes"),
+            format!("error: nothing is known about `axes`\nhint: did you mean `trajectory_axes`? {LIST}")
+        );
+        // A name that only an example has leads to no entry.
+        assert_eq!(
+            told("delete_note"),
+            format!(
+                "error: no entry is about this; the nearest are `claimed-not-done`, `claimed-call-failed`, `call-missing`\n\
+                 hint: `mcptest explain NAME` explains an entry; {LIST}"
+            )
+        );
         assert_eq!(told("xyzzy"), format!("error: nothing is known about `xyzzy`\nhint: {LIST}"));
         assert_eq!(told("qqq www eee"), format!("error: nothing is known about `qqq www eee`\nhint: {LIST}"));
         assert_eq!(told("a\u{1b}[2Jb"), format!("error: nothing is known about `a\\u{{1b}}[2Jb`\nhint: {LIST}"));
+    }
+
+    #[test]
+    fn words_that_are_printed_lead_to_what_they_mean_there() {
+        let first = |what: &str| explain(what, false).unwrap().lines().next().unwrap().to_owned();
+        for (what, subject) in [
+            ("strict", "strict (a mode of `trajectory`)"),
+            ("mode: strict", "strict (a mode of `trajectory`)"),
+            ("scripted", "scripted (where the trace of a row comes from)"),
+            ("REFUSED", "REFUSED (a word of reports)"),
+            ("cassette", "cassette (a word of this program)"),
+            ("trace", "trace (a word of this program)"),
+            ("Not  exercised", "not exercised (words of the gate `trajectory_axes`)"),
+            ("${SUITE_DIR}", "SUITE_DIR (a reference in suites)"),
+            ("exit code 2", "2 (an exit code)"),
+            ("exit status 130", "130 (an exit code)"),
+            ("bash: npx: command not found", "The program of a server was not found (program-not-found)"),
+        ] {
+            assert_eq!(first(what), subject, "{what}");
+        }
+    }
+
+    #[test]
+    fn a_line_of_a_report_leads_to_its_gate_or_its_verdict() {
+        let first = |what: &str| explain(what, false).unwrap().lines().next().unwrap().to_owned();
+        let row = "✗ FAIL      says what it did  replayed";
+        let gate = "    \u{1b}[31m✗\u{1b}[0m narrative: divergence 1.00: 2 claims, 2 absent, 1 unmentioned, 0 arguments at odds";
+        assert_eq!(first(row), "fail (a verdict)");
+        assert_eq!(first(gate), "narrative (a gate, reads each run)");
+        assert_eq!(first(&format!("{row}\n{gate}")), "narrative (a gate, reads each run)");
+        assert_eq!(first("- SKIPPED   stays steady #2"), "skipped (a verdict)");
+        assert_eq!(first("! REFUSED   tests/a.yml"), "REFUSED (a word of reports)");
+        assert_eq!(first("✗ expect: 0 of 2 hold"), "expect (a key of a suite)");
+        // A message below a row says more than the row.
+        assert_eq!(
+            first(&format!("{row}\n    ✗ narrative: x\n      tool_calls[1] (a) is one too many: the reference has 1")),
+            "A call is one too many (call-too-many)"
+        );
+        assert!(explain("FAIL: no such disk", false).is_err(), "a line of another program");
     }
 
     #[test]

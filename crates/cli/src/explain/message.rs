@@ -1,7 +1,7 @@
 //! Messages: what went wrong, why, and what to do.
 
 use super::page::Page;
-use crate::trouble::{self, Trouble, find};
+use crate::trouble::{self, Trouble};
 
 /// The trouble of a name.
 pub(super) fn named(name: &str, page: &mut Page) {
@@ -10,9 +10,8 @@ pub(super) fn named(name: &str, page: &mut Page) {
     }
 }
 
-/// The likeliest trouble behind a message, and the names of the others.
-pub(super) fn explain(message: &str, page: &mut Page) {
-    let found = find::find(message);
+/// The likeliest of the troubles that were found, and the names of the others.
+pub(super) fn explain(found: &[&Trouble], page: &mut Page) {
     let Some((best, others)) = found.split_first() else { return };
     told(best, page);
     if !others.is_empty() {

@@ -117,12 +117,23 @@ pub(super) fn overview(page: &mut Page) {
     page.item("exit codes", &CODES.iter().map(|(code, _)| code.to_string()).collect::<Vec<_>>().join(", "));
 }
 
-/// The exit code of a number.
+/// The exit code of a number, which may be called one: `2`, `exit code 2`, `exit status 2`.
 pub(super) fn exit_code(name: &str, page: &mut Page) {
-    let Some((code, meaning)) = CODES.iter().find(|(code, _)| name.parse() == Ok(*code)) else { return };
+    let words: Vec<String> = name.split_whitespace().map(str::to_lowercase).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let ([number] | ["exit", number] | ["exit", "code" | "status", number] | ["code", number]) = words.as_slice()
+    else {
+        return;
+    };
+    let Some((code, meaning)) = CODES.iter().find(|(code, _)| number.parse() == Ok(*code)) else { return };
     page.subject(&code.to_string(), "an exit code");
     page.text(meaning);
     page.text("The worst that happened decides: 2 over 1 over 0.");
+}
+
+/// The verdict of a name, in any case.
+pub(super) fn verdict(name: &str, page: &mut Page) {
+    list(&name.to_lowercase(), &VERDICTS, "a verdict", page);
 }
 
 /// Everything else that a word may be.
@@ -135,7 +146,7 @@ pub(super) fn explain(name: &str, page: &mut Page) {
         page.heading("Example");
         page.code(&format!("expect:\n  - {{ target: {}, matcher: {} }}", target(matcher.name), matcher.example));
     }
-    list(&name, &VERDICTS, "a verdict", page);
+    verdict(&name, page);
     list(&name, &FAULTS, "a fault that a suite injects", page);
     if let Some(kind) = FAULTS.iter().find(|word| word.name == name).and_then(|word| FaultKind::from_word(word.name)) {
         let number = match kind {

@@ -17,21 +17,32 @@ const MOST: usize = 5;
 /// Least share of the words of a message that an entry must have, by weight.
 const ENOUGH: f64 = 0.6;
 
-/// The entries that a message may be about, the likeliest first; none when it says nothing that is known.
-pub(crate) fn find(message: &str) -> Vec<&'static Trouble> {
-    let plain = without_colour(message);
-    let whole = by_marks(&plain);
-    if whole.is_empty() { by_words(&plain) } else { whole }
+/// Least share of those words that makes an entry worth a mention.
+const NEAR: f64 = 0.4;
+
+/// Entries that have words of a message, the likeliest first.
+#[derive(Debug, Default)]
+pub(crate) struct Found {
+    /// Those that it is about, as far as words tell.
+    pub(crate) about: Vec<&'static Trouble>,
+    /// Those that only have some of its words.
+    pub(crate) near: Vec<&'static Trouble>,
 }
 
-/// Whether a message is there whole, and not only some of its words.
+/// The entries whose messages are there whole, the likeliest first.
+pub(crate) fn whole(message: &str) -> Vec<&'static Trouble> {
+    by_marks(&without_colour(message))
+}
+
+/// The entries that a message may be about, the likeliest first; none when it says nothing that is known.
 #[cfg(test)]
-pub(super) fn is_known(message: &str) -> bool {
-    !by_marks(&without_colour(message)).is_empty()
+pub(super) fn find(message: &str) -> Vec<&'static Trouble> {
+    let whole = whole(message);
+    if whole.is_empty() { by_words(message).about } else { whole }
 }
 
 /// A text without the sequences that colour it.
-fn without_colour(text: &str) -> String {
+pub(crate) fn without_colour(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();
     while let Some(c) = chars.next() {
@@ -103,7 +114,9 @@ fn span(parts: &[String], text: &str) -> Option<(usize, usize)> {
     })
 }
 
-fn by_words(message: &str) -> Vec<&'static Trouble> {
+/// The entries that have words of a message.
+pub(crate) fn by_words(message: &str) -> Found {
+    let message = &without_colour(message);
     let asked = words(message);
     let known: Vec<(&'static Trouble, BTreeSet<String>)> = all().map(|trouble| (trouble, text_of(trouble))).collect();
     // A word that few entries have says more than one that all have.
@@ -114,34 +127,46 @@ fn by_words(message: &str) -> Vec<&'static Trouble> {
     let asked: Vec<(&str, f64)> = asked.iter().map(|word| (word.as_str(), weight(word))).collect();
     let total: f64 = asked.iter().map(|(_, weight)| weight).sum();
     if total == 0.0 {
-        return Vec::new();
+        return Found::default();
     }
     let phrase = bare(message);
-    let mut scored: Vec<(f64, &'static Trouble)> = Vec::new();
-    for (trouble, words) in &known {
-        let share: f64 =
-            asked.iter().filter(|(word, _)| has(words, word)).map(|(_, weight)| weight).sum::<f64>() / total;
-        let said = [trouble.title, trouble.example, trouble.name].into_iter().chain(trouble.marks.iter().copied());
-        let verbatim = phrase.len() >= 6 && said.into_iter().any(|text| bare(text).contains(&phrase));
+    let is_one_word = message.split_whitespace().nth(1).is_none();
+    let (mut about, mut near) = (Vec::new(), Vec::new());
+    for &(trouble, ref words) in &known {
+        let share = |words: &BTreeSet<String>| {
+            asked.iter().filter(|(word, _)| has(words, word)).map(|(_, weight)| weight).sum::<f64>() / total
+        };
+        // What stands in an example alone is what differs from case to case, unless it is a part of the sentence.
+        let example = Some(trouble.example).filter(|_| !is_one_word);
+        let verbatim = phrase.len() >= 6 && fixed(trouble).chain(example).any(|text| bare(text).contains(&phrase));
         // Of two that have the same words the one that calls itself so is meant.
         let named = asked.iter().filter(|(word, _)| has(&self::words(trouble.title), word)).count();
-        let score = share + if verbatim { 1.0 } else { 0.0 } + 0.1 * named as f64 / asked.len() as f64;
-        if share >= ENOUGH || verbatim {
-            scored.push((score, trouble));
+        let score = share(words) + if verbatim { 1.0 } else { 0.0 } + 0.1 * named as f64 / asked.len() as f64;
+        let own: BTreeSet<String> = fixed(trouble).flat_map(self::words).collect();
+        if share(&own) >= ENOUGH || verbatim {
+            about.push((score, trouble));
+        } else if share(words) >= NEAR {
+            near.push((score, trouble));
         }
     }
+    Found { about: best(about), near: best(near) }
+}
+
+/// The entries with the highest scores.
+fn best(mut scored: Vec<(f64, &'static Trouble)>) -> Vec<&'static Trouble> {
     scored.sort_by(|(one, _), (other, _)| other.total_cmp(one));
     let best = scored.first().map_or(0.0, |(score, _)| *score);
     scored.into_iter().filter(|(score, _)| *score >= 0.7 * best).map(|(_, trouble)| trouble).take(MOST).collect()
 }
 
+/// What an entry says in every case.
+fn fixed(trouble: &Trouble) -> impl Iterator<Item = &'static str> {
+    [trouble.name, trouble.title].into_iter().chain(trouble.marks.iter().copied())
+}
+
 /// Everything of an entry that a message about it may repeat.
 fn text_of(trouble: &Trouble) -> BTreeSet<String> {
-    let mut out = BTreeSet::new();
-    for text in [trouble.name, trouble.title, trouble.example].iter().chain(trouble.marks) {
-        out.append(&mut words(text));
-    }
-    out
+    fixed(trouble).chain([trouble.example]).flat_map(words).collect()
 }
 
 /// Words that every message has.

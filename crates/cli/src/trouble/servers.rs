@@ -6,7 +6,7 @@ pub(super) static TROUBLES: [Trouble; 17] = [
     trouble(
         "program-not-found",
         "The program of a server was not found",
-        &["its program `…` was not found"],
+        &["its program `…` was not found", "command not found"],
         "server `desk`: its program `no-such-program` was not found",
         "The first word of `command:` is looked for in the folders of PATH. A path with `/` is taken from the working folder of the \
          server, which is the current folder unless `cwd:` says otherwise.",
