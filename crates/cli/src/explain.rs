@@ -248,7 +248,7 @@ mod tests {
         assert_eq!(first(row), "fail (a verdict)");
         assert_eq!(first(gate), "narrative (a gate, reads each run)");
         assert_eq!(first(&format!("{row}\n{gate}")), "narrative (a gate, reads each run)");
-        assert_eq!(first("- SKIPPED   stays steady #2"), "skipped (a verdict)");
+        assert_eq!(first("? UNASSESSABLE  stays steady (stability)"), "unassessable (a verdict)");
         assert_eq!(first("! REFUSED   tests/a.yml"), "REFUSED (a word of reports)");
         assert_eq!(first("✗ expect: 0 of 2 hold"), "expect (a key of a suite)");
         // A message below a row says more than the row.

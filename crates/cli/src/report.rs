@@ -1,6 +1,6 @@
 //! Reporters: the faces of one stream of events, each on standard output or in a file.
 
-mod again;
+pub(crate) mod again;
 mod detail;
 mod evidence;
 #[cfg(test)]

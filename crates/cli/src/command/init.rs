@@ -27,6 +27,7 @@ use mcptest_core::diag::printable;
 use super::{Answer, Environment};
 use crate::args::Init;
 use crate::exit;
+use crate::report::again;
 use draft::Draft;
 
 /// Why nothing was written, and what to do about it.
@@ -95,7 +96,11 @@ fn told(draft: &Draft, folder: &Path) -> String {
     }
     let suite = place(files::SUITE);
     // Found without being named in the current folder only.
-    let named = if suite == files::SUITE { String::new() } else { format!(" {suite}") };
+    let named = if suite == files::SUITE {
+        String::new()
+    } else {
+        format!(" {}", again::path(&suite).unwrap_or_else(|| suite.clone()))
+    };
     out.push_str(&format!("\nNext:\n  mcptest run{named}\n  mcptest run{named} --verbose\n"));
     out.push_str(&format!("Then open {suite}: its comments say what to change first.\n"));
     // Paths may hold anything, and what is printed must not act.

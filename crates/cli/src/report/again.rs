@@ -7,8 +7,7 @@ pub(super) fn command(row: &Row, file: &str) -> Option<String> {
     if row.line == 0 || !matches!(row.verdict, RowVerdict::Fail | RowVerdict::Unassessable | RowVerdict::Absorbed) {
         return None;
     }
-    let file = if file.starts_with('-') { format!("./{file}") } else { file.to_owned() };
-    let mut out = format!("mcptest run {}", quoted(&file)?);
+    let mut out = format!("mcptest run {}", path(file)?);
     out.push_str(&flag("--filter", &filter(&row.test))?);
     // The name of a row has its model where the test runs on several.
     if row.name.starts_with(&format!("{} [", row.test)) {
@@ -22,6 +21,12 @@ pub(super) fn command(row: &Row, file: &str) -> Option<String> {
         out.push_str(" --live");
     }
     Some(out)
+}
+
+/// A path as an argument of a command; none for one that cannot be copied from a screen.
+pub(crate) fn path(file: &str) -> Option<String> {
+    // What begins with a dash would be taken for a flag.
+    if file.starts_with('-') { quoted(&format!("./{file}")) } else { quoted(file) }
 }
 
 fn flag(name: &str, value: &str) -> Option<String> {

@@ -119,6 +119,21 @@ fn a_folder_is_made_and_named_in_what_to_type_next() {
 }
 
 #[test]
+fn what_to_type_next_can_be_pasted_whatever_the_folder_is_called() {
+    for (folder, typed) in [("Zweiter Ördner", "'Zweiter Ördner/mcptest.yml'"), ("-v", "./-v/mcptest.yml")] {
+        let here = Folder::with(&[]);
+        let output = here.command(&["init", "--", folder]).output().unwrap();
+        let said = String::from_utf8(output.stdout).unwrap();
+        let next = format!(
+            "\nNext:\n  mcptest run {typed}\n  mcptest run {typed} --verbose\n\
+             Then open {folder}/mcptest.yml: its comments say what to change first.\n"
+        );
+        assert!(said.ends_with(&next), "{said}");
+        assert!(here.command(&["run", typed.trim_matches('\'')]).output().unwrap().status.success());
+    }
+}
+
+#[test]
 fn nothing_is_overwritten_and_nothing_is_written_beside_it() {
     for taken in ["mcptest.yml", "mcptest.yaml", "mcptest/tools.yml", "mcptest/script-dead-desk.yml"] {
         let here = Folder::with(&[(taken, "mine")]);

@@ -1,6 +1,7 @@
 //! Asking a server for its tools. It is started or reached, lists them, and is ended; none of them is called.
 
 use std::collections::BTreeMap;
+use std::path::{Component, Path};
 use std::time::Duration;
 
 use mcptest_core::suite::Protocol;
@@ -10,6 +11,7 @@ use mcptest_runner::process::Launch;
 
 use super::secrets::{self, Real};
 use super::words::CommandLine;
+use super::yaml::{self, Dollar};
 use super::{Environment, Stop};
 use crate::args::Init;
 use crate::signals::Signals;
@@ -29,7 +31,7 @@ pub(super) struct Asked {
 pub(super) fn ask(typed: &Init, environment: Environment<'_>) -> Result<Asked, Stop> {
     // In messages it goes by what was typed: its own name is not known yet, and an address may hold secrets.
     let (called, endpoint, real) = match (&typed.from_server, &typed.url) {
-        (Some(line), _) => command(line)?,
+        (Some(line), _) => command(line, &typed.folder)?,
         (None, url) => address(url.as_deref().unwrap_or_default(), typed.bearer_token_env.as_deref(), environment)?,
     };
     let signals = Signals::default();
@@ -75,16 +77,30 @@ fn hint(hint: &str) -> String {
         .replace("`url`", "--url")
 }
 
-fn command(line: &str) -> Result<(String, Endpoint, Real), Stop> {
+fn command(line: &str, folder: &Path) -> Result<(String, Endpoint, Real), Stop> {
     let line = CommandLine::read(line).map_err(|why| {
         Stop::new(
             format!("--from-server: {why}"),
             "write it as in a shell: --from-server 'program argument \"two words\"'",
         )
     })?;
-    let real = secrets::command(&line);
+    let mut real = secrets::command(&line);
+    real.lines.extend(called_in(folder).map(|folder| format!("cwd: {folder}")));
     let called = line.argv.first().cloned().unwrap_or_default();
     Ok((called, Endpoint::Command(Launch { argv: line.argv, env: line.env, cwd: None }), real))
+}
+
+/// The folder in which this command was called, as a suite in `folder` writes it.
+fn called_in(folder: &Path) -> Option<String> {
+    let below: Vec<Component<'_>> = folder.components().filter(|part| *part != Component::CurDir).collect();
+    // A step up leads back only where each step down went to a folder, and not through a link.
+    let is_plain = below.iter().all(|part| matches!(part, Component::Normal(_)))
+        && !folder.ancestors().any(|part| part.is_symlink());
+    if is_plain {
+        return Some(format!("\"${{SUITE_DIR}}{}\"", "/..".repeat(below.len())));
+    }
+    let here = std::path::absolute(".").ok()?;
+    Some(yaml::text(here.to_str()?, Dollar::Sign))
 }
 
 fn address(url: &str, variable: Option<&str>, environment: Environment<'_>) -> Result<(String, Endpoint, Real), Stop> {

@@ -68,6 +68,10 @@ pub(super) fn draft(asked: Asked) -> Result<Draft, Stop> {
         .map(|candidate| candidate.settle(&[&trace]))
         .to_vec();
     let count = many(tools.len(), "tool");
+    let about_cwd = real.lines.iter().any(|line| line.starts_with("cwd: ")).then(|| {
+        "`cwd` is the folder where `mcptest init` was called, so that paths in the command mean what they meant there."
+            .to_owned()
+    });
     let suite = Suite {
         about: vec![
             format!(
@@ -83,11 +87,18 @@ pub(super) fn draft(asked: Asked) -> Result<Draft, Stop> {
             "A mock with the tools of the real server. The lines below it are the real one: put them in its place once \
              a real model is asked. The calls of the stand-in have made-up arguments."
                 .to_owned(),
-        ],
+        ]
+        .into_iter()
+        .chain(about_cwd)
+        .collect(),
         real: real.lines.clone(),
         test: "calls the tools that were asked for",
-        about_prompt: None,
-        prompt: format!("Call {} and say what came back.", in_words(&names)),
+        about_prompt: Some(
+            "The values are those that the calls below must have. When the real server comes in, change them here, \
+             below and in mcptest/script.yml together."
+                .to_owned(),
+        ),
+        prompt: prompt(&chosen),
         max_turns: None,
         gates,
     };
@@ -205,6 +216,21 @@ fn looks(name: &str) -> bool {
         word.as_bytes().windows(2).position(|pair| pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase());
     let end = joint.map_or(word.len(), |at| at + 1);
     WORDS.contains(&word[..end].to_ascii_lowercase().as_str())
+}
+
+/// What a model is asked: the calls with their arguments, since the gates demand both.
+fn prompt(chosen: &[Chosen<'_>]) -> String {
+    let call = |chosen: &Chosen<'_>| {
+        let has_args = chosen.args.as_object().is_some_and(|args| !args.is_empty());
+        let args = if has_args {
+            format!("with the arguments {}", json::canonical(&chosen.args))
+        } else {
+            "without arguments".to_owned()
+        };
+        format!("{} {args}", chosen.name)
+    };
+    let calls: Vec<String> = chosen.iter().map(call).collect();
+    format!("Call {}. Then say what came back.", calls.join(", then "))
 }
 
 /// `a`, `a and b`, `a, b and c`.

@@ -38,9 +38,12 @@ const SUITE: &str = r#"# Made from the 3 tools of a server. It passes as it is: 
 servers:
   # A mock with the tools of the real server. The lines below it are the real one: put them in its
   # place once a real model is asked. The calls of the stand-in have made-up arguments.
+  # `cwd` is the folder where `mcptest init` was called, so that paths in the command mean what they
+  # meant there.
   mcptest-mock:
     command: [mcptest, mock, --tools-from, "${SUITE_DIR}/mcptest/tools.json"]
     # command: [MCPTEST, mock, "--tools-from", "my tools.json", "--log", log.jsonl]
+    # cwd: "${SUITE_DIR}"
 
 models:
   # Who answers for the model. A real one needs no entry here: write its name in the test, such as
@@ -52,7 +55,9 @@ agents:
   - name: calls the tools that were asked for
     model: stand-in # the line to change first
     servers: [mcptest-mock]
-    prompt: "Call find_note and list notes: #1 and say what came back."
+    # The values are those that the calls below must have. When the real server comes in, change
+    # them here, below and in mcptest/script.yml together.
+    prompt: "Call find_note with the arguments {\"id\":7,\"tags\":[\"$${HOME}\"]}, then list notes: #1 without arguments. Then say what came back."
     # The calls in this order, with these arguments. See it fail: change an argument below.
     trajectory:
       calls:
@@ -109,13 +114,46 @@ fn a_suite_from_a_command_passes_at_once_and_calls_no_tool_of_the_server() {
     here.check(&["validate", "--deny-warnings", "."], 0, "2 files: 2 fine\n", "");
 
     // The real server is one swap of lines away; its calls arrive then.
-    let mut lines: Vec<&str> = suite.lines().collect();
-    let at = lines.iter().position(|line| line.starts_with("    command: [mcptest, ")).unwrap();
-    lines.remove(at);
-    let swapped = lines.join("\n").replacen("    # command: ", "    command: ", 1);
-    here.write("mcptest.yml", swapped.as_bytes());
+    here.write("mcptest.yml", with_the_real_server(&suite).as_bytes());
     here.check(&["validate", "--deny-warnings", "."], 0, "2 files: 2 fine\n", "");
     assert_eq!(run(&here).0, Some(0));
+    assert!(text(&here, "log.jsonl").contains("tools/call"));
+}
+
+/// A suite with its real server in place of the mock.
+fn with_the_real_server(suite: &str) -> String {
+    let lines = suite.lines().filter(|line| !line.starts_with("    command: [mcptest, "));
+    let lines = lines.map(|line| match line.strip_prefix("    # ") {
+        Some(real) if real.starts_with("command: ") || real.starts_with("cwd: ") => format!("    {real}\n"),
+        _ => format!("{line}\n"),
+    });
+    lines.collect()
+}
+
+#[test]
+fn the_real_server_finds_its_files_wherever_the_suite_is_and_the_run_is_started() {
+    for (folder, cwd) in [(".", "${SUITE_DIR}"), ("a/b", "${SUITE_DIR}/../.."), ("./c", "${SUITE_DIR}/..")] {
+        let here = Folder::with(&[("tools.json", TOOLS)]);
+        assert!(
+            here.command(&["init", folder, "--from-server", &mock("tools.json")]).output().unwrap().status.success()
+        );
+        let name = format!("{folder}/mcptest.yml");
+        let suite = text(&here, &name);
+        assert!(suite.contains(&format!("    # cwd: \"{cwd}\"\n")), "{suite}");
+        here.write(&name, with_the_real_server(&suite).as_bytes());
+        let output = here.command(&["run", &name]).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+        assert!(here.command(&["run"]).current_dir(here.0.join(folder)).output().unwrap().status.success());
+        assert!(text(&here, "log.jsonl").contains("tools/call"));
+    }
+    // What is no way down from here is told whole.
+    let here = Folder::with(&[("tools.json", TOOLS)]);
+    let there = here.0.join("d");
+    let line = ["init", there.to_str().unwrap(), "--from-server", &mock("tools.json")];
+    assert!(here.command(&line).output().unwrap().status.success());
+    let suite = text(&here, "d/mcptest.yml");
+    here.write("d/mcptest.yml", with_the_real_server(&suite).as_bytes());
+    assert!(here.command(&["run"]).current_dir(&there).output().unwrap().status.success());
     assert!(text(&here, "log.jsonl").contains("tools/call"));
 }
 
