@@ -1,5 +1,6 @@
 //! What was typed.
 
+mod completed;
 mod explain;
 mod init;
 mod report;

@@ -120,6 +120,14 @@ fn names() -> Vec<String> {
     out
 }
 
+/// The names that a shell offers: those of gates, matchers and single words. Keys and messages would bury them.
+pub(crate) fn completed() -> Vec<&'static str> {
+    let gates = GATES.iter().map(|gate| gate.kind.name());
+    let all = gates.chain(MATCHERS.iter().map(|matcher| matcher.name)).chain(word::names()).chain(glossary::names());
+    let mut seen = BTreeSet::new();
+    all.filter(|name| !name.contains(' ') && seen.insert(*name)).collect()
+}
+
 /// What there is to explain.
 pub(crate) fn overview() -> String {
     let mut page = Page::default();

@@ -1,7 +1,10 @@
 //! What can be typed after `mcptest explain` and `mcptest completions`.
 
 use clap::Args;
+use clap::builder::StringValueParser;
 use clap_complete::Shell;
+
+use super::completed::Completed;
 
 /// Explain a word, a path or a message of this program
 ///
@@ -29,7 +32,8 @@ Examples:
 )]
 pub(crate) struct Explain {
     /// What to explain, or - for a message on standard input
-    #[arg(value_name = "WHAT")]
+    #[arg(value_name = "WHAT", hide_possible_values = true,
+        value_parser = Completed { reads: StringValueParser::new(), words: crate::explain::completed })]
     pub(crate) what: Vec<String>,
 
     /// Say all there is about a gate, also how its numbers are computed; without it, what fits on a screen

@@ -1,10 +1,18 @@
 //! What was typed about reports: which, how they look, and which saved run they are made of.
 
 use std::path::PathBuf;
+use std::str::FromStr as _;
 
 use clap::Args;
+use clap::builder::TypedValueParser;
 
-use crate::report::{Choice, Colour, Verbosity};
+use super::completed::Completed;
+use crate::report::{self, Choice, Colour, Verbosity};
+
+/// Reads `NAME` or `NAME=PATH`; shells offer the names.
+pub(super) fn reporters() -> impl TypedValueParser<Value = Choice> {
+    Completed { reads: Choice::from_str, words: || report::reporters().map(|(name, _)| name).collect() }
+}
 
 /// Which reports are made, and how they look.
 #[derive(Debug, Args)]
@@ -12,7 +20,7 @@ pub(crate) struct Reporting {
     /// pretty and html for people, json and ndjson for tools, junit for CI servers, github for GitHub
     /// Actions, markdown for pull requests; repeatable. Into the file PATH or to standard output, which
     /// pretty takes when nobody else does
-    #[arg(long, value_name = "NAME[=PATH]", verbatim_doc_comment, help_heading = "Reports")]
+    #[arg(long, value_name = "NAME[=PATH]", hide_possible_values = true, value_parser = reporters(), verbatim_doc_comment, help_heading = "Reports")]
     pub(crate) reporter: Vec<Choice>,
 
     /// Say what flipped since an older report, which `--reporter json=PATH` wrote

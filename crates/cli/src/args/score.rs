@@ -8,6 +8,8 @@ use mcptest_core::diag::suggest;
 use mcptest_core::import;
 
 use super::MAX_JOBS;
+use super::completed::Completed;
+use super::report::reporters;
 use crate::report::Choice;
 
 /// Judge traces that were recorded elsewhere
@@ -76,7 +78,7 @@ pub(crate) struct Score {
     pub(crate) output: Output,
 
     /// Report as `mcptest run` does, with any of its reporters; repeatable. Keeps every trace in memory
-    #[arg(long, value_name = "NAME[=PATH]", requires = "gates", conflicts_with = "merge")]
+    #[arg(long, value_name = "NAME[=PATH]", hide_possible_values = true, value_parser = reporters(), requires = "gates", conflicts_with = "merge")]
     pub(crate) reporter: Vec<Choice>,
 
     /// Put outputs of this command for parts of a corpus together: groups are judged anew as wholes,
@@ -102,7 +104,8 @@ pub(crate) enum Output {
 #[derive(Debug, Args)]
 pub(crate) struct ReadingArgs {
     /// Format of all inputs; auto finds out that of each
-    #[arg(long, value_name = "FORMAT", default_value = "auto", value_parser = format)]
+    #[arg(long, value_name = "FORMAT", default_value = "auto", hide_possible_values = true,
+        value_parser = Completed { reads: format, words: formats })]
     pub(crate) from: From,
 
     /// Beginning of a tool's name that tells its server, as in `mail_` or `m.=mail`; repeatable.
@@ -130,6 +133,11 @@ impl ReadingArgs {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct From(pub(crate) Option<import::Format>);
 
+/// The words that `--from` takes.
+fn formats() -> Vec<&'static str> {
+    std::iter::once("auto").chain(import::Format::ALL.iter().map(|format| format.as_str())).collect()
+}
+
 /// Reads the name of a format.
 fn format(typed: &str) -> Result<From, UnknownFormat> {
     match typed {
@@ -146,8 +154,7 @@ struct UnknownFormat(String);
 
 impl std::fmt::Display for UnknownFormat {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let known = import::Format::ALL.iter().map(|format| format.as_str());
-        f.write_str(&suggest(&self.0, std::iter::once("auto").chain(known)))
+        f.write_str(&suggest(&self.0, formats()))
     }
 }
 

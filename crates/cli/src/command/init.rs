@@ -2,10 +2,11 @@
 //!
 //! However it is made, it is a suite, the tools that a mock server stands in with, and a script that stands in for the
 //! model. `starter` has them ready; `server` asks a server for its tools and `snapshot` makes them of those; `recording`
-//! reads a trace and `retold` makes them of that, with the `gates` it satisfies. `suite` writes suites and scripts, `yaml`
+//! reads a trace, with what a `cassette` knows beside it, and `retold` makes them of that, with the `gates` it satisfies. `suite` writes suites and scripts, `yaml`
 //! the values in them, `words` and `secrets` what is known of a server's command; `draft` reads everything back before
 //! `files` writes it.
 
+mod cassette;
 mod draft;
 mod files;
 mod gates;

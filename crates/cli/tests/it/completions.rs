@@ -27,6 +27,62 @@ fn the_script_for_each_shell_knows_every_command_and_its_options() {
 }
 
 #[test]
+fn closed_lists_are_completed_and_wrong_words_are_refused_as_before() {
+    let offered = |path: &str, option: &str| {
+        let typed = mcptest::typed();
+        let command = typed.find_subcommand(path).unwrap();
+        let arg = command.get_arguments().find(|arg| arg.get_id() == option).unwrap();
+        arg.get_possible_values().iter().map(|value| value.get_name().to_owned()).collect::<Vec<_>>()
+    };
+    let formats = [
+        "auto",
+        "envelope",
+        "cassette",
+        "openai-chat",
+        "anthropic",
+        "claude-code",
+        "otlp",
+        "tau",
+        "openai-responses",
+        "langchain",
+        "otel",
+        "inspect",
+    ];
+    for command in ["score", "convert"] {
+        assert_eq!(offered(command, "from"), formats);
+    }
+    for command in ["run", "score", "report"] {
+        assert_eq!(
+            offered(command, "reporter"),
+            ["pretty", "json", "ndjson", "junit", "github", "markdown", "html"],
+            "{command}"
+        );
+    }
+    for shell in SHELLS {
+        let text = script(shell);
+        // Not every shell completes what stands without an option.
+        let words = if ["bash", "zsh"].contains(&shell) { &["golden_path", "scripted"][..] } else { &[] };
+        for word in words {
+            assert!(text.contains(word), "{shell} does not offer {word}");
+        }
+    }
+    let here = Folder::with(&[("a.json", "{}")]);
+    here.check(
+        &["score", "--from", "openai", "a.json"],
+        2,
+        "",
+        "error: invalid value 'openai' for '--from <FORMAT>': one of: auto, envelope, cassette, openai-chat, \
+         anthropic, claude-code, otlp, tau, openai-responses, langchain, otel, inspect\n\nFor more information, try '--help'.\n",
+    );
+    // A path goes with a reporter, and what is explained may be any text.
+    assert_eq!(
+        here.command(&["run", "--reporter", "json=out.json", "none.yml"]).output().unwrap().status.code(),
+        Some(2)
+    );
+    assert_eq!(here.command(&["explain", "cassette", "is", "stale"]).output().unwrap().status.code(), Some(0));
+}
+
+#[test]
 fn shells_that_are_installed_can_read_their_script() {
     for (shell, flag) in [("bash", "-n"), ("zsh", "-n"), ("fish", "-n")] {
         let here = Folder::with(&[("script", &script(shell))]);

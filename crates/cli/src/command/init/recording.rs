@@ -11,6 +11,7 @@ use mcptest_core::redact::Redactor;
 use mcptest_core::trace::ToolCall;
 
 use super::Stop;
+use super::cassette::Cassette;
 use crate::corpus::{Fault, Job, Reading, pipeline, source};
 use crate::input::shown;
 use crate::report::text::many;
@@ -26,6 +27,8 @@ pub(super) struct Recording {
     /// The trace, without what looks like a secret.
     pub(super) trace: Trace,
     pub(super) calls: Vec<ToolCall>,
+    /// What its file knows beyond it, where that is a cassette.
+    pub(super) cassette: Option<Cassette>,
     /// What to tell about it.
     pub(super) notes: Vec<String>,
 }
@@ -33,7 +36,7 @@ pub(super) struct Recording {
 /// What a share of the work found: its first trace, how many it has, and what could not be read.
 #[derive(Default)]
 struct Share {
-    first: Option<Trace>,
+    first: Option<(Trace, Option<Cassette>)>,
     count: usize,
     faults: Vec<Fault>,
 }
@@ -42,7 +45,7 @@ pub(super) fn first(path: &Path) -> Result<Recording, Stop> {
     let mut all = read(path)?;
     let file = path.file_name().map_or_else(|| "standard input".to_owned(), |name| name.to_string_lossy().into_owned());
     let file = if file == "-" { "standard input".to_owned() } else { file };
-    let Some(trace) = all.first.take() else {
+    let Some((trace, cassette)) = all.first.take() else {
         return Err(match all.faults.first() {
             Some(fault) => {
                 Stop::new(format!("{}: {}: {}", shown(path), fault.place(), fault.message), hint(fault, path))
@@ -72,7 +75,7 @@ pub(super) fn first(path: &Path) -> Result<Recording, Stop> {
         let message = format!("{}: the first trace {what}, and a suite judges calls", shown(path));
         return Err(Stop::new(message, "put a trace with calls first; `mcptest convert` writes one trace per line"));
     }
-    Ok(Recording { file, trace, calls, notes })
+    Ok(Recording { file, trace, calls, cassette, notes })
 }
 
 /// What to do about a fault. The format is not among what can be typed here.
@@ -103,7 +106,7 @@ fn read(path: &Path) -> Result<Share, Stop> {
         job.read(&options, None, &mut |found| match found {
             Ok((one, _)) => {
                 share.count += 1;
-                share.first.get_or_insert(one.trace);
+                share.first.get_or_insert_with(|| (one.trace, Cassette::of(&one.fields)));
             }
             Err(fault) => share.faults.push(fault),
         });

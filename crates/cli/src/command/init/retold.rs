@@ -12,6 +12,7 @@ use mcptest_core::Trace;
 use mcptest_core::trace::{Conversation, Role, StopReason, Tokens, ToolCall, ToolResult, Turn as Said};
 use serde_json::{Map, Value};
 
+use super::cassette::Cassette;
 use super::draft::Draft;
 use super::files::{File, SUITE};
 use super::recording::Recording;
@@ -36,10 +37,10 @@ struct Round {
 }
 
 pub(super) fn draft(recording: Recording) -> Draft {
-    let Recording { file, trace, calls, notes } = recording;
+    let Recording { file, trace, calls, cassette, notes } = recording;
     let server = server(&calls);
     let answers: Vec<Answer> = (0..calls.len()).map(|at| Answer::of(trace.result(at))).collect();
-    let tools = Tools::new(&calls, &answers);
+    let tools = Tools::new(&calls, &answers, cassette.as_ref());
     let (rounds, left_out) = rounds(&trace, &calls);
     let rounds = tools.apart(rounds, &calls);
     let closing = closing(&trace, &calls);
@@ -52,6 +53,7 @@ pub(super) fn draft(recording: Recording) -> Draft {
         Some(_) if turns > USUAL_TURNS => Some((turns, "as many as the trace has")),
         Some(_) => None,
     };
+    let (about_server, real) = cassette.as_ref().map_or_else(unknown_server, Cassette::real);
     let suite = Suite {
         about: vec![
             format!(
@@ -64,14 +66,8 @@ pub(super) fn draft(recording: Recording) -> Draft {
         ],
         server: server.to_owned(),
         tools: NAMES[1],
-        about_server: vec![
-            "The recorded answers, from a mock. For the real server put one of the lines below in place of `command`."
-                .to_owned(),
-        ],
-        real: vec![
-            "command: [npx, -y, \"@modelcontextprotocol/server-filesystem\", /data]".to_owned(),
-            "url: https://example.test/mcp".to_owned(),
-        ],
+        about_server: vec![about_server],
+        real,
         test: "does what the recorded run did",
         about_prompt,
         prompt,
@@ -84,6 +80,15 @@ pub(super) fn draft(recording: Recording) -> Draft {
     let texts = [suite.text(), tools.text(server, &file), script.text()];
     let files = NAMES.into_iter().zip(what).zip(texts).map(|((name, what), text)| File { name, what, text });
     Draft { files: files.collect(), told, notes }
+}
+
+/// What stands where the trace does not tell how its server is reached.
+fn unknown_server() -> (String, Vec<String>) {
+    let about =
+        "The recorded answers, from a mock. For the real server put a line such as one of these in place of `command`.";
+    let lines =
+        ["command: [npx, -y, \"@modelcontextprotocol/server-filesystem\", /data]", "url: https://example.test/mcp"];
+    (about.to_owned(), lines.map(str::to_owned).to_vec())
 }
 
 /// The server of the calls, where they agree on one that a suite can have.

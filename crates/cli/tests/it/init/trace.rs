@@ -64,8 +64,8 @@ const HEAD: &str = r#"# Made from the first trace of trace.json. It passes as it
 # satisfies: what a changed agent does is held against it.
 
 servers:
-  # The recorded answers, from a mock. For the real server put one of the lines below in place of
-  # `command`.
+  # The recorded answers, from a mock. For the real server put a line such as one of these in place
+  # of `command`.
   shop:
     command: [mcptest, mock, --tools-from, "${SUITE_DIR}/mcptest/tools.yml"]
     # command: [npx, -y, "@modelcontextprotocol/server-filesystem", /data]
@@ -97,7 +97,7 @@ const REFUND: &str = r#"    prompt: "Refund order 1043."
 
 const REFUND_TOOLS: &str = r#"# The answers of the first trace of trace.json, for `mcptest mock`. Each tool gives them in order;
 # the last one repeats.
-# The trace does not tell what arguments its tools take: they take any.
+# What arguments the tools take was not read from the trace: they take any.
 mock_server:
   name: shop
   tools:
@@ -141,6 +141,90 @@ fn a_recorded_run_passes_the_suite_that_is_made_of_it() {
     assert_eq!(script, REFUND_SCRIPT);
 }
 
+const DESK: &str = r#"mock_server:
+  name: desk
+  tools:
+    - name: find_room
+      description: "Find a room: ${day}"
+      input_schema: { type: object, required: [day], properties: { day: { type: string, enum: [Monday, Tuesday] } } }
+      answer: { structured: { room: Maple } }
+    - name: count_rooms
+      input_schema: { type: object, required: [floor], properties: { floor: { type: integer } } }
+      answer: "7"
+    - name: book_room
+      input_schema: { type: object, properties: { room: { type: string } } }
+"#;
+
+const DESK_SUITE: &str = r#"servers:
+  desk: { command: [mcptest, mock, --tools-from, "${SUITE_DIR}/desk.yml"], cwd: "${SUITE_DIR}" }
+models:
+  demo: { provider: script, script: demo.yml }
+agents:
+  - name: finds a room
+    model: demo
+    servers: [desk]
+    prompt: Find a room.
+    expect: [{ target: tool_names, matcher: { contains: find_room } }]
+"#;
+
+const DESK_SCRIPT: &str = r#"script: 1
+runs:
+  - turns:
+      - calls: [{ tool: find_room, args: { day: Tuesday } }]
+      - calls: [{ tool: count_rooms, args: { floor: one } }]
+      - text: Maple is free.
+"#;
+
+const DESK_TOOLS: &str = r#"# The answers of the first trace of 1.json, for `mcptest mock`. Each tool gives them in order; the
+# last one repeats.
+# The tools and what arguments they take are those of the recorded server. Some take any here,
+# because their schema cannot be used or does not fit the recorded calls: count_rooms.
+# Where the trace has no answer, the text in parentheses stands for it.
+mock_server:
+  name: desk
+  tools:
+    - name: find_room
+      description: "Find a room: ${day}"
+      input_schema: { properties: { day: { enum: [Monday, Tuesday], type: string } }, required: [day], type: object }
+      answer: { structured: { room: Maple } }
+    - name: count_rooms
+      answer: { error: SAID }
+    - name: book_room
+      input_schema: { properties: { room: { type: string } }, type: object }
+      answer: "(not recorded)"
+"#;
+
+#[test]
+fn a_cassette_tells_its_tools_and_its_server_too() {
+    let here = Folder::with(&[("old/ok.yml", DESK_SUITE), ("old/desk.yml", DESK), ("old/demo.yml", DESK_SCRIPT)]);
+    assert!(here.command(&["run", "--record", "old/ok.yml"]).output().unwrap().status.success());
+    let recorded = files(&here.0.join("old/cassettes"));
+    let (name, _) = recorded.iter().find(|(name, _)| name.ends_with("/1.json")).unwrap();
+    let output = here.command(&["init", "--from-trace", &format!("old/cassettes/{name}")]).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = |name: &str| std::fs::read_to_string(here.0.join(name)).unwrap();
+    let suite = text("mcptest.yml");
+    let server = r#"
+  # The recorded answers, from a mock. The real server was this one: put these lines in place of
+  # `command`. `${SUITE_DIR}` was the folder of the suite that recorded the run.
+  desk:
+    command: [mcptest, mock, --tools-from, "${SUITE_DIR}/mcptest/tools.yml"]
+    # command: [mcptest, mock, "--tools-from", "${SUITE_DIR}/desk.yml"]
+    # cwd: "${SUITE_DIR}"
+
+models:
+"#;
+    assert!(suite.contains(server), "{suite}");
+    let tools = text("mcptest/tools.yml");
+    let (_, said) = tools.split_once("answer: { error: ").unwrap();
+    let said = said.split_once(" }\n").unwrap().0;
+    assert!(said.contains("floor"), "{said}");
+    assert_eq!(tools.replace(said, "SAID"), DESK_TOOLS);
+    let (code, said) = run(&here);
+    assert_eq!(code, Some(0), "{said}");
+    here.check(&["validate", "--deny-warnings", "mcptest.yml", "mcptest"], 0, "3 files: 3 fine\n", "");
+}
+
 #[test]
 fn a_gate_that_does_not_hold_is_left_out_and_the_suite_says_why() {
     let mut trace = refund();
@@ -178,7 +262,7 @@ fn what_a_trace_does_not_tell_is_not_made_up() {
     assert_eq!(
         tools,
         "# The answers of the first trace of trace.json, for `mcptest mock`. Each tool gives them in order;\n# the last one repeats.\n\
-         # The trace does not tell what arguments its tools take: they take any.\n\
+         # What arguments the tools take was not read from the trace: they take any.\n\
          # Where the trace has no answer, the text in parentheses stands for it.\n\
          # Of some calls the trace does not tell whether they failed: they are answered as if they had not.\n\
          mock_server:\n  name: recorded\n  tools:\n    - name: a\n      answer: \"(not recorded)\"\n    - name: b\n      answer: fine\n    - name: c\n"

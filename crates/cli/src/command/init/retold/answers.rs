@@ -2,11 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use mcptest_core::Answer::Holds;
+use mcptest_core::matcher::Schema;
 use mcptest_core::trace::{ToolCall, ToolResult};
 use mcptest_core::{Target, json};
 use serde_json::{Value, json};
 
 use super::Round;
+use crate::command::init::cassette::{Cassette, Listed};
 use crate::command::init::yaml::{self, Dollar};
 
 /// What stands where the trace has no answer.
@@ -140,6 +143,8 @@ pub(super) struct Tools<'a> {
     answers: &'a [Answer],
     /// The tool of each call that reaches the mock, by its place.
     of: Vec<Option<usize>>,
+    /// It is known what tools there were.
+    is_listed: bool,
 }
 
 struct Tool<'a> {
@@ -148,6 +153,12 @@ struct Tool<'a> {
     calls: Vec<usize>,
     /// Answers are told apart by the arguments, since calls of one turn arrive in any order.
     rules: Option<Vec<Rule>>,
+    /// What its server said of it.
+    listed: Option<&'a Listed>,
+    /// The arguments that it takes can be demanded of the recorded calls.
+    has_schema: bool,
+    /// The trace has no call of it: it is known from its server.
+    is_uncalled: bool,
 }
 
 /// The calls of a tool with the same arguments.
@@ -158,13 +169,13 @@ struct Rule {
 }
 
 impl<'a> Tools<'a> {
-    pub(super) fn new(calls: &'a [ToolCall], answers: &'a [Answer]) -> Self {
+    pub(super) fn new(calls: &'a [ToolCall], answers: &'a [Answer], cassette: Option<&'a Cassette>) -> Self {
         let mut tools: Vec<Tool<'a>> = Vec::new();
         let mut places: BTreeMap<&str, usize> = BTreeMap::new();
         let mut of = Vec::new();
         for (at, call) in calls.iter().enumerate() {
             let place = *places.entry(&call.name).or_insert_with(|| {
-                tools.push(Tool { name: &call.name, calls: Vec::new(), rules: None });
+                tools.push(Tool::new(&call.name, cassette));
                 tools.len() - 1
             });
             let is_sent = call.args.as_ref().is_none_or(Value::is_object);
@@ -180,8 +191,19 @@ impl<'a> Tools<'a> {
                     && answers[pair[0]] != answers[pair[1]]
             });
             tool.rules = together.then(|| rules(&tool.calls, calls)).flatten();
+            tool.has_schema = tool.listed.is_some_and(|listed| fits(&listed.schema, &tool.calls, calls));
         }
-        Self { each: tools, answers, of }
+        // A model that is asked later should have the choice that the recorded one had.
+        for listed in cassette.iter().flat_map(|cassette| &cassette.tools) {
+            // No file can name a tool whose name is nothing but blanks.
+            if !listed.name.trim().is_empty() && !tools.iter().any(|tool| tool.name == listed.name) {
+                let mut tool = Tool::new(&listed.name, cassette);
+                tool.has_schema = tool.listed.is_some_and(|listed| fits(&listed.schema, &[], calls));
+                tool.is_uncalled = true;
+                tools.push(tool);
+            }
+        }
+        Self { each: tools, answers, of, is_listed: cassette.is_some() }
     }
 
     /// The turns, with calls in turns of their own whose answers could be mixed up otherwise.
@@ -214,8 +236,8 @@ impl<'a> Tools<'a> {
                 "The answers of the first trace of {file}, for `mcptest mock`. Each tool gives them in order; the last one repeats."
             ),
         );
-        out.push_str(&yaml::comment(0, "The trace does not tell what arguments its tools take: they take any."));
-        if self.answers.iter().any(|answer| answer.is_unknown) {
+        out.push_str(&yaml::comment(0, &self.about_arguments()));
+        if self.answers.iter().any(|answer| answer.is_unknown) || self.each.iter().any(|tool| tool.is_uncalled) {
             out.push_str(&yaml::comment(0, "Where the trace has no answer, the text in parentheses stands for it."));
         }
         if self.answers.iter().any(|answer| answer.is_open) {
@@ -227,6 +249,7 @@ impl<'a> Tools<'a> {
         out.push_str(&format!("mock_server:\n  name: {server}\n  tools:\n"));
         for tool in &self.each {
             out.push_str(&format!("    - name: {}\n", yaml::text(tool.name, Dollar::Plain)));
+            out.push_str(&tool.listing());
             match &tool.rules {
                 None => out.push_str(&self.list(6, &tool.calls)),
                 Some(rules) => {
@@ -250,6 +273,20 @@ impl<'a> Tools<'a> {
         out
     }
 
+    /// What is known of the arguments that the tools take.
+    fn about_arguments(&self) -> String {
+        let open: Vec<&str> = self.each.iter().filter(|tool| !tool.has_schema).map(|tool| tool.name).collect();
+        match (self.is_listed, open.as_slice()) {
+            (false, _) => "What arguments the tools take was not read from the trace: they take any.".to_owned(),
+            (true, []) => "The tools and what arguments they take are those of the recorded server.".to_owned(),
+            (true, open) => format!(
+                "The tools and what arguments they take are those of the recorded server. Some take any here, because \
+                 their schema cannot be used or does not fit the recorded calls: {}.",
+                open.join(", ")
+            ),
+        }
+    }
+
     /// The answers to some calls.
     fn list(&self, indent: usize, calls: &[usize]) -> String {
         let indent = " ".repeat(indent);
@@ -269,6 +306,45 @@ impl<'a> Tools<'a> {
             }
         }
     }
+}
+
+impl<'a> Tool<'a> {
+    fn new(name: &'a str, cassette: Option<&'a Cassette>) -> Self {
+        let listed = cassette.and_then(|cassette| cassette.tool(name));
+        Self { name, calls: Vec::new(), rules: None, listed, has_schema: false, is_uncalled: false }
+    }
+
+    /// What its server said of it, and the answer of one that was not called.
+    fn listing(&self) -> String {
+        let mut out = String::new();
+        if let Some(Listed { description, schema, .. }) = self.listed {
+            if let Some(text) = description {
+                out.push_str(&format!("      description: {}\n", yaml::text(text, Dollar::Plain)));
+            }
+            if self.has_schema {
+                out.push_str(&format!("      input_schema: {}\n", yaml::value(schema, Dollar::Plain)));
+            }
+        }
+        if self.is_uncalled {
+            out.push_str(&format!("      answer: {}\n", yaml::text(UNKNOWN, Dollar::Sign)));
+        }
+        out
+    }
+}
+
+/// Whether the mock can hold calls against a schema, and the recorded ones fit it: one that does not would be refused instead
+/// of answered as recorded.
+fn fits(schema: &Value, places: &[usize], calls: &[ToolCall]) -> bool {
+    let Ok(compiled) = Schema::compile(schema) else { return false };
+    let known = schema.get("properties").and_then(Value::as_object);
+    let empty = json!({});
+    schema.get("type") == Some(&json!("object"))
+        && places.iter().all(|at| {
+            let args = calls[*at].args.as_ref().unwrap_or(&empty);
+            // A rule may only ask for arguments that the schema names.
+            let is_named = |key: &String| known.is_some_and(|known| known.contains_key(key));
+            compiled.check(args) == Holds && args.as_object().is_some_and(|args| args.keys().all(is_named))
+        })
 }
 
 /// What tells the arguments of one call from those of another.
