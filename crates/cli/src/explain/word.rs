@@ -121,8 +121,7 @@ pub(super) fn overview(page: &mut Page) {
 pub(super) fn exit_code(name: &str, page: &mut Page) {
     let words: Vec<String> = name.split_whitespace().map(str::to_lowercase).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    let ([number] | ["exit", number] | ["exit", "code" | "status", number] | ["code", number]) = words.as_slice()
-    else {
+    let ([number] | ["exit" | "code", number] | ["exit", "code" | "status", number]) = words.as_slice() else {
         return;
     };
     let Some((code, meaning)) = CODES.iter().find(|(code, _)| number.parse() == Ok(*code)) else { return };

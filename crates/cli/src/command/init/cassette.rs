@@ -35,7 +35,7 @@ impl Cassette {
         let mut out = Self::default();
         for observed in of("observed")?.values() {
             let tools = observed.get("tools").and_then(Value::as_array);
-            out.tools.extend(tools.into_iter().flatten().filter_map(|tool| listed(redactor.value(tool.clone()))));
+            out.tools.extend(tools.into_iter().flatten().filter_map(|tool| listed(&redactor.value(tool.clone()))));
         }
         for (name, server) in of("inputs")? {
             if let Value::Object(server) = redactor.value(server) {
@@ -73,7 +73,7 @@ impl Cassette {
     }
 }
 
-fn listed(tool: Value) -> Option<Listed> {
+fn listed(tool: &Value) -> Option<Listed> {
     let text = |key: &str| tool.get(key).and_then(Value::as_str).map(str::to_owned);
     Some(Listed { name: text("name")?, description: text("description"), schema: tool.get("input_schema")?.clone() })
 }

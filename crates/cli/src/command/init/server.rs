@@ -94,8 +94,8 @@ fn command(line: &str, folder: &Path) -> Result<(String, Endpoint, Real), Stop> 
 fn called_in(folder: &Path) -> Option<String> {
     let below: Vec<Component<'_>> = folder.components().filter(|part| *part != Component::CurDir).collect();
     // A step up leads back only where each step down went to a folder, and not through a link.
-    let is_plain = below.iter().all(|part| matches!(part, Component::Normal(_)))
-        && !folder.ancestors().any(|part| part.is_symlink());
+    let is_plain =
+        below.iter().all(|part| matches!(part, Component::Normal(_))) && !folder.ancestors().any(Path::is_symlink);
     if is_plain {
         return Some(format!("\"${{SUITE_DIR}}{}\"", "/..".repeat(below.len())));
     }

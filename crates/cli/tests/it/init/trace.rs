@@ -167,13 +167,13 @@ agents:
     expect: [{ target: tool_names, matcher: { contains: find_room } }]
 "#;
 
-const DESK_SCRIPT: &str = r#"script: 1
+const DESK_SCRIPT: &str = r"script: 1
 runs:
   - turns:
       - calls: [{ tool: find_room, args: { day: Tuesday } }]
       - calls: [{ tool: count_rooms, args: { floor: one } }]
       - text: Maple is free.
-"#;
+";
 
 const DESK_TOOLS: &str = r#"# The answers of the first trace of 1.json, for `mcptest mock`. Each tool gives them in order; the
 # last one repeats.
