@@ -15,6 +15,7 @@ mod exchange;
 mod headers;
 mod http;
 mod lines;
+mod message;
 pub(crate) mod reply;
 mod server;
 
@@ -202,12 +203,12 @@ impl Connection {
         let step = || "tools/list".to_owned();
         let mut catalogue = Catalogue::default();
         let mut cursor = None;
-        let mut bytes = 0;
+        let mut cost = 0;
         loop {
             let params = PaginatedRequestParams::default().with_cursor(cursor);
             let page = match self.ask(ClientRequest::ListToolsRequest(ListToolsRequest::with_param(params))).await {
-                Ok((Reply::Result(page), length)) => {
-                    bytes += length as u64;
+                Ok((Reply::Result(page), more)) => {
+                    cost += more as u64;
                     page
                 }
                 Ok((Reply::Error(error), _)) => {
@@ -217,7 +218,7 @@ impl Connection {
                 Err(Lost::Late) => return Err(Problem::Silent { step: step(), ms: self.timeout.as_millis() }),
                 Err(Lost::Ended) => return Err(self.server.lost(step()).await),
             };
-            cursor = catalogue.page(page, bytes)?;
+            cursor = catalogue.page(page, cost)?;
             if cursor.is_none() {
                 return Ok(catalogue.tools);
             }
@@ -388,6 +389,7 @@ fn problem(step: String, failure: Failure) -> Problem {
     match failure {
         Failure::Status(status, what) => Problem::Http { step, status, what },
         Failure::Broken(what) => Problem::Remote { step, what },
+        Failure::Unreadable(why) => Problem::Unreadable { step, why },
     }
 }
 

@@ -9,6 +9,9 @@ mod cassette;
 mod completions;
 mod examples;
 mod explain;
+// It looks for processes in /proc.
+#[cfg(target_os = "linux")]
+mod hostile;
 mod image;
 mod init;
 mod mock;

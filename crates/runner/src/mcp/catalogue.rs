@@ -12,8 +12,8 @@ use crate::catalogue::Tool;
 pub const MAX_TOOLS: usize = 10_000;
 /// The most pages its list may have.
 const MAX_PAGES: usize = 1000;
-/// The most bytes all pages may have together.
-const MAX_BYTES: u64 = 64 * 1024 * 1024;
+/// The most memory that all pages may take together, in bytes.
+const MAX_COST: u64 = 64 * 1024 * 1024;
 
 /// A list of tools while its pages come in.
 #[derive(Debug, Default)]
@@ -25,14 +25,14 @@ pub(super) struct Catalogue {
 }
 
 impl Catalogue {
-    /// Takes in a page and returns the cursor of the next one. `bytes` is how much all pages so far had together.
-    pub(super) fn page(&mut self, result: Value, bytes: u64) -> Result<Option<String>, Problem> {
+    /// Takes in a page and returns the cursor of the next one. `cost` is how much memory all pages so far take together.
+    pub(super) fn page(&mut self, result: Value, cost: u64) -> Result<Option<String>, Problem> {
         self.pages += 1;
         if self.pages > MAX_PAGES {
             return Err(Problem::TooManyPages(MAX_PAGES));
         }
-        if bytes > MAX_BYTES {
-            return Err(Problem::CatalogueTooLong(MAX_BYTES));
+        if cost > MAX_COST {
+            return Err(Problem::CatalogueTooLong(MAX_COST));
         }
         let Value::Object(mut page) = result else {
             return Err(refused(format!("{}, not an object", json::describe(&result))));
@@ -149,10 +149,10 @@ mod tests {
     #[test]
     fn each_bound_holds_on_both_sides() {
         let page = |count: usize| json!({ "tools": (0..count).map(|n| entry(&n.to_string())).collect::<Vec<_>>() });
-        assert!(Catalogue::default().page(page(MAX_TOOLS), MAX_BYTES).is_ok());
+        assert!(Catalogue::default().page(page(MAX_TOOLS), MAX_COST).is_ok());
         assert_eq!(problem(page(MAX_TOOLS + 1)), "it lists more than 10000 tools");
-        let long = Catalogue::default().page(page(0), MAX_BYTES + 1).unwrap_err();
-        assert_eq!(long.to_string(), "its list of tools has more than 67108864 bytes");
+        let long = Catalogue::default().page(page(0), MAX_COST + 1).unwrap_err();
+        assert_eq!(long.to_string(), "its list of tools takes more than 67108864 bytes of memory");
 
         let mut endless = Catalogue::default();
         for n in 0..MAX_PAGES {

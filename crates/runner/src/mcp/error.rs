@@ -99,6 +99,14 @@ pub enum Problem {
         /// What it answered.
         what: String,
     },
+    /// Its reply is more than can be taken in.
+    #[error("it answered `{step}` with a reply that cannot be taken in: {why}")]
+    Unreadable {
+        /// What it was asked.
+        step: String,
+        /// What is too much about it.
+        why: String,
+    },
     /// Neither era of the protocol was accepted.
     #[error("it answered `server/discover` with {discover}, and `initialize` with {initialize}")]
     NeitherEra {
@@ -120,7 +128,7 @@ pub enum Problem {
     #[error("its list of tools has more than {0} pages")]
     TooManyPages(usize),
     /// Its list of tools is too long.
-    #[error("its list of tools has more than {0} bytes")]
+    #[error("its list of tools takes more than {0} bytes of memory")]
     CatalogueTooLong(u64),
     /// A tool cannot be offered to a model.
     #[error("its list of tools is wrong: {0}")]
@@ -158,6 +166,7 @@ impl Problem {
             }
             Self::UnknownRevision(_) => "update the server, or mcptest",
             Self::Cycle(_) | Self::TooManyPages(_) => "the last page of `tools/list` has no `nextCursor`",
+            Self::Unreadable { .. } => "let the server answer with less; real replies are far from these limits",
             Self::TooManyTools(_) | Self::CatalogueTooLong(_) => "let the server offer only the tools under test",
             Self::BadTool(_) => "every tool needs a `name` of its own and an `inputSchema`",
         }

@@ -7,9 +7,10 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use mcptest_core::json;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use tokio::sync::{mpsc, watch};
 
+use super::message::Message;
 use crate::process::printable;
 
 /// How much of a line that is no message is kept to be shown.
@@ -48,6 +49,8 @@ pub(super) enum Failure {
     Status(u16, String),
     /// The server could not be reached, the connection broke, or what came is no reply.
     Broken(String),
+    /// A reply came that is more than can be taken in, for this reason.
+    Unreadable(String),
 }
 
 /// Why nothing more will be received.
@@ -64,7 +67,7 @@ pub(super) enum End {
 #[derive(Debug)]
 struct Slot {
     method: String,
-    /// The reply, and how many bytes it had.
+    /// The reply, and how much memory it takes.
     reply: Option<(Reply, usize)>,
 }
 
@@ -154,7 +157,7 @@ impl Exchange {
         if line.trim_ascii().is_empty() {
             return None;
         }
-        let Some(message) = message(line) else {
+        let Some(message) = Message::read(line) else {
             state.counters.not_json_rpc += 1;
             state.noise.get_or_insert_with(|| {
                 // Four bytes is the longest letter; the cut must not depend on how long the line is.
@@ -168,20 +171,20 @@ impl Exchange {
             // Answered here and not by the client library: that one keeps a task per request, so a server that asks
             // without reading would fill the memory.
             Message::Request { id, method } => Some(answer(&id, &method)),
-            Message::Reply { id, reply } => {
+            Message::Reply { id, reply, cost } => {
                 let id = match about {
                     None => state.meant(id, &reply),
                     // A server that could not read a request does not know its number.
                     about if id.is_none() && matches!(reply, Reply::Error(_)) => about,
                     about => id.filter(|_| id == about),
                 };
-                state.deliver(id, reply, line.len());
+                state.deliver(id, reply, cost);
                 None
             }
         }
     }
 
-    /// The reply to the client's request `id` and how many bytes it had, when it has come. A request is done with after
+    /// The reply to the client's request `id` and how much memory it takes, when it has come. A request is done with after
     /// this, reply or not.
     pub(super) fn take(&self, id: i64) -> Option<(Reply, usize)> {
         let mut state = self.state();
@@ -272,7 +275,7 @@ impl State {
         })
     }
 
-    fn deliver(&mut self, id: Option<i64>, reply: Reply, bytes: usize) {
+    fn deliver(&mut self, id: Option<i64>, reply: Reply, cost: usize) {
         let base = self.base;
         let slot = id.and_then(|id| Some((id, self.slots.get_mut(&id).filter(|slot| slot.reply.is_none())?)));
         let Some((number, slot)) = slot else {
@@ -298,51 +301,13 @@ impl State {
                 Reply::Error(_) => {}
             }
         } else {
-            slot.reply = Some((reply, bytes));
+            slot.reply = Some((reply, cost));
         }
         if let (Some(client), Value::Object(mut told)) = (&self.client, told) {
             told.insert("jsonrpc".to_owned(), "2.0".into());
             told.insert("id".to_owned(), (number - base).into());
             let _ = client.send(Value::Object(told));
         }
-    }
-}
-
-enum Message {
-    Notification,
-    Request { id: Value, method: String },
-    Reply { id: Option<i64>, reply: Reply },
-}
-
-/// A line as a message; `None` when it is none.
-fn message(line: &[u8]) -> Option<Message> {
-    let Ok(Value::Object(mut map)) = serde_json::from_slice(line) else { return None };
-    if map.get("jsonrpc")?.as_str()? != "2.0" {
-        return None;
-    }
-    let id = map.remove("id");
-    match (map.remove("method"), id) {
-        (Some(Value::String(_)), None) => Some(Message::Notification),
-        (Some(Value::String(method)), Some(id)) => Some(Message::Request { id, method }),
-        (Some(_), _) => None,
-        (None, id) => Some(Message::Reply { id: number(id), reply: reply(map)? }),
-    }
-}
-
-fn reply(mut map: Map<String, Value>) -> Option<Reply> {
-    // Some servers send both, one of them null.
-    match (map.remove("result"), map.remove("error").filter(|error| !error.is_null())) {
-        (_, Some(error)) => Some(Reply::Error(error)),
-        (Some(result), None) => Some(Reply::Result(result)),
-        (None, None) => None,
-    }
-}
-
-/// Numbers of requests are ours. A server that returns one as text is understood, as common clients do.
-fn number(id: Option<Value>) -> Option<i64> {
-    match id? {
-        Value::String(text) => text.parse().ok(),
-        id => id.as_i64(),
     }
 }
 
@@ -390,6 +355,10 @@ mod tests {
         message.to_string().into_bytes()
     }
 
+    fn reply(exchange: &Exchange, id: i64) -> Option<Reply> {
+        exchange.take(id).map(|(reply, _)| reply)
+    }
+
     #[test]
     fn a_reply_is_kept_raw_and_the_client_only_hears_that_it_is_there() {
         let exchange = Exchange::new();
@@ -397,8 +366,8 @@ mod tests {
         exchange.outgoing(request(0, "tools/call"));
         exchange.incoming(&line(&json!({ "jsonrpc": "2.0", "id": 0, "result": { "future": [1] } })));
         assert_eq!(messages.try_recv().unwrap(), json!({ "jsonrpc": "2.0", "id": 0, "result": {} }));
-        assert_eq!(exchange.take(0), Some((Reply::Result(json!({ "future": [1] })), 48)));
-        assert_eq!(exchange.take(0), None);
+        assert_eq!(reply(&exchange, 0), Some(Reply::Result(json!({ "future": [1] }))));
+        assert_eq!(reply(&exchange, 0), None);
     }
 
     #[test]
@@ -428,7 +397,7 @@ mod tests {
             exchange.incoming(&line(&json!({ "jsonrpc": "2.0", "id": id, "result": {} })));
         }
         assert_eq!(exchange.counters().unsolicited, 5);
-        assert_eq!(exchange.take(1), Some((Reply::Result(json!({})), 36)));
+        assert_eq!(reply(&exchange, 1), Some(Reply::Result(json!({}))));
     }
 
     #[test]
@@ -437,7 +406,7 @@ mod tests {
         let _messages = exchange.attach();
         exchange.outgoing(request(0, "tools/call"));
         exchange.incoming(br#"{"jsonrpc":"2.0","id":"0","result":1}"#);
-        assert_eq!(exchange.take(0), Some((Reply::Result(json!(1)), 37)));
+        assert_eq!(reply(&exchange, 0), Some(Reply::Result(json!(1))));
     }
 
     #[test]
@@ -447,8 +416,7 @@ mod tests {
         let _messages = exchange.attach();
         exchange.outgoing(request(0, "tools/call"));
         exchange.incoming(error);
-        let reply = Reply::Error(json!({ "code": -32700, "message": "no" }));
-        assert_eq!(exchange.take(0), Some((reply, error.len())));
+        assert_eq!(reply(&exchange, 0), Some(Reply::Error(json!({ "code": -32700, "message": "no" }))));
 
         exchange.outgoing(request(1, "tools/call"));
         exchange.outgoing(request(2, "tools/call"));
@@ -470,8 +438,8 @@ mod tests {
         let error = br#"{"jsonrpc":"2.0","error":{"code":-32700,"message":"no"}}"#;
         exchange.answering(1, error);
         assert_eq!((exchange.waits(0), exchange.waits(1), exchange.waits(2)), (true, false, true));
-        let reply = Reply::Error(json!({ "code": -32700, "message": "no" }));
-        assert_eq!((exchange.take(0), exchange.take(1)), (None, Some((reply, error.len()))));
+        let refused = Reply::Error(json!({ "code": -32700, "message": "no" }));
+        assert_eq!((reply(&exchange, 0), reply(&exchange, 1)), (None, Some(refused)));
     }
 
     #[test]
@@ -485,7 +453,7 @@ mod tests {
         exchange.fail(0, Failure::Broken("too late".to_owned()));
         exchange.fail(7, Failure::Broken("never asked".to_owned()));
         assert_eq!(messages.try_recv().unwrap(), json!({ "jsonrpc": "2.0", "id": 0, "result": {} }));
-        assert_eq!(exchange.take(0), Some((Reply::Failed(failure), 0)));
+        assert_eq!(reply(&exchange, 0), Some(Reply::Failed(failure)));
         assert!(exchange.waits(1));
         assert_eq!((exchange.counters().unsolicited, exchange.failure()), (0, None));
     }

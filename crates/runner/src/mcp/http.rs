@@ -23,9 +23,10 @@ use tokio::time::timeout;
 use super::endpoint::{address, header_map, host};
 use super::error::Problem;
 use super::events::{Events, TooLong};
-use super::exchange::{Exchange, Failure};
+use super::exchange::{Exchange, Failure, Reply};
 use super::headers::{self, Repeated, SESSION, VERSION};
 use super::lines::MAX_LINE;
+use super::message::Message;
 use crate::process::printable;
 use crate::tls;
 
@@ -445,8 +446,7 @@ fn kind(response: &Response) -> String {
 
 /// Whether a body is an error of the protocol.
 fn is_error(body: &[u8]) -> bool {
-    let Ok(message) = serde_json::from_slice::<Value>(body) else { return false };
-    message.get("jsonrpc").and_then(Value::as_str) == Some("2.0") && message.get("error").is_some_and(Value::is_object)
+    matches!(Message::read(body), Some(Message::Reply { reply: Reply::Error(Value::Object(_)), .. }))
 }
 
 /// What was wrong in the end: the layers above say only where, and some of them repeat the address.

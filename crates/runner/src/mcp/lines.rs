@@ -11,8 +11,7 @@ use tokio::time::sleep;
 
 use super::exchange::{End, Exchange};
 
-/// The longest line that is read. A list of small numbers takes about sixteen times its text in memory, so this is what
-/// one server may cost at most: a quarter of a gigabyte.
+/// The longest line that is read.
 pub const MAX_LINE: usize = 16 * 1024 * 1024;
 
 /// Lines that wait to be written. A server that stops reading makes its callers wait and nobody else.

@@ -23,6 +23,7 @@ pub(super) fn tool_result(reply: Reply) -> ToolResult {
             error_result(ErrorKind::Http, Some(i64::from(status)), &format!("the server answered {what}"))
         }
         Reply::Failed(Failure::Broken(what)) => error_result(ErrorKind::Transport, None, &what),
+        Reply::Failed(Failure::Unreadable(why)) => invalid(&why),
         Reply::Result(Value::Object(result)) => from_result(result),
         Reply::Result(other) => invalid(&format!("its result is {}, not an object", json::describe(&other))),
     }

@@ -1,0 +1,330 @@
+//! Servers over Streamable HTTP, on loopback.
+
+use std::fmt::Write as _;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use serde_json::{Value, json};
+
+use super::{Ends, Row, STEER, check};
+
+const ENDPOINT: &str = "check that `url` is the endpoint of an MCP server over Streamable HTTP, and that it runs";
+const FILLER: &[u8] = &[b'x'; 1 << 16];
+/// More of it than any bound here allows.
+const MUCH: usize = 20_000;
+
+/// How a request is answered, given its number and an address that is none of the client's business.
+type Act = fn(&mut TcpStream, i64, SocketAddr) -> io::Result<()>;
+
+/// A server that does as it should but for one method, or one tool.
+struct Remote {
+    address: SocketAddr,
+    /// Sessions that requests were made in, each as often as it came.
+    sessions: Arc<Mutex<Vec<String>>>,
+}
+
+impl Remote {
+    /// The thread waits for connections as long as the tests run; those it accepts end with the client.
+    fn start(at: &'static str, act: Act, elsewhere: SocketAddr) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let sessions = Arc::new(Mutex::new(Vec::new()));
+        let seen = Arc::clone(&sessions);
+        thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let seen = Arc::clone(&seen);
+                thread::spawn(move || {
+                    stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+                    stream.set_write_timeout(Some(Duration::from_secs(30))).unwrap();
+                    // The client hangs up when it has had enough, which is what is tested.
+                    let _ = converse(&stream, at, act, elsewhere, &seen);
+                });
+            }
+        });
+        Self { address, sessions }
+    }
+}
+
+/// Answers the requests on one connection.
+fn converse(
+    stream: &TcpStream,
+    at: &str,
+    act: Act,
+    elsewhere: SocketAddr,
+    sessions: &Mutex<Vec<String>>,
+) -> io::Result<()> {
+    let mut reader = BufReader::new(stream);
+    let mut writer = stream;
+    loop {
+        let (mut length, mut line) = (0, String::new());
+        while reader.read_line(&mut line)? > 2 {
+            let lower = line.to_ascii_lowercase();
+            if let Some(value) = lower.strip_prefix("content-length:") {
+                length = value.trim().parse().unwrap();
+            }
+            if let Some(value) = lower.strip_prefix("mcp-session-id:") {
+                sessions.lock().unwrap().push(value.trim().to_owned());
+            }
+            line.clear();
+        }
+        let mut body = vec![0; length];
+        reader.read_exact(&mut body)?;
+        // A session that is over, or a client that has gone.
+        let Ok(message) = serde_json::from_slice::<Value>(&body) else { return Ok(()) };
+        let tool = message["params"]["name"].as_str();
+        let method = tool.or(message["method"].as_str()).unwrap_or("");
+        let Some(id) = message["id"].as_i64() else {
+            writer.write_all(b"HTTP/1.1 202 Accepted\r\ncontent-length: 0\r\n\r\n")?;
+            continue;
+        };
+        if method == at {
+            return act(&mut stream.try_clone()?, id, elsewhere);
+        }
+        let mut head = "200 OK".to_owned();
+        if method != "initialize" {
+            head.push_str("\r\nmcp-session-id: another");
+        }
+        writer.write_all(&response(&head, "application/json", reply(id, method).to_string().as_bytes()))?;
+    }
+}
+
+fn text(words: &str) -> Value {
+    json!({ "content": [{ "type": "text", "text": words }] })
+}
+
+/// What a server answers that does as it should.
+fn reply(id: i64, method: &str) -> Value {
+    let schema = json!({ "type": "object" });
+    let result = match method {
+        "initialize" => {
+            json!({ "protocolVersion": "2025-11-25", "capabilities": { "tools": {} }, "serverInfo": { "name": "far", "version": "1" } })
+        }
+        "tools/list" => {
+            json!({ "tools": [{ "name": "strike", "inputSchema": schema }, { "name": "echo", "inputSchema": schema }] })
+        }
+        "strike" => text("struck"),
+        _ => text("still here"),
+    };
+    json!({ "jsonrpc": "2.0", "id": id, "result": result })
+}
+
+fn response(status: &str, kind: &str, body: &[u8]) -> Vec<u8> {
+    let head = format!("HTTP/1.1 {status}\r\ncontent-type: {kind}\r\ncontent-length: {}\r\n\r\n", body.len());
+    [head.as_bytes(), body].concat()
+}
+
+/// The head of an answer whose end is the end of the connection.
+fn endless(stream: &mut TcpStream, kind: &str) -> io::Result<()> {
+    write!(stream, "HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\nconnection: close\r\n\r\n")
+}
+
+fn drip(stream: &mut TcpStream, bytes: &[u8]) -> io::Result<()> {
+    for byte in bytes.iter().cycle().take(300) {
+        stream.write_all(&[*byte])?;
+        thread::sleep(Duration::from_millis(100));
+    }
+    Ok(())
+}
+
+fn status(stream: &mut TcpStream, line: &str) -> io::Result<()> {
+    stream.write_all(&response(line, "text/plain", STEER.as_bytes()))
+}
+
+fn events(stream: &mut TcpStream, id: i64, before: &str, times: usize) -> io::Result<()> {
+    endless(stream, "text/event-stream")?;
+    let before = before.repeat(100);
+    for _ in 0..times / 100 {
+        stream.write_all(before.as_bytes())?;
+    }
+    write!(stream, "data: {}\n\n", reply(id, "strike"))
+}
+
+fn bomb(json: &[u8], times: usize) -> Vec<u8> {
+    let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
+    packed.write_all(b"{\"jsonrpc\":\"2.0\",\"x\":\"").unwrap();
+    for _ in 0..times {
+        packed.write_all(json).unwrap();
+    }
+    packed.finish().unwrap()
+}
+
+fn row(mode: &'static str, at: &'static str, act: Act, elsewhere: SocketAddr, ends: Ends) -> Row {
+    let remote = Remote::start(at, act, elsewhere);
+    let ends = match ends {
+        Ends::Refused(message, hint) => Ends::Refused(message.replace("HOST", &remote.address.to_string()), hint),
+        Ends::Answers(answers) => {
+            Ends::Answers(answers.iter().map(|answer| answer.replace("HOST", &remote.address.to_string())).collect())
+        }
+    };
+    Row::new(mode, format!("url: \"http://{}/mcp\"", remote.address), ends)
+}
+
+/// Nobody, who counts his visitors.
+fn nobody() -> (SocketAddr, Arc<AtomicUsize>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let visits = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&visits);
+    thread::spawn(move || listener.incoming().for_each(|_| _ = count.fetch_add(1, Ordering::Relaxed)));
+    (address, visits)
+}
+
+#[test]
+fn a_remote_server_that_does_not_open_the_protocol_is_told_by_what_it_did() {
+    let (elsewhere, visits) = nobody();
+    let refused = |mode, at, act: Act, message: &str, hint| {
+        row(mode, at, act, elsewhere, Ends::Refused(format!("server `bad`: {message}"), hint))
+    };
+    let denied = |mode, act: Act, line: &str, hint| {
+        refused(mode, "initialize", act, &format!("it answered `initialize` with {line}: x"), hint)
+    };
+    check(vec![
+        refused(
+            "a redirect",
+            "initialize",
+            |stream, _, elsewhere| {
+                write!(stream, "HTTP/1.1 307 Temporary Redirect\r\nlocation: http://{elsewhere}/mcp\r\ncontent-length: 0\r\n\r\n")
+            },
+            &format!("it answered `initialize` with 307 Temporary Redirect and points to `{elsewhere}`, and redirects are not followed"),
+            "write the address it points to in `url`, if you trust that one with your headers",
+        ),
+        denied("401", |stream, _, _| status(stream, "401 Unauthorized"), "401 Unauthorized", "x"),
+        denied("403", |stream, _, _| status(stream, "403 Forbidden"), "403 Forbidden", "x"),
+        denied("404", |stream, _, _| status(stream, "404 Not Found"), "404 Not Found", "x"),
+        denied("429", |stream, _, _| status(stream, "429 Too Many Requests"), "429 Too Many Requests", "x"),
+        denied("500", |stream, _, _| status(stream, "500 Internal Server Error"), "500 Internal Server Error", "x"),
+        refused(
+            "an unknown revision",
+            "initialize",
+            |stream, id, _| {
+                let mut reply = reply(id, "initialize");
+                reply["result"]["protocolVersion"] = STEER.into();
+                stream.write_all(&response("200 OK", "application/json", reply.to_string().as_bytes()))
+            },
+            "x",
+            "update the server, or mcptest",
+        ),
+        refused("slow headers", "initialize", |stream, _, _| drip(stream, b"HTTP/1.1 200 OK\r\nx: "), "x", "x").patient(2000),
+        refused("no answer", "initialize", |stream, _, _| drip(stream, b""), "x", ENDPOINT),
+        refused(
+            "huge headers",
+            "tools/list",
+            |stream, _, _| {
+                stream.write_all(b"HTTP/1.1 200 OK\r\nx: ")?;
+                (0..MUCH).try_for_each(|_| stream.write_all(FILLER))
+            },
+            "x",
+            ENDPOINT,
+        ),
+        refused(
+            "many headers",
+            "tools/list",
+            |stream, _, _| {
+                let mut head = "HTTP/1.1 200 OK\r\n".to_owned();
+                for n in 0..MUCH {
+                    write!(head, "x-{n}: y\r\n").unwrap();
+                }
+                stream.write_all(head.as_bytes())
+            },
+            "x",
+            ENDPOINT,
+        ),
+        refused("a web page", "tools/list", |stream, _, _| {
+            stream.write_all(&response("200 OK", "text/html", STEER.as_bytes()))
+        }, "x", ENDPOINT),
+    ]);
+    assert_eq!(visits.load(Ordering::Relaxed), 0, "a redirect was followed");
+}
+
+#[test]
+fn a_remote_server_that_does_not_answer_a_call_as_it_should_costs_the_agent_that_call() {
+    let (elsewhere, visits) = nobody();
+    let goes_on = |mode, act: Act, answer: &str| {
+        let answers = vec![answer.to_owned(), "ok: still here".to_owned()];
+        row(mode, "strike", act, elsewhere, Ends::Answers(answers))
+    };
+    check(vec![
+        goes_on(
+            "a redirect",
+            |stream, _, elsewhere| {
+                write!(stream, "HTTP/1.1 308 Permanent Redirect\r\nlocation: http://{elsewhere}/mcp\r\ncontent-length: 0\r\n\r\n")
+            },
+            "x",
+        ),
+        goes_on("503", |stream, _, _| status(stream, "503 Service Unavailable"), "x"),
+        goes_on("a body without end", |stream, _, _| {
+            endless(stream, "application/json")?;
+            (0..MUCH).try_for_each(|_| stream.write_all(FILLER))
+        }, "x"),
+        goes_on("a refusal without end", |stream, _, _| {
+            write!(stream, "HTTP/1.1 500 Oh\r\nconnection: close\r\n\r\n")?;
+            (0..MUCH).try_for_each(|_| stream.write_all(FILLER))
+        }, "x"),
+        goes_on("an event without end", |stream, _, _| {
+            endless(stream, "text/event-stream")?;
+            stream.write_all(b"data: ")?;
+            (0..MUCH).try_for_each(|_| stream.write_all(FILLER))
+        }, "x"),
+        goes_on("events without end", |stream, _, _| {
+            endless(stream, "text/event-stream")?;
+            let comments = ": still here\n\n".repeat(10_000);
+            (0..MUCH).try_for_each(|_| stream.write_all(comments.as_bytes()))
+        }, "x"),
+        goes_on("slow events without end", |stream, _, _| {
+            endless(stream, "text/event-stream")?;
+            drip(stream, b": ping\n\n")
+        }, "x").patient(2000),
+        goes_on("a stream that goes on after its reply", |stream, id, _| {
+            events(stream, id, "", 0)?;
+            drip(stream, b"data: x\n\n")
+        }, "ok: struck"),
+        goes_on("questions without end", |stream, id, _| {
+            let ask = "data: {\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"sampling/createMessage\",\"params\":{}}\n\n";
+            events(stream, id, ask, 20_000)
+        }, "ok: struck"),
+        goes_on("a stream that breaks off", |stream, _, _| {
+            endless(stream, "text/event-stream")?;
+            stream.write_all(b"data: {\"jsonrpc\":\"2.0\",")
+        }, "x"),
+        goes_on("a body that breaks off", |stream, _, _| {
+            stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 1000\r\n\r\n{\"json")
+        }, "x"),
+        goes_on("a connection that is closed", |_, _, _| Ok(()), "x"),
+        goes_on("no HTTP", |stream, _, _| stream.write_all(STEER.as_bytes()), "x"),
+        goes_on("a packed body without end", |stream, _, _| {
+            let body = bomb(FILLER, 1200);
+            write!(stream, "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-encoding: gzip\r\ncontent-length: {}\r\n\r\n", body.len())?;
+            stream.write_all(&body)
+        }, "x"),
+        goes_on("many small objects", |stream, id, _| {
+            let body = format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":[{}0]}}", "{\"\":0},".repeat(2_000_000));
+            stream.write_all(&response("200 OK", "application/json", body.as_bytes()))
+        }, "x"),
+        goes_on("no JSON", |stream, _, _| stream.write_all(&response("200 OK", "application/json", STEER.as_bytes())), "x"),
+        goes_on("another's reply", |stream, id, _| {
+            stream.write_all(&response("200 OK", "application/json", reply(id + 1, "strike").to_string().as_bytes()))
+        }, "x"),
+    ]);
+    assert_eq!(visits.load(Ordering::Relaxed), 0, "a redirect was followed");
+}
+
+#[test]
+fn a_session_is_the_one_of_the_handshake_whatever_a_server_says_later() {
+    fn open(stream: &mut TcpStream, id: i64, _: SocketAddr) -> io::Result<()> {
+        let head = "200 OK\r\nconnection: close\r\nmcp-session-id: first";
+        stream.write_all(&response(head, "application/json", reply(id, "initialize").to_string().as_bytes()))
+    }
+    let elsewhere = nobody().0;
+    let remote = Remote::start("initialize", open, elsewhere);
+    let answers = ["ok: struck", "ok: still here"].map(str::to_owned).to_vec();
+    check(vec![Row::new("a session", format!("url: \"http://{}/mcp\"", remote.address), Ends::Answers(answers))]);
+    let seen = remote.sessions.lock().unwrap().clone();
+    // Told that the handshake is over, asked for the list, called twice, told that the session is over.
+    assert_eq!(seen, ["first"; 5]);
+}

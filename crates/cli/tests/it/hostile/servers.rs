@@ -1,0 +1,141 @@
+//! Servers over stdio.
+
+use super::{Ends, Row, STEER, check, program};
+
+const RUN_IT: &str = "run the command by hand: it has to wait for messages on standard input";
+const SILENT: &str = "check that the command starts an MCP server over stdio, or raise `timeout_ms`";
+const ONE_LINE: &str = "a message is one line of JSON; look for output that is none";
+const LAST_PAGE: &str = "the last page of `tools/list` has no `nextCursor`";
+const NAMED: &str = "every tool needs a `name` of its own and an `inputSchema`";
+const LESS: &str = "let the server answer with less; real replies are far from these limits";
+const FEWER: &str = "let the server offer only the tools under test";
+const HAS_TOOLS: &str =
+    "check that the command starts an MCP server that has tools; `protocol` names its era if asking fails";
+
+/// `STEER` as standard error and standard output are shown.
+const SPELT: &str = "\\u{1b}]0;owned\\u{7}\\u{1b}[2J\\u{9b}31m\n  ::error::owned\u{202e}evil\u{2066}\\u{0}\\u{7f}";
+
+/// How a suite starts the server of a mode.
+fn command(mode: &str, port: u16) -> String {
+    format!("command: [python3, -I, -S, \"{}\", \"{mode}\", \"{port}\", MARKER]", program().display())
+}
+
+fn refused(mode: &'static str, message: &str, hint: &'static str) -> Row {
+    Row::new(mode, command(mode, 0), Ends::Refused(format!("server `bad`: {message}"), hint))
+}
+
+/// `answers` are those to `strike`; the one to `echo` comes after them.
+fn goes_on(mode: &'static str, answers: &[&str], echo: &str) -> Row {
+    let answers = answers.iter().chain([&echo]).map(|&answer| answer.to_owned()).collect();
+    Row::new(mode, command(mode, 0), Ends::Answers(answers))
+}
+
+fn fine(mode: &'static str, answers: &[&str]) -> Row {
+    goes_on(mode, answers, "ok: still here")
+}
+
+#[test]
+fn a_server_that_cannot_be_connected_to_is_told_by_what_it_did() {
+    let shown = "Welcome \\u{1b}]0;owned\\u{7}\\u{1b}[2J\\u{9b}31m\\r";
+    let too_long = "it sent a line of more than 16777216 bytes";
+    let ended = format!(
+        "it ended (exit status: 3) without answering `initialize`\nits standard error ends with:\n  no config{SPELT}"
+    );
+    let silent = "it did not answer `initialize` within 2000 ms";
+    let talks = format!("{silent}\nits standard output has a line that is no message: {shown}");
+    let no_list = "it answered `tools/list` with `tools` that is a string \
+                   (\"\\u001b]0;owned\\u0007\\u001b[2J\u{9b}31m\\r\\n::…), not a list";
+    let too_much = "it answered `tools/list` with a reply that cannot be taken in: it would take more than 67108864 bytes \
+                    of memory";
+    let twice = format!("its list of tools is wrong: `twice{STEER}` is there twice");
+    let unnamed = "its list of tools is wrong: tool 3 has a `name` that is a string (\"\")";
+    check(vec![
+        refused("exits at once", &ended, RUN_IT),
+        refused("never answers", silent, SILENT).patient(2000),
+        refused("banner and silence", &talks, SILENT).patient(2000),
+        refused("a line without end", too_long, ONE_LINE),
+        refused("a hundred thousand tools", too_much, LESS),
+        refused("twenty thousand tools", "it lists more than 10000 tools", FEWER),
+        refused("pages in circles", "its list of tools goes in circles: the cursor \"a\" came twice", LAST_PAGE),
+        refused("pages without end", "its list of tools has more than 1000 pages", LAST_PAGE),
+        refused("a name twice", &twice, NAMED),
+        refused("an empty name", unnamed, NAMED),
+        refused("a description of 50 MB", too_long, ONE_LINE),
+        refused("no list", no_list, HAS_TOOLS),
+        refused("a list that is refused", &format!("it answered `tools/list` with an error: {STEER}"), HAS_TOOLS),
+    ]);
+}
+
+#[test]
+fn a_server_that_is_only_odd_is_got_along_with() {
+    let blob = format!("ok: [{{\"data\":\"{}…", "A".repeat(146));
+    check(vec![
+        fine("a million notifications", &["ok: struck"]),
+        fine("asks with long ids", &["ok: struck"]),
+        fine("banners", &["ok: struck"]),
+        fine("answers before asked", &["ok: struck"]),
+        fine("ignores the request to end", &["ok: struck"]),
+        fine("floods standard error", &["ok: struck"]),
+        fine("ten thousand tools", &["ok: struck"]),
+        fine("names that steer", &["ok: struck"]),
+        fine("wrong ids", &["ok: yours"]),
+        fine("a blob", &[&blob]),
+        fine("asks in a loop", &["ok: struck"]),
+        fine("a notification of many small objects", &["ok: struck"]),
+    ]);
+}
+
+#[test]
+fn a_call_that_a_server_does_not_answer_as_it_should_is_an_error_for_the_agent_and_the_run_goes_on() {
+    let none = "timeout: no answer within 2000 ms";
+    let noise = |lines: u32| format!("{none}; meanwhile lines that are no messages arrived: {lines}");
+    let invalid = |why: &str| format!("jsonrpc: the server's reply is no result of tools/call: {why}");
+    let unnamed = |error: &str| format!("jsonrpc: an error without a message: {error}");
+    let too_long = "transport: the server sent a line of more than 16777216 bytes";
+    let died = format!(
+        "transport: the server ended (exit status: 3); its standard error ends with:\nout of luck{}",
+        SPELT.replace("\n  ", "\n")
+    );
+    let closed = "transport: the server closed its standard output";
+    let ended = "transport: the server ended (exit status: 4)";
+    let errors = [
+        unnamed("\"no\""),
+        unnamed("5"),
+        unnamed("[]"),
+        unnamed("{}"),
+        unnamed("{\"code\":\"x\",\"message\":{}}"),
+        format!("jsonrpc: {STEER}"),
+        "jsonrpc: m".to_owned(),
+    ];
+    let results = [
+        invalid("its result is a number (5), not an object"),
+        invalid("its result is null, not an object"),
+        invalid("its `content` is an object with 1 key, not a list"),
+        invalid("`content[0]` is a list of 1, not an object"),
+        invalid("its `isError` is a string (\"yes\"), not a boolean"),
+        invalid("`content[0]` is a text block without text"),
+        "ok: {\"big\":1.2345678901234568e+29,\"small\":0}".to_owned(),
+    ];
+    let range = invalid("its JSON cannot be read: number out of range");
+    check(vec![
+        goes_on("asks without end", &[none], none).patient(2000),
+        goes_on("a line of a gigabyte", &[too_long], too_long),
+        fine("many small objects", &[&invalid("it would take more than 67108864 bytes of memory")]),
+        fine("late", &["timeout: no answer within 3000 ms", "ok: in time"]).patient(3000),
+        goes_on("dies in a call", &[&died], &died),
+        fine("no UTF-8", &[&noise(1)]).patient(2000),
+        fine("no JSON", &[&noise(4)]).patient(2000),
+        fine("errors of any shape", &errors.each_ref().map(String::as_str)),
+        fine("results of any shape", &results.each_ref().map(String::as_str)),
+        fine("numbers that are none", &[&noise(1), &noise(1), &range, &range]).patient(2000),
+        fine("words that steer", &[&format!("tool: {STEER}")]),
+        fine("100,000 levels", &[&invalid("it has more than 100 levels")]),
+        goes_on("a result of 50 MB", &[too_long], too_long),
+        goes_on("closes its output", &[closed], closed),
+        // What was to be an answer to the second call stands in the middle of the slow one.
+        goes_on("byte by byte", &[none], &noise(1)).patient(2000),
+        goes_on("leaves a holder of its pipes", &[ended], ended),
+        // A process in a session of its own cannot be reached; that it holds the pipes delays nothing.
+        goes_on("leaves a holder in a session of its own", &[ended], ended).leaving(1),
+    ]);
+}

@@ -1,0 +1,252 @@
+//! A line as a message of JSON-RPC. Pure.
+//!
+//! JSON can take a hundred times its text in memory: each of many small objects is a node of a tree. So what nobody will look
+//! at is passed over without being built, and what somebody will is weighed first.
+
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::exchange::{Failure, Reply};
+
+/// The most memory that a result or an error may take, roughly.
+const MAX_COST: usize = 64 * 1024 * 1024;
+/// The most levels it may have. A recording holds it some levels further down, and JSON with more than 127 is not read back.
+const MAX_LEVELS: usize = 100;
+/// The longest number that a server may give to a question of its own: every answer waits with it until it is read.
+const MAX_ID: usize = 1024;
+
+/// What an object takes with up to eleven keys, and what every further value, key or list takes at most.
+const OBJECT: usize = 704;
+const VALUE: usize = 64;
+
+pub(super) enum Message {
+    Notification,
+    Request {
+        id: Value,
+        method: String,
+    },
+    Reply {
+        id: Option<i64>,
+        reply: Reply,
+        /// How much memory the reply takes, roughly.
+        cost: usize,
+    },
+}
+
+impl Message {
+    /// A line as a message; `None` when it is none.
+    pub(super) fn read(line: &[u8]) -> Option<Self> {
+        let parts: Parts<'_> = serde_json::from_slice(line).ok()?;
+        if parts.jsonrpc?.get() != "\"2.0\"" {
+            return None;
+        }
+        let id = match parts.id.map(RawValue::get) {
+            Some(id) if id.len() > MAX_ID => return None,
+            Some(id) => Some(serde_json::from_str(id).ok()?),
+            None => None,
+        };
+        match (parts.method, id) {
+            (None, id) => {
+                // Some servers send both, one of them null.
+                let (reply, cost) = match (parts.result, parts.error.filter(|error| error.get() != "null")) {
+                    (_, Some(error)) => read(error, Reply::Error),
+                    (Some(result), None) => read(result, Reply::Result),
+                    (None, None) => return None,
+                };
+                Some(Self::Reply { id: number(id), reply, cost })
+            }
+            (Some(method), id) => {
+                let method = serde_json::from_str(method.get()).ok()?;
+                Some(id.map_or(Self::Notification, |id| Self::Request { id, method }))
+            }
+        }
+    }
+}
+
+/// Numbers of requests are ours. A server that returns one as text is understood, as common clients do.
+fn number(id: Option<Value>) -> Option<i64> {
+    match id? {
+        Value::String(text) => text.parse().ok(),
+        id => id.as_i64(),
+    }
+}
+
+/// What a reply brings, and what it costs to have it.
+fn read(raw: &RawValue, into: fn(Value) -> Reply) -> (Reply, usize) {
+    let Weight { cost, levels } = Weight::of(raw.get().as_bytes());
+    let unreadable = |why| (Reply::Failed(Failure::Unreadable(why)), cost);
+    if levels > MAX_LEVELS {
+        return unreadable(format!("it has more than {MAX_LEVELS} levels"));
+    }
+    if cost > MAX_COST {
+        return unreadable(format!("it would take more than {MAX_COST} bytes of memory"));
+    }
+    match serde_json::from_str(raw.get()) {
+        Ok(value) => (into(value), cost),
+        Err(error) => {
+            let text = error.to_string();
+            let what = text.split(" at line").next().unwrap_or_default();
+            unreadable(format!("its JSON cannot be read: {what}"))
+        }
+    }
+}
+
+/// How large a value is that has not been built, from its text.
+#[derive(Debug, PartialEq, Eq)]
+struct Weight {
+    cost: usize,
+    levels: usize,
+}
+
+impl Weight {
+    fn of(json: &[u8]) -> Self {
+        let (mut cost, mut depth, mut levels) = (json.len(), 0_usize, 0);
+        let (mut in_text, mut is_escaped) = (false, false);
+        for byte in json {
+            match byte {
+                _ if is_escaped => is_escaped = false,
+                b'\\' => is_escaped = in_text,
+                b'"' => in_text = !in_text,
+                _ if in_text => {}
+                b'{' | b'[' => {
+                    cost += if *byte == b'{' { OBJECT } else { VALUE };
+                    depth += 1;
+                    levels = levels.max(depth);
+                }
+                b'}' | b']' => depth = depth.saturating_sub(1),
+                b',' | b':' => cost += VALUE,
+                _ => {}
+            }
+        }
+        Self { cost, levels }
+    }
+}
+
+/// The parts of a message that mean something here, as they were written.
+#[derive(Default)]
+struct Parts<'a> {
+    jsonrpc: Option<&'a RawValue>,
+    id: Option<&'a RawValue>,
+    method: Option<&'a RawValue>,
+    result: Option<&'a RawValue>,
+    error: Option<&'a RawValue>,
+}
+
+#[derive(serde::Deserialize)]
+#[serde(field_identifier, rename_all = "lowercase")]
+enum Key {
+    Jsonrpc,
+    Id,
+    Method,
+    Result,
+    Error,
+    #[serde(other)]
+    Other,
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Parts<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(PartsVisitor)
+    }
+}
+
+/// Written by hand because a null is not an absent part, and a part that is there twice means what it says last.
+struct PartsVisitor;
+
+impl<'de> Visitor<'de> for PartsVisitor {
+    type Value = Parts<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a message")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Parts<'de>, A::Error> {
+        let mut parts = Parts::default();
+        while let Some(key) = map.next_key()? {
+            let part = match key {
+                Key::Jsonrpc => &mut parts.jsonrpc,
+                Key::Id => &mut parts.id,
+                Key::Method => &mut parts.method,
+                Key::Result => &mut parts.result,
+                Key::Error => &mut parts.error,
+                Key::Other => {
+                    map.next_value::<IgnoredAny>()?;
+                    continue;
+                }
+            };
+            *part = Some(map.next_value()?);
+        }
+        Ok(parts)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn reply(line: &str) -> (Option<i64>, Reply) {
+        match Message::read(line.as_bytes()) {
+            Some(Message::Reply { id, reply, .. }) => (id, reply),
+            _ => panic!("{line}"),
+        }
+    }
+
+    fn with_result(result: &str) -> Reply {
+        reply(&format!(r#"{{"jsonrpc":"2.0","id":1,"result":{result}}}"#)).1
+    }
+
+    #[test]
+    fn a_null_is_a_result_and_no_error_and_the_last_of_two_parts_counts() {
+        assert_eq!(reply(r#"{"jsonrpc":"2.0","id":1,"result":null}"#), (Some(1), Reply::Result(Value::Null)));
+        let both = r#"{"error":null,"jsonrpc":"2.0","result":[1],"id":1,"id":"2"}"#;
+        assert_eq!(reply(both), (Some(2), Reply::Result(json!([1]))));
+        let error = r#"{"jsonrpc":"2.0","id":null,"result":1,"error":"x"}"#;
+        assert_eq!(reply(error), (None, Reply::Error(json!("x"))));
+    }
+
+    #[test]
+    fn what_nobody_looks_at_may_have_any_depth_and_shape() {
+        let deep = "[".repeat(100_000) + &"]".repeat(100_000);
+        let note = format!(r#"{{"jsonrpc":"2.0","method":"m","params":{deep},"x":1e999}}"#);
+        assert!(matches!(Message::read(note.as_bytes()), Some(Message::Notification)));
+        let torn = note.replacen(']', "", 1);
+        assert!(Message::read(torn.as_bytes()).is_none());
+    }
+
+    #[test]
+    fn a_question_with_a_number_that_is_too_long_is_no_message() {
+        let ask = |length: usize| {
+            let line = json!({ "jsonrpc": "2.0", "id": "x".repeat(length), "method": "ping" }).to_string();
+            Message::read(line.as_bytes()).is_some()
+        };
+        assert_eq!((ask(MAX_ID - 2), ask(MAX_ID - 1)), (true, false));
+    }
+
+    #[test]
+    fn a_reply_that_cannot_be_had_says_why() {
+        let check = |result: &str, why: &str| {
+            assert_eq!(with_result(result), Reply::Failed(Failure::Unreadable(why.to_owned())));
+        };
+        let levels = |count: usize| "[".repeat(count) + &"]".repeat(count);
+        assert!(matches!(with_result(&levels(MAX_LEVELS)), Reply::Result(_)));
+        check(&levels(MAX_LEVELS + 1), "it has more than 100 levels");
+        check("1e999", "its JSON cannot be read: number out of range");
+        let objects = format!("[{}0]", r#"{"":0},"#.repeat(100_000));
+        check(&objects, "it would take more than 67108864 bytes of memory");
+        // The same characters inside of a text are nothing but text.
+        let text = Value::from(objects).to_string();
+        assert_eq!(Weight::of(text.as_bytes()), Weight { cost: text.len(), levels: 0 });
+        assert!(matches!(with_result(&text), Reply::Result(Value::String(_))));
+    }
+
+    #[test]
+    fn a_backslash_escapes_in_texts_and_only_there() {
+        let json = br#"{"\\":"\"[{,:","a":[]}"#;
+        assert_eq!(Weight::of(json), Weight { cost: json.len() + OBJECT + 4 * VALUE, levels: 2 });
+    }
+}
