@@ -61,7 +61,17 @@ impl Row {
             Ends::Refused(..) => 1,
             Ends::Answers(answers) => answers.len() - 1,
         };
-        Self { mode, server, timeout_ms: 20_000, strikes, ends, seconds: 25, megabytes: 100, escaped: 0, flag: "--live" }
+        Self {
+            mode,
+            server,
+            timeout_ms: 20_000,
+            strikes,
+            ends,
+            seconds: 25,
+            megabytes: 100,
+            escaped: 0,
+            flag: "--live",
+        }
     }
 
     /// With a time limit that the server is meant to exceed.
@@ -264,7 +274,12 @@ fn acting(bytes: &[u8], is_json: bool) -> BTreeSet<char> {
     let acts = |c: &char| match c {
         '\n' => false,
         '\0'..='\u{1f}' => true,
-        '\u{7f}'..='\u{9f}' | '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => !is_json,
+        '\u{7f}'..='\u{9f}'
+        | '\u{61c}'
+        | '\u{200e}'
+        | '\u{200f}'
+        | '\u{2028}'..='\u{202e}'
+        | '\u{2066}'..='\u{2069}' => !is_json,
         _ => false,
     };
     text.chars().filter(acts).collect()

@@ -15,6 +15,10 @@ use serde_json::{Value, json};
 use super::{Ends, Row, STEER, check};
 
 const ENDPOINT: &str = "check that `url` is the endpoint of an MCP server over Streamable HTTP, and that it runs";
+/// `STEER` as an excerpt of an answer is shown.
+const SHOWN: &str = "\\u{1b}]0;owned\\u{7}\\u{1b}[2J\\u{9b}31m ::error::owned\u{202e}evil\u{2066}\\u{0}\\u{7f}";
+/// How a connection is said to have broken; `HOST` stands for the server.
+const BROKE: &str = "the connection to HOST broke before an answer came";
 const FILLER: &[u8] = &[b'x'; 1 << 16];
 /// More of it than any bound here allows.
 const MUCH: usize = 20_000;
@@ -182,23 +186,53 @@ fn a_remote_server_that_does_not_open_the_protocol_is_told_by_what_it_did() {
         row(mode, at, act, elsewhere, Ends::Refused(format!("server `bad`: {message}"), hint))
     };
     let denied = |mode, act: Act, line: &str, hint| {
-        refused(mode, "initialize", act, &format!("it answered `initialize` with {line}: x"), hint)
+        refused(mode, "initialize", act, &format!("it answered `initialize` with {line}: {SHOWN}"), hint)
     };
     check(vec![
         refused(
             "a redirect",
             "initialize",
             |stream, _, elsewhere| {
-                write!(stream, "HTTP/1.1 307 Temporary Redirect\r\nlocation: http://{elsewhere}/mcp\r\ncontent-length: 0\r\n\r\n")
+                write!(
+                    stream,
+                    "HTTP/1.1 307 Temporary Redirect\r\nlocation: http://{elsewhere}/mcp\r\ncontent-length: 0\r\n\r\n"
+                )
             },
-            &format!("it answered `initialize` with 307 Temporary Redirect and points to `{elsewhere}`, and redirects are not followed"),
+            &format!(
+                "it answered `initialize` with 307 Temporary Redirect and points to `{elsewhere}`, and redirects are not followed"
+            ),
             "write the address it points to in `url`, if you trust that one with your headers",
         ),
-        denied("401", |stream, _, _| status(stream, "401 Unauthorized"), "401 Unauthorized", "x"),
-        denied("403", |stream, _, _| status(stream, "403 Forbidden"), "403 Forbidden", "x"),
-        denied("404", |stream, _, _| status(stream, "404 Not Found"), "404 Not Found", "x"),
-        denied("429", |stream, _, _| status(stream, "429 Too Many Requests"), "429 Too Many Requests", "x"),
-        denied("500", |stream, _, _| status(stream, "500 Internal Server Error"), "500 Internal Server Error", "x"),
+        denied(
+            "401",
+            |stream, _, _| status(stream, "401 Unauthorized"),
+            "401 Unauthorized",
+            "name a variable in `bearer_token_env` that holds a token the server takes",
+        ),
+        denied(
+            "403",
+            |stream, _, _| status(stream, "403 Forbidden"),
+            "403 Forbidden",
+            "the server refuses this caller: check the rights of the token, and `headers`",
+        ),
+        denied(
+            "404",
+            |stream, _, _| status(stream, "404 Not Found"),
+            "404 Not Found",
+            "check the path in `url`: it is that of the endpoint, often `/mcp`",
+        ),
+        denied(
+            "429",
+            |stream, _, _| status(stream, "429 Too Many Requests"),
+            "429 Too Many Requests",
+            "the server wants fewer requests: wait, or run fewer tests at once",
+        ),
+        denied(
+            "500",
+            |stream, _, _| status(stream, "500 Internal Server Error"),
+            "500 Internal Server Error",
+            "look at the log of the server",
+        ),
         refused(
             "an unknown revision",
             "initialize",
@@ -207,11 +241,27 @@ fn a_remote_server_that_does_not_open_the_protocol_is_told_by_what_it_did() {
                 reply["result"]["protocolVersion"] = STEER.into();
                 stream.write_all(&response("200 OK", "application/json", reply.to_string().as_bytes()))
             },
-            "x",
+            &format!(
+                "it speaks revision `{}…` of the protocol, which mcptest does not know",
+                STEER.trim_end_matches(['\0', '\u{7f}'])
+            ),
             "update the server, or mcptest",
         ),
-        refused("slow headers", "initialize", |stream, _, _| drip(stream, b"HTTP/1.1 200 OK\r\nx: "), "x", "x").patient(2000),
-        refused("no answer", "initialize", |stream, _, _| drip(stream, b""), "x", ENDPOINT),
+        refused(
+            "slow headers",
+            "initialize",
+            |stream, _, _| drip(stream, b"HTTP/1.1 200 OK\r\nx: "),
+            "it did not answer `initialize` within 2000 ms",
+            "check `url`, or raise `timeout_ms`",
+        )
+        .patient(2000),
+        refused(
+            "no answer",
+            "initialize",
+            |stream, _, _| drip(stream, b""),
+            &format!("`initialize` has no reply: {BROKE}: connection closed before message completed"),
+            ENDPOINT,
+        ),
         refused(
             "huge headers",
             "tools/list",
@@ -219,7 +269,7 @@ fn a_remote_server_that_does_not_open_the_protocol_is_told_by_what_it_did() {
                 stream.write_all(b"HTTP/1.1 200 OK\r\nx: ")?;
                 (0..MUCH).try_for_each(|_| stream.write_all(FILLER))
             },
-            "x",
+            &format!("`tools/list` has no reply: {BROKE}: message head is too large"),
             ENDPOINT,
         ),
         refused(
@@ -232,12 +282,18 @@ fn a_remote_server_that_does_not_open_the_protocol_is_told_by_what_it_did() {
                 }
                 stream.write_all(head.as_bytes())
             },
-            "x",
+            &format!("`tools/list` has no reply: {BROKE}: message head is too large"),
             ENDPOINT,
         ),
-        refused("a web page", "tools/list", |stream, _, _| {
-            stream.write_all(&response("200 OK", "text/html", STEER.as_bytes()))
-        }, "x", ENDPOINT),
+        refused(
+            "a web page",
+            "tools/list",
+            |stream, _, _| stream.write_all(&response("200 OK", "text/html", STEER.as_bytes())),
+            &format!(
+                "`tools/list` has no reply: the server answered 200 OK with `text/html`, which is neither JSON nor a stream of events: {SHOWN}"
+            ),
+            ENDPOINT,
+        ),
     ]);
     assert_eq!(visits.load(Ordering::Relaxed), 0, "a redirect was followed");
 }
@@ -249,67 +305,159 @@ fn a_remote_server_that_does_not_answer_a_call_as_it_should_costs_the_agent_that
         let answers = vec![answer.to_owned(), "ok: still here".to_owned()];
         row(mode, "strike", act, elsewhere, Ends::Answers(answers))
     };
+    let much = "transport: the server's answer has more than 67108864 bytes";
     check(vec![
         goes_on(
             "a redirect",
             |stream, _, elsewhere| {
-                write!(stream, "HTTP/1.1 308 Permanent Redirect\r\nlocation: http://{elsewhere}/mcp\r\ncontent-length: 0\r\n\r\n")
+                write!(
+                    stream,
+                    "HTTP/1.1 308 Permanent Redirect\r\nlocation: http://{elsewhere}/mcp\r\ncontent-length: 0\r\n\r\n"
+                )
+            },
+            &format!(
+                "http 308: the server answered 308 Permanent Redirect and points to `{elsewhere}`, and redirects are not followed"
+            ),
+        ),
+        goes_on(
+            "503",
+            |stream, _, _| status(stream, "503 Service Unavailable"),
+            &format!("http 503: the server answered 503 Service Unavailable: {SHOWN}"),
+        ),
+        goes_on(
+            "a body without end",
+            |stream, _, _| {
+                endless(stream, "application/json")?;
+                (0..MUCH).try_for_each(|_| stream.write_all(FILLER))
+            },
+            much,
+        ),
+        goes_on(
+            "a refusal without end",
+            |stream, _, _| {
+                write!(stream, "HTTP/1.1 500 Oh\r\nconnection: close\r\n\r\n")?;
+                (0..MUCH).try_for_each(|_| stream.write_all(FILLER))
+            },
+            &format!("http 500: the server answered 500 Internal Server Error: {}…", "x".repeat(103)),
+        ),
+        goes_on(
+            "an event without end",
+            |stream, _, _| {
+                endless(stream, "text/event-stream")?;
+                stream.write_all(b"data: ")?;
+                (0..MUCH).try_for_each(|_| stream.write_all(FILLER))
+            },
+            "transport: the server sent an event of more than 16777216 bytes",
+        ),
+        goes_on(
+            "events without end",
+            |stream, _, _| {
+                endless(stream, "text/event-stream")?;
+                let comments = ": still here\n\n".repeat(10_000);
+                (0..MUCH).try_for_each(|_| stream.write_all(comments.as_bytes()))
+            },
+            much,
+        ),
+        goes_on(
+            "slow events without end",
+            |stream, _, _| {
+                endless(stream, "text/event-stream")?;
+                drip(stream, b": ping\n\n")
+            },
+            "timeout: no answer within 2000 ms",
+        )
+        .patient(2000),
+        goes_on(
+            "a stream that goes on after its reply",
+            |stream, id, _| {
+                events(stream, id, "", 0)?;
+                drip(stream, b"data: x\n\n")
+            },
+            "ok: struck",
+        ),
+        goes_on(
+            "questions without end",
+            |stream, id, _| {
+                let ask =
+                    "data: {\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"sampling/createMessage\",\"params\":{}}\n\n";
+                events(stream, id, ask, 20_000)
+            },
+            "ok: struck",
+        ),
+        goes_on(
+            "a stream that breaks off",
+            |stream, _, _| {
+                endless(stream, "text/event-stream")?;
+                stream.write_all(b"data: {\"jsonrpc\":\"2.0\",")
+            },
+            "transport: the server's stream ended without a reply",
+        ),
+        goes_on(
+            "a body that breaks off",
+            |stream, _, _| {
+                stream.write_all(
+                    b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 1000\r\n\r\n{\"json",
+                )
+            },
+            "transport: the connection to HOST broke in the middle of the answer: end of file before message length reached",
+        ),
+        goes_on(
+            "a connection that is closed",
+            |_, _, _| Ok(()),
+            &format!("transport: {BROKE}: connection closed before message completed"),
+        ),
+        goes_on(
+            "no HTTP",
+            |stream, _, _| stream.write_all(STEER.as_bytes()),
+            &format!("transport: {BROKE}: invalid HTTP version parsed"),
+        ),
+        goes_on(
+            "a packed body without end",
+            |stream, _, _| {
+                let body = bomb(FILLER, 1200);
+                write!(
+                    stream,
+                    "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-encoding: gzip\r\ncontent-length: {}\r\n\r\n",
+                    body.len()
+                )?;
+                stream.write_all(&body)
+            },
+            much,
+        ),
+        goes_on(
+            "many small objects",
+            |stream, id, _| {
+                let body =
+                    format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":[{}0]}}", "{\"\":0},".repeat(2_000_000));
+                stream.write_all(&response("200 OK", "application/json", body.as_bytes()))
+            },
+            "jsonrpc: the server's reply is no result of tools/call: it would take more than 67108864 bytes of memory",
+        ),
+        goes_on(
+            "a result of 50 MB",
+            |stream, id, _| {
+                let mut reply = reply(id, "strike");
+                reply["result"]["content"][0]["text"] = "x".repeat(50_000_000).into();
+                stream.write_all(&response("200 OK", "application/json", reply.to_string().as_bytes()))
             },
             "x",
         ),
-        goes_on("503", |stream, _, _| status(stream, "503 Service Unavailable"), "x"),
-        goes_on("a body without end", |stream, _, _| {
-            endless(stream, "application/json")?;
-            (0..MUCH).try_for_each(|_| stream.write_all(FILLER))
-        }, "x"),
-        goes_on("a refusal without end", |stream, _, _| {
-            write!(stream, "HTTP/1.1 500 Oh\r\nconnection: close\r\n\r\n")?;
-            (0..MUCH).try_for_each(|_| stream.write_all(FILLER))
-        }, "x"),
-        goes_on("an event without end", |stream, _, _| {
-            endless(stream, "text/event-stream")?;
-            stream.write_all(b"data: ")?;
-            (0..MUCH).try_for_each(|_| stream.write_all(FILLER))
-        }, "x"),
-        goes_on("events without end", |stream, _, _| {
-            endless(stream, "text/event-stream")?;
-            let comments = ": still here\n\n".repeat(10_000);
-            (0..MUCH).try_for_each(|_| stream.write_all(comments.as_bytes()))
-        }, "x"),
-        goes_on("slow events without end", |stream, _, _| {
-            endless(stream, "text/event-stream")?;
-            drip(stream, b": ping\n\n")
-        }, "x").patient(2000),
-        goes_on("a stream that goes on after its reply", |stream, id, _| {
-            events(stream, id, "", 0)?;
-            drip(stream, b"data: x\n\n")
-        }, "ok: struck"),
-        goes_on("questions without end", |stream, id, _| {
-            let ask = "data: {\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"sampling/createMessage\",\"params\":{}}\n\n";
-            events(stream, id, ask, 20_000)
-        }, "ok: struck"),
-        goes_on("a stream that breaks off", |stream, _, _| {
-            endless(stream, "text/event-stream")?;
-            stream.write_all(b"data: {\"jsonrpc\":\"2.0\",")
-        }, "x"),
-        goes_on("a body that breaks off", |stream, _, _| {
-            stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 1000\r\n\r\n{\"json")
-        }, "x"),
-        goes_on("a connection that is closed", |_, _, _| Ok(()), "x"),
-        goes_on("no HTTP", |stream, _, _| stream.write_all(STEER.as_bytes()), "x"),
-        goes_on("a packed body without end", |stream, _, _| {
-            let body = bomb(FILLER, 1200);
-            write!(stream, "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-encoding: gzip\r\ncontent-length: {}\r\n\r\n", body.len())?;
-            stream.write_all(&body)
-        }, "x"),
-        goes_on("many small objects", |stream, id, _| {
-            let body = format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":[{}0]}}", "{\"\":0},".repeat(2_000_000));
-            stream.write_all(&response("200 OK", "application/json", body.as_bytes()))
-        }, "x"),
-        goes_on("no JSON", |stream, _, _| stream.write_all(&response("200 OK", "application/json", STEER.as_bytes())), "x"),
-        goes_on("another's reply", |stream, id, _| {
-            stream.write_all(&response("200 OK", "application/json", reply(id + 1, "strike").to_string().as_bytes()))
-        }, "x"),
+        goes_on(
+            "no JSON",
+            |stream, _, _| stream.write_all(&response("200 OK", "application/json", STEER.as_bytes())),
+            &format!("transport: the server's answer is no reply to the request: {SHOWN}"),
+        ),
+        goes_on(
+            "another's reply",
+            |stream, id, _| {
+                stream.write_all(&response(
+                    "200 OK",
+                    "application/json",
+                    reply(id + 1, "strike").to_string().as_bytes(),
+                ))
+            },
+            "transport: the server's answer is no reply to the request: {\"id\":3,\"jsonrpc\":\"2.0\",\"result\":{\"content\":[{\"text\":\"struck\",\"type\":\"text\"}]}}",
+        ),
     ]);
     assert_eq!(visits.load(Ordering::Relaxed), 0, "a redirect was followed");
 }
