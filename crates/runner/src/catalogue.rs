@@ -51,15 +51,20 @@ impl Catalogue {
         let mut out = Self::default();
         for (server, tools) in servers {
             out.servers.insert(server.clone());
+            let mut names = BTreeSet::new();
             for tool in tools {
                 let full = format!("{server}__{}", tool.name);
-                let mut wire = wire_name(&full);
-                if out.by_wire.contains_key(&wire) {
-                    wire = respelt(&full);
-                }
                 // A server that offers one name twice means one tool.
-                if out.by_wire.contains_key(&wire) {
+                if !names.insert(tool.name.clone()) {
                     continue;
+                }
+                let mut wire = wire_name(&full);
+                // A name can be spelt like one that was respelt, so that it must be tried until one is free.
+                for attempt in 1.. {
+                    if !out.by_wire.contains_key(&wire) {
+                        break;
+                    }
+                    wire = respelt(&full, attempt);
                 }
                 out.by_wire.insert(wire.clone(), out.offered.len());
                 out.offered.push(Offered { wire, server: server.clone(), tool });
@@ -96,17 +101,18 @@ impl Catalogue {
 
 fn wire_name(full: &str) -> String {
     let plain = full.len() <= LONGEST && full.chars().all(is_plain);
-    if plain { full.to_owned() } else { respelt(full) }
+    if plain { full.to_owned() } else { respelt(full, 1) }
 }
 
 fn is_plain(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_' || c == '-'
 }
 
-/// What can be kept of a name, and a hash of all of it.
-fn respelt(full: &str) -> String {
+/// What can be kept of a name, and a hash of all of it, which is another for every attempt.
+fn respelt(full: &str, attempt: usize) -> String {
     let kept: String = full.chars().map(|c| if is_plain(c) { c } else { '_' }).take(LONGEST - 9).collect();
-    format!("{kept}_{}", short_hash(full))
+    let hash = if attempt == 1 { short_hash(full) } else { short_hash(&format!("{full}\0{attempt}")) };
+    format!("{kept}_{hash}")
 }
 
 #[cfg(test)]
@@ -137,6 +143,18 @@ mod tests {
         check("fs", &["søk"], &["fs__s_k_72790039"]);
         let long = "x".repeat(128);
         check("fs", &[&long], &[&format!("fs__{}_b324a8dc", "x".repeat(51))]);
+    }
+
+    #[test]
+    fn a_tool_cannot_hide_another_by_taking_the_name_it_would_be_given() {
+        let free = respelt("fs__read.file", 2);
+        check("fs", &["read_file_3d6b9878", "read.file"], &["fs__read_file_3d6b9878", &free]);
+        let catalogue = Catalogue::new([
+            ("a".to_owned(), vec![tool("b__c"), tool("b__c"), tool(&respelt("a__b__c", 1)["a__".len()..])]),
+            ("a__b".to_owned(), vec![tool("c")]),
+        ]);
+        let found: Vec<&str> = catalogue.offered().iter().map(|offered| offered.server.as_str()).collect();
+        assert_eq!((found, catalogue.by_wire.len()), (vec!["a", "a", "a__b"], 3));
     }
 
     #[test]
