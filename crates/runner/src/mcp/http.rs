@@ -30,7 +30,7 @@ use super::message::Message;
 use crate::process::printable;
 use crate::tls;
 
-/// The longest answer to one request.
+/// The longest stream that answers one request. A reply in it, or one that comes alone, has the bound of a line.
 pub const MAX_ANSWER: usize = 64 * 1024 * 1024;
 
 /// How much of an answer without success is read: it may be an error of the protocol, or something to be shown.
@@ -342,14 +342,14 @@ impl Peer {
     async fn stream(&self, mut response: Response, number: i64) -> Result<(), Failure> {
         let mut events = Events::new(MAX_LINE);
         let mut left = MAX_ANSWER;
-        while let Some(chunk) = self.chunk(&mut response, &mut left).await? {
+        while let Some(chunk) = self.chunk(&mut response, &mut left, MAX_ANSWER).await? {
             let pushed = events.push(&chunk, |data| self.take(number, data));
             pushed.map_err(|TooLong(limit)| {
                 Failure::Broken(format!("the server sent an event of more than {limit} bytes"))
             })?;
             if !self.exchange.waits(number) {
                 let rest = async {
-                    while let Ok(Some(chunk)) = self.chunk(&mut response, &mut left).await {
+                    while let Ok(Some(chunk)) = self.chunk(&mut response, &mut left, MAX_ANSWER).await {
                         if events.push(&chunk, |data| self.take(number, data)).is_err() {
                             return;
                         }
@@ -362,8 +362,8 @@ impl Peer {
         Err(Failure::Broken("the server's stream ended without a reply".to_owned()))
     }
 
-    /// The next bytes of an answer, of which so many may still come.
-    async fn chunk(&self, response: &mut Response, left: &mut usize) -> Result<Option<Vec<u8>>, Failure> {
+    /// The next bytes of an answer that may have `most`, of which `left` may still come.
+    async fn chunk(&self, response: &mut Response, left: &mut usize, most: usize) -> Result<Option<Vec<u8>>, Failure> {
         let chunk = response.chunk().await.map_err(|error| {
             let (host, why) = (host(&self.url), innermost(&error));
             Failure::Broken(format!("the connection to {host} broke in the middle of the answer: {why}"))
@@ -372,13 +372,13 @@ impl Peer {
         let length = chunk.as_ref().map_or(0, Vec::len);
         *left = left
             .checked_sub(length)
-            .ok_or_else(|| Failure::Broken(format!("the server's answer has more than {MAX_ANSWER} bytes")))?;
+            .ok_or_else(|| Failure::Broken(format!("the server's answer has more than {most} bytes")))?;
         Ok(chunk)
     }
 
     async fn whole(&self, mut response: Response) -> Result<Vec<u8>, Failure> {
-        let (mut body, mut left) = (Vec::new(), MAX_ANSWER);
-        while let Some(chunk) = self.chunk(&mut response, &mut left).await? {
+        let (mut body, mut left) = (Vec::new(), MAX_LINE);
+        while let Some(chunk) = self.chunk(&mut response, &mut left, MAX_LINE).await? {
             body.extend_from_slice(&chunk);
         }
         Ok(body)
@@ -387,7 +387,7 @@ impl Peer {
     /// The start of an answer that is only to be shown.
     async fn start(&self, mut response: Response) -> Vec<u8> {
         let (mut body, mut left) = (Vec::new(), MAX_REFUSAL);
-        while let Ok(Some(chunk)) = self.chunk(&mut response, &mut left).await {
+        while let Ok(Some(chunk)) = self.chunk(&mut response, &mut left, MAX_REFUSAL).await {
             body.extend_from_slice(&chunk);
         }
         body

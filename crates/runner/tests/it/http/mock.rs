@@ -255,11 +255,11 @@ async fn a_second_reply_is_counted_and_dropped() {
 #[tokio::test]
 async fn a_flood_is_read_up_to_the_limit_and_refused_beyond() {
     let _alone = MEMORY.lock().await;
-    let mock = Mock::start(&["say=flood:8", "größe=flood:65"]).await;
+    let mock = Mock::start(&["say=flood:8", "größe=flood:17"]).await;
     let connection = mock.remote(Protocol::Modern).patient(20_000).open().await;
     let length: usize = call(&connection, "say", json!({ "what": "a" })).await.texts().map(str::len).sum();
     assert_eq!(length, 8 << 20);
-    let too_long = fails(ErrorKind::Transport, None, "the server's answer has more than 67108864 bytes");
+    let too_long = fails(ErrorKind::Transport, None, "the server's answer has more than 16777216 bytes");
     assert_eq!(plain(&connection, "größe").await, too_long);
     assert_eq!(plain(&connection, "bad").await, says("never"));
     within(connection.close()).await;

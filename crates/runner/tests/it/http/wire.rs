@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use mcptest_core::suite::Protocol;
 use mcptest_core::trace::ErrorKind;
-use mcptest_runner::mcp::Counters;
+use mcptest_runner::mcp::{Counters, MAX_ANSWER, MAX_LINE};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
@@ -377,10 +377,11 @@ async fn an_endless_answer_is_read_up_to_a_limit() {
         let head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n";
         Answer::Endless(head.to_vec(), vec![b' '; 1 << 20])
     };
-    let too_long = (ErrorKind::Transport, None, "the server's answer has more than 67108864 bytes".to_owned());
-    assert_eq!(outcome(json).await, too_long);
+    let too_long =
+        |most: usize| (ErrorKind::Transport, None, format!("the server's answer has more than {most} bytes"));
+    assert_eq!(outcome(json).await, too_long(MAX_LINE));
     let comments = move |_: &Request| Answer::Endless(stream(""), [b":".to_vec(), piece(), b"\n\n".to_vec()].concat());
-    assert_eq!(outcome(comments).await, too_long);
+    assert_eq!(outcome(comments).await, too_long(MAX_ANSWER));
     let event = (ErrorKind::Transport, None, "the server sent an event of more than 16777216 bytes".to_owned());
     assert_eq!(outcome(move |_| Answer::Endless(stream("data: "), piece())).await, event);
 }
