@@ -123,6 +123,7 @@ pub(super) static TROUBLES: [Trouble; 17] = [
             "its list of tools goes in circles",
             "it lists more than … tools",
             "its list of tools has more than …",
+            "its list of tools takes more than … bytes of memory",
         ],
         "server `desk`: its list of tools is wrong: tool 1 (`search`) has no `inputSchema`",
         "Every tool needs a name of its own and an `inputSchema`, and the last page of the list has no `nextCursor`.",
@@ -139,9 +140,14 @@ pub(super) static TROUBLES: [Trouble; 17] = [
     trouble(
         "line-too-long",
         "A server sent a line that is too long",
-        &["it sent a line of more than … bytes"],
+        &[
+            "it sent a line of more than … bytes",
+            "it answered `…` with a reply that cannot be taken in: …",
+            "the server's answer has more than … bytes",
+        ],
         "server `desk`: it sent a line of more than 16777216 bytes",
-        "A message is one line of JSON with a bound on its length. Something else was printed, or an answer is huge.",
+        "A message is one line of JSON with a bound on its length, its levels and the memory it would take. Something else was \
+         printed, or an answer is huge.",
         &["Look for output that is no message.", "Have the tools answer with less."],
     )
     .unprovoked("it takes a server that prints many megabytes; the tests of the transport do so"),

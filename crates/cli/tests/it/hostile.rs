@@ -79,6 +79,10 @@ impl Row {
         Self { timeout_ms, ..self }
     }
 
+    fn taking(self, megabytes: u64) -> Self {
+        Self { megabytes, ..self }
+    }
+
     fn leaving(self, escaped: usize) -> Self {
         Self { escaped, ..self }
     }
@@ -144,15 +148,20 @@ fn check(rows: Vec<Row>) {
     assert!(problems.is_empty(), "\n{problems}");
 }
 
-/// Everything about the run of a row that is not as it should be.
-fn judge(row: &Row) -> Vec<String> {
-    let marker = marker();
-    let here = Folder::with(&[
-        ("suite.yml", &row.suite(&marker)),
+/// A folder with the suite of a row, whose processes carry this word.
+fn world(row: &Row, marker: &str) -> Folder {
+    Folder::with(&[
+        ("suite.yml", &row.suite(marker)),
         ("strike.yml", &row.script()),
         ("search.yml", "{ script: 1, runs: [{ turns: [{ calls: [{ tool: search }] }, { text: done }] }] }\n"),
         ("tools.yml", TOOLS),
-    ]);
+    ])
+}
+
+/// Everything about the run of a row that is not as it should be.
+fn judge(row: &Row) -> Vec<String> {
+    let marker = marker();
+    let here = world(row, &marker);
     let ran = run(&here, row);
     let mut problems = Vec::new();
     let mut hold = |holds: bool, problem: String| {

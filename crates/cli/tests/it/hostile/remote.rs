@@ -170,7 +170,7 @@ fn row(mode: &'static str, at: &'static str, act: Act, elsewhere: SocketAddr, en
 }
 
 /// Nobody, who counts his visitors.
-fn nobody() -> (SocketAddr, Arc<AtomicUsize>) {
+pub(super) fn nobody() -> (SocketAddr, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let visits = Arc::new(AtomicUsize::new(0));
@@ -305,6 +305,7 @@ fn a_remote_server_that_does_not_answer_a_call_as_it_should_costs_the_agent_that
         let answers = vec![answer.to_owned(), "ok: still here".to_owned()];
         row(mode, "strike", act, elsewhere, Ends::Answers(answers))
     };
+    let too_long = "transport: the server's answer has more than 16777216 bytes";
     let much = "transport: the server's answer has more than 67108864 bytes";
     check(vec![
         goes_on(
@@ -330,7 +331,7 @@ fn a_remote_server_that_does_not_answer_a_call_as_it_should_costs_the_agent_that
                 endless(stream, "application/json")?;
                 (0..MUCH).try_for_each(|_| stream.write_all(FILLER))
             },
-            much,
+            too_long,
         ),
         goes_on(
             "a refusal without end",
@@ -422,7 +423,7 @@ fn a_remote_server_that_does_not_answer_a_call_as_it_should_costs_the_agent_that
                 )?;
                 stream.write_all(&body)
             },
-            much,
+            too_long,
         ),
         goes_on(
             "many small objects",
@@ -440,7 +441,7 @@ fn a_remote_server_that_does_not_answer_a_call_as_it_should_costs_the_agent_that
                 reply["result"]["content"][0]["text"] = "x".repeat(50_000_000).into();
                 stream.write_all(&response("200 OK", "application/json", reply.to_string().as_bytes()))
             },
-            "x",
+            too_long,
         ),
         goes_on(
             "no JSON",

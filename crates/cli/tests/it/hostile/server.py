@@ -247,8 +247,19 @@ def deep(number):
     result(number, "[" * 100_000 + "]" * 100_000)
 
 
+def hundred_levels(number):
+    """As deep as an answer may be: what is below `structuredContent` stands on the second level."""
+    inner = "[" * 99 + "]" * 99
+    result(number, '{"content":[],"structuredContent":%s}' % inner)
+
+
 def long_result(number):
     answer(number, "x" * 50_000_000)
+
+
+def longest_result(number):
+    """Just below the bound on a line, and with every character to be looked at."""
+    answer(number, "a b@c.de " * 1_700_000)
 
 
 def blob(number):
@@ -323,8 +334,10 @@ STRIKES = {
     "results of any shape": results_of_any_shape,
     "numbers that are none": wrong_numbers,
     "words that steer": steers,
+    "100 levels": hundred_levels,
     "100,000 levels": deep,
     "a result of 50 MB": long_result,
+    "a result of 15 MB": longest_result,
     "a blob": blob,
     "many small objects": objects,
     "a notification of many small objects": notes_of_objects,

@@ -1,6 +1,11 @@
 //! Servers over stdio.
 
-use super::{Ends, Row, STEER, check, program};
+use std::sync::atomic::Ordering;
+
+use serde_json::Value;
+
+use super::remote::nobody;
+use super::{Ends, Row, STEER, check, left, marker, program, world};
 
 const RUN_IT: &str = "run the command by hand: it has to wait for messages on standard input";
 const SILENT: &str = "check that the command starts an MCP server over stdio, or raise `timeout_ms`";
@@ -68,6 +73,7 @@ fn a_server_that_cannot_be_connected_to_is_told_by_what_it_did() {
 
 #[test]
 fn a_server_that_is_only_odd_is_got_along_with() {
+    let long = format!("ok: {}…", &"a b@c.de ".repeat(20)[..156]);
     let blob = format!("ok: [{{\"data\":\"{}…", "A".repeat(146));
     check(vec![
         fine("a million notifications", &["ok: struck"]),
@@ -80,6 +86,8 @@ fn a_server_that_is_only_odd_is_got_along_with() {
         fine("names that steer", &["ok: struck"]),
         fine("wrong ids", &["ok: yours"]),
         fine("a blob", &[&blob]),
+        // It is kept, and a trace is written and shown in several ways.
+        fine("a result of 15 MB", &[&long]).taking(400),
         fine("asks in a loop", &["ok: struck"]),
         fine("a notification of many small objects", &["ok: struck"]),
     ]);
@@ -130,6 +138,7 @@ fn a_call_that_a_server_does_not_answer_as_it_should_is_an_error_for_the_agent_a
         fine("numbers that are none", &[&noise(1), &noise(1), &range, &range]).patient(2000),
         fine("words that steer", &[&format!("tool: {STEER}")]),
         fine("100,000 levels", &[&invalid("it has more than 100 levels")]),
+        fine("100 levels", &[&format!("ok: {}{}", "[".repeat(99), "]".repeat(57) + "…")]),
         goes_on("a result of 50 MB", &[too_long], too_long),
         goes_on("closes its output", &[closed], closed),
         // What was to be an answer to the second call stands in the middle of the slow one.
@@ -138,4 +147,57 @@ fn a_call_that_a_server_does_not_answer_as_it_should_is_an_error_for_the_agent_a
         // A process in a session of its own cannot be reached; that it holds the pipes delays nothing.
         goes_on("leaves a holder in a session of its own", &[ended], ended).leaving(1),
     ]);
+}
+
+#[test]
+fn a_schema_that_points_elsewhere_is_kept_and_nothing_is_fetched() {
+    let (elsewhere, visits) = nobody();
+    let server = command("schemas", elsewhere.port());
+    let answers = ["ok: struck", "ok: still here"].map(str::to_owned).to_vec();
+    check(vec![Row::new("schemas", server.clone(), Ends::Answers(answers.clone()))]);
+    check(vec![Row { flag: "--record", ..Row::new("schemas", server, Ends::Answers(answers)) }]);
+    // `init` makes arguments that fit the schemas, and so has to read them.
+    let here = world(&refused("schemas", "", ""), "");
+    let words = format!("python3 -I -S {} schemas {} {}", program().display(), elsewhere.port(), marker());
+    let output = here.command(&["init", "--from-server", &words, "made"]).output().unwrap();
+    crate::check(
+        &output,
+        2,
+        "",
+        "error: what was made of this cannot be used, so nothing was written\n\
+         mcptest/tools.json:4:22: error: the schema refers to another document, and schemas are never fetched\n\
+         \x20  |\n\
+         \x204 |       \"inputSchema\": {\n\
+         \x20  |                      ^\n\
+         \x20  = hint: copy the definition under `$defs` and refer to it as `#/$defs/name`\n\
+         hint: start from nothing with `mcptest init`, and copy what you need\n",
+    );
+    assert_eq!(visits.load(Ordering::Relaxed), 0, "something was fetched");
+}
+
+#[test]
+fn a_recording_of_what_a_server_did_is_judged_like_the_run_and_a_run_that_broke_leaves_none() {
+    for (row, files) in [
+        (fine("100 levels", &["x"]), 1),
+        (fine("words that steer", &["x"]), 1),
+        (fine("names that steer", &["x"]), 1),
+        (fine("a name twice", &["x"]), 0),
+    ] {
+        let marker = marker();
+        let here = world(&row, &marker);
+        let rows = |flags: &[&str]| {
+            let line = [&["run", "suite.yml", "--reporter", "json", "--filter", "struck"], flags].concat();
+            let output = here.command(&line).output().unwrap();
+            let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+            let row = &report["suites"][0]["rows"][0];
+            (output.status.code(), row["verdict"].clone(), row["trace"].clone(), row["error"]["message"].clone())
+        };
+        let recorded = rows(&["--record"]);
+        assert_eq!(here.0.join("cassettes/suite/struck/striker/1.json").is_file(), files == 1, "{}", row.mode);
+        assert_eq!(left(&marker), [0; 0], "{}", row.mode);
+        if files == 1 {
+            assert_eq!(recorded.0, Some(1), "{}: {}", row.mode, recorded.3);
+            assert_eq!(rows(&[]), recorded, "{}", row.mode);
+        }
+    }
 }
