@@ -23,8 +23,10 @@ const FILLER: &[u8] = &[b'x'; 1 << 16];
 /// More of it than any bound here allows.
 const MUCH: usize = 20_000;
 
-/// How a request is answered, given its number and an address that is none of the client's business.
-type Act = fn(&mut TcpStream, i64, SocketAddr) -> io::Result<()>;
+/// How a request of this number is answered.
+trait Act: Fn(&mut TcpStream, i64) -> io::Result<()> + Send + Sync + 'static {}
+
+impl<F: Fn(&mut TcpStream, i64) -> io::Result<()> + Send + Sync + 'static> Act for F {}
 
 /// A server that does as it should but for one method, or one tool.
 struct Remote {
@@ -35,19 +37,20 @@ struct Remote {
 
 impl Remote {
     /// The thread waits for connections as long as the tests run; those it accepts end with the client.
-    fn start(at: &'static str, act: Act, elsewhere: SocketAddr) -> Self {
+    fn start(at: &'static str, act: impl Act) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let sessions = Arc::new(Mutex::new(Vec::new()));
         let seen = Arc::clone(&sessions);
+        let act = Arc::new(act);
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                let seen = Arc::clone(&seen);
+                let (seen, act) = (Arc::clone(&seen), Arc::clone(&act));
                 thread::spawn(move || {
                     stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
                     stream.set_write_timeout(Some(Duration::from_secs(30))).unwrap();
                     // The client hangs up when it has had enough, which is what is tested.
-                    let _ = converse(&stream, at, act, elsewhere, &seen);
+                    let _ = converse(&stream, at, &*act, &seen);
                 });
             }
         });
@@ -56,13 +59,7 @@ impl Remote {
 }
 
 /// Answers the requests on one connection.
-fn converse(
-    stream: &TcpStream,
-    at: &str,
-    act: Act,
-    elsewhere: SocketAddr,
-    sessions: &Mutex<Vec<String>>,
-) -> io::Result<()> {
+fn converse(stream: &TcpStream, at: &str, act: &impl Act, sessions: &Mutex<Vec<String>>) -> io::Result<()> {
     let mut reader = BufReader::new(stream);
     let mut writer = stream;
     loop {
@@ -88,7 +85,7 @@ fn converse(
             continue;
         };
         if method == at {
-            return act(&mut stream.try_clone()?, id, elsewhere);
+            return act(&mut stream.try_clone()?, id);
         }
         let mut head = "200 OK".to_owned();
         if method != "initialize" {
@@ -158,8 +155,8 @@ fn bomb(json: &[u8], times: usize) -> Vec<u8> {
     packed.finish().unwrap()
 }
 
-fn row(mode: &'static str, at: &'static str, act: Act, elsewhere: SocketAddr, ends: Ends) -> Row {
-    let remote = Remote::start(at, act, elsewhere);
+fn row(mode: &'static str, at: &'static str, act: impl Act, ends: Ends) -> Row {
+    let remote = Remote::start(at, act);
     let ends = match ends {
         Ends::Refused(message, hint) => Ends::Refused(message.replace("HOST", &remote.address.to_string()), hint),
         Ends::Answers(answers) => {
@@ -179,20 +176,23 @@ pub(super) fn nobody() -> (SocketAddr, Arc<AtomicUsize>) {
     (address, visits)
 }
 
+fn refused(mode: &'static str, at: &'static str, act: impl Act, message: &str, hint: &'static str) -> Row {
+    row(mode, at, act, Ends::Refused(format!("server `bad`: {message}"), hint))
+}
+
+fn goes_on(mode: &'static str, act: impl Act, answer: &str) -> Row {
+    let answers = vec![answer.to_owned(), "ok: still here".to_owned()];
+    row(mode, "strike", act, Ends::Answers(answers))
+}
+
 #[test]
-fn a_remote_server_that_does_not_open_the_protocol_is_told_by_what_it_did() {
+fn a_redirect_is_told_and_not_followed() {
     let (elsewhere, visits) = nobody();
-    let refused = |mode, at, act: Act, message: &str, hint| {
-        row(mode, at, act, elsewhere, Ends::Refused(format!("server `bad`: {message}"), hint))
-    };
-    let denied = |mode, act: Act, line: &str, hint| {
-        refused(mode, "initialize", act, &format!("it answered `initialize` with {line}: {SHOWN}"), hint)
-    };
     check(vec![
         refused(
             "a redirect",
             "initialize",
-            |stream, _, elsewhere| {
+            move |stream, _| {
                 write!(
                     stream,
                     "HTTP/1.1 307 Temporary Redirect\r\nlocation: http://{elsewhere}/mcp\r\ncontent-length: 0\r\n\r\n"
@@ -203,40 +203,44 @@ fn a_remote_server_that_does_not_open_the_protocol_is_told_by_what_it_did() {
             ),
             "write the address it points to in `url`, if you trust that one with your headers",
         ),
-        denied(
-            "401",
-            |stream, _, _| status(stream, "401 Unauthorized"),
-            "401 Unauthorized",
-            "name a variable in `bearer_token_env` that holds a token the server takes",
+        goes_on(
+            "a redirect of a call",
+            move |stream, _| {
+                write!(
+                    stream,
+                    "HTTP/1.1 308 Permanent Redirect\r\nlocation: http://{elsewhere}/mcp\r\ncontent-length: 0\r\n\r\n"
+                )
+            },
+            &format!(
+                "http 308: the server answered 308 Permanent Redirect and points to `{elsewhere}`, and redirects are not followed"
+            ),
         ),
-        denied(
-            "403",
-            |stream, _, _| status(stream, "403 Forbidden"),
-            "403 Forbidden",
-            "the server refuses this caller: check the rights of the token, and `headers`",
-        ),
-        denied(
-            "404",
-            |stream, _, _| status(stream, "404 Not Found"),
-            "404 Not Found",
-            "check the path in `url`: it is that of the endpoint, often `/mcp`",
-        ),
-        denied(
-            "429",
-            |stream, _, _| status(stream, "429 Too Many Requests"),
-            "429 Too Many Requests",
-            "the server wants fewer requests: wait, or run fewer tests at once",
-        ),
-        denied(
-            "500",
-            |stream, _, _| status(stream, "500 Internal Server Error"),
-            "500 Internal Server Error",
-            "look at the log of the server",
-        ),
+    ]);
+    assert_eq!(visits.load(Ordering::Relaxed), 0, "a redirect was followed");
+}
+
+#[test]
+fn a_remote_server_that_lets_nobody_in_is_told_by_its_status() {
+    let denied = |mode, line: &'static str, hint| {
+        let message = format!("it answered `initialize` with {line}: {SHOWN}");
+        refused(mode, "initialize", move |stream, _| status(stream, line), &message, hint)
+    };
+    check(vec![
+        denied("401", "401 Unauthorized", "name a variable in `bearer_token_env` that holds a token the server takes"),
+        denied("403", "403 Forbidden", "the server refuses this caller: check the rights of the token, and `headers`"),
+        denied("404", "404 Not Found", "check the path in `url`: it is that of the endpoint, often `/mcp`"),
+        denied("429", "429 Too Many Requests", "the server wants fewer requests: wait, or run fewer tests at once"),
+        denied("500", "500 Internal Server Error", "look at the log of the server"),
+    ]);
+}
+
+#[test]
+fn a_remote_server_that_does_not_open_the_protocol_is_told_by_what_it_did() {
+    check(vec![
         refused(
             "an unknown revision",
             "initialize",
-            |stream, id, _| {
+            |stream, id| {
                 let mut reply = reply(id, "initialize");
                 reply["result"]["protocolVersion"] = STEER.into();
                 stream.write_all(&response("200 OK", "application/json", reply.to_string().as_bytes()))
@@ -250,7 +254,7 @@ fn a_remote_server_that_does_not_open_the_protocol_is_told_by_what_it_did() {
         refused(
             "slow headers",
             "initialize",
-            |stream, _, _| drip(stream, b"HTTP/1.1 200 OK\r\nx: "),
+            |stream, _| drip(stream, b"HTTP/1.1 200 OK\r\nx: "),
             "it did not answer `initialize` within 2000 ms",
             "check `url`, or raise `timeout_ms`",
         )
@@ -258,14 +262,14 @@ fn a_remote_server_that_does_not_open_the_protocol_is_told_by_what_it_did() {
         refused(
             "no answer",
             "initialize",
-            |stream, _, _| drip(stream, b""),
+            |stream, _| drip(stream, b""),
             &format!("`initialize` has no reply: {BROKE}: connection closed before message completed"),
             ENDPOINT,
         ),
         refused(
             "huge headers",
             "tools/list",
-            |stream, _, _| {
+            |stream, _| {
                 stream.write_all(b"HTTP/1.1 200 OK\r\nx: ")?;
                 (0..MUCH).try_for_each(|_| stream.write_all(FILLER))
             },
@@ -275,7 +279,7 @@ fn a_remote_server_that_does_not_open_the_protocol_is_told_by_what_it_did() {
         refused(
             "many headers",
             "tools/list",
-            |stream, _, _| {
+            |stream, _| {
                 let mut head = "HTTP/1.1 200 OK\r\n".to_owned();
                 for n in 0..MUCH {
                     write!(head, "x-{n}: y\r\n").unwrap();
@@ -288,46 +292,27 @@ fn a_remote_server_that_does_not_open_the_protocol_is_told_by_what_it_did() {
         refused(
             "a web page",
             "tools/list",
-            |stream, _, _| stream.write_all(&response("200 OK", "text/html", STEER.as_bytes())),
+            |stream, _| stream.write_all(&response("200 OK", "text/html", STEER.as_bytes())),
             &format!(
                 "`tools/list` has no reply: the server answered 200 OK with `text/html`, which is neither JSON nor a stream of events: {SHOWN}"
             ),
             ENDPOINT,
         ),
     ]);
-    assert_eq!(visits.load(Ordering::Relaxed), 0, "a redirect was followed");
 }
 
 #[test]
-fn a_remote_server_that_does_not_answer_a_call_as_it_should_costs_the_agent_that_call() {
-    let (elsewhere, visits) = nobody();
-    let goes_on = |mode, act: Act, answer: &str| {
-        let answers = vec![answer.to_owned(), "ok: still here".to_owned()];
-        row(mode, "strike", act, elsewhere, Ends::Answers(answers))
-    };
+fn a_remote_server_whose_answer_is_no_reply_costs_the_agent_that_call() {
     let too_long = "transport: the server's answer has more than 16777216 bytes";
-    let much = "transport: the server's answer has more than 67108864 bytes";
     check(vec![
         goes_on(
-            "a redirect",
-            |stream, _, elsewhere| {
-                write!(
-                    stream,
-                    "HTTP/1.1 308 Permanent Redirect\r\nlocation: http://{elsewhere}/mcp\r\ncontent-length: 0\r\n\r\n"
-                )
-            },
-            &format!(
-                "http 308: the server answered 308 Permanent Redirect and points to `{elsewhere}`, and redirects are not followed"
-            ),
-        ),
-        goes_on(
             "503",
-            |stream, _, _| status(stream, "503 Service Unavailable"),
+            |stream, _| status(stream, "503 Service Unavailable"),
             &format!("http 503: the server answered 503 Service Unavailable: {SHOWN}"),
         ),
         goes_on(
             "a body without end",
-            |stream, _, _| {
+            |stream, _| {
                 endless(stream, "application/json")?;
                 (0..MUCH).try_for_each(|_| stream.write_all(FILLER))
             },
@@ -335,67 +320,15 @@ fn a_remote_server_that_does_not_answer_a_call_as_it_should_costs_the_agent_that
         ),
         goes_on(
             "a refusal without end",
-            |stream, _, _| {
+            |stream, _| {
                 write!(stream, "HTTP/1.1 500 Oh\r\nconnection: close\r\n\r\n")?;
                 (0..MUCH).try_for_each(|_| stream.write_all(FILLER))
             },
             &format!("http 500: the server answered 500 Internal Server Error: {}…", "x".repeat(103)),
         ),
         goes_on(
-            "an event without end",
-            |stream, _, _| {
-                endless(stream, "text/event-stream")?;
-                stream.write_all(b"data: ")?;
-                (0..MUCH).try_for_each(|_| stream.write_all(FILLER))
-            },
-            "transport: the server sent an event of more than 16777216 bytes",
-        ),
-        goes_on(
-            "events without end",
-            |stream, _, _| {
-                endless(stream, "text/event-stream")?;
-                let comments = ": still here\n\n".repeat(10_000);
-                (0..MUCH).try_for_each(|_| stream.write_all(comments.as_bytes()))
-            },
-            much,
-        ),
-        goes_on(
-            "slow events without end",
-            |stream, _, _| {
-                endless(stream, "text/event-stream")?;
-                drip(stream, b": ping\n\n")
-            },
-            "timeout: no answer within 2000 ms",
-        )
-        .patient(2000),
-        goes_on(
-            "a stream that goes on after its reply",
-            |stream, id, _| {
-                events(stream, id, "", 0)?;
-                drip(stream, b"data: x\n\n")
-            },
-            "ok: struck",
-        ),
-        goes_on(
-            "questions without end",
-            |stream, id, _| {
-                let ask =
-                    "data: {\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"sampling/createMessage\",\"params\":{}}\n\n";
-                events(stream, id, ask, 20_000)
-            },
-            "ok: struck",
-        ),
-        goes_on(
-            "a stream that breaks off",
-            |stream, _, _| {
-                endless(stream, "text/event-stream")?;
-                stream.write_all(b"data: {\"jsonrpc\":\"2.0\",")
-            },
-            "transport: the server's stream ended without a reply",
-        ),
-        goes_on(
             "a body that breaks off",
-            |stream, _, _| {
+            |stream, _| {
                 stream.write_all(
                     b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 1000\r\n\r\n{\"json",
                 )
@@ -404,17 +337,17 @@ fn a_remote_server_that_does_not_answer_a_call_as_it_should_costs_the_agent_that
         ),
         goes_on(
             "a connection that is closed",
-            |_, _, _| Ok(()),
+            |_, _| Ok(()),
             &format!("transport: {BROKE}: connection closed before message completed"),
         ),
         goes_on(
             "no HTTP",
-            |stream, _, _| stream.write_all(STEER.as_bytes()),
+            |stream, _| stream.write_all(STEER.as_bytes()),
             &format!("transport: {BROKE}: invalid HTTP version parsed"),
         ),
         goes_on(
             "a packed body without end",
-            |stream, _, _| {
+            |stream, _| {
                 let body = bomb(FILLER, 1200);
                 write!(
                     stream,
@@ -427,7 +360,7 @@ fn a_remote_server_that_does_not_answer_a_call_as_it_should_costs_the_agent_that
         ),
         goes_on(
             "many small objects",
-            |stream, id, _| {
+            |stream, id| {
                 let body =
                     format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":[{}0]}}", "{\"\":0},".repeat(2_000_000));
                 stream.write_all(&response("200 OK", "application/json", body.as_bytes()))
@@ -436,7 +369,7 @@ fn a_remote_server_that_does_not_answer_a_call_as_it_should_costs_the_agent_that
         ),
         goes_on(
             "a result of 50 MB",
-            |stream, id, _| {
+            |stream, id| {
                 let mut reply = reply(id, "strike");
                 reply["result"]["content"][0]["text"] = "x".repeat(50_000_000).into();
                 stream.write_all(&response("200 OK", "application/json", reply.to_string().as_bytes()))
@@ -445,12 +378,12 @@ fn a_remote_server_that_does_not_answer_a_call_as_it_should_costs_the_agent_that
         ),
         goes_on(
             "no JSON",
-            |stream, _, _| stream.write_all(&response("200 OK", "application/json", STEER.as_bytes())),
+            |stream, _| stream.write_all(&response("200 OK", "application/json", STEER.as_bytes())),
             &format!("transport: the server's answer is no reply to the request: {SHOWN}"),
         ),
         goes_on(
             "another's reply",
-            |stream, id, _| {
+            |stream, id| {
                 stream.write_all(&response(
                     "200 OK",
                     "application/json",
@@ -460,17 +393,74 @@ fn a_remote_server_that_does_not_answer_a_call_as_it_should_costs_the_agent_that
             "transport: the server's answer is no reply to the request: {\"id\":3,\"jsonrpc\":\"2.0\",\"result\":{\"content\":[{\"text\":\"struck\",\"type\":\"text\"}]}}",
         ),
     ]);
-    assert_eq!(visits.load(Ordering::Relaxed), 0, "a redirect was followed");
+}
+
+#[test]
+fn a_remote_server_whose_stream_is_no_end_of_trouble_costs_the_agent_at_most_that_call() {
+    let much = "transport: the server's answer has more than 67108864 bytes";
+    check(vec![
+        goes_on(
+            "an event without end",
+            |stream, _| {
+                endless(stream, "text/event-stream")?;
+                stream.write_all(b"data: ")?;
+                (0..MUCH).try_for_each(|_| stream.write_all(FILLER))
+            },
+            "transport: the server sent an event of more than 16777216 bytes",
+        ),
+        goes_on(
+            "events without end",
+            |stream, _| {
+                endless(stream, "text/event-stream")?;
+                let comments = ": still here\n\n".repeat(10_000);
+                (0..MUCH).try_for_each(|_| stream.write_all(comments.as_bytes()))
+            },
+            much,
+        ),
+        goes_on(
+            "slow events without end",
+            |stream, _| {
+                endless(stream, "text/event-stream")?;
+                drip(stream, b": ping\n\n")
+            },
+            "timeout: no answer within 2000 ms",
+        )
+        .patient(2000),
+        goes_on(
+            "a stream that goes on after its reply",
+            |stream, id| {
+                events(stream, id, "", 0)?;
+                drip(stream, b"data: x\n\n")
+            },
+            "ok: struck",
+        ),
+        goes_on(
+            "questions without end",
+            |stream, id| {
+                let ask =
+                    "data: {\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"sampling/createMessage\",\"params\":{}}\n\n";
+                events(stream, id, ask, 20_000)
+            },
+            "ok: struck",
+        ),
+        goes_on(
+            "a stream that breaks off",
+            |stream, _| {
+                endless(stream, "text/event-stream")?;
+                stream.write_all(b"data: {\"jsonrpc\":\"2.0\",")
+            },
+            "transport: the server's stream ended without a reply",
+        ),
+    ]);
 }
 
 #[test]
 fn a_session_is_the_one_of_the_handshake_whatever_a_server_says_later() {
-    fn open(stream: &mut TcpStream, id: i64, _: SocketAddr) -> io::Result<()> {
+    let open = |stream: &mut TcpStream, id| {
         let head = "200 OK\r\nconnection: close\r\nmcp-session-id: first";
         stream.write_all(&response(head, "application/json", reply(id, "initialize").to_string().as_bytes()))
-    }
-    let elsewhere = nobody().0;
-    let remote = Remote::start("initialize", open, elsewhere);
+    };
+    let remote = Remote::start("initialize", open);
     let answers = ["ok: struck", "ok: still here"].map(str::to_owned).to_vec();
     check(vec![Row::new("a session", format!("url: \"http://{}/mcp\"", remote.address), Ends::Answers(answers))]);
     let seen = remote.sessions.lock().unwrap().clone();

@@ -87,7 +87,7 @@ fn a_server_that_is_only_odd_is_got_along_with() {
         fine("wrong ids", &["ok: yours"]),
         fine("a blob", &[&blob]),
         // It is kept, and a trace is written and shown in several ways.
-        fine("a result of 15 MB", &[&long]).taking(400),
+        fine("a result of 4 MB", &[&long]).taking(150),
         fine("asks in a loop", &["ok: struck"]),
         fine("a notification of many small objects", &["ok: struck"]),
     ]);
