@@ -16,6 +16,7 @@ STEER = "\x1b]0;owned\x07\x1b[2J\x9b31m\r\n::error::owned\u202eevil\u2066\x00\x7
 STRIKE = {"name": "strike", "inputSchema": {"type": "object"}}
 ECHO = {"name": "echo", "inputSchema": {"type": "object"}}
 strikes = 0
+flooded = []
 
 
 def raw(data):
@@ -97,7 +98,7 @@ def lives_on():
 
 
 def floods_stderr():
-    forever(lambda: os.write(2, MEGABYTE + b"\n"))
+    forever(lambda: flooded.append(os.write(2, MEGABYTE)))
 
 
 def line_without_end():
@@ -188,6 +189,12 @@ def million_notifications(number):
     note = b'{"jsonrpc":"2.0","method":"notifications/progress"}\n' * 10_000
     for _ in range(100):
         raw(note)
+    answer(number)
+
+
+def in_the_flood(number):
+    while sum(flooded) < 150 << 20:
+        time.sleep(0.01)
     answer(number)
 
 
@@ -325,6 +332,7 @@ STRIKES = {
     "dies in a call": dies_in_a_call,
     "a line of a gigabyte": line_of_a_gigabyte,
     "a million notifications": million_notifications,
+    "floods standard error": in_the_flood,
     "no UTF-8": no_utf8,
     "no JSON": no_json,
     "wrong ids": wrong_ids,
