@@ -1,6 +1,7 @@
 //! The loop of model and tools, as a state machine: it says what to do next and takes in what came of it. It does no I/O,
 //! knows no provider and no protocol, and builds the trace as it goes.
 
+use mcptest_core::json;
 use mcptest_core::suite::AgentTest;
 use mcptest_core::trace::{
     CallError, Conversation, ErrorKind, Role, StopReason, Tokens, ToolCall, ToolResult, Trace, Turn,
@@ -8,6 +9,9 @@ use mcptest_core::trace::{
 use serde_json::{Map, Value, json};
 
 use crate::catalogue::Catalogue;
+
+/// How much of a name that is no tool's goes back to the model.
+const SHOWN: usize = 200;
 
 /// What a model answered.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -178,7 +182,8 @@ impl<'a> Agent<'a> {
             });
             let answer = match (&wanted.args, known) {
                 _ if unsent.is_some() => unsent.map(refusal),
-                (_, None) => Some(refusal(&format!("unknown tool: {}", wanted.wire))),
+                (_, None) if wanted.wire.is_empty() => Some(refusal("the call names no tool")),
+                (_, None) => Some(refusal(&format!("unknown tool: {}", json::cut(&wanted.wire, SHOWN)))),
                 (WantedArgs::Unreadable { why, .. }, _) => {
                     Some(refusal(&format!("the arguments are not a JSON object: {why}")))
                 }

@@ -20,7 +20,7 @@ use std::sync::Arc;
 pub use access::{Access, AccessError};
 pub use error::{AskError, Problem};
 pub use http::Patience;
-use serde_json::Value;
+use mcptest_core::json;
 
 use crate::agent::{Exchange, Reply};
 use crate::catalogue::Offered;
@@ -81,9 +81,14 @@ impl Client {
         body: &[u8],
         notice: &(dyn Fn(&str) + Sync),
     ) -> Result<Reply, AskError> {
+        let failed = |problem, attempts| AskError::new(access, problem, attempts);
+        if body.len() > http::LONGEST_QUESTION {
+            let problem = Problem::Overgrown { bytes: body.len(), limit: http::LONGEST_QUESTION };
+            return Err(failed(problem, 0));
+        }
         let answer = http::send(&self.clients, self.patience, access, body, notice).await;
-        let answer = answer.map_err(|(problem, attempts)| AskError::new(access, problem, attempts))?;
-        read(access.wire, &answer, question).map_err(|problem| AskError::new(access, problem, 1))
+        let answer = answer.map_err(|(problem, attempts)| failed(problem, attempts))?;
+        read(access.wire, &answer, question).map_err(|problem| failed(problem, 1))
     }
 }
 
@@ -100,19 +105,48 @@ impl Access {
     }
 }
 
+/// Most calls of one reply. All of them are made at once.
+const MOST_CALLS: usize = 1000;
+
+/// Most commas and opening brackets of an answer. Each begins a value, and a value takes up to a hundred times the memory of
+/// its text; no model writes as many in one reply.
+const MOST_VALUES: usize = 200_000;
+
 /// A reply, from the bytes of a success.
 fn read(wire: Wire, answer: &[u8], question: &Question<'_>) -> Result<Reply, Problem> {
-    let raw: Value = serde_json::from_slice(answer).map_err(|error| Problem::Unreadable {
-        why: format!("it is not JSON ({error})"),
-        excerpt: String::from_utf8_lossy(answer).into_owned(),
-    })?;
+    let unreadable = |why: String| Problem::Unreadable { why, excerpt: String::from_utf8_lossy(answer).into_owned() };
+    if values(answer) > MOST_VALUES {
+        return Err(unreadable(format!("it has more than {MOST_VALUES} values")));
+    }
+    let text = std::str::from_utf8(answer)
+        .map_err(|error| unreadable(format!("it is not UTF-8 from byte {} on", error.valid_up_to())))?;
+    // A key that stands twice would let a reply say one thing here and another to the provider that it is sent back to.
+    let raw = json::parse(text).map_err(|error| unreadable(format!("it is not JSON ({error})")))?;
     if raw.get("error").is_some_and(|error| !error.is_null()) {
         return Err(Problem::Failed { said: http::said(&raw.to_string()) });
     }
-    match wire {
+    let reply = match wire {
         Wire::Messages => anthropic::reply(raw, question),
         Wire::Responses => openai_responses::reply(raw, question),
         Wire::Chat => openai_chat::reply(raw, question),
         Wire::Gemini => gemini::reply(raw),
+    }?;
+    match reply.calls.len() {
+        0..=MOST_CALLS => Ok(reply),
+        calls => Err(Problem::TooMany { calls, limit: MOST_CALLS }),
     }
+}
+
+/// How many values a text can have at most. Texts count as well as what is around them, because arguments are JSON inside
+/// of a text, where ASCII may also be written as `\u00..`.
+fn values(text: &[u8]) -> usize {
+    let mut count = 0;
+    for (at, byte) in text.iter().enumerate() {
+        match byte {
+            b',' | b'[' | b'{' => count += 1,
+            b'\\' if text[at..].starts_with(b"\\u00") => count += 1,
+            _ => {}
+        }
+    }
+    count
 }

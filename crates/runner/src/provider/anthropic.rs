@@ -90,6 +90,7 @@ pub(super) fn reply(raw: Value, question: &Question<'_>) -> Result<Reply, Proble
     let Some(blocks) = raw.get("content").and_then(Value::as_array) else {
         return Err(Problem::unreadable("it has no list `content`", &raw));
     };
+    wire::all(blocks, "content", |block| block.get("type").is_some_and(Value::is_string), &raw)?;
     let texts = blocks.iter().filter(|block| block.get("type").is_some_and(|kind| kind == "text"));
     let texts = texts.filter_map(|block| wire::text_at(block, "text")).map(str::to_owned).collect();
     let mut ids = Ids::new(question.exchanges);

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use mcptest_core::diag::printable;
 use mcptest_core::json;
 use serde_json::Value;
 
@@ -60,6 +61,22 @@ pub enum Problem {
     #[error("the answer has more than {limit} bytes")]
     TooLong {
         /// How long it may be.
+        limit: usize,
+    },
+    /// What was said has grown too much to be sent back.
+    #[error("the conversation has grown to {bytes} bytes, and {limit} are the most that are sent")]
+    Overgrown {
+        /// How long the question would be.
+        bytes: usize,
+        /// How long it may be.
+        limit: usize,
+    },
+    /// The reply wants more calls than any agent makes at once.
+    #[error("its reply has {calls} calls, and {limit} are the most")]
+    TooMany {
+        /// How many.
+        calls: usize,
+        /// How many there may be.
         limit: usize,
     },
     /// It answered with a status that is no success.
@@ -124,10 +141,15 @@ impl Problem {
     /// Whether the provider may have answered, and counted what it did, all the same.
     pub(crate) fn may_have_cost(&self) -> bool {
         match self {
-            Self::NoClient { .. } | Self::Unreachable { .. } | Self::Status { .. } | Self::Redirect { .. } => false,
+            Self::NoClient { .. }
+            | Self::Unreachable { .. }
+            | Self::Overgrown { .. }
+            | Self::Status { .. }
+            | Self::Redirect { .. } => false,
             Self::Silent { .. }
             | Self::Cut { .. }
             | Self::TooLong { .. }
+            | Self::TooMany { .. }
             | Self::Failed { .. }
             | Self::Unreadable { .. }
             | Self::Stopped { .. } => true,
@@ -173,8 +195,18 @@ impl AskError {
 fn clean(access: &Access, problem: Problem) -> Problem {
     let words = |text: String| {
         let text = access.without_secrets(&text);
-        let printable: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-        json::cut(&printable.split_whitespace().collect::<Vec<_>>().join(" "), SHOWN)
+        let mut out = String::new();
+        for word in text.split(|c: char| c.is_control() || c.is_whitespace()).filter(|word| !word.is_empty()) {
+            // Others may send megabytes, of which no more is looked at than is shown.
+            if out.chars().count() > SHOWN {
+                break;
+            }
+            if !out.is_empty() {
+                out.push(' ');
+            }
+            out.push_str(&printable(&json::cut(word, SHOWN)));
+        }
+        json::cut(&out, SHOWN)
     };
     match problem {
         Problem::Unreachable { what } => Problem::Unreachable { what: words(what) },
@@ -183,9 +215,11 @@ fn clean(access: &Access, problem: Problem) -> Problem {
         Problem::Status { status, said, wait } => Problem::Status { status, said: words(said), wait },
         Problem::Redirect { status, to } => Problem::Redirect { status, to: words(to) },
         Problem::Failed { said } => Problem::Failed { said: words(said) },
-        Problem::Unreadable { why, excerpt } => Problem::Unreadable { why, excerpt: words(excerpt) },
+        Problem::Unreadable { why, excerpt } => Problem::Unreadable { why: words(why), excerpt: words(excerpt) },
         Problem::Stopped { reason, detail } => Problem::Stopped { reason: words(reason), detail: detail.map(words) },
-        Problem::Silent { .. } | Problem::TooLong { .. } => problem,
+        Problem::Silent { .. } | Problem::TooLong { .. } | Problem::Overgrown { .. } | Problem::TooMany { .. } => {
+            problem
+        }
     }
 }
 
@@ -200,6 +234,10 @@ fn hint(access: &Access, problem: &Problem) -> String {
         Problem::TooLong { .. } | Problem::Unreadable { .. } => {
             format!("check that `base_url:` is the address of a server that speaks {}", access.wire.as_str())
         }
+        Problem::Overgrown { .. } => {
+            "lower `max_turns:`, or have the model and the tools of this test say less".to_owned()
+        }
+        Problem::TooMany { .. } => "record again; no agent means that many calls at once".to_owned(),
         Problem::Redirect { .. } => "set `base_url:` to where the model really is".to_owned(),
         Problem::Failed { .. } => "see what the provider says, and try again".to_owned(),
         Problem::Stopped { .. } => "record again; the model did not finish its reply".to_owned(),

@@ -84,8 +84,11 @@ pub(super) fn reply(raw: Value) -> Result<Reply, Problem> {
     };
     let stop = wire::stop(candidate.get("finishReason"), STOPS, wire::text_at(candidate, "finishMessage"))?;
     let (mut texts, mut calls) = (Vec::new(), Vec::new());
-    for part in candidate.pointer("/content/parts").and_then(Value::as_array).into_iter().flatten() {
-        if let Some(call) = part.get("functionCall").filter(|call| call.is_object()) {
+    let parts = candidate.get("content").map_or(Ok(&[][..]), |content| wire::list(content, "parts", &raw))?;
+    let is_part = |part: &Value| part.is_object() && part.get("functionCall").is_none_or(Value::is_object);
+    wire::all(parts, "parts", is_part, &raw)?;
+    for part in parts {
+        if let Some(call) = part.get("functionCall") {
             calls.push(WantedCall {
                 id: wire::text_at(call, "id").unwrap_or("").to_owned(),
                 wire: wire::text_at(call, "name").unwrap_or("").to_owned(),

@@ -15,10 +15,15 @@ use super::error::{Problem, seconds};
 const ATTEMPTS: u32 = 4;
 /// The longest wait that a provider may ask for.
 pub(super) const LONGEST_WAIT: Duration = Duration::from_mins(1);
-/// The longest answer.
-const LONGEST_ANSWER: usize = 64 << 20;
+/// The longest answer. Arguments are copied a few times on their way to a server and into a trace, so a run costs several
+/// times this at most.
+const LONGEST_ANSWER: usize = 16 << 20;
+/// The longest question: what is said goes back with every further one, so this bounds a conversation. Providers take less.
+pub(super) const LONGEST_QUESTION: usize = 32 << 20;
 /// The longest answer to a question that went wrong; what is beyond is not read.
 const LONGEST_COMPLAINT: usize = 64 << 10;
+/// What is not shown at the end of a complaint that was cut: half a secret may stand there, and would not be found.
+const FRAYED: usize = 4 << 10;
 
 /// How long things may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -158,8 +163,14 @@ async fn once(client: &reqwest::Client, patience: Patience, access: &Access, bod
     }
     let wait = wait(&response);
     // The status says more than a failure to read what came with it.
-    let complaint =
-        read(&mut response, patience, LONGEST_COMPLAINT).await.map_or_else(|_| Vec::new(), |(text, _)| text);
+    let complaint = match read(&mut response, patience, LONGEST_COMPLAINT).await {
+        Ok((text, true)) => text,
+        Ok((mut text, false)) => {
+            text.truncate(LONGEST_COMPLAINT - FRAYED);
+            text
+        }
+        Err(_) => Vec::new(),
+    };
     let said = said(&String::from_utf8_lossy(&complaint));
     Err(Failed { problem: Problem::Status { status: status.as_u16(), said, wait }, again: is_passing(status) })
 }

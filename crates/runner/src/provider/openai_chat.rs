@@ -94,8 +94,9 @@ pub(super) fn reply(raw: Value, question: &Question<'_>) -> Result<Reply, Proble
         stop = Stop::Refused;
     }
     let mut ids = Ids::new(question.exchanges);
-    let wanted = message.get("tool_calls").and_then(Value::as_array).into_iter().flatten();
-    let calls = wanted.filter(|call| is_call(call)).map(|call| WantedCall {
+    let wanted = wire::list(message, "tool_calls", &raw)?;
+    wire::all(wanted, "tool_calls", is_call, &raw)?;
+    let calls = wanted.iter().map(|call| WantedCall {
         id: ids.take(call.get("id")),
         wire: wire::text_at(&call["function"], "name").unwrap_or("").to_owned(),
         args: wire::arguments(call.pointer("/function/arguments")),

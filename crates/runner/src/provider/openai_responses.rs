@@ -75,6 +75,7 @@ pub(super) fn reply(raw: Value, question: &Question<'_>) -> Result<Reply, Proble
     let Some(items) = raw.get("output").and_then(Value::as_array) else {
         return Err(Problem::unreadable("it has no list `output`", &raw));
     };
+    wire::all(items, "output", |item| item.get("type").is_some_and(Value::is_string), &raw)?;
     let mut stop = match raw.get("status").and_then(Value::as_str) {
         None | Some("completed") => Stop::End,
         Some("incomplete") => {

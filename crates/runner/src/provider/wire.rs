@@ -107,29 +107,34 @@ fn block(block: &Value) -> String {
 
 /// Ids of calls. Compatible servers send none, or one twice; such a call gets an id of nine letters and digits, the
 /// shape that the strictest of them take back.
-pub(super) struct Ids(BTreeSet<String>);
+pub(super) struct Ids {
+    taken: BTreeSet<String>,
+    /// The number of the id that was made up last.
+    last: usize,
+}
 
 impl Ids {
     /// The ids of everything said before.
     pub(super) fn new(exchanges: &[Exchange]) -> Self {
         let calls = exchanges.iter().flat_map(|exchange| &exchange.reply.calls);
-        Self(calls.map(|call| call.id.clone()).collect())
+        Self { taken: calls.map(|call| call.id.clone()).collect(), last: 0 }
     }
 
     /// The id of a call.
     pub(super) fn take(&mut self, given: Option<&Value>) -> String {
-        let given = given.and_then(Value::as_str).filter(|id| !id.is_empty() && !self.0.contains(*id));
+        let given = given.and_then(Value::as_str).filter(|id| !id.is_empty() && !self.taken.contains(*id));
         let id = match given {
             Some(given) => given.to_owned(),
+            // Numbers only go up: looking from the start for each call would take the square of their count.
             None => {
-                let mut number = self.0.len() + 1;
-                while self.0.contains(&made_up(number)) {
-                    number += 1;
+                self.last = self.last.max(self.taken.len()) + 1;
+                while self.taken.contains(&made_up(self.last)) {
+                    self.last += 1;
                 }
-                made_up(number)
+                made_up(self.last)
             }
         };
-        self.0.insert(id.clone());
+        self.taken.insert(id.clone());
         id
     }
 }
@@ -144,6 +149,24 @@ pub(super) fn put_ids<'v>(items: impl Iterator<Item = &'v mut Value>, key: &str,
         if let Value::Object(item) = item {
             item.insert(key.to_owned(), call.id.clone().into());
         }
+    }
+}
+
+/// The list at a key. Absent and null are how servers write an empty one; anything else could hold calls that nobody would
+/// see.
+pub(super) fn list<'v>(value: &'v Value, key: &str, raw: &Value) -> Result<&'v [Value], Problem> {
+    match value.get(key) {
+        None | Some(Value::Null) => Ok(&[]),
+        Some(Value::Array(items)) => Ok(items),
+        Some(_) => Err(Problem::unreadable(&format!("its `{key}` is no list"), raw)),
+    }
+}
+
+/// Refuses a reply in which something at `key` is not what its neighbours are: it could be a call.
+pub(super) fn all(items: &[Value], key: &str, fits: impl Fn(&Value) -> bool, raw: &Value) -> Result<(), Problem> {
+    match items.iter().position(|item| !fits(item)) {
+        Some(at) => Err(Problem::unreadable(&format!("its `{key}[{at}]` is nothing that is known here"), raw)),
+        None => Ok(()),
     }
 }
 

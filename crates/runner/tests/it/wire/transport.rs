@@ -162,7 +162,7 @@ async fn an_answer_that_is_no_json_is_shown_in_part_and_not_asked_for_again() {
         1,
         &[],
         &format!(
-            "{AT}: its answer cannot be read: it is not JSON (expected value at line 1 column 1): <html> {}…\n\
+            "{AT}: its answer cannot be read: it is not JSON (line 1, column 1: expected value): <html> {}…\n\
              hint: check that `base_url:` is the address of a server that speaks OpenAI Chat Completions",
             "x".repeat(393)
         ),
@@ -277,19 +277,19 @@ async fn a_key_at_the_edge_of_what_is_shown_is_not_shown_in_half() {
 }
 
 #[tokio::test]
-async fn ten_megabytes_are_read_whole_and_more_than_sixty_four_are_refused() {
+async fn ten_megabytes_are_read_whole_and_more_than_sixteen_mebibytes_are_refused() {
     let long = "x".repeat(10_000_000);
     let (reply, ..) = ask_at(CHAT, vec![Answer::json(&says(&long))], &QUESTION).await;
     assert_eq!(reply.unwrap().texts, [long]);
     let head = b"HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n";
     let mut endless = head.to_vec();
-    endless.resize(head.len() + (64 << 20) + 1, b' ');
+    endless.resize(head.len() + (16 << 20) + 1, b' ');
     check(
         vec![Answer::Bytes(endless)],
         1,
         &[],
         &format!(
-            "{AT}: the answer has more than 67108864 bytes\n\
+            "{AT}: the answer has more than 16777216 bytes\n\
              hint: check that `base_url:` is the address of a server that speaks OpenAI Chat Completions"
         ),
     )
