@@ -10,6 +10,7 @@ mod exit;
 mod explain;
 mod input;
 mod kind;
+mod limits;
 mod progress;
 mod report;
 mod select;

@@ -220,7 +220,7 @@ impl<'a> Executor<'a> {
     fn attempt(&self, planned: &Planned<'_>, state: &CellState, run: u64) -> Made {
         let prepared = match state.prepared.get_or_init(|| self.prepare(planned)) {
             Ok(prepared) => prepared,
-            Err(trouble) => return (None, Attempt::Broken(trouble.clone())),
+            Err(trouble) => return (None, Attempt::Broken(crowded(trouble.clone()))),
         };
         if prepared.replays {
             return (Some(Origin::Replayed), replay(planned, prepared, run));
@@ -229,7 +229,7 @@ impl<'a> Executor<'a> {
         let attempt = match self.go_live(planned, prepared, run) {
             Ok(Some(attempt)) => Attempt::Traced(attempt),
             Ok(None) => return (None, Attempt::Skipped),
-            Err(trouble) => Attempt::Broken(trouble),
+            Err(trouble) => Attempt::Broken(crowded(trouble)),
         };
         (Some(origin), attempt)
     }
@@ -314,7 +314,7 @@ fn replay(planned: &Planned<'_>, prepared: &Prepared, run: u64) -> Attempt {
     let folder = Folder::of(&planned.file.path);
     match folder.load(&planned.cell.test.name, planned.cell.model, run, &prepared.basis.inputs) {
         Ok(cassette) => Attempt::Traced(evidence(cassette)),
-        Err(error) => Attempt::Broken(trouble(&error, Some(planned))),
+        Err(error) => Attempt::Broken(crowded(trouble(&error, Some(planned)))),
     }
 }
 
@@ -324,6 +324,19 @@ fn evidence(cassette: Cassette) -> Box<Evidence> {
 
 fn skipped(planned: &Planned<'_>) -> Vec<Row> {
     planned.cell.rows((0..planned.runs).map(|_| (None, Attempt::Skipped)).collect())
+}
+
+/// Whatever could not be opened, the way out is the same when it was one file, pipe or connection too many. The system's own
+/// number for it stands at the end of its words.
+fn crowded(trouble: Trouble) -> Trouble {
+    let is_full = ["(os error 23)", "(os error 24)"].iter().any(|number| trouble.message.contains(number));
+    match trouble {
+        Trouble { message, .. } if cfg!(unix) && is_full => Trouble {
+            message,
+            hint: Some("run fewer at once (`--jobs`), or raise the limit on open files (`ulimit -n`)".to_owned()),
+        },
+        other => other,
+    }
 }
 
 /// The folder of a suite as servers need it, wherever they run.

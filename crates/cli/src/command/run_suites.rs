@@ -14,6 +14,7 @@ use mcptest_runner::plan::Planned;
 use super::{Environment, report};
 use crate::args::Run;
 use crate::exit;
+use crate::limits::{self, Fewer};
 use crate::progress::Progress;
 use crate::report::Reporters;
 use crate::select::{self, Selection};
@@ -120,9 +121,20 @@ fn judge(
     let budget = Budget::new(Limits { tokens: typed.max_tokens_total, cost: typed.max_cost });
     let progress = Progress::new(mode != Mode::Replay);
     let cores = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
+    let mut jobs = typed.jobs.map_or(cores.min(8), usize::from).min(runs(cells));
+    let servers = cells.iter().map(|planned| planned.cell.test.servers.len()).max().unwrap_or(0);
+    if let Err(Fewer { jobs: fewer, limit }) = limits::make_room(jobs, servers) {
+        // A replay prints the same on every machine, and is not slower for it.
+        if mode != Mode::Replay {
+            emit(Event::Note(format!(
+                "{fewer} runs at once and not {jobs}: no more than {limit} files may be open (`ulimit -n`)"
+            )));
+        }
+        jobs = fewer;
+    }
     let options = Options {
         mode,
-        jobs: typed.jobs.map_or(cores.min(8), usize::from),
+        jobs,
         fail_fast: typed.fail_fast,
         program: std::env::current_exe().ok(),
         environment,
@@ -163,6 +175,12 @@ fn judge(
             spent.tokens
         )));
     }
+}
+
+/// How many runs there are.
+fn runs(cells: &[Planned<'_>]) -> usize {
+    let runs = cells.iter().fold(0_u64, |sum, planned| sum.saturating_add(planned.runs));
+    usize::try_from(runs).unwrap_or(usize::MAX).max(1)
 }
 
 /// A limit on money needs the price of every model that is asked.
