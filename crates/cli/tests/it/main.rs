@@ -12,8 +12,12 @@ mod explain;
 // It looks for processes in /proc.
 #[cfg(target_os = "linux")]
 mod hostile;
+mod hostile_models;
 mod image;
 mod init;
+// It looks for processes and what they hold in /proc.
+#[cfg(target_os = "linux")]
+mod load;
 mod mock;
 mod models;
 // It looks for processes in /proc.

@@ -3,11 +3,11 @@
 
 mod advice;
 mod budget;
-mod dialect;
+pub(crate) mod dialect;
 mod keys;
 mod matrix;
-mod provider;
-mod remote;
+pub(crate) mod provider;
+pub(crate) mod remote;
 mod same_trace;
 mod trouble;
 pub(crate) mod troubles;
@@ -25,13 +25,13 @@ use serde_json::Value;
 use super::Folder;
 
 /// Longer than any run here takes.
-const LIMIT: Duration = Duration::from_secs(90);
+pub(crate) const LIMIT: Duration = Duration::from_secs(90);
 
 /// The closing message of the conversation; no verb in it claims an action.
 const LAST: &str = "Invoice 7 is about rain. The bank is closed.";
 
 /// A server with three tools, one of which fails.
-const TOOLS: &str = r#"
+pub(crate) const TOOLS: &str = r#"
 mock_server:
   name: desk
   tools:
@@ -74,13 +74,13 @@ fn test(name: &str, keys: &str) -> String {
     format!("{{ name: {name}, servers: [desk], prompt: Do it., {keys} }}")
 }
 
-fn world(suite: &str) -> Folder {
+pub(crate) fn world(suite: &str) -> Folder {
     Folder::with(&[("suite.yml", suite), ("tools.yml", TOOLS)])
 }
 
 /// Runs a command that has to end by itself.
 #[track_caller]
-fn finish(mut command: Command) -> Output {
+pub(crate) fn finish(mut command: Command) -> Output {
     let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let id = child.id().to_string();
     let (send, receive) = mpsc::channel();
@@ -94,7 +94,7 @@ fn finish(mut command: Command) -> Output {
 
 /// Runs the suite without any variable.
 #[track_caller]
-fn run(here: &Folder, flags: &[&str]) -> Output {
+pub(crate) fn run(here: &Folder, flags: &[&str]) -> Output {
     finish(here.command(&[&["run", "suite.yml"], flags].concat()))
 }
 
@@ -106,16 +106,16 @@ fn report(here: &Folder, flags: &[&str]) -> (Option<i32>, Value) {
     (output.status.code(), serde_json::from_slice(&output.stdout).unwrap())
 }
 
-fn out(output: &Output) -> String {
+pub(crate) fn out(output: &Output) -> String {
     String::from_utf8(output.stdout.clone()).unwrap()
 }
 
-fn err(output: &Output) -> String {
+pub(crate) fn err(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).unwrap()
 }
 
 /// The rows as `name: verdict`.
-fn rows(report: &Value) -> Vec<String> {
+pub(crate) fn rows(report: &Value) -> Vec<String> {
     let rows = report["suites"][0]["rows"].as_array().unwrap();
     rows.iter().map(|row| format!("{}: {}", row["name"].as_str().unwrap(), row["verdict"].as_str().unwrap())).collect()
 }
@@ -127,7 +127,7 @@ fn trouble_of(report: &Value) -> (&str, &str) {
 }
 
 /// The cassettes, by their paths from the folder of the recordings.
-fn cassettes(here: &Folder) -> Vec<String> {
+pub(crate) fn cassettes(here: &Folder) -> Vec<String> {
     fn walk(folder: &std::path::Path, out: &mut Vec<PathBuf>) {
         for entry in std::fs::read_dir(folder).into_iter().flatten() {
             let path = entry.unwrap().path();
@@ -143,6 +143,6 @@ fn cassettes(here: &Folder) -> Vec<String> {
     names
 }
 
-fn cassette(here: &Folder, name: &str) -> Value {
+pub(crate) fn cassette(here: &Folder, name: &str) -> Value {
     serde_json::from_slice(&std::fs::read(here.0.join("cassettes/suite").join(name)).unwrap()).unwrap()
 }

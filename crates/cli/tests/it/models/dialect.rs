@@ -5,19 +5,19 @@ use serde_json::{Value, json};
 use super::provider::{Answer, Request};
 
 /// What a model says in one turn.
-pub(super) struct Turn {
-    pub(super) text: Option<String>,
-    pub(super) calls: Vec<(&'static str, Value)>,
+pub(crate) struct Turn {
+    pub(crate) text: Option<String>,
+    pub(crate) calls: Vec<(&'static str, Value)>,
 }
 
 impl Turn {
-    pub(super) fn text(text: impl Into<String>) -> Self {
+    pub(crate) fn text(text: impl Into<String>) -> Self {
         Self { text: Some(text.into()), calls: Vec::new() }
     }
 }
 
 /// Two calls at once of which the second fails, one more call, and `last` as the closing message.
-pub(super) fn turn(answered: usize, last: &str) -> Turn {
+pub(crate) fn turn(answered: usize, last: &str) -> Turn {
     match answered {
         0 => Turn {
             text: Some("Looking.".to_owned()),
@@ -30,7 +30,7 @@ pub(super) fn turn(answered: usize, last: &str) -> Turn {
 
 /// An interface, told by the path of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Dialect {
+pub(crate) enum Dialect {
     Messages,
     Responses,
     Chat,
@@ -38,7 +38,7 @@ pub(super) enum Dialect {
 }
 
 impl Dialect {
-    pub(super) fn of(request: &Request) -> Option<Self> {
+    pub(crate) fn of(request: &Request) -> Option<Self> {
         match request.path.as_str() {
             "/v1/messages" => Some(Self::Messages),
             "/v1/responses" => Some(Self::Responses),
@@ -49,7 +49,7 @@ impl Dialect {
     }
 
     /// The key as this interface wants it sent.
-    pub(super) fn key(self, request: &Request) -> &str {
+    pub(crate) fn key(self, request: &Request) -> &str {
         match self {
             Self::Messages => request.header("x-api-key"),
             Self::Gemini => request.header("x-goog-api-key"),
@@ -58,7 +58,7 @@ impl Dialect {
     }
 
     /// How many calls the request brings answers for.
-    fn answered(self, body: &Value) -> usize {
+    pub(crate) fn answered(self, body: &Value) -> usize {
         match self {
             Self::Messages => count(body, &|value| value["type"] == "tool_result"),
             Self::Responses => count(body, &|value| value["type"] == "function_call_output"),
@@ -68,7 +68,7 @@ impl Dialect {
     }
 
     /// A turn in the words of the interface. Each reads 100 tokens, 40 of them from a cache, and writes 20.
-    fn say(self, turn: &Turn, answered: usize) -> Value {
+    pub(crate) fn say(self, turn: &Turn, answered: usize) -> Value {
         let Turn { text, calls } = turn;
         let calls = || (answered + 1..).zip(calls);
         match self {
@@ -152,12 +152,12 @@ fn count(value: &Value, fits: &dyn Fn(&Value) -> bool) -> usize {
 }
 
 /// Whether the request offers tools. The one question beside the run does not.
-pub(super) fn has_tools(request: &Request) -> bool {
+pub(crate) fn has_tools(request: &Request) -> bool {
     request.body.get("tools").is_some()
 }
 
 /// Answers in the interface of the request with the turn that `speak` gives for the number of answered calls.
-pub(super) fn answer(request: &Request, speak: impl FnOnce(usize) -> Turn) -> Answer {
+pub(crate) fn answer(request: &Request, speak: impl FnOnce(usize) -> Turn) -> Answer {
     let Some(dialect) = Dialect::of(request) else {
         return Answer::status(404, "", format!("nothing is at {}", request.path));
     };

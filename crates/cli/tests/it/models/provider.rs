@@ -13,37 +13,58 @@ use serde_json::Value;
 /// Longer than any request takes to arrive.
 const LIMIT: Duration = Duration::from_secs(20);
 
+/// More than anybody may read of an answer.
+const ENDLESS: usize = 256 << 20;
+
 /// A request as it arrived; names of headers are in lower case.
 #[derive(Debug, Clone)]
-pub(super) struct Request {
-    pub(super) method: String,
-    pub(super) path: String,
-    pub(super) headers: BTreeMap<String, String>,
+pub(crate) struct Request {
+    pub(crate) method: String,
+    pub(crate) path: String,
+    pub(crate) headers: BTreeMap<String, String>,
     /// Null when there was none.
-    pub(super) body: Value,
+    pub(crate) body: Value,
 }
 
 impl Request {
-    pub(super) fn header(&self, name: &str) -> &str {
+    pub(crate) fn header(&self, name: &str) -> &str {
         self.headers.get(name).map_or("", String::as_str)
     }
 }
 
 /// What is answered.
-pub(super) struct Answer {
+pub(crate) struct Answer {
     status: u16,
-    headers: &'static str,
-    body: String,
+    /// Further lines of the head, each with its line break.
+    headers: String,
+    body: Vec<u8>,
+    rest: Rest,
+}
+
+/// What comes after the body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Rest {
+    /// Nothing.
+    Nothing,
+    /// The body again, for as long as anybody reads; no length was promised.
+    Endless,
+    /// Silence, although more was promised, for as long as anybody listens.
+    Silence,
 }
 
 impl Answer {
-    pub(super) fn json(body: &Value) -> Self {
-        Self { status: 200, headers: "", body: body.to_string() }
+    pub(crate) fn json(body: &Value) -> Self {
+        Self::status(200, "", body.to_string())
     }
 
     /// A status, and further lines of the head, each with its line break.
-    pub(super) fn status(status: u16, headers: &'static str, body: impl Into<String>) -> Self {
-        Self { status, headers, body: body.into() }
+    pub(crate) fn status(status: u16, headers: impl Into<String>, body: impl Into<Vec<u8>>) -> Self {
+        Self { status, headers: headers.into(), body: body.into(), rest: Rest::Nothing }
+    }
+
+    /// The same with something else after the body than its end.
+    pub(crate) fn then(self, rest: Rest) -> Self {
+        Self { rest, ..self }
     }
 }
 
@@ -51,7 +72,7 @@ impl Answer {
 type Answers = dyn Fn(&Request, usize) -> Answer + Send + Sync;
 
 /// The server. It ends with the test.
-pub(super) struct Loopback {
+pub(crate) struct Loopback {
     address: SocketAddr,
     requests: Arc<Mutex<Vec<Request>>>,
     is_over: Arc<AtomicBool>,
@@ -59,7 +80,7 @@ pub(super) struct Loopback {
 }
 
 impl Loopback {
-    pub(super) fn start(answers: impl Fn(&Request, usize) -> Answer + Send + Sync + 'static) -> Self {
+    pub(crate) fn start(answers: impl Fn(&Request, usize) -> Answer + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let requests = Arc::new(Mutex::new(Vec::new()));
@@ -84,11 +105,11 @@ impl Loopback {
     }
 
     /// Its address, without a path.
-    pub(super) fn base(&self) -> String {
+    pub(crate) fn base(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    pub(super) fn requests(&self) -> Vec<Request> {
+    pub(crate) fn requests(&self) -> Vec<Request> {
         self.requests.lock().unwrap().clone()
     }
 }
@@ -113,14 +134,29 @@ fn talk(stream: &TcpStream, kept: &Mutex<Vec<Request>>, answers: &Answers) {
         kept.push(request.clone());
         kept.len()
     };
-    let Answer { status, headers, body } = answers(&request, count);
-    let head = format!(
-        "HTTP/1.1 {status} Answer\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n{headers}\r\n",
-        body.len()
-    );
+    let Answer { status, headers, body, rest } = answers(&request, count);
+    let kind = if headers.contains("content-type:") { "" } else { "content-type: application/json\r\n" };
+    let length = match rest {
+        Rest::Nothing => format!("content-length: {}\r\n", body.len()),
+        Rest::Endless => String::new(),
+        Rest::Silence => format!("content-length: {}\r\n", body.len() + 1000),
+    };
+    let head = format!("HTTP/1.1 {status} Answer\r\n{kind}{length}connection: close\r\n{headers}\r\n");
     let mut stream = stream;
     // Whoever has hung up meanwhile shows it on its own side.
-    let _ = stream.write_all(format!("{head}{body}").as_bytes());
+    let mut written = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(&body));
+    match rest {
+        Rest::Nothing => {}
+        Rest::Endless => {
+            let mut sent = body.len();
+            while written.is_ok() && sent < ENDLESS {
+                written = stream.write_all(&body);
+                sent += body.len();
+            }
+        }
+        // Ends when the other side hangs up, or after the limit.
+        Rest::Silence => drop(stream.read(&mut [0])),
+    }
 }
 
 /// A request; nothing when the connection was closed without one.

@@ -11,13 +11,13 @@ use super::{DONE, LAST, LIMIT, MOCK, TOOLS, cassette, claude, conversation, repo
 use crate::Folder;
 
 /// The mock over HTTP. It is ended with the test.
-struct Remote {
-    child: Child,
-    url: String,
+pub(crate) struct Remote {
+    pub(crate) child: Child,
+    pub(crate) url: String,
 }
 
 impl Remote {
-    fn start(here: &Folder) -> Self {
+    pub(crate) fn start(here: &Folder) -> Self {
         let mut command = here.command(&["mock", "--tools-from", "tools.yml", "--http", "0"]);
         // Its input stays open, because its end would be the end of the server.
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
