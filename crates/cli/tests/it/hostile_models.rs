@@ -319,10 +319,11 @@ fn measured(mut child: Child) -> (Output, Option<u64>) {
         if let Some(status) = child.try_wait().unwrap() {
             break status;
         }
-        if begun.elapsed() > LIMIT {
+        let is_late = begun.elapsed() > LIMIT;
+        if is_late {
             child.kill().unwrap();
-            panic!("it did not end within {LIMIT:?}");
         }
+        assert!(!is_late, "it did not end within {LIMIT:?}");
         std::thread::sleep(Duration::from_millis(5));
     };
     let [stdout, stderr] = readers.map(|reader| reader.join().unwrap());

@@ -57,10 +57,11 @@ fn watch(mut child: Child, each: &mut dyn FnMut()) -> (Output, Held) {
         held.files = held.files.max(files(child.id()));
         held.memory = held.memory.max(memory(child.id()));
         each();
-        if begun.elapsed() > LIMIT {
+        let is_late = begun.elapsed() > LIMIT;
+        if is_late {
             child.kill().unwrap();
-            panic!("it did not end within {LIMIT:?}");
         }
+        assert!(!is_late, "it did not end within {LIMIT:?}");
         thread::sleep(Duration::from_millis(10));
     }
     (child.wait_with_output().unwrap(), held)
