@@ -23,6 +23,7 @@ use clap::Parser;
 
 use crate::args::{Command, Typed};
 use crate::exit;
+use crate::signals;
 
 /// Answers for environment variables.
 pub type Environment<'a> = &'a (dyn Fn(&str) -> Option<String> + Sync);
@@ -43,6 +44,7 @@ pub fn run(
     out: &mut impl Write,
     err: &mut impl Write,
 ) -> ExitCode {
+    signals::outlive_limits();
     let answer = match Typed::try_parse_from(args) {
         Ok(typed) => match typed.command {
             Command::Init(typed) => init::run(&typed, environment),

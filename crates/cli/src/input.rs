@@ -4,11 +4,12 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fmt;
 use std::fs::{self, File};
-use std::io::{self, ErrorKind, Read};
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use mcptest_core::diag::{Source, did_you_mean, printable};
 use mcptest_core::suite::yaml::MAX_BYTES;
+use mcptest_runner::file;
 
 /// A path that cannot be used, and what to do about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -135,17 +136,25 @@ fn walk(folder: &Path, wanted: &Wanted, out: &mut Vec<Result<PathBuf, Refusal>>)
     }
 }
 
+/// Opens a file that was named: a plain file, or what a shell hands over, as in `mcptest score <(fetch-traces)`. Any other
+/// pipe may have nobody who writes to it, and is refused.
+pub(crate) fn open(path: &Path) -> io::Result<File> {
+    let is_handed_over = ["/dev/stdin", "/dev/fd", "/proc/self/fd"].iter().any(|place| path.starts_with(place));
+    if is_handed_over { File::open(path) } else { file::open(path) }
+}
+
+/// The bytes of a file that was named, or nothing when it has more than `most`.
+pub(crate) fn bytes(path: &Path, most: u64) -> io::Result<Option<Vec<u8>>> {
+    file::read_all(open(path)?, most)
+}
+
 /// The text of a file.
 pub(crate) fn read(path: &Path) -> Result<Source, Refusal> {
-    let mut bytes = Vec::new();
-    // One byte beyond the limit tells a file that is too long, however long it is.
-    let most = MAX_BYTES as u64 + 1;
-    let read = File::open(path).and_then(|file| file.take(most).read_to_end(&mut bytes));
-    read.map_err(|error| Refusal::io(path, &error))?;
-    if bytes.len() > MAX_BYTES {
+    let bytes = bytes(path, MAX_BYTES as u64).map_err(|error| Refusal::io(path, &error))?;
+    let Some(bytes) = bytes else {
         let message = format!("has more than {MAX_BYTES} bytes, the limit");
         return Err(Refusal::new(path, message, "split it into several files"));
-    }
+    };
     String::from_utf8(bytes).map(|text| Source::new(shown(path), text)).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
         let bytes = error.as_bytes();

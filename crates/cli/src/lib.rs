@@ -4,6 +4,7 @@
 //! judge traces use `mcptest-core`.
 
 mod args;
+mod beside;
 mod command;
 mod corpus;
 mod exit;

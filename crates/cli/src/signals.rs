@@ -1,4 +1,5 @@
-//! Ctrl-C and TERM: the first lets runs end in order, the second ends everything at once.
+//! Ctrl-C and TERM: the first lets runs end in order, the second ends everything at once. And a limit on the size of files,
+//! which is an error of the one who writes and not the end of the program.
 
 use std::thread;
 
@@ -34,6 +35,23 @@ impl Signals {
         });
     }
 }
+
+/// From here on a file that grows beyond the limit of the system is an error of writing it. The system's own way is a signal
+/// that ends the program without a word, with a file half written beside its place.
+#[cfg(unix)]
+pub(crate) fn outlive_limits() {
+    use rustix::process::Signal;
+    use tokio::signal::unix::{SignalKind, signal};
+    // Without a runtime the system's own way remains. Whoever has listened once is not ended, now or later; programs that are
+    // started from here do not inherit that.
+    let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_io().build() else { return };
+    let _context = runtime.enter();
+    let _ = signal(SignalKind::from_raw(Signal::XFSZ.as_raw()));
+}
+
+/// There is no such signal.
+#[cfg(not(unix))]
+pub(crate) fn outlive_limits() {}
 
 #[expect(clippy::exit, reason = "the user asked twice, and the threads that could return may hang")]
 fn leave() {

@@ -87,6 +87,11 @@ pub enum CassetteError {
         /// What is wrong, and where.
         why: String,
     },
+    /// A symbolic link stands where a recording should be written.
+    Linked {
+        /// The link.
+        path: PathBuf,
+    },
     /// Somebody else records into the same folder.
     Locked {
         /// The folder.
@@ -104,6 +109,7 @@ impl CassetteError {
             Self::Version { found, .. } => format!("format version {found}, this program reads version {VERSION}"),
             Self::Stale { changes, .. } => format!("stale: {changes}"),
             Self::Unkept { why, .. } => format!("not written, because it could not be read again: {why}"),
+            Self::Linked { .. } => "is a symbolic link, and nothing is recorded through one".to_owned(),
             Self::Locked { .. } => "another recording is in progress".to_owned(),
         }
     }
@@ -119,6 +125,7 @@ impl fmt::Display for CassetteError {
             | Self::Version { path, .. }
             | Self::Stale { path, .. }
             | Self::Unkept { path, .. }
+            | Self::Linked { path }
             | Self::Locked { path } => write!(f, "{}: {}", path.display(), self.why()),
         }
     }
@@ -126,7 +133,13 @@ impl fmt::Display for CassetteError {
 
 impl std::error::Error for CassetteError {}
 
-/// A name as a part of a path: readable, and unique by a hash where it had to be changed.
+/// Names that cannot be those of folders on Windows, whatever their case.
+const RESERVED: [&str; 22] = [
+    "con", "prn", "aux", "nul", "com1", "com2", "com3", "com4", "com5", "com6", "com7", "com8", "com9", "lpt1", "lpt2",
+    "lpt3", "lpt4", "lpt5", "lpt6", "lpt7", "lpt8", "lpt9",
+];
+
+/// A name as a part of a path: readable, and unique by a hash where it had to be changed or could be taken for one that was.
 pub fn slug(name: &str) -> String {
     let mut out = String::new();
     for c in name.chars().flat_map(char::to_lowercase) {
@@ -140,13 +153,19 @@ pub fn slug(name: &str) -> String {
         }
     }
     let out = out.trim_end_matches('-');
-    if out == name {
+    if out == name && !out.is_empty() && !RESERVED.contains(&out) && !ends_like_a_hash(out) {
         out.to_owned()
     } else if out.is_empty() {
         short_hash(name)
     } else {
         format!("{out}-{}", short_hash(name))
     }
+}
+
+/// Whether a name ends as those do that got a hash. Left as it is, it could be the slug of another name.
+fn ends_like_a_hash(name: &str) -> bool {
+    let last = name.rsplit('-').next().unwrap_or(name);
+    last.len() == 8 && last.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 impl Cassette {

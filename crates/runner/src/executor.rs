@@ -363,7 +363,11 @@ fn trouble(error: &CassetteError, replayed: Option<&Planned<'_>>) -> Trouble {
         CassetteError::Broken { .. } => format!("restore the file, or {}", record()),
         CassetteError::Unkept { .. } => "have the tools of this test answer with less".to_owned(),
         CassetteError::Locked { .. } => "wait until it is done".to_owned(),
-        CassetteError::Io { .. } => "check that the folder exists and may be read and written".to_owned(),
+        CassetteError::Linked { .. } => {
+            "put a folder or a file of its own in its place; only replays follow links".to_owned()
+        }
+        CassetteError::Io { what: "read", .. } => "check that it is a plain file that may be read".to_owned(),
+        CassetteError::Io { .. } => "check that the folder may be written to and has room".to_owned(),
     };
     Trouble { message: error.to_string(), hint: Some(hint) }
 }

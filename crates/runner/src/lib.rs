@@ -9,6 +9,7 @@ pub mod catalogue;
 pub mod clock;
 pub mod executor;
 pub mod fault;
+pub mod file;
 pub mod interrupt;
 mod live;
 pub mod mcp;

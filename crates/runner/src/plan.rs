@@ -4,10 +4,12 @@ use std::path::PathBuf;
 
 use mcptest_core::diag::Source;
 use mcptest_core::report::{Cell, Trouble};
+use mcptest_core::suite::yaml::MAX_BYTES;
 use mcptest_core::suite::{AgentTest, Provider, Suite};
 use serde_json::Value;
 
 use crate::cassette;
+use crate::file;
 use crate::provider::script::{self, Script};
 
 /// A suite that can be used.
@@ -60,14 +62,16 @@ impl SuiteFile {
     /// The script of a model: a path from the folder of the suite.
     fn script(&self, script: &str) -> Result<Script, Trouble> {
         let path = self.path.with_file_name(script);
-        let source = match std::fs::read_to_string(&path) {
-            Ok(text) => Source::new(path.to_string_lossy(), text),
-            Err(error) => {
-                let message = format!("script {}: cannot be read: {error}", path.display());
-                let hint = "`script:` is a path from the folder of the suite".to_owned();
-                return Err(Trouble { message, hint: Some(hint) });
-            }
+        let unreadable = |why: String| Trouble {
+            message: format!("script {}: {why}", path.display()),
+            hint: Some("`script:` is a path from the folder of the suite".to_owned()),
         };
+        let bytes = file::read(&path, MAX_BYTES as u64)
+            .map_err(|error| unreadable(format!("cannot be read: {error}")))?
+            .ok_or_else(|| unreadable(format!("has more than {MAX_BYTES} bytes, the limit")))?;
+        let text = String::from_utf8(bytes)
+            .map_err(|error| unreadable(format!("is not UTF-8: byte {}", error.utf8_error().valid_up_to())))?;
+        let source = Source::new(path.to_string_lossy(), text);
         let loaded = script::load(&source);
         loaded.value.ok_or_else(|| {
             let told: Vec<String> = loaded.diagnostics.iter().map(|diagnostic| diagnostic.render(&source)).collect();

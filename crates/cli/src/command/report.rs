@@ -13,6 +13,9 @@ use crate::exit;
 use crate::input::{self, Refusal};
 use crate::report::{Compared, Look, Reporters};
 
+/// Largest saved run that is read.
+const MAX_BYTES: u64 = 1 << 30;
+
 pub(super) fn run(typed: &Render, environment: Environment<'_>, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
     let mut complain = |text: &str| {
         // When standard error is closed too, the exit code is all that is left to say it with.
@@ -67,11 +70,15 @@ fn compared(path: &Path) -> Result<Compared, Refusal> {
 fn events(path: &Path) -> Result<Vec<Event>, Refusal> {
     let bytes = if path.as_os_str() == "-" {
         let mut bytes = Vec::new();
-        std::io::stdin().lock().read_to_end(&mut bytes).map(|_| bytes)
+        let read = std::io::stdin().lock().take(MAX_BYTES + 1).read_to_end(&mut bytes);
+        read.map(|_| (bytes.len() as u64 <= MAX_BYTES).then_some(bytes))
     } else {
-        std::fs::read(path)
+        input::bytes(path, MAX_BYTES)
     };
-    let bytes = bytes.map_err(|error| Refusal::io(path, &error))?;
+    let Some(bytes) = bytes.map_err(|error| Refusal::io(path, &error))? else {
+        let message = format!("has more than {MAX_BYTES} bytes, the limit");
+        return Err(Refusal::new(path, message, "save fewer suites or runs in one report"));
+    };
     let text = String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
         let foreign = ReportError::Foreign(format!("it is no text: byte {at} is no UTF-8"));

@@ -1,7 +1,7 @@
 //! The inputs that are meant: files, folders of files, and standard input.
 
 use std::collections::BTreeSet;
-use std::fs::{self, File};
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -38,7 +38,7 @@ impl Source {
         let Some(path) = &self.path else {
             return Ok(Unpacked::new(Box::new(io::stdin()), Arc::clone(progress)));
         };
-        let file = File::open(path).map_err(|error| Refusal::io(path, &error))?;
+        let file = input::open(path).map_err(|error| Refusal::io(path, &error))?;
         // Opening a folder works on some systems, and only reading it fails.
         if path.is_dir() {
             return Err(Refusal::new(path, "is a folder", "it was a file a moment ago; start again"));

@@ -1,9 +1,10 @@
 //! A report as a file: there whole or not at all.
 
-use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
+
+use crate::beside;
 
 /// Writes a file by way of another one beside it, so that nobody ever reads half a report.
 pub(super) fn write(path: &Path, content: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
@@ -20,9 +21,8 @@ pub(super) fn write(path: &Path, content: impl FnOnce(&mut dyn Write) -> io::Res
         Ok(found) if found.is_dir() => return Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a folder")),
         _ => {}
     }
-    let beside = beside(&path)?;
-    let written = File::create_new(&beside)
-        .and_then(|file| fill(file, content))
+    let (beside, file) = beside::create(&path)?;
+    let written = fill(file, content)
         .and_then(|file| file.sync_all())
         .and_then(|()| fs::rename(&beside, &path));
     if written.is_err() {
@@ -50,17 +50,10 @@ fn fill(file: File, content: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> i
     out.into_inner().map_err(io::IntoInnerError::into_error)
 }
 
-/// A hidden name in the same folder that no other process uses.
-fn beside(path: &Path) -> io::Result<PathBuf> {
-    let name = path.file_name().ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "it names no file"))?;
-    let mut hidden = OsString::from(".");
-    hidden.push(name);
-    hidden.push(format!(".{}.tmp", std::process::id()));
-    Ok(path.with_file_name(hidden))
-}
-
 #[cfg(test)]
 mod tests {
+    use std::ffi::OsString;
+
     use super::*;
 
     fn names(folder: &Path) -> Vec<OsString> {

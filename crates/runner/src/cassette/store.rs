@@ -2,15 +2,19 @@
 
 use std::ffi::OsStr;
 use std::fs::{self, File, TryLockError};
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
 use super::{Cassette, CassetteError, Unreadable, changes, slug, told};
+use crate::file;
 
 /// Largest cassette that is read.
 const MAX_BYTES: u64 = 256 * 1024 * 1024;
+
+/// How often a folder is locked anew that was removed meanwhile, as `cassette prune` removes empty ones.
+const LOCK_TRIES: usize = 10;
 
 /// The cassettes of one suite.
 #[derive(Debug, Clone)]
@@ -28,7 +32,11 @@ impl Folder {
     /// The cassettes of a suite file: `cassettes/<stem>` beside it.
     pub fn of(suite: &Path) -> Self {
         let folder = suite.parent().unwrap_or(Path::new(""));
-        Self { root: folder.join("cassettes").join(suite.file_stem().unwrap_or_default()) }
+        let stem = suite.file_stem().unwrap_or_default();
+        // `...yml` is the name of a file, and `cassettes/..` would be the folder that it lies in.
+        let is_dots = stem.as_encoded_bytes().iter().all(|byte| *byte == b'.');
+        let name = if is_dots { slug(&stem.to_string_lossy()).into() } else { stem.to_owned() };
+        Self { root: folder.join("cassettes").join(name) }
     }
 
     /// The folder itself.
@@ -71,6 +79,7 @@ impl Folder {
     pub fn save(&self, cassette: &Cassette) -> Result<PathBuf, CassetteError> {
         let path = self.path(&cassette.test, &cassette.model, cassette.run);
         let folder = path.parent().unwrap_or(&self.root);
+        refuse_links(&path, 5)?;
         fs::create_dir_all(folder).map_err(|error| failed(folder, "created", &error))?;
         let text = cassette.to_text();
         // What the servers said may be more than is read again, in depth or in length.
@@ -83,11 +92,24 @@ impl Folder {
 
     /// Makes sure that nobody else records into this folder.
     pub fn lock(&self) -> Result<Lock, CassetteError> {
+        refuse_links(&self.root, 2)?;
+        for _ in 0..LOCK_TRIES {
+            let folder = self.locked()?;
+            if is_at(&folder, &self.root) {
+                return Ok(Lock { _folder: folder });
+            }
+        }
+        let why = "it is removed again and again".to_owned();
+        Err(CassetteError::Io { path: self.root.clone(), what: "locked", why })
+    }
+
+    /// The folder, locked; somebody may have removed it meanwhile.
+    fn locked(&self) -> Result<File, CassetteError> {
         fs::create_dir_all(&self.root).map_err(|error| failed(&self.root, "created", &error))?;
         // The folder itself carries the lock: no file is left behind, and the system frees it when a recorder dies.
         let folder = File::open(&self.root).map_err(|error| failed(&self.root, "opened", &error))?;
         match folder.try_lock() {
-            Ok(()) => Ok(Lock { _folder: folder }),
+            Ok(()) => Ok(folder),
             Err(TryLockError::WouldBlock) => Err(CassetteError::Locked { path: self.root.clone() }),
             Err(TryLockError::Error(error)) => Err(failed(&self.root, "locked", &error)),
         }
@@ -143,24 +165,24 @@ impl Folder {
 impl Cassette {
     /// Reads a file.
     pub fn open(path: &Path) -> Result<Self, CassetteError> {
-        let mut bytes = Vec::new();
-        let opened = File::open(path).and_then(|file| file.take(MAX_BYTES + 1).read_to_end(&mut bytes));
-        match opened {
-            Ok(_) => {}
-            Err(error) if error.kind() == ErrorKind::NotFound => {
-                return Err(CassetteError::Missing { path: path.to_owned() });
-            }
-            Err(error) => return Err(failed(path, "read", &error)),
+        match file::read(path, MAX_BYTES) {
+            Ok(Some(bytes)) => readable(path, bytes),
+            Ok(None) => Err(CassetteError::Broken { path: path.to_owned(), why: too_long() }),
+            Err(error) if error.kind() == ErrorKind::NotFound => Err(CassetteError::Missing { path: path.to_owned() }),
+            Err(error) => Err(failed(path, "read", &error)),
         }
-        readable(path, bytes)
     }
+}
+
+fn too_long() -> String {
+    format!("has more than {MAX_BYTES} bytes, the limit")
 }
 
 /// What the bytes of a file say.
 fn readable(path: &Path, bytes: Vec<u8>) -> Result<Cassette, CassetteError> {
     let broken = |why: String| CassetteError::Broken { path: path.to_owned(), why };
     if bytes.len() as u64 > MAX_BYTES {
-        return Err(broken(format!("has more than {MAX_BYTES} bytes, the limit")));
+        return Err(broken(too_long()));
     }
     let text = String::from_utf8(bytes)
         .map_err(|error| broken(format!("is not UTF-8: byte {}", error.utf8_error().valid_up_to())))?;
@@ -206,12 +228,39 @@ fn failed(path: &Path, what: &'static str, error: &io::Error) -> CassetteError {
     CassetteError::Io { path: path.to_owned(), what, why: error.to_string() }
 }
 
+/// Refuses a place that a link leads to, among a path and the `levels - 1` folders above it: what is recorded stays beside the
+/// suite. Where the suite itself lies is up to its author. Whoever can change these folders meanwhile can change the suite as
+/// well, and with it the commands that it starts; so looking once is enough.
+fn refuse_links(path: &Path, levels: usize) -> Result<(), CassetteError> {
+    let link = path.ancestors().take(levels).filter(|place| place.is_symlink()).last();
+    link.map_or(Ok(()), |link| Err(CassetteError::Linked { path: link.to_owned() }))
+}
+
+/// Whether an open folder is still the one at a path. A lock on one that was removed keeps nobody away.
+#[cfg(unix)]
+fn is_at(folder: &File, path: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    let both = folder.metadata().and_then(|open| Ok((open, fs::metadata(path)?)));
+    both.is_ok_and(|(open, there)| (open.dev(), open.ino()) == (there.dev(), there.ino()))
+}
+
+/// An open folder cannot be removed here.
+#[cfg(not(unix))]
+fn is_at(_: &File, _: &Path) -> bool {
+    true
+}
+
 /// Puts a file in place whole: beside it first, then synced, then renamed over the old one.
 fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     // Always the same name: what a recorder leaves that is killed, the next one replaces. The lock keeps others away.
     let beside = path.with_file_name(format!(".{name}.new"));
-    let written = File::create(&beside).and_then(|mut file| {
+    match fs::remove_file(&beside) {
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    // Made anew and never opened: a link or a pipe of that name would lead elsewhere.
+    let written = File::create_new(&beside).and_then(|mut file| {
         file.write_all(bytes)?;
         file.sync_all()
     });

@@ -1,10 +1,11 @@
 //! Files written all or none, and never over another.
 
-use std::fs::{self, OpenOptions};
+use std::fs;
 use std::io::{self, ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
 use super::Stop;
+use crate::beside;
 use crate::input::shown;
 
 /// The suite, which `mcptest run` finds by itself.
@@ -92,9 +93,7 @@ impl Made {
         if let Some(folder) = target.parent() {
             self.folder(folder)?;
         }
-        let name = target.file_name().unwrap_or_default().to_string_lossy();
-        let path = target.with_file_name(format!(".{name}.{}", std::process::id()));
-        let mut file = OpenOptions::new().write(true).create_new(true).open(&path)?;
+        let (path, mut file) = beside::create(target)?;
         self.temporary.push(Temporary { path, target: target.to_owned() });
         file.write_all(text.as_bytes())?;
         file.sync_all()
