@@ -22,9 +22,7 @@ pub(super) fn write(path: &Path, content: impl FnOnce(&mut dyn Write) -> io::Res
         _ => {}
     }
     let (beside, file) = beside::create(&path)?;
-    let written = fill(file, content)
-        .and_then(|file| file.sync_all())
-        .and_then(|()| fs::rename(&beside, &path));
+    let written = fill(file, content).and_then(|file| file.sync_all()).and_then(|()| fs::rename(&beside, &path));
     if written.is_err() {
         // It may not even be there; the first error is the one to tell.
         let _ = fs::remove_file(&beside);

@@ -7,12 +7,17 @@ mod action;
 mod asked;
 mod cassette;
 mod completions;
+// They look for processes in /proc, and at limits as Linux has them.
+#[cfg(target_os = "linux")]
+mod crash;
 mod examples;
 mod explain;
 // It looks for processes in /proc.
 #[cfg(target_os = "linux")]
 mod hostile;
 mod hostile_models;
+#[cfg(target_os = "linux")]
+mod full;
 mod image;
 mod init;
 // It looks for processes and what they hold in /proc.
@@ -20,6 +25,8 @@ mod init;
 mod load;
 mod mock;
 mod models;
+#[cfg(target_os = "linux")]
+mod paths;
 // It looks for processes in /proc.
 #[cfg(target_os = "linux")]
 mod real_servers;

@@ -40,10 +40,15 @@ fn slugs_are_readable_and_unique_by_a_hash_unless_nothing_was_changed() {
     assert_eq!(slug("Finds It"), "finds-it-fc699c20");
     assert_eq!(slug("../../etc/passwd"), "etc-passwd-3754d6cb");
     assert_eq!(slug("日本"), "cf2abf0c");
-    assert_eq!(slug(""), "");
+    assert_eq!(slug(""), "e3b0c442");
     let long = slug(&"x".repeat(100));
     assert_eq!(long, format!("{}-09ecb6eb", "x".repeat(48)));
     assert_eq!(slug(&"x".repeat(48)), "x".repeat(48));
+    // A name that reads like the slug of another one gets a hash of its own.
+    assert_eq!((&*slug("A"), &*slug("a"), &*slug("a-559aead0")), ("a-559aead0", "a", "a-559aead0-a7638c75"));
+    assert_eq!(slug("cf2abf0c"), "cf2abf0c-465057d2");
+    // Windows knows these as devices.
+    assert_eq!((&*slug("con"), &*slug("lpt9"), &*slug("lpt10")), ("con-1143da2b", "lpt9-06f4d3cd", "lpt10"));
 }
 
 #[test]

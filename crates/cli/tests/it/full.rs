@@ -1,0 +1,247 @@
+//! Disks without room, folders that may not be written to and outputs that nobody takes: exit code 2, a message that names the
+//! file and the reason, what was there before, and nothing half written.
+
+use std::fs::{self, File};
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use super::{Folder, check};
+
+const TOOLS: &str =
+    "mock_server:\n  name: desk\n  tools: [{ name: search, answer: { structured: { about: \"${args.q}\" } } }]\n";
+const SUITE: &str = "\
+servers: { desk: { command: [mcptest, mock, --tools-from, \"${SUITE_DIR}/tools.yml\"] } }
+models: { demo: { provider: script, script: script.yml } }
+agents: [{ name: t, model: demo, servers: [desk], prompt: Do it., trajectory: { calls: [{ name: search }] } }]
+";
+const SCRIPT: &str =
+    "{ script: 1, runs: [{ turns: [{ calls: [{ tool: search, args: { q: rain } }] }, { text: done }] }] }";
+
+const PASS: &str = "\
+suite.yml
+✓ PASS      t  replayed  trajectory: 1 of 1 expected calls matched, strict
+
+1 row: 1 pass
+";
+
+fn world() -> Folder {
+    Folder::with(&[("suite.yml", SUITE), ("tools.yml", TOOLS), ("script.yml", SCRIPT)])
+}
+
+/// What a recording says that could not be written.
+fn unwritten(path: &str, what: &str, why: &str) -> String {
+    format!(
+        "suite.yml\n! ERROR     t  scripted\n    {path}: cannot be {what}: {why}\n    hint: check that the folder may be written to and has \
+         room\n    at suite.yml:3:18\n      |\n    3 | agents: [{{ name: t, model: demo, servers: [desk], prompt: Do it., trajectory: {{ calls: [{{ \
+         nam…\n      |                  ^\n\n1 row: 1 error\n"
+    )
+}
+
+/// Every file and folder below a folder, with the text of files, sorted.
+fn tree(folder: &Path) -> Vec<(String, Option<String>)> {
+    let mut out = Vec::new();
+    let mut pending = vec![folder.to_owned()];
+    while let Some(next) = pending.pop() {
+        for entry in fs::read_dir(next).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.strip_prefix(folder).unwrap().to_string_lossy().into_owned();
+            if path.is_dir() {
+                out.push((name, None));
+                pending.push(path);
+            } else {
+                out.push((name, Some(fs::read_to_string(path).unwrap())));
+            }
+        }
+    }
+    out.sort();
+    out
+}
+
+/// Runs a line of shell in which `"$0"` is the program, in a folder.
+fn shell(here: &Folder, line: &str, arguments: &[&str]) -> Output {
+    let mut command = Command::new("sh");
+    command.args(["-c", line, env!("CARGO_BIN_EXE_mcptest")]).args(arguments).current_dir(&here.0).env_clear();
+    command.env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin").output().unwrap()
+}
+
+/// Runs a line of shell with mounts of its own; nothing, and a note, where that is not allowed.
+fn with_mounts(here: &Folder, line: &str, arguments: &[&str]) -> Option<Output> {
+    let allowed = shell(here, "unshare -rm mount -t tmpfs none /mnt", &[]);
+    if !allowed.status.success() {
+        let why = String::from_utf8_lossy(&allowed.stderr).into_owned();
+        let _ = writeln!(std::io::stderr(), "skipped: nothing can be mounted here ({})", why.trim_end());
+        return None;
+    }
+    let mut all = vec![line, env!("CARGO_BIN_EXE_mcptest")];
+    all.extend(arguments);
+    Some(shell(here, "shift 0; exec unshare -rm sh -c \"$@\"", &all))
+}
+
+/// Files may have 512 bytes from here on; with the signal that says so as it is, and ignored.
+const LIMITS: [&str; 2] = ["ulimit -f 1; exec \"$0\" \"$@\"", "trap '' XFSZ; ulimit -f 1; exec \"$0\" \"$@\""];
+
+const TOO_LARGE: &str = "File too large (os error 27)";
+const NO_ROOM: &str = "No space left on device (os error 28)";
+const READ_ONLY: &str = "Read-only file system (os error 30)";
+
+#[test]
+fn a_recording_beyond_the_limit_for_files_is_an_error_and_the_old_one_stays() {
+    for limit in LIMITS {
+        let here = world();
+        let at = "cassettes/suite/t/demo/1.json";
+        let refused = unwritten(at, "written", TOO_LARGE);
+        check(&shell(&here, limit, &["run", "suite.yml", "--record"]), 2, &refused, "");
+        assert!(tree(&here.0.join("cassettes")).iter().all(|(_, text)| text.is_none()));
+        assert_eq!(here.command(&["run", "suite.yml", "--record"]).status().unwrap().code(), Some(0));
+        let before = tree(&here.0);
+        check(&shell(&here, limit, &["run", "suite.yml", "--record"]), 2, &refused, "");
+        assert_eq!(tree(&here.0), before);
+        here.check(&["run", "suite.yml"], 0, PASS, "");
+    }
+}
+
+#[test]
+fn reports_and_first_suites_beyond_the_limit_for_files_leave_what_was_there() {
+    for limit in LIMITS {
+        let here = world();
+        assert_eq!(here.command(&["run", "suite.yml", "--record"]).status().unwrap().code(), Some(0));
+        here.write("report.json", b"old");
+        let before = tree(&here.0);
+        let line = ["run", "suite.yml", "--reporter", "json=report.json", "--reporter", "html=report.html"];
+        let told = |name: &str| {
+            format!(
+                "error: cannot write the report {name}: {TOO_LARGE}\nhint: see that the folder can be written to and has room\n"
+            )
+        };
+        check(&shell(&here, limit, &line), 2, PASS, &(told("report.json") + &told("report.html")));
+        assert_eq!(tree(&here.0), before);
+        let told = format!(
+            "error: new/mcptest.yml cannot be written: {TOO_LARGE}\nhint: check the folder and its permissions, or name another \
+             folder; nothing was left behind\n"
+        );
+        check(&shell(&here, limit, &["init", "new"]), 2, "", &told);
+        assert_eq!(tree(&here.0), before);
+    }
+}
+
+#[test]
+fn a_full_disk_is_an_error_that_names_the_file_and_the_old_recording_stays() {
+    let here = world();
+    fs::create_dir(here.0.join("disk")).unwrap();
+    // Everything is looked at in there, because the disk is gone with the shell that mounted it.
+    let line = "\
+        mount -t tmpfs -o size=128k none disk && cp *.yml disk && cd disk && \"$0\" run suite.yml --record > /dev/null || exit 9
+        dd if=/dev/zero of=fill bs=1k 2> /dev/null; dd if=/dev/zero of=fill bs=1 seek=$(stat -c %s fill) 2> /dev/null
+        before=$(find . -type f ! -name fill | sort | xargs sha256sum)
+        \"$0\" run suite.yml --record; echo \"code $?\"
+        \"$0\" run suite.yml --reporter json=report.json > /dev/null; echo \"code $?\"
+        \"$0\" init new; echo \"code $?\"
+        [ \"$before\" = \"$(find . -type f ! -name fill | sort | xargs sha256sum)\" ] && echo as before
+        \"$0\" run suite.yml > /dev/null; echo \"code $?\"
+        rm fill && \"$0\" run suite.yml --record > /dev/null; echo \"code $?\"";
+    let Some(output) = with_mounts(&here, line, &[]) else { return };
+    let refused = unwritten("cassettes/suite/t/demo/1.json", "written", NO_ROOM);
+    let told = format!(
+        "error: cannot write the report report.json: {NO_ROOM}\nhint: see that the folder can be written to and has room\n\
+         error: new/mcptest.yml cannot be written: {NO_ROOM}\nhint: check the folder and its permissions, or name another folder; \
+         nothing was left behind\n"
+    );
+    check(&output, 0, &format!("{refused}code 2\ncode 2\ncode 2\nas before\ncode 0\ncode 0\n"), &told);
+}
+
+#[test]
+fn a_folder_that_is_read_only_is_replayed_from_and_refused_for_everything_else() {
+    let here = world();
+    let line = "mount --bind . . && mount -o remount,ro,bind . . && cd \"$PWD\" && exec \"$0\" \"$@\"";
+    let Some(first) = with_mounts(&here, line, &["run", "suite.yml", "--record"]) else { return };
+    check(&first, 2, &unwritten("cassettes/suite", "created", READ_ONLY), "");
+    assert_eq!(here.command(&["run", "suite.yml", "--record"]).status().unwrap().code(), Some(0));
+    let before = tree(&here.0);
+    let again = with_mounts(&here, line, &["run", "suite.yml", "--record"]).unwrap();
+    check(&again, 2, &unwritten("cassettes/suite/t/demo/1.json", "written", READ_ONLY), "");
+    let report = with_mounts(&here, line, &["run", "suite.yml", "--reporter", "json=report.json"]).unwrap();
+    let told = format!(
+        "error: cannot write the report report.json: {READ_ONLY}\nhint: see that the folder can be written to and has room\n"
+    );
+    check(&report, 2, PASS, &told);
+    let init = with_mounts(&here, line, &["init"]).unwrap();
+    let told = format!(
+        "error: mcptest.yml cannot be written: {READ_ONLY}\nhint: check the folder and its permissions, or name another folder; \
+         nothing was left behind\n"
+    );
+    check(&init, 2, "", &told);
+    check(&with_mounts(&here, line, &["run", "suite.yml"]).unwrap(), 0, PASS, "");
+    assert_eq!(tree(&here.0), before);
+}
+
+#[test]
+fn an_output_without_room_is_an_error_of_every_command() {
+    let here = world();
+    assert_eq!(here.command(&["run", "suite.yml", "--record"]).status().unwrap().code(), Some(0));
+    assert_eq!(here.command(&["run", "suite.yml", "--reporter", "json=run.json"]).status().unwrap().code(), Some(0));
+    let cassette = "cassettes/suite/t/demo/1.json";
+    let told = format!("error: cannot write to standard output: {NO_ROOM}\n");
+    let lines: [&[&str]; 15] = [
+        &["run", "suite.yml"],
+        &["run", "suite.yml", "--reporter", "json"],
+        &["run", "suite.yml", "--list"],
+        &["report", "run.json"],
+        &["report", "run.json", "--reporter", "html"],
+        &["score", cassette, "--quiet"],
+        &["convert", cassette],
+        &["validate", "suite.yml", "--format", "json"],
+        &["cassette", "list", "suite.yml"],
+        &["cassette", "show", cassette],
+        &["cassette", "prune", "suite.yml"],
+        &["schema"],
+        &["runs"],
+        &["explain", "recovery"],
+        &["--help"],
+    ];
+    for line in lines {
+        let full = File::options().write(true).open("/dev/full").unwrap();
+        let output = here.command(line).stdout(full).output().unwrap();
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.code() == Some(2) && stderr.ends_with(&told), "{line:?}: {:?}: {stderr}", output.status);
+    }
+    let told = format!(
+        "error: cannot write the report /dev/full: {NO_ROOM}\nhint: see that the folder can be written to and has room\n"
+    );
+    here.check(&["run", "suite.yml", "--reporter", "json=/dev/full"], 2, PASS, &told);
+}
+
+#[test]
+fn streams_that_are_closed_do_not_end_up_in_a_file() {
+    let here = world();
+    assert_eq!(here.command(&["run", "suite.yml", "--record"]).status().unwrap().code(), Some(0));
+    assert_eq!(here.command(&["run", "suite.yml", "--reporter", "json=known.json"]).status().unwrap().code(), Some(0));
+    let known = fs::read_to_string(here.0.join("known.json")).unwrap();
+    for closed in [">&-", "2>&-", "<&-", "<&- >&- 2>&-"] {
+        for mode in ["", "--record"] {
+            let line = format!("exec \"$0\" run suite.yml {mode} --reporter json=report.json {closed}");
+            assert_eq!(shell(&here, &line, &[]).status.code(), Some(0), "{line}");
+        }
+        // The last of the two wrote a report of a run for real; a replay gives the known one again.
+        check(&shell(&here, "exec \"$0\" run suite.yml -q --reporter json=report.json", &[]), 0, "1 row: 1 pass\n", "");
+        let report = fs::read_to_string(here.0.join("report.json")).unwrap();
+        let same =
+            |text: &str| text.lines().filter(|line| !line.contains("duration_ms")).collect::<Vec<_>>().join("\n");
+        assert_eq!(same(&report), same(&known), "{closed}");
+    }
+}
+
+#[test]
+fn a_reader_that_is_gone_ends_neither_a_recording_nor_a_report() {
+    let here = world();
+    for line in [
+        &["run", "suite.yml", "--record", "--reporter", "junit=a.xml"][..],
+        &["run", "suite.yml", "--reporter", "json"],
+    ] {
+        let mut child = here.command(line).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        drop(child.stdout.take());
+        check(&child.wait_with_output().unwrap(), 0, "", "");
+    }
+    assert!(fs::read_to_string(here.0.join("a.xml")).unwrap().ends_with("</testsuites>\n"));
+    here.check(&["run", "suite.yml"], 0, PASS, "");
+}
