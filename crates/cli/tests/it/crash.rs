@@ -85,7 +85,7 @@ fn a_recorder_that_is_killed_at_any_moment_leaves_old_recordings_or_new_ones() {
     let seen = seen.into_iter().fold(Seen::default(), Seen::and);
     let _ = writeln!(std::io::stderr(), "{seen:?}");
     // Kills came before, in the middle and after, or this proves nothing.
-    assert!(seen.killed >= 100 && seen.old >= 50 && seen.new >= 50 && seen.strays > 0, "{seen:?}");
+    assert!(seen.killed >= 100 && seen.old >= 20 && seen.new >= 20 && seen.strays > 0, "{seen:?}");
 }
 
 #[test]
@@ -93,27 +93,27 @@ fn a_report_that_is_killed_while_it_is_written_is_the_old_one_or_the_new_one() {
     let here = world();
     works(&here, &["run", "suite.yml", "--record"]);
     // A report of some size, from the recordings of many runs.
-    let many = SUITE.replace("runs: 3", "runs: 300");
+    let many = SUITE.replace("runs: 3", "runs: 100");
     for test in ["a", "b"] {
         let at = here.0.join("cassettes/suite").join(test).join("demo");
         let text = fs::read_to_string(at.join("1.json")).unwrap();
-        for run in 1..=300 {
+        for run in 1..=100 {
             fs::write(at.join(format!("{run}.json")), text.replace("\"run\": 1,", &format!("\"run\": {run},")))
                 .unwrap();
         }
     }
     here.write("suite.yml", many.as_bytes());
     let line = ["run", "suite.yml", "--reporter", "json=report.json", "--reporter", "html=report.html", "--runs"];
-    let known: Vec<[String; 2]> = ["299", "300"]
+    let known: Vec<[String; 2]> = ["99", "100"]
         .map(|runs| {
             works(&here, &[&line[..], &[runs]].concat());
             ["report.json", "report.html"].map(|name| fs::read_to_string(here.0.join(name)).unwrap())
         })
         .to_vec();
     let (mut draw, mut span, mut news) = (Draw(seed()), Span(200_000), 0);
-    for time in 0..60 {
+    for time in 0..40 {
         let which = time % 2;
-        let mut child = start(&here, &[&line[..], &[["299", "300"][which]]].concat());
+        let mut child = start(&here, &[&line[..], &[["99", "100"][which]]].concat());
         span.kill(&mut child, &mut draw, false);
         for (at, name) in ["report.json", "report.html"].into_iter().enumerate() {
             let text = fs::read_to_string(here.0.join(name)).unwrap();
@@ -122,7 +122,7 @@ fn a_report_that_is_killed_while_it_is_written_is_the_old_one_or_the_new_one() {
         }
     }
     assert!(news > 5, "{news}");
-    works(&here, &[&line[..], &["300"]].concat());
+    works(&here, &[&line[..], &["100"]].concat());
     works(&here, &["report", "report.json"]);
 }
 

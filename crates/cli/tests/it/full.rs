@@ -13,7 +13,12 @@ const TOOLS: &str =
 const SUITE: &str = "\
 servers: { desk: { command: [mcptest, mock, --tools-from, \"${SUITE_DIR}/tools.yml\"] } }
 models: { demo: { provider: script, script: script.yml } }
-agents: [{ name: t, model: demo, servers: [desk], prompt: Do it., trajectory: { calls: [{ name: search }] } }]
+agents:
+  - name: t
+    model: demo
+    servers: [desk]
+    prompt: Do it.
+    trajectory: { calls: [{ name: search }] }
 ";
 const SCRIPT: &str =
     "{ script: 1, runs: [{ turns: [{ calls: [{ tool: search, args: { q: rain } }] }, { text: done }] }] }";
@@ -31,10 +36,10 @@ fn world() -> Folder {
 
 /// What a recording says that could not be written.
 fn unwritten(path: &str, what: &str, why: &str) -> String {
+    let hint = "check that the folder may be written to and has room";
     format!(
-        "suite.yml\n! ERROR     t  scripted\n    {path}: cannot be {what}: {why}\n    hint: check that the folder may be written to and has \
-         room\n    at suite.yml:3:18\n      |\n    3 | agents: [{{ name: t, model: demo, servers: [desk], prompt: Do it., trajectory: {{ calls: [{{ \
-         nam…\n      |                  ^\n\n1 row: 1 error\n"
+        "suite.yml\n! ERROR     t  scripted\n    {path}: cannot be {what}: {why}\n    hint: {hint}\n    at suite.yml:4:11\n      \
+         |\n    4 |   - name: t\n      |           ^\n\n1 row: 1 error\n"
     )
 }
 
@@ -188,7 +193,7 @@ fn an_output_without_room_is_an_error_of_every_command() {
         &["run", "suite.yml", "--list"],
         &["report", "run.json"],
         &["report", "run.json", "--reporter", "html"],
-        &["score", cassette, "--quiet"],
+        &["score", cassette],
         &["convert", cassette],
         &["validate", "suite.yml", "--format", "json"],
         &["cassette", "list", "suite.yml"],
