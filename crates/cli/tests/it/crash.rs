@@ -38,6 +38,18 @@ fn world() -> Folder {
     Folder::with(&[("suite.yml", SUITE), ("tools.yml", TOOLS), ("script.yml", &script("rain"))])
 }
 
+/// Gives each test so many runs, with the recording of the first for all, so that there is something to write.
+fn multiply(here: &Folder, runs: u64) {
+    for test in ["a", "b"] {
+        let at = here.0.join("cassettes/suite").join(test).join("demo");
+        let text = fs::read_to_string(at.join("1.json")).unwrap();
+        for run in 1..=runs {
+            fs::write(at.join(format!("{run}.json")), text.replace("\"run\": 1,", &format!("\"run\": {run},"))).unwrap();
+        }
+    }
+    here.write("suite.yml", SUITE.replace("runs: 3", &format!("runs: {runs}")).as_bytes());
+}
+
 /// What moments are drawn from, told so that a failure can be had again.
 fn seed() -> u64 {
     let given = std::env::var("CRASH_SEED").ok().and_then(|seed| seed.parse().ok());
@@ -92,17 +104,7 @@ fn a_recorder_that_is_killed_at_any_moment_leaves_old_recordings_or_new_ones() {
 fn a_report_that_is_killed_while_it_is_written_is_the_old_one_or_the_new_one() {
     let here = world();
     works(&here, &["run", "suite.yml", "--record"]);
-    // A report of some size, from the recordings of many runs.
-    let many = SUITE.replace("runs: 3", "runs: 100");
-    for test in ["a", "b"] {
-        let at = here.0.join("cassettes/suite").join(test).join("demo");
-        let text = fs::read_to_string(at.join("1.json")).unwrap();
-        for run in 1..=100 {
-            fs::write(at.join(format!("{run}.json")), text.replace("\"run\": 1,", &format!("\"run\": {run},")))
-                .unwrap();
-        }
-    }
-    here.write("suite.yml", many.as_bytes());
+    multiply(&here, 100);
     let line = ["run", "suite.yml", "--reporter", "json=report.json", "--reporter", "html=report.html", "--runs"];
     let known: Vec<[String; 2]> = ["99", "100"]
         .map(|runs| {
@@ -301,6 +303,7 @@ fn essence(recording: &Value) -> Value {
 fn of_several_reports_to_one_file_one_is_there_whole() {
     let here = world();
     works(&here, &["run", "suite.yml", "--record"]);
+    multiply(&here, 60);
     let line = |test: &'static str| ["run", "suite.yml", "--reporter", "json=same.json", "--filter", test];
     let known = ["a", "b"].map(|test| {
         works(&here, &line(test));
@@ -309,9 +312,18 @@ fn of_several_reports_to_one_file_one_is_there_whole() {
     assert_ne!(known[0], known[1]);
     for _ in 0..10 {
         let mut both: Vec<Child> = ["a", "b", "a", "b"].map(|test| start(&here, &line(test))).into();
+        // While they write, and when they are done.
+        let mut are_running = true;
+        for _ in 0..20_000 {
+            let found = fs::read_to_string(here.0.join("same.json")).unwrap();
+            assert!(known.contains(&found), "{} bytes", found.len());
+            if !are_running {
+                break;
+            }
+            are_running = both.iter_mut().any(|child| child.try_wait().unwrap().is_none());
+            thread::sleep(Duration::from_millis(1));
+        }
         assert_eq!(both.iter_mut().map(ends).collect::<Vec<_>>(), [Some(0); 4]);
-        let found = fs::read_to_string(here.0.join("same.json")).unwrap();
-        assert!(known.contains(&found), "{found}");
     }
     let names: Vec<_> = fs::read_dir(&here.0).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert!(names.iter().all(|name| !name.to_string_lossy().starts_with('.')), "{names:?}");

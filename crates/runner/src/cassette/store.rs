@@ -94,8 +94,7 @@ impl Folder {
     pub fn lock(&self) -> Result<Lock, CassetteError> {
         refuse_links(&self.root, 2)?;
         for _ in 0..LOCK_TRIES {
-            let folder = self.locked()?;
-            if is_at(&folder, &self.root) {
+            if let Some(folder) = self.locked()?.filter(|folder| is_at(folder, &self.root)) {
                 return Ok(Lock { _folder: folder });
             }
         }
@@ -103,13 +102,17 @@ impl Folder {
         Err(CassetteError::Io { path: self.root.clone(), what: "locked", why })
     }
 
-    /// The folder, locked; somebody may have removed it meanwhile.
-    fn locked(&self) -> Result<File, CassetteError> {
+    /// The folder, locked; somebody may have removed it meanwhile, before it could be opened or after that.
+    fn locked(&self) -> Result<Option<File>, CassetteError> {
         fs::create_dir_all(&self.root).map_err(|error| failed(&self.root, "created", &error))?;
         // The folder itself carries the lock: no file is left behind, and the system frees it when a recorder dies.
-        let folder = File::open(&self.root).map_err(|error| failed(&self.root, "opened", &error))?;
+        let folder = match File::open(&self.root) {
+            Ok(folder) => folder,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(failed(&self.root, "opened", &error)),
+        };
         match folder.try_lock() {
-            Ok(()) => Ok(folder),
+            Ok(()) => Ok(Some(folder)),
             Err(TryLockError::WouldBlock) => Err(CassetteError::Locked { path: self.root.clone() }),
             Err(TryLockError::Error(error)) => Err(failed(&self.root, "locked", &error)),
         }

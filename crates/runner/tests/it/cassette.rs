@@ -206,6 +206,28 @@ fn only_one_recorder_holds_a_folder_and_the_next_one_may_when_it_is_done() {
     drop(folder.lock().unwrap());
 }
 
+#[cfg(unix)]
+#[test]
+fn a_lock_is_never_one_on_a_folder_that_is_gone() {
+    let (_temp, folder) = folder();
+    let taken = std::thread::scope(|scope| {
+        let take = || {
+            let mut taken = 0;
+            for _ in 0..300 {
+                if let Ok(_lock) = folder.lock() {
+                    // Whoever holds the lock is alone with the folder, and takes it away as `prune` does.
+                    fs::remove_dir(folder.root()).unwrap();
+                    taken += 1;
+                }
+            }
+            taken
+        };
+        let threads: Vec<_> = (0..4).map(|_| scope.spawn(take)).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).sum::<u32>()
+    });
+    assert!(taken > 100, "{taken}");
+}
+
 #[test]
 fn a_file_that_cannot_be_placed_leaves_the_old_one_and_nothing_half_written() {
     let (_temp, folder) = folder();
