@@ -2,10 +2,10 @@
 //! whatever comes next works.
 
 pub(crate) mod kills;
+mod steps;
 
 use std::fs;
 use std::io::Write as _;
-use std::path::Path;
 use std::process::{Child, Stdio};
 use std::thread;
 use std::time::Duration;
@@ -44,7 +44,8 @@ fn multiply(here: &Folder, runs: u64) {
         let at = here.0.join("cassettes/suite").join(test).join("demo");
         let text = fs::read_to_string(at.join("1.json")).unwrap();
         for run in 1..=runs {
-            fs::write(at.join(format!("{run}.json")), text.replace("\"run\": 1,", &format!("\"run\": {run},"))).unwrap();
+            fs::write(at.join(format!("{run}.json")), text.replace("\"run\": 1,", &format!("\"run\": {run},")))
+                .unwrap();
         }
     }
     here.write("suite.yml", SUITE.replace("runs: 3", &format!("runs: {runs}")).as_bytes());
@@ -145,38 +146,6 @@ fn what_a_killed_report_or_init_left_is_in_the_way_of_nothing() {
     }
     works(&here, &["report", "report.json"]);
     works(&here, &["run", "mcptest.yml"]);
-}
-
-#[test]
-fn an_init_that_is_killed_leaves_whole_files_or_none() {
-    let whole = Folder::with(&[]);
-    works(&whole, &["init"]);
-    let names = ["mcptest.yml", "mcptest/tools.yml", "mcptest/script.yml", "mcptest/script-dead-desk.yml"];
-    let read = |folder: &Path| names.map(|name| fs::read_to_string(folder.join(name)).ok());
-    let known = read(&whole.0);
-    let (mut draw, mut span, mut counts) = (Draw(seed()), Span(20_000), [0; 2]);
-    for _ in 0..60 {
-        let here = Folder::with(&[]);
-        let mut child = start(&here, &["init"]);
-        span.kill(&mut child, &mut draw, false);
-        let found = read(&here.0);
-        for (found, known) in found.iter().zip(&known) {
-            assert!(found.is_none() || found == known, "{found:?}");
-        }
-        let is_whole = found == known;
-        counts[usize::from(is_whole)] += 1;
-        if is_whole {
-            works(&here, &["run"]);
-        } else if found.iter().all(Option::is_none) {
-            works(&here, &["init"]);
-        } else {
-            // What is there is named, and nothing of it is overwritten.
-            let refused = here.command(&["init"]).output().unwrap();
-            let told = String::from_utf8(refused.stderr).unwrap();
-            assert!(refused.status.code() == Some(2) && told.contains("there already"), "{told}");
-        }
-    }
-    assert!(counts.iter().all(|count| *count > 0), "{counts:?}");
 }
 
 #[test]

@@ -278,3 +278,21 @@ fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
     }
     Ok(())
 }
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_that_was_removed_and_made_anew_is_another_one() {
+        let temp = tempfile::tempdir().unwrap();
+        let path = temp.path().join("folder");
+        fs::create_dir(&path).unwrap();
+        let folder = File::open(&path).unwrap();
+        assert!(is_at(&folder, &path));
+        fs::remove_dir(&path).unwrap();
+        assert!(!is_at(&folder, &path));
+        fs::create_dir(&path).unwrap();
+        assert!(!is_at(&folder, &path));
+    }
+}

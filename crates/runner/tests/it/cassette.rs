@@ -213,7 +213,7 @@ fn a_lock_is_never_one_on_a_folder_that_is_gone() {
     let taken = std::thread::scope(|scope| {
         let take = || {
             let mut taken = 0;
-            for _ in 0..300 {
+            for _ in 0..2000 {
                 if let Ok(_lock) = folder.lock() {
                     // Whoever holds the lock is alone with the folder, and takes it away as `prune` does.
                     fs::remove_dir(folder.root()).unwrap();
