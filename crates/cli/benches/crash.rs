@@ -23,7 +23,7 @@ fn main() {
     let seed = given.unwrap_or_else(|| u64::from(std::process::id()));
     println!("CRASH_SEED={seed}");
     let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
-    let seen = std::thread::scope(|scope| {
+    let total = std::thread::scope(|scope| {
         let torture = |(at, folder): (u64, &tempfile::TempDir)| {
             let place = folder.path().to_owned();
             scope.spawn(move || World::new(&place).torture(TIMES, seed + at))
@@ -31,7 +31,7 @@ fn main() {
         let threads: Vec<_> = (0..).zip(&folders).map(torture).collect();
         threads.into_iter().map(|thread| thread.join().unwrap()).fold(Seen::default(), Seen::and)
     });
-    let Seen { killed, old, new, strays } = seen;
+    let Seen { killed, old, new, strays } = total;
     println!(
         "{killed} of {} recorders were killed before their end, {strays} of them while a file was written",
         2 * TIMES

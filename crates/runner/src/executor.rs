@@ -118,7 +118,7 @@ pub fn execute(plan: &[Planned<'_>], options: &Options<'_>, events: &mut dyn FnM
     if options.mode == Mode::Record {
         for planned in plan {
             let folder = Folder::of(&planned.file.path);
-            locks.entry(folder.root().to_owned()).or_insert_with(|| folder.lock());
+            locks.entry(folder.root().to_owned()).or_insert_with(|| folder.lock_to_record());
         }
     }
     let executor = Executor { plan, options, cells: plan.iter().map(state).collect(), locks, live: OnceLock::new() };

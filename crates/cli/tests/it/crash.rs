@@ -52,6 +52,7 @@ fn multiply(here: &Folder, runs: u64) {
 }
 
 /// What moments are drawn from, told so that a failure can be had again.
+#[expect(clippy::disallowed_methods, reason = "a switch for whoever wants a failure again")]
 fn seed() -> u64 {
     let given = std::env::var("CRASH_SEED").ok().and_then(|seed| seed.parse().ok());
     let seed = given.unwrap_or_else(|| u64::from(std::process::id()));
@@ -88,17 +89,17 @@ fn ends(child: &mut Child) -> Option<i32> {
 fn a_recorder_that_is_killed_at_any_moment_leaves_old_recordings_or_new_ones() {
     let seed = seed();
     let folders = [Folder::with(&[]), Folder::with(&[])];
-    let seen: Vec<Seen> = thread::scope(|scope| {
+    let total: Vec<Seen> = thread::scope(|scope| {
         let threads: Vec<_> = (0..)
             .zip(&folders)
             .map(|(at, folder)| scope.spawn(move || World::new(&folder.0).torture(150, seed + at)))
             .collect();
         threads.into_iter().map(|thread| thread.join().unwrap()).collect()
     });
-    let seen = seen.into_iter().fold(Seen::default(), Seen::and);
-    let _ = writeln!(std::io::stderr(), "{seen:?}");
+    let total = total.into_iter().fold(Seen::default(), Seen::and);
+    let _ = writeln!(std::io::stderr(), "{total:?}");
     // Kills came before, in the middle and after, or this proves nothing.
-    assert!(seen.killed >= 100 && seen.old >= 20 && seen.new >= 20 && seen.strays > 0, "{seen:?}");
+    assert!(total.killed >= 100 && total.old >= 20 && total.new >= 20 && total.strays > 0, "{total:?}");
 }
 
 #[test]

@@ -90,9 +90,14 @@ impl Folder {
         Ok(path)
     }
 
+    /// Makes sure that nobody else records into this folder, and that no link leads there.
+    pub fn lock_to_record(&self) -> Result<Lock, CassetteError> {
+        refuse_links(&self.root, 2)?;
+        self.lock()
+    }
+
     /// Makes sure that nobody else records into this folder.
     pub fn lock(&self) -> Result<Lock, CassetteError> {
-        refuse_links(&self.root, 2)?;
         for _ in 0..LOCK_TRIES {
             if let Some(folder) = self.locked()?.filter(|folder| is_at(folder, &self.root)) {
                 return Ok(Lock { _folder: folder });

@@ -78,7 +78,6 @@ impl Pruned {
     fn complain(&mut self, error: &CassetteError) {
         let hint = match error {
             CassetteError::Locked { .. } => "wait until it is done",
-            CassetteError::Linked { .. } => "remove by hand what is behind a link",
             _ => "check that the folder may be read and written",
         };
         self.complaints.push_str(&format!("error: {}\nhint: {hint}\n", one_line(&error.to_string())));

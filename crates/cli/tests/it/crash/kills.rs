@@ -127,7 +127,7 @@ impl World {
 
     /// Kills a recorder so many times.
     pub(crate) fn torture(&self, times: u32, seed: u64) -> Seen {
-        let (mut draw, mut span, mut seen) = (Draw(seed), Span(100_000), Seen::default());
+        let (mut draw, mut span, mut total) = (Draw(seed), Span(100_000), Seen::default());
         for time in 1..=times {
             // The script that fewer recordings on disk are of, so that there is always something to replace.
             let (before, strays) = (self.recordings(), self.strays());
@@ -143,7 +143,7 @@ impl World {
             } else {
                 span.kill(&mut child, &mut draw, whole_group)
             };
-            seen.killed += u32::from(is_killed);
+            total.killed += u32::from(is_killed);
             for (run, text) in self.recordings() {
                 let new = &self.known[which][&run];
                 assert!(
@@ -152,10 +152,10 @@ impl World {
                     text.len()
                 );
                 if before[&run] != *new {
-                    if text == *new { seen.new += 1 } else { seen.old += 1 }
+                    if text == *new { total.new += 1 } else { total.old += 1 }
                 }
             }
-            seen.strays += u32::from(!self.strays().is_subset(&strays));
+            total.strays += u32::from(!self.strays().is_subset(&strays));
             assert!(self.is_left_alone(), "kill {time} of seed {seed}: a server lives on without its recorder");
             if time % BETWEEN == 0 {
                 self.works(&["run", "suite.yml", "--record"]);
@@ -167,7 +167,7 @@ impl World {
                 self.works(&["cassette", "list", "suite.yml"]);
             }
         }
-        seen
+        total
     }
 
     fn choose(&self, which: usize) {
