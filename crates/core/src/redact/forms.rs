@@ -1,0 +1,158 @@
+//! The forms in which a value is met: as it is, in base64, in markup, line by line. Escapes that a reader can undo are
+//! left to [`super::views`].
+
+/// The shortest piece of a longer value that is looked for by itself. Shorter ones are words.
+const SHORTEST_PIECE: usize = 16;
+
+/// Fewer characters of base64 stand for too little.
+const SHORTEST_CODE: usize = 8;
+
+/// Ways to name a kind of credentials in front of them, as headers do.
+const SCHEMES: [&str; 5] = ["basic", "bearer", "digest", "token", "apikey"];
+
+/// Every form of a value. The value itself comes first; forms may repeat.
+pub(super) fn forms(value: &str) -> Vec<String> {
+    let mut plain = vec![value.to_owned()];
+    plain.extend(pieces(value));
+    let mut out = plain.clone();
+    for value in &plain {
+        // As it stands inside JSON text, for where that was cut and cannot be read any more.
+        let quoted = serde_json::Value::String(value.clone()).to_string();
+        out.push(quoted[1..quoted.len() - 1].to_owned());
+        out.push(percent(value));
+        out.push(value.replace(' ', "+"));
+        let markup = value.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;");
+        for apostrophe in ["'", "&#39;", "&#x27;", "&apos;"] {
+            out.push(markup.replace('\'', apostrophe));
+        }
+        out.extend(base64_inside(value.as_bytes()));
+    }
+    out
+}
+
+/// The parts of a value that are secrets by themselves: credentials behind their scheme, what an address carries, and lines.
+fn pieces(value: &str) -> Vec<String> {
+    let mut out = Vec::new();
+    if let Some((scheme, rest)) = value.split_once(' ')
+        && SCHEMES.contains(&&*scheme.to_ascii_lowercase())
+    {
+        let rest = rest.trim();
+        out.push(rest.to_owned());
+        let pair = base64_decode(rest).and_then(|bytes| String::from_utf8(bytes).ok());
+        out.extend(pair.and_then(|pair| Some(pair.split_once(':')?.1.to_owned())));
+    }
+    if let Some((_, rest)) = value.split_once("://") {
+        let authority = rest.split(['/', '?', '#']).next().unwrap_or(rest);
+        let password = authority.rsplit_once('@').and_then(|(user, _)| Some(user.split_once(':')?.1));
+        let fields = rest.split(['?', '#', '&']).skip(1).filter_map(|field| Some(field.split_once('=')?.1));
+        for piece in password.into_iter().chain(fields) {
+            let decoded = super::views::views(piece).into_iter().next();
+            out.extend(decoded.and_then(|view| String::from_utf8(view.bytes).ok()));
+            out.push(piece.to_owned());
+        }
+    }
+    if value.trim().contains('\n') {
+        let lines = value.lines().map(str::trim).filter(|line| line.len() >= SHORTEST_PIECE);
+        out.extend(lines.map(str::to_owned));
+    }
+    out.retain(|piece| piece.len() >= super::SHORTEST);
+    out
+}
+
+/// A text in percent-encoding, as strict as it gets. Laxer ones are read by undoing them.
+fn percent(text: &str) -> String {
+    text.bytes().fold(String::with_capacity(text.len()), |mut out, byte| {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            out.push(char::from(byte));
+        } else {
+            out.push_str(&format!("%{byte:02X}"));
+        }
+        out
+    })
+}
+
+const ALPHABETS: [&[u8; 64]; 2] = [
+    b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/",
+    b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_",
+];
+
+/// What is common to all base64 with these bytes inside of it: one text for each way to fall on groups of three bytes. The
+/// characters at either end that depend on the neighbours are left out, which hold less than a byte.
+fn base64_inside(bytes: &[u8]) -> Vec<String> {
+    let mut out = Vec::new();
+    for before in 0..3 {
+        let padded: Vec<u8> = std::iter::repeat_n(0, before).chain(bytes.iter().copied()).collect();
+        let first = (before * 8).div_ceil(6);
+        let last = padded.len() * 8 / 6;
+        if last.saturating_sub(first) < SHORTEST_CODE {
+            continue;
+        }
+        for alphabet in ALPHABETS {
+            let digits = (first..last).map(|digit| {
+                let sextet = (0..6).fold(0, |sum, bit| {
+                    let at = digit * 6 + bit;
+                    sum * 2 + usize::from(padded[at / 8] >> (7 - at % 8) & 1)
+                });
+                char::from(alphabet[sextet])
+            });
+            out.push(digits.collect());
+        }
+    }
+    out
+}
+
+/// Reads base64 of either alphabet; nothing when it is none.
+pub(super) fn base64_decode(text: &str) -> Option<Vec<u8>> {
+    let mut out = Vec::with_capacity(text.len() * 3 / 4);
+    let (mut bits, mut count) = (0_u32, 0);
+    for letter in text.trim_end_matches('=').bytes() {
+        let place = |alphabet: &[u8; 64]| alphabet.iter().position(|other| *other == letter);
+        let sextet = u32::try_from(place(ALPHABETS[0]).or_else(|| place(ALPHABETS[1]))?).ok()?;
+        bits = (bits << 6 | sextet) & 0xffff;
+        count += 6;
+        if count >= 8 {
+            count -= 8;
+            out.push(u8::try_from(bits >> count & 0xff).ok()?);
+        }
+    }
+    Some(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn base64_is_read_in_both_alphabets() {
+        assert_eq!(base64_decode("dXNlcjpwYTU1d29yZA==").as_deref(), Some(&b"user:pa55word"[..]));
+        assert_eq!(base64_decode("-_8"), Some(vec![0xfb, 0xff]));
+        assert_eq!(base64_decode("+/8="), Some(vec![0xfb, 0xff]));
+        assert_eq!(base64_decode("a b"), None);
+    }
+
+    #[test]
+    fn a_value_is_found_in_base64_wherever_it_falls_in_it() {
+        // The value behind no, one and two bytes: what is common to each stands in the whole.
+        let forms = base64_inside(b"hunter2hunter2");
+        for (before, whole) in
+            [("", "aHVudGVyMmh1bnRlcjI="), ("a", "YWh1bnRlcjJodW50ZXIy"), ("ab", "YWJodW50ZXIyaHVudGVyMg==")]
+        {
+            assert!(forms.iter().any(|form| whole.contains(form.as_str())), "{before}: {forms:?}");
+        }
+        assert_eq!(base64_inside(b"short"), [String::new(); 0]);
+    }
+
+    #[test]
+    fn what_a_value_carries_is_a_piece_of_it() {
+        let check = |value: &str, expected: &[&str]| assert_eq!(pieces(value), expected, "{value}");
+        check("Bearer violet-otter", &["violet-otter"]);
+        check("Basic dXNlcjpwYTU1d29yZA==", &["dXNlcjpwYTU1d29yZA==", "pa55word"]);
+        check("correct horse battery", &[]);
+        check(
+            "https://h/mcp?a=b&token=violet%20otter#k=silver-heron",
+            &["violet otter", "violet%20otter", "silver-heron"],
+        );
+        check("redis://:violet-otter@h:1/0", &["violet-otter"]);
+        check("a short line\nand a rather long line\n", &["and a rather long line"]);
+    }
+}
