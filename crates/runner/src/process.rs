@@ -328,8 +328,12 @@ impl Tail {
     fn text(&self) -> String {
         let bytes: Vec<u8> = self.bytes.iter().copied().collect();
         let text = printable(&bytes);
-        let whole = text.split_once('\n').filter(|(_, rest)| self.cut && !rest.is_empty());
-        whole.map_or(text.as_str(), |(_, rest)| rest).trim_end().to_owned()
+        match text.split_once('\n') {
+            Some((_, rest)) if self.cut && !rest.is_empty() => rest.trim_end().to_owned(),
+            // The sign tells whoever looks for secrets that this may begin with the end of one.
+            _ if self.cut => format!("…{}", text.trim_end()),
+            _ => text.trim_end().to_owned(),
+        }
     }
 }
 
@@ -368,7 +372,7 @@ mod tests {
         let mut tail = Tail::default();
         tail.push(&vec![b'x'; STDERR_LIMIT + 1]);
         tail.push(b"\n");
-        assert!(tail.text() == "x".repeat(STDERR_LIMIT - 1));
+        assert!(tail.text() == format!("…{}", "x".repeat(STDERR_LIMIT - 1)));
     }
 
     #[test]

@@ -15,31 +15,107 @@ pub(crate) fn usual_keys(provider: Provider) -> &'static [&'static str] {
     }
 }
 
+/// Words that traces are made of. A variable with such a value is no secret, and taking it out would break every trace.
+const WORDS: [&str; 19] = [
+    "arguments",
+    "assistant",
+    "completed",
+    "conversation",
+    "duration_ms",
+    "final_response",
+    "input_tokens",
+    "is_error",
+    "max_tokens",
+    "max_turns",
+    "messages",
+    "output_tokens",
+    "stop_reason",
+    "structured_content",
+    "text/plain",
+    "tool_calls",
+    "tool_names",
+    "tool_results",
+    "transport",
+];
+
+/// Parts of names under which secrets are kept.
+const TELLING: [&str; 8] = ["TOKEN", "SECRET", "PASSW", "PASSPHRASE", "API_KEY", "APIKEY", "PRIVATE_KEY", "CREDENTIAL"];
+
+/// The variables of one suite whose values must not be written.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Known {
+    /// Names and values.
+    pub values: Vec<(String, String)>,
+    /// Variables that the suite names and nobody has set. What they would hold cannot be looked for.
+    pub unset: BTreeSet<String>,
+}
+
 /// Knows every secret of a suite that has a value now.
 pub fn redactor(suite: &Suite, variables: &Variables<'_>) -> Redactor {
+    Redactor::new(known(suite, variables).values)
+}
+
+/// The keys of providers that have a value now, for what belongs to no suite.
+pub fn usual(outside: &dyn Fn(&str) -> Option<String>) -> Vec<(String, String)> {
+    let names = Provider::ALL.iter().flat_map(|provider| usual_keys(*provider));
+    names.filter_map(|name| Some(((*name).to_owned(), outside(name)?))).collect()
+}
+
+/// Every secret of a suite, by the names of the variables that hold them.
+pub fn known(suite: &Suite, variables: &Variables<'_>) -> Known {
     let mut names: BTreeSet<String> = BTreeSet::new();
+    // Programs, folders and questions hold secrets only now and then.
+    let mut perhaps: BTreeSet<String> = BTreeSet::new();
     for server in suite.servers.values() {
-        server_names(server, &mut names);
+        server_names(server, &mut names, &mut perhaps);
     }
     for model in suite.models.values() {
         model_names(model, &mut names);
+    }
+    let is_set = |name: &String| value(name, &suite.variables, variables).is_some();
+    let unset = names.iter().filter(|name| *name != "SUITE_DIR" && !is_set(name)).cloned().collect();
+    names.extend(perhaps.into_iter().filter(|name| {
+        is_telling(name) || value(name, &suite.variables, variables).is_some_and(|value| !is_path(&value))
+    }));
+    for test in &suite.agents {
+        for template in std::iter::once(&test.prompt_as_written).chain(&test.system_as_written) {
+            names.extend(template.names().filter(|name| is_telling(name)).map(str::to_owned));
+        }
     }
     for provider in Provider::ALL {
         names.extend(usual_keys(*provider).iter().map(|name| (*name).to_owned()));
     }
     // The folder of the suite is no secret, and stands in every second path.
     names.remove("SUITE_DIR");
-    Redactor::new(names.into_iter().filter_map(|name| Some((name.clone(), value(&name, &suite.variables, variables)?))))
+    let values = names.into_iter().filter_map(|name| {
+        let value = value(&name, &suite.variables, variables)?;
+        (!WORDS.contains(&value.as_str())).then_some((name, value))
+    });
+    Known { values: values.collect(), unset }
 }
 
 fn value(name: &str, own: &BTreeMap<String, String>, variables: &Variables<'_>) -> Option<String> {
-    own.get(name).cloned().or_else(|| (variables.outside)(name))
+    own.get(name).cloned().or_else(|| (variables.outside)(name)).filter(|value| !value.is_empty())
 }
 
-fn server_names(server: &Server, out: &mut BTreeSet<String>) {
+fn is_telling(name: &str) -> bool {
+    let name = name.to_ascii_uppercase();
+    TELLING.iter().any(|part| name.contains(part))
+}
+
+/// Whether a value is where something lies, on this kind of system or on another.
+fn is_path(value: &str) -> bool {
+    let drive = value.get(1..3).is_some_and(|after| after == ":\\" || after == ":/");
+    drive || ["/", "./", "../", "~/"].iter().any(|start| value.starts_with(start))
+}
+
+fn server_names(server: &Server, out: &mut BTreeSet<String>, perhaps: &mut BTreeSet<String>) {
     let mut add = |template: &Template| out.extend(template.names().map(str::to_owned));
     match &server.transport {
-        Transport::Command { env, .. } => env.values().for_each(add),
+        Transport::Command { argv, env, cwd } => {
+            env.values().for_each(add);
+            perhaps.extend(argv.iter().chain(cwd).flat_map(Template::names).map(str::to_owned));
+        }
         Transport::Url { url, headers, bearer_token_env } => {
             add(url);
             headers.values().for_each(add);
