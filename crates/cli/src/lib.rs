@@ -12,6 +12,7 @@ mod explain;
 mod input;
 mod kind;
 mod limits;
+mod panics;
 mod progress;
 mod report;
 mod select;
@@ -20,6 +21,7 @@ mod suites;
 pub mod trouble;
 
 pub use command::{Environment, run};
+pub use panics::tell_panics;
 
 /// The commands and options there are.
 pub fn typed() -> clap::Command {

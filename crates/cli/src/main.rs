@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 #[expect(clippy::disallowed_methods, reason = "this is the one place that reads the environment")]
 fn main() -> ExitCode {
+    mcptest::tell_panics();
     let environment = |name: &str| std::env::var(name).ok();
     mcptest::run(std::env::args_os(), &environment, &mut std::io::stdout(), &mut std::io::stderr())
 }
