@@ -9,6 +9,7 @@ mod matrix;
 pub(crate) mod provider;
 pub(crate) mod remote;
 mod same_trace;
+mod secrets;
 mod trouble;
 pub(crate) mod troubles;
 
