@@ -187,6 +187,7 @@ pub(crate) enum CassetteCommand {
     List(CassetteList),
     Show(CassetteShow),
     Prune(CassettePrune),
+    Scan(CassetteScan),
 }
 
 /// List the cassettes of suites, and whether they still fit
@@ -264,6 +265,36 @@ pub(crate) struct CassettePrune {
     /// Remove them
     #[arg(long)]
     pub(crate) yes: bool,
+}
+
+/// Look for secrets in recordings and saved reports
+///
+/// A recording that is made now has none. Older ones, and files that were made or edited by other
+/// means, are searched for text in the shape of a key or a token, and for the values of the
+/// variables that suites name. A suite stands for its cassettes, a folder for every .json, .jsonl,
+/// .ndjson, .xml, .html and .md file in it and below, and for the variables of the suites there.
+/// Each finding is a line with its place and what a recording would have in it instead. The secret
+/// itself is never printed.
+#[derive(Debug, Args)]
+#[command(
+    verbatim_doc_comment,
+    after_help = "\
+Exit codes: 0 nothing was found, 1 a secret was found, 2 something cannot be read.
+
+Examples:
+  mcptest cassette scan tests/
+  mcptest cassette scan tests/weather.yml report.json
+  mcptest cassette scan tests/ --format json"
+)]
+pub(crate) struct CassetteScan {
+    /// Suites, recordings, reports, or folders; without any, mcptest.yaml or mcptest.yml in the
+    /// current folder
+    #[arg(value_name = "FILE", verbatim_doc_comment)]
+    pub(crate) files: Vec<PathBuf>,
+
+    /// How to print what was found
+    #[arg(long, value_enum, default_value_t = Format::Human)]
+    pub(crate) format: Format,
 }
 
 /// Check suites, gates, scripts and mock servers without running anything

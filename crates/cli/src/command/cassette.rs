@@ -2,6 +2,7 @@
 
 mod list;
 mod prune;
+mod scan;
 mod show;
 
 use std::path::PathBuf;
@@ -16,6 +17,7 @@ pub(super) fn run(typed: &Cassette, environment: Environment<'_>) -> Answer {
         CassetteCommand::List(typed) => list::run(typed, environment),
         CassetteCommand::Show(typed) => show::run(typed),
         CassetteCommand::Prune(typed) => prune::run(typed, environment),
+        CassetteCommand::Scan(typed) => scan::run(typed, environment),
     }
 }
 

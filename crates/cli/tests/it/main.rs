@@ -34,6 +34,7 @@ mod record;
 mod report;
 mod run;
 mod runs;
+mod scan;
 mod schema;
 mod score;
 mod score_parts;

@@ -33,6 +33,7 @@ fn every_command_explains_itself_with_an_example() {
     here.check(&["cassette", "list", "--help"], 0, include_str!("help/cassette-list.txt"), "");
     here.check(&["cassette", "show", "--help"], 0, include_str!("help/cassette-show.txt"), "");
     here.check(&["cassette", "prune", "--help"], 0, include_str!("help/cassette-prune.txt"), "");
+    here.check(&["cassette", "scan", "--help"], 0, include_str!("help/cassette-scan.txt"), "");
     here.check(&["validate", "--help"], 0, include_str!("help/validate.txt"), "");
     here.check(&["schema", "--help"], 0, include_str!("help/schema.txt"), "");
     here.check(&["mock", "--help"], 0, include_str!("help/mock.txt"), "");

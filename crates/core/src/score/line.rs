@@ -8,6 +8,7 @@ use super::text::{key, known, list, text, value, whole};
 use super::{GroupLine, Scored};
 use crate::eval::stability::{Measures, SUB_SCORES};
 use crate::eval::{GateFailure, GateKind, Metrics, Verdict};
+use crate::redact::by_shape;
 use crate::report::RowVerdict;
 
 /// One line about a trace, but for its input and its place there, which whoever prints it puts in front.
@@ -141,7 +142,8 @@ fn all_failures<'a>(failures: impl Iterator<Item = (&'static str, &'a GateFailur
         key("target", out);
         text(&failure.target, out);
         key("reason", out);
-        text(&failure.reason, out);
+        // Reasons quote what was recorded, and lines are read by more people than recordings are.
+        text(&by_shape(&failure.reason), out);
         out.push(b'}');
     });
 }

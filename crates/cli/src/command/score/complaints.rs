@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use mcptest_core::diag::printable;
+use mcptest_core::redact::by_shape;
 
 use crate::corpus::Fault;
 use crate::corpus::source::Source;
@@ -40,8 +41,10 @@ impl Complaints {
         }
         let place = fault.offset.map_or_else(String::new, |offset| format!(" byte {offset}:"));
         let hint = fault.hint.as_ref().map_or_else(String::new, |hint| format!("hint: {}\n", printable(hint)));
+        // What could not be read is quoted, and may be anything.
+        let message = by_shape(&fault.message);
         // When standard error is closed there is nobody to tell.
-        let _ = write!(err, "error: {}:{place} {}\n{hint}", printable(source), printable(&fault.message));
+        let _ = write!(err, "error: {}:{place} {}\n{hint}", printable(source), printable(&message));
     }
 
     /// Tells how many were not told.

@@ -1,0 +1,244 @@
+//! `mcptest cassette scan`: secrets in files that were written before, told by their places and never by what they are.
+
+mod look;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use mcptest_core::diag::printable;
+use mcptest_core::redact::Redactor;
+use mcptest_core::suite::Variables;
+use mcptest_runner::cassette::Folder;
+use mcptest_runner::secrets::{self, Known};
+use serde::Serialize;
+
+use self::look::{Finding, look};
+use super::super::{Answer, Environment};
+use crate::args::{CassetteScan, Format};
+use crate::exit;
+use crate::input::{self, Refusal, Wanted};
+use crate::report::text::{many, one_line};
+use crate::suites::{self, File};
+
+/// Files that recordings and reports are kept in.
+const WRITTEN: Wanted = Wanted {
+    is_meant: |path| {
+        let ending = path.extension().map(|ending| ending.to_string_lossy().to_ascii_lowercase());
+        ending.is_some_and(|ending| ["json", "jsonl", "ndjson", "xml", "html", "md"].contains(&&*ending))
+    },
+    none: "no recording and no report in this folder or below it",
+};
+
+/// What is to be searched, and for what.
+#[derive(Default)]
+struct Search {
+    files: BTreeSet<PathBuf>,
+    values: Vec<(String, String)>,
+    /// Variables that suites name and nobody has set.
+    unset: BTreeSet<String>,
+    complaints: String,
+    refused: bool,
+}
+
+pub(super) fn run(typed: &CassetteScan, environment: Environment<'_>) -> Answer {
+    let mut search = Search::default();
+    if let Err(complaint) = search.gather(&typed.files, environment) {
+        return Answer { data: String::new(), complaints: complaint + "\n", code: exit::ERROR };
+    }
+    for name in &search.unset {
+        let name = printable(name);
+        search.complaints.push_str(&format!("note: {name} is not set, so its value is not looked for\n"));
+    }
+    search.values.extend(secrets::usual(&environment));
+    let redactor = Redactor::new(std::mem::take(&mut search.values));
+    let files: Vec<PathBuf> = std::mem::take(&mut search.files).into_iter().collect();
+    let mut found: BTreeMap<String, Vec<Finding>> = BTreeMap::new();
+    for (path, result) in files.iter().zip(look_at_all(&files, &redactor)) {
+        match result {
+            Ok(findings) if findings.is_empty() => {}
+            Ok(findings) => drop(found.insert(input::shown(path), findings)),
+            Err(error) => search.refuse(&Refusal::io(path, &error)),
+        }
+    }
+    let data = match typed.format {
+        Format::Human => human(&found, files.len()),
+        Format::Json => json(&found, files.len(), &search.unset),
+    };
+    let code = match (search.refused, found.is_empty()) {
+        (true, _) => exit::ERROR,
+        (false, false) => exit::FAILED,
+        (false, true) => exit::OK,
+    };
+    Answer { data, complaints: search.complaints, code }
+}
+
+impl Search {
+    /// Finds what is meant. `Err` when nothing is.
+    fn gather(&mut self, named: &[PathBuf], environment: Environment<'_>) -> Result<(), String> {
+        if named.is_empty() {
+            for file in suites::load(&[], "cassette scan", environment, &mut |_| {})? {
+                self.take(&file, environment);
+            }
+            return Ok(());
+        }
+        for path in named {
+            let is_suite = path.extension().is_some_and(|ending| ending == "yml" || ending == "yaml");
+            if path.is_dir() {
+                self.folder(path, environment);
+            } else if is_suite {
+                for file in suites::load(std::slice::from_ref(path), "cassette scan", environment, &mut |_| {})? {
+                    self.take(&file, environment);
+                }
+            } else {
+                self.files.insert(path.clone());
+            }
+        }
+        Ok(())
+    }
+
+    /// Everything in a folder. The suites there tell which variables matter.
+    fn folder(&mut self, path: &Path, environment: Environment<'_>) {
+        let has_yaml = input::expand(&[path.to_owned()]).iter().any(Result::is_ok);
+        if has_yaml && let Ok(files) = suites::load(&[path.to_owned()], "cassette scan", environment, &mut |_| {}) {
+            for file in files.iter().filter(|file| file.suite().is_some() || is_broken_suite(file, path)) {
+                self.take(file, environment);
+            }
+        }
+        for file in input::files(path, &WRITTEN) {
+            match file {
+                Ok(file) => drop(self.files.insert(file)),
+                // Suites without recordings are clean.
+                Err(_) if has_yaml => {}
+                Err(refusal) => self.refuse(&refusal),
+            }
+        }
+    }
+
+    /// A suite stands for its cassettes, and for the variables that it names.
+    fn take(&mut self, file: &File, environment: Environment<'_>) {
+        let file = match file {
+            File::Suite(file) => file,
+            File::Refused { why, .. } => {
+                self.complaints.push_str(why);
+                self.refused = true;
+                return;
+            }
+        };
+        let folder = input::folder(&file.path);
+        let Known { values, unset } =
+            secrets::known(&file.suite, &Variables { suite_dir: &folder, outside: &environment });
+        self.values.extend(values);
+        self.unset.extend(unset);
+        match Folder::of(&file.path).files() {
+            Ok(files) => self.files.extend(files),
+            Err(error) => {
+                let hint = "check that it is a folder and may be read";
+                self.complaints.push_str(&format!("error: {}\nhint: {hint}\n", printable(&error.to_string())));
+                self.refused = true;
+            }
+        }
+    }
+
+    fn refuse(&mut self, refusal: &Refusal) {
+        self.complaints.push_str(&format!("{refusal}\n"));
+        self.refused = true;
+    }
+}
+
+/// A folder without a suite in it is refused under its own name; that is no mistake here.
+fn is_broken_suite(file: &File, folder: &Path) -> bool {
+    matches!(file, File::Refused { name, .. } if *name != input::shown(folder))
+}
+
+/// Searches files, several at a time; what came of each stands at its place.
+fn look_at_all(files: &[PathBuf], redactor: &Redactor) -> Vec<std::io::Result<Vec<Finding>>> {
+    let next = AtomicUsize::new(0);
+    let results: Mutex<BTreeMap<usize, std::io::Result<Vec<Finding>>>> = Mutex::default();
+    let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get).min(8);
+    std::thread::scope(|scope| {
+        for _ in 0..threads.min(files.len()) {
+            scope.spawn(|| {
+                while let Some((at, path)) = {
+                    let at = next.fetch_add(1, Ordering::Relaxed);
+                    files.get(at).map(|path| (at, path))
+                } {
+                    let found = look(path, redactor);
+                    results.lock().unwrap_or_else(std::sync::PoisonError::into_inner).insert(at, found);
+                }
+            });
+        }
+    });
+    results.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner).into_values().collect()
+}
+
+/// Where a finding is, in its file.
+fn place(finding: &Finding) -> String {
+    match (finding.line, &finding.pointer) {
+        (None, None) => String::new(),
+        (None, Some(pointer)) if pointer.is_empty() => "the value itself".to_owned(),
+        (None, Some(pointer)) => pointer.clone(),
+        (Some(line), None) => format!("line {line}"),
+        (Some(line), Some(pointer)) => format!("line {line} {pointer}"),
+    }
+}
+
+fn human(found: &BTreeMap<String, Vec<Finding>>, files: usize) -> String {
+    let mut out = String::new();
+    for (file, findings) in found {
+        out.push_str(&format!("{}\n", printable(file)));
+        let mut seen = BTreeSet::new();
+        for finding in findings.iter().filter(|finding| seen.insert(*finding)) {
+            out.push_str(&format!("  {}: {}\n", one_line(&place(finding)), one_line(&finding.placeholder)));
+        }
+    }
+    let searched = many(files, "file");
+    if found.is_empty() {
+        out.push_str(&format!("no secrets in {searched}\n"));
+        return out;
+    }
+    let secrets: BTreeSet<&str> = found.values().flatten().map(|finding| finding.placeholder.as_str()).collect();
+    out.push_str(&format!("\n{} in {} of {searched}\n", many(secrets.len(), "secret"), found.len()));
+    out.push_str(
+        "hint: make them invalid first, since whoever has the files has them; then record again, or write the\n",
+    );
+    out.push_str("      placeholders into the files\n");
+    out
+}
+
+/// The output for tools. New keys may come; what is there keeps its meaning while `version` is 1.
+#[derive(Serialize)]
+struct Report<'a> {
+    version: u32,
+    files: usize,
+    findings: Vec<FindingReport<'a>>,
+    /// Variables that have no value now, so that it was not looked for.
+    unset: &'a BTreeSet<String>,
+}
+
+#[derive(Serialize)]
+struct FindingReport<'a> {
+    file: &'a str,
+    line: Option<usize>,
+    pointer: Option<&'a str>,
+    kind: &'a str,
+    placeholder: &'a str,
+}
+
+fn json(found: &BTreeMap<String, Vec<Finding>>, files: usize, unset: &BTreeSet<String>) -> String {
+    let mut findings = Vec::new();
+    for (file, all) in found {
+        let mut seen = BTreeSet::new();
+        findings.extend(all.iter().filter(|finding| seen.insert(*finding)).map(|finding| FindingReport {
+            file,
+            line: finding.line,
+            pointer: finding.pointer.as_deref(),
+            kind: finding.kind(),
+            placeholder: &finding.placeholder,
+        }));
+    }
+    let report = Report { version: 1, files, findings, unset };
+    // Text and numbers cannot fail to become JSON; were it otherwise, no text is better than half of it.
+    serde_json::to_string_pretty(&report).map_or_else(|_| String::new(), |text| text + "\n")
+}
