@@ -139,3 +139,20 @@ fn what_cannot_be_read_is_an_error_and_the_rest_is_searched() {
                    hint: name a file or a folder, as in `mcptest cassette scan tests/`\n";
     check(&here, &[], 2, "", nothing);
 }
+
+#[test]
+fn scoring_prints_nothing_in_the_shape_of_a_key() {
+    let said = format!("It is {}.", key());
+    let good = json!({ "tool_calls": [{ "name": "a", "args": { "k": key() } }], "final_response": said });
+    let bad = json!({ "messages": [{ "role": key(), "content": "x" }] });
+    let gates = "trajectory: { calls: [{ name: a, args: { exact: { k: nothing } } }] }\n\
+                 expect: [{ target: final_response, matcher: { exact: nothing } }]\n";
+    let here =
+        Folder::with(&[("gates.yml", gates), ("good.jsonl", &format!("{good}\n")), ("bad.jsonl", &format!("{bad}\n"))]);
+    for (file, format, code) in [("good.jsonl", "envelope", 1), ("bad.jsonl", "openai-chat", 2)] {
+        let output = here.command(&["score", file, "--from", format, "--gates", "gates.yml"]).output().unwrap();
+        let all = String::from_utf8([output.stdout.clone(), output.stderr.clone()].concat()).unwrap();
+        assert_eq!(output.status.code(), Some(code), "{all}");
+        assert!(all.contains(&placeholder()) && !all.contains(&key()[..12]), "{all}");
+    }
+}

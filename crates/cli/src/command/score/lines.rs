@@ -3,12 +3,14 @@
 //! A share of the input is scored without knowing how many traces came before it, so the number of a trace is put into its
 //! line when the line is printed.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::sync::Arc;
 
 use mcptest_core::Target;
 use mcptest_core::import::Options;
+use mcptest_core::redact::by_shape;
 use mcptest_core::report::{Row, RowVerdict};
 use mcptest_core::score::{GroupLine, Lines, Run, Scorer, TraceLine};
 use serde::Serialize;
@@ -119,12 +121,13 @@ struct Unread<'a> {
 struct Why<'a> {
     gate: &'a str,
     target: &'a str,
-    reason: &'a str,
+    reason: Cow<'a, str>,
 }
 
 impl<'a> Unread<'a> {
     fn new(target: &'a str, reason: &'a str) -> Self {
-        let failures = [Why { gate: INPUT, target, reason }];
+        // What could not be read is quoted, and may be anything.
+        let failures = [Why { gate: INPUT, target, reason: by_shape(reason) }];
         Self { id: None, group: None, verdict: RowVerdict::Error, metrics: BTreeMap::new(), failures }
     }
 }
