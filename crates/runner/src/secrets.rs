@@ -58,7 +58,7 @@ pub fn redactor(suite: &Suite, variables: &Variables<'_>) -> Redactor {
 /// The keys of providers that have a value now, for what belongs to no suite.
 pub fn usual(outside: &dyn Fn(&str) -> Option<String>) -> Vec<(String, String)> {
     let names = Provider::ALL.iter().flat_map(|provider| usual_keys(*provider));
-    names.filter_map(|name| Some(((*name).to_owned(), outside(name)?))).collect()
+    names.filter_map(|name| Some(((*name).to_owned(), outside(name).filter(|value| !value.is_empty())?))).collect()
 }
 
 /// Every secret of a suite, by the names of the variables that hold them.
@@ -129,4 +129,59 @@ fn model_names(model: &Model, out: &mut BTreeSet<String>) {
         out.extend(template.names().map(str::to_owned));
     }
     out.extend(model.api_key_env.clone());
+}
+
+#[cfg(test)]
+mod tests {
+    use mcptest_core::diag::Source;
+
+    use super::*;
+
+    const SUITE: &str = "\
+variables: { own: a-value-of-its-own }
+servers:
+  box:
+    command: [\"${PROGRAM}\", --key, \"${ARGUMENT}\", \"${PATH_TOKEN}\", \"${SUITE_DIR}\"]
+    cwd: \"${FOLDER}\"
+    env: { A: \"${IN_ENV}\", B: \"${own}\", C: \"${MODE}\", D: \"${MISSING}\" }
+  far: { url: \"${IN_URL}\", bearer_token_env: BEARER, headers: { X: \"a ${IN_HEADER}\" } }
+models:
+  far: { provider: openai, base_url: \"${BASE}\", api_key_env: KEY_OF_MODEL, model: \"${MODEL}\" }
+agents:
+  - { name: t, model: far, servers: [box], prompt: \"${CITY} ${LOGIN_PASSWORD}\", trajectory: { calls: [] } }
+";
+
+    #[test]
+    fn what_servers_models_and_questions_read_is_known_and_paths_and_words_of_traces_are_not() {
+        let outside = |name: &str| match name {
+            "MISSING" => None,
+            "PROGRAM" => Some("/usr/bin/server".to_owned()),
+            "FOLDER" => Some("C:\\work".to_owned()),
+            "PATH_TOKEN" => Some("/a/token/with/slashes".to_owned()),
+            "MODE" => Some("assistant".to_owned()),
+            "GEMINI_API_KEY" | "GOOGLE_API_KEY" | "OPENAI_API_KEY" | "ANTHROPIC_AUTH_TOKEN" => Some(String::new()),
+            name => Some(format!("value of {name}")),
+        };
+        let variables = Variables { suite_dir: "tests", outside: &outside };
+        let suite = mcptest_core::suite::load(&Source::new("s.yml", SUITE.to_owned()), &variables).value.unwrap();
+        let Known { values, unset } = known(&suite, &variables);
+        let names: Vec<&str> = values.iter().map(|(name, _)| name.as_str()).collect();
+        let expected = [
+            "ANTHROPIC_API_KEY",
+            "ARGUMENT",
+            "BASE",
+            "BEARER",
+            "IN_ENV",
+            "IN_HEADER",
+            "IN_URL",
+            "KEY_OF_MODEL",
+            "LOGIN_PASSWORD",
+            "MODEL",
+            "PATH_TOKEN",
+            "own",
+        ];
+        assert_eq!(names, expected);
+        assert_eq!(unset.into_iter().collect::<Vec<_>>(), ["MISSING"]);
+        assert_eq!(usual(&outside), [("ANTHROPIC_API_KEY".to_owned(), "value of ANTHROPIC_API_KEY".to_owned())]);
+    }
 }
