@@ -139,7 +139,7 @@ mod tests {
         {
             assert!(forms.iter().any(|form| whole.contains(form.as_str())), "{before}: {forms:?}");
         }
-        assert_eq!(base64_inside(b"short"), [String::new(); 0]);
+        assert!(base64_inside(b"short").is_empty());
     }
 
     #[test]
