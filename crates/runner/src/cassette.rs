@@ -269,7 +269,7 @@ fn differ(path: &str, recorded: Option<&Value>, now: Option<&Value>, out: &mut V
         (Some(old), Some(new)) if json::equal(old, new) => {}
         // Two hashes would tell a person nothing more.
         (Some(_), Some(_)) if path == "model.script_sha256" => {
-            out.push("the script of the model has changed".to_owned())
+            out.push("the script of the model has changed".to_owned());
         }
         (old, new) => {
             let shown = |side: Option<&Value>| {

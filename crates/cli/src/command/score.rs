@@ -128,6 +128,20 @@ fn gates(path: &Path, environment: Environment<'_>, err: &mut dyn Write) -> Resu
     Ok((value, written))
 }
 
+/// What was asked for and has no effect, or was not asked for and may be missed.
+fn notes(typed: &Score, has_no_groups: bool, is_empty: bool) -> Vec<&'static str> {
+    let mut out = Vec::new();
+    if typed.outcome.is_some() && has_no_groups {
+        out.push("note: outcomes count in groups, and no record names one\nhint: say where with --group-by");
+    }
+    if typed.gates.is_none() && typed.outcome.is_none() && !is_empty {
+        out.push(
+            "note: measured only; --gates FILE judges, by gates such as `narrative: {}` (`mcptest explain narrative`)",
+        );
+    }
+    out
+}
+
 fn score(
     typed: &Score,
     scorer: &Scorer,
@@ -213,14 +227,8 @@ fn score(
     });
     complaints.finish(err);
     complain(err, &summary.text(complaints.count()));
-    if typed.outcome.is_some() && groups.is_empty() {
-        complain(err, "note: outcomes count in groups, and no record names one\nhint: say where with --group-by");
-    }
-    if typed.gates.is_none() && typed.outcome.is_none() && !summary.is_empty() {
-        complain(
-            err,
-            "note: measured only; --gates FILE judges, by gates such as `narrative: {}` (`mcptest explain narrative`)",
-        );
+    for note in notes(typed, groups.is_empty(), summary.is_empty()) {
+        complain(err, note);
     }
     let mut code = summary.exit_code();
     if complaints.count() > 0 {

@@ -14,10 +14,10 @@ mod examples;
 mod explain;
 // It looks for processes in /proc.
 #[cfg(target_os = "linux")]
+mod full;
+#[cfg(target_os = "linux")]
 mod hostile;
 mod hostile_models;
-#[cfg(target_os = "linux")]
-mod full;
 mod image;
 mod init;
 // It looks for processes and what they hold in /proc.
