@@ -9,8 +9,8 @@ use super::completed::Completed;
 /// Explain a word, a path or a message of this program
 ///
 /// WHAT is a gate, a metric, a target, a matcher, a verdict, a fault, a key of a file, a reporter, an
-/// exit code, or a message as it was printed, whole or in part. Without it, a list of what can be
-/// explained.
+/// exit code, another word of a report such as `replayed`, or a line or a message as it was printed,
+/// whole or in part. Without it, a list of what can be explained.
 #[derive(Debug, Args)]
 #[command(
     verbatim_doc_comment,
