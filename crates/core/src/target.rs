@@ -158,27 +158,31 @@ fn walk<'a>(start: &'a Value, steps: &[Step], first: usize, stop: &mut Stop) -> 
     for (offset, step) in steps.iter().enumerate() {
         let at = first + offset;
         let next = match (step, value) {
-            (Step::Key(key), Value::Object(map)) => {
-                map.get(key).ok_or_else(|| format!("no key {key:?} in {}", json::describe(value)))
-            }
-            (Step::Index(index), Value::Array(items)) => {
-                pick(items, *index).ok_or_else(|| format!("no index {index} in {}", json::describe(value)))
-            }
+            (Step::Key(key), Value::Object(map)) => map.get(key),
+            (Step::Index(index), Value::Array(items)) => pick(items, *index),
             (Step::Every, Value::Array(items)) => {
                 return every(items, &steps[offset + 1..], at + 1, stop);
             }
-            (Step::Key(_), _) => Err(format!("{} has no keys", json::describe(value))),
-            (Step::Index(_) | Step::Every, _) => Err(format!("{} is not a list", json::describe(value))),
+            _ => None,
         };
-        match next {
-            Ok(next) => value = next,
-            Err(reason) => {
-                stop.note(at, || reason);
-                return None;
-            }
-        }
+        let Some(next) = next else {
+            stop.note(at, || missed(step, value));
+            return None;
+        };
+        value = next;
     }
     Some(Walked::One(value))
+}
+
+/// Why a step selects nothing in a value.
+fn missed(step: &Step, value: &Value) -> String {
+    let what = json::describe(value);
+    match (step, value) {
+        (Step::Key(key), Value::Object(_)) => format!("no key {key:?} in {what}"),
+        (Step::Index(index), Value::Array(_)) => format!("no index {index} in {what}"),
+        (Step::Key(_), _) => format!("{what} has no keys"),
+        (Step::Index(_) | Step::Every, _) => format!("{what} is not a list"),
+    }
 }
 
 /// An empty list selects an empty list; a list none of whose elements has the rest selects nothing.
@@ -205,7 +209,7 @@ fn spell(steps: &[Step]) -> String {
     let mut out = String::new();
     for step in steps {
         match step {
-            Step::Key(key) if key.chars().all(is_plain) => {
+            Step::Key(key) if !key.is_empty() && key.chars().all(is_plain) => {
                 if !out.is_empty() {
                     out.push('.');
                 }
@@ -348,14 +352,15 @@ mod tests {
 
     #[test]
     fn a_path_that_selects_nothing_says_how_far_it_got() {
-        let value = json!({ "a": [{ "b": 1 }], "s": "text" });
+        let value = json!({ "a": [{ "b": 1 }], "s": "text", "o": { "": 0 } });
         for (path, message) in [
             ("a[0].c", "a[0]: no key \"c\" in an object with 1 key"),
             ("a[1]", "a: no index 1 in a list of 1"),
             ("a[-2]", "a: no index -2 in a list of 1"),
             ("a[*].b.c", "a[*].b: a number (1) has no keys"),
             ("s[*]", "s: a string (\"text\") is not a list"),
-            ("z", ": no key \"z\" in an object with 2 keys"),
+            (r#"o[""].x"#, r#"o[""]: a number (0) has no keys"#),
+            ("z", ": no key \"z\" in an object with 3 keys"),
             ("a[-9223372036854775808]", "a: no index -9223372036854775808 in a list of 1"),
         ] {
             assert_eq!(select(path, &value), Err(message.to_owned()), "{path}");
