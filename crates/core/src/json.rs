@@ -46,6 +46,23 @@ pub fn parse(text: &str) -> Result<Value, JsonError> {
 /// A message of the parser without its place, as a person reads it: shapes have no names of their own, and lists and numbers
 /// those of JSON.
 pub(crate) fn told(error: &serde_json::Error) -> String {
+    without_middle(in_words_of_json(error))
+}
+
+/// Longest message of the parser that is told whole, in characters. It repeats what it found, which has any length.
+const LONGEST_MESSAGE: usize = 400;
+
+/// The ends of a message that is too long: they say what was found and what was due.
+fn without_middle(message: String) -> String {
+    let count = message.chars().count();
+    if count <= LONGEST_MESSAGE {
+        return message;
+    }
+    let (head, tail) = (LONGEST_MESSAGE / 2, count - LONGEST_MESSAGE / 2);
+    message.chars().take(head).chain(['…']).chain(message.chars().skip(tail)).collect()
+}
+
+fn in_words_of_json(error: &serde_json::Error) -> String {
     let full = error.to_string();
     let place = format!(" at line {} column {}", error.line(), error.column());
     let message = full.strip_suffix(&place).unwrap_or(&full);
@@ -505,6 +522,18 @@ mod tests {
         let error = parse("{\"a\": 1,\n \"b\": {\"x\": 1, \"x\": 2}}").unwrap_err();
         assert_eq!(error.line, 2);
         assert_eq!(error.message, "duplicate key \"x\"");
+    }
+
+    #[test]
+    fn a_message_that_repeats_a_long_text_is_told_without_its_middle() {
+        let key = "é".repeat(1_000);
+        let error = parse(&format!("{{{key:?}:1,{key:?}:2}}")).unwrap_err();
+        let expected = format!("duplicate key \"{}…{}\"", "é".repeat(185), "é".repeat(199));
+        assert_eq!(error.message, expected);
+        let found = serde_json::from_str::<u64>(&format!("{key:?}")).unwrap_err();
+        let due = "\", expected a whole number of at least 0";
+        let expected = format!("invalid type: string \"{}…{}{due}", "é".repeat(178), "é".repeat(200 - due.len()));
+        assert_eq!(told(&found), expected);
     }
 
     #[test]

@@ -219,7 +219,7 @@ impl Cassette {
         let trace = Trace::read(&take("trace")?).map_err(|error| broken(format!("in `trace`: {error}")))?;
         let advisory = map.remove("advisory");
         if let Some(unknown) = map.keys().next() {
-            return Err(broken(format!("unknown key `{unknown}`")));
+            return Err(broken(format!("unknown key `{}`", json::cut(unknown, 60))));
         }
         Ok(Self { test: of_test, model, run, inputs, observed, advisory, trace })
     }
