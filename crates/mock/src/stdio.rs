@@ -4,6 +4,8 @@
 //! bytes, so that a client that writes and never reads fills its own pipes and nothing else. What hangs is not kept at all;
 //! what is late is kept in order of its time.
 
+#[cfg(test)]
+mod hold;
 mod lines;
 
 use std::collections::BTreeMap;

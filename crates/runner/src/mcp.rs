@@ -13,6 +13,8 @@ mod error;
 mod events;
 mod exchange;
 mod headers;
+#[cfg(test)]
+mod hold;
 mod http;
 mod lines;
 mod message;

@@ -38,7 +38,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         Self::with_limit(input, MAX_LINE)
     }
 
-    fn with_limit(input: R, limit: usize) -> Self {
+    pub(super) fn with_limit(input: R, limit: usize) -> Self {
         Self { input, buffer: Vec::new(), start: 0, searched: 0, skipping: false, limit }
     }
 

@@ -145,7 +145,7 @@ async fn write(exchange: Arc<Exchange>, mut lines: mpsc::Receiver<Vec<u8>>, mut 
 }
 
 /// Lines of bounded length. Dropping the future of [`next`](Self::next) loses nothing.
-struct LineReader<R> {
+pub(super) struct LineReader<R> {
     from: R,
     line: Vec<u8>,
     /// Whether `line` has been handed out.
@@ -154,12 +154,12 @@ struct LineReader<R> {
 }
 
 impl<R: AsyncBufRead + Unpin> LineReader<R> {
-    fn new(from: R, limit: usize) -> Self {
+    pub(super) fn new(from: R, limit: usize) -> Self {
         Self { from, line: Vec::new(), done: false, limit }
     }
 
     /// The next line without its end; a last line may lack one.
-    async fn next(&mut self) -> Result<Option<&[u8]>, End> {
+    pub(super) async fn next(&mut self) -> Result<Option<&[u8]>, End> {
         if self.done {
             self.line.clear();
             self.line.shrink_to(KEPT);

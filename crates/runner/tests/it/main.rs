@@ -10,6 +10,7 @@ mod agent;
 mod cassette;
 mod fake;
 mod fault;
+mod fuzzed;
 mod http;
 mod mcp;
 mod process;

@@ -184,9 +184,9 @@ fn looks_like(text: &str) -> Option<Format> {
     sniff(text).or_else(first).map(|found| found.format)
 }
 
-/// A refusal says something, and points into its text.
+/// A refusal says something that can be read at once, and points into its text.
 fn told(error: &ImportError, text: &str) {
-    assert!(!error.message.is_empty());
+    assert!((1..=2_000).contains(&error.message.len()), "{:.300}", error.message);
     assert!(error.offset.is_none_or(|offset| offset <= text.len()), "{error:?}");
 }
 

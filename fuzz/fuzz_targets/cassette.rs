@@ -1,0 +1,11 @@
+//! Any text, read as a recording and as a saved report: what comes out is written and read again as the same.
+//!
+//! What must hold stands in `crates/runner/tests/it/fuzzed/cassette.rs`, and what was found beside it.
+#![no_main]
+
+#[path = "../../crates/runner/tests/it/fuzzed/cassette.rs"]
+mod cassette;
+
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|bytes: &[u8]| cassette::check_bytes(bytes));
