@@ -43,7 +43,7 @@ struct Pieces<'a> {
 }
 
 impl<'a> Pieces<'a> {
-    fn take(&mut self, most: usize) -> &'a [u8] {
+    fn piece(&mut self, most: usize) -> &'a [u8] {
         let length = self.lengths.get(self.at % self.lengths.len().max(1)).map_or(1, |length| usize::from(*length) + 1);
         self.at += 1;
         let (piece, left) = self.left.split_at(length.min(most).min(self.left.len()));
@@ -56,13 +56,13 @@ impl<'a> Iterator for Pieces<'a> {
     type Item = &'a [u8];
 
     fn next(&mut self) -> Option<&'a [u8]> {
-        Some(self.take(usize::MAX)).filter(|piece| !piece.is_empty())
+        Some(self.piece(usize::MAX)).filter(|piece| !piece.is_empty())
     }
 }
 
 impl AsyncRead for Pieces<'_> {
     fn poll_read(mut self: Pin<&mut Self>, _: &mut Context<'_>, to: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        let piece = self.take(to.remaining());
+        let piece = self.piece(to.remaining());
         to.put_slice(piece);
         Poll::Ready(Ok(()))
     }

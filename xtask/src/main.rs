@@ -1,4 +1,5 @@
-//! Project automation: `cargo xtask ci`, `tidy`, `gen [--check]`, `docs [--write]`, `servers`, `browser`.
+//! Project automation: `cargo xtask ci`, `tidy`, `gen [--check]`, `docs [--write]`, `servers`, `browser`,
+//! `fuzz`.
 //!
 //! This file reads the arguments and turns the result into an exit code: 0 for well, 1 when a check said no, 2 when
 //! something could not run. It is meant for this repository only and is never published.
@@ -8,6 +9,7 @@ mod cargo;
 mod ci;
 mod documents;
 mod failure;
+mod fuzz;
 mod generate;
 mod out;
 mod servers;
@@ -29,7 +31,9 @@ usage: cargo xtask <command>
   docs           try out what the documents show
   docs --write   show in them what commands print now
   servers        install the real servers that some tests talk to
-  browser        open pages of the html report in Chromium and hold them against what they must show";
+  browser        open pages of the html report in Chromium and hold them against what they must show
+  fuzz --minutes N [TARGET..]
+                 try the targets of fuzz/, or those that are named, for so long together";
 
 /// What was asked for.
 #[derive(Debug, PartialEq, Eq)]
@@ -40,6 +44,7 @@ enum Task {
     Documents(documents::Mode),
     Servers,
     Browser,
+    Fuzz(fuzz::Asked),
     Help,
 }
 
@@ -66,6 +71,7 @@ fn parse(args: &[String]) -> Result<Task, Failure> {
         ["docs", "--write"] => Ok(Task::Documents(documents::Mode::Write)),
         ["servers"] => Ok(Task::Servers),
         ["browser"] => Ok(Task::Browser),
+        ["fuzz", rest @ ..] => fuzz::Asked::parse(rest).map(Task::Fuzz),
         ["-h" | "--help" | "help"] => Ok(Task::Help),
         [] => Err(Failure::broken(format!("no command given\n{USAGE}"))),
         _ => Err(Failure::broken(format!("cannot make sense of `{}`\n{USAGE}", words.join(" ")))),
@@ -81,6 +87,7 @@ fn run(task: &Task) -> Result<(), Failure> {
         Task::Documents(mode) => documents::run(root, *mode),
         Task::Servers => servers::run(root),
         Task::Browser => browser::run(root),
+        Task::Fuzz(asked) => fuzz::run(root, asked),
         Task::Help => {
             out::say(USAGE);
             Ok(())
@@ -113,12 +120,13 @@ mod tests {
         assert_eq!(task("docs --write"), Ok(Task::Documents(documents::Mode::Write)));
         assert_eq!(task("servers"), Ok(Task::Servers));
         assert_eq!(task("browser"), Ok(Task::Browser));
+        assert!(matches!(task("fuzz --minutes 5 suite"), Ok(Task::Fuzz(_))));
         assert_eq!(task("--help"), Ok(Task::Help));
     }
 
     #[test]
     fn anything_else_is_refused_and_never_taken_for_a_command() {
-        for line in ["", "CI", "ci --fast", "gen --chek", "gen --check extra", "docs --check", "tidy ci"] {
+        for line in ["", "CI", "ci --fast", "gen --chek", "gen --check extra", "docs --check", "tidy ci", "fuzz"] {
             let failure = task(line).unwrap_err();
             assert!(matches!(failure, Failure::Broken(_)), "{line}");
         }
