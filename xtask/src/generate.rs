@@ -3,6 +3,7 @@
 //! The text depends on the tables alone, so the same tables give the same bytes. A file is written only when it
 //! differs. (`gen` is a keyword of the language, hence the name of this file.)
 
+mod deny;
 mod gates;
 mod keys;
 mod man;
@@ -56,6 +57,7 @@ pub(crate) fn run(root: &Path, mode: Mode) -> Result<(), Failure> {
         Generated { path: "docs/script.md", text: script::reference(&shown(SCRIPT)?) },
         Generated { path: "schemas/script.schema.json", text: json::pretty(&schema::of(&SCRIPT_FILE)) },
         Generated { path: "schemas/report.schema.json", text: json::pretty(&mcptest_core::report::schema::report()) },
+        Generated { path: "deny.toml", text: deny::file() },
         Generated { path: "docs/gates.md", text: gates::index(&GATES) },
         Generated { path: README, text: with_region(&readme, &gates::overview(&GATES, "docs/gates/"))? },
     ];

@@ -5,10 +5,12 @@
 
 mod config;
 mod graph;
+mod licence;
 mod links;
 mod map;
 mod markdown;
 mod sources;
+mod supply;
 
 use std::fmt;
 use std::path::Path;
@@ -18,11 +20,15 @@ use crate::failure::Failure;
 use crate::out;
 use crate::tree::Tree;
 use graph::Graph;
+pub(crate) use licence::ACCEPTED;
+use supply::Supply;
+pub(crate) use supply::{REGISTRY, SEVERAL, SYSTEMS};
 
 /// What the checks look at.
 struct Repo {
     tree: Tree,
     graph: Graph,
+    supply: Supply,
 }
 
 /// One broken rule.
@@ -61,10 +67,15 @@ struct Check {
     run: fn(&Repo) -> Vec<Finding>,
 }
 
-const CHECKS: [Check; 13] = [
+const CHECKS: [Check; 18] = [
     Check { name: "purity", run: |repo| graph::purity(&repo.graph) },
     Check { name: "arrows", run: |repo| graph::arrows(&repo.graph) },
     Check { name: "reasons", run: |repo| graph::reasons(&repo.graph, &repo.tree) },
+    Check { name: "licences", run: |repo| supply::licences(&repo.supply) },
+    Check { name: "duplicates", run: |repo| supply::duplicates(&repo.supply) },
+    Check { name: "reviewed", run: |repo| supply::reviewed(&repo.supply, &repo.tree) },
+    Check { name: "sources", run: |repo| supply::sources(&repo.supply, &repo.tree) },
+    Check { name: "no_unsafe", run: |repo| supply::no_unsafe(&repo.tree) },
     Check { name: "module_docs", run: |repo| sources::module_docs(&repo.tree) },
     Check { name: "banned_code", run: |repo| sources::banned_code(&repo.tree) },
     Check { name: "file_length", run: |repo| sources::file_length(&repo.tree) },
@@ -78,8 +89,14 @@ const CHECKS: [Check; 13] = [
 ];
 
 pub(crate) fn run(root: &Path) -> Result<(), Failure> {
-    let repo = Repo { tree: Tree::read(root)?, graph: Graph::parse(&metadata(root)?)? };
+    let metadata = metadata(root)?;
+    let supply = Supply::parse(&metadata, &supply::tree(root)?)?;
+    let repo = Repo { tree: Tree::read(root)?, graph: Graph::parse(&metadata)?, supply };
     let mut broken = 0;
+    for finding in supply::deny(root)? {
+        out::complain(&format!("{finding} [cargo deny]"));
+        broken += 1;
+    }
     for check in &CHECKS {
         for finding in (check.run)(&repo) {
             out::complain(&format!("{finding} [{}]", check.name));
