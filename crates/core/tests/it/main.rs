@@ -10,6 +10,7 @@
 )]
 
 mod axes;
+mod clock;
 mod fuzzed;
 mod golden_path;
 mod guide;

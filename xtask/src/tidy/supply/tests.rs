@@ -18,10 +18,8 @@ fn supply(packages: &[Value]) -> Supply {
         "id": "own", "name": "mcptest", "version": "0.1.0", "license": "MIT", "source": null, "targets": [],
     });
     let all: Vec<Value> = [own].into_iter().chain(packages.iter().cloned()).collect();
-    let tree: String = all
-        .iter()
-        .map(|package| format!("{} v{} (x)\n", package["name"].as_str().unwrap(), package["version"].as_str().unwrap()))
-        .collect();
+    let line = |one: &Value| format!("{} v{} (x)", one["name"].as_str().unwrap(), one["version"].as_str().unwrap());
+    let tree = all.iter().map(line).collect::<Vec<_>>().join("\n");
     Supply::parse(&json!({ "workspace_members": ["own"], "packages": all }).to_string(), &tree).unwrap()
 }
 

@@ -1,8 +1,6 @@
 //! What must hold of any path, and of any path in any value. The fuzz target `target` includes this file, so that what
 //! fuzzing looks for is what the tests hold.
 
-use std::borrow::Cow;
-
 use mcptest_core::score::find;
 use mcptest_core::target::Selection;
 use mcptest_core::{Target, json};
@@ -44,7 +42,7 @@ pub(crate) fn check(path: &str, text: &str) -> bool {
 }
 
 /// What is selected is no larger than what it is selected from.
-fn is_part(selected: &Cow<'_, Value>, value: &Value) {
+fn is_part(selected: &Value, value: &Value) {
     let (part, whole) = (json::canonical(selected).len(), json::canonical(value).len());
     // A list of all there is has brackets and commas of its own, one for each value at most.
     assert!(part <= 2 * whole + 2, "{part} bytes selected of {whole}");

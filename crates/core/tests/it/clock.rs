@@ -1,0 +1,14 @@
+//! The only place of these tests that knows the time: bounds that a quadratic way would break by far.
+#![expect(clippy::disallowed_types, reason = "core has no clock, so a test that bounds its time brings one")]
+
+use std::time::{Duration, Instant};
+
+/// Does something that has to be done long before this time is over, on a machine that is busy with other things.
+#[track_caller]
+pub(crate) fn within<T>(limit: Duration, what: &str, work: impl FnOnce() -> T) -> T {
+    let started = Instant::now();
+    let made = work();
+    let took = started.elapsed();
+    assert!(took < limit, "{took:?} for {what}, at most {limit:?}");
+    made
+}
