@@ -106,12 +106,13 @@ mod tests {
 
     use super::*;
 
-    const SENT: [&str; 8] = [
+    const SENT: [&str; 9] = [
         "",
         "{\"jsonrpc\":\"2.0\",\"id\":1}\n{\"id\":2}\r\n\n\nlast",
         "\n\n\n",
         "data: one\n\ndata:two\r\n\r\nevent: ping\rdata: x\r\r",
         "\u{feff}data\ndata: \ndata:  three\n\n: note\n\nid: 7\nevent: message\ndata: é\n\n",
+        "event: message\r\ndata: {\r\ndata: }\r\n\r\n",
         "data: a\r\n\rdata: b\n\r\ndata: c\r\r\n",
         "event: message\nevent: other\ndata: 1\n\nevent\ndata: 2\n\nDATA: 3\n\n data: 4\n\n",
         "data: no end\ndata: of it\n",
