@@ -93,7 +93,7 @@ pub(crate) fn run(root: &Path) -> Result<(), Failure> {
     let supply = Supply::parse(&metadata, &supply::tree(root)?)?;
     let repo = Repo { tree: Tree::read(root)?, graph: Graph::parse(&metadata)?, supply };
     let mut broken = 0;
-    for finding in supply::deny(root)? {
+    for finding in supply::deny(|| cargo(root))? {
         out::complain(&format!("{finding} [cargo deny]"));
         broken += 1;
     }

@@ -4,6 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::process::Command;
 
 use serde_json::Value;
 
@@ -254,12 +255,12 @@ pub(super) fn no_unsafe(tree: &Tree) -> Vec<Finding> {
 }
 
 /// Asks `cargo deny`, where it is installed, to hold the lock file against `deny.toml`. It fetches nothing.
-pub(super) fn deny(root: &Path) -> Result<Vec<Finding>, Failure> {
-    let installed = cargo(root).args(["deny", "--version"]).output();
+pub(super) fn deny(cargo: impl Fn() -> Command) -> Result<Vec<Finding>, Failure> {
+    let installed = cargo().args(["deny", "--version"]).output();
     if !installed.is_ok_and(|output| output.status.success()) {
         return Ok(Vec::new());
     }
-    let mut command = cargo(root);
+    let mut command = cargo();
     command.args(["deny", "--offline", "check", "--hide-inclusion-graph", "licenses", "bans", "sources"]);
     let output = command.output().map_err(|error| Failure::broken(format!("cannot start `cargo deny`: {error}")))?;
     if output.status.success() {

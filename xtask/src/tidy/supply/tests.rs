@@ -150,3 +150,30 @@ fn a_list_with_holes_is_an_error_and_not_a_shorter_list() {
         assert!(Supply::parse(&value.to_string(), "a v1.0.0\n").is_err(), "{path}");
     }
 }
+
+#[test]
+fn cargo_deny_is_asked_where_it_is_installed_and_its_no_is_a_finding() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let asked = |script: &str| {
+        let here = tempfile::tempdir().unwrap();
+        let program = here.path().join("cargo-deny");
+        std::fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
+        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+        // The program is found before any other of its name.
+        let (_, path) = std::env::vars_os().find(|(name, _)| name == "PATH").unwrap();
+        let folders = [here.path().to_path_buf()].into_iter().chain(std::env::split_paths(&path));
+        let path = std::env::join_paths(folders).unwrap();
+        let cargo = || {
+            let mut command = cargo(crate::root().unwrap());
+            command.env("PATH", &path);
+            command
+        };
+        lines(&deny(cargo).unwrap())
+    };
+    assert_eq!(asked("exit 0"), [] as [String; 0]);
+    assert_eq!(asked("exit 1"), [] as [String; 0]);
+    assert_eq!(
+        asked("test \"$2\" = --version || { echo \"$*\" >&2; exit 1; }"),
+        ["deny.toml: `cargo deny` says no:\ndeny --offline check --hide-inclusion-graph licenses bans sources"]
+    );
+}
