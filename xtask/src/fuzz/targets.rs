@@ -25,6 +25,8 @@ enum Seeds {
     Files(&'static str, &'static [u8]),
     /// The traces of every list of traces below a folder.
     Traces(&'static str),
+    /// The messages and calls of every case in the files of a folder.
+    Stories(&'static str),
     Texts(&'static [&'static str]),
 }
 
@@ -83,7 +85,7 @@ pub(super) const TARGETS: [Target; 7] = [
         name: "narrative",
         max_len: 65_536,
         seeds: &[
-            Seeds::Files("crates/core/tests/it/narrative", b""),
+            Seeds::Stories("crates/core/tests/it/narrative"),
             Seeds::Files("crates/core/tests/it/fuzzed/found/narrative", b""),
         ],
         keep: Keep::Folder(
@@ -136,6 +138,12 @@ impl Target {
                         out.extend(traces.map(|trace| trace.to_string().into_bytes()));
                     }
                 }
+                Seeds::Stories(folder) => {
+                    for path in files(&root.join(folder))? {
+                        let text = fs::read_to_string(&path).map_err(|error| Failure::io("read", &path, &error))?;
+                        out.extend(text.split("\n== ").filter_map(story));
+                    }
+                }
                 Seeds::Texts(texts) => out.extend(texts.iter().map(|text| text.as_bytes().to_vec())),
             }
             if out.len() == before {
@@ -156,6 +164,13 @@ impl Target {
             "  hint: the input is {shown}\n  hint: to make it a test, {into};\n        `{test}` fails until it is mended"
         )
     }
+}
+
+/// A case of the tests of closing messages as an input: small, so that many are tried.
+fn story(case: &str) -> Option<Vec<u8>> {
+    let after = |mark: &str| case.lines().find_map(|line| line.strip_prefix(mark)).map(str::trim);
+    let calls = after("calls:").unwrap_or("").replace(" ; ", "\n");
+    Some(format!("{}\n---\n{calls}", after("text:")?).into_bytes())
 }
 
 /// Files below a folder but sources, by name.
@@ -200,6 +215,15 @@ mod tests {
             let (Keep::Folder(place, _) | Keep::List(place, _)) = target.keep;
             assert!(root().join(place).exists(), "{place}");
         }
+    }
+
+    #[test]
+    fn a_case_becomes_its_message_and_a_line_per_call() {
+        let case = "one\ntext: I sent it.\ncalls: send {\"to\":1} ; wait\nclaims: send\n";
+        assert_eq!(story(case), Some(b"I sent it.\n---\nsend {\"to\":1}\nwait".to_vec()));
+        assert_eq!(story("# arguments: 33 cases\n"), None);
+        let target = TARGETS.iter().find(|target| target.name == "narrative").unwrap();
+        assert!(target.seeds(root()).unwrap().len() > 300);
     }
 
     #[test]
