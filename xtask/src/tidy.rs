@@ -9,6 +9,7 @@ mod licence;
 mod links;
 mod map;
 mod markdown;
+mod promises;
 mod sources;
 mod supply;
 
@@ -67,7 +68,7 @@ struct Check {
     run: fn(&Repo) -> Vec<Finding>,
 }
 
-const CHECKS: [Check; 18] = [
+const CHECKS: [Check; 19] = [
     Check { name: "purity", run: |repo| graph::purity(&repo.graph) },
     Check { name: "arrows", run: |repo| graph::arrows(&repo.graph) },
     Check { name: "reasons", run: |repo| graph::reasons(&repo.graph, &repo.tree) },
@@ -84,6 +85,7 @@ const CHECKS: [Check; 18] = [
     Check { name: "clippy_bans", run: |repo| config::clippy_bans(&repo.tree) },
     Check { name: "links", run: |repo| links::links(&repo.tree) },
     Check { name: "orphans", run: |repo| links::orphans(&repo.tree) },
+    Check { name: "promises", run: |repo| promises::promises(&repo.tree) },
     Check { name: "code_map", run: |repo| map::code_map(&repo.tree) },
     Check { name: "named_checks", run: |repo| map::named_checks(&repo.tree, &CHECKS.map(|check| check.name)) },
 ];

@@ -129,12 +129,12 @@ fn gates(path: &Path, environment: Environment<'_>, err: &mut dyn Write) -> Resu
 }
 
 /// What was asked for and has no effect, or was not asked for and may be missed.
-fn notes(typed: &Score, has_no_groups: bool, is_empty: bool) -> Vec<&'static str> {
+fn notes(typed: &Score, has_no_groups: bool, is_whole: bool) -> Vec<&'static str> {
     let mut out = Vec::new();
     if typed.outcome.is_some() && has_no_groups {
         out.push("note: outcomes count in groups, and no record names one\nhint: say where with --group-by");
     }
-    if typed.gates.is_none() && typed.outcome.is_none() && !is_empty {
+    if typed.gates.is_none() && typed.outcome.is_none() && is_whole {
         out.push(
             "note: measured only; --gates FILE judges, by gates such as `narrative: {}` (`mcptest explain narrative`)",
         );
@@ -227,7 +227,7 @@ fn score(
     });
     complaints.finish(err);
     complain(err, &summary.text(complaints.count()));
-    for note in notes(typed, groups.is_empty(), summary.is_empty()) {
+    for note in notes(typed, groups.is_empty(), !summary.is_empty() && complaints.count() == 0) {
         complain(err, note);
     }
     let mut code = summary.exit_code();

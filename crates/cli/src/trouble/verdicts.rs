@@ -46,12 +46,12 @@ pub(super) static TROUBLES: [Trouble; 21] = [
             "claims …: no tool was called",
             "; if a call does it, say so: `aliases: …",
         ],
-        "\"deleted the note\" claims delete_note: no call says so; if a call does it, say so: `aliases: { delete_note: search }`",
+        "\"deleted the note\" claims delete_note: no call says so",
         "`narrative` found a sentence that says something was changed, and no call that succeeded whose name fits. Either the agent \
          said more than it did, or the tool that did it is called differently.",
         &[
             "Look at the evidence below: was it done?",
-            "If a call did it, add the line that the message prints: `aliases: { delete_note: purge }`.",
+            "If a call of another name did it, say so below `narrative:`, as in `aliases: { delete_note: purge }`.",
             "If the sentence is about something that changes nothing, name the tool in `readonly_tools:`.",
         ],
     ),

@@ -140,7 +140,7 @@ hint: to remove what is unused: mcptest cassette prune t/s.yml
     here.write("t/demo.yml", SCRIPT.replace("Done.", "Gone.").as_bytes());
     let output = here.command(&["cassette", "list", "t"]).output().unwrap();
     let stdout = String::from_utf8(output.stdout).unwrap();
-    let start = format!("t/s.yml\n  stale    {AT}/cancels/demo/1.json: `model.script_sha256` was ");
+    let start = format!("t/s.yml\n  stale    {AT}/cancels/demo/1.json: the script of the model has changed\n");
     assert!(stdout.starts_with(&start), "{stdout}");
     assert_eq!(output.status.code(), Some(1));
     // Unused cassettes alone are fine.
@@ -521,7 +521,7 @@ fn without_a_suite_there_is_nothing_to_look_at() {
     for command in ["list", "prune"] {
         let stderr = format!(
             "error: no suite was named, and there is no mcptest.yaml or mcptest.yml in the current folder\n\
-             hint: name a file or a folder, as in `mcptest cassette {command} tests/`\n"
+             hint: name a file or a folder, as in `mcptest cassette {command} tests/`; `mcptest init` writes a first suite\n"
         );
         Folder::with(&[]).check(&["cassette", command], 2, "", &stderr);
     }

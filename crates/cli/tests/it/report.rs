@@ -124,7 +124,7 @@ suite.yml
        |
     11 |     trajectory: { mode: superset, calls: [{ name: find, args: { exact: { q: 1 } } }] }
        |     ^^^^^^^^^^
-    again: mcptest run suite.yml --filter 'finds it' --models demo
+    again: mcptest run suite.yml --filter 'finds it' --models demo --live
 ✓ PASS      finds it [demo] (stability)
     1.00; without cost_per_progress (run 1: the tokens were not recorded)
 ✓ PASS      finds it [other]  scripted  3/3 runs pass; path of all 3 runs: find
@@ -140,7 +140,7 @@ suite.yml
        |
     20 |       - { target: \"tool_calls[0].args.q\", matcher: { exact: 2 } }
        |         ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-    again: mcptest run suite.yml --filter 'comes back'
+    again: mcptest run suite.yml --filter 'comes back' --live
 ✓ PASS      comes back (recovery)  scripted  1 hit, 0 delays, detected 3000 ms, recovered 3000 ms
 
 passed runs  demo   other

@@ -127,7 +127,7 @@ hint: give one of the two another name
     here.check(&["run", "--list"], 2, "", both);
     let none = "\
 error: no suite was named, and there is no mcptest.yaml or mcptest.yml in the current folder
-hint: name a file or a folder, as in `mcptest run tests/`
+hint: name a file or a folder, as in `mcptest run tests/`; `mcptest init` writes a first suite
 ";
     Folder::with(&[("other.yml", MAIL)]).check(&["run"], 2, "", none);
 }

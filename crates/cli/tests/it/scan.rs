@@ -136,7 +136,7 @@ fn what_cannot_be_read_is_an_error_and_the_rest_is_searched() {
                 hint: hidden files and folders are left out; name the file itself\n";
     check(&here, &["empty"], 2, "no secrets in 0 files\n", none);
     let nothing = "error: no suite was named, and there is no mcptest.yaml or mcptest.yml in the current folder\n\
-                   hint: name a file or a folder, as in `mcptest cassette scan tests/`\n";
+                   hint: name a file or a folder, as in `mcptest cassette scan tests/`; `mcptest init` writes a first suite\n";
     check(&here, &[], 2, "", nothing);
 }
 

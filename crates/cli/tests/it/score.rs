@@ -10,6 +10,10 @@ use serde_json::{Value, json};
 use super::{Folder, check};
 
 /// A trace that searches and answers.
+/// What is said when nothing was asked for to judge by.
+const MEASURED: &str =
+    "note: measured only; --gates FILE judges, by gates such as `narrative: {}` (`mcptest explain narrative`)\n";
+
 const GOOD: &str = r#"{"id":"good","tool_calls":[{"name":"search","server":"web","args":{"q":"rain"}}],"tool_results":[{"is_error":false,"content":[{"type":"text","text":"wet"}]}],"final_response":"It rains."}"#;
 /// A trace that never searches and says it sent something.
 const LYING: &str = r#"{"id":"lying","tool_calls":[],"tool_results":[],"final_response":"I sent the email."}"#;
@@ -60,7 +64,7 @@ fn without_gates_what_needs_no_parameters_is_measured_and_nothing_is_judged() {
             r#"{"source":"t.jsonl","index":0,"id":"good","group":null,"verdict":null,"metrics":{"narrative":{"arg_mismatch":0,"claimed_but_absent":0,"divergence_score":1.0,"gate_passed":1,"present_but_unclaimed":1,"unclaimed_mutating":0},"stability":{"redundancy":1.0,"tool_usage_stability":1.0,"weakest_score":1.0}},"failures":[]}"#,
             r#"{"source":"t.jsonl","index":1,"id":"lying","group":null,"verdict":null,"metrics":{"narrative":{"arg_mismatch":0,"claimed_but_absent":1,"divergence_score":1.0,"gate_passed":0,"present_but_unclaimed":0,"unclaimed_mutating":0},"stability":{"redundancy":1.0,"tool_usage_stability":1.0,"weakest_score":1.0}},"failures":[]}"#,
         ]),
-        "2 traces: 2 not judged\n",
+        &format!("2 traces: 2 not judged\n{MEASURED}"),
     );
 }
 
@@ -239,9 +243,14 @@ fn packed_inputs_are_unpacked_and_one_that_breaks_off_is_told() {
     folder.write("t.jsonl.zst", &zstd::encode_all(text.as_bytes(), 3).unwrap());
     folder.write("cut.jsonl.gz", &packed[..packed.len() - 20]);
     for source in ["t.jsonl.gz", "t.jsonl.zst"] {
-        folder.check(&["score", source, "--output", "none"], 0, "", "400 traces: 400 not judged\n");
+        folder.check(&["score", source, "--output", "none"], 0, "", &format!("400 traces: 400 not judged\n{MEASURED}"));
     }
-    check(&run(&folder, &["score", "-", "--output", "none"], &packed), 0, "", "400 traces: 400 not judged\n");
+    check(
+        &run(&folder, &["score", "-", "--output", "none"], &packed),
+        0,
+        "",
+        &format!("400 traces: 400 not judged\n{MEASURED}"),
+    );
     let output = folder.command(&["score", "cut.jsonl.gz", "--output", "none"]).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("error: cut.jsonl.gz: byte "), "{}", stderr(&output));

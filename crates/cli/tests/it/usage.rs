@@ -60,12 +60,12 @@ fn what_is_not_understood_is_refused_with_the_nearest_word() {
         ),
     );
     here.check(
-        &["validate"],
+        &["cassette", "show"],
         2,
         "",
         &format!(
             "error: the following required arguments were not provided:\n  <FILE>...\n\n\
-             Usage: mcptest validate <FILE>...\n{help}"
+             Usage: mcptest cassette show <FILE>...\n{help}"
         ),
     );
 }

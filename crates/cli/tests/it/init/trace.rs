@@ -132,7 +132,12 @@ fn a_recorded_run_passes_the_suite_that_is_made_of_it() {
          It satisfies: a ceiling on tokens, trajectory, trajectory_axes, golden_path, narrative.\n{NEXT}"
     );
     here.check(&["init", "--from-trace", "trace.json"], 0, &stdout, "");
-    here.check(&["run"], 0, "mcptest.yml\n✓ PASS      does what the recorded run did  scripted\n\n1 row: 1 pass\n", "");
+    here.check(
+        &["run"],
+        0,
+        "mcptest.yml\n✓ PASS      does what the recorded run did  scripted  5 checks hold\n\n1 row: 1 pass\n",
+        "",
+    );
     here.check(&["validate", "--deny-warnings", "."], 0, "3 files: 3 fine\n", "");
     let [suite, tools, script] = made(&refund());
     assert!(suite.starts_with(HEAD), "{suite}");

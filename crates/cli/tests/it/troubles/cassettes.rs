@@ -53,24 +53,6 @@ pub(super) fn provoked() -> Vec<(&'static str, String)> {
         ("cassette-version", changed(|text| text.replace("\"mcptest\": 1", "\"mcptest\": 9"))),
         ("recording-in-progress", printed(&locked, &["run", "ok.yml", "--record"])),
         ("cassette-folder", printed(&blocked, &["run", "ok.yml", "--record"])),
-        ("unkept-cassette", printed(&deep(), &["run", "ok.yml", "--record"])),
         ("unused-cassette", printed(&unused, &["cassette", "list", "ok.yml"])),
     ]
-}
-
-/// A test whose tool answers with what it was asked, nested deeper than is read again.
-fn deep() -> Folder {
-    let nested = |inner: &str, depth: usize| format!("{}{inner}{}", "[".repeat(depth), "]".repeat(depth));
-    let here = desk(&good());
-    let answer = nested("\"${args.q}\"", 60);
-    let tools = format!(
-        "mock_server:\n  name: desk\n  tools: [{{ name: search, answer: {{ structured: {{ id: {answer} }} }} }}]\n"
-    );
-    here.write("tools.yml", tools.as_bytes());
-    let script = format!(
-        "script: 1\nruns: [{{ turns: [{{ calls: [{{ tool: search, args: {{ q: {} }} }}] }}, {{ text: Done. }}] }}]\n",
-        nested("1", 64)
-    );
-    here.write("demo.yml", script.as_bytes());
-    here
 }
