@@ -252,6 +252,9 @@ impl<'a> Executor<'a> {
         if let Some(Err(error)) = self.locks.get(folder.root()) {
             return Err(trouble(error, None));
         }
+        if self.options.mode == Mode::Record {
+            folder.may_save(&cell.test.name, cell.model, run).map_err(|error| trouble(&error, None))?;
+        }
         let live = self.live.get_or_init(|| Live::new(self.options)).as_ref().map_err(Clone::clone)?;
         let suite_dir = suite_dir(file);
         let variables = Variables { suite_dir: &suite_dir, outside: &self.options.environment };

@@ -162,6 +162,12 @@ fn a_folder_that_is_read_only_is_replayed_from_and_refused_for_everything_else()
     let Some(first) = with_mounts(&here, line, &["run", "suite.yml", "--record"]) else { return };
     check(&first, 2, &unwritten("cassettes/suite", "created", READ_ONLY), "");
     assert_eq!(here.command(&["run", "suite.yml", "--record"]).status().unwrap().code(), Some(0));
+    // Nothing is started for a recording that could not be kept.
+    let suite = fs::read_to_string(here.0.join("suite.yml")).unwrap();
+    here.write("suite.yml", suite.replace("mcptest, mock", "no-such-program, mock").as_bytes());
+    let again = with_mounts(&here, line, &["run", "suite.yml", "--record"]).unwrap();
+    check(&again, 2, &unwritten("cassettes/suite/t/demo/1.json", "written", READ_ONLY), "");
+    here.write("suite.yml", suite.as_bytes());
     let before = tree(&here.0);
     let again = with_mounts(&here, line, &["run", "suite.yml", "--record"]).unwrap();
     check(&again, 2, &unwritten("cassettes/suite/t/demo/1.json", "written", READ_ONLY), "");

@@ -90,6 +90,17 @@ impl Folder {
         Ok(path)
     }
 
+    /// Whether the recording of a run could be written, as far as rights tell: to be asked before a model is paid for it.
+    pub fn may_save(&self, test: &str, model: &str, run: u64) -> Result<(), CassetteError> {
+        let path = self.path(test, model, run);
+        refuse_links(&path, 5)?;
+        let folder = path.ancestors().skip(1).find(|folder| folder.is_dir()).unwrap_or(Path::new("."));
+        #[cfg(unix)]
+        rustix::fs::access(folder, rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK)
+            .map_err(|error| failed(&path, "written", &error.into()))?;
+        Ok(())
+    }
+
     /// Makes sure that nobody else records into this folder, and that no link leads there.
     pub fn lock_to_record(&self) -> Result<Lock, CassetteError> {
         refuse_links(&self.root, 2)?;
