@@ -269,7 +269,7 @@ fn no_path_in_a_recording_is_ever_opened() {
     Cassettes::of(&here.0.join("suite.yml")).save(&cassette).unwrap();
     let stale = bounded(&here, &["run", "suite.yml"]);
     let told = String::from_utf8(stale.stdout).unwrap();
-    assert!(stale.status.code() == Some(2) && told.contains("1.json: stale: `model.script` was "), "{told}");
+    assert!(stale.status.code() == Some(2) && told.contains("1.json: stale: `model.script` was"), "{told}");
     // A recording whose test is named like the trap is that of another test.
     fs::write(&recording, text.replace("\"test\": \"t\"", &format!("\"test\": \"{trap}\""))).unwrap();
     let moved = bounded(&here, &["run", "suite.yml"]);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::sync::LazyLock;
+use std::sync::{LazyLock, OnceLock};
 
 use aho_corasick::{AhoCorasick, MatchKind};
 use regex::bytes::Regex;
@@ -131,17 +131,14 @@ const SHAPES: &[Shape] = &[
     ),
 ];
 
-/// Everything there is to look with, made once.
-struct Compiled {
-    needles: AhoCorasick,
+/// What tells which shapes a text may have.
+struct Needles {
+    all: AhoCorasick,
     /// The shapes of each needle.
     of: Vec<Vec<usize>>,
-    wholes: Vec<Regex>,
-    /// What stands before the sign of a cut, and its kind.
-    stems: Vec<(&'static str, Regex)>,
 }
 
-static COMPILED: LazyLock<Option<Compiled>> = LazyLock::new(|| {
+static NEEDLES: LazyLock<Option<Needles>> = LazyLock::new(|| {
     let mut all: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     for (at, shape) in SHAPES.iter().enumerate() {
         for needle in shape.needles {
@@ -149,29 +146,34 @@ static COMPILED: LazyLock<Option<Compiled>> = LazyLock::new(|| {
         }
     }
     let (needles, of): (Vec<&str>, Vec<Vec<usize>>) = all.into_iter().unzip();
-    let stems = SHAPES.iter().filter(|shape| !shape.stem.is_empty()).map(|shape| {
+    Some(Needles { all: AhoCorasick::builder().match_kind(MatchKind::LeftmostFirst).build(needles).ok()?, of })
+});
+
+/// The shapes, each compiled when a text may have it: most texts have none, and a replay is over before all were compiled.
+static WHOLES: [OnceLock<Option<Regex>>; SHAPES.len()] = [const { OnceLock::new() }; SHAPES.len()];
+
+/// What stands before the sign of a cut, and its kind.
+static STEMS: LazyLock<Vec<(&'static str, Regex)>> = LazyLock::new(|| {
+    let stems = SHAPES.iter().filter(|shape| !shape.stem.is_empty());
+    let compiled = stems.filter_map(|shape| {
         // Four more characters are more than what everybody knows.
         let before = format!(r"(?:^|[^A-Za-z0-9])({}[A-Za-z0-9_.+/=-]{{4,}}?)(?:…|\.\.\.)", shape.stem);
-        Ok((shape.kind, Regex::new(&before)?))
+        Some((shape.kind, Regex::new(&before).ok()?))
     });
-    Some(Compiled {
-        needles: AhoCorasick::builder().match_kind(MatchKind::LeftmostFirst).build(needles).ok()?,
-        of,
-        wholes: SHAPES.iter().map(|shape| Regex::new(shape.whole)).collect::<Result<_, _>>().ok()?,
-        stems: stems.collect::<Result<_, regex::Error>>().ok()?,
-    })
+    compiled.collect()
 });
 
 /// Tells of everything in a text that has a shape: its kind and its place.
 pub(super) fn find(bytes: &[u8], found: &mut dyn FnMut(&'static str, Range<usize>)) {
-    let Some(compiled) = COMPILED.as_ref() else { return };
+    let Some(needles) = NEEDLES.as_ref() else { return };
     let mut possible = [false; SHAPES.len()];
-    for needle in compiled.needles.find_iter(bytes) {
-        for shape in &compiled.of[needle.pattern().as_usize()] {
+    for needle in needles.all.find_iter(bytes) {
+        for shape in &needles.of[needle.pattern().as_usize()] {
             possible[*shape] = true;
         }
     }
-    for ((shape, whole), _) in SHAPES.iter().zip(&compiled.wholes).zip(possible).filter(|(_, possible)| *possible) {
+    for ((shape, whole), _) in SHAPES.iter().zip(&WHOLES).zip(possible).filter(|(_, possible)| *possible) {
+        let Some(whole) = whole.get_or_init(|| Regex::new(shape.whole).ok()) else { continue };
         for captures in whole.captures_iter(bytes) {
             if let Some(secret) = captures.get(1).or_else(|| captures.get(0))
                 && (shape.is_one)(secret.as_bytes())
@@ -184,7 +186,7 @@ pub(super) fn find(bytes: &[u8], found: &mut dyn FnMut(&'static str, Range<usize
 
 /// Tells of the beginnings of secrets before the sign of a cut.
 pub(super) fn find_cut(bytes: &[u8], found: &mut dyn FnMut(&'static str, Range<usize>)) {
-    for (kind, stem) in COMPILED.iter().flat_map(|compiled| &compiled.stems) {
+    for (kind, stem) in STEMS.iter() {
         for captures in stem.captures_iter(bytes) {
             if let Some(secret) = captures.get(1) {
                 found(kind, secret.range());
@@ -215,7 +217,8 @@ mod tests {
         for shape in SHAPES {
             assert!(Regex::new(shape.whole).is_ok() && Regex::new(shape.stem).is_ok(), "{}", shape.kind);
         }
-        assert!(COMPILED.is_some());
+        assert!(NEEDLES.is_some());
+        assert_eq!(STEMS.len(), SHAPES.iter().filter(|shape| !shape.stem.is_empty()).count());
     }
 
     #[test]
