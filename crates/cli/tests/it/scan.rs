@@ -125,6 +125,15 @@ fn what_cannot_be_read_is_an_error_and_the_rest_is_searched() {
         "error: t/gone.json: there is no such file or folder\nhint: paths are taken from the current folder\n";
     let found = format!("{AT}\n  /a: {}\n\n1 secret in 1 of 2 files\n{HINT}", placeholder());
     check(&here, &["t/gone.json", AT], 2, &found, missing);
+    // Neither a pipe nor what is packed is taken for a file without secrets.
+    assert!(std::process::Command::new("mkfifo").arg(here.0.join("pipe.json")).status().unwrap().success());
+    here.write("packed.json", b"\x1f\x8b\x08\0");
+    here.write("wide.json", b"\xff\xfe{\0}\0");
+    for (file, why) in [("pipe.json", "a pipe"), ("packed.json", "it is packed"), ("wide.json", "it is UTF-16")] {
+        let output = here.command(&["cassette", "scan", file]).output().unwrap();
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.code() == Some(2) && stderr.contains(why), "{stderr}");
+    }
     here.write("bad/s.yml", b"agents: 7\n");
     here.write("bad/r.json", b"{}");
     let output = here.command(&["cassette", "scan", "bad"]).output().unwrap();

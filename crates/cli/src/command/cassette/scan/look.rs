@@ -2,11 +2,11 @@
 //! everything else line by line.
 
 use std::fmt;
-use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::path::Path;
 
 use mcptest_core::redact::Redactor;
+use mcptest_runner::file;
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
@@ -34,10 +34,18 @@ impl Finding {
 
 /// Searches a file.
 pub(super) fn look(path: &Path, redactor: &Redactor) -> io::Result<Vec<Finding>> {
-    let mut bytes = Vec::new();
-    File::open(path)?.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > MAX_BYTES {
+    let Some(bytes) = file::read(path, MAX_BYTES)? else {
         return Err(io::Error::other(format!("it has more than {MAX_BYTES} bytes, the limit")));
+    };
+    // To find nothing in what cannot be read would be to say that nothing is there.
+    let unreadable = [
+        (&b"\x1f\x8b"[..], "packed"),
+        (b"\x28\xb5\x2f\xfd", "packed"),
+        (b"\xff\xfe", "UTF-16"),
+        (b"\xfe\xff", "UTF-16"),
+    ];
+    if let Some((_, what)) = unreadable.iter().find(|(start, _)| bytes.starts_with(start)) {
+        return Err(io::Error::other(format!("it is {what}, and only plain text is searched")));
     }
     // Whatever is no text has no text in it that could be read as a secret; the rest of it may.
     let text = String::from_utf8_lossy(&bytes);
