@@ -16,6 +16,8 @@ use aho_corasick::{AhoCorasick, MatchKind};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
+use crate::json;
+
 /// Shorter values are no secrets but words, and would be found everywhere.
 pub const SHORTEST: usize = 8;
 
@@ -213,7 +215,8 @@ impl Redactor {
                 Value::Object(clean)
             }
             Value::Number(number) if self.has_numbers => {
-                let text = number.to_string();
+                // As it will be written: `7.0` is written as `7`.
+                let text = json::canonical(&Value::Number(number.clone()));
                 match self.forms.iter().position(|form| *form == text) {
                     Some(form) => Value::String(self.placeholder(form)),
                     None => Value::Number(number),
@@ -361,12 +364,19 @@ mod tests {
     #[test]
     fn values_are_clean_in_texts_keys_numbers_and_lists() {
         let redactor = Redactor::new([("KEY".to_owned(), "12345678".to_owned())]);
-        let value =
-            redactor.value(json!({ "12345678": ["12345678", 12_345_678, 12_345_679, null, { "a": "x12345678" }] }));
+        let value = redactor.value(
+            json!({ "12345678": ["12345678", 12_345_678, 12_345_679, null, { "a": "x12345678" }, 12_345_678.0] }),
+        );
         assert_eq!(
             value,
-            json!({ "[redacted:KEY]": ["[redacted:KEY]", "[redacted:KEY]", 12_345_679, null, { "a": "x[redacted:KEY]" }] })
+            json!({ "[redacted:KEY]": ["[redacted:KEY]", "[redacted:KEY]", 12_345_679, null, { "a": "x[redacted:KEY]" }, "[redacted:KEY]"] })
         );
+    }
+
+    #[test]
+    fn a_known_value_is_found_when_it_was_trimmed() {
+        let redactor = Redactor::new([("KEY".to_owned(), "  plain-marmot-8815\n".to_owned())]);
+        assert_eq!(redactor.text("it is plain-marmot-8815."), "it is [redacted:KEY].");
     }
 
     #[test]

@@ -55,6 +55,10 @@ fn pieces(value: &str) -> Vec<String> {
         let lines = value.lines().map(str::trim).filter(|line| line.len() >= SHORTEST_PIECE);
         out.extend(lines.map(str::to_owned));
     }
+    // Whoever reads a value from its environment may trim it.
+    if value.trim().len() < value.len() {
+        out.push(value.trim().to_owned());
+    }
     out.retain(|piece| piece.len() >= super::SHORTEST);
     out
 }
@@ -153,6 +157,7 @@ mod tests {
             &["violet otter", "violet%20otter", "silver-heron"],
         );
         check("redis://:violet-otter@h:1/0", &["violet-otter"]);
-        check("a short line\nand a rather long line\n", &["and a rather long line"]);
+        let trimmed = "a short line\nand a rather long line";
+        check(&format!("{trimmed}\n"), &["and a rather long line", trimmed]);
     }
 }
