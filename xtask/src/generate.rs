@@ -6,6 +6,7 @@
 mod deny;
 mod gates;
 mod keys;
+mod lines;
 mod man;
 mod mock;
 mod script;

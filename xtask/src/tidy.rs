@@ -22,6 +22,7 @@ use crate::out;
 use crate::tree::Tree;
 use graph::Graph;
 pub(crate) use licence::ACCEPTED;
+pub(crate) use markdown::anchor;
 use supply::Supply;
 pub(crate) use supply::{REGISTRY, SEVERAL, SYSTEMS};
 

@@ -7,7 +7,7 @@ mod job;
 pub(crate) mod pipeline;
 pub(crate) mod source;
 mod stitch;
-mod unpack;
+pub(crate) mod unpack;
 
 pub(crate) use feed::Reading;
 pub(crate) use job::{Fault, Job};

@@ -15,6 +15,7 @@ use mcptest_core::{Matcher, Target};
 use serde_json::Value;
 
 use crate::answer::Answer;
+pub use answers::BLOCKS;
 pub(crate) use answers::violations;
 pub use blocks::{ANNOTATIONS, ANSWER, ARGUMENT, FILE, MESSAGE, PROMPT, RESOURCE, RULE, SERVER, TOOL};
 pub use load::load;

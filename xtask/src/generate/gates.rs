@@ -1,18 +1,14 @@
 //! `docs/gates.md` and a page per gate below `docs/gates/`, made from the table of gates and what there is to say about
 //! each. One part of a page is written by hand, between two marks: runs that fail, with what they print.
 
-use std::fmt::Write as _;
-
 use mcptest_core::eval::{GateInfo, RunScope};
 
 use super::keys::{Page, inner, key_table, row, table};
+use super::lines::{item, paragraph};
 use crate::failure::Failure;
 
 const BY_HAND: &str = "<!-- written by hand from here -->";
 const BY_HAND_END: &str = "<!-- to here -->";
-
-/// Columns of a paragraph.
-const WIDTH: usize = 120;
 
 /// One row per gate, linked to its page below `folder`.
 pub(super) fn overview(gates: &[GateInfo], folder: &str) -> String {
@@ -140,36 +136,6 @@ fn scope(scope: RunScope) -> &'static str {
         RunScope::PerRun => "each run",
         RunScope::OverRuns => "all runs together",
     }
-}
-
-fn paragraph(text: &str) -> String {
-    filled(text, "")
-}
-
-/// A point of a list.
-fn item(text: &str) -> String {
-    filled(text, "- ")
-}
-
-/// Words in lines of a page; a mark stands before the first, and the others begin where its words do.
-fn filled(text: &str, mark: &str) -> String {
-    let mut out = mark.to_owned();
-    let mut column = mark.len();
-    for (at, word) in text.split(' ').enumerate() {
-        let length = word.chars().count();
-        if at > 0 && column + 1 + length > WIDTH {
-            // Writing into a String cannot fail.
-            let _ = write!(out, "\n{:1$}", "", mark.len());
-            column = mark.len();
-        } else if at > 0 {
-            out.push(' ');
-            column += 1;
-        }
-        out.push_str(word);
-        column += length;
-    }
-    out.push('\n');
-    out
 }
 
 #[cfg(test)]

@@ -2,6 +2,9 @@
 
 use mcptest::trouble::{AREAS, Trouble};
 
+use super::lines::{item, paragraph};
+use crate::tidy::anchor;
+
 const HEAD: &str = "\
 <!-- Written by `cargo xtask gen` from the table in crates/cli/src/trouble.rs and the files below crates/cli/src/trouble/.
      Edit those, not this file. -->
@@ -39,43 +42,10 @@ pub(super) fn page() -> String {
 
 fn entry(trouble: &Trouble) -> String {
     let Trouble { name, title, example, why, steps, .. } = trouble;
-    let example = filled(example, "");
-    let mut text = format!("### {title}\n\n```text\n{example}```\n\n{}\n", filled(why, ""));
-    for step in *steps {
-        text.push_str(&filled(&format!("- {step}"), "  "));
-    }
+    let mut text = format!("### {title}\n\n```text\n{}```\n\n{}\n", paragraph(example), paragraph(why));
+    text.extend(steps.iter().map(|step| item(step)));
     text.push_str(&format!("\n`mcptest explain {name}`\n"));
     text
-}
-
-/// How headings are linked to.
-fn anchor(title: &str) -> String {
-    let kept = |c: &char| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_');
-    title.to_lowercase().chars().filter(kept).map(|c| if c == ' ' { '-' } else { c }).collect()
-}
-
-/// Columns of a page.
-const WIDTH: usize = 120;
-
-/// A text broken into lines, the later ones indented.
-fn filled(text: &str, indent: &str) -> String {
-    let mut out = String::new();
-    let mut column = 0;
-    for word in text.split_whitespace() {
-        let length = word.chars().count();
-        if column > 0 && column + 1 + length > WIDTH {
-            out.push('\n');
-            out.push_str(indent);
-            column = indent.len();
-        } else if column > 0 {
-            out.push(' ');
-            column += 1;
-        }
-        out.push_str(word);
-        column += length;
-    }
-    out.push('\n');
-    out
 }
 
 #[cfg(test)]
@@ -114,11 +84,5 @@ mod tests {
         for line in text.lines().filter(|line| line.contains(' ')) {
             assert!(line.chars().count() <= 128, "{line}");
         }
-    }
-
-    #[test]
-    fn long_texts_are_broken_between_words() {
-        let word = "x".repeat(58);
-        assert_eq!(filled(&format!("- {word} {word} y"), "  "), format!("- {word} {word}\n  y\n"));
     }
 }

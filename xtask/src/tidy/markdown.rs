@@ -69,7 +69,7 @@ pub(super) fn anchors(text: &str) -> BTreeSet<String> {
 }
 
 /// The anchor of a heading: lower case, without punctuation, with hyphens for spaces. Of a link only its text counts.
-fn anchor(heading: &str) -> String {
+pub(crate) fn anchor(heading: &str) -> String {
     let mut shown = String::new();
     let mut rest = heading;
     while let Some((before, after)) = rest.split_once("](") {

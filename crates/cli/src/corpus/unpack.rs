@@ -203,6 +203,11 @@ enum Kind {
     Zstd,
 }
 
+/// Whether bytes are packed.
+pub(crate) fn is_packed(bytes: &[u8]) -> bool {
+    kind(bytes, true) != Some(Kind::Plain)
+}
+
 /// What begins like this; `None` as long as that cannot be told.
 fn kind(start: &[u8], is_over: bool) -> Option<Kind> {
     const MAGICS: [(&[u8], Kind); 3] = [

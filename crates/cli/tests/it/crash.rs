@@ -14,11 +14,10 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use super::Folder;
+use super::desk::TOOLS;
 use kills::{Draw, Seen, Span, World, running};
 
-/// A server that offers one tool, and a suite with two tests on it.
-const TOOLS: &str =
-    "mock_server:\n  name: desk\n  tools: [{ name: search, answer: { structured: { about: \"${args.q}\" } } }]\n";
+/// A suite with two tests on the server.
 const SUITE: &str = "\
 servers: { desk: { command: [mcptest, mock, --tools-from, \"${SUITE_DIR}/tools.yml\"] } }
 models: { demo: { provider: script, script: script.yml } }

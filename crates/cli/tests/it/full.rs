@@ -6,22 +6,8 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
+use super::desk::world;
 use super::{Folder, check};
-
-const TOOLS: &str =
-    "mock_server:\n  name: desk\n  tools: [{ name: search, answer: { structured: { about: \"${args.q}\" } } }]\n";
-const SUITE: &str = "\
-servers: { desk: { command: [mcptest, mock, --tools-from, \"${SUITE_DIR}/tools.yml\"] } }
-models: { demo: { provider: script, script: script.yml } }
-agents:
-  - name: t
-    model: demo
-    servers: [desk]
-    prompt: Do it.
-    trajectory: { calls: [{ name: search }] }
-";
-const SCRIPT: &str =
-    "{ script: 1, runs: [{ turns: [{ calls: [{ tool: search, args: { q: rain } }] }, { text: done }] }] }";
 
 const PASS: &str = "\
 suite.yml
@@ -29,10 +15,6 @@ suite.yml
 
 1 row: 1 pass
 ";
-
-fn world() -> Folder {
-    Folder::with(&[("suite.yml", SUITE), ("tools.yml", TOOLS), ("script.yml", SCRIPT)])
-}
 
 /// What a recording says that could not be written.
 fn unwritten(path: &str, what: &str, why: &str) -> String {

@@ -10,6 +10,8 @@ mod completions;
 // They look for processes in /proc, and at limits as Linux has them.
 #[cfg(target_os = "linux")]
 mod crash;
+#[cfg(target_os = "linux")]
+mod desk;
 mod examples;
 mod explain;
 // It looks for processes in /proc.

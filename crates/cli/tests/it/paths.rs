@@ -14,27 +14,10 @@ use mcptest_core::json;
 use mcptest_runner::cassette::{Cassette, Folder as Cassettes};
 use serde_json::Value;
 
+use super::desk::{SCRIPT, SUITE, TOOLS, world};
 use super::{Folder, check};
 
-const TOOLS: &str =
-    "mock_server:\n  name: desk\n  tools: [{ name: search, answer: { structured: { about: \"${args.q}\" } } }]\n";
-const SUITE: &str = "\
-servers: { desk: { command: [mcptest, mock, --tools-from, \"${SUITE_DIR}/tools.yml\"] } }
-models: { demo: { provider: script, script: script.yml } }
-agents:
-  - name: t
-    model: demo
-    servers: [desk]
-    prompt: Do it.
-    trajectory: { calls: [{ name: search }] }
-";
-const SCRIPT: &str =
-    "{ script: 1, runs: [{ turns: [{ calls: [{ tool: search, args: { q: rain } }] }, { text: done }] }] }";
 const AT: &str = "cassettes/suite/t/demo/1.json";
-
-fn world() -> Folder {
-    Folder::with(&[("suite.yml", SUITE), ("tools.yml", TOOLS), ("script.yml", SCRIPT)])
-}
 
 /// Runs a command that has to end by itself within half a minute, in an address space of 4 GB.
 #[track_caller]

@@ -13,7 +13,7 @@ use super::{Playlist, Rule};
 use crate::answer::{ARGUMENTS, Answer, Content};
 
 /// Content blocks and the keys each must have.
-const BLOCKS: [(&str, &[&str]); 5] = [
+pub const BLOCKS: [(&str, &[&str]); 5] = [
     ("text", &["text"]),
     ("image", &["data", "mimeType"]),
     ("audio", &["data", "mimeType"]),

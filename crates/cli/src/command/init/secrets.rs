@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use mcptest_core::redact::Redactor;
+use mcptest_core::redact::by_shape;
 use regex::Regex;
 
 use super::words::CommandLine;
@@ -36,7 +36,7 @@ pub(super) fn command(line: &CommandLine) -> Real {
                 // The name of such an option consists of harmless characters.
                 format!("{name}={}", hide(name, &mut hidden))
             }
-            _ if Redactor::new([]).text(word) != *word || has_credentials(word) => hide("SERVER_SECRET", &mut hidden),
+            _ if by_shape(word) != *word || has_credentials(word) => hide("SERVER_SECRET", &mut hidden),
             _ => {
                 option = Some(word.as_str()).filter(|word| is_secret(word));
                 words.push(yaml::text(word, Dollar::Sign));

@@ -10,6 +10,8 @@ use mcptest_runner::file;
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
+use crate::corpus::unpack::is_packed;
+
 /// The largest file that is searched: that of a cassette, which is read whole too.
 const MAX_BYTES: u64 = 256 * 1024 * 1024;
 
@@ -38,13 +40,9 @@ pub(super) fn look(path: &Path, redactor: &Redactor) -> io::Result<Vec<Finding>>
         return Err(io::Error::other(format!("it has more than {MAX_BYTES} bytes, the limit")));
     };
     // To find nothing in what cannot be read would be to say that nothing is there.
-    let unreadable = [
-        (&b"\x1f\x8b"[..], "packed"),
-        (b"\x28\xb5\x2f\xfd", "packed"),
-        (b"\xff\xfe", "UTF-16"),
-        (b"\xfe\xff", "UTF-16"),
-    ];
-    if let Some((_, what)) = unreadable.iter().find(|(start, _)| bytes.starts_with(start)) {
+    let is_wide = [[0xff, 0xfe], [0xfe, 0xff]].iter().any(|start| bytes.starts_with(start));
+    if is_wide || is_packed(&bytes) {
+        let what = if is_wide { "UTF-16" } else { "packed" };
         return Err(io::Error::other(format!("it is {what}, and only plain text is searched")));
     }
     // Whatever is no text has no text in it that could be read as a secret; the rest of it may.

@@ -6,6 +6,7 @@ use mcptest_core::Answer::Holds;
 use mcptest_core::matcher::Schema;
 use mcptest_core::trace::{ToolCall, ToolResult};
 use mcptest_core::{Target, json};
+use mcptest_mock::spec::BLOCKS;
 use serde_json::{Value, json};
 
 use super::Round;
@@ -17,15 +18,6 @@ const UNKNOWN: &str = "(not recorded)";
 
 /// What a failure says of which the trace has no message.
 const NO_MESSAGE: &str = "(the call failed; its message was not recorded)";
-
-/// Content blocks that the mock knows, and what each must have.
-const BLOCKS: [(&str, &[&str]); 5] = [
-    ("text", &["text"]),
-    ("image", &["data", "mimeType"]),
-    ("audio", &["data", "mimeType"]),
-    ("resource_link", &["uri", "name"]),
-    ("resource", &["resource"]),
-];
 
 /// An answer as the mock gives it.
 #[derive(Debug, Clone, PartialEq)]
