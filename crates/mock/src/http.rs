@@ -30,7 +30,7 @@ use tokio::time::sleep;
 use crate::log::{Direction, Log};
 use crate::protocol::{
     Era, GARBAGE, HEADER_MISMATCH, INVALID_REQUEST, Incoming, LEGACY_VERSIONS, MODERN_VERSION, Plan, Reaction, Request,
-    Send, Server, era_of, error, id_text, refuse, required_keys, unsupported,
+    Send, Server, era_of, error, id_text, parse, required_keys, unsupported,
 };
 use crate::serve::{End, ServeError};
 use crate::state::{Session, Sessions, State};
@@ -194,12 +194,12 @@ impl Shared {
             // The client left in the middle.
             Err(_) => return Err(Hangup),
         };
-        let value: Value = match serde_json::from_slice(&bytes) {
+        let value = match parse(&bytes) {
             Ok(value) => value,
-            Err(error) => {
+            Err(reply) => {
                 let logged = self.desk().log.raw(Direction::In, &bytes);
                 self.logged(logged)?;
-                return self.say(StatusCode::BAD_REQUEST, &refuse(&error.to_string()));
+                return self.say(StatusCode::BAD_REQUEST, &reply);
             }
         };
         let logged = self.desk().log.message(Direction::In, &value);

@@ -17,7 +17,9 @@ use crate::spec::Spec;
 use crate::state::{Session, State};
 pub(crate) use envelope::{Era, era_of, required_keys};
 pub use envelope::{LEGACY_VERSIONS, MODERN_VERSION};
-pub(crate) use message::{HEADER_MISMATCH, INVALID_REQUEST, Incoming, Request, error, id_text, refuse, unsupported};
+pub(crate) use message::{
+    HEADER_MISMATCH, INVALID_REQUEST, Incoming, Request, error, id_text, parse, refuse, unsupported,
+};
 
 /// A server: what it offers and what goes wrong with it.
 #[derive(Debug)]

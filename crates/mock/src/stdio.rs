@@ -26,7 +26,8 @@ use tokio::time::{Instant, sleep, sleep_until};
 use crate::clock;
 use crate::log::{Direction, Log};
 use crate::protocol::{
-    Era, FLOOD_PIECE, Flood, GARBAGE, Incoming, PIECES_PER_MIB, Plan, Reaction, Send, Server, era_of, id_text, refuse,
+    Era, FLOOD_PIECE, Flood, GARBAGE, Incoming, PIECES_PER_MIB, Plan, Reaction, Send, Server, era_of, id_text, parse,
+    refuse,
 };
 use crate::queue::{Closed, Receiver, Sender, queue};
 use crate::serve::{End, ServeError};
@@ -332,11 +333,11 @@ impl Desk<'_> {
                 return self.send(Send::Message(reply)).await;
             }
         };
-        let value: Value = match serde_json::from_slice(&bytes) {
+        let value = match parse(&bytes) {
             Ok(value) => value,
-            Err(error) => {
+            Err(reply) => {
                 self.log.raw(Direction::In, &bytes)?;
-                return self.send(Send::Message(refuse(&error.to_string()))).await;
+                return self.send(Send::Message(reply)).await;
             }
         };
         self.log.message(Direction::In, &value)?;

@@ -392,6 +392,7 @@ fn problem(step: String, failure: Failure) -> Problem {
         Failure::Status(status, what) => Problem::Http { step, status, what },
         Failure::Broken(what) => Problem::Remote { step, what },
         Failure::Unreadable(why) => Problem::Unreadable { step, why },
+        Failure::Malformed(why) => Problem::Malformed { step, why },
     }
 }
 

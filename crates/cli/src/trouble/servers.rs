@@ -2,7 +2,7 @@
 
 use super::{Trouble, trouble};
 
-pub(super) static TROUBLES: [Trouble; 17] = [
+pub(super) static TROUBLES: [Trouble; 18] = [
     trouble(
         "program-not-found",
         "The program of a server was not found",
@@ -128,6 +128,15 @@ pub(super) static TROUBLES: [Trouble; 17] = [
         "server `desk`: its list of tools is wrong: tool 1 (`search`) has no `inputSchema`",
         "Every tool needs a name of its own and an `inputSchema`, and the last page of the list has no `nextCursor`.",
         &["Mend the server; its answer to `tools/list` breaks the protocol."],
+    ),
+    trouble(
+        "malformed-reply",
+        "A server's reply is malformed JSON",
+        &["it answered `…` with JSON that cannot be read: …"],
+        "server `desk`: it answered `tools/list` with JSON that cannot be read: duplicate key \"name\"",
+        "A duplicate key lets a reply say two things at once, and which one a client takes is up to its parser. So it is an \
+         error here, like any JSON that cannot be read. In the reply to a call it makes the result of that call an error.",
+        &["Fix the server so that every key of an object is there once."],
     ),
     trouble(
         "unknown-revision",

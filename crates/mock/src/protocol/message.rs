@@ -67,7 +67,14 @@ impl Incoming {
     }
 }
 
-/// The reply to bytes that are no JSON.
+/// The JSON value in bytes that arrived; the error is the reply to what is not JSON. A duplicate key is an error: a request
+/// must not mean two things.
+pub(crate) fn parse(bytes: &[u8]) -> Result<Value, Value> {
+    let text = str::from_utf8(bytes).map_err(|error| refuse(&error.to_string()))?;
+    json::parse(text).map_err(|error| refuse(&error.to_string()))
+}
+
+/// The reply to bytes that are not JSON.
 pub(crate) fn refuse(why: &str) -> Value {
     error(&Value::Null, PARSE_ERROR, &format!("Parse error: {why}"), None)
 }

@@ -158,6 +158,8 @@ async fn what_is_not_a_message_to_the_endpoint_is_refused() {
     );
     let parse = server.exchange(POST, b"{nonsense").await;
     assert_eq!(parse.code(), (400, -32700));
+    let duplicate = server.exchange(POST, br#"{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}"#).await;
+    assert_eq!(duplicate.code(), (400, -32700));
     assert_eq!(server.exchange(POST, b"[]").await.code(), (400, -32600));
     // The same from a page of this machine is fine.
     let headers =

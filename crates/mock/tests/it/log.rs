@@ -27,7 +27,7 @@ async fn every_message_is_one_numbered_line_and_a_second_run_is_appended() {
         r#"{{"seq":1,"direction":"in","message":{ping}}}
 {{"seq":2,"direction":"out","message":{{"id":1,"jsonrpc":"2.0","result":{{}}}}}}
 {{"seq":3,"direction":"in","raw":"noå json"}}
-{{"seq":4,"direction":"out","message":{{"error":{{"code":-32700,"message":"Parse error: expected ident at line 1 column 2"}},"id":null,"jsonrpc":"2.0"}}}}
+{{"seq":4,"direction":"out","message":{{"error":{{"code":-32700,"message":"Parse error: line 1, column 2: expected ident"}},"id":null,"jsonrpc":"2.0"}}}}
 {{"seq":5,"direction":"in","message":{call}}}
 {{"seq":6,"direction":"out","note":"a reply with 1 MiB of text"}}
 "#

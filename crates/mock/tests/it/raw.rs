@@ -418,6 +418,7 @@ async fn what_is_no_message_is_refused_and_the_next_one_answered() {
         (b"{\"jsonrpc\": \"2.0\", \"id\": 1, \"method\": \"\xff\"}", -32700),
         (deep.as_bytes(), -32700),
         (b"{\"jsonrpc\": \"2.0\"", -32700),
+        (b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\",\"method\":\"tools/list\"}", -32700),
         (b"[]", -32600),
         (b"7", -32600),
         (b"{\"jsonrpc\":\"2.0\",\"id\":{},\"method\":\"ping\"}", -32600),

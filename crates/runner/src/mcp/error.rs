@@ -107,6 +107,14 @@ pub enum Problem {
         /// What is too much about it.
         why: String,
     },
+    /// Its reply is not JSON that can mean one thing only.
+    #[error("it answered `{step}` with JSON that cannot be read: {why}")]
+    Malformed {
+        /// What it was asked.
+        step: String,
+        /// What is wrong with it.
+        why: String,
+    },
     /// Neither era of the protocol was accepted.
     #[error("it answered `server/discover` with {discover}, and `initialize` with {initialize}")]
     NeitherEra {
@@ -167,6 +175,7 @@ impl Problem {
             Self::UnknownRevision(_) => "update the server, or mcptest",
             Self::Cycle(_) | Self::TooManyPages(_) => "the last page of `tools/list` has no `nextCursor`",
             Self::Unreadable { .. } => "let the server answer with less; real replies are far from these limits",
+            Self::Malformed { .. } => "fix the server: every key of an object is there once",
             Self::TooManyTools(_) | Self::CatalogueTooLong(_) => "let the server offer only the tools under test",
             Self::BadTool(_) => "every tool needs a `name` of its own and an `inputSchema`",
         }

@@ -51,6 +51,8 @@ pub(super) enum Failure {
     Broken(String),
     /// A reply came that is more than can be taken in, for this reason.
     Unreadable(String),
+    /// A reply came whose JSON is malformed or says two things at once, for this reason.
+    Malformed(String),
 }
 
 /// Why nothing more will be received.
@@ -175,7 +177,7 @@ impl Exchange {
                 let id = match about {
                     None => state.meant(id, &reply),
                     // A server that could not read a request does not know its number.
-                    about if id.is_none() && matches!(reply, Reply::Error(_)) => about,
+                    about if id.is_none() && !matches!(reply, Reply::Result(_)) => about,
                     about => id.filter(|_| id == about),
                 };
                 state.deliver(id, reply, cost);
@@ -269,7 +271,7 @@ impl State {
         id.or_else(|| {
             let mut waiting = self.slots.iter().filter(|(_, slot)| slot.reply.is_none());
             match (reply, waiting.next(), waiting.next()) {
-                (Reply::Error(_), Some((&only, _)), None) => Some(only),
+                (Reply::Error(_) | Reply::Failed(_), Some((&only, _)), None) => Some(only),
                 _ => None,
             }
         })

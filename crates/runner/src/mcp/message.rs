@@ -5,15 +5,17 @@
 
 use std::fmt;
 
+use mcptest_core::json;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::exchange::{Failure, Reply};
 
-/// The most memory that a result or an error may take, roughly.
+/// The most memory that a reply may take, roughly.
 const MAX_COST: usize = 64 * 1024 * 1024;
-/// The most levels it may have. A recording holds it some levels further down, and JSON with more than 127 is not read back.
+/// The most levels its result or error may have. A recording holds it some levels further down, and JSON with more than 127
+/// is not read back.
 const MAX_LEVELS: usize = 100;
 /// The longest number that a server may give to a question of its own: every answer waits with it until it is read.
 const MAX_ID: usize = 1024;
@@ -45,17 +47,13 @@ impl Message {
         }
         let id = match parts.id.map(RawValue::get) {
             Some(id) if id.len() > MAX_ID => return None,
-            Some(id) => Some(serde_json::from_str(id).ok()?),
+            Some(id) => Some(json::parse(id).ok()?),
             None => None,
         };
         match (parts.method, id) {
+            (None, _) if parts.result.is_none() && parts.error.is_none_or(|error| error.get() == "null") => None,
             (None, id) => {
-                // Some servers send both, one of them null.
-                let (reply, cost) = match (parts.result, parts.error.filter(|error| error.get() != "null")) {
-                    (_, Some(error)) => read(error, Reply::Error),
-                    (Some(result), None) => read(result, Reply::Result),
-                    (None, None) => return None,
-                };
+                let (reply, cost) = read(line);
                 Some(Self::Reply { id: number(id), reply, cost })
             }
             (Some(method), id) => {
@@ -74,24 +72,30 @@ fn number(id: Option<Value>) -> Option<i64> {
     }
 }
 
-/// What a reply brings, and what it costs to have it.
-fn read(raw: &RawValue, into: fn(Value) -> Reply) -> (Reply, usize) {
-    let Weight { cost, levels } = Weight::of(raw.get().as_bytes());
+/// What a reply brings, and what it costs to have it. It is read whole and strictly: a reply with a duplicate key says two
+/// things at once, and which of them was meant cannot be told.
+fn read(line: &[u8]) -> (Reply, usize) {
+    let Weight { cost, levels } = Weight::of(line);
     let unreadable = |why| (Reply::Failed(Failure::Unreadable(why)), cost);
-    if levels > MAX_LEVELS {
+    if levels > MAX_LEVELS + 1 {
         return unreadable(format!("it has more than {MAX_LEVELS} levels"));
     }
     if cost > MAX_COST {
         return unreadable(format!("it would take more than {MAX_COST} bytes of memory"));
     }
-    match serde_json::from_str(raw.get()) {
-        Ok(value) => (into(value), cost),
-        Err(error) => {
-            let text = error.to_string();
-            let what = text.split(" at line").next().unwrap_or_default();
-            unreadable(format!("its JSON cannot be read: {what}"))
-        }
-    }
+    let malformed = |why| (Reply::Failed(Failure::Malformed(why)), cost);
+    let Ok(text) = str::from_utf8(line) else { return malformed("it is not UTF-8".to_owned()) };
+    let mut reply = match json::parse(text) {
+        Ok(reply) => reply,
+        Err(error) => return malformed(error.message),
+    };
+    let mut part = |key: &str| reply.get_mut(key).map(Value::take);
+    // Some servers send both, one of them null.
+    let reply = match part("error").filter(|error| !error.is_null()) {
+        Some(error) => Reply::Error(error),
+        None => Reply::Result(part("result").unwrap_or(Value::Null)),
+    };
+    (reply, cost)
 }
 
 /// How large a value is that has not been built, from its text.
@@ -153,7 +157,8 @@ impl<'de: 'a, 'a> Deserialize<'de> for Parts<'a> {
     }
 }
 
-/// Written by hand because a null is not an absent part, and a part that is there twice means what it says last.
+/// Written by hand because a null is not an absent part. Of a part that is there twice the last is taken, which is enough to
+/// tell what kind of message it is: replies are read again, strictly.
 struct PartsVisitor;
 
 impl<'de> Visitor<'de> for PartsVisitor {
@@ -201,12 +206,38 @@ mod tests {
     }
 
     #[test]
-    fn a_null_is_a_result_and_no_error_and_the_last_of_two_parts_counts() {
+    fn a_null_is_a_result_and_no_error() {
         assert_eq!(reply(r#"{"jsonrpc":"2.0","id":1,"result":null}"#), (Some(1), Reply::Result(Value::Null)));
-        let both = r#"{"error":null,"jsonrpc":"2.0","result":[1],"id":1,"id":"2"}"#;
+        let both = r#"{"error":null,"jsonrpc":"2.0","result":[1],"id":"2"}"#;
         assert_eq!(reply(both), (Some(2), Reply::Result(json!([1]))));
         let error = r#"{"jsonrpc":"2.0","id":null,"result":1,"error":"x"}"#;
         assert_eq!(reply(error), (None, Reply::Error(json!("x"))));
+    }
+
+    #[test]
+    fn a_reply_with_a_duplicate_key_at_any_level_is_an_error() {
+        let cases = [
+            (r#""result":{"isError":true,"isError":false,"content":[]}"#, "isError"),
+            (r#""result":{"content":[{"type":"text","text":"a","te\u0078t":"b"}]}"#, "text"),
+            (r#""error":{"code":1,"message":"a","data":{"x":[{"y":1,"y":1}]}}"#, "y"),
+            (r#""result":{"content":[]},"result":{"content":[],"isError":true}"#, "result"),
+            (r#""result":{},"error":{"code":1},"error":null"#, "error"),
+            (r#""result":{},"jsonrpc":"2.0""#, "jsonrpc"),
+            (r#""id":1,"result":{}"#, "id"),
+            (r#""result":{},"_meta":1,"_meta":2"#, "_meta"),
+        ];
+        for (rest, key) in cases {
+            let why = format!("duplicate key {key:?}");
+            let expected = (Some(1), Reply::Failed(Failure::Malformed(why)));
+            assert_eq!(reply(&format!(r#"{{"jsonrpc":"2.0","id":1,{rest}}}"#)), expected, "{rest}");
+        }
+    }
+
+    #[test]
+    fn a_reply_that_is_not_utf_8_is_an_error() {
+        let line = b"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{},\"x\":\"\xff\"}";
+        let Some(Message::Reply { reply, .. }) = Message::read(line) else { panic!("no reply") };
+        assert_eq!(reply, Reply::Failed(Failure::Malformed("it is not UTF-8".to_owned())));
     }
 
     #[test]
@@ -235,7 +266,8 @@ mod tests {
         let levels = |count: usize| "[".repeat(count) + &"]".repeat(count);
         assert!(matches!(with_result(&levels(MAX_LEVELS)), Reply::Result(_)));
         check(&levels(MAX_LEVELS + 1), "it has more than 100 levels");
-        check("1e999", "its JSON cannot be read: number out of range");
+        let range = Reply::Failed(Failure::Malformed("number out of range".to_owned()));
+        assert_eq!(with_result("1e999"), range);
         let objects = format!("[{}0]", r#"{"":0},"#.repeat(100_000));
         check(&objects, "it would take more than 67108864 bytes of memory");
         // The same characters inside of a text are nothing but text.

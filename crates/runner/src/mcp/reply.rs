@@ -24,6 +24,7 @@ pub(super) fn tool_result(reply: Reply) -> ToolResult {
         }
         Reply::Failed(Failure::Broken(what)) => error_result(ErrorKind::Transport, None, &what),
         Reply::Failed(Failure::Unreadable(why)) => invalid(&why),
+        Reply::Failed(Failure::Malformed(why)) => invalid(&format!("its JSON cannot be read: {why}")),
         Reply::Result(Value::Object(result)) => from_result(result),
         Reply::Result(other) => invalid(&format!("its result is {}, not an object", json::describe(&other))),
     }

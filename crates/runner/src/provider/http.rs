@@ -3,6 +3,7 @@
 use std::sync::OnceLock;
 use std::time::Duration;
 
+use mcptest_core::json;
 use reqwest::header::{CONTENT_TYPE, LOCATION, RETRY_AFTER};
 use reqwest::{Response, StatusCode, redirect};
 use serde_json::Value;
@@ -216,7 +217,7 @@ fn cause(error: reqwest::Error) -> String {
 
 /// The message in an answer that reports an error; all of it, where no message is found.
 pub(super) fn said(answer: &str) -> String {
-    let value: Option<Value> = serde_json::from_str(answer).ok();
+    let value: Option<Value> = json::parse(answer).ok();
     let places = ["/error/message", "/error", "/message", "/detail", "/0/error/message"];
     let message = value.as_ref().and_then(|value| places.iter().find_map(|place| value.pointer(place)?.as_str()));
     message.unwrap_or(answer).to_owned()

@@ -160,6 +160,12 @@ async fn each_way_to_fail_at_connecting_is_told_apart() {
         ("list-error", format!("it answered `tools/list` with error -32603: no list today\nhint: {refused}")),
         ("list-silent", format!("it did not answer `tools/list` within 4000 ms\nhint: {silent}")),
         (
+            "list-duplicate-key",
+            "it answered `tools/list` with JSON that cannot be read: duplicate key \"name\"\n\
+             hint: fix the server: every key of an object is there once"
+                .to_owned(),
+        ),
+        (
             "cycle",
             "its list of tools goes in circles: the cursor \"a\" came twice\n\
              hint: the last page of `tools/list` has no `nextCursor`"
@@ -240,6 +246,14 @@ async fn what_is_no_success_is_an_error_result() {
     assert_eq!(
         plain(&connection, "empty").await,
         fails(ErrorKind::Jsonrpc, None, "the server's reply is no result of tools/call: it has no `content`")
+    );
+    assert_eq!(
+        plain(&connection, "duplicate-key").await,
+        fails(
+            ErrorKind::Jsonrpc,
+            None,
+            "the server's reply is no result of tools/call: its JSON cannot be read: duplicate key \"isError\""
+        )
     );
     within(connection.close()).await;
 }

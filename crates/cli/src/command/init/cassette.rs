@@ -1,5 +1,6 @@
 //! What a cassette knows beyond its trace: the tools that its servers offered, and how those were reached.
 
+use mcptest_core::json;
 use mcptest_core::redact::Redactor;
 use serde_json::{Map, Value};
 
@@ -28,7 +29,7 @@ pub(super) struct Listed {
 impl Cassette {
     /// The servers in a record, without what looks like a secret; nothing where the record is no cassette.
     pub(super) fn of(record: &str) -> Option<Self> {
-        let record: Value = serde_json::from_str(record).ok()?;
+        let record = json::parse(record).ok()?;
         record.get("mcptest").and(record.get("trace"))?;
         let redactor = Redactor::new([]);
         let of = |key: &str| record.get(key)?.get("servers")?.as_object().cloned();

@@ -49,6 +49,7 @@ pub(super) fn provoked() -> Vec<(&'static str, String)> {
         ("bad-url", served("url: mcp.example.test/mcp")),
         ("bad-header", served("url: \"http://127.0.0.1:1/mcp\", headers: { X-Team: \"a\\nb\" }")),
         ("bad-tool-list", spoken("2025-06-18", r#"[{"name":"search"}]"#)),
+        ("malformed-reply", spoken("2025-06-18", r#"[{"name":"a","name":"b","inputSchema":{}}]"#)),
         ("unknown-revision", spoken("1999-01-01", "[]")),
         ("bad-mock-fault", mock(&["--fault", "explode"])),
         ("mock-address", mock(&["--http", "nowhere"])),

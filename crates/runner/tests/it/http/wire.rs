@@ -348,6 +348,30 @@ async fn an_answer_that_is_no_reply_fails_the_call() {
 }
 
 #[tokio::test]
+async fn a_reply_with_a_duplicate_key_fails_the_call_whole_or_as_an_event() {
+    let reply = |request: &Request| {
+        let reply = saying(request, "all good").to_string();
+        reply.replacen("\"result\":{", "\"result\":{\"isError\":true,\"isError\":false,", 1)
+    };
+    let expected = (
+        ErrorKind::Jsonrpc,
+        None,
+        "the server's reply is no result of tools/call: its JSON cannot be read: duplicate key \"isError\"".to_owned(),
+    );
+    let whole =
+        move |request: &Request| http("200 OK", "Content-Type: application/json\r\n", reply(request).as_bytes());
+    assert_eq!(outcome(whole).await, expected);
+    let event = move |request: &Request| Answer::Whole(stream(&format!("data: {}\n\n", reply(request))));
+    assert_eq!(outcome(event).await, expected);
+    // An event may be written in several lines.
+    let lines = move |request: &Request| {
+        let reply = reply(request).replacen("\"isError\":false", "\ndata: \"isError\":false", 1);
+        Answer::Whole(stream(&format!("data: {reply}\n\n")))
+    };
+    assert_eq!(outcome(lines).await, expected);
+}
+
+#[tokio::test]
 async fn an_answer_that_is_cut_fails_the_call() {
     let chunked =
         "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n8\r\ndata: {}\r\n";

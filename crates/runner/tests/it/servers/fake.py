@@ -78,6 +78,10 @@ def call(request):
         send(id=number, result={"resultType": "input_required", "inputRequests": {}, "requestState": "s"})
     elif tool == "empty":
         send(id=number, result={})
+    elif tool == "duplicate-key":
+        # No library writes this, so the line is made by hand.
+        line = json.dumps({"jsonrpc": "2.0", "id": number, "result": text("all good", isError=True)})
+        write(line.replace('"isError": true', '"isError": true, "isError": false'))
     elif tool == "wrong-id":
         send(id=number + 1000, result=text("not yours"))
         send(id=str(number), result=text("yours"))
@@ -150,6 +154,9 @@ def listing(request):
         send(id=request["id"], error={"code": -32603, "message": "no list today"})
     elif MODE == "list-silent":
         pass
+    elif MODE == "list-duplicate-key":
+        line = json.dumps({"jsonrpc": "2.0", "id": request["id"], "result": {"tools": [ECHO]}})
+        write(line.replace('"name": "echo"', '"name": "echo", "name": "delete"'))
     elif MODE == "cycle":
         following = {None: "a", "a": "b", "b": "a"}[cursor]
         send(id=request["id"], result={"tools": [], "nextCursor": following})

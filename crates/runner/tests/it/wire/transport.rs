@@ -171,6 +171,21 @@ async fn an_answer_that_is_no_json_is_shown_in_part_and_not_asked_for_again() {
 }
 
 #[tokio::test]
+async fn a_duplicate_key_in_an_answer_is_an_error_over_every_interface() {
+    for spoken in ALL {
+        let answer = Answer::new(200, &[], r#"{"usage":{"x":1,"x":2},"content":[],"output":[]}"#);
+        let (reply, requests, _) = ask_at(spoken, vec![answer], &QUESTION).await;
+        let problem = *reply.unwrap_err().problem;
+        assert_eq!(
+            problem.to_string(),
+            "its answer cannot be read: it is not JSON (line 1, column 19: duplicate key \"x\"): \
+             {\"usage\":{\"x\":1,\"x\":2},\"content\":[],\"output\":[]}"
+        );
+        assert_eq!(requests.len(), 1);
+    }
+}
+
+#[tokio::test]
 async fn a_server_that_never_answers_is_given_up() {
     let server = Server::start(vec![Answer::Hang]).await;
     let patience = Patience { attempt: Duration::from_millis(150), ..PATIENCE };
