@@ -15,7 +15,7 @@ pub mod schema;
 mod slips;
 pub mod yaml;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::assertion::Assertion;
 use crate::diag::{Diagnostic, Mark, Severity, Source};
@@ -38,6 +38,8 @@ pub struct Suite {
     pub variables: BTreeMap<String, String>,
     /// The same as written, without what the environment answers.
     pub variables_as_written: BTreeMap<String, Template>,
+    /// Variables that hold no secrets, although servers or models read them.
+    pub public: BTreeSet<String>,
     /// Servers by name.
     pub servers: BTreeMap<String, Server>,
     /// Faults in the order written.
@@ -46,6 +48,48 @@ pub struct Suite {
     pub models: BTreeMap<String, Model>,
     /// Agent tests in the order written.
     pub agents: Vec<AgentTest>,
+}
+
+impl Suite {
+    /// The variables that servers and models read: those in `command`, `env`, `url`, `headers`, `model` and `base_url`, and
+    /// those that such a variable of the suite refers to.
+    pub fn variables_read(&self) -> BTreeSet<&str> {
+        let servers = self.servers.values().map(|server| &server.transport);
+        let of_servers = servers.flat_map(|transport| -> Vec<&Template> {
+            match transport {
+                Transport::Command { argv, env, .. } => argv.iter().chain(env.values()).collect(),
+                Transport::Url { url, headers, .. } => std::iter::once(url).chain(headers.values()).collect(),
+            }
+        });
+        let of_models = self.models.values().flat_map(|model| model.model.iter().chain(&model.base_url));
+        self.names_in(of_servers.chain(of_models))
+    }
+
+    /// The variables in `cwd`, `prompt` and `system`, and those that such a variable of the suite refers to.
+    pub fn variables_told(&self) -> BTreeSet<&str> {
+        let folders = self.servers.values().filter_map(|server| match &server.transport {
+            Transport::Command { cwd, .. } => cwd.as_ref(),
+            Transport::Url { .. } => None,
+        });
+        let asked =
+            self.agents.iter().flat_map(|test| std::iter::once(&test.prompt_as_written).chain(&test.system_as_written));
+        self.names_in(folders.chain(asked))
+    }
+
+    fn names_in<'s>(&'s self, templates: impl Iterator<Item = &'s Template>) -> BTreeSet<&'s str> {
+        let names = templates.flat_map(Template::names);
+        let of_own = |name: &str| self.variables_as_written.get(name).into_iter().flat_map(Template::names);
+        names.flat_map(|name| std::iter::once(name).chain(of_own(name))).collect()
+    }
+
+    /// The variables that hold a key or a token by the key of the suite that names them.
+    pub fn variables_of_keys(&self) -> BTreeSet<&str> {
+        let tokens = self.servers.values().filter_map(|server| match &server.transport {
+            Transport::Url { bearer_token_env, .. } => bearer_token_env.as_deref(),
+            Transport::Command { .. } => None,
+        });
+        tokens.chain(self.models.values().filter_map(|model| model.api_key_env.as_deref())).collect()
+    }
 }
 
 /// How a server is reached.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use mcptest_core::redact::Redactor;
-use mcptest_core::suite::{Model, Provider, Server, Suite, Template, Transport, Variables};
+use mcptest_core::suite::{Provider, Suite, Variables};
 
 /// The variables that hold a provider's key when a suite names none.
 pub(crate) fn usual_keys(provider: Provider) -> &'static [&'static str] {
@@ -61,35 +61,22 @@ pub fn usual(outside: &dyn Fn(&str) -> Option<String>) -> Vec<(String, String)> 
     names.filter_map(|name| Some(((*name).to_owned(), outside(name).filter(|value| !value.is_empty())?))).collect()
 }
 
-/// Every secret of a suite, by the names of the variables that hold them.
+/// Every secret of a suite, by the names of the variables that hold them. What servers and models read is one, whatever it
+/// looks like; in working folders and prompts a secret is known by its name. What the suite lists as public is none, but what
+/// it names as the holder of a key is one in any case, and so are the usual keys.
 pub fn known(suite: &Suite, variables: &Variables<'_>) -> Known {
-    let mut names: BTreeSet<String> = BTreeSet::new();
-    // Programs, folders and questions hold secrets only now and then.
-    let mut perhaps: BTreeSet<String> = BTreeSet::new();
-    for server in suite.servers.values() {
-        server_names(server, &mut names, &mut perhaps);
-    }
-    for model in suite.models.values() {
-        model_names(model, &mut names);
-    }
-    let is_set = |name: &String| value(name, &suite.variables, variables).is_some();
-    let unset = names.iter().filter(|name| *name != "SUITE_DIR" && !is_set(name)).cloned().collect();
-    names.extend(perhaps.into_iter().filter(|name| {
-        is_telling(name) || value(name, &suite.variables, variables).is_some_and(|value| !is_path(&value))
-    }));
-    for test in &suite.agents {
-        for template in std::iter::once(&test.prompt_as_written).chain(&test.system_as_written) {
-            names.extend(template.names().filter(|name| is_telling(name)).map(str::to_owned));
-        }
-    }
-    for provider in Provider::ALL {
-        names.extend(usual_keys(*provider).iter().map(|name| (*name).to_owned()));
-    }
-    // The folder of the suite is no secret, and stands in every second path.
-    names.remove("SUITE_DIR");
+    // The folder of the suite is no secret, and is in every second path.
+    let is_public = |name: &str| name == "SUITE_DIR" || suite.public.contains(name);
+    let keys = suite.variables_of_keys();
+    let read = suite.variables_read().into_iter().filter(|name| !is_public(name)).chain(keys.iter().copied());
+    let mut names: BTreeSet<&str> = read.collect();
+    let is_set = |name: &str| value(name, &suite.variables, variables).is_some();
+    let unset = names.iter().filter(|name| !is_set(name)).map(|name| (*name).to_owned()).collect();
+    names.extend(suite.variables_told().into_iter().filter(|name| is_telling(name) && !is_public(name)));
+    names.extend(Provider::ALL.iter().flat_map(|provider| usual_keys(*provider)));
     let values = names.into_iter().filter_map(|name| {
-        let value = value(&name, &suite.variables, variables)?;
-        (!WORDS.contains(&value.as_str())).then_some((name, value))
+        let value = value(name, &suite.variables, variables)?;
+        (!WORDS.contains(&value.as_str())).then_some((name.to_owned(), value))
     });
     Known { values: values.collect(), unset }
 }
@@ -103,34 +90,6 @@ fn is_telling(name: &str) -> bool {
     TELLING.iter().any(|part| name.contains(part))
 }
 
-/// Whether a value is where something lies, on this kind of system or on another.
-fn is_path(value: &str) -> bool {
-    let drive = value.get(1..3).is_some_and(|after| after == ":\\" || after == ":/");
-    drive || ["/", "./", "../", "~/"].iter().any(|start| value.starts_with(start))
-}
-
-fn server_names(server: &Server, out: &mut BTreeSet<String>, perhaps: &mut BTreeSet<String>) {
-    let mut add = |template: &Template| out.extend(template.names().map(str::to_owned));
-    match &server.transport {
-        Transport::Command { argv, env, cwd } => {
-            env.values().for_each(add);
-            perhaps.extend(argv.iter().chain(cwd).flat_map(Template::names).map(str::to_owned));
-        }
-        Transport::Url { url, headers, bearer_token_env } => {
-            add(url);
-            headers.values().for_each(add);
-            out.extend(bearer_token_env.clone());
-        }
-    }
-}
-
-fn model_names(model: &Model, out: &mut BTreeSet<String>) {
-    for template in [&model.model, &model.base_url].into_iter().flatten() {
-        out.extend(template.names().map(str::to_owned));
-    }
-    out.extend(model.api_key_env.clone());
-}
-
 #[cfg(test)]
 mod tests {
     use mcptest_core::diag::Source;
@@ -138,26 +97,29 @@ mod tests {
     use super::*;
 
     const SUITE: &str = "\
-variables: { own: a-value-of-its-own }
+variables: { own: a-value-of-its-own, header: \"Basic ${BEHIND}\" }
+public: [DATA_DIR, CITY, PUBLIC_TOKEN]
 servers:
   box:
-    command: [\"${PROGRAM}\", --key, \"${ARGUMENT}\", \"${PATH_TOKEN}\", \"${SUITE_DIR}\"]
-    cwd: \"${FOLDER}\"
+    command: [\"${PROGRAM}\", --key, \"${ARGUMENT}\", \"${DATA_DIR}\", \"${SUITE_DIR}\", \"${SHORT}\"]
+    cwd: \"${FOLDER}/${TOKEN_DIR}\"
     env: { A: \"${IN_ENV}\", B: \"${own}\", C: \"${MODE}\", D: \"${MISSING}\" }
-  far: { url: \"${IN_URL}\", bearer_token_env: BEARER, headers: { X: \"a ${IN_HEADER}\" } }
+  far: { url: \"${IN_URL}\", bearer_token_env: BEARER, headers: { X: \"a ${IN_HEADER}\", Y: \"${header}\" } }
 models:
   far: { provider: openai, base_url: \"${BASE}\", api_key_env: KEY_OF_MODEL, model: \"${MODEL}\" }
 agents:
-  - { name: t, model: far, servers: [box], prompt: \"${CITY} ${LOGIN_PASSWORD}\", trajectory: { calls: [] } }
+  - { name: t, model: far, servers: [box], prompt: \"${CITY} ${LOGIN_PASSWORD} ${PUBLIC_TOKEN}\", trajectory: { calls: [] } }
 ";
 
     #[test]
-    fn what_servers_models_and_questions_read_is_known_and_paths_and_words_of_traces_are_not() {
+    fn what_servers_and_models_read_is_secret_unless_it_is_public_short_or_a_word_of_traces() {
         let outside = |name: &str| match name {
             "MISSING" => None,
             "PROGRAM" => Some("/usr/bin/server".to_owned()),
-            "FOLDER" => Some("C:\\work".to_owned()),
-            "PATH_TOKEN" => Some("/a/token/with/slashes".to_owned()),
+            "FOLDER" => Some("/srv/folder".to_owned()),
+            "DATA_DIR" => Some("/srv/data".to_owned()),
+            "SUITE_DIR" => Some("/srv/suites".to_owned()),
+            "SHORT" => Some("1234567".to_owned()),
             "MODE" => Some("assistant".to_owned()),
             "GEMINI_API_KEY" | "GOOGLE_API_KEY" | "OPENAI_API_KEY" | "ANTHROPIC_AUTH_TOKEN" => Some(String::new()),
             name => Some(format!("value of {name}")),
@@ -171,17 +133,26 @@ agents:
             "ARGUMENT",
             "BASE",
             "BEARER",
+            "BEHIND",
             "IN_ENV",
             "IN_HEADER",
             "IN_URL",
             "KEY_OF_MODEL",
             "LOGIN_PASSWORD",
             "MODEL",
-            "PATH_TOKEN",
+            "PROGRAM",
+            "SHORT",
+            "TOKEN_DIR",
+            "header",
             "own",
         ];
         assert_eq!(names, expected);
         assert_eq!(unset.into_iter().collect::<Vec<_>>(), ["MISSING"]);
         assert_eq!(usual(&outside), [("ANTHROPIC_API_KEY".to_owned(), "value of ANTHROPIC_API_KEY".to_owned())]);
+        let shown = "/usr/bin/server /srv/folder /srv/data /srv/suites 1234567";
+        assert_eq!(
+            redactor(&suite, &variables).text(shown),
+            "[redacted:PROGRAM] /srv/folder /srv/data /srv/suites 1234567"
+        );
     }
 }

@@ -430,6 +430,30 @@ fn secrets_never_reach_a_recording_a_report_or_a_message() {
 }
 
 #[test]
+fn a_variable_in_a_command_is_a_secret_although_it_begins_with_a_slash_unless_it_is_public() {
+    let suite = test(CALLED).replace("${SUITE_DIR}/tools.yml", "${TOOLS_FILE}");
+    let recorded = |suite: &str| {
+        let here = world(suite, "");
+        let path = here.0.join("tools.yml").to_str().unwrap().to_owned();
+        assert!(path.starts_with('/'), "{path}");
+        let turns = format!("{{ calls: [{{ tool: search, args: {{ q: \"{path}\" }} }}] }}, {{ text: {path} }}");
+        here.write("script.yml", script(&turns).as_bytes());
+        let output = here.command(&["run", "--record", "suite.yml"]).env("TOOLS_FILE", &path).output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        let text = std::fs::read_to_string(here.0.join("cassettes/suite/t/demo/1.json")).unwrap();
+        let cassette: Value = serde_json::from_str(&text).unwrap();
+        let trace = &cassette["trace"];
+        let about = &trace["tool_results"][0]["structured_content"]["about"];
+        let said = [&trace["tool_calls"][0]["args"]["q"], about, &trace["final_response"]];
+        (path, said.map(|value| value.as_str().unwrap().to_owned()))
+    };
+    let (_, secret) = recorded(&suite);
+    assert_eq!(secret, ["[redacted:TOOLS_FILE]"; 3]);
+    let (path, public) = recorded(&format!("public: [TOOLS_FILE]\n{suite}"));
+    assert_eq!(public, [&*path; 3]);
+}
+
+#[test]
 fn a_run_is_passed_by_what_it_did_and_never_by_what_it_says() {
     // The text claims a refund; the trace has only a lookup, and that is what was asked for.
     let lookup = "trajectory: { calls: [{ name: get_invoice, status: ok }] }";

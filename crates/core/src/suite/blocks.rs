@@ -19,6 +19,7 @@ pub static SUITE: Block = Block {
         key("faults", Takes::List(0, &Takes::Block(&FAULT)), "[]", "faults that tests may inject"),
         key("models", Takes::Map(&Takes::Block(&MODEL)), "{}", "models that are not known by their name alone"),
         key("variables", Takes::Map(&Takes::Text), "{}", "values for `${NAME}` in this file").example("city: Oslo"),
+        key("public", TEXTS, "[]", "variables whose values may be recorded and reported").example("[DATA_DIR]"),
         key("agents", Takes::List(1, &Takes::Block(&AGENT)), "", "the tests").required(),
     ],
 };

@@ -55,12 +55,10 @@ impl Template {
     pub fn parse(text: &str) -> Result<Self, TemplateError> {
         let parts = parts(text)?;
         for part in &parts {
-            if let Part::Reference { name, .. } = part {
-                let named = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
-                    && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-                if !named {
-                    return Err(TemplateError::Name(name.clone()));
-                }
+            if let Part::Reference { name, .. } = part
+                && !is_name(name)
+            {
+                return Err(TemplateError::Name(name.clone()));
             }
         }
         Ok(Self { parts })
@@ -124,6 +122,12 @@ impl Template {
         }
         Ok(out)
     }
+}
+
+/// Whether a text can be the name of a variable.
+pub(super) fn is_name(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
 impl Part {

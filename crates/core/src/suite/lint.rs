@@ -32,6 +32,15 @@ pub(super) fn lint(suite: &Suite, places: &Places, out: &mut Vec<Diagnostic>) {
             warn(places.faults[at].clone(), message, "remove it, or name it in a test's `inject:`");
         }
     }
+    let (read, told) = (suite.variables_read(), suite.variables_told());
+    for (name, span) in &places.public {
+        if name == "SUITE_DIR" {
+            warn(span.clone(), "`SUITE_DIR` is always public".to_owned(), "remove it");
+        } else if !read.contains(name.as_str()) && !told.contains(name.as_str()) {
+            let message = format!("nothing in this file reads the variable `{name}`");
+            warn(span.clone(), message, "correct the name, or remove it from `public:`");
+        }
+    }
     for (agent, keys) in suite.agents.iter().zip(&places.agents) {
         let place = |key: &str| keys.get(key).or_else(|| keys.get("name")).cloned().unwrap_or(0..0);
         if agent.gates.judges_runs() || !agent.expect.is_empty() {

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::blocks::{AGENT, FAULT, FAULT_TARGET, GATE_FILE, MODEL, SERVER, SUITE};
 use super::check::Notes;
-use super::interpolate::{Template, TemplateError, Variables};
+use super::interpolate::{self, Template, TemplateError, Variables};
 use super::yaml::{Content, MAX_BYTES, Node};
 use super::{
     AgentTest, Api, Fault, Gates, MAX_RUNS, Marks, Model, Protocol, Provider, Server, Source, Suite, Transport,
@@ -28,6 +28,8 @@ pub(super) struct Places {
     pub(super) faults: Vec<Range<usize>>,
     /// Of each agent test: its name, and each of its keys.
     pub(super) agents: Vec<BTreeMap<String, Range<usize>>>,
+    /// Of each name under `public`.
+    pub(super) public: BTreeMap<String, Range<usize>>,
 }
 
 /// Lowers one file.
@@ -168,8 +170,16 @@ impl<'a> Lower<'a> {
         let models = self.models(&root);
         let faults = self.faults(&root, &names, &mut places);
         let agents = self.agents(&root, &names, &faults, written.agents, &mut places);
+        let public = self.public(&root, &mut places);
         let variables_as_written = written.variables;
-        Some((Suite { variables: own, variables_as_written, servers, faults, models, agents }, places))
+        let suite = Suite { variables: own, variables_as_written, public, servers, faults, models, agents };
+        for name in suite.variables_of_keys() {
+            if let Some(span) = places.public.get(name) {
+                let message = format!("`{name}` holds a key or a token, which cannot be public");
+                self.error(span.clone(), message, Some("remove it from `public:`".to_owned()));
+            }
+        }
+        Some((suite, places))
     }
 
     pub(super) fn gate_file(&mut self, root: Node) -> Option<(Vec<Assertion>, Gates)> {
@@ -202,10 +212,29 @@ impl<'a> Lower<'a> {
         own
     }
 
+    /// The names under `public`.
+    fn public(&mut self, root: &Node, places: &mut Places) -> BTreeSet<String> {
+        for item in root.get("public").map_or(&[][..], Node::items) {
+            let Some(name) = item.text().filter(|text| !text.trim().is_empty()) else { continue };
+            if !interpolate::is_name(name) {
+                let inside = Template::parse(name).ok().and_then(|template| template.names().next().map(str::to_owned));
+                let hint = inside.map_or_else(
+                    || "a name is letters, digits and `_`".to_owned(),
+                    |inside| format!("write the name alone: `{inside}`"),
+                );
+                self.error(item.span.clone(), format!("`{name}` is not a variable name"), Some(hint));
+            }
+            places.public.insert(name.to_owned(), item.span.clone());
+        }
+        places.public.keys().cloned().collect()
+    }
+
     /// The tree with every reference answered, but for servers and models, which wait until a run goes live.
     fn interpolated(&mut self, mut root: Node, own: &BTreeMap<String, String>) -> Node {
         if let Content::Map(entries) = &mut root.content {
-            for entry in entries.iter_mut().filter(|entry| !matches!(&*entry.key, "servers" | "models" | "variables")) {
+            for entry in
+                entries.iter_mut().filter(|entry| !matches!(&*entry.key, "servers" | "models" | "variables" | "public"))
+            {
                 self.answer(&mut entry.value, own);
             }
         }
