@@ -139,7 +139,10 @@ impl Connection {
         };
         let client = match negotiated {
             Ok(client) => client,
-            Err(problem) => return Err(server.fail(target.name, problem).await),
+            Err(problem) => {
+                let problem = server.explain(problem).await;
+                return Err(server.fail(target.name, problem).await);
+            }
         };
         // Only the library's own list functions use it, which are not used here; a stale list would be a false verdict.
         client.set_response_cache_config(ClientCacheConfig::disabled()).await;

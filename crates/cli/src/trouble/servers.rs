@@ -2,7 +2,7 @@
 
 use super::{Trouble, trouble};
 
-pub(super) static TROUBLES: [Trouble; 18] = [
+pub(super) static TROUBLES: [Trouble; 19] = [
     trouble(
         "program-not-found",
         "The program of a server was not found",
@@ -97,6 +97,19 @@ pub(super) static TROUBLES: [Trouble; 18] = [
             "Name the variable that holds a token: `bearer_token_env: MCP_TOKEN`, and set it.",
             "Check the path in `url:`.",
             "If the server is old or new and asking fails, say so with `protocol: legacy` or `modern`.",
+        ],
+    ),
+    trouble(
+        "old-transport",
+        "The address is that of the older HTTP+SSE transport",
+        &["its `url` is an endpoint of the HTTP+SSE transport"],
+        "server `desk`: its `url` is an endpoint of the HTTP+SSE transport (revision 2024-11-05), which mcptest does not \
+         support",
+        "The server answers messages with an error and opens a stream of events that says where messages go. Streamable HTTP \
+         replaced this transport in 2025.",
+        &[
+            "Write the server's Streamable HTTP endpoint in `url:`, often `/mcp` in place of `/sse`.",
+            "If it has none, update the server, or start it over stdio with `command:`.",
         ],
     ),
     trouble(

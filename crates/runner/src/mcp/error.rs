@@ -123,6 +123,9 @@ pub enum Problem {
         /// The answer of the era with a handshake.
         initialize: String,
     },
+    /// It is reached over the transport that Streamable HTTP replaced.
+    #[error("its `url` is an endpoint of the HTTP+SSE transport (revision 2024-11-05), which mcptest does not support")]
+    OldTransport,
     /// It wants a revision that is not known here.
     #[error("it speaks revision `{0}` of the protocol, which mcptest does not know")]
     UnknownRevision(String),
@@ -171,6 +174,10 @@ impl Problem {
             Self::LineTooLong { .. } => "a message is one line of JSON; look for output that is none",
             Self::Refused { .. } | Self::NeitherEra { .. } => {
                 "check that the command starts an MCP server that has tools; `protocol` names its era if asking fails"
+            }
+            Self::OldTransport => {
+                "write the server's Streamable HTTP endpoint in `url`, often `/mcp` in place of `/sse`; if it has none, \
+                 update the server, or start it over stdio with `command`"
             }
             Self::UnknownRevision(_) => "update the server, or mcptest",
             Self::Cycle(_) | Self::TooManyPages(_) => "the last page of `tools/list` has no `nextCursor`",

@@ -1,7 +1,9 @@
-//! A stream of events (`text/event-stream`) as messages. Pure.
-//!
-//! Ids and waiting times are for clients that come back to a stream; a stream that breaks is evidence here, so they are
-//! passed over.
+//! A stream of events (`text/event-stream`) as messages, with what a client needs to resume it. Pure.
+
+use std::time::Duration;
+
+/// The longest event id that is kept: it is sent back in a header.
+const MAX_ID: usize = 1024;
 
 /// Reads events from bytes as they come.
 #[derive(Debug)]
@@ -14,6 +16,10 @@ pub(super) struct Events {
     /// Whether the last byte ended a line, and a line feed would belong to it.
     after_return: bool,
     is_first_line: bool,
+    /// The id of the event so far, and that of the last complete event. Empty when there is none.
+    id: Vec<u8>,
+    last_id: Vec<u8>,
+    retry: Option<Duration>,
     limit: usize,
 }
 
@@ -23,7 +29,33 @@ pub(super) struct TooLong(pub(super) usize);
 
 impl Events {
     pub(super) fn new(limit: usize) -> Self {
-        Self { line: Vec::new(), data: None, is_other: false, after_return: false, is_first_line: true, limit }
+        Self {
+            line: Vec::new(),
+            data: None,
+            is_other: false,
+            after_return: false,
+            is_first_line: true,
+            id: Vec::new(),
+            last_id: Vec::new(),
+            retry: None,
+            limit,
+        }
+    }
+
+    /// The id of the last complete event, if it has one.
+    pub(super) fn last_id(&self) -> Option<&[u8]> {
+        (!self.last_id.is_empty()).then_some(&self.last_id)
+    }
+
+    /// How long the server wants clients to wait before they resume the stream.
+    pub(super) fn retry(&self) -> Option<Duration> {
+        self.retry
+    }
+
+    /// The stream ended and another one resumes it. An event that was not complete is dropped.
+    pub(super) fn resume(&mut self) {
+        let last_id = std::mem::take(&mut self.last_id);
+        *self = Self { id: last_id.clone(), last_id, retry: self.retry, ..Self::new(self.limit) };
     }
 
     /// Takes in bytes and hands out the data of every event that is complete. An event without an end is none.
@@ -56,6 +88,7 @@ impl Events {
             line = line.strip_prefix("\u{feff}".as_bytes()).unwrap_or(line);
         }
         if line.is_empty() {
+            self.last_id.clone_from(&self.id);
             let is_other = std::mem::take(&mut self.is_other);
             if let Some(data) = self.data.take().filter(|_| !is_other) {
                 event(&data);
@@ -76,6 +109,13 @@ impl Events {
                 }
             },
             b"event" => self.is_other = !matches!(value, b"" | b"message"),
+            b"id" if !value.contains(&0) => self.id = if value.len() > MAX_ID { Vec::new() } else { value.to_vec() },
+            b"retry" => {
+                let digits = std::str::from_utf8(value).ok().filter(|text| text.bytes().all(|b| b.is_ascii_digit()));
+                // Digits that do not fit are longer than anybody waits.
+                let ms = digits.filter(|text| !text.is_empty()).map(|text| text.parse().unwrap_or(u64::MAX));
+                self.retry = ms.map(Duration::from_millis).or(self.retry);
+            }
             _ => {}
         }
     }
@@ -121,6 +161,43 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn the_id_of_the_last_complete_event_and_the_time_to_wait_are_kept() {
+        let long = format!("id: 1\n\nid: {}\n\n", "x".repeat(MAX_ID + 1));
+        let cases: [(&str, Option<&str>, Option<u64>); 11] = [
+            ("data: x\n\n", None, None),
+            ("id: a-1\nretry: 500\ndata: \n\n", Some("a-1"), Some(500)),
+            ("id:1\n\nid: 2\ndata: not complete\n", Some("1"), None),
+            ("id: 1\n\ndata: keeps the id\n\n", Some("1"), None),
+            ("id: 1\n\nid\n\n", None, None),
+            ("id: 1\n\nid: a\0b\n\n", Some("1"), None),
+            ("event: ping\nid: 3\ndata: x\n\n", Some("3"), None),
+            ("retry: 1\nretry: 2s\nretry: -1\nretry:\nretry: 1.5\n", None, Some(1)),
+            ("retry: 0\n", None, Some(0)),
+            ("retry: 99999999999999999999\n", None, Some(u64::MAX)),
+            (&long, None, None),
+        ];
+        for (text, id, retry) in cases {
+            let mut events = Events::new(10_000);
+            events.push(text.as_bytes(), |_| {}).unwrap();
+            let found = |events: &Events| (events.last_id().map(<[u8]>::to_vec), events.retry());
+            let expected = (id.map(|id| id.as_bytes().to_vec()), retry.map(Duration::from_millis));
+            assert_eq!(found(&events), expected, "{text:?}");
+            events.resume();
+            assert_eq!(found(&events), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_stream_that_is_resumed_starts_a_new_event() {
+        let mut events = Events::new(100);
+        let mut out = Vec::new();
+        events.push(b"id: 1\n\nid: 2\ndata: half of an ev", |data| out.push(data.to_vec())).unwrap();
+        events.resume();
+        events.push("\u{feff}data: whole\n\n".as_bytes(), |data| out.push(data.to_vec())).unwrap();
+        assert_eq!((out, events.last_id()), (vec![b"whole".to_vec()], Some(&b"1"[..])));
     }
 
     #[test]

@@ -334,13 +334,15 @@ pub(super) fn error_parts(error: &Value) -> (Option<i64>, String) {
     (code, message)
 }
 
-/// What a server gets that asks its client: life signs are given, everything else was never offered.
+/// What a server gets that asks its client. Nothing was offered; there is no user, who would decline.
 fn answer(id: &Value, method: &str) -> Vec<u8> {
-    let answer = if method == "ping" {
-        json!({ "jsonrpc": "2.0", "id": id, "result": {} })
-    } else {
-        let message = format!("mcptest does not offer `{}`", json::cut(method, 80));
-        json!({ "jsonrpc": "2.0", "id": id, "error": { "code": -32601, "message": message } })
+    let answer = match method {
+        "ping" => json!({ "jsonrpc": "2.0", "id": id, "result": {} }),
+        "elicitation/create" => json!({ "jsonrpc": "2.0", "id": id, "result": { "action": "decline" } }),
+        _ => {
+            let message = format!("mcptest does not offer `{}`", json::cut(method, 80));
+            json!({ "jsonrpc": "2.0", "id": id, "error": { "code": -32601, "message": message } })
+        }
     };
     answer.to_string().into_bytes()
 }

@@ -1,8 +1,10 @@
 //! Messages over Streamable HTTP: each goes out by POST, and the answer to a request brings its reply.
 //!
-//! Nothing is tried twice and no second session is opened: what a server did is evidence, and a repair would hide it. For
-//! the same reason a stream that breaks is not resumed. Redirects are not followed, because they would carry headers and
-//! tokens to whom they were not meant for.
+//! Nothing is tried twice and no second session is opened: what a server did is evidence, and a repair would hide it.
+//! Redirects are not followed, because they would carry headers and tokens to whom they were not meant for. `stream` reads
+//! streams of events.
+
+mod stream;
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -14,15 +16,14 @@ use std::time::Duration;
 use mcptest_core::json;
 use mcptest_core::redact::Redactor;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue, LOCATION};
-use reqwest::{Client, Response, StatusCode, Url};
+use reqwest::{Client, RequestBuilder, Response, StatusCode, Url};
 use serde_json::Value;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::timeout;
 
 use super::endpoint::{address, header_map, host};
 use super::error::Problem;
-use super::events::{Events, TooLong};
 use super::exchange::{Exchange, Failure, Reply};
 use super::headers::{self, Repeated, SESSION, VERSION};
 use super::lines::MAX_LINE;
@@ -37,8 +38,6 @@ pub const MAX_ANSWER: usize = 64 * 1024 * 1024;
 const MAX_REFUSAL: usize = 1024 * 1024;
 /// How much of an answer is shown.
 const SHOWN: usize = 200;
-/// How long a stream is read after its reply. Second replies are counted; a stream that is left open costs no more.
-const AFTER_REPLY: Duration = Duration::from_secs(1);
 /// Answers to the server's own questions that wait to be sent. It has no right to more.
 const QUEUE: usize = 64;
 /// How long one of them may take, and the end of a session.
@@ -46,6 +45,10 @@ const GRACE: Duration = Duration::from_secs(1);
 /// How long a connection is kept for the next request. Common servers close theirs after five seconds, and one that is
 /// closed while a request is on its way would look like a fault.
 const KEPT: Duration = Duration::from_secs(2);
+/// How long to wait for a server to say whether it speaks on its own. Some say so only when they do.
+const LISTEN: Duration = Duration::from_millis(200);
+/// How long to wait for a sign of the older transport.
+const OLD_TRANSPORT: Duration = Duration::from_secs(2);
 
 /// A server at an address. Requests under way are dropped with it.
 #[derive(Debug)]
@@ -156,6 +159,11 @@ impl Http {
         host(&self.0.peer.url)
     }
 
+    /// Whether the address is that of a server over the older transport (HTTP+SSE).
+    pub(super) async fn speaks_http_sse(&self) -> bool {
+        timeout(OLD_TRANSPORT, self.0.peer.speaks_http_sse()).await.unwrap_or(false)
+    }
+
     /// Drops what is under way, and tells the server that its session is over. Whether it listens is its own affair.
     pub(super) async fn end(self) {
         self.0.close();
@@ -187,7 +195,9 @@ impl Outbox {
     /// Sends a message. For a request that means that it is on its way; the reply comes to the exchange.
     pub(super) fn push(&self, message: Value) -> impl Future<Output = io::Result<()>> + Send + 'static {
         let number = message.get("id").and_then(Value::as_i64);
-        let is_cancel = message.get("method").and_then(Value::as_str) == Some("notifications/cancelled");
+        let method = message.get("method").and_then(Value::as_str);
+        let is_cancel = method == Some("notifications/cancelled");
+        let greets = method == Some("notifications/initialized");
         let peer = Arc::clone(&self.peer);
         let left = if let Some(number) = number {
             self.spawn(Some(number), async move { peer.ask(&message, number).await });
@@ -196,18 +206,29 @@ impl Outbox {
             self.cancel(message);
             None
         } else {
-            Some((peer, message))
+            Some((self.clone(), message))
         };
         async move {
-            match left {
-                None => Ok(()),
-                // Sent before the next request is: servers want to hear that a handshake is over first.
-                Some((peer, message)) => peer.tell(&message).await.map_err(|failure| {
-                    peer.exchange.fail_handshake(failure);
-                    io::Error::from(io::ErrorKind::BrokenPipe)
-                }),
+            let Some((outbox, message)) = left else { return Ok(()) };
+            // Sent before the next request is: servers want to hear that a handshake is over first.
+            outbox.peer.tell(&message).await.map_err(|failure| {
+                outbox.peer.exchange.fail_handshake(failure);
+                io::Error::from(io::ErrorKind::BrokenPipe)
+            })?;
+            if greets {
+                outbox.listen().await;
             }
+            Ok(())
         }
+    }
+
+    /// Has what the server asks on its own be answered. A server that takes one connection at a time is asked for that
+    /// before anything else.
+    async fn listen(&self) {
+        let (opened, is_open) = oneshot::channel();
+        let peer = Arc::clone(&self.peer);
+        self.spawn(None, async move { peer.listen(opened).await });
+        let _ = timeout(LISTEN, is_open).await;
     }
 
     /// In the stateless era the end of the connection is the cancellation; before, it means nothing and is told.
@@ -261,7 +282,11 @@ impl Peer {
     async fn post(&self, message: &Value, body: Vec<u8>) -> Result<Response, Failure> {
         let request = self.client.post(self.url.clone()).headers(self.headers(message));
         self.exchange.sent(body.len());
-        request.body(body).send().await.map_err(|error| {
+        self.send(request.body(body)).await
+    }
+
+    async fn send(&self, request: RequestBuilder) -> Result<Response, Failure> {
+        request.send().await.map_err(|error| {
             let (host, why) = (host(&self.url), innermost(&error));
             Failure::Broken(if error.is_connect() {
                 format!("cannot connect to {host}: {why}")
@@ -338,41 +363,10 @@ impl Peer {
         }
     }
 
-    /// Reads a stream to its reply, and a little further for a second one.
-    async fn stream(&self, mut response: Response, number: i64) -> Result<(), Failure> {
-        let mut events = Events::new(MAX_LINE);
-        let mut left = MAX_ANSWER;
-        while let Some(chunk) = self.chunk(&mut response, &mut left, MAX_ANSWER).await? {
-            let pushed = events.push(&chunk, |data| self.take(number, data));
-            pushed.map_err(|TooLong(limit)| {
-                Failure::Broken(format!("the server sent an event of more than {limit} bytes"))
-            })?;
-            if !self.exchange.waits(number) {
-                let rest = async {
-                    while let Ok(Some(chunk)) = self.chunk(&mut response, &mut left, MAX_ANSWER).await {
-                        if events.push(&chunk, |data| self.take(number, data)).is_err() {
-                            return;
-                        }
-                    }
-                };
-                let _ = timeout(AFTER_REPLY, rest).await;
-                return Ok(());
-            }
-        }
-        Err(Failure::Broken("the server's stream ended without a reply".to_owned()))
-    }
-
     /// The next bytes of an answer that may have `most`, of which `left` may still come.
     async fn chunk(&self, response: &mut Response, left: &mut usize, most: usize) -> Result<Option<Vec<u8>>, Failure> {
-        let chunk = response.chunk().await.map_err(|error| {
-            let (host, why) = (host(&self.url), innermost(&error));
-            Failure::Broken(format!("the connection to {host} broke in the middle of the answer: {why}"))
-        })?;
-        let chunk = chunk.map(Vec::from);
-        let length = chunk.as_ref().map_or(0, Vec::len);
-        *left = left
-            .checked_sub(length)
-            .ok_or_else(|| Failure::Broken(format!("the server's answer has more than {most} bytes")))?;
+        let chunk = response.chunk().await.map_err(|error| broke(&self.url, &error))?.map(Vec::from);
+        spend(left, chunk.as_ref().map_or(0, Vec::len), most)?;
         Ok(chunk)
     }
 
@@ -420,6 +414,18 @@ impl Peer {
         let words: Vec<&str> = text.split_whitespace().collect();
         json::cut(&self.redactor.text(&words.join(" ")), SHOWN)
     }
+}
+
+fn broke(url: &Url, error: &reqwest::Error) -> Failure {
+    let (host, why) = (host(url), innermost(error));
+    Failure::Broken(format!("the connection to {host} broke in the middle of the answer: {why}"))
+}
+
+/// Takes `length` bytes off what may still come.
+fn spend(left: &mut usize, length: usize, most: usize) -> Result<(), Failure> {
+    let rest = left.checked_sub(length);
+    *left = rest.ok_or_else(|| Failure::Broken(format!("the server's answer has more than {most} bytes")))?;
+    Ok(())
 }
 
 /// What a server is sent and may repeat, but nobody else may see, by name.

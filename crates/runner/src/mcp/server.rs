@@ -92,6 +92,18 @@ impl Server {
         matches!(self.link, Link::Http(_))
     }
 
+    /// Why the protocol could not be opened, where a server of the older transport is the reason.
+    pub(super) async fn explain(&self, problem: Problem) -> Problem {
+        let is_refusal = matches!(
+            problem,
+            Problem::Http { status: 400..=499, .. } | Problem::Refused { .. } | Problem::NeitherEra { .. }
+        );
+        match &self.link {
+            Link::Http(http) if is_refusal && http.speaks_http_sse().await => Problem::OldTransport,
+            _ => problem,
+        }
+    }
+
     /// Why there is no answer from a connection that has ended.
     pub(super) async fn lost(&self, step: String) -> Problem {
         let child = match &self.link {

@@ -3,6 +3,7 @@
 mod mock;
 mod python;
 mod scripted;
+mod streams;
 mod wire;
 
 use std::collections::BTreeMap;

@@ -393,7 +393,7 @@ async fn what_goes_over_the_wire_is_counted_raw() {
 async fn a_server_that_asks_gets_answers() {
     let connection = Fake::new("legacy").open().await;
     let answers = plain(&connection, "asks").await;
-    assert_eq!(answers, says(r#"{"q0": {}, "q1": -32601, "q2": -32601, "q3": -32601}"#));
+    assert_eq!(answers, says(r#"{"q0": {}, "q1": -32601, "q2": -32601, "q3": {"action": "decline"}}"#));
     within(connection.close()).await;
 }
 

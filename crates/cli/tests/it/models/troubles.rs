@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::provider::{Answer, Loopback};
+use super::provider::{Answer, Loopback, Request};
 use super::{DONE, MOCK, claude, conversation, err, out, run, suite, test, world};
 
 /// What is printed when a provider answers like this, with its address as the table has it.
@@ -23,9 +23,9 @@ fn described(model: &str, flags: &[&str], variables: &[(&str, &str)]) -> String 
     out(&output) + &err(&output)
 }
 
-fn remote() -> String {
-    let server =
-        Loopback::start(|_, _| Answer::status(401, "www-authenticate: Bearer\r\n", "{\"error\":\"who are you\"}"));
+/// What is printed when a server at an address answers like this.
+fn remote(answer: impl Fn(&Request) -> Answer + Send + Sync + 'static) -> String {
+    let server = Loopback::start(move |request, _| answer(request));
     let remote = format!("url: \"{}/mcp\"", server.base());
     let here = world(&suite(&remote, &[claude("m", &server, "")], &[test("t", &format!("model: m, {DONE}"))]));
     out(&run(&here, &["--live"]))
@@ -75,6 +75,16 @@ pub(crate) fn provoked() -> Vec<(&'static str, String)> {
         ("answer-unreadable", answered(|| Answer::status(200, "", "<html>"))),
         ("reply-ended", answered(paused)),
         ("budget-over", out(&run(&spending, &["--live", "--max-tokens-total", "60"]))),
-        ("server-refused", remote()),
+        (
+            "server-refused",
+            remote(|_| Answer::status(401, "www-authenticate: Bearer\r\n", "{\"error\":\"who are you\"}")),
+        ),
+        (
+            "old-transport",
+            remote(|request| match request.method.as_str() {
+                "GET" => Answer::status(200, "content-type: text/event-stream\r\n", "event: endpoint\ndata: /m\n\n"),
+                _ => Answer::status(405, "", ""),
+            }),
+        ),
     ]
 }

@@ -1,9 +1,8 @@
-//! The official server for Python, where it can be had.
+//! The official server for Python in its two versions, where `cargo xtask servers` has installed them.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::time::Duration;
 
 use mcptest_core::suite::Protocol;
 use mcptest_core::trace::ErrorKind;
@@ -15,38 +14,24 @@ use tokio::process::{Child, Command};
 use super::Remote;
 use crate::fake::{call, fails, text, within};
 
-const WANTED: &str = "mcp>=2.3,<3";
-
-/// Runs a command to its end, or ends it.
-async fn bounded(command: &mut Command, limit: Duration) -> Result<(), String> {
-    command.stdin(Stdio::null()).kill_on_drop(true);
-    match tokio::time::timeout(limit, command.output()).await {
-        Err(_) => Err(format!("not done within {} s", limit.as_secs())),
-        Ok(Err(error)) => Err(error.to_string()),
-        Ok(Ok(output)) if output.status.success() => Ok(()),
-        Ok(Ok(output)) => Err(String::from_utf8_lossy(&output.stderr).into_owned()),
+/// The interpreter of an environment that has the server; without one that is said, and the test is skipped.
+fn interpreter(set: &str) -> Option<PathBuf> {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap().join("servers").join(set);
+    if folder.join("installed").exists() {
+        return Some(folder.join("bin/python"));
     }
-}
-
-/// The interpreter of an environment that has the server; made once and kept below the target folder.
-async fn interpreter() -> Result<PathBuf, String> {
-    let home = Path::new(env!("CARGO_TARGET_TMPDIR")).join("python/mcp2");
-    let (interpreter, ready) = (home.join("bin/python"), home.join("ready"));
-    if !ready.exists() {
-        bounded(Command::new("python3").args(["-m", "venv"]).arg(&home), Duration::from_mins(2)).await?;
-        let install = ["-m", "pip", "install", "-q", "--disable-pip-version-check", "--retries", "1", WANTED];
-        bounded(Command::new(&interpreter).args(install), Duration::from_mins(5)).await?;
-        std::fs::write(&ready, "").map_err(|error| error.to_string())?;
-    }
-    Ok(interpreter)
+    // Written past the capture of the test harness, so that the gap is seen.
+    let note = format!("skipped: servers of {set} are not installed (run cargo xtask servers)\n");
+    std::io::stderr().write_all(note.as_bytes()).unwrap();
+    None
 }
 
 /// Starts the server, and learns its port.
 async fn start(interpreter: &Path, mode: &str) -> (Child, u16) {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/servers/streamable.py");
     let mut command = Command::new(interpreter);
-    command.arg("-B").arg(script).arg(mode).stdin(Stdio::null()).stdout(Stdio::piped()).kill_on_drop(true);
-    let mut child = command.spawn().unwrap();
+    command.args(["-B", "-W", "ignore"]).arg(script).arg(mode).stdin(Stdio::null()).stdout(Stdio::piped());
+    let mut child = command.kill_on_drop(true).spawn().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     let port = within(lines.next_line()).await.unwrap().expect("a port").parse().unwrap();
     (child, port)
@@ -54,15 +39,7 @@ async fn start(interpreter: &Path, mode: &str) -> (Child, u16) {
 
 #[tokio::test]
 async fn the_python_server_lists_and_calls_in_both_eras_with_streams_and_without() {
-    let interpreter = match interpreter().await {
-        Ok(interpreter) => interpreter,
-        Err(why) => {
-            // Written past the capture of the test harness, so that the gap is seen.
-            let last = why.lines().last().unwrap_or("").to_owned();
-            let _ = writeln!(std::io::stderr(), "skipped: no Python server `{WANTED}` to test with ({last})");
-            return;
-        }
-    };
+    let Some(interpreter) = interpreter("time") else { return };
     for mode in ["stream", "json"] {
         let (mut child, port) = start(&interpreter, mode).await;
         for (protocol, revision) in
@@ -77,7 +54,7 @@ async fn the_python_server_lists_and_calls_in_both_eras_with_streams_and_without
             };
             assert_eq!(connection.observed(), &expected, "{mode} {protocol:?}");
             let names: Vec<&str> = connection.tools().iter().map(|tool| tool.name.as_str()).collect();
-            assert_eq!(names, ["add", "fail", "wait"]);
+            assert_eq!(names, ["add", "fail", "wait", "ask"]);
             let sum = call(&connection, "add", json!({ "a": 2, "b": 3 })).await;
             assert_eq!((sum.is_error, text(&sum).as_str()), (Some(false), "5"));
             assert_eq!(sum.structured_content, Some(json!({ "result": 5 })));
@@ -99,4 +76,26 @@ async fn the_python_server_lists_and_calls_in_both_eras_with_streams_and_without
         let gone = Remote::new(format!("http://127.0.0.1:{port}/mcp"), Protocol::Modern).error().await;
         assert!(gone.contains("Connection refused"), "{gone}");
     }
+}
+
+#[tokio::test]
+async fn a_python_server_that_asks_in_the_middle_of_a_call_is_declined_and_goes_on() {
+    for set in ["sqlite", "time"] {
+        let Some(interpreter) = interpreter(set) else { continue };
+        let (_child, port) = start(&interpreter, "stream").await;
+        let remote = Remote::new(format!("http://127.0.0.1:{port}/mcp"), Protocol::Legacy);
+        let connection = remote.open().await;
+        let said = "decline, mcptest does not offer `sampling/createMessage`, mcptest does not offer `roots/list`";
+        let asked = call(&connection, "ask", json!({})).await;
+        assert_eq!((asked.is_error, text(&asked).as_str()), (Some(false), said), "{set}");
+        within(connection.close()).await;
+    }
+    // The newer era has no way to ask in the middle of a call, and the server says so.
+    let Some(interpreter) = interpreter("time") else { return };
+    let (_child, port) = start(&interpreter, "stream").await;
+    let connection = Remote::new(format!("http://127.0.0.1:{port}/mcp"), Protocol::Modern).open().await;
+    let said =
+        "Cannot send 'elicitation/create': this transport context has no back-channel for server-initiated requests.";
+    assert_eq!(call(&connection, "ask", json!({})).await, fails(ErrorKind::Jsonrpc, Some(-32600), said));
+    within(connection.close()).await;
 }

@@ -1,13 +1,37 @@
-"""The official server for Python over Streamable HTTP; prints its port first. streamable.py stream|json"""
+"""The official server for Python, in its versions 1 and 2, over Streamable HTTP; prints its port first.
+
+streamable.py stream|json
+"""
 
 import asyncio
 import socket
 import sys
 
 import uvicorn
-from mcp.server import MCPServer
+from pydantic import BaseModel
 
-server = MCPServer("python", version="7.8.9", instructions="Be kind.", log_level="CRITICAL")
+try:
+    from mcp.server import MCPServer
+    from mcp.server.mcpserver import Context
+    from mcp_types import SamplingMessage, TextContent
+
+    def make(is_json):
+        server = MCPServer("python", version="7.8.9", instructions="Be kind.", log_level="CRITICAL")
+        return server, lambda: server.streamable_http_app(json_response=is_json)
+except ImportError:
+    from mcp.server.fastmcp import Context, FastMCP
+    from mcp.types import SamplingMessage, TextContent
+
+    def make(is_json):
+        server = FastMCP("python", instructions="Be kind.", log_level="CRITICAL", json_response=is_json)
+        return server, server.streamable_http_app
+
+
+server, app = make("json" in sys.argv)
+
+
+class Sure(BaseModel):
+    sure: bool
 
 
 @server.tool()
@@ -29,10 +53,23 @@ async def wait(seconds: float) -> str:
     return "waited"
 
 
-app = server.streamable_http_app(json_response="json" in sys.argv)
+@server.tool()
+async def ask(ctx: Context) -> str:
+    """Asks back three times, and reports progress in between."""
+    await ctx.report_progress(1, 3, "on it")
+    said = [(await ctx.elicit("Sure?", Sure)).action]
+    message = SamplingMessage(role="user", content=TextContent(type="text", text="hi"))
+    for question in [lambda: ctx.session.create_message([message], max_tokens=5), lambda: ctx.session.list_roots()]:
+        try:
+            said.append(str(await question()))
+        except Exception as error:
+            said.append(str(error))
+    return ", ".join(said)
+
+
 listener = socket.socket()
 listener.bind(("127.0.0.1", 0))
 # Connections wait from here on, although nobody takes them yet.
 listener.listen()
 print(listener.getsockname()[1], flush=True)
-uvicorn.Server(uvicorn.Config(app, log_level="critical")).run(sockets=[listener])
+uvicorn.Server(uvicorn.Config(app(), log_level="critical")).run(sockets=[listener])
