@@ -37,6 +37,8 @@ pub struct Key {
 pub enum Takes {
     /// Text that is not empty.
     Text,
+    /// Text that may be empty.
+    AnyText,
     /// Text in which `${VAR}` stays until a run goes live.
     Template,
     /// A whole number of at least this.
@@ -69,15 +71,18 @@ pub enum Takes {
     Matcher,
     /// A JSON Schema.
     Schema,
-    /// What a call's arguments must be: `any`, `ignore`, or one of `exact`, `subset`, `schema`.
+    /// What a call's arguments must be: `any`, `ignore`, or one of [`ARGS_RULES`].
     CallArgs,
 }
+
+/// The rules for a call's arguments that take a value.
+pub const ARGS_RULES: [&str; 4] = ["exact", "subset", "schema", "match"];
 
 impl Takes {
     /// What it takes, in words, for messages and tables.
     pub fn describe(&self) -> String {
         match self {
-            Self::Text | Self::Template => "text".to_owned(),
+            Self::Text | Self::AnyText | Self::Template => "text".to_owned(),
             Self::Whole(0) => "a whole number".to_owned(),
             Self::Whole(least) => format!("a whole number of at least {least}"),
             Self::Number(least, most) => format!("a number from {least} to {most}"),
@@ -91,6 +96,7 @@ impl Takes {
             Self::List(_, Self::Block(block)) => format!("a list, each item {}", article(block.name)),
             Self::List(_, inner) => format!("a list of {}", inner.describe()),
             Self::Map(Self::Block(block)) => format!("a map of names, each {}", article(block.name)),
+            Self::Map(Self::Matcher) => "a map from paths to matchers".to_owned(),
             Self::Map(inner) => format!("a map of {}", inner.describe()),
             Self::Block(block) => format!("a map ({})", block.name),
             Self::Gate(kind) => format!("a map (gate {})", kind.name()),
@@ -99,7 +105,7 @@ impl Takes {
             Self::Any => "any value".to_owned(),
             Self::Matcher => "a matcher".to_owned(),
             Self::Schema => "a JSON Schema".to_owned(),
-            Self::CallArgs => "any, ignore, or one of exact, subset, schema".to_owned(),
+            Self::CallArgs => format!("any, ignore, or one of {}", ARGS_RULES.join(", ")),
         }
     }
 }

@@ -6,6 +6,7 @@
 
 pub(crate) mod contains;
 mod exact;
+mod near;
 mod parse;
 pub mod schema;
 mod table;
@@ -15,6 +16,7 @@ use serde_json::Value;
 
 use crate::assertion::AssertionDiff;
 use crate::json;
+pub use near::Near;
 pub use parse::NAMES;
 pub use schema::Schema;
 pub use table::{MATCHERS, MatcherInfo};
@@ -34,6 +36,8 @@ pub enum Matcher {
     Regex(regex::Regex),
     /// The value validates against a JSON Schema.
     Schema(Schema),
+    /// A number within a tolerance of another.
+    Near(Near),
     /// The inner matcher does not hold.
     Not(Box<Matcher>),
 }
@@ -77,6 +81,7 @@ impl Matcher {
             Self::ContainsAll(items) => contains_all(items, actual),
             Self::Regex(regex) => text::regex(regex, actual),
             Self::Schema(schema) => schema.check(actual),
+            Self::Near(near) => near.check(actual),
             Self::Not(inner) => match inner.check(actual) {
                 Answer::Holds => Answer::no(AssertionDiff::new("", None, Some(actual)).note("matched, but must not")),
                 Answer::DoesNotHold(_) => Answer::Holds,

@@ -107,6 +107,30 @@ impl Target {
         self.select_from(value, 1)
     }
 
+    /// A JSON pointer to what the path selects in `value`, and whether it says all of it: a pointer ends before a `[*]`,
+    /// and after the first step that selects nothing.
+    pub(crate) fn pointer(&self, value: &Value) -> (String, bool) {
+        let mut out = String::new();
+        let mut here = Some(value);
+        for step in &self.steps {
+            let Some(value) = here else { return (out, false) };
+            match (step, value) {
+                (Step::Key(key), _) => {
+                    out.push('/');
+                    out.push_str(&json::pointer_step(key));
+                    here = value.get(key);
+                }
+                (Step::Index(index), Value::Array(items)) => {
+                    let at = position(items, *index);
+                    out.push_str(&at.map_or_else(|| format!("/{index}"), |at| format!("/{at}")));
+                    here = at.and_then(|at| items.get(at));
+                }
+                (Step::Index(_) | Step::Every, _) => return (out, false),
+            }
+        }
+        (out, here.is_some())
+    }
+
     /// The steps of the path.
     pub(crate) fn steps(&self) -> &[Step] {
         &self.steps
@@ -201,8 +225,13 @@ fn every<'a>(items: &'a [Value], rest: &[Step], first: usize, stop: &mut Stop) -
 }
 
 fn pick(items: &[Value], index: i64) -> Option<&Value> {
+    items.get(position(items, index)?)
+}
+
+/// The place of an element that may be counted from the end.
+fn position(items: &[Value], index: i64) -> Option<usize> {
     let distance = usize::try_from(index.unsigned_abs()).ok()?;
-    if index < 0 { items.get(items.len().checked_sub(distance)?) } else { items.get(distance) }
+    if index < 0 { items.len().checked_sub(distance) } else { Some(distance).filter(|at| *at < items.len()) }
 }
 
 fn spell(steps: &[Step]) -> String {
@@ -241,7 +270,14 @@ impl Parser<'_> {
         if self.text.starts_with('$') && !self.text[1..].starts_with(is_plain) {
             return Err(self.error("a target starts with a name, not `$`"));
         }
-        let mut steps = vec![Step::Key(self.name()?)];
+        let mut steps = Vec::new();
+        // A name that is odd by itself, such as that of an argument, is quoted from the start.
+        if self.text.starts_with("[\"") && !self.text.starts_with("[\"\"") {
+            self.at = 1;
+            steps.push(self.bracket()?);
+        } else {
+            steps.push(Step::Key(self.name()?));
+        }
         while let Some(c) = self.peek() {
             self.at += c.len_utf8();
             match c {
@@ -382,6 +418,8 @@ mod tests {
             ("a[\"x]", "column 3: the quoted key is not closed or not a JSON string"),
             ("å b", "column 2: expected `.` or `[`, found ` `"),
             ("a]", "column 2: expected `.` or `[`, found `]`"),
+            ("[0]", "column 1: expected a name, found `[`"),
+            ("[\"a", "column 2: the quoted key is not closed or not a JSON string"),
             ("a[--1]", "column 3: expected an index, `*` or a double-quoted key, found `-`"),
         ] {
             assert_eq!(Target::parse(path).unwrap_err().to_string(), message, "{path}");

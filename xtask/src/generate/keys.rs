@@ -1,7 +1,7 @@
 //! Tables of keys, as both references show them.
 
 use mcptest_core::eval::{GATES, GateInfo, GateKind};
-use mcptest_core::keys::{Block, Key, Takes};
+use mcptest_core::keys::{ARGS_RULES, Block, Key, Takes};
 
 /// A page of the reference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,7 +79,7 @@ fn takes(takes: &Takes, page: Page) -> String {
             let words: Vec<_> = words.iter().map(|word| format!("`{word}`")).collect();
             words.join(", ")
         }
-        Takes::CallArgs => "`any`, `ignore`, or a map with one of `exact`, `subset`, `schema`".to_owned(),
+        Takes::CallArgs => format!("`any`, `ignore`, or a map with one of `{}`", ARGS_RULES.join("`, `")),
         _ => takes.describe(),
     }
 }

@@ -29,7 +29,7 @@ const ORIGIN: &str = "where the trace of a row comes from";
 const REPORT: &str = "a word of reports";
 const TERM: &str = "a word of this program";
 
-static ENTRIES: [Entry; 31] = [
+static ENTRIES: [Entry; 32] = [
     entry(
         "strict",
         &["mode strict"],
@@ -67,6 +67,15 @@ static ENTRIES: [Entry; 31] = [
          add an assertion that something was called. `subset` below `args` is another thing: arguments that must be there, among \
          others.",
         &["trajectory", "trajectory.mode"],
+    ),
+    entry(
+        "match",
+        &["args match"],
+        "a rule for the arguments of an expected call",
+        "A matcher on single arguments: `args: { match: { city: { regex: ^Os }, price: { near: { value: 9.9, tolerance: 0.1 } } } }`. \
+         Each path starts in the arguments. A path that selects nothing does not fit, even under `not`. The other rules: `exact` asks \
+         for these arguments and no others, `subset` for these among others, `schema` for arguments that are valid against a JSON Schema.",
+        &["trajectory", "regex", "near"],
     ),
     entry(
         "replayed",

@@ -181,6 +181,7 @@ fn target(matcher: &str) -> &'static str {
         "exact" => "'tool_calls[0].name'",
         "contains" | "icontains" => "'tool_calls[0].args.city'",
         "regex" => "'tool_calls[0].args.invoice'",
+        "near" => "'tool_calls[0].args.price'",
         "schema" => "conversation.tokens.total",
         _ => "tool_names",
     }

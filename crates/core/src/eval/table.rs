@@ -199,7 +199,7 @@ pub static CALL: Block = Block {
     about: "A call the agent should make.",
     keys: &[
         key("name", Takes::Text, "", "tool name, without the server's prefix").required(),
-        key("server", Takes::Text, "", "server that must own the tool"),
+        key("server", Takes::AnyText, "", "server that must own the tool; `\"\"` for a tool of no server"),
         key("args", Takes::CallArgs, "any", "what the arguments must be").example("subset: { city: Oslo }"),
         key("optional", Takes::Bool, "false", "the call may be left out"),
         key("status", Takes::Word(&["any", "ok", "error"]), "any", "how the call must have ended"),

@@ -11,7 +11,7 @@ mod explain;
 mod rule;
 
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::gate::{Expect, GateOutcome, Judge, Metrics, Why, plural};
 use super::table::GateKind;
@@ -74,6 +74,8 @@ pub enum ExpectedArgs {
     Subset(Value),
     /// The recorded arguments validate against this JSON Schema.
     Schema(Value),
+    /// What each path selects in the recorded arguments satisfies its matcher.
+    Match(Map<String, Value>),
 }
 
 /// One expected call.

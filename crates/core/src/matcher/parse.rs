@@ -4,12 +4,12 @@ use std::fmt;
 
 use serde_json::Value;
 
-use super::{Matcher, Schema};
+use super::{Matcher, Near, Schema};
 use crate::diag::{Problem, Problems, suggest};
 use crate::json;
 
 /// The matchers a rule may use.
-pub const NAMES: [&str; 7] = ["exact", "contains", "icontains", "contains-all", "regex", "schema", "not"];
+pub const NAMES: [&str; 8] = ["exact", "contains", "icontains", "contains-all", "regex", "schema", "near", "not"];
 /// Matchers that ask a model: known by name so that the refusal can say why.
 const MODEL_GRADED: [&str; 3] = ["llm-judge", "llm-jury", "similar"];
 
@@ -84,6 +84,7 @@ fn parse(value: &Value) -> Result<Matcher, Problems> {
             inside(problem.hint("`\\` before a special character makes it plain; there is no look-around"))
         }),
         "schema" => Schema::compile(rule).map(Matcher::Schema).map_err(|inner| nested("/schema", inner)),
+        "near" => Near::parse(rule).map(Matcher::Near).map_err(|inner| nested("/near", inner)),
         "not" => parse(rule).map(|inner| Matcher::Not(Box::new(inner))).map_err(|inner| nested("/not", inner)),
         other if MODEL_GRADED.contains(&other) => {
             let problem = Problem::new("", format!("`{other}` asks a model, and a verdict here never does")).on_key();
@@ -100,6 +101,7 @@ fn meant(name: &str) -> String {
         "matches" | "match" | "pattern" => "regex",
         "includes" | "has" => "contains",
         "all" => "contains-all",
+        "approx" | "approximately" | "close_to" | "within" => "near",
         "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" | "type" | "enum" | "minItems" | "maxItems"
         | "minLength" | "maxLength" => return format!("write `schema: {{ {name}: .. }}`"),
         "min" | "gte" | "at_least" => return "write `schema: { minimum: .. }`".to_owned(),
@@ -134,6 +136,7 @@ impl fmt::Display for Matcher {
             }
             Self::Regex(regex) => write!(f, "regex /{regex}/"),
             Self::Schema(schema) => write!(f, "schema {}", json::excerpt(schema.source(), 200)),
+            Self::Near(near) => write!(f, "near {near}"),
             Self::Not(inner) => write!(f, "not {inner}"),
         }
     }

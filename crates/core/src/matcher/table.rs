@@ -16,7 +16,7 @@ const fn matcher(name: &'static str, holds: &'static str, example: &'static str)
 }
 
 /// Every matcher, in the order of [`NAMES`](super::NAMES).
-pub static MATCHERS: [MatcherInfo; 7] = [
+pub static MATCHERS: [MatcherInfo; 8] = [
     matcher(
         "exact",
         "the value equals it; `1` equals `1.0`, and the order of keys does not count",
@@ -35,6 +35,7 @@ pub static MATCHERS: [MatcherInfo; 7] = [
         "the value fits the JSON Schema (2020-12, formats count, nothing is fetched)",
         "{ schema: { minimum: 80 } }",
     ),
+    matcher("near", "a number is at most `tolerance` away from `value`", "{ near: { value: 59.9, tolerance: 0.05 } }"),
     matcher(
         "not",
         "the matcher inside does not hold; a value that it cannot judge fails either way",

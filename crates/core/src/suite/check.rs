@@ -10,7 +10,7 @@ use super::hints::{self, Meant};
 use super::yaml::{Content, Node};
 use super::{Loaded, yaml};
 use crate::diag::{Diagnostic, Problems, Severity, Source};
-use crate::keys::{Block, Key, Takes, article, gate_keys};
+use crate::keys::{ARGS_RULES, Block, Key, Takes, article, gate_keys};
 
 /// Everything there is to say about a file.
 #[derive(Debug, Default)]
@@ -113,7 +113,9 @@ impl Notes {
             (Takes::OneOf(allowed), Content::Number(number)) => {
                 whole(number).is_some_and(|value| allowed.contains(&value))
             }
-            (Takes::Bool, Content::Bool(_)) | (Takes::Any | Takes::Matcher | Takes::Schema, _) => true,
+            (Takes::AnyText, Content::Text { .. })
+            | (Takes::Bool, Content::Bool(_))
+            | (Takes::Any | Takes::Matcher | Takes::Schema, _) => true,
             (Takes::Word(words), Content::Text { text, .. }) if words.contains(&text.as_str()) => true,
             (Takes::List(least, inner), Content::List(items)) => {
                 if items.len() < *least {
@@ -166,9 +168,14 @@ impl Notes {
                 true
             }
             (Takes::CallArgs, Content::Text { text, .. }) => matches!(text.as_str(), "any" | "ignore"),
-            (Takes::CallArgs, Content::Map(entries)) => {
-                matches!(entries.as_slice(), [only] if matches!(only.key.as_str(), "exact" | "subset" | "schema"))
-            }
+            (Takes::CallArgs, Content::Map(entries)) => match entries.as_slice() {
+                [only] if only.key == "match" => {
+                    self.value(&only.value, "`match`", &Takes::Map(&Takes::Matcher), true);
+                    true
+                }
+                [only] => ARGS_RULES.contains(&only.key.as_str()),
+                _ => false,
+            },
             _ => false,
         };
         if !fits {

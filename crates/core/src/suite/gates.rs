@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use serde_json::Value;
+
 use super::Gates;
 use super::lower::Lower;
 use super::yaml::{Content, Node};
@@ -204,6 +206,8 @@ fn call_args(node: Option<&Node>) -> ExpectedArgs {
         ExpectedArgs::Subset(value)
     } else if let Some(value) = shape("schema") {
         ExpectedArgs::Schema(value)
+    } else if let Some(Value::Object(matchers)) = shape("match") {
+        ExpectedArgs::Match(matchers)
     } else {
         ExpectedArgs::Any
     }

@@ -7,7 +7,7 @@ use super::yaml::{Content, Entry, Node};
 use crate::diag::did_you_mean;
 use crate::eval::GATES;
 use crate::json;
-use crate::keys::{Block, Key, Takes};
+use crate::keys::{ARGS_RULES, Block, Key, Takes};
 use crate::matcher;
 
 /// What an unknown key stands for.
@@ -70,7 +70,7 @@ pub(super) fn lacking(key: &Key) -> String {
 }
 
 fn is_text(takes: &Takes) -> bool {
-    matches!(takes, Takes::Text | Takes::Template)
+    matches!(takes, Takes::Text | Takes::AnyText | Takes::Template)
 }
 
 /// What to do where keys are due and something else stands.
@@ -195,18 +195,18 @@ pub(super) fn wrong(node: &Node, what: &str, takes: &Takes, required: bool) -> O
             _ => None,
         },
         (
-            Takes::Text | Takes::Template | Takes::TextOrList | Takes::TextOr(_),
+            Takes::Text | Takes::AnyText | Takes::Template | Takes::TextOrList | Takes::TextOr(_),
             Content::Number(_) | Content::Bool(_),
         ) => Some(format!("put it in quotes: `\"{}\"`", json::canonical(&node.to_json()))),
         (Takes::Text, Content::List(_)) if what == "`model`" => Some("several models go under `models:`".to_owned()),
-        (Takes::Text | Takes::Template, Content::List(items)) => match items.as_slice() {
+        (Takes::Text | Takes::AnyText | Takes::Template, Content::List(items)) => match items.as_slice() {
             [only] => only.text().and_then(|text| write(&text)),
             _ if matches!(what, "`prompt`" | "`system`") => {
                 Some("for text of several lines write `|` after the colon".to_owned())
             }
             _ => Some("give one".to_owned()),
         },
-        (Takes::Text | Takes::Template, Content::Map(entries)) => match entries.as_slice() {
+        (Takes::Text | Takes::AnyText | Takes::Template, Content::Map(entries)) => match entries.as_slice() {
             [only] => only.value.text().and_then(|text| write(&text)),
             _ => Some("text that holds `: ` goes in quotes".to_owned()),
         },
@@ -225,6 +225,9 @@ pub(super) fn wrong(node: &Node, what: &str, takes: &Takes, required: bool) -> O
             let list = if what == "`command`" { command(text) } else { format!("[{text}]") };
             Some(missing_space(text).unwrap_or_else(|| format!("write a list: `{list}`")))
         }
+        (Takes::Map(Takes::Matcher), Content::List(_) | Content::Text { .. }) => {
+            Some("write a path and its matcher: `{ city: { regex: .. } }`".to_owned())
+        }
         (Takes::Map(_), Content::List(items)) => {
             let first = items.first();
             let named = first.and_then(|item| item.get("name")?.text());
@@ -239,10 +242,7 @@ pub(super) fn wrong(node: &Node, what: &str, takes: &Takes, required: bool) -> O
             let (name, value) = text.split_once(": ")?;
             Some(format!("write `{{ {name}: {value:?} }}`"))
         }),
-        (Takes::CallArgs, Content::Map(entries)) => Some(match entries.iter().find(|entry| is_shape(&entry.key)) {
-            Some(shape) if entries.len() > 1 => format!("keep one, such as `{}`", shape.key),
-            _ => format!("write `subset: {}`, or `exact:`", json::excerpt(&node.to_json(), 60)),
-        }),
+        (Takes::CallArgs, Content::Map(entries)) => Some(args_rule(node, entries)),
         (Takes::CallArgs, Content::Text { text, .. }) => Some(did_you_mean(text, ["any", "ignore"]).map_or_else(
             || "write `any`, or `exact: {}` for a call without arguments".to_owned(),
             |near| format!("did you mean `{near}`?"),
@@ -251,8 +251,24 @@ pub(super) fn wrong(node: &Node, what: &str, takes: &Takes, required: bool) -> O
     }
 }
 
-fn is_shape(key: &str) -> bool {
-    matches!(key, "exact" | "subset" | "schema")
+/// What to write for arguments that are a map without a rule in front.
+fn args_rule(node: &Node, entries: &[Entry]) -> String {
+    let is_matcher = |key: &str| matcher::NAMES.contains(&key);
+    let holds_matcher = |entry: &Entry| matches!(entry.value.entries(), [only] if is_matcher(&only.key));
+    let whole = || json::excerpt(&node.to_json(), 60);
+    match entries {
+        [only] if only.key == "contains" && !only.value.entries().is_empty() => {
+            format!("write `subset: {}`", json::excerpt(&only.value.to_json(), 60))
+        }
+        [only] if is_matcher(&only.key) => {
+            format!("name the argument that it judges: `match: {{ NAME: {} }}`", whole())
+        }
+        _ => match entries.iter().find(|entry| ARGS_RULES.contains(&entry.key.as_str())) {
+            Some(rule) if entries.len() > 1 => format!("keep one, such as `{}`", rule.key),
+            _ if entries.iter().any(holds_matcher) => format!("write `match: {}`", whole()),
+            _ => format!("write `subset: {}`, or `exact:`", whole()),
+        },
+    }
 }
 
 /// A map where a list is due.

@@ -580,7 +580,8 @@ impl<'a> Lower<'a> {
     fn called_servers(&mut self, node: &Node, servers: &Declared, uses: &[String]) {
         let calls = node.get("trajectory").and_then(|block| block.get("calls")).map_or(&[][..], Node::items);
         for server in calls.iter().filter_map(|call| call.get("server")) {
-            if let Some(name) = server.text() {
+            // An empty name asks for a tool of no server.
+            if let Some(name) = server.text().filter(|name| !name.is_empty()) {
                 self.known(name, &server.span, "server", servers);
                 let declared = servers.names.contains(name);
                 if declared && !uses.iter().any(|used| used == name) && !misspelt(node, &AGENT, &["servers"]) {

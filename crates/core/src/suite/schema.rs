@@ -83,6 +83,7 @@ fn refer(block: &str, keys: &[&'static Key], nullable: bool, defs: &mut Defs) ->
 fn takes(takes_: &Takes, defs: &mut Defs) -> Value {
     match takes_ {
         Takes::Text | Takes::Template => json!({ "type": "string", "pattern": "\\S" }),
+        Takes::AnyText => json!({ "type": "string" }),
         Takes::Whole(least) => json!({ "type": "integer", "minimum": least }),
         Takes::Number(least, most) => json!({ "type": "number", "minimum": least, "maximum": most }),
         Takes::Amount => json!({ "type": "number", "minimum": 0 }),
@@ -107,7 +108,12 @@ fn takes(takes_: &Takes, defs: &mut Defs) -> Value {
                 { "enum": ["any", "ignore"] },
                 {
                     "type": "object", "minProperties": 1, "maxProperties": 1, "additionalProperties": false,
-                    "properties": { "exact": {}, "subset": {}, "schema": { "type": ["object", "boolean"] } },
+                    "properties": {
+                        "exact": {},
+                        "subset": {},
+                        "schema": { "type": ["object", "boolean"] },
+                        "match": { "type": "object", "minProperties": 1, "additionalProperties": matcher(defs) },
+                    },
                 },
             ],
         }),
@@ -125,6 +131,10 @@ fn matcher(defs: &mut Defs) -> Value {
                 "contains-all": { "type": "array", "minItems": 1 },
                 "regex": { "type": "string", "format": "regex" },
                 "schema": { "type": ["object", "boolean"] },
+                "near": {
+                    "type": "object", "additionalProperties": false, "required": ["value", "tolerance"],
+                    "properties": { "value": { "type": "number" }, "tolerance": { "type": "number", "minimum": 0 } },
+                },
                 "not": { "$ref": "#/$defs/matcher" },
             },
         })

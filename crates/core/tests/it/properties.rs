@@ -29,6 +29,12 @@ enum Shape {
     Exact(Args),
     Subset(Args),
     AtLeast(u8),
+    /// `x` near a number, `y` not another: absent arguments do not fit.
+    Match {
+        x: u8,
+        tolerance: u8,
+        y_is_not: Option<u8>,
+    },
     /// Exact with the second key ignored.
     ExactButSecond(Args),
 }
@@ -65,6 +71,10 @@ fn fits(want: &Want, call: &Call) -> bool {
         Shape::ExactButSecond(value) => args.0 == value.0,
         Shape::Subset((x, y)) => (x.is_none() || x == args.0) && (y.is_none() || y == args.1),
         Shape::AtLeast(least) => args.0.is_some_and(|x| x >= least),
+        Shape::Match { x, tolerance, y_is_not } => {
+            args.0.is_some_and(|found| found.abs_diff(x) <= tolerance)
+                && y_is_not.is_none_or(|not| args.1.is_some_and(|found| found != not))
+        }
     };
     let status = match want.status {
         StatusRule::Any => true,
@@ -133,6 +143,8 @@ fn any_shape() -> impl Strategy<Value = Shape> {
         4 => any_args().prop_map(Shape::Exact),
         4 => any_args().prop_map(Shape::Subset),
         1 => (0..3_u8).prop_map(Shape::AtLeast),
+        2 => (0..3_u8, 0..2_u8, proptest::option::weighted(0.3, 0..2_u8))
+            .prop_map(|(x, tolerance, y_is_not)| Shape::Match { x, tolerance, y_is_not }),
         1 => any_args().prop_map(Shape::ExactButSecond),
     ]
 }
@@ -184,6 +196,13 @@ fn compile(mode: MatchMode, wants: &[Want], max_extra: Option<usize>) -> Traject
                 Shape::Subset(args) => ExpectedArgs::Subset(object(args)),
                 Shape::AtLeast(least) => {
                     ExpectedArgs::Schema(json!({ "required": ["x"], "properties": { "x": { "minimum": least } } }))
+                }
+                Shape::Match { x, tolerance, y_is_not } => {
+                    let mut matchers = json!({ "x": { "near": { "value": x, "tolerance": tolerance } } });
+                    if let Some(not) = y_is_not {
+                        matchers["y"] = json!({ "not": { "exact": not } });
+                    }
+                    ExpectedArgs::Match(matchers.as_object().unwrap().clone())
                 }
                 Shape::ExactButSecond(args) => {
                     ignore_args.push("/y".to_owned());

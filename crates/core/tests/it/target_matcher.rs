@@ -197,6 +197,41 @@ fn regex_searches_text_and_numbers_by_their_text() {
 }
 
 #[test]
+fn near_measures_the_distance_in_decimal_digits() {
+    let is = |value: Value, tolerance: Value, actual: Value, answer| {
+        check(json!({ "near": { "value": value, "tolerance": tolerance } }), actual, answer);
+    };
+    is(json!(12), json!(0.5), json!(12.5), Yes);
+    is(json!(12), json!(0.5), json!(11.5), Yes);
+    is(json!(12), json!(0.5), json!(12.51), No);
+    is(json!(12), json!(0), json!(12.0), Yes);
+    is(json!(-3), json!(2), json!(-5), Yes);
+    is(json!(0), json!(0), json!(-0.0), Yes);
+    // As floats each of these is off by one bit.
+    is(json!(0.3), json!(0.1), json!(0.4), Yes);
+    is(json!(0.3), json!(0.1), json!(0.2), Yes);
+    is(json!(1.1), json!(2.2), json!(3.3), Yes);
+    is(json!(59.9), json!(0.05), json!(59.95), Yes);
+    is(json!(59.9), json!(0.05), json!(59.951), No);
+    // Whole numbers that one float stands for.
+    is(json!(9_007_199_254_740_993_u64), json!(0), json!(9_007_199_254_740_992_u64), No);
+    is(json!(u64::MAX), json!(1), json!(u64::MAX - 1), Yes);
+    is(json!(u64::MAX), json!(1), json!(u64::MAX - 2), No);
+    is(json!(i64::MIN), json!(0), json!(i64::MAX), No);
+    // Digits that do not fit side by side are compared as floats, except where rounding would decide.
+    is(json!(1e300), json!(1), json!(1), No);
+    is(json!(0), json!(1e300), json!(1e-300), Yes);
+    is(json!(1e300), json!(1e-300), json!(1e300), Cannot);
+    is(json!(f64::MAX), json!(1e-300), json!(f64::MIN), Cannot);
+    for other in [json!("12"), json!(null), json!(true), json!([12]), json!({ "value": 12 })] {
+        is(json!(12), json!(1), other, Cannot);
+    }
+    let far = json!({ "near": { "value": 12, "tolerance": 0.5 } });
+    assert_eq!(diffs(far.clone(), json!(13)), [diff("", Some(json!(12)), Some(json!(13)), "is not within 0.5")]);
+    assert_eq!(Matcher::parse(&far).unwrap().to_string(), "near 12 ± 0.5");
+}
+
+#[test]
 fn schema_validates_and_asserts_formats() {
     let is = |schema: Value, value: Value, answer| check(json!({ "schema": schema }), value, answer);
     is(json!({ "type": "object", "required": ["a"] }), json!({ "a": 1 }), Yes);
@@ -302,7 +337,7 @@ fn a_schema_that_only_refers_to_itself_ends() {
 
 #[test]
 fn malformed_matchers_are_load_errors_with_a_way_out() {
-    let all = "exact, contains, icontains, contains-all, regex, schema, not";
+    let all = "exact, contains, icontains, contains-all, regex, schema, near, not";
     for (matcher, message) in [
         (json!("x"), "a matcher is an object, found a string (\"x\") (hint: write it as `{ exact: \"x\" }`)".to_owned()),
         (json!({}), format!("a matcher has exactly one key, found 0 (hint: one of: {all})")),
@@ -329,6 +364,25 @@ fn malformed_matchers_are_load_errors_with_a_way_out() {
             "/contains-all: `contains-all` takes a list of at least one item, found a string (\"a\") (hint: write `[\"a\"]`)".into(),
         ),
         (
+            json!({ "near": 12 }),
+            "/near: `near` takes an object with `value` and `tolerance`, found a number (12) \
+             (hint: write `{ value: 12, tolerance: .. }`)"
+                .into(),
+        ),
+        (json!({ "near": { "value": 1 } }), "/near: `near` lacks `tolerance` (hint: add `tolerance: ..`)".into()),
+        (
+            json!({ "near": { "value": 1, "tolerence": 2 } }),
+            "/near/tolerence: unknown key `tolerence` in `near` (hint: did you mean `tolerance`?)".into(),
+        ),
+        (
+            json!({ "near": { "value": "1", "tolerance": -0.5, "unit": "km" } }),
+            "/near/unit: unknown key `unit` in `near` (hint: one of: value, tolerance)\n\
+             /near/value: `value` takes a number, found a string (\"1\") (hint: remove the quotes)\n\
+             /near/tolerance: the tolerance -0.5 is negative: nothing is that near \
+             (hint: give the largest distance that is fine; 0 asks for equality)"
+                .into(),
+        ),
+        (
             json!({ "not": 1 }),
             "/not: a matcher is an object, found a number (1) (hint: write it as `{ exact: 1 }`)".into(),
         ),
@@ -349,7 +403,7 @@ fn model_graded_matchers_are_known_and_refused() {
     for name in ["llm-judge", "llm-jury", "similar"] {
         let message = format!(
             "/{name}: `{name}` asks a model, and a verdict here never does \
-             (hint: use one of: exact, contains, icontains, contains-all, regex, schema, not)"
+             (hint: use one of: exact, contains, icontains, contains-all, regex, schema, near, not)"
         );
         assert_eq!(problems(json!({ name: { "rubric": "good" } })), message);
         let kinds = [GateKind::Trajectory, GateKind::Stability, GateKind::Reliability];
@@ -382,6 +436,7 @@ fn cannot_judge_names_the_type_it_got() {
         (json!({ "regex": "a" }), json!({ "k": 1 }), "regex reads text, got an object with 1 key"),
         (json!({ "regex": "a" }), json!([[1], "b"]), "element 0 is a list of 1, not text"),
         (json!({ "schema": { "minimum": 1 } }), json!("x"), "the schema bounds a number, got a string (\"x\")"),
+        (json!({ "near": { "value": 1, "tolerance": 1 } }), json!("1"), "near reads a number, got a string (\"1\")"),
         (json!({ "exact": 1 }), nested(200), "the value nests deeper than 128 levels"),
     ] {
         assert_eq!(Matcher::parse(&matcher).unwrap().check(&value), Answer::CannotJudge(words.into()), "{matcher}");

@@ -3,11 +3,11 @@
 use super::GateGuide;
 
 pub(super) static GUIDE: GateGuide = GateGuide {
-    measures: "It holds the recorded tool calls of a run against a list of expected calls. An expectation names a tool and \
-               may ask for its server, for how the call ended and for its arguments: equal to a value, containing one, or \
-               fitting a JSON Schema. `mode` says how the two lists line up: `strict` (these calls in this order and no \
-               others), `subsequence` (in this order, others between), `unordered` and `superset` (each of these, in any \
-               order, others allowed), `subset` (nothing but these). Every recorded call meets at most one expectation.",
+    measures: "It compares the recorded tool calls of a run with a list of expected calls. An expectation names a tool and may \
+               ask for its server, for how the call ended and for its arguments (`exact`, `subset`, `schema`, or `match` for \
+               single ones). `mode` says how the two lists line up: `strict` (these calls in this order and no others), \
+               `subsequence` (in this order, others between), `unordered` and `superset` (each of these, in any order, others \
+               allowed), `subset` (nothing but these). Every recorded call meets at most one expectation.",
     example: "\
 # The order is looked up, and the same order is paid back. One further call is forgiven.
 trajectory:
@@ -16,11 +16,10 @@ trajectory:
   calls:
     - name: find_order
       args: { exact: { order: \"1043\" } }
-    - name: ask_customer          # fine when it happens, fine when it does not
-      optional: true
+    - { name: ask_customer, optional: true }      # fine when it happens, fine when it does not
     - name: refund_order
-      status: ok                  # a refund that failed is no refund
-      args: { subset: { order: \"1043\" } }
+      status: ok                                  # a refund that failed is no refund
+      args: { match: { order: { exact: \"1043\" }, amount: { near: { value: 12, tolerance: 1 } } } }
 ",
     reading: &[
         "`2 of 2 expected calls matched, unordered` is a pass: it counts the expectations that have a call. An optional one \
@@ -30,7 +29,9 @@ trajectory:
         "`tool_calls[1] is find_order, expected refund_order`: in `strict` positions are compared one by one, so one call too \
          many early on makes every later position wrong. If other calls may come between, use `subsequence`.",
         "`nearest is tool_calls[0], which differs at /args/amount`: the tool was called with other arguments. The lines below \
-         show both values. If the argument may vary, use `subset`, `schema` or `ignore_args`.",
+         show both values. If the argument may vary, use `match`, `subset`, `schema` or `ignore_args`.",
+        "`/args/to: .. selects nothing` is a path of `match` that the recorded arguments do not have. Such a call does not \
+         fit, even under `not`.",
         "`calls[0], calls[1] compete for tool_calls[2]`: each expectation could be met, but not all of them, because they need \
          the same call. Either a call is missing or an expectation stands there twice.",
         "`that tool was not called` names a tool that no recorded call has. Check the spelling first: names carry no server \
@@ -40,6 +41,10 @@ trajectory:
     ],
     formula: "\
 fits         same tool; server, status and args are as the expectation asks
+  exact      args equal the value
+  subset     args contain the value: its keys, and of its lists the items as a bag, in any order
+  schema     args are valid against the schema
+  match      each path selects something in args, and its matcher holds of that
 strict       call i fits expectation i, none is missing, none is left over; optional ones may be
              skipped
 subsequence  every required expectation has a call of its own, in this order

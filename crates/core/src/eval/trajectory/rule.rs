@@ -2,13 +2,14 @@
 
 use std::borrow::Cow;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::{CallRule, ExpectedArgs, StatusRule};
 use crate::assertion::AssertionDiff;
 use crate::diag::{Problem, Problems};
 use crate::json;
-use crate::matcher::{Matcher, Schema, contains};
+use crate::matcher::{Answer, Matcher, Schema, contains};
+use crate::target::{Selection, Target};
 use crate::trace::{ToolCall, ToolResult, Trace};
 
 /// Whether an expectation fits a call.
@@ -72,6 +73,7 @@ enum Args {
     Exact(Value),
     Subset(Value),
     Schema(Schema),
+    Match(Vec<(Target, Matcher)>),
 }
 
 impl Rule {
@@ -104,6 +106,7 @@ impl Rule {
                     Args::Any
                 }
             },
+            ExpectedArgs::Match(matchers) => Args::Match(compile_match(matchers, &mut problems)),
         };
         problems.or(Self {
             name: rule.call.name.clone(),
@@ -155,6 +158,10 @@ impl Rule {
             Args::Exact(value) => json::equal(value, &args),
             Args::Subset(value) => contains::fits(value, &args),
             Args::Schema(schema) => speaks_of(schema, &args) && schema.fits(&args),
+            Args::Match(matchers) => matchers.iter().all(|(path, matcher)| match path.select(&args) {
+                Selection::Found(value) => matcher.check(&value) == Answer::Holds,
+                Selection::Nothing { .. } => false,
+            }),
         };
         if fits { Fit::Yes } else { Fit::No }
     }
@@ -193,6 +200,9 @@ impl Rule {
             Args::Subset(value) => contains::diffs(value, &args),
             Args::Schema(schema) if speaks_of(schema, &args) => schema.diffs(&args),
             Args::Schema(_) => vec![AssertionDiff::new("", None, Some(&args)).note("is not an object")],
+            Args::Match(matchers) => {
+                matchers.iter().flat_map(|(path, matcher)| match_diffs(path, matcher, &args)).collect()
+            }
         }
     }
 
@@ -217,6 +227,54 @@ fn too_deep(args: &Value) -> bool {
 /// schema that names a type has something to say about one.
 fn speaks_of(schema: &Schema, args: &Value) -> bool {
     args.is_object() || ["type", "$ref"].iter().any(|key| schema.source().get(key).is_some())
+}
+
+/// Compiles paths and matchers. Paths of problems start at the expectation.
+fn compile_match(matchers: &Map<String, Value>, problems: &mut Problems) -> Vec<(Target, Matcher)> {
+    if matchers.is_empty() {
+        let problem = Problem::new("/args/match", "`match` names no argument");
+        problems.push(problem.hint("write `match: { NAME: { regex: .. } }`, or `any`"));
+    }
+    let mut sorted: Vec<_> = matchers.iter().collect();
+    sorted.sort_unstable_by_key(|(path, _)| *path);
+    let mut out = Vec::with_capacity(sorted.len());
+    for (path, matcher) in sorted {
+        let place = format!("/args/match/{}", json::pointer_step(path));
+        let target = Target::parse(path).map_err(|error| {
+            let message = format!("malformed path: {error}");
+            let problem = Problem::new(place.clone(), message).on_key();
+            problems.push(problem.hint("a path starts in the arguments: `city`, `items[0].id`"));
+        });
+        let several = matcher.as_object().is_some_and(|keys| keys.len() > 1);
+        let matcher = Matcher::parse(matcher).map_err(|mut inner| {
+            if let ([problem], true) = (inner.0.as_mut_slice(), several) {
+                problem.hint = Some("keep one; `schema` can ask for several things".to_owned());
+            }
+            problems.extend_at(&place, inner);
+        });
+        if let (Ok(target), Ok(matcher)) = (target, matcher) {
+            out.push((target, matcher));
+        }
+    }
+    out
+}
+
+/// Where what a path selects in the arguments is not what its matcher asks for.
+fn match_diffs(path: &Target, matcher: &Matcher, args: &Value) -> Vec<AssertionDiff> {
+    let (place, is_whole) = path.pointer(args);
+    let one = |actual: Option<&Value>, note: String| vec![AssertionDiff::new(place.clone(), None, actual).note(&note)];
+    match path.select(args) {
+        Selection::Nothing { reason, .. } => {
+            one(None, format!("`{path}` selects nothing ({reason}), expected {matcher}"))
+        }
+        Selection::Found(value) => match matcher.check(&value) {
+            Answer::Holds => Vec::new(),
+            Answer::DoesNotHold(diffs) if is_whole => diffs.into_iter().map(|diff| diff.under(&place)).collect(),
+            // The values that `[*]` gathered are in no one place.
+            Answer::DoesNotHold(_) => one(Some(&value), format!("`{path}` must satisfy {matcher}")),
+            Answer::CannotJudge(why) => one(Some(&value), format!("{matcher} cannot judge it: {why}")),
+        },
+    }
 }
 
 fn expected(value: &Value, path: &str, ignore: &[String], problems: &mut Problems) -> Value {
