@@ -20,8 +20,10 @@ use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
 
 use clap::Parser;
+use mcptest_core::diag::printable;
 
 use crate::args::{Command, Typed};
+use crate::console::Console;
 use crate::exit;
 use crate::signals;
 
@@ -45,6 +47,7 @@ pub fn run(
     err: &mut impl Write,
 ) -> ExitCode {
     signals::outlive_limits();
+    let (out, err) = (&mut Console::new(out), &mut Console::new(err));
     let answer = match Typed::try_parse_from(args) {
         Ok(typed) => match typed.command {
             Command::Init(typed) => init::run(&typed, environment),
@@ -79,7 +82,9 @@ pub fn run(
 fn usage(error: &clap::Error) -> Answer {
     let text = error.render().to_string();
     if error.use_stderr() {
-        Answer { data: String::new(), complaints: text, code: exit::ERROR }
+        // What was typed is quoted.
+        let complaints = text.lines().map(|line| printable(line) + "\n").collect();
+        Answer { data: String::new(), complaints, code: exit::ERROR }
     } else {
         Answer { data: text, complaints: String::new(), code: exit::OK }
     }

@@ -6,6 +6,7 @@
 mod args;
 mod beside;
 mod command;
+mod console;
 mod corpus;
 mod exit;
 mod explain;

@@ -12,6 +12,8 @@ use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use mcptest_core::diag::printable;
 use mcptest_runner::executor::Beat;
 
+use crate::console::{self, Console};
+
 /// How often the signs of life turn.
 const TICK: Duration = Duration::from_millis(120);
 
@@ -55,7 +57,8 @@ impl Progress {
             Face::Plain => {
                 if let Some(notice) = beat.notice {
                     // When standard error is closed there is nobody to tell.
-                    let _ = writeln!(std::io::stderr(), "note: {}: {}", printable(beat.name), printable(notice));
+                    let (mut stderr, name) = (std::io::stderr(), printable(beat.name));
+                    let _ = writeln!(Console::new(&mut stderr), "note: {name}: {}", printable(notice));
                 }
                 return;
             }
@@ -77,7 +80,7 @@ impl Progress {
             line.enable_steady_tick(TICK);
             line
         });
-        line.set_message(told(beat));
+        line.set_message(console::escape(&told(beat)));
     }
 
     /// Prints without getting in the way of the lines.

@@ -11,6 +11,8 @@ mod grid;
 mod html;
 mod json;
 mod junit;
+#[cfg(test)]
+mod log;
 mod look;
 mod markdown;
 mod ndjson;
@@ -36,6 +38,7 @@ use self::html::Page;
 use self::look::Paper;
 pub(crate) use self::look::{Colour, Compared, Look, Verbosity};
 use self::pretty::Pretty;
+use crate::console::Console;
 use crate::input;
 
 /// The reporters there are.
@@ -211,7 +214,7 @@ impl std::error::Error for Unwritten {}
 pub(crate) struct Reporters<'a> {
     faces: Vec<Face>,
     look: Look,
-    out: &'a mut dyn Write,
+    out: Console<'a>,
     /// Why standard output takes no more; the files are still written.
     closed: Option<io::Error>,
 }
@@ -269,7 +272,7 @@ impl Face {
 impl<'a> Reporters<'a> {
     /// The chosen reporters. Where none of them takes standard output, `pretty` does: a verdict is never kept in a file
     /// alone.
-    pub(crate) fn new(chosen: &[Choice], look: Look, out: &'a mut dyn Write) -> Result<Self, BadChoice> {
+    pub(crate) fn new(chosen: &[Choice], look: Look, out: Console<'a>) -> Result<Self, BadChoice> {
         let mut choices: Vec<Choice> = chosen.to_vec();
         if choices.iter().all(|choice| choice.path.is_some()) {
             choices.insert(0, Choice { kind: Kind::Pretty, path: None });
@@ -278,7 +281,7 @@ impl<'a> Reporters<'a> {
     }
 
     /// The chosen reporters and no other, for a command that tells its verdicts in another way too.
-    pub(crate) fn only(choices: Vec<Choice>, look: Look, out: &'a mut dyn Write) -> Result<Self, BadChoice> {
+    pub(crate) fn only(choices: Vec<Choice>, look: Look, out: Console<'a>) -> Result<Self, BadChoice> {
         for (at, choice) in choices.iter().enumerate() {
             if let Some(other) = choices[..at].iter().find(|other| other.place() == choice.place()) {
                 return Err(BadChoice::Clash(other.kind, choice.kind, choice.path.clone()));
@@ -298,7 +301,7 @@ impl<'a> Reporters<'a> {
         for face in &mut self.faces {
             face.event(event);
             if face.choice.is_on_stdout() && !face.text.is_empty() {
-                put(self.out, &mut self.closed, |out| out.write_all(face.text.as_bytes()));
+                put(&mut self.out, &mut self.closed, |out| out.write_all(face.text.as_bytes()));
                 face.text.clear();
             }
         }
@@ -315,12 +318,21 @@ impl<'a> Reporters<'a> {
         for face in &mut self.faces {
             match face.choice.path.clone() {
                 // Standard output passes on every line by itself, and a report may have millions.
-                None => put(self.out, &mut self.closed, |out| {
-                    let mut out = BufWriter::new(out);
-                    face.finish(report, look, &mut out)?;
-                    out.flush()
+                None => put(&mut self.out, &mut self.closed, |out| {
+                    out.allow_commands(face.choice.kind == Kind::Github);
+                    let mut buffer = BufWriter::new(&mut *out);
+                    face.finish(report, look, &mut buffer)?;
+                    buffer.flush()?;
+                    drop(buffer);
+                    out.allow_commands(false);
+                    Ok(())
                 }),
-                Some(path) => unwritten.extend(to_file(&path, |out| face.finish(report, look, out))),
+                // A file may lead to the log as well: `/dev/stdout`, or a pipe.
+                Some(path) => unwritten.extend(to_file(&path, |out| {
+                    let mut out = Console::new(out);
+                    out.allow_commands(face.choice.kind == Kind::Github);
+                    face.finish(report, look, &mut out)
+                })),
             }
         }
         if let Some(path) = look.step_summary.as_deref().filter(|_| self.has(Kind::Github)) {
@@ -328,7 +340,7 @@ impl<'a> Reporters<'a> {
             let appended = file::append(path, STEP_SUMMARY, text).err();
             unwritten.extend(appended.map(|error| Unwritten { path: Some(path.to_owned()), error }));
         }
-        put(self.out, &mut self.closed, |out| out.flush());
+        put(&mut self.out, &mut self.closed, |out| out.flush());
         // Whoever reads has seen enough, as in `mcptest run | head -1`.
         let closed = self.closed.filter(|error| error.kind() != ErrorKind::BrokenPipe);
         unwritten.extend(closed.map(|error| Unwritten { path: None, error }));
@@ -344,7 +356,11 @@ fn to_file(path: &Path, content: impl FnOnce(&mut dyn Write) -> io::Result<()>) 
 }
 
 /// Writes to standard output as long as it can be written to.
-fn put(out: &mut dyn Write, closed: &mut Option<io::Error>, content: impl FnOnce(&mut dyn Write) -> io::Result<()>) {
+fn put(
+    out: &mut Console<'_>,
+    closed: &mut Option<io::Error>,
+    content: impl FnOnce(&mut Console<'_>) -> io::Result<()>,
+) {
     if closed.is_none() {
         *closed = content(out).err();
     }

@@ -265,14 +265,36 @@ const MAX_SHOWN: usize = 160;
 /// Characters that are shown before a place in a line that is too long.
 const LEAD: usize = 39;
 
-/// Whether a character does something to a terminal: beside the control characters of ASCII and Latin-1 the line ends of
-/// Unicode and what turns the direction of writing.
+/// Whether a character does something to a terminal or cannot be seen: control characters, the line ends of Unicode, what
+/// turns the direction of writing, and the code points that Unicode calls default-ignorable, which could hide a text from
+/// whoever reads it. The selectors that turn a sign into an emoji and back are left alone: many texts have them.
 pub(crate) fn acts(c: char) -> bool {
-    c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    match c {
+        // Nearly every text ends here.
+        ' '..='~' => false,
+        '\u{ad}'
+        | '\u{34f}'
+        | '\u{61c}'
+        | '\u{115f}'..='\u{1160}'
+        | '\u{17b4}'..='\u{17b5}'
+        | '\u{180b}'..='\u{180f}'
+        | '\u{200b}'..='\u{200f}'
+        | '\u{2028}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}'
+        | '\u{3164}'
+        | '\u{fe00}'..='\u{fe0d}'
+        | '\u{feff}'
+        | '\u{ffa0}'
+        | '\u{fff0}'..='\u{fffb}'
+        | '\u{1bca0}'..='\u{1bca3}'
+        | '\u{1d173}'..='\u{1d17a}'
+        | '\u{e0000}'..='\u{e0fff}' => true,
+        _ => c.is_control(),
+    }
 }
 
-/// A text that does nothing but stand there: control characters, which could move the cursor or hide a part, are shown by
-/// their code. Tabs are kept.
+/// A text that does nothing but stand there: control characters, which could move the cursor or hide a part, and characters
+/// that cannot be seen are shown by their code. Tabs are kept.
 pub fn printable(text: &str) -> Cow<'_, str> {
     let acts = |c: char| acts(c) && c != '\t';
     if !text.contains(acts) {

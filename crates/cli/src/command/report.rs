@@ -9,6 +9,7 @@ use mcptest_core::report::{self, Baseline, Report, ReportError};
 
 use super::Environment;
 use crate::args::{Render, Reporting};
+use crate::console::Console;
 use crate::exit;
 use crate::input::{self, Refusal};
 use crate::report::{Compared, Look, Reporters};
@@ -16,7 +17,7 @@ use crate::report::{Compared, Look, Reporters};
 /// Largest saved run that is read.
 const MAX_BYTES: u64 = 1 << 30;
 
-pub(super) fn run(typed: &Render, environment: Environment<'_>, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
+pub(super) fn run(typed: &Render, environment: Environment<'_>, out: &mut Console<'_>, err: &mut dyn Write) -> u8 {
     let mut complain = |text: &str| {
         // When standard error is closed too, the exit code is all that is left to say it with.
         let _ = err.write_all(format!("{}\n", text.trim_end()).as_bytes());
@@ -29,7 +30,7 @@ pub(super) fn run(typed: &Render, environment: Environment<'_>, out: &mut dyn Wr
             return exit::ERROR;
         }
     };
-    let mut reporters = match Reporters::new(&typed.reporting.reporter, look, out) {
+    let mut reporters = match Reporters::new(&typed.reporting.reporter, look, out.by_ref()) {
         Ok(reporters) => reporters,
         Err(bad) => {
             complain(&format!("error: {bad}"));

@@ -13,6 +13,7 @@ use mcptest_runner::plan::Planned;
 
 use super::{Environment, report};
 use crate::args::Run;
+use crate::console::Console;
 use crate::exit;
 use crate::limits::{self, Fewer};
 use crate::progress::Progress;
@@ -21,7 +22,7 @@ use crate::select::{self, Selection};
 use crate::signals::Signals;
 use crate::suites::{self, File};
 
-pub(super) fn run(typed: &Run, environment: Environment<'_>, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
+pub(super) fn run(typed: &Run, environment: Environment<'_>, out: &mut Console<'_>, err: &mut dyn Write) -> u8 {
     let mut complain = |text: &str| {
         // When standard error is closed too, the exit code is all that is left to say it with.
         let _ = err.write_all(format!("{}\n", text.trim_end()).as_bytes());
@@ -68,7 +69,7 @@ pub(super) fn run(typed: &Run, environment: Environment<'_>, out: &mut dyn Write
             return exit::ERROR;
         }
     };
-    let mut reporters = match Reporters::new(&typed.reporting.reporter, look, out) {
+    let mut reporters = match Reporters::new(&typed.reporting.reporter, look, out.by_ref()) {
         Ok(reporters) => reporters,
         Err(bad) => {
             complain(&format!("error: {bad}"));

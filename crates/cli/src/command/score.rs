@@ -30,13 +30,14 @@ use self::lines::{Share, Told};
 use self::summary::Summary;
 use super::Environment;
 use crate::args::{Output, ReadingArgs, Score};
+use crate::console::Console;
 use crate::corpus::{Reading, pipeline, source};
 use crate::exit;
 use crate::input;
 use crate::progress::Bytes;
 use crate::report::{Colour, Look, Reporters, Verbosity};
 
-pub(super) fn run(typed: &Score, environment: Environment<'_>, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
+pub(super) fn run(typed: &Score, environment: Environment<'_>, out: &mut Console<'_>, err: &mut dyn Write) -> u8 {
     let scorer = match scorer(typed, environment, err) {
         Ok(scorer) => scorer,
         Err(complaint) => {
@@ -148,16 +149,16 @@ fn score(
     reading: &Reading,
     options: &Options,
     look: Look,
-    out: &mut dyn Write,
+    out: &mut Console<'_>,
     err: &mut dyn Write,
 ) -> u8 {
     let mut complaints = Complaints::default();
     let sources = complaints.sources(source::expand(&typed.inputs), err);
     let wants_rows = !typed.reporter.is_empty();
     let prints = typed.output == Output::Jsonl;
-    let mut nowhere = std::io::sink();
-    let (lines, reports): (&mut dyn Write, &mut dyn Write) =
-        if prints { (out, &mut nowhere) } else { (&mut nowhere, out) };
+    let (mut no_lines, mut no_reports) = (std::io::sink(), std::io::sink());
+    let (lines, reports): (&mut dyn Write, Console<'_>) =
+        if prints { (out, Console::new(&mut no_reports)) } else { (&mut no_lines, out.by_ref()) };
     let mut reporters = match wants_rows.then(|| reporters(typed, prints, look, reports)).transpose() {
         Ok(reporters) => reporters,
         Err(complaint) => {
@@ -263,7 +264,7 @@ fn unwritten(error: &std::io::Error, err: &mut dyn Write) -> u8 {
 }
 
 /// The reporters, none of which may write where the lines go.
-fn reporters<'a>(typed: &Score, prints: bool, look: Look, out: &'a mut dyn Write) -> Result<Reporters<'a>, String> {
+fn reporters<'a>(typed: &Score, prints: bool, look: Look, out: Console<'a>) -> Result<Reporters<'a>, String> {
     if prints && let Some(taken) = typed.reporter.iter().find(|choice| choice.is_on_stdout()) {
         return Err(format!(
             "error: standard output has the lines of traces, so {} cannot have it too\nhint: --output none, or --reporter {}=PATH",

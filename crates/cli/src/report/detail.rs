@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::again;
 use super::evidence::{self, listed};
 use super::paint::Tone;
-use super::text::{indent, is_command, lines, many, one_line, wrap};
+use super::text::{indent, lines, many, one_line, wrap};
 
 /// Most reasons of one check, and most differences of one reason.
 const MAX_REASONS: usize = 10;
@@ -44,8 +44,7 @@ impl Line {
 
     /// The line without a terminal: as long as it is.
     pub(super) fn plain(&self) -> String {
-        let sign = if is_command(&self.text) { "\\" } else { "" };
-        format!("{}{sign}{}", "  ".repeat(self.depth), self.text)
+        format!("{}{}", "  ".repeat(self.depth), self.text)
     }
 }
 

@@ -86,17 +86,18 @@ fn annotations(suite: &SuiteReport) -> Vec<Annotation> {
 }
 
 fn annotation(row: &Row, file: &str) -> Annotation {
-    let lines: Vec<String> = explain(row, file, WIDTH).iter().map(Line::plain).collect();
+    // The explanation of an error begins with its message.
+    let first = row.error.is_none().then(|| reason(row));
+    let lines: Vec<String> = first.into_iter().chain(explain(row, file, WIDTH).iter().map(Line::plain)).collect();
     let place = match &row.mark {
         Some(mark) => Some((mark.line, mark.column)),
         None => Some((row.line, 0)).filter(|(line, _)| *line > 0),
     };
-    let message = format!("{}\n{}", reason(row), lines.join("\n"));
     Annotation {
         file: file.to_owned(),
         place,
         title: json::cut(&row.name, MAX_TITLE),
-        message: json::cut(&message, MAX_MESSAGE),
+        message: json::cut(&lines.join("\n"), MAX_MESSAGE),
     }
 }
 

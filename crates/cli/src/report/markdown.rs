@@ -10,6 +10,7 @@ use super::detail::{Line, explain, gist, mark, reason};
 use super::look::{Compared, WIDTH};
 use super::text::{many, runs as numbers};
 use super::{paths, summary};
+use crate::console::escape;
 
 /// Most bytes of a comment; a platform refuses longer ones whole.
 pub(super) const COMMENT: usize = 60_000;
@@ -29,7 +30,9 @@ pub(super) fn text(report: &Report, compared: Option<&Compared>, most: usize) ->
     if let Some(compared) = compared {
         flips(&compared.name, &compared.baseline.flips(report), &mut out);
     }
-    let runs = runs(report);
+    // What will be printed is measured: a platform refuses a comment that is too long.
+    let mut out = escape(&out);
+    let runs = escape(&runs(report));
     failures(report, most.saturating_sub(out.len() + runs.len()), &mut out);
     out.push_str(&runs);
     out
@@ -99,7 +102,7 @@ fn failures(report: &Report, most: usize, out: &mut String) {
             details("! ERROR", &suite.file, "the suite could not be used", &why)
         });
         let blocks = alike(&suite.rows).into_iter().map(|(row, runs)| failure(row, &runs, &suite.file));
-        for block in refused.into_iter().chain(blocks) {
+        for block in refused.into_iter().chain(blocks).map(|block| escape(&block)) {
             if left_out > 0 || text.len() + block.len() > most {
                 left_out += 1;
             } else {

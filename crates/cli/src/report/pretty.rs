@@ -13,7 +13,7 @@ use mcptest_core::report::{CellPlace, Report, Row, RowVerdict};
 use self::runs::Runs;
 use super::detail::{aside, explain, mark, numbers};
 use super::look::{Look, Paper, Verbosity};
-use super::text::{indent, is_command, one_line, wrap};
+use super::text::{indent, one_line, wrap};
 use super::{grid, paint, summary};
 
 /// Columns that the word of a verdict is filled up to.
@@ -58,9 +58,6 @@ impl Pretty {
                 let verdict = paint::verdict(RowVerdict::Error, &verdict, self.paper.is_coloured);
                 out.push_str(&format!("{verdict}  {}\n", printable(file)));
                 for line in why.trim_end().lines() {
-                    if is_command(line) {
-                        out.push('\\');
-                    }
                     out.push_str(&printable(line));
                     out.push('\n');
                 }

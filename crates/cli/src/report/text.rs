@@ -31,8 +31,6 @@ pub(super) fn wrap(out: &mut String, width: usize, indent: usize, text: &str) {
 pub(crate) fn hang(out: &mut String, width: usize, indent: usize, rest: usize, text: &str) {
     out.push_str(&" ".repeat(indent));
     let mut column = indent;
-    // Spaces at the beginning of a text are words of no length.
-    let mut is_start = true;
     for (at, word) in parts(text, width.saturating_sub(indent + 2)).into_iter().enumerate() {
         let length = word.chars().count();
         let breaks = at > 0 && column + 1 + length > width;
@@ -40,16 +38,10 @@ pub(crate) fn hang(out: &mut String, width: usize, indent: usize, rest: usize, t
             out.push('\n');
             out.push_str(&" ".repeat(rest));
             column = rest;
-            is_start = true;
         } else if at > 0 {
             out.push(' ');
             column += 1;
         }
-        if is_start && is_command(word) {
-            out.push('\\');
-            column += 1;
-        }
-        is_start &= word.trim().is_empty();
         out.push_str(word);
         column += length;
     }
@@ -75,11 +67,6 @@ fn parts(text: &str, most: usize) -> Vec<&str> {
         rest = left.get(end + 1..);
     }
     out
-}
-
-/// Whether CI servers take a line that begins so for a command to them. What an agent or a server said must not command.
-pub(super) fn is_command(line: &str) -> bool {
-    ["::", "##"].iter().any(|sign| line.trim_start().starts_with(sign))
 }
 
 /// `1 row`, `2 rows`.
@@ -146,22 +133,6 @@ mod tests {
         assert_eq!(wrapped("`a` `b c`  `d e` f g h"), "`a` `b c`  `d e` f g\n  h\n");
         assert_eq!(wrapped("`"), "`\n");
         assert_eq!(wrapped(""), "\n");
-    }
-
-    #[test]
-    fn no_line_is_a_command_to_a_ci_server() {
-        let mut out = String::new();
-        wrap(&mut out, 12, 2, "::error::a ::set-env::b c ##[group]d");
-        assert_eq!(out, "  \\::error::a\n    \\::set-env::b\n    c\n    \\##[group]d\n");
-        for (text, expected) in [
-            ("  ::error::a b ::c", "    \\::error::a b ::c\n"),
-            (" \t ::a", "   \t \\::a\n"),
-            ("  a ::b", "    a ::b\n"),
-        ] {
-            let mut out = String::new();
-            wrap(&mut out, 40, 2, text);
-            assert_eq!(out, expected);
-        }
     }
 
     #[test]

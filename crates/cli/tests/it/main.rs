@@ -6,6 +6,7 @@
 mod action;
 mod asked;
 mod cassette;
+mod ci_log;
 mod completions;
 // They look for processes in /proc, and at limits as Linux has them.
 #[cfg(target_os = "linux")]

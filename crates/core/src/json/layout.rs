@@ -176,7 +176,7 @@ impl Layout {
     }
 }
 
-/// A text in which nothing acts on a terminal: what JSON leaves as it is beyond ASCII is written by its code.
+/// A text in which nothing acts on a terminal or hides: what JSON leaves as it is beyond ASCII is written by its code.
 pub(crate) fn write_shown(text: &str, out: &mut String) {
     // Nearly every text ends here.
     if text.bytes().all(|byte| byte < 0x7f) || !text.contains(|c| c >= '\u{7f}' && acts(c)) {
@@ -186,8 +186,9 @@ pub(crate) fn write_shown(text: &str, out: &mut String) {
     write_string(text, &mut quoted);
     for c in quoted.chars() {
         if acts(c) {
-            // All of them lie below the surrogates.
-            out.push_str(&format!("\\u{:04x}", u32::from(c)));
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                out.push_str(&format!("\\u{unit:04x}"));
+            }
         } else {
             out.push(c);
         }
@@ -229,11 +230,11 @@ mod tests {
 
     #[test]
     fn nothing_acts_on_a_terminal_and_every_text_reads_back() {
-        let text = "\u{1b}\u{7f}\u{9b}é\u{202e}\n\u{2028}😀\\";
+        let text = "\u{1b}\u{7f}\u{9b}é\u{202e}\n\u{2028}😀\\\u{200b}\u{e0041}";
         let mut out = Layout::line();
         out.value(&json!(text));
         let written = out.take();
-        assert_eq!(written, "\"\\u001b\\u007f\\u009bé\\u202e\\n\\u2028😀\\\\\"");
+        assert_eq!(written, "\"\\u001b\\u007f\\u009bé\\u202e\\n\\u2028😀\\\\\\u200b\\udb40\\udc41\"");
         assert_eq!(serde_json::from_str::<Value>(&written).unwrap(), json!(text));
     }
 

@@ -11,7 +11,7 @@
   const CELLS = 20;
 
   // Characters that would hide or turn around what stands beside them are written out.
-  const ACTING = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u3164\uffa0]/gu;
+  const ACTING = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2065\u3164\ufe00-\ufe0d\uffa0\ufff0-\ufff8\u{e0000}-\u{e0fff}]/gu;
   const shown = (text) =>
     text.replace(ACTING, (c) => (c === "\n" || c === "\t" ? c : "\\u{" + c.codePointAt(0).toString(16) + "}"));
   const cut = (text, most) => (text.length > most ? text.slice(0, most).replace(/[\ud800-\udbff]$/, "") + "…" : text);
