@@ -1,23 +1,22 @@
-//! Live progress on a terminal: a line per run that is under way. Where standard error is not a terminal nothing is drawn; what
-//! a run has to wait for is reported there too.
+//! Live progress on a terminal: a line per run that is under way. Nothing is drawn where nobody looks; what a run has to wait
+//! for is told there too.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::io::{IsTerminal, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::thread;
 use std::time::Duration;
 
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use mcptest_core::diag::printable;
-use mcptest_runner::executor::{Beat, Starting};
+use mcptest_runner::executor::Beat;
 
 use crate::console::{self, Console};
 
 /// How often the signs of life turn.
 const TICK: Duration = Duration::from_millis(120);
-/// When it is reported, where nothing is drawn, that a server has not started: after so many seconds, and every so many.
-const SLOW_START: (u64, u64) = (5, 30);
 
 /// The lines of all runs under way.
 pub(crate) struct Progress {
@@ -29,27 +28,40 @@ enum Face {
     Terminal(Lines),
     /// Only what is waited for, a line each.
     Plain,
+    /// Nothing is asked, so there is nothing to tell.
+    Silent,
 }
 
 struct Lines {
     all: MultiProgress,
-    runs: Mutex<BTreeMap<String, ProgressBar>>,
-    /// Only runs that wait for a server have a line: the others are over before a line could be read.
-    waiting_only: bool,
+    runs: Arc<Runs>,
+}
+
+/// The line of each run under way, by its name.
+type Runs = Mutex<BTreeMap<String, ProgressBar>>;
+
+/// Turns the signs of life for as long as there are lines. Where no thread can be started they stand still.
+fn tick(runs: Weak<Runs>) {
+    let _ = thread::Builder::new().spawn(move || {
+        while let Some(runs) = runs.upgrade() {
+            runs.lock().unwrap_or_else(PoisonError::into_inner).values().for_each(ProgressBar::tick);
+            drop(runs);
+            thread::sleep(TICK);
+        }
+    });
 }
 
 impl Progress {
-    /// Shows lines when standard error is a terminal. Of a replay only runs that wait for a server have one: those of scripts
-    /// that were not recorded.
-    pub(crate) fn new(is_replay: bool) -> Self {
-        let face = if std::io::stderr().is_terminal() {
-            Face::Terminal(Lines {
-                all: MultiProgress::with_draw_target(ProgressDrawTarget::stderr()),
-                runs: Mutex::default(),
-                waiting_only: is_replay,
-            })
-        } else {
-            Face::Plain
+    /// Shows lines when standard error is a terminal and models or servers are asked.
+    pub(crate) fn new(is_live: bool) -> Self {
+        let face = match (is_live, std::io::stderr().is_terminal()) {
+            (false, _) => Face::Silent,
+            (true, false) => Face::Plain,
+            (true, true) => {
+                let runs = Arc::default();
+                tick(Arc::downgrade(&runs));
+                Face::Terminal(Lines { all: MultiProgress::with_draw_target(ProgressDrawTarget::stderr()), runs })
+            }
         };
         Self { face }
     }
@@ -59,13 +71,14 @@ impl Progress {
         let lines = match &self.face {
             Face::Terminal(lines) => lines,
             Face::Plain => {
-                if let Some(note) = noted(beat) {
+                if let Some(notice) = beat.notice {
                     // When standard error is closed there is nobody to tell.
                     let (mut stderr, name) = (std::io::stderr(), printable(beat.name));
-                    let _ = writeln!(Console::new(&mut stderr), "note: {name}: {note}");
+                    let _ = writeln!(Console::new(&mut stderr), "note: {name}: {}", printable(notice));
                 }
                 return;
             }
+            Face::Silent => return,
         };
         let mut runs = lines.runs.lock().unwrap_or_else(PoisonError::into_inner);
         if beat.is_over {
@@ -75,16 +88,11 @@ impl Progress {
             }
             return;
         }
-        let waits = beat.starting.is_some_and(|starting| starting.seconds > 0);
-        if lines.waiting_only && !waits && !runs.contains_key(beat.name) {
-            return;
-        }
         let line = runs.entry(beat.name.to_owned()).or_insert_with(|| {
             let line = lines.all.add(ProgressBar::new_spinner());
             if let Ok(style) = ProgressStyle::with_template("{spinner} {msg}") {
                 line.set_style(style);
             }
-            line.enable_steady_tick(TICK);
             line
         });
         line.set_message(console::escape(&told(beat)));
@@ -94,7 +102,7 @@ impl Progress {
     pub(crate) fn aside<T>(&self, print: impl FnOnce() -> T) -> T {
         match &self.face {
             Face::Terminal(lines) => lines.all.suspend(print),
-            Face::Plain => print(),
+            Face::Plain | Face::Silent => print(),
         }
     }
 }
@@ -147,10 +155,7 @@ impl Bytes {
 
 /// Such as `books a seat [gpt-5] #2: turn 3, 4 calls, 1820 tokens, 0.0121`.
 fn told(beat: &Beat<'_>) -> String {
-    let mut text = match beat.starting {
-        Some(starting) => format!("{}: {}", printable(beat.name), waiting(starting)),
-        None => format!("{}: turn {}", printable(beat.name), beat.turn),
-    };
+    let mut text = format!("{}: turn {}", printable(beat.name), beat.turn);
     match beat.calls {
         0 => {}
         1 => text.push_str(", 1 call"),
@@ -168,51 +173,13 @@ fn told(beat: &Beat<'_>) -> String {
     text
 }
 
-/// What is reported where nothing is drawn.
-fn noted(beat: &Beat<'_>) -> Option<String> {
-    let (first, every) = SLOW_START;
-    let is_due = |seconds: u64| seconds == first || (seconds > first && seconds.is_multiple_of(every));
-    match (beat.notice, beat.starting) {
-        (Some(notice), _) => Some(printable(notice).into_owned()),
-        (None, Some(starting)) if is_due(starting.seconds) => Some(waiting(starting)),
-        (None, _) => None,
-    }
-}
-
-/// Such as ``waiting for server `files` (5 s)``.
-fn waiting(starting: Starting<'_>) -> String {
-    let word = if starting.servers.len() == 1 { "server" } else { "servers" };
-    let names: Vec<String> = starting.servers.iter().map(|name| format!("`{}`", printable(name))).collect();
-    let seconds = if starting.seconds > 0 { format!(" ({} s)", starting.seconds) } else { String::new() };
-    format!("waiting for {word} {} to start{seconds}", names.join(", "))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const BEAT: Beat<'_> =
-        Beat { name: "t", turn: 0, calls: 0, tokens: None, cost: None, notice: None, starting: None, is_over: false };
-
-    #[test]
-    fn a_line_names_the_servers_that_have_not_started() {
-        let beat =
-            |servers: &'static [&'static str], seconds| Beat { starting: Some(Starting { servers, seconds }), ..BEAT };
-        assert_eq!(told(&beat(&["files"], 0)), "t: waiting for server `files` to start");
-        assert_eq!(told(&beat(&["db", "files"], 12)), "t: waiting for servers `db`, `files` to start (12 s)");
-    }
-
-    #[test]
-    fn without_a_terminal_a_slow_start_is_reported_after_five_seconds_and_every_thirty() {
-        let note = |seconds| noted(&Beat { starting: Some(Starting { servers: &["files"], seconds }), ..BEAT });
-        let reported: Vec<u64> = (0..100).filter(|seconds| note(*seconds).is_some()).collect();
-        assert_eq!(reported, [5, 30, 60, 90]);
-        assert_eq!(note(5).as_deref(), Some("waiting for server `files` to start (5 s)"));
-    }
-
     #[test]
     fn a_line_tells_turn_calls_tokens_cost_and_what_is_waited_for() {
-        let beat = Beat { name: "t\u{1b}", turn: 1, ..BEAT };
+        let beat = Beat { name: "t\u{1b}", turn: 1, calls: 0, tokens: None, cost: None, notice: None, is_over: false };
         assert_eq!(told(&beat), "t\\u{1b}: turn 1");
         let notice = Some("429, trying again in 2 s (attempt 2 of 4)");
         let beat = Beat { turn: 3, calls: 4, tokens: Some(1820), cost: Some(0.01214), notice, ..beat };

@@ -1,10 +1,14 @@
-//! Ctrl-C and TERM: the first lets runs end in order, the second ends everything at once. And a limit on the size of files,
-//! which is an error of the one who writes and not the end of the program.
+//! Ctrl-C and TERM: the first lets runs end in order, the second ends everything at once, and so does the first when runs do
+//! not end. And a limit on the size of files, which is an error of the one who writes and not the end of the program.
 
+use std::io::Write;
 use std::thread;
+use std::time::Duration;
 
 use mcptest_runner::interrupt::Interrupt;
 use mcptest_runner::process::Processes;
+use mcptest_runner::runtime;
+use tokio::time::timeout;
 
 use crate::exit;
 
@@ -15,24 +19,36 @@ pub(crate) struct Signals {
     pub(crate) processes: Processes,
 }
 
+/// How long everything may take to end after the first signal. Ending servers takes less; a report that nobody reads would
+/// take forever.
+const GRACE: Duration = Duration::from_secs(5);
+
 impl Signals {
-    /// Waits for signals on a thread of its own, for as long as the program lives.
+    /// Waits for signals on a thread of its own, for as long as the program lives. Where there is no thread for it, the
+    /// system's own way remains: a signal ends the program at once.
     pub(crate) fn listen(&self) {
         let all = self.clone();
-        thread::spawn(move || {
-            // Without signals the system's own way remains: the program ends at once.
-            let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else { return };
+        let Ok(runtime) = runtime::build() else { return };
+        let listener = move || {
             runtime.block_on(async {
                 if !signal().await {
                     return;
                 }
                 all.interrupt.set();
-                if signal().await {
-                    all.processes.end_all().await;
-                    leave();
-                }
+                let code = match timeout(GRACE, signal()).await {
+                    Ok(true) => exit::INTERRUPTED,
+                    Ok(false) => return,
+                    Err(_) => {
+                        // When standard error is closed too, the exit code is all that is left to say it with.
+                        let _ = writeln!(std::io::stderr(), "error: stopped in the middle: it did not end in time");
+                        exit::ERROR
+                    }
+                };
+                all.processes.end_all().await;
+                leave(code);
             });
-        });
+        };
+        let _ = thread::Builder::new().spawn(listener);
     }
 }
 
@@ -44,7 +60,7 @@ pub(crate) fn outlive_limits() {
     use tokio::signal::unix::{SignalKind, signal};
     // Without a runtime the system's own way remains. Whoever has listened once is not ended, now or later; programs that are
     // started from here do not inherit that.
-    let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_io().build() else { return };
+    let Ok(runtime) = runtime::build() else { return };
     let _context = runtime.enter();
     let _ = signal(SignalKind::from_raw(Signal::XFSZ.as_raw()));
 }
@@ -53,9 +69,9 @@ pub(crate) fn outlive_limits() {
 #[cfg(not(unix))]
 pub(crate) fn outlive_limits() {}
 
-#[expect(clippy::exit, reason = "the user asked twice, and the threads that could return may hang")]
-fn leave() {
-    std::process::exit(i32::from(exit::INTERRUPTED));
+#[expect(clippy::exit, reason = "the user wants an end, and the threads that could return may hang")]
+fn leave(code: u8) {
+    std::process::exit(i32::from(code));
 }
 
 /// Waits for Ctrl-C or TERM; `false` when the system does not tell.

@@ -1,6 +1,7 @@
 //! Carrying out a plan: many runs at once, events in the order of the files.
 
 use std::collections::BTreeMap;
+use std::iter;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError, mpsc};
@@ -57,7 +58,7 @@ pub struct Options<'a> {
 pub struct Beat<'a> {
     /// The name of its row.
     pub name: &'a str,
-    /// The turn of the model it is in, from 1; 0 while its servers start.
+    /// The turn of the model it is in, from 1.
     pub turn: usize,
     /// Calls that were answered.
     pub calls: usize,
@@ -67,19 +68,8 @@ pub struct Beat<'a> {
     pub cost: Option<f64>,
     /// What is waited for.
     pub notice: Option<&'a str>,
-    /// The servers that have not started yet.
-    pub starting: Option<Starting<'a>>,
     /// The run is over; nothing else of it is told.
     pub is_over: bool,
-}
-
-/// Servers that a run waits for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Starting<'a> {
-    /// Their names, in order.
-    pub servers: &'a [&'a str],
-    /// For how long so far.
-    pub seconds: u64,
 }
 
 impl std::fmt::Debug for Options<'_> {
@@ -141,23 +131,40 @@ impl<'a> Executor<'a> {
         let tasks: Vec<(usize, u64)> =
             (0..).zip(self.plan).flat_map(|(at, planned)| (1..=planned.runs).map(move |run| (at, run))).collect();
         let next = AtomicUsize::new(0);
+        let finished = || {
+            while let Some((at, run)) = tasks.get(next.fetch_add(1, Ordering::Relaxed)) {
+                if let Some(rows) = self.one(*at, *run) {
+                    return Some((*at, rows));
+                }
+            }
+            None
+        };
         let (send, receive) = mpsc::channel::<(usize, Vec<Row>)>();
         thread::scope(|scope| {
-            for _ in 0..self.options.jobs.clamp(1, tasks.len().max(1)) {
-                let (send, next, tasks) = (send.clone(), &next, &tasks);
-                scope.spawn(move || {
-                    while let Some((at, run)) = tasks.get(next.fetch_add(1, Ordering::Relaxed)) {
-                        if let Some(rows) = self.one(*at, *run)
-                            && send.send((*at, rows)).is_err()
-                        {
-                            // Nobody listens any more: what is left need not be done.
-                            return;
-                        }
-                    }
-                });
+            let wanted = self.options.jobs.clamp(1, tasks.len().max(1));
+            let mut jobs = 0;
+            while jobs < wanted {
+                let send = send.clone();
+                let job = move || {
+                    // When nobody listens any more, what is left need not be done.
+                    while finished().is_some_and(|cell| send.send(cell).is_ok()) {}
+                };
+                if thread::Builder::new().spawn_scoped(scope, job).is_err() {
+                    break;
+                }
+                jobs += 1;
             }
             drop(send);
-            self.tell(&receive, events, &next, tasks.len());
+            if jobs < wanted && self.options.mode != Mode::Replay {
+                let jobs = jobs.max(1);
+                events(Event::Note(format!("{jobs} runs at once and not {wanted}: no more threads (`ulimit -u`)")));
+            }
+            // Without any thread this one does the work.
+            let alone = (jobs == 0).then_some(finished).into_iter().flat_map(iter::from_fn);
+            let is_over = || {
+                next.fetch_max(tasks.len(), Ordering::Relaxed);
+            };
+            self.tell(alone.chain(receive), events, &is_over);
         });
     }
 
@@ -180,14 +187,9 @@ impl<'a> Executor<'a> {
         Some(planned.cell.rows(attempts.into_iter().map(|made| made.unwrap_or((None, Attempt::Skipped))).collect()))
     }
 
-    /// Tells of cells in the order of the plan, as soon as all before them are told.
-    fn tell(
-        &self,
-        receive: &mpsc::Receiver<(usize, Vec<Row>)>,
-        events: &mut dyn FnMut(Event),
-        next: &AtomicUsize,
-        tasks: usize,
-    ) {
+    /// Tells of cells in the order of the plan, as soon as all before them are told. `is_over` is called when what has not
+    /// begun need not.
+    fn tell(&self, cells: impl Iterator<Item = (usize, Vec<Row>)>, events: &mut dyn FnMut(Event), is_over: &dyn Fn()) {
         let mut waiting: BTreeMap<usize, Vec<Row>> = BTreeMap::new();
         let mut told = 0;
         let mut over = false;
@@ -203,7 +205,7 @@ impl<'a> Executor<'a> {
             let (test, model) = (planned.cell.test.name.clone(), planned.cell.model.to_owned());
             events(Event::CellFinished { test, model });
         };
-        while let Ok((at, rows)) = receive.recv() {
+        for (at, rows) in cells {
             waiting.insert(at, rows);
             while let Some(rows) = waiting.remove(&told) {
                 let planned = &self.plan[told];
@@ -215,9 +217,9 @@ impl<'a> Executor<'a> {
                 let bad =
                     |row: &Row| matches!(row.verdict, RowVerdict::Fail | RowVerdict::Unassessable | RowVerdict::Error);
                 if self.options.fail_fast && rows.iter().any(bad) {
-                    // What has not begun need not; every cell after this one is told as skipped.
+                    // Every cell after this one is told as skipped.
                     over = true;
-                    next.fetch_max(tasks, Ordering::Relaxed);
+                    is_over();
                 }
                 tell(planned, rows);
             }
@@ -340,18 +342,26 @@ fn skipped(planned: &Planned<'_>) -> Vec<Row> {
     planned.cell.rows((0..planned.runs).map(|_| (None, Attempt::Skipped)).collect())
 }
 
-/// Whatever could not be opened, the way out is the same when it was one file, pipe or connection too many. The system's own
-/// number for it stands at the end of its words.
+/// Whatever could not be opened or started, the way out is the same when it was one too many. The system's own number for it
+/// is at the end of its words.
 fn crowded(trouble: Trouble) -> Trouble {
-    let is_full = ["(os error 23)", "(os error 24)"].iter().any(|number| trouble.message.contains(number));
-    match trouble {
-        Trouble { message, .. } if cfg!(unix) && is_full => Trouble {
-            message,
-            hint: Some("run fewer at once (`--jobs`), or raise the limit on open files (`ulimit -n`)".to_owned()),
-        },
-        other => other,
+    let says = |number: &i32| trouble.message.contains(&format!("(os error {number})"));
+    let limit = LIMITS.iter().find(|(numbers, _)| numbers.iter().any(says));
+    match limit {
+        Some((_, limit)) if cfg!(unix) => {
+            let hint = format!("run fewer at once (`--jobs`), or raise the limit on {limit}");
+            Trouble { message: trouble.message, hint: Some(hint) }
+        }
+        _ => trouble,
     }
 }
+
+/// Limits of the system, by the numbers of the errors that tell of them.
+const LIMITS: [(&[i32], &str); 3] = [
+    (&[23, 24], "open files (`ulimit -n`)"),
+    (&[11, 35], "processes and threads (`ulimit -u`)"),
+    (&[12], "memory (`ulimit -v`)"),
+];
 
 /// The folder of a suite as servers need it, wherever they run.
 fn suite_dir(file: &SuiteFile) -> String {

@@ -17,5 +17,7 @@ mod model;
 pub mod plan;
 pub mod process;
 pub mod provider;
+mod resolver;
+pub mod runtime;
 pub mod secrets;
 mod tls;

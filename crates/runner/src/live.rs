@@ -1,6 +1,6 @@
 //! One run for real: its own servers, a model or a script, and the loop between them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,13 +14,12 @@ use mcptest_core::trace::{ErrorKind, ToolResult, Trace};
 use serde_json::{Map, Value, json};
 use tokio::runtime::Runtime;
 use tokio::task::JoinSet;
-use tokio::time::interval;
 
 use crate::agent::{Agent, Dispatch, Step, error_result};
 use crate::budget::Budget;
 use crate::catalogue::Catalogue;
 use crate::clock::Stopwatch;
-use crate::executor::{Beat, Options, Starting};
+use crate::executor::{Beat, Options};
 use crate::fault::{Directive, Faults};
 use crate::interrupt::Interrupt;
 use crate::mcp::reply::message_of;
@@ -79,10 +78,9 @@ impl Ran {
 
 impl Live {
     pub(crate) fn new(options: &Options<'_>) -> Result<Self, Trouble> {
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
-        let runtime = runtime.map_err(|error| Trouble {
-            message: format!("cannot start the threads that talk to servers: {error}"),
-            hint: Some("check the limits on threads and open files".to_owned()),
+        let runtime = crate::runtime::build().map_err(|error| Trouble {
+            message: format!("cannot talk to servers: {error}"),
+            hint: Some("raise the limit on open files (`ulimit -n`)".to_owned()),
         })?;
         Ok(Self {
             runtime,
@@ -105,9 +103,8 @@ impl Live {
 
     async fn converse(&self, request: &Request<'_>, wanted: Vec<Wanted>) -> Result<Option<Ran>, Trouble> {
         let watch = Stopwatch::start();
-        let mut model = Model::new(request);
-        let servers = Servers::open(wanted, &self.processes, |starting| model.starting(starting)).await?;
-        let talked = talk(request, &servers, &mut model).await;
+        let servers = Servers::open(wanted, &self.processes).await?;
+        let talked = talk(request, &servers).await;
         let observed = servers.observed();
         servers.close().await;
         let Some((mut trace, advisory)) = talked? else { return Ok(None) };
@@ -178,15 +175,9 @@ struct Wanted {
 struct Servers(BTreeMap<String, Arc<Connection>>);
 
 impl Servers {
-    /// Starts all of them at once. When one fails, the others are ended. `starting` hears every second which of them
-    /// are waited for.
-    async fn open(
-        wanted: Vec<Wanted>,
-        processes: &Processes,
-        starting: impl Fn(Starting<'_>),
-    ) -> Result<Self, Trouble> {
+    /// Starts all of them at once. When one fails, the others are ended.
+    async fn open(wanted: Vec<Wanted>, processes: &Processes) -> Result<Self, Trouble> {
         let mut opening = JoinSet::new();
-        let mut waiting: BTreeSet<String> = wanted.iter().map(|server| server.name.clone()).collect();
         for Wanted { name, endpoint, timeout, protocol } in wanted {
             let processes = processes.clone();
             opening.spawn(async move {
@@ -197,22 +188,7 @@ impl Servers {
         }
         let mut servers = Self(BTreeMap::new());
         let mut failed: BTreeMap<String, Trouble> = BTreeMap::new();
-        let mut ticks = interval(Duration::from_secs(1));
-        let mut seconds = 0;
-        while !opening.is_empty() {
-            let joined = tokio::select! {
-                joined = opening.join_next() => joined,
-                _ = ticks.tick() => None,
-            };
-            let Some(joined) = joined else {
-                let servers: Vec<&str> = waiting.iter().map(String::as_str).collect();
-                starting(Starting { servers: &servers, seconds });
-                seconds += 1;
-                continue;
-            };
-            if let Ok((name, _)) = &joined {
-                waiting.remove(name);
-            }
+        while let Some(joined) = opening.join_next().await {
             match joined {
                 Ok((name, Ok(connection))) => drop(servers.0.insert(name, Arc::new(connection))),
                 Ok((name, Err(error))) => {
@@ -273,15 +249,12 @@ impl Servers {
 }
 
 /// The loop between whoever answers for the model and the servers; nothing when the budget ends it.
-async fn talk(
-    request: &Request<'_>,
-    servers: &Servers,
-    model: &mut Model<'_>,
-) -> Result<Option<(Trace, Option<Value>)>, Trouble> {
+async fn talk(request: &Request<'_>, servers: &Servers) -> Result<Option<(Trace, Option<Value>)>, Trouble> {
     let Request { cell, file, .. } = request;
     let catalogue = servers.catalogue(&cell.test.servers);
     let mut faults = Faults::new(cell.test, &file.suite.faults);
     let mut agent = Agent::new(cell.test, &catalogue);
+    let mut model = Model::new(request);
     let mut step = Step::Ask;
     loop {
         model.beat(&agent);

@@ -80,7 +80,11 @@ impl SpawnError {
             Self::NotFound(_) => "install it, or check that its folder is in PATH",
             Self::NoFolder(_) => "check `cwd` of the server",
             Self::Ending => "run the command again",
-            Self::Refused { .. } => "check that the file is a program and may be executed",
+            Self::Refused { source, .. } => match source.kind() {
+                io::ErrorKind::WouldBlock => "end other programs, or raise the limit on processes (`ulimit -u`)",
+                io::ErrorKind::OutOfMemory => "end other programs, or raise the limit on memory (`ulimit -v`)",
+                _ => "check that the file is a program and may be executed",
+            },
         }
     }
 }

@@ -3,15 +3,22 @@
 use std::net::IpAddr;
 use std::sync::Once;
 
-use reqwest::Url;
+use reqwest::{Client, ClientBuilder, Url, redirect};
 
-/// Chooses who does the cryptography. Without a choice the HTTP client cannot be built, and it can be made once only.
-pub(crate) fn ready() {
+use crate::resolver::Resolver;
+
+/// Begins an HTTP client. It follows no redirect, because it carries keys.
+pub(crate) fn client() -> ClientBuilder {
     static CHOSEN: Once = Once::new();
+    // Without a choice of cryptography no client can be built, and it can be made once only.
     CHOSEN.call_once(|| {
         // Refused when a program that uses this library has chosen already, which is as good.
         let _ = rustls::crypto::ring::default_provider().install_default();
     });
+    Client::builder()
+        .redirect(redirect::Policy::none())
+        .user_agent(concat!("mcptest/", env!("CARGO_PKG_VERSION")))
+        .dns_resolver(Resolver)
 }
 
 /// Whether an address is on this machine. A proxy would reach another one under the same name.

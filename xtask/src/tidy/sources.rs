@@ -28,6 +28,19 @@ const BANNED_IN_CORE: [(&str, &str); 2] = [
     (concat!("Hash", "Set"), "its order is random: use `BTreeSet`"),
 ];
 
+/// Code that the program may not contain, because it panics or waits forever where no thread can be started.
+const BANNED_IN_PROGRAM: [(&str, &str); 7] = [
+    (concat!("thread::", "spawn("), FALLIBLE),
+    (concat!("scope.", "spawn("), FALLIBLE),
+    (concat!("spawn_", "blocking"), FALLIBLE),
+    (concat!("tokio::", "fs"), FALLIBLE),
+    (concat!("tokio::io::", "std"), FALLIBLE),
+    (concat!("enable_", "steady_tick"), FALLIBLE),
+    (concat!("new_multi_", "thread"), "build runtimes with `mcptest_runner::runtime::build`"),
+];
+
+const FALLIBLE: &str = "it panics where no thread can be started; use `std::thread::Builder`, which returns an error";
+
 /// Words that no file may contain.
 const WORDS: [(&str, &str); 5] = [
     (concat!("TO", "DO"), "open an issue and leave the code as it is meant"),
@@ -56,6 +69,9 @@ pub(super) fn banned_code(tree: &Tree) -> Vec<Finding> {
         find(path, text, &BANNED, &mut findings);
         if path.starts_with("crates/core/src/") {
             find(path, text, &BANNED_IN_CORE, &mut findings);
+        }
+        if path.starts_with("crates/") && path.contains("/src/") && !path.ends_with("/tests.rs") {
+            find(path, text, &BANNED_IN_PROGRAM, &mut findings);
         }
     }
     findings
@@ -128,6 +144,15 @@ mod tests {
             let text = format!("//! Doc.\nuse std::collections::{what};\n");
             assert_eq!(banned_code(&Tree::from([("crates/core/src/eval/a.rs", &*text)])).len(), 1);
             assert_eq!(banned_code(&Tree::from([("crates/runner/src/a.rs", &*text)])), []);
+        }
+    }
+
+    #[test]
+    fn threads_that_cannot_fail_to_start_are_found_in_the_program_and_not_in_tests() {
+        for (what, _) in BANNED_IN_PROGRAM {
+            let text = format!("//! Doc.\n{what};\n");
+            assert_eq!(banned_code(&Tree::from([("crates/runner/src/a.rs", &*text)])).len(), 1, "{what}");
+            assert_eq!(banned_code(&Tree::from([("crates/runner/tests/it/a.rs", &*text)])), [], "{what}");
         }
     }
 

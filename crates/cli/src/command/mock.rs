@@ -2,16 +2,19 @@
 //!
 //! Standard output belongs to the protocol, or to the one line that says where the server listens.
 
-use std::future::Future;
+mod standard;
+
 use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 use mcptest_core::diag::{Severity, printable};
 use mcptest_mock::{End, Faults, Log, ServeError, Server, load, serve_http, serve_stdio};
+use mcptest_runner::runtime;
 use tokio::net::TcpListener;
-use tokio::runtime::{Builder, Runtime};
+use tokio::runtime::Runtime;
 
+use self::standard::{Input, Output, hung_up, output};
 use super::Answer;
 use crate::args::Mock;
 use crate::exit;
@@ -34,6 +37,11 @@ fn complain(message: &str, hint: &str) -> Complaints {
     Complaints(format!("error: {}\nhint: {}\n", printable(message), printable(hint)))
 }
 
+fn cannot_start(error: &std::io::Error) -> Complaints {
+    let hint = "raise the limits on open files (`ulimit -n`) and on processes and threads (`ulimit -u`)";
+    complain(&format!("cannot start: {error}"), hint)
+}
+
 fn serve(typed: &Mock, out: &mut impl Write, err: &mut impl Write) -> Result<End, Complaints> {
     let server = Arc::new(server(typed, err)?);
     let address = typed.http.as_deref().map(address).transpose()?;
@@ -44,14 +52,11 @@ fn serve(typed: &Mock, out: &mut impl Write, err: &mut impl Write) -> Result<End
             complain(&message, "give a path that can be written")
         })?,
     };
-    let cannot_start = |error: std::io::Error| complain(&format!("cannot start: {error}"), "try again");
-    let runtime = Builder::new_current_thread().enable_all().build().map_err(cannot_start)?;
+    let runtime = runtime::build().map_err(|error| cannot_start(&error))?;
     let ended = match address {
-        None => stdio(&runtime, &server, log),
+        None => stdio(&runtime, &server, log)?,
         Some(address) => http(&runtime, server, log, address, out)?,
     };
-    // Whoever still waits for standard input is not waited for.
-    runtime.shutdown_background();
     ended.map_err(|error| {
         let hint = match error {
             ServeError::Log(_) => "make room, or give another path",
@@ -97,11 +102,11 @@ fn address(text: &str) -> Result<SocketAddr, Complaints> {
     })
 }
 
-fn stdio(runtime: &Runtime, server: &Server, log: Log) -> Result<End, ServeError> {
+fn stdio(runtime: &Runtime, server: &Server, log: Log) -> Result<Result<End, ServeError>, Complaints> {
     runtime.block_on(async {
-        let stop = told_to_end().map_err(ServeError::Input)?;
-        let output = pipe::standard_output().map_err(ServeError::Output)?;
-        serve_stdio(server, log, tokio::io::stdin(), output, stop, pipe::hung_up()).await
+        let start = || Ok((told_to_end()?, Input::start()?, hung_up()?, Output::start(output()?)?));
+        let (stop, input, hung_up, output) = start().map_err(|error| cannot_start(&error))?;
+        Ok(serve_stdio(server, log, input, output, stop, hung_up).await)
     })
 }
 
@@ -149,55 +154,4 @@ fn told_to_end() -> std::io::Result<impl Future<Output = ()>> {
             std::future::pending::<()>().await;
         }
     })
-}
-
-/// Standard output as a pipe that can be closed, which the fault `drop` asks for, and the far end of standard input.
-#[cfg(unix)]
-mod pipe {
-    use std::fs::{File, OpenOptions};
-    use std::io;
-    use std::os::fd::AsFd;
-
-    use rustix::event::{PollFd, PollFlags, poll};
-    use rustix::io::Errno;
-
-    /// Comes when nobody can write to standard input any more, whatever is still to be read. Of a file this is never told;
-    /// it ends by being read.
-    pub(super) async fn hung_up() {
-        let wait = tokio::task::spawn_blocking(|| {
-            let input = io::stdin();
-            loop {
-                // No event is asked for: that the other side is gone is told without asking.
-                let mut watched = [PollFd::new(&input, PollFlags::empty())];
-                match poll(&mut watched, None) {
-                    Ok(_) => return watched[0].revents().contains(PollFlags::HUP),
-                    Err(Errno::INTR) => {}
-                    Err(_) => return false,
-                }
-            }
-        });
-        if !wait.await.unwrap_or(false) {
-            std::future::pending::<()>().await;
-        }
-    }
-
-    /// The only handle of standard output that is left: its old place leads nowhere, so that dropping this one closes it.
-    pub(super) fn standard_output() -> io::Result<tokio::fs::File> {
-        let own = io::stdout().as_fd().try_clone_to_owned()?;
-        let nowhere = OpenOptions::new().write(true).open("/dev/null")?;
-        rustix::stdio::dup2_stdout(&nowhere)?;
-        Ok(tokio::fs::File::from_std(File::from(own)))
-    }
-}
-
-/// Elsewhere standard output stays open until the process ends, and standard input ends by being read.
-#[cfg(not(unix))]
-mod pipe {
-    pub(super) fn standard_output() -> std::io::Result<tokio::io::Stdout> {
-        Ok(tokio::io::stdout())
-    }
-
-    pub(super) async fn hung_up() {
-        std::future::pending().await
-    }
 }

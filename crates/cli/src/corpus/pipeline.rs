@@ -33,10 +33,10 @@ pub(crate) fn run<T: Send>(
     thread::scope(|scope| {
         let is_over = &is_over;
         let jobs = &jobs;
-        scope.spawn(move || feed(sources, reading, progress, is_over, &permit, &give, &recycled));
-        for _ in 0..threads {
+        let mut workers = 0;
+        while workers < threads {
             let (result, used) = (result.clone(), used.clone());
-            scope.spawn(move || {
+            let worker = thread::Builder::new().spawn_scoped(scope, move || {
                 loop {
                     let job = jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
                     let Ok((at, job)) = job else { break };
@@ -50,8 +50,17 @@ pub(crate) fn run<T: Send>(
                     }
                 }
             });
+            if worker.is_err() {
+                break;
+            }
+            workers += 1;
         }
         drop((result, used));
+        let feeder = move || feed(sources, reading, progress, is_over, &permit, &give, &recycled);
+        if workers == 0 || thread::Builder::new().spawn_scoped(scope, feeder).is_err() {
+            // The system has too few threads to share the work.
+            return alone(sources, reading, progress, work, done);
+        }
         collect(&results, &permits, &mut |answer| {
             let flow = done(answer);
             if flow.is_break() {
@@ -61,6 +70,22 @@ pub(crate) fn run<T: Send>(
         });
         drop((results, permits));
     });
+}
+
+/// Reads all sources on this thread.
+fn alone<T>(
+    sources: &[Source],
+    reading: &Reading,
+    progress: &Arc<AtomicU64>,
+    work: &(dyn Fn(&Job) -> T + Sync),
+    done: &mut dyn FnMut(T) -> ControlFlow<()>,
+) {
+    let mut put = |job: Job| done(work(&job)).is_continue();
+    for source in sources {
+        if !reading.feed(source, progress, &|| None, &mut put) {
+            break;
+        }
+    }
 }
 
 /// Cuts the sources into jobs, as long as there is room for another.

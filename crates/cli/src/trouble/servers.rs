@@ -2,7 +2,7 @@
 
 use super::{Trouble, trouble};
 
-pub(super) static TROUBLES: [Trouble; 19] = [
+pub(super) static TROUBLES: [Trouble; 20] = [
     trouble(
         "program-not-found",
         "The program of a server was not found",
@@ -212,5 +212,23 @@ pub(super) static TROUBLES: [Trouble; 19] = [
         "A mock server keeps the rules of the protocol, so that only the faults you ask for are faults. An answer has to fit the \
          schema of its tool.",
         &["Correct the answer or the schema; the reference of the file is in `docs/mock.md`."],
+    ),
+    trouble(
+        "no-resources",
+        "The system has no threads, processes or open files left",
+        &[
+            "cannot start: …",
+            "cannot talk to servers: …",
+            "no more threads (`ulimit -u`)",
+            "no more than … files may be open (`ulimit -n`)",
+            "stopped in the middle: it did not end in time",
+        ],
+        "error: cannot start: Too many open files (os error 24)",
+        "Every run has servers, and every server has a process, threads and pipes. Users and containers have limits on each. A \
+         run does with fewer at once where it can; where not even one fits, it is an error.",
+        &[
+            "Run fewer at once: `--jobs 1`.",
+            "Raise the limits (`ulimit -n`, `ulimit -u`, or those of the container), or end other programs of the same user.",
+        ],
     ),
 ];

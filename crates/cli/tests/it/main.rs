@@ -23,7 +23,9 @@ mod hostile;
 mod hostile_models;
 mod image;
 mod init;
-// It looks for processes and what they hold in /proc.
+// They look for processes and what they hold in /proc, and at limits as Linux has them.
+#[cfg(target_os = "linux")]
+mod limits;
 #[cfg(target_os = "linux")]
 mod load;
 mod mock;

@@ -108,12 +108,7 @@ impl Http {
         let mut headers = header_map(headers, bearer)?;
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
-        tls::ready();
-        let mut client = Client::builder()
-            .redirect(reqwest::redirect::Policy::none())
-            .retry(reqwest::retry::never())
-            .user_agent(concat!("mcptest/", env!("CARGO_PKG_VERSION")))
-            .pool_idle_timeout(KEPT);
+        let mut client = tls::client().retry(reqwest::retry::never()).pool_idle_timeout(KEPT);
         if tls::is_local(&url) {
             client = client.no_proxy();
         }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use mcptest_core::json;
 use reqwest::header::{CONTENT_TYPE, LOCATION, RETRY_AFTER};
-use reqwest::{Response, StatusCode, redirect};
+use reqwest::{Response, StatusCode};
 use serde_json::Value;
 
 use super::access::{Access, Wire, shown};
@@ -68,13 +68,8 @@ impl Clients {
         if let Some(client) = slot.get() {
             return Ok(client);
         }
-        crate::tls::ready();
-        let mut builder = reqwest::Client::builder()
-            .redirect(redirect::Policy::none())
-            .referer(false)
-            .user_agent(concat!("mcptest/", env!("CARGO_PKG_VERSION")))
-            .connect_timeout(patience.connect)
-            .timeout(patience.attempt);
+        let mut builder =
+            crate::tls::client().referer(false).connect_timeout(patience.connect).timeout(patience.attempt);
         if access.is_local {
             // A proxy reaches another machine than this one under the name `localhost`.
             builder = builder.no_proxy();

@@ -157,18 +157,23 @@ fn look_at_all(files: &[PathBuf], redactor: &Redactor) -> Vec<std::io::Result<Ve
     let next = AtomicUsize::new(0);
     let results: Mutex<BTreeMap<usize, std::io::Result<Vec<Finding>>>> = Mutex::default();
     let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get).min(8);
-    std::thread::scope(|scope| {
-        for _ in 0..threads.min(files.len()) {
-            scope.spawn(|| {
-                while let Some((at, path)) = {
-                    let at = next.fetch_add(1, Ordering::Relaxed);
-                    files.get(at).map(|path| (at, path))
-                } {
-                    let found = look(path, redactor);
-                    results.lock().unwrap_or_else(std::sync::PoisonError::into_inner).insert(at, found);
-                }
-            });
+    let search = || {
+        while let Some((at, path)) = {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            files.get(at).map(|path| (at, path))
+        } {
+            let found = look(path, redactor);
+            results.lock().unwrap_or_else(std::sync::PoisonError::into_inner).insert(at, found);
         }
+    };
+    std::thread::scope(|scope| {
+        // This thread searches too, so what cannot be started is not needed.
+        for _ in 1..threads.min(files.len()) {
+            if std::thread::Builder::new().spawn_scoped(scope, search).is_err() {
+                break;
+            }
+        }
+        search();
     });
     results.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner).into_values().collect()
 }

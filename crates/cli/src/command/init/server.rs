@@ -36,8 +36,8 @@ pub(super) fn ask(typed: &Init, environment: Environment<'_>) -> Result<Asked, S
     };
     let signals = Signals::default();
     signals.listen();
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|error| {
-        Stop::new(format!("cannot talk to servers: {error}"), "check the limits on threads and open files")
+    let runtime = mcptest_runner::runtime::build().map_err(|error| {
+        Stop::new(format!("cannot talk to servers: {error}"), "raise the limit on open files (`ulimit -n`)")
     })?;
     let (name, tools) = runtime.block_on(async {
         let target = Target {

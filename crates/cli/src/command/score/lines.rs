@@ -198,9 +198,16 @@ pub(super) fn groups(mut lines: Lines<'_>, threads: usize, take: &mut dyn FnMut(
             // A thread takes longer to start than a small corpus has groups.
             1 => parts.into_iter().for_each(|part| take(Part::of(part))),
             _ => std::thread::scope(|scope| {
-                let judged: Vec<_> = parts.into_iter().map(|part| scope.spawn(|| Part::of(part))).collect();
-                for part in judged {
-                    take(part.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+                let started = parts.into_iter().map(|part| {
+                    let mine = part.clone();
+                    std::thread::Builder::new().spawn_scoped(scope, || Part::of(part)).map_err(|_| mine)
+                });
+                for part in started.collect::<Vec<_>>() {
+                    take(match part {
+                        Ok(judged) => judged.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+                        // Without a thread it is judged here, when it is its turn.
+                        Err(part) => Part::of(part),
+                    });
                 }
             }),
         }

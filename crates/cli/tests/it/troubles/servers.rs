@@ -1,5 +1,7 @@
 //! Servers that cannot be started or talked to, scripts that do not fit, and the mock.
 
+use std::process::Command;
+
 use super::{TOOLS, desk, printed, suite_with};
 use crate::Folder;
 
@@ -28,6 +30,14 @@ fn scripted(turns: &str) -> String {
     printed(&here, &["run", "ok.yml"])
 }
 
+/// A mock server that may open few files.
+fn crowded() -> String {
+    let here = Folder::with(&[("tools.yml", TOOLS)]);
+    let line = "ulimit -n 8; exec \"$0\" mock --tools-from tools.yml";
+    let output = Command::new("sh").args(["-c", line, env!("CARGO_BIN_EXE_mcptest")]).current_dir(&here.0).output();
+    String::from_utf8(output.unwrap().stderr).unwrap()
+}
+
 pub(super) fn provoked() -> Vec<(&'static str, String)> {
     let mock = |line: &[&str]| {
         let here = Folder::with(&[("tools.yml", TOOLS)]);
@@ -53,6 +63,7 @@ pub(super) fn provoked() -> Vec<(&'static str, String)> {
         ("unknown-revision", spoken("1999-01-01", "[]")),
         ("bad-mock-fault", mock(&["--fault", "explode"])),
         ("mock-address", mock(&["--http", "nowhere"])),
+        ("no-resources", crowded()),
         ("mock-answer", printed(&Folder::with(&[("tools.yml", rain)]), &["validate", "tools.yml"])),
         ("script-too-short", scripted("{ calls: [{ tool: search }] }")),
         ("script-ambiguous", printed(&desk(two), &["run", "ok.yml"])),
