@@ -34,8 +34,8 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
-use crate::json;
-use crate::trace::{Role, ToolCall, Trace, TraceError, words};
+use crate::json::{self, JsonError};
+use crate::trace::{Trace, words};
 use look::Look;
 pub use servers::{PrefixError, Servers};
 
@@ -94,43 +94,6 @@ pub struct Sniffed {
 pub struct Options {
     /// How names of tools tell their server.
     pub servers: Servers,
-    /// What of a trace will be looked at.
-    pub parts: Parts,
-}
-
-/// What of a trace will be looked at. Reading the rest may be spared: an answer whose content is left out has an unknown
-/// content, so that a gate which looks at it all the same cannot take it for evidence.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum Parts {
-    /// Everything.
-    #[default]
-    All,
-    /// What gates read: no ids, no text but the assistant's, and content only of answers that a later call may have used.
-    Gates {
-        /// Tools whose answers are read, each with the tool that may use them.
-        used: Vec<(String, String)>,
-    },
-}
-
-impl Parts {
-    /// Whether the texts of this role are looked at.
-    fn text_of(&self, role: Role) -> bool {
-        *self == Self::All || role == Role::Assistant
-    }
-
-    /// Whether the content of the answer to a call is looked at.
-    fn answers<'a>(&'a self, calls: &'a [ToolCall]) -> impl Fn(usize) -> bool + 'a {
-        let used = match self {
-            Self::All => None,
-            Self::Gates { used } => Some(used),
-        };
-        let until: Vec<(&str, usize)> = used
-            .into_iter()
-            .flatten()
-            .filter_map(|(tool, user)| Some((tool.as_str(), calls.iter().rposition(|call| call.name == *user)?)))
-            .collect();
-        move |at| used.is_none() || until.iter().any(|(tool, last)| at < *last && calls[at].name == *tool)
-    }
 }
 
 /// A record as it stands in a file.
@@ -203,9 +166,10 @@ impl ImportError {
     }
 }
 
-impl From<TraceError> for ImportError {
-    fn from(error: TraceError) -> Self {
-        Self::new(error.to_string())
+/// Without a position: that of a text inside the record would mislead.
+impl From<JsonError> for ImportError {
+    fn from(error: JsonError) -> Self {
+        Self::new(error.message)
     }
 }
 
@@ -240,8 +204,10 @@ impl Format {
 
     /// The traces of one record. For formats whose traces lie in pieces use [`Format::split`] and [`Format::join`].
     pub fn read<'a>(self, record: Record<'a>, options: &Options) -> Result<Vec<Imported<'a>>, ImportError> {
+        wire::check(record.text)?;
+        record.header.map_or(Ok(()), wire::check)?;
         match self {
-            Self::Envelope => envelope::read(record, options),
+            Self::Envelope => envelope::read(record),
             Self::Cassette => cassette::read(record),
             Self::OpenaiChat => openai_chat::read(record, options),
             Self::Anthropic => anthropic::read(record, options),
@@ -250,7 +216,7 @@ impl Format {
             Self::Langchain => langchain::read(record, options),
             Self::Inspect => inspect::read(record, options),
             Self::ClaudeCode | Self::Otlp | Self::Otel => {
-                let pieces = self.split(record.text)?;
+                let pieces = self.pieces(record.text)?;
                 let mut order: BTreeMap<&str, usize> = BTreeMap::new();
                 let mut keyed: Vec<(&str, Vec<&str>)> = Vec::new();
                 for piece in &pieces {
@@ -273,6 +239,11 @@ impl Format {
     /// The pieces in one value of a file; none when the value is only bookkeeping. Formats that are not in pieces have
     /// none.
     pub fn split(self, text: &str) -> Result<Vec<Piece<'_>>, ImportError> {
+        wire::check(text)?;
+        self.pieces(text)
+    }
+
+    fn pieces(self, text: &str) -> Result<Vec<Piece<'_>>, ImportError> {
         match self {
             Self::ClaudeCode => claude_code::split(text),
             Self::Otlp => otlp::split(text),

@@ -46,9 +46,10 @@ pub mod trace;
 pub use assertion::{Assertion, AssertionDiff, Scope};
 pub use diag::{Problem, Problems};
 pub use eval::{GateOutcome, Verdict};
+pub use json::JsonError;
 pub use matcher::{Answer, Matcher};
 pub use target::Target;
-pub use trace::{ConversationTrace, Trace, TraceError};
+pub use trace::{ConversationTrace, Trace};
 
 /// Compiles and runs the code of docs/library.md.
 #[cfg(doctest)]

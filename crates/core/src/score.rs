@@ -16,10 +16,8 @@ use serde_json::Value;
 
 use crate::assertion::Assertion;
 use crate::eval::stability::{Digest, Measures};
-use crate::eval::{
-    GateFailure, GateKind, Narrative, NarrativeParams, ReliabilityGate, StabilityGate, TrajectoryAxes, Verdict,
-};
-use crate::import::{ImportError, Imported, Parts};
+use crate::eval::{GateFailure, GateKind, Narrative, NarrativeParams, ReliabilityGate, StabilityGate, Verdict};
+use crate::import::{ImportError, Imported};
 use crate::json;
 use crate::judge::{self, Checked};
 use crate::report::RowVerdict;
@@ -97,15 +95,6 @@ impl Scorer {
     #[must_use]
     pub fn without_lines(self) -> Self {
         Self { is_terse: true, ..self }
-    }
-
-    /// What of a trace is looked at.
-    pub fn parts(&self) -> Parts {
-        if !self.expect.is_empty() {
-            return Parts::All;
-        }
-        let used = self.gates.trajectory_axes.iter().flat_map(TrajectoryAxes::used);
-        Parts::Gates { used: used.map(|(tool, user)| (tool.to_owned(), user.to_owned())).collect() }
     }
 
     /// Scores one trace of a group, or of none.

@@ -6,15 +6,21 @@
 
 mod envelope;
 mod fields;
+mod lazy;
 mod lenient;
 mod read;
 
 pub use fields::{FIELDS, Field, Place, locate};
+pub use lazy::LazyValue;
 pub(crate) use lenient::read_lenient;
 pub use lenient::tool_calls_from_envelope;
-pub use read::TraceError;
+pub(crate) use read::Envelope;
 
+use serde::Deserialize;
 use serde_json::Value;
+
+use crate::diag::did_you_mean;
+use crate::json;
 
 /// What one run observably did.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -33,7 +39,8 @@ pub struct Trace {
 pub type ConversationTrace = Trace;
 
 /// One recorded tool call.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(try_from = "read::Call")]
 pub struct ToolCall {
     /// Tool name without any server prefix.
     pub name: String,
@@ -50,24 +57,26 @@ pub struct ToolCall {
 }
 
 /// The answer to one tool call.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 pub struct ToolResult {
     /// Whether the call failed.
     pub is_error: Option<bool>,
     /// MCP content blocks.
-    pub content: Option<Vec<Value>>,
+    #[serde(default, deserialize_with = "read::blocks")]
+    pub content: Option<Vec<LazyValue>>,
     /// Structured content.
-    pub structured_content: Option<Value>,
+    pub structured_content: Option<LazyValue>,
     /// How the call failed.
     pub error: Option<Box<CallError>>,
     /// The injected fault this call met.
     pub fault: Option<Box<FaultMark>>,
     /// Wall time of the call when it was recorded.
+    #[serde(default, deserialize_with = "read::whole")]
     pub duration_ms: Option<u64>,
 }
 
 /// How a call failed.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct CallError {
     /// The layer that failed.
     pub kind: ErrorKind,
@@ -78,7 +87,7 @@ pub struct CallError {
 }
 
 /// An injected fault as it was met by one call.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct FaultMark {
     /// Name of the fault in the suite.
     pub name: String,
@@ -87,43 +96,51 @@ pub struct FaultMark {
     /// What the agent saw.
     pub effect: FaultEffect,
     /// Virtual time this call took.
+    #[serde(deserialize_with = "read::required_whole")]
     pub ms: u64,
 }
 
 /// The exchange around the calls.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 pub struct Conversation {
     /// Model name.
     pub model: Option<String>,
     /// Messages in order.
     pub turns: Option<Vec<Turn>>,
     /// Token usage.
+    #[serde(default, deserialize_with = "read::nothing_for_null")]
     pub tokens: Tokens,
     /// Why the run ended.
     pub stop_reason: Option<StopReason>,
     /// Wall time of the run when it was recorded.
+    #[serde(default, deserialize_with = "read::whole")]
     pub duration_ms: Option<u64>,
 }
 
 /// One message.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Turn {
     /// Who speaks.
     pub role: Role,
-    /// The text; `None` for a message that carries none.
+    /// The text; `None` for a message that carries none. A recording says so with `null`: leaving the key out is an error.
+    #[serde(deserialize_with = "Option::deserialize")]
     pub content: Option<String>,
 }
 
 /// Token usage of a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 pub struct Tokens {
     /// Tokens read.
+    #[serde(default, deserialize_with = "read::whole")]
     pub input: Option<u64>,
     /// Tokens written.
+    #[serde(default, deserialize_with = "read::whole")]
     pub output: Option<u64>,
     /// Tokens served from a cache.
+    #[serde(default, deserialize_with = "read::whole")]
     pub cached: Option<u64>,
     /// All tokens, as the provider counted them.
+    #[serde(default, deserialize_with = "read::whole")]
     pub total: Option<u64>,
 }
 
@@ -131,8 +148,14 @@ pub struct Tokens {
 macro_rules! words {
     ($(#[$meta:meta])* $name:ident { $($(#[$vmeta:meta])* $variant:ident = $word:literal),+ $(,)? }) => {
         $(#[$meta])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
         pub enum $name { $($(#[$vmeta])* #[serde(rename = $word)] $variant),+ }
+
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+                $crate::trace::word(from, Self::ALL, Self::as_str)
+            }
+        }
 
         impl $name {
             /// Every member, in the order of the reference.
@@ -157,6 +180,23 @@ macro_rules! words {
     };
 }
 pub(crate) use words;
+
+/// Reads a word of a closed set. A derived reader would also take `{"word": null}`.
+pub(crate) fn word<'de, D: serde::Deserializer<'de>, T: Copy>(
+    from: D,
+    all: &[T],
+    spell: impl Fn(T) -> &'static str,
+) -> Result<T, D::Error> {
+    let found = String::deserialize(from)?;
+    if let Some(word) = all.iter().copied().find(|word| spell(*word) == found) {
+        return Ok(word);
+    }
+    let words: Vec<_> = all.iter().map(|word| spell(*word)).collect();
+    let near = did_you_mean(&found, words.iter().copied());
+    let hint = near.map_or_else(String::new, |near| format!(" (did you mean {near}?)"));
+    let message = format!("expected one of {}{hint}, found a string ({:?})", words.join(", "), json::cut(&found, 40));
+    Err(serde::de::Error::custom(message))
+}
 
 words! {
     /// Who speaks in a turn.

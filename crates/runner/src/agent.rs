@@ -261,7 +261,7 @@ fn refusal(message: &str) -> ToolResult {
 pub fn error_result(kind: ErrorKind, code: Option<i64>, message: &str) -> ToolResult {
     ToolResult {
         is_error: Some(true),
-        content: Some(vec![json!({ "type": "text", "text": message })]),
+        content: Some(vec![json!({ "type": "text", "text": message }).into()]),
         structured_content: None,
         error: Some(Box::new(CallError { kind, code, message: message.to_owned() })),
         fault: None,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcptest_core::TraceError;
+use mcptest_core::JsonError;
 use mcptest_core::redact::Redactor;
 use mcptest_core::report::{Cell, Trouble};
 use mcptest_core::suite::interpolate::TemplateError;
@@ -59,7 +59,7 @@ pub(crate) struct Ran {
 
 impl Ran {
     /// The same without secrets.
-    pub(crate) fn redacted(self, redactor: &Redactor) -> Result<Self, TraceError> {
+    pub(crate) fn redacted(self, redactor: &Redactor) -> Result<Self, JsonError> {
         let mut trace = Trace::read(&redactor.value(self.trace.to_envelope()))?;
         for result in trace.tool_results.iter_mut().flatten().flatten() {
             let is_own = result.error.as_ref().is_some_and(|error| error.kind == ErrorKind::Tool);

@@ -17,7 +17,7 @@ use base64::engine::general_purpose::STANDARD;
 use mcptest_core::Assertion;
 use mcptest_core::diag::{Severity, printable};
 use mcptest_core::event::Event;
-use mcptest_core::import::{Options, Parts, Servers};
+use mcptest_core::import::{Options, Servers};
 use mcptest_core::json;
 use mcptest_core::report::Report;
 use mcptest_core::score::{Groups, Outcome, Scorer};
@@ -48,7 +48,7 @@ pub(super) fn run(typed: &Score, environment: Environment<'_>, out: &mut Console
     if typed.merge {
         return merge::run(typed, &scorer, out, err);
     }
-    let (reading, mut options) = match reading(&typed.reading, typed.verbose) {
+    let (reading, options) = match reading(&typed.reading, typed.verbose) {
         Ok(both) => both,
         Err(complaint) => {
             complain(err, &complaint);
@@ -57,7 +57,6 @@ pub(super) fn run(typed: &Score, environment: Environment<'_>, out: &mut Console
     };
     // A report shows traces as a whole, and what every check found in them.
     let scorer = if typed.reporter.is_empty() { scorer.without_lines() } else { scorer };
-    options.parts = if typed.reporter.is_empty() { scorer.parts() } else { Parts::All };
     let look = Look::new(Verbosity::Normal, Colour::Auto, environment);
     score(typed, &scorer, &reading, &options, look, out, err)
 }
@@ -71,7 +70,7 @@ fn complain(err: &mut dyn Write, text: &str) {
 pub(super) fn reading(typed: &ReadingArgs, explains: bool) -> Result<(Reading, Options), String> {
     let servers = Servers::parse(&typed.server_prefix).map_err(|error| format!("error: --server-prefix: {error}"))?;
     let reading = Reading { from: typed.from.0, max_record: typed.max_record_bytes(), explains };
-    Ok((reading, Options { servers, parts: Parts::All }))
+    Ok((reading, Options { servers }))
 }
 
 /// Most threads that are taken without being asked for: each has a share of the input in memory.

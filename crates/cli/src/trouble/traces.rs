@@ -23,6 +23,7 @@ pub(super) static TROUBLES: [Trouble; 16] = [
             "which is not understood",
             "could be a call",
             "must be …, found …",
+            ": expected …, found …",
             "has both `choices` and `response`",
             "a trace has to be whole",
             "it has no `messages`",

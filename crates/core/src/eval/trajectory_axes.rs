@@ -157,12 +157,6 @@ impl TrajectoryAxes {
         problems.or(Self { edges, tools, expect: params.expect })
     }
 
-    /// The tools whose answers have to show what a later call used, each with the tool that is called later.
-    pub(crate) fn used(&self) -> impl Iterator<Item = (&str, &str)> {
-        let with_path = self.edges.iter().filter(|edge| edge.via.is_some());
-        with_path.map(|edge| (edge.earlier.as_str(), edge.later.as_str()))
-    }
-
     /// Scores a run.
     pub fn evaluate(&self, trace: &Trace) -> GateOutcome<Vec<EdgeResult>> {
         self.judged(trace, Judge::default())

@@ -2,26 +2,36 @@
 
 use std::borrow::Cow;
 
-use serde_json::Value;
+use serde::Deserialize;
+use serde_json::value::RawValue;
 
 use super::look::Look;
-use super::{ImportError, Imported, Record, Unit, envelope};
+use super::wire::Text;
+use super::{ImportError, Imported, Record, Unit, wire};
 use crate::report::row_name;
-use crate::trace::Trace;
+use crate::trace::Envelope;
 
 pub(super) fn sniff(look: &Look<'_>) -> Option<(Unit, Cow<'static, str>)> {
     look.has(&["mcptest", "trace"]).then_some((Unit::Record, Cow::Borrowed("it has `mcptest` and `trace`")))
 }
 
+#[derive(Deserialize)]
+struct Cassette<'a> {
+    #[serde(borrow)]
+    test: Option<Text<'a>>,
+    #[serde(borrow)]
+    model: Option<Text<'a>>,
+    run: Option<u64>,
+    #[serde(borrow)]
+    trace: Option<&'a RawValue>,
+}
+
 pub(super) fn read(record: Record<'_>) -> Result<Vec<Imported<'_>>, ImportError> {
-    let value = envelope::parse(record.text)?;
-    if value.get("trace").is_none() {
-        return Err(
-            ImportError::new("it has no `trace`").hint("an envelope that stands by itself is `--from envelope`")
-        );
-    }
-    let trace = Trace::read(&value)?;
-    let text = |key: &str| value.get(key).and_then(Value::as_str);
-    let id = text("test").map(|test| row_name(test, text("model"), value.get("run").and_then(Value::as_u64), None));
+    let Cassette { test, model, run, trace } = wire::typed(record.text)?;
+    let Some(trace) = trace else {
+        return Err(ImportError::new("it has no `trace`").hint("a bare envelope is `--from envelope`"));
+    };
+    let trace = wire::typed::<Envelope>(trace.get()).map_err(|error| error.at("trace"))?.trace()?;
+    let id = test.map(|test| row_name(&test, model.as_deref(), run, None));
     Ok(vec![Imported { id, group: None, fields: record.text.into(), trace }])
 }

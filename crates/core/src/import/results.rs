@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::wire;
 use crate::json;
-use crate::trace::{CallError, ErrorKind, ToolResult};
+use crate::trace::{CallError, ErrorKind, LazyValue, ToolResult};
 
 /// Most layers of JSON text inside JSON text that are taken off.
 const MAX_LAYERS: usize = 3;
@@ -54,7 +54,10 @@ pub(super) fn of_blocks(blocks: Vec<Value>, is_error: Option<bool>) -> ToolResul
         let known = |block: Value| {
             if is_block(&block) { block } else { json!({ "type": "text", "text": json::canonical(&block) }) }
         };
-        ToolResult { content: Some(blocks.into_iter().map(known).collect()), ..ToolResult::default() }
+        ToolResult {
+            content: Some(blocks.into_iter().map(known).map(LazyValue::from).collect()),
+            ..ToolResult::default()
+        }
     });
     finish(inner, is_error)
 }
@@ -71,7 +74,7 @@ fn inside(text: &str) -> Option<ToolResult> {
 }
 
 fn plain(text: &str) -> ToolResult {
-    ToolResult { content: Some(vec![json!({ "type": "text", "text": text })]), ..ToolResult::default() }
+    ToolResult { content: Some(vec![json!({ "type": "text", "text": text }).into()]), ..ToolResult::default() }
 }
 
 /// An answer that was read before it was known whether the call failed.
@@ -96,9 +99,10 @@ fn finish(mut result: ToolResult, is_error: Option<bool>) -> ToolResult {
 fn unwrapped(value: Value, layer: usize) -> Option<ToolResult> {
     match value {
         Value::Object(map) if is_result(&map) => Some(result(map)),
-        Value::Array(blocks) if !blocks.is_empty() && blocks.iter().all(is_block) => {
-            Some(ToolResult { content: Some(blocks), ..ToolResult::default() })
-        }
+        Value::Array(blocks) if !blocks.is_empty() && blocks.iter().all(is_block) => Some(ToolResult {
+            content: Some(blocks.into_iter().map(LazyValue::from).collect()),
+            ..ToolResult::default()
+        }),
         Value::String(text) if layer < MAX_LAYERS => unwrapped(wire::parse(&text).ok()?, layer + 1),
         _ => None,
     }
@@ -142,8 +146,8 @@ fn result(mut map: Map<String, Value>) -> ToolResult {
     // MCP leaves `isError` out when it is false.
     ToolResult {
         is_error: Some(is_error.unwrap_or(false) || inner.unwrap_or(false)),
-        content: Some(content),
-        structured_content,
+        content: Some(content.into_iter().map(LazyValue::from).collect()),
+        structured_content: structured_content.map(LazyValue::from),
         ..ToolResult::default()
     }
 }
@@ -152,8 +156,8 @@ fn result(mut map: Map<String, Value>) -> ToolResult {
 mod tests {
     use super::*;
 
-    fn content(text: &str) -> Vec<Value> {
-        vec![json!({ "type": "text", "text": text })]
+    fn content(text: &str) -> Vec<LazyValue> {
+        vec![json!({ "type": "text", "text": text }).into()]
     }
 
     #[test]
@@ -175,7 +179,7 @@ mod tests {
         }
         assert_eq!(of_text("{ not json", None).content, Some(content("{ not json")));
         let structured = of_value(json!({ "content": [], "structuredContent": { "n": 1 } }), None);
-        assert_eq!(structured.structured_content, Some(json!({ "n": 1 })));
+        assert_eq!(structured.structured_content, Some(json!({ "n": 1 }).into()));
         assert_eq!(structured.is_error, Some(false));
     }
 
@@ -187,7 +191,7 @@ mod tests {
         let text = json!({ "type": "text", "text": wrapped });
         let several = of_blocks(vec![text.clone(), json!({ "type": "car" })], None);
         let car = json!({ "type": "text", "text": "{\"type\":\"car\"}" });
-        assert_eq!((several.is_error, several.content), (None, Some(vec![text, car])));
+        assert_eq!((several.is_error, several.content), (None, Some(vec![text.into(), car.into()])));
     }
 
     #[test]

@@ -2,9 +2,10 @@
 //! and with it over calls; so the key is named here, and refused when there is something in it. Around a conversation keys
 //! have any name, so there what counts is what calls look like.
 
-use std::fmt::{self, Display};
+use std::fmt::Display;
 
-use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
 
 use super::ImportError;
 use super::look::Look;
@@ -16,46 +17,14 @@ pub(super) struct Stray(bool);
 
 impl<'de> Deserialize<'de> for Stray {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Build;
-        impl<'de> Visitor<'de> for Build {
-            type Value = Stray;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("anything")
+        let text = <&RawValue>::deserialize(deserializer)?.get();
+        Ok(Self(match text.as_bytes() {
+            [b'[' | b'{', rest @ ..] => !matches!(rest.trim_ascii_start(), [b']' | b'}', ..]),
+            [b'"', ..] => {
+                serde_json::from_str::<Text<'_>>(text).is_ok_and(|text| text.trim_start().starts_with(['[', '{']))
             }
-            fn visit_unit<E>(self) -> Result<Stray, E> {
-                Ok(Stray(false))
-            }
-            fn visit_bool<E>(self, _: bool) -> Result<Stray, E> {
-                Ok(Stray(false))
-            }
-            fn visit_i64<E>(self, _: i64) -> Result<Stray, E> {
-                Ok(Stray(false))
-            }
-            fn visit_u64<E>(self, _: u64) -> Result<Stray, E> {
-                Ok(Stray(false))
-            }
-            fn visit_f64<E>(self, _: f64) -> Result<Stray, E> {
-                Ok(Stray(false))
-            }
-            fn visit_str<E>(self, text: &str) -> Result<Stray, E> {
-                Ok(Stray(text.trim_start().starts_with(['[', '{'])))
-            }
-            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Stray, A::Error> {
-                let mut any = false;
-                while list.next_element::<IgnoredAny>()?.is_some() {
-                    any = true;
-                }
-                Ok(Stray(any))
-            }
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Stray, A::Error> {
-                let mut any = false;
-                while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {
-                    any = true;
-                }
-                Ok(Stray(any))
-            }
-        }
-        deserializer.deserialize_any(Build)
+            _ => false,
+        }))
     }
 }
 

@@ -1,17 +1,14 @@
 //! Reading the JSON of a record: typed, borrowed where it can be, with errors that say where.
 
-mod objects;
-
 use std::borrow::Cow;
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, Error as _, IgnoredAny, Visitor};
 use serde_json::value::RawValue;
-use serde_json::{Map, Number, Value};
+use serde_json::{Map, Value};
 
 use super::ImportError;
 use crate::json;
-use objects::Objects;
 
 /// Text that stays in its record unless it has escapes. `Cow` alone is copied inside an `Option` or a list.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -46,64 +43,35 @@ impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
     }
 }
 
-/// A whole number that may stand as a number or, as 64-bit numbers do on some wires, as text.
+/// A whole number that may be a number or, as 64-bit numbers are on some wires, a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Whole(pub(super) u64);
 
 impl<'de> Deserialize<'de> for Whole {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Build;
-        impl Visitor<'_> for Build {
-            type Value = Whole;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a whole number")
-            }
-            fn visit_u64<E>(self, number: u64) -> Result<Whole, E> {
-                Ok(Whole(number))
-            }
-            fn visit_i64<E: serde::de::Error>(self, number: i64) -> Result<Whole, E> {
-                u64::try_from(number).map(Whole).map_err(|_| E::custom(format!("{number} is below 0")))
-            }
-            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "whole and below 2^53")]
-            fn visit_f64<E: serde::de::Error>(self, number: f64) -> Result<Whole, E> {
-                let is_whole = number.fract() == 0.0 && (0.0..9_007_199_254_740_992.0).contains(&number);
-                if is_whole { Ok(Whole(number as u64)) } else { Err(E::custom(format!("{number} is no whole number"))) }
-            }
-            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Whole, E> {
-                text.parse().map(Whole).map_err(|_| E::custom(format!("{text:?} is no whole number")))
-            }
-        }
-        deserializer.deserialize_any(Build)
+        let found = Value::deserialize(deserializer)?;
+        let text = match &found {
+            Value::Number(number) => Cow::Owned(json::number_text(number)),
+            Value::String(text) => Cow::Borrowed(text.as_str()),
+            _ => Cow::Borrowed(""),
+        };
+        let wrong =
+            || D::Error::custom(format!("expected a whole number of at least 0, found {}", json::describe(&found)));
+        text.parse().map(Whole).map_err(|_| wrong())
     }
 }
 
-/// A name that may stand as a text or as a number.
+/// A name that may be a text or a number.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Name(pub(super) String);
 
 impl<'de> Deserialize<'de> for Name {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Build;
-        impl Visitor<'_> for Build {
-            type Value = Name;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a text or a number")
-            }
-            fn visit_u64<E>(self, number: u64) -> Result<Name, E> {
-                Ok(Name(number.to_string()))
-            }
-            fn visit_i64<E>(self, number: i64) -> Result<Name, E> {
-                Ok(Name(number.to_string()))
-            }
-            fn visit_f64<E: serde::de::Error>(self, number: f64) -> Result<Name, E> {
-                let number = Number::from_f64(number).ok_or_else(|| E::custom(format!("{number} is no number")))?;
-                Ok(Name(json::number_text(&number)))
-            }
-            fn visit_str<E>(self, text: &str) -> Result<Name, E> {
-                Ok(Name(text.to_owned()))
-            }
+        match Value::deserialize(deserializer)? {
+            Value::String(text) => Ok(Name(text)),
+            Value::Number(number) => Ok(Name(json::number_text(&number))),
+            other => Err(D::Error::custom(format!("expected a string or a number, found {}", json::describe(&other)))),
         }
-        deserializer.deserialize_any(Build)
     }
 }
 
@@ -114,47 +82,32 @@ pub(super) fn even_null<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     T::deserialize(deserializer).map(Some)
 }
 
-/// Reads JSON into a shape, in which only objects are objects.
-pub(super) fn shaped<'a, T: Deserialize<'a>>(text: &'a str) -> serde_json::Result<T> {
-    let mut json = serde_json::Deserializer::from_str(text);
-    let read = T::deserialize(Objects(&mut json))?;
-    json.end()?;
-    Ok(read)
+/// Refuses a record that is not JSON, or that can be read in two ways. Whatever is read out of it needs no further check.
+pub(super) fn check(text: &str) -> Result<(), ImportError> {
+    json::check(text).map_err(|error| {
+        let is_json = serde_json::from_str::<IgnoredAny>(text).is_ok();
+        let message = format!("{}{}", if is_json { "" } else { "it is not JSON: " }, error.message);
+        ImportError { offset: error.offset(text), message, hint: None }
+    })
 }
 
 /// Reads a record, or a part of one, into the shape its format has.
 pub(super) fn typed<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, ImportError> {
-    shaped(text).map_err(|error| {
-        let message = told(text, &json::told(&error));
-        ImportError { offset: offset(text, error.line(), error.column()), message, hint: None }
-    })
-}
-
-/// A message of the parser, in which text that is no JSON is told apart from JSON of another shape.
-pub(super) fn told(text: &str, message: &str) -> String {
-    let is_json = serde_json::from_str::<IgnoredAny>(text).is_ok();
-    format!("{}{}", if is_json { "" } else { "it is no JSON: " }, message)
-}
-
-/// The byte at a line and a column (counted in bytes, as `serde_json` does), both from 1.
-pub(super) fn offset(text: &str, line: usize, column: usize) -> Option<usize> {
-    if line == 0 {
-        return None;
-    }
-    let start = match line {
-        1 => 0,
-        _ => text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').nth(line - 2)?.0 + 1,
-    };
-    Some((start + column.saturating_sub(1)).min(text.len()))
+    json::read(text).map_err(|error| ImportError { offset: error.offset(text), message: error.message, hint: None })
 }
 
 /// Deepest nesting of a value in a record. An envelope lays some levels around a value, and has to be read again.
 const MAX_DEPTH: usize = json::MAX_DEPTH - 8;
 
-/// A JSON text that holds a value of a trace. A key that stands twice is an error, and so is a value that would be too
-/// deep in an envelope.
+/// A JSON text inside a text of the record, which holds a value of a trace. A value that would be too deep in an envelope is
+/// an error.
 pub(super) fn parse(text: &str) -> Result<Value, ImportError> {
-    let value = json::parse(text).map_err(|error| ImportError::new(error.message))?;
+    json::check(text)?;
+    bounded(text)
+}
+
+fn bounded(text: &str) -> Result<Value, ImportError> {
+    let value: Value = json::read(text)?;
     // Every level takes two bytes, which spares most values the walk.
     if text.len() > 2 * MAX_DEPTH && json::deeper_than(&value, MAX_DEPTH) {
         return Err(ImportError::new(format!("it is nested more than {MAX_DEPTH} levels deep")));
@@ -164,7 +117,7 @@ pub(super) fn parse(text: &str) -> Result<Value, ImportError> {
 
 /// A JSON value in full.
 pub(super) fn value(raw: &RawValue) -> Result<Value, ImportError> {
-    parse(raw.get())
+    bounded(raw.get())
 }
 
 /// Arguments that stand as a JSON text. Text that is no JSON is kept as it is, and matches nothing; nothing at all and
@@ -187,7 +140,7 @@ pub(super) fn arguments(raw: &RawValue) -> Result<Value, ImportError> {
 
 /// The name a record gives itself: a text or a number. Anything else names nothing.
 pub(super) fn name(raw: &RawValue) -> Option<String> {
-    match json::parse(raw.get()).ok()? {
+    match serde_json::from_str(raw.get()).ok()? {
         Value::String(text) => Some(text),
         Value::Number(number) => Some(json::number_text(&number)),
         _ => None,

@@ -14,8 +14,7 @@ use crate::assertion::AssertionDiff;
 use crate::diag::Mark;
 use crate::eval::{GATES, GateFailure, GateKind, Metrics, Verdict};
 use crate::event::Event;
-use crate::import::{Format, Options, Record};
-use crate::json;
+use crate::json::{self, JsonError};
 use crate::judge::{Checked, Picture, Receipt};
 use crate::trace::Trace;
 
@@ -102,7 +101,7 @@ fn refused(text: &str, error: &serde_json::Error) -> ReportError {
     match foreign(text) {
         // It says that it is one, so what is wrong lies inside.
         ReportError::Version(version) if version == u64::from(FORMAT) => {
-            ReportError::Broken { line: error.line(), column: error.column(), message: json::told(error) }
+            ReportError::Broken { line: error.line(), column: error.column(), message: JsonError::new(error).message }
         }
         other => other,
     }
@@ -113,13 +112,8 @@ fn foreign(text: &str) -> ReportError {
     let head: Head<'_> = match serde_json::from_str(text) {
         Ok(head) => head,
         Err(error) => {
-            let at = (error.line(), error.column());
-            return ReportError::Foreign(format!(
-                "no JSON object at line {}, column {}: {}",
-                at.0,
-                at.1,
-                json::told(&error)
-            ));
+            let JsonError { line, column, message } = JsonError::new(&error);
+            return ReportError::Foreign(format!("no JSON object at line {line}, column {column}: {message}"));
         }
     };
     match (head.mcptest.and_then(|raw| raw.get().parse().ok()), head.suites) {
@@ -312,15 +306,8 @@ impl<'a> Reader<'a> {
 
     fn trace(&self, raw: &'a RawValue) -> Result<Trace, ReportError> {
         let text = raw.get();
-        // The quick way takes what is in order; the other says what is not.
-        let quick = Format::Envelope.read(Record { text, header: None }, &Options::default()).ok();
-        let mut trace = match quick.and_then(|mut read| read.pop()) {
-            Some(imported) => imported.trace,
-            None => {
-                let value = self.value(raw)?;
-                Trace::read(&value).map_err(|error| self.broken(raw, 1, 1, &error.to_string()))?
-            }
-        };
+        let read = Trace::from_json(text);
+        let mut trace = read.map_err(|error| self.broken(raw, error.line, error.column, &error.message))?;
         // Readers of recordings take the last message for the answer where there is none; this trace was read before.
         if trace.conversation.turns.is_some() && !has_answer(text) {
             trace.final_response = None;

@@ -439,7 +439,11 @@ impl Builder<'_> {
             _ => None,
         };
         let whole = || {
-            unsigned.parse::<i64>().map(Number::from).ok().or_else(|| unsigned.parse::<u64>().map(Number::from).ok())
+            let (sign, digits) = unsigned.strip_prefix('-').map_or(("", unsigned), |digits| ("-", digits));
+            let is_whole = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+            let shortest = digits.trim_start_matches('0');
+            let shortest = if shortest.is_empty() { "0" } else { shortest };
+            is_whole.then(|| format!("{sign}{shortest}").parse::<Number>().ok()).flatten()
         };
         let numeric = unsigned.starts_with(|c: char| c.is_ascii_digit() || c == '-' || c == '.')
             && unsigned.chars().any(|c| c.is_ascii_digit())

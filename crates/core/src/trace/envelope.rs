@@ -25,7 +25,7 @@ impl Trace {
     /// let envelope = recorded.to_envelope();
     /// assert_eq!(envelope["tool_names"], json!(["read_meter"]));
     /// assert_eq!(ConversationTrace::read(&envelope)?, recorded);
-    /// # Ok::<(), mcptest_core::TraceError>(())
+    /// # Ok::<(), mcptest_core::JsonError>(())
     /// ```
     pub fn to_envelope(&self) -> Value {
         let mut out = Map::new();
@@ -82,8 +82,12 @@ fn call(call: &ToolCall) -> Value {
 fn result(result: &ToolResult) -> Value {
     let mut out = Map::new();
     put(&mut out, "is_error", result.is_error);
-    put(&mut out, "content", result.content.clone());
-    put(&mut out, "structured_content", result.structured_content.clone());
+    put(
+        &mut out,
+        "content",
+        result.content.as_ref().map(|blocks| blocks.iter().map(|block| (**block).clone()).collect::<Value>()),
+    );
+    put(&mut out, "structured_content", result.structured_content.as_deref().cloned());
     if let Some(error) = &result.error {
         let mut inner = Map::new();
         inner.insert("kind".into(), error.kind.as_str().into());
@@ -192,7 +196,7 @@ fn write_call(out: &mut Layout, call: &ToolCall) {
 
 fn write_result(out: &mut Layout, result: &ToolResult) {
     if let Some(blocks) = &result.content {
-        out.key("content").list(blocks, Layout::value);
+        out.key("content").list(blocks, |out, block| out.value(block));
     }
     write_plain(out, "duration_ms", result.duration_ms);
     if let Some(error) = &result.error {
@@ -211,5 +215,5 @@ fn write_result(out: &mut Layout, result: &ToolResult) {
         });
     }
     write_plain(out, "is_error", result.is_error);
-    write_value(out, "structured_content", result.structured_content.as_ref());
+    write_value(out, "structured_content", result.structured_content.as_deref());
 }

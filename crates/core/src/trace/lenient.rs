@@ -4,7 +4,6 @@
 
 use serde_json::{Map, Value};
 
-use super::read::{get, whole};
 use super::{Conversation, Role, Tokens, ToolCall, Trace, Turn};
 use crate::json;
 
@@ -22,6 +21,11 @@ pub fn tool_calls_from_envelope(envelope: &Value) -> Vec<ToolCall> {
     let nested = envelope.get("trace").and_then(|trace| trace.get("tool_calls")?.as_array());
     let list = nested.or_else(|| envelope.get("tool_calls")?.as_array());
     list.map_or_else(Vec::new, |list| list.iter().map(call).collect())
+}
+
+/// The value at `key`, with `null` read as absent.
+fn get<'a>(map: &'a Map<String, Value>, key: &str) -> Option<&'a Value> {
+    map.get(key).filter(|value| !value.is_null())
 }
 
 fn part<'a>(envelope: &'a Value, key: &str) -> Option<&'a Value> {
@@ -53,7 +57,7 @@ fn bounded(args: &Value) -> Value {
 pub(crate) fn read_lenient(envelope: &Value) -> Trace {
     let conversation = part(envelope, "conversation");
     let turns = conversation.and_then(|c| c.get("turns")?.as_array());
-    let token = |key| whole(conversation?.get("tokens")?.get(key)?).ok();
+    let token = |key| json::number_text(conversation?.get("tokens")?.get(key)?.as_number()?).parse().ok();
     let tokens = Tokens { input: token("input"), output: token("output"), cached: None, total: token("total") };
     let mut tool_calls = tool_calls_from_envelope(envelope);
     for call in &mut tool_calls {

@@ -1,58 +1,16 @@
-//! The strict reader: a trace is taken whole or refused with what was found and where.
+//! The one reader of envelopes: a trace is taken whole or refused with what was found and where.
 //!
-//! Unknown keys are passed over, so that a newer writer's files stay readable; since an absent key is unknown
-//! evidence, a misspelt one makes a gate unassessable and never makes it pass.
+//! The types of a trace say what an envelope looks like; here is what they cannot say. Unknown keys are skipped, so that a
+//! newer writer's files stay readable; since an absent key is unknown evidence, a misspelled one makes a gate unassessable
+//! and never makes it pass.
 
-use std::fmt;
-
+use serde::de::{Error as _, IgnoredAny};
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::{
-    CallError, Conversation, ErrorKind, FaultEffect, FaultKind, FaultMark, Role, StopReason, Tokens, ToolCall,
-    ToolResult, Trace, Turn,
-};
-use crate::diag;
-use crate::json;
-
-/// A value that is not a trace: where, what was due, what was found.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TraceError {
-    /// Path inside the envelope, such as `tool_calls[2].name`; empty for the envelope itself.
-    pub path: String,
-    /// What was due there.
-    pub expected: String,
-    /// What was found.
-    pub found: String,
-}
-
-impl fmt::Display for TraceError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let path = if self.path.is_empty() { "the trace" } else { &self.path };
-        write!(f, "{path} must be {}, found {}", self.expected, self.found)
-    }
-}
-
-impl std::error::Error for TraceError {}
-
-type Read<T> = Result<T, TraceError>;
-
-fn wrong<T>(expected: impl Into<String>, found: &Value) -> Read<T> {
-    Err(TraceError { path: String::new(), expected: expected.into(), found: json::describe(found) })
-}
-
-/// Puts the path of a part in front of the path inside it.
-trait At {
-    fn at(self, step: impl fmt::Display) -> Self;
-}
-
-impl<T> At for Read<T> {
-    fn at(self, step: impl fmt::Display) -> Self {
-        self.map_err(|error| {
-            let dot = if error.path.is_empty() || error.path.starts_with('[') { "" } else { "." };
-            TraceError { path: format!("{step}{dot}{}", error.path), ..error }
-        })
-    }
-}
+use super::{Conversation, LazyValue, Role, ToolCall, ToolResult, Trace};
+use crate::json::{self, JsonError};
 
 impl Trace {
     /// Reads an envelope, or a cassette that nests one under `trace`.
@@ -62,199 +20,181 @@ impl Trace {
     /// use serde_json::json;
     ///
     /// let error = Trace::read(&json!({ "tool_calls": "none" })).unwrap_err();
-    /// assert_eq!(error.to_string(), "tool_calls must be a list, found a string (\"none\")");
+    /// assert_eq!(error.to_string(), "tool_calls: expected a list, found a string (\"none\")");
     /// ```
-    pub fn read(value: &Value) -> Result<Self, TraceError> {
+    pub fn read(value: &Value) -> Result<Self, JsonError> {
         if json::deeper_than(value, json::MAX_DEPTH) {
-            return Err(TraceError {
-                path: String::new(),
-                expected: format!("nested at most {} levels deep", json::MAX_DEPTH),
-                found: "a deeper value".to_owned(),
-            });
+            return Err(refused(format!("the trace is nested more than {} levels deep", json::MAX_DEPTH)));
         }
-        let root = object(value)?;
-        match get(root, "trace") {
-            Some(inner) => object(inner).and_then(trace).at("trace"),
-            None => trace(root),
-        }
-    }
-}
-
-fn trace(map: &Map<String, Value>) -> Read<Trace> {
-    let tool_calls = field(map, "tool_calls", |v| list(v, call))?;
-    let tool_results = field(map, "tool_results", |v| list(v, nullable_result))?;
-    let conversation = field(map, "conversation", conversation)?.unwrap_or_else(Conversation::default);
-    let mut final_response = field(map, "final_response", text)?;
-    if let Some(results) = &tool_results {
-        let expected = match &tool_calls {
-            None => Some("absent where tool_calls is".to_owned()),
-            Some(calls) if calls.len() < results.len() => {
-                Some(format!("at most as long as tool_calls ({})", calls.len()))
+        match value.get("trace").filter(|nested| !nested.is_null()) {
+            Some(nested) => {
+                json::read_value::<Envelope>(nested).and_then(Envelope::trace).map_err(|error| nested_error(&error))
             }
-            Some(_) => None,
-        };
-        if let Some(expected) = expected {
-            let found = format!("a list of {}", results.len());
-            return Err(TraceError { path: "tool_results".to_owned(), expected, found });
+            None => json::read_value::<Envelope>(value)?.trace(),
         }
     }
-    if let Some(turns) = &conversation.turns {
-        for (index, call) in tool_calls.iter().flatten().enumerate() {
-            if let Some(turn) = call.turn.filter(|turn| *turn >= turns.len()) {
-                return Err(TraceError {
-                    path: format!("tool_calls[{index}].turn"),
-                    expected: format!("an index into conversation.turns (length {})", turns.len()),
-                    found: turn.to_string(),
-                });
+
+    /// Reads the text of an envelope, or of a cassette that nests one under `trace`. Text that can be read in two ways, with
+    /// a key that is there twice, is an error.
+    pub fn from_json(text: &str) -> Result<Self, JsonError> {
+        json::check(text)?;
+        json::read::<Envelope>(text)?.trace()
+    }
+}
+
+fn nested_error(error: &JsonError) -> JsonError {
+    JsonError { line: 0, column: 0, message: format!("trace: {}", error.message) }
+}
+
+fn refused(message: String) -> JsonError {
+    JsonError { line: 0, column: 0, message }
+}
+
+/// An envelope as it is written, with what a record may say next to it.
+#[derive(Debug, Default, Deserialize)]
+pub(crate) struct Envelope {
+    #[serde(default, deserialize_with = "name")]
+    pub(crate) id: Option<String>,
+    #[serde(default, deserialize_with = "name")]
+    pub(crate) group: Option<String>,
+    pub(crate) tool_calls: Option<Vec<ToolCall>>,
+    pub(crate) tool_results: Option<Vec<Option<ToolResult>>>,
+    final_response: Option<String>,
+    pub(crate) conversation: Option<Conversation>,
+    /// The envelope itself, in a cassette.
+    pub(crate) trace: Option<Box<RawValue>>,
+    /// Keys under which other formats keep a conversation.
+    pub(crate) messages: Option<IgnoredAny>,
+    pub(crate) traj: Option<IgnoredAny>,
+    pub(crate) values: Option<IgnoredAny>,
+    pub(crate) simulations: Option<IgnoredAny>,
+}
+
+impl Envelope {
+    /// The trace, if its parts agree with each other.
+    pub(crate) fn trace(self) -> Result<Trace, JsonError> {
+        let Self { tool_calls, tool_results, mut final_response, conversation, trace, .. } = self;
+        if let Some(nested) = trace {
+            let nested = json::read::<Self>(nested.get()).map_err(|error| nested_error(&error))?;
+            return Self { trace: None, ..nested }.trace().map_err(|error| nested_error(&error));
+        }
+        let conversation = conversation.unwrap_or_else(Conversation::default);
+        if let Some(results) = &tool_results {
+            let found = results.len();
+            match &tool_calls {
+                None => {
+                    return Err(refused(format!(
+                        "tool_results: expected no such key without tool_calls, found a list of {found}"
+                    )));
+                }
+                Some(calls) if calls.len() < found => {
+                    let calls = calls.len();
+                    return Err(refused(format!(
+                        "tool_results: expected at most as many as tool_calls ({calls}), found {found}"
+                    )));
+                }
+                Some(_) => {}
             }
         }
-        if final_response.is_none() {
-            // The last assistant message is recorded: its text is known, also when it has none.
-            let last = turns.iter().rev().find(|turn| turn.role == Role::Assistant);
-            final_response = last.map(|turn| turn.content.clone().unwrap_or_else(String::new));
+        if let Some(turns) = &conversation.turns {
+            let length = turns.len();
+            let beyond = |call: &ToolCall| call.turn.filter(|turn| *turn >= length);
+            if let Some((at, turn)) =
+                tool_calls.iter().flatten().enumerate().find_map(|(at, call)| Some((at, beyond(call)?)))
+            {
+                let message = format!(
+                    "tool_calls[{at}].turn: expected an index into conversation.turns (length {length}), found {turn}"
+                );
+                return Err(refused(message));
+            }
+            if final_response.is_none() {
+                // The last assistant message is recorded: its text is known, also when it has none.
+                let last = turns.iter().rev().find(|turn| turn.role == Role::Assistant);
+                final_response = last.map(|turn| turn.content.clone().unwrap_or_else(String::new));
+            }
         }
-    }
-    Ok(Trace { tool_calls, tool_results, final_response, conversation })
-}
-
-pub(super) fn call(value: &Value) -> Read<ToolCall> {
-    let map = object(value)?;
-    let args = match (get(map, "args"), get(map, "arguments")) {
-        (Some(_), Some(second)) => return wrong("absent beside `args`", second).at("arguments"),
-        (args, arguments) => args.or(arguments).cloned(),
-    };
-    let caller = field(map, "caller", |v| object(v).map(|_| v.clone()))?;
-    Ok(ToolCall {
-        name: required(map, "name", text)?,
-        server: field(map, "server", text)?,
-        args,
-        caller: caller.filter(|caller| caller.get("type").and_then(Value::as_str) != Some("direct")),
-        id: field(map, "id", text)?,
-        turn: field(map, "turn", index)?,
-    })
-}
-
-fn nullable_result(value: &Value) -> Read<Option<ToolResult>> {
-    if value.is_null() { Ok(None) } else { result(value).map(Some) }
-}
-
-fn result(value: &Value) -> Read<ToolResult> {
-    let map = object(value)?;
-    Ok(ToolResult {
-        is_error: field(map, "is_error", boolean)?,
-        content: field(map, "content", |v| list(v, |block| object(block).map(|_| block.clone())))?,
-        structured_content: get(map, "structured_content").cloned(),
-        error: field(map, "error", error)?.map(Box::new),
-        fault: field(map, "fault", fault)?.map(Box::new),
-        duration_ms: field(map, "duration_ms", whole)?,
-    })
-}
-
-fn error(value: &Value) -> Read<CallError> {
-    let map = object(value)?;
-    Ok(CallError {
-        kind: required(map, "kind", |v| word(v, ErrorKind::ALL, ErrorKind::as_str))?,
-        code: field(map, "code", |v| v.as_i64().map_or_else(|| wrong("a whole number", v), Ok))?,
-        message: required(map, "message", text)?,
-    })
-}
-
-fn fault(value: &Value) -> Read<FaultMark> {
-    let map = object(value)?;
-    Ok(FaultMark {
-        name: required(map, "name", text)?,
-        kind: required(map, "kind", |v| word(v, FaultKind::ALL, FaultKind::as_str))?,
-        effect: required(map, "effect", |v| word(v, FaultEffect::ALL, FaultEffect::as_str))?,
-        ms: required(map, "ms", whole)?,
-    })
-}
-
-fn conversation(value: &Value) -> Read<Conversation> {
-    let map = object(value)?;
-    Ok(Conversation {
-        model: field(map, "model", text)?,
-        turns: field(map, "turns", |v| list(v, turn))?,
-        tokens: field(map, "tokens", tokens)?.unwrap_or_else(Tokens::default),
-        stop_reason: field(map, "stop_reason", |v| word(v, StopReason::ALL, StopReason::as_str))?,
-        duration_ms: field(map, "duration_ms", whole)?,
-    })
-}
-
-fn turn(value: &Value) -> Read<Turn> {
-    let map = object(value)?;
-    Ok(Turn {
-        role: required(map, "role", |v| word(v, Role::ALL, Role::as_str))?,
-        // A message without text says so: `content: null`. Leaving the key out would say nothing.
-        content: required(map, "content", |v| if v.is_null() { Ok(None) } else { text(v).map(Some) })?,
-    })
-}
-
-fn tokens(value: &Value) -> Read<Tokens> {
-    let map = object(value)?;
-    Ok(Tokens {
-        input: field(map, "input", whole)?,
-        output: field(map, "output", whole)?,
-        cached: field(map, "cached", whole)?,
-        total: field(map, "total", whole)?,
-    })
-}
-
-/// The value at `key`, with `null` read as absent.
-pub(super) fn get<'a>(map: &'a Map<String, Value>, key: &str) -> Option<&'a Value> {
-    map.get(key).filter(|value| !value.is_null())
-}
-
-fn field<T>(map: &Map<String, Value>, key: &str, read: impl FnOnce(&Value) -> Read<T>) -> Read<Option<T>> {
-    get(map, key).map(read).transpose().at(key)
-}
-
-fn required<T>(map: &Map<String, Value>, key: &str, read: impl FnOnce(&Value) -> Read<T>) -> Read<T> {
-    match map.get(key) {
-        Some(value) => read(value).at(key),
-        None => {
-            Err(TraceError { path: key.to_owned(), expected: "present".to_owned(), found: "no such key".to_owned() })
-        }
+        Ok(Trace { tool_calls, tool_results, final_response, conversation })
     }
 }
 
-fn object(value: &Value) -> Read<&Map<String, Value>> {
-    value.as_object().map_or_else(|| wrong("an object", value), Ok)
+/// A call as it is written.
+#[derive(Debug, Deserialize)]
+pub(super) struct Call {
+    name: String,
+    server: Option<String>,
+    args: Option<Value>,
+    /// Another name for `args`.
+    arguments: Option<Value>,
+    caller: Option<Map<String, Value>>,
+    id: Option<String>,
+    #[serde(default, deserialize_with = "whole")]
+    turn: Option<u64>,
 }
 
-fn list<T>(value: &Value, read: impl Fn(&Value) -> Read<T>) -> Read<Vec<T>> {
-    let Some(items) = value.as_array() else {
-        return wrong("a list", value);
-    };
-    items.iter().enumerate().map(|(at, item)| read(item).at(format_args!("[{at}]"))).collect()
+impl TryFrom<Call> for ToolCall {
+    type Error = &'static str;
+
+    fn try_from(call: Call) -> Result<Self, Self::Error> {
+        let Call { name, server, args, arguments, caller, id, turn } = call;
+        if args.is_some() && arguments.is_some() {
+            return Err("it has `args` and `arguments`, and only one of them may be there");
+        }
+        let is_direct = |caller: &Map<String, Value>| caller.get("type").and_then(Value::as_str) == Some("direct");
+        Ok(Self {
+            name,
+            server,
+            args: args.or(arguments),
+            caller: caller.filter(|caller| !is_direct(caller)).map(Value::Object),
+            id,
+            turn: turn.map(usize::try_from).transpose().map_err(|_| "its `turn` is too large for an index")?,
+        })
+    }
 }
 
-fn text(value: &Value) -> Read<String> {
-    value.as_str().map_or_else(|| wrong("a string", value), |text| Ok(text.to_owned()))
-}
-
-fn boolean(value: &Value) -> Read<bool> {
-    value.as_bool().map_or_else(|| wrong("true or false", value), Ok)
+/// Content blocks, which are objects.
+pub(super) fn blocks<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Vec<LazyValue>>, D::Error> {
+    struct Block(LazyValue);
+    impl<'de> Deserialize<'de> for Block {
+        fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+            let block = LazyValue::deserialize(from)?;
+            if block.is_object() {
+                return Ok(Self(block));
+            }
+            Err(D::Error::custom(format!("expected an object, found {}", json::describe(&block))))
+        }
+    }
+    let blocks = Option::<Vec<Block>>::deserialize(from)?;
+    Ok(blocks.map(|blocks| blocks.into_iter().map(|Block(block)| block).collect()))
 }
 
 /// A whole number of at least 0; `3.0` is one.
-pub(super) fn whole(value: &Value) -> Read<u64> {
-    let exact = value.as_u64().or_else(|| json::number_text(value.as_number()?).parse().ok());
-    exact.map_or_else(|| wrong("a whole number of at least 0", value), Ok)
+pub(super) fn whole<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
+    let found = Value::deserialize(from)?;
+    if found.is_null() {
+        return Ok(None);
+    }
+    let exact = found.as_u64().or_else(|| json::number_text(found.as_number()?).parse().ok());
+    let wrong = || D::Error::custom(format!("expected a whole number of at least 0, found {}", json::describe(&found)));
+    exact.map(Some).ok_or_else(wrong)
 }
 
-fn index(value: &Value) -> Read<usize> {
-    usize::try_from(whole(value)?).or_else(|_| wrong("an index", value))
+pub(super) fn required_whole<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
+    whole(from)?.ok_or_else(|| D::Error::custom("expected a whole number of at least 0, found null"))
 }
 
-fn word<T: Copy>(value: &Value, all: &[T], spell: impl Fn(T) -> &'static str) -> Read<T> {
-    let found = value.as_str().and_then(|word| all.iter().copied().find(|item| spell(*item) == word));
-    found.map_or_else(
-        || {
-            let words: Vec<_> = all.iter().map(|item| spell(*item)).collect();
-            let near = value.as_str().and_then(|word| diag::did_you_mean(word, words.iter().copied()));
-            let hint = near.map_or_else(String::new, |near| format!(" (did you mean {near}?)"));
-            wrong(format!("one of {}{hint}", words.join(", ")), value)
-        },
-        Ok,
-    )
+/// The name a record gives itself or its group: a text or a number.
+fn name<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
+    match Value::deserialize(from)? {
+        Value::Null => Ok(None),
+        Value::String(text) => Ok(Some(text)),
+        Value::Number(number) => Ok(Some(json::number_text(&number))),
+        other => Err(D::Error::custom(format!("expected a string or a number, found {}", json::describe(&other)))),
+    }
+}
+
+/// `null` reads like an absent key.
+pub(super) fn nothing_for_null<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(
+    from: D,
+) -> Result<T, D::Error> {
+    Option::<T>::deserialize(from).map(|found| found.unwrap_or_else(T::default))
 }

@@ -34,10 +34,7 @@ fn read(format: Format, text: &str) -> Result<Vec<Imported<'_>>, ImportError> {
 /// The same with prefixes of servers.
 fn read_with<'a>(format: Format, text: &'a str, prefixes: &[&str]) -> Result<Vec<Imported<'a>>, ImportError> {
     let prefixes: Vec<String> = prefixes.iter().map(|prefix| (*prefix).to_owned()).collect();
-    format.read(
-        Record { text, header: None },
-        &Options { servers: Servers::parse(&prefixes).unwrap(), ..Options::default() },
-    )
+    format.read(Record { text, header: None }, &Options { servers: Servers::parse(&prefixes).unwrap() })
 }
 
 /// What a record is refused with: message, and hint after ` / `.

@@ -252,7 +252,7 @@ fn what_cannot_be_read_says_where() {
             "3:105: there is no gate `magic`",
             "3:140: no check is called `magic`",
             "3:163: no check has the verdict `absorbed`",
-            "3:99: tool_calls must be a list, found a number (1)",
+            "3:113: tool_calls: expected a list, found a number",
             "3:108: duplicate key \"a\"",
         ]
     );

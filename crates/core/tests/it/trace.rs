@@ -21,15 +21,15 @@ fn refuses(envelope: Value, message: &str) {
 
 #[test]
 fn what_is_no_envelope_is_refused_with_what_was_found() {
-    refuses(json!(null), "the trace must be an object, found null");
-    refuses(json!([]), "the trace must be an object, found a list of 0");
-    refuses(json!("calls"), "the trace must be an object, found a string (\"calls\")");
-    refuses(json!(7), "the trace must be an object, found a number (7)");
-    refuses(json!({ "trace": [1] }), "trace must be an object, found a list of 1");
-    refuses(json!({ "trace": { "tool_calls": 1 } }), "trace.tool_calls must be a list, found a number (1)");
+    refuses(json!(null), "expected an object, found null");
+    refuses(json!([]), "expected an object, found a list");
+    refuses(json!("calls"), "expected an object, found a string (\"calls\")");
+    refuses(json!(7), "expected an object, found a number");
+    refuses(json!({ "trace": [1] }), "trace: expected an object, found a list");
+    refuses(json!({ "trace": { "tool_calls": 1 } }), "trace: tool_calls: expected a list, found a number");
     refuses(
         json!({ "trace": { "tool_calls": [{ "name": true }] } }),
-        "trace.tool_calls[0].name must be a string, found a boolean (true)",
+        "trace.tool_calls[0].name: expected a string, found a boolean (true)",
     );
 }
 
@@ -40,19 +40,19 @@ fn every_wrong_type_in_a_call_names_its_place() {
         call[key] = value;
         refuses(json!({ "tool_calls": [{ "name": "ok" }, call] }), message);
     };
-    refuses(json!({ "tool_calls": {} }), "tool_calls must be a list, found an object with 0 keys");
-    refuses(json!({ "tool_calls": "a" }), "tool_calls must be a list, found a string (\"a\")");
-    refuses(json!({ "tool_calls": ["a"] }), "tool_calls[0] must be an object, found a string (\"a\")");
-    refuses(json!({ "tool_calls": [null] }), "tool_calls[0] must be an object, found null");
-    refuses(json!({ "tool_calls": [{}] }), "tool_calls[0].name must be present, found no such key");
-    with("name", json!(null), "tool_calls[1].name must be a string, found null");
-    with("name", json!(["a"]), "tool_calls[1].name must be a string, found a list of 1");
-    with("server", json!(1), "tool_calls[1].server must be a string, found a number (1)");
-    with("caller", json!("code"), "tool_calls[1].caller must be an object, found a string (\"code\")");
-    with("id", json!(4), "tool_calls[1].id must be a string, found a number (4)");
-    with("turn", json!("0"), "tool_calls[1].turn must be a whole number of at least 0, found a string (\"0\")");
-    with("turn", json!(-1), "tool_calls[1].turn must be a whole number of at least 0, found a number (-1)");
-    with("turn", json!(1.5), "tool_calls[1].turn must be a whole number of at least 0, found a number (1.5)");
+    refuses(json!({ "tool_calls": {} }), "tool_calls: expected a list, found an object");
+    refuses(json!({ "tool_calls": "a" }), "tool_calls: expected a list, found a string (\"a\")");
+    refuses(json!({ "tool_calls": ["a"] }), "tool_calls[0]: expected an object, found a string (\"a\")");
+    refuses(json!({ "tool_calls": [null] }), "tool_calls[0]: expected an object, found null");
+    refuses(json!({ "tool_calls": [{}] }), "tool_calls[0]: missing field `name`");
+    with("name", json!(null), "tool_calls[1].name: expected a string, found null");
+    with("name", json!(["a"]), "tool_calls[1].name: expected a string, found a list");
+    with("server", json!(1), "tool_calls[1].server: expected a string, found a number");
+    with("caller", json!("code"), "tool_calls[1].caller: expected an object, found a string (\"code\")");
+    with("id", json!(4), "tool_calls[1].id: expected a string, found a number");
+    with("turn", json!("0"), "tool_calls[1].turn: expected a whole number of at least 0, found a string (\"0\")");
+    with("turn", json!(-1), "tool_calls[1].turn: expected a whole number of at least 0, found a number (-1)");
+    with("turn", json!(1.5), "tool_calls[1].turn: expected a whole number of at least 0, found a number (1.5)");
 }
 
 #[test]
@@ -60,44 +60,44 @@ fn every_wrong_type_in_a_result_names_its_place() {
     let with = |key: &str, value: Value, message: &str| {
         refuses(json!({ "tool_calls": [{ "name": "a" }], "tool_results": [{ key: value }] }), message);
     };
-    refuses(json!({ "tool_results": {} }), "tool_results must be a list, found an object with 0 keys");
+    refuses(json!({ "tool_results": {} }), "tool_results: expected a list, found an object");
     refuses(
         json!({ "tool_calls": [{ "name": "a" }], "tool_results": [true] }),
-        "tool_results[0] must be an object, found a boolean (true)",
+        "tool_results[0]: expected an object, found a boolean (true)",
     );
-    with("is_error", json!("no"), "tool_results[0].is_error must be true or false, found a string (\"no\")");
-    with("is_error", json!(0), "tool_results[0].is_error must be true or false, found a number (0)");
-    with("content", json!("text"), "tool_results[0].content must be a list, found a string (\"text\")");
-    with("content", json!([{}, "x"]), "tool_results[0].content[1] must be an object, found a string (\"x\")");
+    with("is_error", json!("no"), "tool_results[0].is_error: expected true or false, found a string (\"no\")");
+    with("is_error", json!(0), "tool_results[0].is_error: expected true or false, found a number");
+    with("content", json!("text"), "tool_results[0].content: expected a list, found a string (\"text\")");
+    with("content", json!([{}, "x"]), "tool_results[0].content[1]: expected an object, found a string (\"x\")");
     with(
         "duration_ms",
         json!(-3),
-        "tool_results[0].duration_ms must be a whole number of at least 0, found a number (-3)",
+        "tool_results[0].duration_ms: expected a whole number of at least 0, found a number (-3)",
     );
-    with("error", json!("boom"), "tool_results[0].error must be an object, found a string (\"boom\")");
-    with("error", json!({}), "tool_results[0].error.kind must be present, found no such key");
+    with("error", json!("boom"), "tool_results[0].error: expected an object, found a string (\"boom\")");
+    with("error", json!({}), "tool_results[0].error: missing field `kind`");
     with(
         "error",
         json!({ "kind": "bang", "message": "" }),
-        "tool_results[0].error.kind must be one of tool, jsonrpc, http, timeout, transport, fault, \
+        "tool_results[0].error.kind: expected one of tool, jsonrpc, http, timeout, transport, fault, \
          found a string (\"bang\")",
     );
     with(
         "error",
         json!({ "kind": "timout", "message": "" }),
-        "tool_results[0].error.kind must be one of tool, jsonrpc, http, timeout, transport, fault \
+        "tool_results[0].error.kind: expected one of tool, jsonrpc, http, timeout, transport, fault \
          (did you mean timeout?), found a string (\"timout\")",
     );
-    with("error", json!({ "kind": "http" }), "tool_results[0].error.message must be present, found no such key");
+    with("error", json!({ "kind": "http" }), "tool_results[0].error: missing field `message`");
     with(
         "error",
         json!({ "kind": "http", "message": 5 }),
-        "tool_results[0].error.message must be a string, found a number (5)",
+        "tool_results[0].error.message: expected a string, found a number",
     );
     with(
         "error",
         json!({ "kind": "http", "message": "", "code": "500" }),
-        "tool_results[0].error.code must be a whole number, found a string (\"500\")",
+        "tool_results[0].error.code: expected a whole number, found a string (\"500\")",
     );
 }
 
@@ -106,60 +106,58 @@ fn every_wrong_type_in_a_fault_mark_names_its_place() {
     let with = |fault: Value, message: &str| {
         refuses(json!({ "tool_calls": [{ "name": "a" }], "tool_results": [{ "fault": fault }] }), message);
     };
-    with(json!("hang"), "tool_results[0].fault must be an object, found a string (\"hang\")");
-    with(json!({}), "tool_results[0].fault.name must be present, found no such key");
+    with(json!("hang"), "tool_results[0].fault: expected an object, found a string (\"hang\")");
+    with(json!({}), "tool_results[0].fault: missing field `name`");
     with(
         json!({ "name": "f", "kind": "dead", "effect": "timeout", "ms": 1 }),
-        "tool_results[0].fault.kind must be one of hang, wedged, slow, recover_after, error, is_error, drop, \
+        "tool_results[0].fault.kind: expected one of hang, wedged, slow, recover_after, error, is_error, drop, \
          found a string (\"dead\")",
     );
     with(
         json!({ "name": "f", "kind": "hang", "effect": "nothing", "ms": 1 }),
-        "tool_results[0].fault.effect must be one of timeout, delay, error, found a string (\"nothing\")",
+        "tool_results[0].fault.effect: expected one of timeout, delay, error, found a string (\"nothing\")",
     );
-    with(
-        json!({ "name": "f", "kind": "hang", "effect": "timeout" }),
-        "tool_results[0].fault.ms must be present, found no such key",
-    );
+    with(json!({ "name": "f", "kind": "hang", "effect": "timeout" }), "tool_results[0].fault: missing field `ms`");
     with(
         json!({ "name": "f", "kind": "hang", "effect": "timeout", "ms": -1 }),
-        "tool_results[0].fault.ms must be a whole number of at least 0, found a number (-1)",
+        "tool_results[0].fault.ms: expected a whole number of at least 0, found a number (-1)",
     );
 }
 
 #[test]
 fn every_wrong_type_in_the_conversation_names_its_place() {
     let with = |conversation: Value, message: &str| refuses(json!({ "conversation": conversation }), message);
-    refuses(json!({ "final_response": ["x"] }), "final_response must be a string, found a list of 1");
-    with(json!([]), "conversation must be an object, found a list of 0");
-    with(json!({ "model": 4 }), "conversation.model must be a string, found a number (4)");
-    with(json!({ "turns": {} }), "conversation.turns must be a list, found an object with 0 keys");
-    with(json!({ "turns": ["hi"] }), "conversation.turns[0] must be an object, found a string (\"hi\")");
-    with(json!({ "turns": [{}] }), "conversation.turns[0].role must be present, found no such key");
+    refuses(json!({ "final_response": ["x"] }), "final_response: expected a string, found a list");
+    with(json!([]), "conversation: expected an object, found a list");
+    with(json!({ "model": 4 }), "conversation.model: expected a string, found a number");
+    with(json!({ "turns": {} }), "conversation.turns: expected a list, found an object");
+    with(json!({ "turns": ["hi"] }), "conversation.turns[0]: expected an object, found a string (\"hi\")");
+    with(json!({ "turns": [{}] }), "conversation.turns[0]: missing field `role`");
     with(
         json!({ "turns": [{ "role": "assistent", "content": "" }] }),
-        "conversation.turns[0].role must be one of user, assistant, tool (did you mean assistant?), \
+        "conversation.turns[0].role: expected one of user, assistant, tool (did you mean assistant?), \
          found a string (\"assistent\")",
     );
     with(
         json!({ "turns": [{ "role": "user", "content": [] }] }),
-        "conversation.turns[0].content must be a string, found a list of 0",
+        "conversation.turns[0].content: expected a string, found a list",
     );
-    with(json!({ "tokens": 12 }), "conversation.tokens must be an object, found a number (12)");
+    with(json!({ "tokens": 12 }), "conversation.tokens: expected an object, found a number");
     for key in ["input", "output", "cached", "total"] {
-        let message = format!("conversation.tokens.{key} must be a whole number of at least 0, found a number (-1)");
+        let message = format!("conversation.tokens.{key}: expected a whole number of at least 0, found a number (-1)");
         with(json!({ "tokens": { key: -1 } }), &message);
-        let message = format!("conversation.tokens.{key} must be a whole number of at least 0, found a boolean (true)");
+        let message =
+            format!("conversation.tokens.{key}: expected a whole number of at least 0, found a boolean (true)");
         with(json!({ "tokens": { key: true } }), &message);
     }
     with(
         json!({ "stop_reason": "done" }),
-        "conversation.stop_reason must be one of completed, max_turns, max_tokens, refused, error, \
+        "conversation.stop_reason: expected one of completed, max_turns, max_tokens, refused, error, \
          found a string (\"done\")",
     );
     with(
         json!({ "duration_ms": 0.5 }),
-        "conversation.duration_ms must be a whole number of at least 0, found a number (0.5)",
+        "conversation.duration_ms: expected a whole number of at least 0, found a number (0.5)",
     );
 }
 
@@ -167,19 +165,22 @@ fn every_wrong_type_in_the_conversation_names_its_place() {
 fn parts_that_contradict_each_other_are_refused() {
     refuses(
         json!({ "tool_calls": [{ "name": "a" }], "tool_results": [null, null] }),
-        "tool_results must be at most as long as tool_calls (1), found a list of 2",
+        "tool_results: expected at most as many as tool_calls (1), found 2",
     );
-    refuses(json!({ "tool_results": [{}] }), "tool_results must be absent where tool_calls is, found a list of 1");
+    refuses(
+        json!({ "tool_results": [{}] }),
+        "tool_results: expected no such key without tool_calls, found a list of 1",
+    );
     refuses(
         json!({
             "tool_calls": [{ "name": "a", "turn": 1 }],
             "conversation": { "turns": [{ "role": "assistant", "content": null }] },
         }),
-        "tool_calls[0].turn must be an index into conversation.turns (length 1), found 1",
+        "tool_calls[0].turn: expected an index into conversation.turns (length 1), found 1",
     );
     refuses(
         json!({ "tool_calls": [{ "name": "a", "args": {}, "arguments": { "x": 1 } }] }),
-        "tool_calls[0].arguments must be absent beside `args`, found an object with 1 key",
+        "tool_calls[0]: it has `args` and `arguments`, and only one of them may be there",
     );
 }
 
@@ -351,8 +352,8 @@ fn a_whole_trace_survives_writing_and_reading() {
         tool_results: Some(vec![
             Some(ToolResult {
                 is_error: Some(true),
-                content: Some(vec![json!({ "type": "text", "text": "no" })]),
-                structured_content: Some(json!({ "k": [1] })),
+                content: Some(vec![json!({ "type": "text", "text": "no" }).into()]),
+                structured_content: Some(json!({ "k": [1] }).into()),
                 error: Some(Box::new(CallError {
                     kind: ErrorKind::Timeout,
                     code: Some(-32001),
@@ -426,7 +427,7 @@ fn a_whole_trace_survives_writing_and_reading() {
 #[test]
 fn duplicate_keys_are_an_error_with_their_position() {
     let error = json::parse("{\n  \"tool_calls\": [{ \"name\": \"a\", \"name\": \"b\" }]\n}").unwrap_err();
-    assert_eq!(error.to_string(), "line 2, column 38: duplicate key \"name\"");
+    assert_eq!(error.to_string(), "line 2, column 38: tool_calls[0]: duplicate key \"name\"");
     assert_eq!(
         json::parse("{\"a\": {\"x\": 1}, \"b\": {\"x\": 1}}").unwrap(),
         json!({ "a": { "x": 1 }, "b": { "x": 1 } })
@@ -468,7 +469,7 @@ fn canonical_text_decides_equality() {
 fn traces_deeper_than_the_limit_are_refused_and_those_at_it_are_read() {
     let at = |levels: usize| json!({ "tool_calls": [{ "name": "a", "args": nested(levels) }] });
     assert!(Trace::read(&at(json::MAX_DEPTH - 3)).is_ok());
-    refuses(at(json::MAX_DEPTH - 2), "the trace must be nested at most 128 levels deep, found a deeper value");
+    refuses(at(json::MAX_DEPTH - 2), "the trace is nested more than 128 levels deep");
 }
 
 #[test]
@@ -485,7 +486,7 @@ fn arguments_too_deep_to_compare_are_kept_apart_by_the_lenient_reader() {
 #[test]
 fn a_turn_says_whether_it_carries_text() {
     let error = Trace::read(&json!({ "conversation": { "turns": [{ "role": "assistant" }] } })).unwrap_err();
-    assert_eq!(error.to_string(), "conversation.turns[0].content must be present, found no such key");
+    assert_eq!(error.to_string(), "conversation.turns[0]: missing field `content`");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 //! A reply that is no result of `tools/call` becomes an error and never an empty success.
 
 use mcptest_core::json;
-use mcptest_core::trace::{CallError, ErrorKind, ToolResult};
+use mcptest_core::trace::{CallError, ErrorKind, LazyValue, ToolResult};
 use serde_json::{Map, Value};
 
 use super::exchange::{Failure, Reply, error_parts};
@@ -64,9 +64,9 @@ fn from_result(mut result: Map<String, Value>) -> ToolResult {
     }
     let mut out = ToolResult {
         is_error: Some(is_error),
-        content: Some(content),
+        content: Some(content.into_iter().map(LazyValue::from).collect()),
         // In a trace null is the same as absent; a recording must read back as what was judged.
-        structured_content: result.remove("structuredContent").filter(|value| !value.is_null()),
+        structured_content: result.remove("structuredContent").filter(|value| !value.is_null()).map(LazyValue::from),
         ..ToolResult::default()
     };
     if is_error {
@@ -124,8 +124,8 @@ mod tests {
         let reply = json!({ "content": content, "structuredContent": [1, { "a": null }], "_meta": {}, "new": 1 });
         let expected = ToolResult {
             is_error: Some(false),
-            content: content.as_array().cloned(),
-            structured_content: Some(json!([1, { "a": null }])),
+            content: content.as_array().map(|blocks| blocks.iter().cloned().map(LazyValue::from).collect()),
+            structured_content: Some(json!([1, { "a": null }]).into()),
             ..ToolResult::default()
         };
         assert_eq!(tool_result(Reply::Result(reply)), expected);
@@ -138,7 +138,7 @@ mod tests {
         let message = "no such city\ntry Oslo".to_owned();
         let expected = ToolResult {
             is_error: Some(true),
-            content: content.as_array().cloned(),
+            content: content.as_array().map(|blocks| blocks.iter().cloned().map(LazyValue::from).collect()),
             error: Some(Box::new(CallError { kind: ErrorKind::Tool, code: None, message })),
             ..ToolResult::default()
         };

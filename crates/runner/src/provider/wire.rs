@@ -64,9 +64,9 @@ pub(super) fn arguments(value: Option<&Value>) -> WantedArgs {
 /// which kind, not the image.
 pub(super) fn answer(result: &ToolResult) -> String {
     let blocks = result.content.iter().flatten();
-    let mut parts: Vec<String> = blocks.map(block).collect();
+    let mut parts: Vec<String> = blocks.map(|found| block(found)).collect();
     if let Some(structured) = &result.structured_content
-        && !result.content.iter().flatten().any(is_text)
+        && !result.content.iter().flatten().any(|found| is_text(found))
     {
         parts.insert(0, json::canonical(structured));
     }

@@ -22,7 +22,7 @@ fn says(text: &str) -> Reply {
 fn found(text: &str) -> ToolResult {
     ToolResult {
         is_error: Some(false),
-        content: Some(vec![json!({ "type": "text", "text": text })]),
+        content: Some(vec![json!({ "type": "text", "text": text }).into()]),
         ..ToolResult::default()
     }
 }

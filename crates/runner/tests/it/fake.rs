@@ -123,14 +123,14 @@ pub(crate) async fn plain(connection: &Connection, tool: &str) -> ToolResult {
 
 /// A success with this text.
 pub(crate) fn says(words: &str) -> ToolResult {
-    let content = vec![json!({ "type": "text", "text": words })];
+    let content = vec![json!({ "type": "text", "text": words }).into()];
     ToolResult { is_error: Some(false), content: Some(content), ..ToolResult::default() }
 }
 
 /// A failure without content.
 pub(crate) fn fails(kind: ErrorKind, code: Option<i64>, message: &str) -> ToolResult {
     let error = CallError { kind, code, message: message.to_owned() };
-    let content = vec![json!({ "type": "text", "text": message })];
+    let content = vec![json!({ "type": "text", "text": message }).into()];
     ToolResult { is_error: Some(true), content: Some(content), error: Some(Box::new(error)), ..ToolResult::default() }
 }
 

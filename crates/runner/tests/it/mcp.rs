@@ -222,10 +222,10 @@ async fn results_are_kept_as_received() {
     let structured = ToolResult {
         is_error: Some(false),
         content: Some(vec![
-            json!({ "type": "text", "text": "{}", "x-block": 1 }),
-            json!({ "type": "hologram", "depth": 2.5 }),
+            json!({ "type": "text", "text": "{}", "x-block": 1 }).into(),
+            json!({ "type": "hologram", "depth": 2.5 }).into(),
         ]),
-        structured_content: Some(json!({ "t": 1.5, "deep": [{ "n": null }] })),
+        structured_content: Some(json!({ "t": 1.5, "deep": [{ "n": null }] }).into()),
         ..ToolResult::default()
     };
     assert_eq!(plain(&connection, "structured").await, structured);

@@ -25,8 +25,8 @@ fn refused(text: &str) -> String {
 fn answer() -> ToolResult {
     ToolResult {
         is_error: Some(false),
-        content: Some(vec![json!({ "type": "text", "text": "id 7" })]),
-        structured_content: Some(json!({ "id": 7, "tags": ["a", "b"] })),
+        content: Some(vec![json!({ "type": "text", "text": "id 7" }).into()]),
+        structured_content: Some(json!({ "id": 7, "tags": ["a", "b"] }).into()),
         ..ToolResult::default()
     }
 }

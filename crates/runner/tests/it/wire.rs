@@ -113,7 +113,7 @@ pub(crate) fn tools() -> Catalogue {
 pub(crate) fn found(text: &str) -> ToolResult {
     ToolResult {
         is_error: Some(false),
-        content: Some(vec![json!({ "type": "text", "text": text })]),
+        content: Some(vec![json!({ "type": "text", "text": text }).into()]),
         ..ToolResult::default()
     }
 }

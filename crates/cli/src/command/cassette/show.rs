@@ -131,7 +131,7 @@ fn answered(result: &ToolResult) -> String {
             [only] if result.texts().count() == 1 && only.get("type").is_none_or(|kind| kind == "text") => {
                 value(&Value::String(result.texts().collect()))
             }
-            blocks => value(&Value::Array(blocks.to_vec())),
+            blocks => value(&blocks.iter().map(|block| (**block).clone()).collect()),
         },
         (None, None) => format!("answer {UNKNOWN}"),
     };

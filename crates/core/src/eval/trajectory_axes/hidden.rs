@@ -1,9 +1,12 @@
 //! What a JSON text holds but does not show: a string written with escapes, and a number that is not spelled as usual
 //! (`1.0`, `1e3`). Everything else in it stands in its characters, between quotes or as digits.
 
+use std::borrow::Cow;
 use std::fmt;
 
-use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+
+use crate::json::NUMBER_KEY;
 
 /// Whether a JSON text may hold a value that its characters do not show. `word` says which strings are looked for,
 /// `number` which numbers. A text that is no JSON may have either answer.
@@ -80,8 +83,13 @@ impl<'de, W: Fn(&str) -> bool, N: Fn(f64) -> bool> Visitor<'de> for Look<'_, W, 
     }
 
     fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<(), A::Error> {
-        while map.next_key::<IgnoredAny>()?.is_some() {
-            map.next_value_seed(self.again())?;
+        while let Some(key) = map.next_key::<Cow<'de, str>>()? {
+            if key == NUMBER_KEY {
+                let number: String = map.next_value()?;
+                *self.found |= number.parse().is_ok_and(|number| (self.number)(number));
+            } else {
+                map.next_value_seed(self.again())?;
+            }
         }
         Ok(())
     }

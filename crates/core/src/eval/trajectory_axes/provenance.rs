@@ -142,7 +142,7 @@ impl<'a> Shown<'a> {
             if let Some(structured) = &result.structured_content {
                 self.note_value(structured, producer);
             }
-            for (key, part) in result.content.iter().flatten().filter_map(Value::as_object).flatten() {
+            for (key, part) in result.content.iter().flatten().filter_map(|block| block.as_object()).flatten() {
                 // What a block is says nothing about what it carries.
                 if !matches!(key.as_str(), "type" | "mimeType" | "annotations" | "_meta") {
                     self.note_value(part, producer);
@@ -220,7 +220,7 @@ mod tests {
             ("[0.50]", "0.5"),
             (r#"["San Jos\u00e9"]"#, "San José"),
             (r#"["a\/b"]"#, "a/b"),
-            ("[123456789012345678901]", "1.2345678901234568e+20"),
+            ("[123456789012345678901]", "123456789012345678901"),
         ] {
             assert_eq!((scan(text, &[word]), scan_slowly(text, &[word])), (vec![true], vec![true]), "{word} in {text}");
         }

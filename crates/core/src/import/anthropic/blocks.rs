@@ -10,7 +10,7 @@ use crate::import::listed::Element;
 use crate::import::wire::{self, Text};
 use crate::import::{ImportError, results};
 use crate::json;
-use crate::trace::{Role, ToolCall, ToolResult};
+use crate::trace::{LazyValue, Role, ToolCall, ToolResult};
 
 /// One block, with the keys of all kinds of blocks that matter.
 #[derive(Debug, Deserialize)]
@@ -148,7 +148,8 @@ impl<'a> Block<'a> {
         })?;
         if let Some(beside) = beside {
             result.duration_ms = beside.duration_ms;
-            result.structured_content = beside.structured_content.clone().or(result.structured_content);
+            result.structured_content =
+                beside.structured_content.clone().map(LazyValue::from).or(result.structured_content);
         }
         builder.answer(self.tool_use_id.as_deref(), result, &format!("{place}.content[{at}]"))?;
         Ok(())
@@ -270,7 +271,7 @@ pub(in crate::import) fn instructions(content: &Content<'_, Block<'_>>, place: P
 
 /// The text of a list of blocks; nothing for anything else, such as a list that was not kept whole.
 pub(in crate::import) fn texts(content: &str) -> Option<String> {
-    let Content::List(blocks) = wire::shaped::<Content<'_, Block<'_>>>(content).ok()? else { return None };
+    let Content::List(blocks) = wire::typed::<Content<'_, Block<'_>>>(content).ok()? else { return None };
     if blocks.iter().any(Element::is_void) {
         return None;
     }

@@ -140,7 +140,7 @@ impl<'a> Line<'a> {
     /// What the harness kept of a result, where its shape is one that is known.
     pub(super) fn kept(&self) -> Kept<'a> {
         let raw = self.result_beside.map(RawValue::get).filter(|text| text.starts_with('{'));
-        raw.and_then(|text| wire::shaped(text).ok()).unwrap_or_default()
+        raw.and_then(|text| wire::typed(text).ok()).unwrap_or_default()
     }
 
     /// The call that the first block of the line makes or answers.

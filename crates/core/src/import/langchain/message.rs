@@ -13,7 +13,7 @@ use crate::import::listed::{Element, Listed};
 use crate::import::stray::{self, Stray};
 use crate::import::wire::{self, Text, Whole};
 use crate::import::{ImportError, Options, results};
-use crate::trace::{Role, StopReason, Tokens, Trace};
+use crate::trace::{LazyValue, Role, StopReason, Tokens, Trace};
 
 /// A message. `data` or `kwargs` hold the fields where they are not flat.
 #[derive(Deserialize)]
@@ -181,7 +181,7 @@ impl<'a> Message<'a> {
             return Some(Tokens { input, output, cached, total });
         }
         let raw = self.response_metadata.as_ref()?.token_usage?;
-        let old: OldUsage = wire::shaped(raw.get()).ok()?;
+        let old: OldUsage = wire::typed(raw.get()).ok()?;
         let [input, output, total] = [old.prompt, old.completion, old.total].map(|count| count.map(|count| count.0));
         input.and(output).map(|_| Tokens { input, output, cached: None, total })
     }
@@ -311,7 +311,7 @@ impl<'o> Reader<'o> {
         let kept = message.artifact.and_then(|raw| wire::value(raw).ok());
         result.structured_content = result
             .structured_content
-            .or_else(|| kept?.get("structured_content").filter(|value| !value.is_null()).cloned());
+            .or_else(|| kept?.get("structured_content").filter(|value| !value.is_null()).cloned().map(LazyValue::from));
         self.builder.answer(id, result, &place.to_string())?;
         Ok(())
     }

@@ -186,7 +186,7 @@ impl Item<'_> {
         };
         // A list of parts is text like any other; a list of anything else is kept as its JSON.
         if raw.get().starts_with('[')
-            && let Ok(content) = wire::shaped::<Content<'_>>(raw.get())
+            && let Ok(content) = wire::typed::<Content<'_>>(raw.get())
             && let Ok(said) = said(Some(&content), &PARTS, place)
         {
             let text = said.text.map_or(Value::Null, Value::String);

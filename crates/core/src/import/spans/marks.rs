@@ -1,14 +1,15 @@
 //! Ids, times and states of spans in the spellings that exporters give them.
 
 use std::borrow::Cow;
-use std::fmt;
 
-use serde::de::{Deserialize, Deserializer, Error as _, SeqAccess, Visitor};
+use serde::de::{Deserialize, Deserializer, Error as _};
 use serde_json::value::RawValue;
+use serde_json::{Number, Value};
 
 use super::super::ImportError;
 use super::super::keyed::Keyed;
 use super::super::wire::{self, Text};
+use crate::json;
 
 /// An id in one spelling: small hexadecimal digits. Exporters that follow the usual JSON of Protocol Buffers write
 /// base64, consoles write `0x`. `None` for no id, which is written as nothing or as zeros.
@@ -131,37 +132,29 @@ pub(in super::super) struct Moment(pub(in super::super) u64);
 
 impl<'de> Deserialize<'de> for Moment {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Build;
-        impl<'de> Visitor<'de> for Build {
-            type Value = Moment;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a time in nanoseconds or a date")
-            }
-            fn visit_u64<E>(self, number: u64) -> Result<Moment, E> {
-                Ok(Moment(number))
-            }
-            fn visit_i64<E: serde::de::Error>(self, number: i64) -> Result<Moment, E> {
-                u64::try_from(number).map(Moment).map_err(|_| E::custom(format!("the time {number} is below 0")))
-            }
-            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "within the range of u64")]
-            fn visit_f64<E: serde::de::Error>(self, number: f64) -> Result<Moment, E> {
-                let fits = (0.0..18_446_744_073_709_551_615.0).contains(&number);
-                if fits { Ok(Moment(number as u64)) } else { Err(E::custom(format!("{number} is no time"))) }
-            }
-            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Moment, E> {
-                let read = text.parse().ok().or_else(|| date(text));
-                read.map(Moment).ok_or_else(|| E::custom(format!("{text:?} is no time")))
-            }
-            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Moment, A::Error> {
-                let (seconds, nanos) = (seq.next_element::<u64>()?, seq.next_element::<u64>()?);
-                let (Some(seconds), Some(nanos), None) = (seconds, nanos, seq.next_element::<u64>()?) else {
-                    return Err(A::Error::custom("a time as a list must be seconds and nanoseconds"));
-                };
-                Ok(Moment(seconds.saturating_mul(1_000_000_000).saturating_add(nanos)))
-            }
-        }
-        deserializer.deserialize_any(Build)
+        let found = Value::deserialize(deserializer)?;
+        let read = match &found {
+            Value::Number(number) => nanoseconds(number),
+            Value::String(text) => text.parse().ok().or_else(|| date(text)),
+            Value::Array(parts) => match parts.as_slice() {
+                [seconds, nanos] => seconds
+                    .as_u64()
+                    .zip(nanos.as_u64())
+                    .map(|(seconds, nanos)| seconds.saturating_mul(1_000_000_000).saturating_add(nanos)),
+                _ => None,
+            },
+            _ => None,
+        };
+        let wrong =
+            || D::Error::custom(format!("expected a time in nanoseconds or a date, found {}", json::describe(&found)));
+        read.map(Moment).ok_or_else(wrong)
     }
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "within the range of u64")]
+fn nanoseconds(number: &Number) -> Option<u64> {
+    let float = || number.as_f64().filter(|float| (0.0..18_446_744_073_709_551_615.0).contains(float));
+    number.as_u64().or_else(|| float().map(|float| float as u64))
 }
 
 /// Nanoseconds since 1970 of a date such as `2026-01-02T03:04:05.678Z`. One without a zone is taken as UTC.

@@ -147,7 +147,7 @@ fn each_backwards(told: Told<'_>, default: Speaker, mut take: impl FnMut(Message
             list.into_iter().rev().any(pass);
         }
         Told::Json(text, key) => {
-            let items: Vec<&RawValue> = wire::typed(&text).map_err(|error| {
+            let items: Vec<&RawValue> = wire::check(&text).and_then(|()| wire::typed(&text)).map_err(|error| {
                 error.at(key).hint("what was cut when it was recorded cannot be read: see the limits of the recorder")
             })?;
             for (place, item) in items.into_iter().enumerate().rev() {

@@ -123,8 +123,8 @@ fn what_may_hide_a_call_is_refused_with_its_path() {
             r#"{"message":[]}"#,
             "it has no `messages` / a record is a list of messages or an object with `messages`; `--from` names the format of a file".to_owned(),
         ),
-        (r#"{"messages":[{"role":"user","content":3}]}"#, "invalid type: integer `3`, expected a text or a list".to_owned()),
-        (r#"{"messages":["a"]}"#, "invalid type: string \"a\", expected a message".to_owned()),
+        (r#"{"messages":[{"role":"user","content":3}]}"#, "messages[0].content: expected a text or a list, found a number".to_owned()),
+        (r#"{"messages":["a"]}"#, "messages[0]: expected a message, found a string (\"a\")".to_owned()),
     ];
     for (text, expected) in cases {
         assert_eq!(refusal(Format::Anthropic, text), expected, "{text}");

@@ -157,47 +157,47 @@ fn a_key_that_stands_twice_is_refused_wherever_it_is_evidence() {
         (
             Format::OpenaiChat,
             format!(r#"[{{"role": "assistant", "tool_calls": [{call}], "tool_calls": []}}]"#),
-            "duplicate field `tool_calls`",
+            "[0]: duplicate key \"tool_calls\"",
         ),
         (
             Format::OpenaiChat,
             r#"{"messages": [{"role": "user", "content": "Hi"}], "messages": []}"#.to_owned(),
-            "duplicate field `messages`",
+            "duplicate key \"messages\"",
         ),
         (
             Format::OpenaiChat,
             r#"[{"role": "assistant", "tool_calls": [{"function": {"name": "f", "name": "g"}}]}]"#.to_owned(),
-            "duplicate field `name`",
+            "[0].tool_calls[0].function: duplicate key \"name\"",
         ),
         (
             Format::Anthropic,
             r#"[{"role": "assistant", "content": [{"type": "tool_use", "name": "f", "name": "g", "input": {}}]}]"#.to_owned(),
-            "duplicate field `name`",
+            "[0].content[0]: duplicate key \"name\"",
         ),
         (
             Format::OpenaiResponses,
             r#"[{"type": "function_call", "name": "f", "name": "g", "call_id": "a"}]"#.to_owned(),
-            "duplicate field `name`",
+            "[0]: duplicate key \"name\"",
         ),
         (
             Format::Langchain,
             r#"[{"type": "ai", "content": "", "tool_calls": [{"name": "f", "args": {}}], "tool_calls": []}]"#.to_owned(),
-            "duplicate field `tool_calls`",
+            "[0]: duplicate key \"tool_calls\"",
         ),
         (
             Format::Langchain,
             r#"{"values": {"messages": [{"type": "ai", "content": "x"}], "messages": []}, "outputs": {"messages": []}}"#.to_owned(),
-            "values: duplicate field `messages`",
+            "values: duplicate key \"messages\"",
         ),
         (
             Format::Inspect,
             r#"{"id": 1, "messages": [{"role": "assistant", "content": "", "tool_calls": [], "tool_calls": []}]}"#.to_owned(),
-            "messages[0]: duplicate field `tool_calls`",
+            "messages[0]: duplicate key \"tool_calls\"",
         ),
         (
             Format::Inspect,
             r#"{"id": 1, "messages": [], "model_usage": {"m": {"input_tokens": 1}, "m": {"input_tokens": 2}}}"#.to_owned(),
-            "duplicate key \"m\"",
+            "model_usage: duplicate key \"m\"",
         ),
         (
             Format::Inspect,
@@ -209,7 +209,7 @@ fn a_key_that_stands_twice_is_refused_wherever_it_is_evidence() {
             Format::Otel,
             r#"{"trace_id": "ab", "span_id": "1", "name": "x", "start_time": 1,
                 "attributes": {"gen_ai.tool.name": "a", "gen_ai.tool.name": "b"}}"#.to_owned(),
-            "duplicate key \"gen_ai.tool.name\"",
+            "attributes: duplicate key \"gen_ai.tool.name\"",
         ),
         (
             Format::Otlp,
@@ -228,17 +228,24 @@ fn a_key_that_stands_twice_is_refused_wherever_it_is_evidence() {
         (
             Format::ClaudeCode,
             r#"{"type": "assistant", "sessionId": "s", "message": {"content": [], "content": "x"}}"#.to_owned(),
-            "duplicate field `content`",
+            "message: duplicate key \"content\"",
         ),
         (
             Format::Tau,
             r#"{"task_id": 1, "termination_reason": "x",
                 "messages": [{"role": "assistant", "tool_calls": [{"name": "f"}], "tool_calls": []}]}"#.to_owned(),
-            "duplicate field `tool_calls`",
+            "messages[0]: duplicate key \"tool_calls\"",
         ),
     ];
     for (format, text, expected) in cases {
         assert_eq!(refusal(format, &text), expected, "{text}");
+    }
+    // Also under a key that nobody reads, and in what no gate looks at.
+    for format in Format::ALL {
+        let text = r#"{"unread": [{"x": 1, "x": 1}], "tool_calls": [], "trace": {}, "messages": []}"#;
+        assert_eq!(refusal(*format, text), "unread[0]: duplicate key \"x\"", "{format}");
+        let text = r#"{"unread": "\ud800", "tool_calls": [], "trace": {}, "messages": []}"#;
+        assert_eq!(refusal(*format, text), "unexpected end of hex escape", "{format}");
     }
     let same = r#"{"resourceSpans": [{"scopeSpans": [{"spans": [{"traceId": "ab", "spanId": "1", "name": "execute_tool t",
         "startTimeUnixNano": "1", "attributes": [{"key": "k", "value": {"intValue": "1"}},

@@ -71,7 +71,7 @@ fn what_could_hide_a_call_is_refused_with_its_place() {
     );
     assert_eq!(
         of(r#"{"role": "assistant", "content": "", "tool_calls": [{"id": "x", "function": {"name": "f"}}]}"#),
-        "messages[0]: invalid type: map, expected a text"
+        "messages[0]: tool_calls[0].function: expected a text, found an object"
     );
     assert_eq!(
         of(r#"{"role": "tool", "content": "a", "tool_call_id": "x"}"#),

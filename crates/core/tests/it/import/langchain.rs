@@ -80,7 +80,7 @@ fn what_may_hide_a_call_is_refused_with_its_path() {
         ),
         (
             r#"[{"type":"ai","content":"","additional_kwargs":{"tool_calls":[{"id":"a"}]}}]"#,
-            "[0].additional_kwargs: missing field `function`".to_owned(),
+            "[0].additional_kwargs: [0]: missing field `function`".to_owned(),
         ),
         (
             r#"[{"type":"ai","content":"","invalid_tool_calls":[{"args":"{","id":"a"}]}]"#,
@@ -94,7 +94,7 @@ fn what_may_hide_a_call_is_refused_with_its_path() {
             r#"[{"type":"ai","content":[{"text":"a"}]}]"#,
             "[0].content[0].type must be a text, found no such key / a block without a type may hold a call or an answer, or what the model said last".to_owned(),
         ),
-        (r#"[{"type":"ai","content":{}}]"#, "[0].content: invalid type: map, expected a text or a list".to_owned()),
+        (r#"[{"type":"ai","content":{}}]"#, "[0].content: expected a text or a list, found an object".to_owned()),
         (
             r#"[{"type":"tool","content":"a","tool_call_id":"x"}]"#,
             "[0] answers the call \"x\", but no call before it waits for that answer / the record may have lost its beginning; a trace has to be whole to be judged".to_owned(),
@@ -103,7 +103,7 @@ fn what_may_hide_a_call_is_refused_with_its_path() {
             r#"{"outputs":{"messages":[{"type":"ai","content":"a"}]},"inputs":{"messages":[{"role":"user","content":"a"}]}}"#,
             "inputs.messages[0].type is no type of a message, found no such key / messages with a role are `openai-chat` or `anthropic`".to_owned(),
         ),
-        (r#"{"messages":{}}"#, "messages: invalid type: map, expected a list".to_owned()),
+        (r#"{"messages":{}}"#, "messages: expected a list, found an object".to_owned()),
         (
             r#"{"inputs":{}}"#,
             "it has no `messages`, and none below `values` or `outputs` / a record is a list of messages or an object around one; `--from` names the format of a file".to_owned(),

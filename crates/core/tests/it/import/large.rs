@@ -58,7 +58,7 @@ fn arguments_that_an_envelope_could_not_hold_are_refused_and_in_a_text_stay_text
 
 #[test]
 fn choices_inside_choices_are_refused() {
-    let message = nested("{\"message\":", "{}", "}");
+    let message = r#"{"message":{"message":{}}}"#;
     let text = json!({
         "trace_id": "t", "span_id": "s", "name": "chat", "start_time": 1,
         "attributes": { "gen_ai.operation.name": "chat", "gen_ai.output.messages": format!("[{message}]") },
@@ -102,7 +102,7 @@ fn a_list_is_no_message() {
         assert!(read(format, text).is_err(), "{format:?} takes a list");
     }
     let envelope = r#"{"tool_calls":[["send","mail",null,null,null,null,null]]}"#;
-    assert_eq!(refusal(Format::Envelope, envelope), "tool_calls[0] must be an object, found a list of 7");
+    assert_eq!(refusal(Format::Envelope, envelope), "tool_calls[0]: expected an object, found a list");
 }
 
 #[test]

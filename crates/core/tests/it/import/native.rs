@@ -19,16 +19,16 @@ fn a_record_may_carry_its_name_and_its_group() {
 
 #[test]
 fn what_is_no_envelope_is_refused_with_its_place() {
-    assert_eq!(refusal(Format::Envelope, r#"{"tool_calls": 3}"#), "tool_calls must be a list, found a number (3)");
+    assert_eq!(refusal(Format::Envelope, r#"{"tool_calls": 3}"#), "tool_calls: expected a list, found a number");
     assert_eq!(
         refusal(Format::Envelope, r#"{"group": [], "tool_calls": []}"#),
-        "group must be a text or a number, found a list of 0"
+        "group: expected a string or a number, found a list of 0"
     );
     let error = read(Format::Envelope, "{\"tool_calls\": [],\n \"id\": 1, \"id\": 2}").unwrap_err();
     assert_eq!((error.message.as_str(), error.offset), ("duplicate key \"id\"", Some(32)));
     assert_eq!(
         refusal(Format::Cassette, r#"{"mcptest": 1}"#),
-        "it has no `trace` / an envelope that stands by itself is `--from envelope`"
+        "it has no `trace` / a bare envelope is `--from envelope`"
     );
 }
 
@@ -39,8 +39,8 @@ fn a_run_that_is_told_in_two_ways_is_refused() {
         assert_eq!(
             refusal(Format::Envelope, &text),
             format!(
-                "it tells of its run twice: in `tool_calls`, as envelopes do, and in `{other}` / keep one of them, or say with \
-                 --from which format to read"
+                "it describes its run twice: in `tool_calls`, as envelopes do, and in `{other}` / keep one of them, or name \
+                 the format to read with --from"
             )
         );
         let nothing = format!(r#"{{"tool_calls": [], "final_response": "Hi", "{other}": null}}"#);

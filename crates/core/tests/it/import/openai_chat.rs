@@ -119,11 +119,11 @@ fn what_is_not_understood_is_refused_with_its_path() {
         ),
         (
             r#"[{"role": "assistant", "tool_calls": [{"id": "a", "function": {"name": "f", "arguments": {"n": 1, "n": 2}}}]}]"#,
-            "messages[0].tool_calls[0].function.arguments: duplicate key \"n\"",
+            "[0].tool_calls[0].function.arguments: duplicate key \"n\"",
         ),
         (
             r#"[{"role": "assistant", "tool_calls": [{"id": "a", "function": "bash", "arguments": {}}]}]"#,
-            "invalid type: string \"bash\", expected an object with `name` and `arguments`",
+            "[0].tool_calls[0].function: expected an object with `name` and `arguments`, found a string (\"bash\")",
         ),
         (
             r#"[{"role": "user", "content": "Hi"}, {"role": "tool", "tool_call_id": "a", "content": "x"}]"#,
@@ -162,7 +162,7 @@ fn a_record_that_is_not_one_conversation_with_one_reply_is_refused() {
         ),
         (
             r#"{"messages": [{"role": "user", "content": "Hi"}], "response": "Hello"}"#,
-            "invalid type: string \"Hello\", expected a completion with `choices`",
+            "response: expected a completion with `choices`, found a string (\"Hello\")",
         ),
         (
             r#"{"messages": [{"role": "user", "content": "Hi"}], "choices": [], "response": {"choices": []}}"#,
@@ -175,7 +175,7 @@ fn a_record_that_is_not_one_conversation_with_one_reply_is_refused() {
     let error = read(Format::OpenaiChat, "[{\"role\": \"user\",\n \"content\": 3}]").unwrap_err();
     assert_eq!(
         (error.message.as_str(), error.offset),
-        ("invalid type: integer `3`, expected a text or a list", Some(30))
+        ("[0].content: expected a text or a list, found a number", Some(30))
     );
 }
 

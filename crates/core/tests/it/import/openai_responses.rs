@@ -104,13 +104,10 @@ fn what_is_not_understood_is_refused_with_its_path() {
         ),
         (r#"[{"type": "function_call", "call_id": "a"}]"#, "items[0] has no `name` / a call names its tool"),
         (r#"[{"type": "mcp_call", "id": "a"}]"#, "items[0] has no `name` / a call names its tool"),
-        (
-            r#"[{"type": "shell_call", "call_id": "a", "action": {"n": 1, "n": 2}}]"#,
-            "items[0].action: duplicate key \"n\"",
-        ),
+        (r#"[{"type": "shell_call", "call_id": "a", "action": {"n": 1, "n": 2}}]"#, "[0].action: duplicate key \"n\""),
         (
             r#"[{"type": "function_call", "call_id": "a", "name": "f", "arguments": {"n": 1, "n": 2}}]"#,
-            "items[0].arguments: duplicate key \"n\"",
+            "[0].arguments: duplicate key \"n\"",
         ),
         (
             r#"[{"type": "function_call_output", "call_id": "a", "output": "x"}]"#,
@@ -127,5 +124,8 @@ fn what_is_not_understood_is_refused_with_its_path() {
         assert_eq!(refusal(Format::OpenaiResponses, text), expected, "{text}");
     }
     let error = read(Format::OpenaiResponses, r#"{"output": "none"}"#).unwrap_err();
-    assert_eq!((error.message.as_str(), error.offset), ("invalid type: string \"none\", expected a list", Some(16)));
+    assert_eq!(
+        (error.message.as_str(), error.offset),
+        ("output: expected a list, found a string (\"none\")", Some(16))
+    );
 }

@@ -290,7 +290,7 @@ fn a_span_without_a_trace_is_refused() {
     );
     assert_eq!(
         refusal(Format::Otel, r#"{"trace_id": "a", "span_id": "1", "name": "n", "start_time": "soon"}"#),
-        "\"soon\" is no time"
+        "start_time: expected a time in nanoseconds or a date, found a string (\"soon\")"
     );
     let flat = json!({ "trace_id": "a", "span_id": "1", "name": "llm", "start_time": 1, "attributes": {
         "openinference.span.kind": "LLM", "llm.output_messages.0.message.tool_calls.0.tool_call.id": "x",

@@ -195,7 +195,7 @@ fn what_could_hide_a_call_is_refused_with_its_place() {
     assert_eq!(
         out(r#"[{"role": "assistant", "par"#),
         format!(
-            "{place}: it is no JSON: EOF while parsing a string / what was cut when it was recorded cannot be read: see the limits of the \
+            "{place}: it is not JSON: EOF while parsing a string / what was cut when it was recorded cannot be read: see the limits of the \
              recorder"
         )
     );
@@ -231,7 +231,7 @@ fn what_could_hide_a_call_is_refused_with_its_place() {
         "resourceSpans[0].scopeSpans[0].spans[0].traceId is empty"
     );
     let error = Format::Otlp.join("ab", &[r#"{"spans": [{"name": 1}]}"#], &Options::default()).unwrap_err();
-    assert_eq!(error.message, "a span: invalid type: integer `1`, expected a text");
+    assert_eq!(error.message, "a span: spans[0].name: expected a text, found a number");
 }
 
 /// An export of one span with these attributes.

@@ -136,7 +136,7 @@ fn what_is_not_understood_is_refused_with_its_path() {
 fn the_place_of_a_mistake_is_counted_from_the_start_of_the_document() {
     let text = r#"{"info": {}, "simulations": [{"messages": []}, {"messages": [{"role": 3}]}]}"#;
     let error = read(Format::Tau, text).unwrap_err();
-    assert_eq!(error.message, "simulations[1]: invalid type: integer `3`, expected a text");
+    assert_eq!(error.message, "simulations[1]: messages[0].role: expected a text, found a number");
     assert_eq!(
         error.offset.map(|at| &text[..at]),
         Some(r#"{"info": {}, "simulations": [{"messages": []}, {"messages": [{"role": "#)

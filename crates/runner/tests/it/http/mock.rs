@@ -132,8 +132,8 @@ async fn results_are_kept_as_received_and_errors_keep_their_kind() {
     for protocol in ERAS {
         let connection = mock.remote(protocol).open().await;
         let shaped = plain(&connection, "shaped").await;
-        assert_eq!(shaped.structured_content, Some(json!({ "city": "Bergen", "new": [1] })));
-        let content = vec![json!({ "type": "text", "text": "no luck" })];
+        assert_eq!(shaped.structured_content, Some(json!({ "city": "Bergen", "new": [1] }).into()));
+        let content = vec![json!({ "type": "text", "text": "no luck" }).into()];
         let error = CallError { kind: ErrorKind::Tool, code: None, message: "no luck".to_owned() };
         assert_eq!(
             plain(&connection, "broken").await,

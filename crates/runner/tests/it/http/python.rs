@@ -57,7 +57,7 @@ async fn the_python_server_lists_and_calls_in_both_eras_with_streams_and_without
             assert_eq!(names, ["add", "fail", "wait", "ask"]);
             let sum = call(&connection, "add", json!({ "a": 2, "b": 3 })).await;
             assert_eq!((sum.is_error, text(&sum).as_str()), (Some(false), "5"));
-            assert_eq!(sum.structured_content, Some(json!({ "result": 5 })));
+            assert_eq!(sum.structured_content, Some(json!({ "result": 5 }).into()));
             let failed = call(&connection, "fail", json!({})).await;
             assert_eq!(failed, fails(ErrorKind::Tool, None, "Error executing tool fail"));
             let late = fails(ErrorKind::Timeout, None, "no answer within 1500 ms");

@@ -182,10 +182,10 @@ async fn results_without_text_are_told_in_json_without_their_data() {
     let image = json!({ "type": "image", "mimeType": "image/png", "data": "AAAA" });
     let mut structured = found("");
     structured.content = Some(vec![]);
-    structured.structured_content = Some(json!({ "b": 1, "a": [2] }));
+    structured.structured_content = Some(json!({ "b": 1, "a": [2] }).into());
     let mut mixed = found("seen");
-    mixed.content.as_mut().unwrap().push(image.clone());
-    mixed.structured_content = Some(json!({ "ignored": true }));
+    mixed.content.as_mut().unwrap().push(image.clone().into());
+    mixed.structured_content = Some(json!({ "ignored": true }).into());
     let mut silent = super::broken("");
     silent.content = None;
     for (first, second, expected) in [

@@ -5,6 +5,7 @@ use std::fmt;
 use std::io;
 use std::path::Path;
 
+use mcptest_core::json::NUMBER_KEY;
 use mcptest_core::redact::Redactor;
 use mcptest_runner::file;
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
@@ -183,6 +184,12 @@ impl<'de> Visitor<'de> for Seed<'_, '_> {
 
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<(), A::Error> {
         while let Some(key) = entries.next_key::<String>()? {
+            if key == NUMBER_KEY {
+                // Digits that no machine number holds: a long account number, say.
+                let number: String = entries.next_value()?;
+                self.0.text(&number);
+                continue;
+            }
             self.0.path.push(Step::Key(key.clone()));
             self.0.text(&key);
             entries.next_value_seed(Seed(&mut *self.0))?;

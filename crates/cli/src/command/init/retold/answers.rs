@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use mcptest_core::Answer::Holds;
 use mcptest_core::matcher::Schema;
-use mcptest_core::trace::{ToolCall, ToolResult};
+use mcptest_core::trace::{LazyValue, ToolCall, ToolResult};
 use mcptest_core::{Target, json};
 use mcptest_mock::spec::BLOCKS;
 use serde_json::{Value, json};
@@ -54,8 +54,8 @@ impl Answer {
                 is_open,
             };
         }
-        let content = result.content.as_ref().map(|blocks| blocks.iter().map(block).collect::<Vec<_>>());
-        let kind = match (content, &result.structured_content) {
+        let content = result.content.as_ref().map(|blocks| blocks.iter().map(|found| block(found)).collect::<Vec<_>>());
+        let kind = match (content, result.structured_content.as_deref()) {
             (None, None) => return Self { kind: Kind::Text(UNKNOWN.to_owned()), is_unknown: true, is_open },
             (Some(content), None) => match only_text(&content) {
                 Some(text) if !text.trim().is_empty() => Kind::Text(text.to_owned()),
@@ -103,7 +103,12 @@ impl Answer {
                 (false, content.clone().or(own).unwrap_or_else(Vec::new), structured.clone())
             }
         };
-        ToolResult { is_error: Some(is_error), content: Some(content), structured_content, ..ToolResult::default() }
+        ToolResult {
+            is_error: Some(is_error),
+            content: Some(content.into_iter().map(LazyValue::from).collect()),
+            structured_content: structured_content.map(LazyValue::from),
+            ..ToolResult::default()
+        }
     }
 }
 

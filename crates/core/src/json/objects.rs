@@ -6,7 +6,7 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 
 /// The deserializer around another one; also what it hands out and what it takes.
-pub(super) struct Objects<T>(pub(super) T);
+pub(crate) struct Objects<T>(pub(crate) T);
 
 macro_rules! forward {
     ($($name:ident)+) => { $(
