@@ -146,7 +146,7 @@ pub(super) static TROUBLES: [Trouble; 20] = [
         "malformed-reply",
         "A server's reply is malformed JSON",
         &["it answered `…` with JSON that cannot be read: …"],
-        "server `desk`: it answered `tools/list` with JSON that cannot be read: duplicate key \"name\"",
+        "server `desk`: it answered `tools/list` with JSON that cannot be read: result.tools[0]: duplicate key \"name\"",
         "A duplicate key lets a reply say two things at once, and which one a client takes is up to its parser. So it is an \
          error here, like any JSON that cannot be read. In the reply to a call it makes the result of that call an error.",
         &["Fix the server so that every key of an object is there once."],

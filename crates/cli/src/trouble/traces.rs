@@ -43,7 +43,7 @@ pub(super) static TROUBLES: [Trouble; 16] = [
         "duplicate-key-in-trace",
         "A key stands twice in a recording",
         &["duplicate key …"],
-        "error: dup.jsonl: byte 45: duplicate key \"name\"",
+        "error: dup.jsonl: byte 45: tool_calls[1]: duplicate key \"name\"",
         "Which of the two values was meant cannot be told.",
         &["Mend what wrote the record."],
     ),

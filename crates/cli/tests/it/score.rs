@@ -134,12 +134,12 @@ fn a_broken_line_is_told_with_its_byte_and_the_others_are_scored() {
     let broken = r#"{"id":"x","tool_calls":[}"#;
     let folder = Folder::with(&[("t.jsonl", &lines(&[GOOD, broken, r#"{"tool_calls":7}"#, LYING]))]);
     let output = folder.command(&["score", "t.jsonl"]).output().unwrap();
-    let (first, second) = (GOOD.len() + 1 + 24, GOOD.len() + 1 + broken.len() + 1);
+    let (first, second) = (GOOD.len() + 1 + 24, GOOD.len() + 1 + broken.len() + 1 + 14);
     assert_eq!(
         stderr(&output),
         format!(
-            "error: t.jsonl: byte {first}: it is no JSON: expected value\n\
-             error: t.jsonl: byte {second}: tool_calls must be a list, found a number (7)\n\
+            "error: t.jsonl: byte {first}: it is not JSON: expected value\n\
+             error: t.jsonl: byte {second}: tool_calls: expected a list, found a number\n\
              2 traces: 2 not judged\n2 records or inputs could not be used\n"
         )
     );
@@ -154,8 +154,8 @@ fn a_broken_line_is_told_with_its_byte_and_the_others_are_scored() {
         shown,
         [
             json!([0, "good", null, []]),
-            json!([1, null, "error", input(first, "it is no JSON: expected value")]),
-            json!([2, null, "error", input(second, "tool_calls must be a list, found a number (7)")]),
+            json!([1, null, "error", input(first, "it is not JSON: expected value")]),
+            json!([2, null, "error", input(second, "tool_calls: expected a list, found a number")]),
             json!([3, "lying", null, []]),
         ]
     );

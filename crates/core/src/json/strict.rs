@@ -328,7 +328,7 @@ mod tests {
     fn a_text_that_can_be_read_in_two_ways_is_refused_wherever_that_is() {
         for (text, error) in [
             ("{\"a\": 1,\n \"b\": {\"x\": 1, \"x\": 2}}", "line 2, column 18: b: duplicate key \"x\""),
-            (r#"{"a":[0,{"b":{"c":1,"\u0063":2}}]}"#, "line 1, column 27: a[1].b: duplicate key \"c\""),
+            (r#"{"a":[0,{"b":{"c":1,"\u0063":2}}]}"#, "line 1, column 28: a[1].b: duplicate key \"c\""),
             (r#"{"a":"\ud800"}"#, "line 1, column 14: unexpected end of hex escape"),
             (r#"{"a":[1e999]}"#, "line 1, column 11: a[0]: number out of range"),
             (
