@@ -1,5 +1,6 @@
 //! Assertions: a target, a matcher, and what a failure says.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use serde::Serialize;
@@ -8,8 +9,9 @@ use serde_json::Value;
 use crate::diag::{Problem, Problems, suggest};
 use crate::eval::{self, GateKind};
 use crate::json;
-use crate::matcher::{Answer, Matcher};
-use crate::target::{Selection, Target};
+use crate::matcher::{Answer, Decision, Matcher};
+use crate::target::{Resolved, Selection, Target};
+use crate::trace::fill_results;
 
 /// The top-level names of the trace envelope.
 pub const ENVELOPE_ROOTS: [&str; 5] = ["tool_calls", "tool_results", "tool_names", "final_response", "conversation"];
@@ -89,6 +91,11 @@ pub enum Check {
         /// Where the value differs.
         diffs: Vec<AssertionDiff>,
     },
+    /// What would decide was not recorded.
+    Unassessable {
+        /// One line.
+        reason: String,
+    },
 }
 
 impl Assertion {
@@ -162,38 +169,109 @@ impl Assertion {
         self.message.as_deref()
     }
 
-    /// Judges a trace envelope.
+    /// Judges a trace envelope. What was not recorded counts neither for nor against the run: where it could change the
+    /// answer, there is none.
+    ///
+    /// ```
+    /// use mcptest_core::assertion::{Assertion, Check, Scope};
+    /// use serde_json::json;
+    ///
+    /// let no_error = json!({ "not": { "contains": true } });
+    /// let assertion = Assertion::compile(Scope::Envelope, "tool_results[*].is_error", &no_error, None)?;
+    /// let check = assertion.check(&json!({
+    ///     "tool_calls": [{ "name": "find" }, { "name": "book" }],
+    ///     "tool_results": [{ "is_error": false }, null],
+    /// }));
+    /// let reason = "`tool_results[*].is_error` is not assessable: `tool_results[1]` was not recorded";
+    /// assert_eq!(check, Check::Unassessable { reason: reason.into() });
+    /// # Ok::<(), mcptest_core::Problems>(())
+    /// ```
     pub fn check(&self, envelope: &Value) -> Check {
-        self.judge(self.target.select(envelope), |_| None)
+        let envelope = filled(envelope);
+        let (recorded, value, gaps) = match self.target.resolve(&envelope) {
+            Resolved::Known(selection) => return self.judge(selection, |_| None),
+            Resolved::Unknown(gaps) => return self.unassessable(&gaps),
+            Resolved::Partial { recorded, value, gaps } => (recorded, value, gaps),
+        };
+        if json::deeper_than(&recorded, json::MAX_DEPTH) {
+            return self.judge(Selection::Found(recorded), |_| None);
+        }
+        match self.matcher.decide(&value) {
+            Decision::Holds => Check::Pass,
+            Decision::Open => self.unassessable(&gaps),
+            Decision::DoesNotHold => {
+                let diffs = match self.matcher.check(&recorded) {
+                    Answer::DoesNotHold(diffs) => diffs,
+                    _ => Vec::new(),
+                };
+                self.failed(self.differs(&recorded), diffs)
+            }
+            Decision::CannotJudge => {
+                let why = match self.matcher.check(&recorded) {
+                    Answer::CannotJudge(why) => why,
+                    _ => format!("got {}", json::describe(&recorded)),
+                };
+                self.failed(self.not_judged(&why), Vec::new())
+            }
+        }
     }
 
     /// Judges what was selected. `readable` may give a shorter value to show in its place, which is shown unless it would
     /// hold where the value does not.
     pub(crate) fn judge(&self, selection: Selection<'_>, readable: impl Fn(&Value) -> Option<Value>) -> Check {
-        let (reason, diffs) = match selection {
+        match selection {
             Selection::Nothing { reached, reason } => {
                 let place = if reached.is_empty() { String::new() } else { format!(" beyond `{reached}`") };
-                (format!("`{}` selects nothing{place}: {reason}", self.target), Vec::new())
+                self.failed(format!("`{}` selects nothing{place}: {reason}", self.target), Vec::new())
             }
             Selection::Found(actual) => match self.matcher.check(&actual) {
-                Answer::Holds => return Check::Pass,
+                Answer::Holds => Check::Pass,
                 Answer::DoesNotHold(diffs) => {
                     let fails = |shown: &Value| matches!(self.matcher.check(shown), Answer::DoesNotHold(_));
                     let shown = readable(&actual).filter(fails);
-                    let recorded = json::excerpt(shown.as_ref().unwrap_or(&actual), 80);
-                    (format!("`{}` is {recorded}, expected {}", self.target, self.matcher), diffs)
+                    self.failed(self.differs(shown.as_ref().unwrap_or(&actual)), diffs)
                 }
-                Answer::CannotJudge(why) => {
-                    (format!("`{}` cannot be judged by {}: {why}", self.target, self.matcher), Vec::new())
-                }
+                Answer::CannotJudge(why) => self.failed(self.not_judged(&why), Vec::new()),
             },
-        };
-        let reason = match &self.message {
+        }
+    }
+
+    fn differs(&self, recorded: &Value) -> String {
+        format!("`{}` is {}, expected {}", self.target, json::excerpt(recorded, 80), self.matcher)
+    }
+
+    fn not_judged(&self, why: &str) -> String {
+        format!("`{}` cannot be judged by {}: {why}", self.target, self.matcher)
+    }
+
+    fn failed(&self, reason: String, diffs: Vec<AssertionDiff>) -> Check {
+        Check::Fail { reason: self.in_own_words(reason), diffs }
+    }
+
+    fn unassessable(&self, gaps: &impl fmt::Display) -> Check {
+        let reason = format!("`{}` is not assessable: {gaps}", self.target);
+        Check::Unassessable { reason: self.in_own_words(reason) }
+    }
+
+    fn in_own_words(&self, reason: String) -> String {
+        match &self.message {
             Some(message) => format!("{message} ({reason})"),
             None => reason,
-        };
-        Check::Fail { reason, diffs }
+        }
     }
+}
+
+/// The envelope with a null for every call that has no recorded result.
+fn filled(envelope: &Value) -> Cow<'_, Value> {
+    let count = |key| envelope.get(key).and_then(Value::as_array).map(Vec::len);
+    if count("tool_calls") <= count("tool_results") {
+        return Cow::Borrowed(envelope);
+    }
+    let mut filled = envelope.clone();
+    if let Value::Object(map) = &mut filled {
+        fill_results(map);
+    }
+    Cow::Owned(filled)
 }
 
 /// A truth value or a text that is asked for by `exact`, also under `not`.

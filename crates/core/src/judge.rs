@@ -8,7 +8,7 @@ use crate::assertion::{Assertion, Check};
 use crate::eval::recovery::is_later;
 use crate::eval::{GateFailure, GateKind, GateOutcome, Judge, Metrics, Verdict};
 use crate::suite::{AgentTest, Fault, Gates};
-use crate::trace::{FaultEffect, FaultKind, StopReason, Trace};
+use crate::trace::{FaultEffect, FaultKind, StopReason, Trace, fill_results};
 pub use picture::{DrawnCall, DrawnClaim, Picture};
 
 /// What one gate, or the assertions of a test, say.
@@ -124,20 +124,28 @@ pub fn without_runs(gates: &Gates, why: &str) -> Vec<Checked> {
 }
 
 fn expectations(expect: &[Assertion], trace: &Trace) -> Checked {
-    let envelope = trace.to_envelope();
+    let mut envelope = trace.to_envelope();
+    if let serde_json::Value::Object(map) = &mut envelope {
+        fill_results(map);
+    }
     let mut failures = Vec::new();
+    let mut verdict = Verdict::Pass;
     let mut first = None;
     for (at, assertion) in expect.iter().enumerate() {
-        if let Check::Fail { reason, diffs } = assertion.check(&envelope) {
-            first = first.or(Some(at));
-            failures.push(GateFailure { target: assertion.target().to_string(), reason, diffs });
-        }
+        let (found, reason, diffs) = match assertion.check(&envelope) {
+            Check::Pass => continue,
+            Check::Fail { reason, diffs } => (Verdict::Fail, reason, diffs),
+            Check::Unassessable { reason } => (Verdict::Unassessable, reason, Vec::new()),
+        };
+        verdict = verdict.max(found);
+        first = first.or(Some(at));
+        failures.push(GateFailure { target: assertion.target().to_string(), reason, diffs });
     }
     let held = expect.len() - failures.len();
     Checked {
         gate: None,
         name: "expect",
-        verdict: if failures.is_empty() { Verdict::Pass } else { Verdict::Fail },
+        verdict,
         line: format!("{held} of {} hold", expect.len()),
         metrics: Metrics::default(),
         failures,

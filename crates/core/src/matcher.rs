@@ -6,6 +6,7 @@
 
 pub(crate) mod contains;
 mod exact;
+mod incomplete;
 mod near;
 mod parse;
 pub mod schema;
@@ -16,6 +17,7 @@ use serde_json::Value;
 
 use crate::assertion::AssertionDiff;
 use crate::json;
+pub(crate) use incomplete::Decision;
 pub use near::Near;
 pub use parse::NAMES;
 pub use schema::Schema;

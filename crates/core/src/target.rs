@@ -8,6 +8,7 @@ use std::fmt;
 use serde_json::Value;
 
 use crate::json;
+use crate::trace::{Gaps, Part, Partial};
 
 /// A parsed path.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,6 +50,22 @@ pub enum Selection<'a> {
         /// Why the next step selected nothing.
         reason: String,
     },
+}
+
+/// What a path selects in an envelope of which parts may not have been recorded.
+pub(crate) enum Resolved<'a> {
+    /// Everything on the way was recorded.
+    Known(Selection<'a>),
+    /// What it selects, as far as it was recorded.
+    Partial {
+        /// Without what is unknown, to be shown.
+        recorded: Cow<'a, Value>,
+        /// With it, to be judged.
+        value: Partial<'a>,
+        gaps: Gaps,
+    },
+    /// Whether it selects anything was not recorded.
+    Unknown(Gaps),
 }
 
 impl fmt::Display for Target {
@@ -138,16 +155,32 @@ impl Target {
 
     /// Selects in `value` with so many steps already taken.
     pub(crate) fn select_from<'a>(&self, value: &'a Value, start: usize) -> Selection<'a> {
-        let mut furthest = Stop { step: start, reason: String::new() };
-        let steps = self.steps.get(start..).unwrap_or(&[]);
-        match walk(value, steps, start, &mut furthest) {
-            Some(Walked::One(value)) => Selection::Found(Cow::Borrowed(value)),
-            Some(Walked::Many(values)) => {
-                Selection::Found(Cow::Owned(Value::Array(values.into_iter().cloned().collect())))
-            }
-            None => Selection::Nothing { reached: spell(&self.steps[..furthest.step]), reason: furthest.reason },
+        let mut walk = Walk::new(self, start);
+        match walk.go(value, Part::Whole, start) {
+            Walked::One(value, _) => Selection::Found(Cow::Borrowed(value)),
+            Walked::Many { values, .. } => Selection::Found(gathered(values)),
+            Walked::Nothing | Walked::Unknown => walk.nothing(),
         }
     }
+
+    /// Selects in an envelope, in which an absent part may be unknown.
+    pub(crate) fn resolve<'a>(&self, envelope: &'a Value) -> Resolved<'a> {
+        let mut walk = Walk::new(self, 0);
+        let (recorded, value) = match walk.go(envelope, Part::Envelope, 0) {
+            Walked::One(value, part) => (Cow::Borrowed(value), walk.partial(value, part)),
+            Walked::Many { values, items, is_open } => (gathered(values), Partial::List { items, is_open }),
+            Walked::Nothing => return Resolved::Known(walk.nothing()),
+            Walked::Unknown => return Resolved::Unknown(walk.gaps),
+        };
+        if walk.gaps.is_empty() {
+            return Resolved::Known(Selection::Found(recorded));
+        }
+        Resolved::Partial { recorded, value, gaps: walk.gaps }
+    }
+}
+
+fn gathered<'a>(values: Vec<&Value>) -> Cow<'a, Value> {
+    Cow::Owned(Value::Array(values.into_iter().cloned().collect()))
 }
 
 impl std::str::FromStr for Target {
@@ -158,44 +191,111 @@ impl std::str::FromStr for Target {
     }
 }
 
-/// The furthest step that failed.
-struct Stop {
-    step: usize,
+/// One selection under way.
+struct Walk<'t> {
+    steps: &'t [Step],
+    /// The item that each `[*]` on the way is at.
+    items: Vec<usize>,
+    /// The furthest step that selected nothing, and why.
+    stop: usize,
     reason: String,
-}
-
-impl Stop {
-    fn note(&mut self, step: usize, reason: impl FnOnce() -> String) {
-        if self.reason.is_empty() || step > self.step {
-            *self = Self { step, reason: reason() };
-        }
-    }
+    gaps: Gaps,
 }
 
 enum Walked<'a> {
-    One(&'a Value),
-    Many(Vec<&'a Value>),
+    One(&'a Value, Part),
+    Many {
+        values: Vec<&'a Value>,
+        /// The same with what is unknown in them.
+        items: Vec<Partial<'a>>,
+        /// Whether there may be more, which was not recorded.
+        is_open: bool,
+    },
+    Nothing,
+    Unknown,
 }
 
-fn walk<'a>(start: &'a Value, steps: &[Step], first: usize, stop: &mut Stop) -> Option<Walked<'a>> {
-    let mut value = start;
-    for (offset, step) in steps.iter().enumerate() {
-        let at = first + offset;
-        let next = match (step, value) {
-            (Step::Key(key), Value::Object(map)) => map.get(key),
-            (Step::Index(index), Value::Array(items)) => pick(items, *index),
-            (Step::Every, Value::Array(items)) => {
-                return every(items, &steps[offset + 1..], at + 1, stop);
-            }
-            _ => None,
-        };
-        let Some(next) = next else {
-            stop.note(at, || missed(step, value));
-            return None;
-        };
-        value = next;
+impl<'t> Walk<'t> {
+    fn new(target: &'t Target, start: usize) -> Self {
+        Self { steps: &target.steps, items: Vec::new(), stop: start, reason: String::new(), gaps: Gaps::default() }
     }
-    Some(Walked::One(value))
+
+    /// Takes the steps from `start` on.
+    fn go<'a>(&mut self, value: &'a Value, part: Part, start: usize) -> Walked<'a> {
+        let (mut value, mut part) = (value, part);
+        for (at, step) in self.steps.iter().enumerate().skip(start) {
+            if let Some(why) = part.opaque(value) {
+                return self.unknown(at, why);
+            }
+            let next = match (step, value) {
+                (Step::Key(key), Value::Object(map)) => {
+                    if let Some(why) = part.gap(map, key) {
+                        return self.unknown(at + 1, why);
+                    }
+                    part = part.at_key(key);
+                    map.get(key)
+                }
+                (Step::Index(index), Value::Array(items)) => {
+                    part = part.item();
+                    pick(items, *index)
+                }
+                (Step::Every, Value::Array(items)) => return self.every(items, part.item(), at),
+                _ => None,
+            };
+            let Some(next) = next else {
+                if self.reason.is_empty() || at > self.stop {
+                    (self.stop, self.reason) = (at, missed(step, value));
+                }
+                return Walked::Nothing;
+            };
+            value = next;
+        }
+        Walked::One(value, part)
+    }
+
+    /// An empty list selects an empty list; a list none of whose elements has the rest selects nothing.
+    fn every<'a>(&mut self, list: &'a [Value], part: Part, at: usize) -> Walked<'a> {
+        let (mut values, mut items, mut is_open) = (Vec::new(), Vec::new(), false);
+        let mut any = list.is_empty();
+        for (item, value) in list.iter().enumerate() {
+            self.items.push(item);
+            match self.go(value, part, at + 1) {
+                Walked::One(value, part) => {
+                    values.push(value);
+                    items.push(self.partial(value, part));
+                    any = true;
+                }
+                Walked::Many { values: inner, items: inner_items, is_open: more } => {
+                    values.extend(inner);
+                    items.extend(inner_items);
+                    is_open |= more;
+                    any = true;
+                }
+                Walked::Unknown => is_open = true,
+                Walked::Nothing => {}
+            }
+            self.items.pop();
+        }
+        match (any, is_open) {
+            (true, _) => Walked::Many { values, items, is_open },
+            (false, true) => Walked::Unknown,
+            (false, false) => Walked::Nothing,
+        }
+    }
+
+    /// The value that the whole path selects, with what is unknown in it.
+    fn partial<'a>(&mut self, value: &'a Value, part: Part) -> Partial<'a> {
+        Partial::of(value, part, &|| spell(self.steps, &self.items), &mut self.gaps)
+    }
+
+    fn unknown<'a>(&mut self, steps: usize, why: &str) -> Walked<'a> {
+        self.gaps.add(|| format!("`{}` {why}", spell(&self.steps[..steps], &self.items)));
+        Walked::Unknown
+    }
+
+    fn nothing<'a>(self) -> Selection<'a> {
+        Selection::Nothing { reached: spell(&self.steps[..self.stop], &[]), reason: self.reason }
+    }
 }
 
 /// Why a step selects nothing in a value.
@@ -209,21 +309,6 @@ fn missed(step: &Step, value: &Value) -> String {
     }
 }
 
-/// An empty list selects an empty list; a list none of whose elements has the rest selects nothing.
-fn every<'a>(items: &'a [Value], rest: &[Step], first: usize, stop: &mut Stop) -> Option<Walked<'a>> {
-    let mut values = Vec::new();
-    let mut any = items.is_empty();
-    for item in items {
-        match walk(item, rest, first, stop) {
-            Some(Walked::One(value)) => values.push(value),
-            Some(Walked::Many(inner)) => values.extend(inner),
-            None => continue,
-        }
-        any = true;
-    }
-    any.then_some(Walked::Many(values))
-}
-
 fn pick(items: &[Value], index: i64) -> Option<&Value> {
     items.get(position(items, index)?)
 }
@@ -234,8 +319,10 @@ fn position(items: &[Value], index: i64) -> Option<usize> {
     if index < 0 { items.len().checked_sub(distance) } else { Some(distance).filter(|at| *at < items.len()) }
 }
 
-fn spell(steps: &[Step]) -> String {
+/// A path as it is written. `[*]` is spelled as the item it is at, where that is known.
+fn spell(steps: &[Step], items: &[usize]) -> String {
     let mut out = String::new();
+    let mut items = items.iter();
     for step in steps {
         match step {
             Step::Key(key) if !key.is_empty() && key.chars().all(is_plain) => {
@@ -250,7 +337,10 @@ fn spell(steps: &[Step]) -> String {
                 out.push(']');
             }
             Step::Index(index) => out.push_str(&format!("[{index}]")),
-            Step::Every => out.push_str("[*]"),
+            Step::Every => match items.next() {
+                Some(item) => out.push_str(&format!("[{item}]")),
+                None => out.push_str("[*]"),
+            },
         }
     }
     out

@@ -8,12 +8,14 @@ mod envelope;
 mod fields;
 mod lazy;
 mod lenient;
+mod partial;
 mod read;
 
 pub use fields::{FIELDS, Field, Place, locate};
 pub use lazy::LazyValue;
 pub(crate) use lenient::read_lenient;
 pub use lenient::tool_calls_from_envelope;
+pub(crate) use partial::{Gaps, Part, Partial, fill_results};
 pub(crate) use read::Envelope;
 
 use serde::Deserialize;

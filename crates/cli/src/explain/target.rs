@@ -72,7 +72,11 @@ fn told(asked: &str, field: &Field, below: bool, page: &mut Page) {
         page.item("[*]", "selects from every item that has the rest; an empty list gives an empty list");
     }
     page.item("when absent", field.absent);
-    page.item("", "An assertion on a path that selects nothing fails, also under `not`, and says how far it got.");
+    page.item(
+        "",
+        "An assertion on a path that selects nothing fails, also under `not`, and says how far it got. Where the answer depends on \
+         something that was not recorded, it is `unassessable`.",
+    );
     let parts: Vec<&str> = field.parts().map(|part| part.path).collect();
     if !parts.is_empty() && !below {
         page.item("below it", &parts.join(", "));

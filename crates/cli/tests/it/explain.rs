@@ -75,7 +75,8 @@ About it:
   [*]           selects from every item that has the rest; an empty list gives an empty list
   when absent   the arguments were not recorded: a `trajectory` that compares them is `unassessable`
                 An assertion on a path that selects nothing fails, also under `not`, and says how
-                far it got.
+                far it got. Where the answer depends on something that was not recorded, it is
+                `unassessable`.
 
 An assertion on it:
   expect:

@@ -114,6 +114,27 @@ fn options() -> jsonschema::ValidationOptions<'static> {
     jsonschema::options().offline().should_validate_formats(true)
 }
 
+/// A part of a schema that was compiled as a whole before; none when it refers to something outside of itself.
+pub(super) fn subschema(source: &Value, dialect: Option<&Value>) -> Option<Validator> {
+    if refers(source) {
+        return None;
+    }
+    let mut source = source.clone();
+    if let (Value::Object(map), Some(dialect)) = (&mut source, dialect) {
+        map.insert("$schema".to_owned(), dialect.clone());
+    }
+    options().should_ignore_unknown_formats(false).with_pattern_options(PatternOptions::regex()).build(&source).ok()
+}
+
+/// Whether a schema names another one. A constant that looks like it does is taken for it.
+fn refers(source: &Value) -> bool {
+    match source {
+        Value::Object(map) => map.iter().any(|(key, value)| key.ends_with("Ref") || key == "$ref" || refers(value)),
+        Value::Array(items) => items.iter().any(refers),
+        _ => false,
+    }
+}
+
 fn check_size(source: &Value) -> Result<(), Problems> {
     if json::deeper_than(source, MAX_SCHEMA_DEPTH) {
         return Err(Problem::new("", format!("the schema nests deeper than {MAX_SCHEMA_DEPTH} levels")).into());
@@ -159,6 +180,11 @@ impl Schema {
     /// The schema as compiled.
     pub fn source(&self) -> &Value {
         &self.source
+    }
+
+    /// Whether it has a bound at its root, so that only numbers can be judged by it.
+    pub(super) fn bounds_numbers(&self) -> bool {
+        self.numbers_only
     }
 
     /// Whether a value validates, without the reasons.

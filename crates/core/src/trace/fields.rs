@@ -90,10 +90,10 @@ pub static FIELDS: [Field; 40] = [
         "tool_calls[*].caller",
         "object",
         "who made the call, where code that the model wrote made it",
-        "the model itself made the call, or the recording does not say",
+        "the model itself made the call",
     )
     .open(),
-    field("tool_calls[*].id", "text", "the provider's name for the call", NOT_RECORDED),
+    field("tool_calls[*].id", "text", "the provider's name for the call", "the provider gave it none"),
     field(
         "tool_calls[*].turn",
         "whole number",
@@ -130,10 +130,15 @@ pub static FIELDS: [Field; 40] = [
         "tool_results[*].structured_content",
         "any value",
         "the structured answer of the tool",
-        "the tool gave none, or the recording does not say",
+        "the tool gave none; where `content` is absent too, the recording does not say",
     )
     .open(),
-    field("tool_results[*].error", "object", "how the call failed", "the call did not fail, or nobody recorded how"),
+    field(
+        "tool_results[*].error",
+        "object",
+        "how the call failed",
+        "the call did not fail; where it did, the recording does not say how",
+    ),
     field(
         "tool_results[*].error.kind",
         "one of tool, jsonrpc, http, timeout, transport, fault",

@@ -15,6 +15,7 @@ mod fuzzed;
 mod golden_path;
 mod guide;
 mod import;
+mod incomplete;
 mod narrative;
 mod properties;
 mod recovery;

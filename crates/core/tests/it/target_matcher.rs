@@ -62,8 +62,8 @@ fn diff(path: &str, expected: Option<Value>, actual: Option<Value>, note: &str) 
 fn fails(target: &str, matcher: Value, envelope: &Value) -> String {
     let assertion = Assertion::compile(Scope::Envelope, target, &matcher, None).unwrap();
     match assertion.check(envelope) {
-        Check::Pass => panic!("`{target}` {matcher} passes on {envelope}"),
         Check::Fail { reason, .. } => reason,
+        other => panic!("`{target}` {matcher} on {envelope}: {other:?}"),
     }
 }
 
@@ -558,10 +558,6 @@ fn a_target_that_selects_nothing_fails_also_under_not_and_says_how_far_it_got() 
         (
             "final_response[0]",
             "`final_response[0]` selects nothing beyond `final_response`: a string (\"done\") is not a list",
-        ),
-        (
-            "conversation.tokens",
-            "`conversation.tokens` selects nothing: no key \"conversation\" in an object with 3 keys",
         ),
     ] {
         for matcher in [json!({ "exact": 1 }), json!({ "not": { "exact": 1 } }), json!({ "schema": true })] {
