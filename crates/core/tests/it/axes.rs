@@ -159,7 +159,7 @@ fn edges_that_were_to_be_exercised_are_named() {
 /// A producer call, its result, and a consumer call with `args`.
 fn flow(result: Value, args: Value) -> Trace {
     read(json!({
-        "tool_calls": [{ "name": "p", "args": {} }, { "name": "c", "args": args }],
+        "tool_calls": [{ "name": "p", "args": {}, "turn": 0 }, { "name": "c", "args": args, "turn": 1 }],
         "tool_results": [result, null],
     }))
 }
@@ -201,22 +201,43 @@ fn a_value_is_found_as_a_scalar_of_structured_content() {
 }
 
 #[test]
-fn a_value_is_found_in_text_at_token_boundaries_only() {
+fn a_value_is_found_in_text_where_it_is_not_part_of_something_longer() {
     check(text("flight HAT042 found"), json!({ "v": "HAT042" }), true);
     check(text("HAT042"), json!({ "v": "HAT042" }), true);
     check(text("(HAT042)."), json!({ "v": "HAT042" }), true);
-    check(text("id=42, next"), json!({ "v": 42 }), true);
+    check(text("id=420, next"), json!({ "v": 420 }), true);
     check(text("see https://x.test/a?b=1 now"), json!({ "v": "https://x.test/a?b=1" }), true);
     check(text("from San José today"), json!({ "v": "San José" }), true);
     check(text("XHAT042"), json!({ "v": "HAT042" }), false);
     check(text("HAT0421"), json!({ "v": "HAT042" }), false);
-    check(text("id_42"), json!({ "v": 42 }), false);
-    check(text("42.5 kg"), json!({ "v": 42 }), false);
-    check(text("-42"), json!({ "v": 42 }), false);
-    check(text("-42"), json!({ "v": -42 }), true);
+    check(text("id_420"), json!({ "v": 420 }), false);
+    check(text("420.5 kg"), json!({ "v": 420 }), false);
+    check(text("costs 1,200"), json!({ "v": 200 }), false);
+    check(text("costs 200, at most"), json!({ "v": 200 }), true);
+    check(text("-420"), json!({ "v": 420 }), false);
+    check(text("at -420 m"), json!({ "v": -420 }), true);
+    check(text("room A-500"), json!({ "v": -500 }), false);
+    check(text("src/main.rs"), json!({ "v": "/main.rs" }), false);
+    check(text("report.pdf"), json!({ "v": ".pdf" }), false);
     check(text("San Joséphine"), json!({ "v": "San José" }), false);
     check(text("nothing here"), json!({ "v": "HAT042" }), false);
     check(text("HAT0421 and then HAT042"), json!({ "v": "HAT042" }), true);
+}
+
+#[test]
+fn a_short_value_is_found_as_a_json_scalar_only() {
+    check(text("id=42, next"), json!({ "v": 42 }), false);
+    check(text("a / b"), json!({ "v": "/" }), false);
+    check(text("A-5"), json!({ "v": -5 }), false);
+    check(text("see A7"), json!({ "v": "A7" }), false);
+    check(text("42"), json!({ "v": 42 }), true);
+    check(text("{\"id\": 42}"), json!({ "v": 42 }), true);
+    check(text("[1,7,-5]"), json!({ "v": [7, -5] }), true);
+    check(text("{\"seat\": \"A7\"}"), json!({ "v": "A7" }), true);
+    check(text("\"A7\""), json!({ "v": "A7" }), true);
+    check(text("{\"seat\": \"A7 b\"}"), json!({ "v": "A7" }), false);
+    check(text("{\"A7\": 1}"), json!({ "v": "A7" }), false);
+    check(structured(json!({ "seat": "/" })), json!({ "v": "/" }), true);
 }
 
 #[test]
@@ -284,7 +305,9 @@ fn only_results_of_earlier_producer_calls_count() {
     let trace = |first: &str, third: &str| {
         let result = |text: &str| json!({ "is_error": false, "structured_content": text });
         read(json!({
-            "tool_calls": [{ "name": "p" }, { "name": "c", "args": { "v": "X9" } }, { "name": "p" }],
+            "tool_calls": [
+                { "name": "p", "turn": 0 }, { "name": "c", "args": { "v": "X9" }, "turn": 1 }, { "name": "p", "turn": 2 },
+            ],
             "tool_results": [result(first), result("other"), result(third)],
         }))
     };
@@ -302,7 +325,9 @@ fn every_consumer_call_needs_its_own_provenance() {
     let trace = |second: &str| {
         read(json!({
             "tool_calls": [
-                { "name": "p" }, { "name": "c", "args": { "v": "X9" } }, { "name": "c", "args": { "v": second } },
+                { "name": "p", "turn": 0 },
+                { "name": "c", "args": { "v": "X9" }, "turn": 1 },
+                { "name": "c", "args": { "v": second }, "turn": 1 },
             ],
             "tool_results": [structured(json!(["X9", "Y1"])), null, null],
         }))
@@ -339,7 +364,9 @@ fn evidence_that_was_not_recorded_leaves_the_edge_open() {
 #[test]
 fn an_unrecorded_result_does_not_matter_when_another_shows_the_value() {
     let trace = read(json!({
-        "tool_calls": [{ "name": "p" }, { "name": "p" }, { "name": "c", "args": { "v": "X9" } }],
+        "tool_calls": [
+            { "name": "p", "turn": 0 }, { "name": "p", "turn": 0 }, { "name": "c", "args": { "v": "X9" }, "turn": 1 },
+        ],
         "tool_results": [null, structured(json!("X9")), null],
     }));
     assert_eq!(state("v", &trace), EdgeState::Held);
@@ -383,4 +410,55 @@ fn a_value_cannot_come_from_a_call_of_the_same_turn() {
     };
     assert_eq!(evaluate(vec![via.clone()], vec![], &trace(1)).verdict, Verdict::Pass);
     assert_eq!(evaluate(vec![via], vec![], &trace(0)).verdict, Verdict::Fail);
+}
+
+#[test]
+fn an_unknown_turn_is_not_an_earlier_one() {
+    let shows = structured(json!("X9"));
+    let other = structured(json!("other"));
+    let held = "held";
+    let broken = "broken";
+    let order = "order";
+    let result = "result";
+    for (producers, consumer, expected) in [
+        // Turn and result of each producer call, in order.
+        (vec![(json!(0), &shows)], json!(1), held),
+        (vec![(json!(0), &shows)], json!(0), broken),
+        (vec![(json!(1), &shows)], json!(0), broken),
+        (vec![(json!(null), &shows)], json!(1), order),
+        (vec![(json!(0), &shows)], json!(null), order),
+        (vec![(json!(null), &shows)], json!(null), order),
+        // Another call may prove what the first leaves open.
+        (vec![(json!(null), &shows), (json!(1), &shows)], json!(2), held),
+        (vec![(json!(0), &shows), (json!(null), &shows)], json!(2), held),
+        (vec![(json!(2), &shows), (json!(null), &shows)], json!(2), order),
+        (vec![(json!(null), &other), (json!(2), &shows)], json!(2), broken),
+        (vec![(json!(null), &other)], json!(null), broken),
+        // A result that was not recorded may show the value, unless its call was made at the same time.
+        (vec![(json!(0), &Value::Null)], json!(1), result),
+        (vec![(json!(1), &Value::Null)], json!(1), broken),
+        (vec![(json!(null), &Value::Null)], json!(1), result),
+        (vec![(json!(1), &Value::Null)], json!(null), result),
+        (vec![(json!(1), &Value::Null), (json!(null), &shows)], json!(1), order),
+    ] {
+        let mut calls: Vec<_> = producers.iter().map(|(turn, _)| json!({ "name": "p", "turn": turn })).collect();
+        calls.push(json!({ "name": "c", "args": { "v": "X9" }, "turn": consumer }));
+        let results: Vec<_> = producers.iter().map(|(_, result)| (*result).clone()).collect();
+        let found = state("v", &read(json!({ "tool_calls": calls, "tool_results": results })));
+        let told = match &found {
+            EdgeState::Held => held,
+            EdgeState::Unknown(why) if why.contains("came earlier is unknown: the turn of") => order,
+            EdgeState::Unknown(why) if why.contains("whose result was not recorded") => result,
+            EdgeState::Broken(_) => broken,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(told, expected, "{calls:?}");
+    }
+    let trace = read(json!({
+        "tool_calls": [{ "name": "p" }, { "name": "c", "args": { "v": "X9" } }],
+        "tool_results": [shows],
+    }));
+    let why = "`v` of tool_calls[1] (X9) is in the result of tool_calls[0], but whether that call came earlier is unknown: \
+               the turn of tool_calls[0] was not recorded";
+    assert_eq!(state("v", &trace), EdgeState::Unknown(why.into()));
 }

@@ -24,6 +24,8 @@ trajectory_axes:
          means that it was called, too late.",
         "`amount of tool_calls[1] (12) stands in no earlier good result of find_order`: the value came from somewhere else: the \
          prompt, the model's memory, another tool, a failed call, or a call of the same turn, whose result it cannot have seen.",
+        "`whether that call came earlier is unknown: the turn of tool_calls[0] was not recorded`: calls of one turn are made \
+         together, and without `turn` nobody can tell whether these two were. The edge is `unassessable`; record the turns.",
         "`has no argument amount`: `via` is a path in the consumer's arguments, such as `items[*].id`. Look at the arguments in \
          the evidence below the failure.",
         "`which proves nothing`: an empty text, true, false and null stand in too many results to have come from one of them.",
@@ -40,8 +42,15 @@ dependency_satisfaction = floor(100 * dependencies that hold / dependencies), 10
 order_satisfaction      = the same for order
 edges_exercised         = edges whose later tool was called
 
-A value stands in a result as a scalar of structured content or of JSON in a text, or in a text
-between signs that are no part of a word. In JSON numbers count by value: 12 is found in 12.0.
+A value is in a result as a scalar of structured content or of JSON in a text, whatever its
+length. In JSON numbers count by value: 12 is found in 12.0. A value of three characters or more
+may also be anywhere in a text, but never inside a longer word, number or path: no letter, digit,
+`_`, `-` or `/` touches it and no `.` comes before it; a `.`, `:` or `'` next to it is not
+followed by more of the word, and a `,` is not between digits. So 200 is in \"costs 200.\" and
+\"200, or less\", and not in \"1,200\", \"200.50\" or \"A-200\".
+
+A result is earlier when its call was made in an earlier turn. Where a turn that would tell was
+not recorded, the edge is unassessable.
 
 Example: order a before b, b before c, c before a; recorded a, b, c.
 The third is broken, because a ran before any c:
@@ -51,7 +60,8 @@ order_satisfaction floor(100 * 2 / 3) = 66, edges_exercised 3",
          read it, which is more than order proves and less than a motive.",
         "Values are looked for as they are. An agent that computes with what it read, a sum, a date in another format, breaks \
          the edge; leave `via` out there.",
-        "A short value such as `1` is found by chance. `via` proves most for identifiers.",
+        "A short value such as `1` is in many results by chance, so in plain text it proves nothing. `via` proves most for \
+         identifiers.",
         "Only the first call of the earlier tool counts for order: calling it once allows every later call.",
         "Tools are compared by name, whichever server they belong to.",
     ],

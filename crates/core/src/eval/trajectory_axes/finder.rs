@@ -1,4 +1,4 @@
-//! Finding words in texts, all in one pass, where they stand as tokens of their own.
+//! Finding words in texts, all in one pass, where they are not part of a longer word, number or path.
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 
@@ -10,10 +10,14 @@ pub(super) struct Finder {
     only: Option<char>,
     /// The longest other word that each word begins with.
     shorter: Vec<Option<usize>>,
+    /// Which words are too short to be told from chance.
+    is_too_short: Vec<bool>,
     /// Its cost does not depend on the length of words, but it takes long to build.
     automaton: Option<AhoCorasick>,
 }
 
+/// Fewest characters of a word that is looked for in texts.
+pub(super) const LEAST: usize = 3;
 /// The longest word that is searched for; a bound on what one place in a text can cost.
 pub(super) const SHORT: usize = 64;
 
@@ -39,13 +43,14 @@ impl Finder {
         }
         let first = words.first().and_then(|word| word.chars().next()).filter(char::is_ascii);
         let only = first.filter(|first| words.iter().all(|word| word.starts_with(*first)));
-        Self { begins, only, shorter, automaton: None }
+        let is_too_short = words.iter().map(|word| is_too_short(word)).collect();
+        Self { begins, only, shorter, is_too_short, automaton: None }
     }
 
     /// Says of words that stand in a text and in no earlier one that `producer` shows them first.
     pub(super) fn find(&self, text: &str, words: &[&str], first: &mut [Option<usize>], producer: usize) {
         let mut found = |word: usize, start: usize, end: usize| {
-            if first[word].is_none() && stands_alone(text, start, end) {
+            if first[word].is_none() && !self.is_too_short[word] && is_whole(text, start, end) {
                 first[word] = Some(producer);
             }
         };
@@ -65,7 +70,7 @@ impl Finder {
         } {
             let start = from + next;
             from = start + 1;
-            if start > 0 && is_word(bytes[start - 1]) && is_word(bytes[start]) {
+            if start > 0 && is_word(bytes[start - 1]) {
                 continue;
             }
             let rest = &text[start..];
@@ -87,25 +92,56 @@ fn automaton(words: &[&str]) -> Option<AhoCorasick> {
     builder.build(words).ok()
 }
 
-/// Whether a piece of text is a token of its own: no letter, digit or `_` touches it, and no `-` or `.` ties it to
-/// one (`12` is not in `12.5` or `A-12`).
-pub(super) fn stands_alone(text: &str, start: usize, end: usize) -> bool {
-    let word = |c: char| c.is_alphanumeric() || c == '_';
-    let tied = |mut side: &mut dyn Iterator<Item = char>| {
-        let next = side.next();
+/// Whether a word is in texts by chance too often to prove anything there.
+pub(super) fn is_too_short(word: &str) -> bool {
+    word.chars().nth(LEAST - 1).is_none()
+}
+
+/// Whether a piece of text is not part of a longer word, number or path.
+///
+/// A letter or a digit directly next to it joins it to something longer, and so do `_`, `-` and `/`. A `.` before it
+/// does (`.env`). After it, `.`, `:` and `'` may end a sentence or a quotation: they join when the word goes on behind
+/// them (`report.pdf`, `https://x`, `user's`). A `:` or `'` before it joins in the same way. A `,` joins digits only
+/// (`1,200`).
+pub(super) fn is_whole(text: &str, start: usize, end: usize) -> bool {
+    let piece = &text[start..end];
+    let is_number = (piece.starts_with(is_digit), piece.ends_with(is_digit));
+    let before = Side { is_before: true, is_number: is_number.0 };
+    let after = Side { is_before: false, is_number: is_number.1 };
+    !before.joins(text[..start].chars().rev()) && !after.joins(text[end..].chars())
+}
+
+fn is_digit(c: char) -> bool {
+    c.is_ascii_digit()
+}
+
+/// One end of a piece of text.
+struct Side {
+    is_before: bool,
+    is_number: bool,
+}
+
+/// Most signs in a row that are looked past.
+const SIGNS: usize = 8;
+
+impl Side {
+    /// Whether the characters from this end on join the piece to something longer.
+    fn joins(&self, mut outwards: impl Iterator<Item = char>) -> bool {
+        let Some(next) = outwards.next() else { return false };
         match next {
-            Some('-' | '.') => (&mut side).next().is_some_and(word),
-            Some(c) => word(c),
-            None => false,
+            '_' | '-' | '/' => true,
+            '.' if self.is_before => true,
+            '.' | ':' | '\'' | ',' => {
+                let Some(beyond) = outwards.take(SIGNS).find(|c| *c != next) else { return false };
+                match next {
+                    ',' => self.is_number && is_digit(beyond),
+                    '\'' => beyond.is_alphanumeric(),
+                    _ => beyond.is_alphanumeric() || matches!(beyond, '_' | '-' | '/' | '.' | ':'),
+                }
+            }
+            other => other.is_alphanumeric(),
         }
-    };
-    // A minus sign in front of a number changes it, whatever stands before the sign.
-    let digit_first = text[start..end].starts_with(|c: char| c.is_ascii_digit());
-    let negated = digit_first && text[..start].ends_with('-');
-    let piece_edges_are_words = (text[start..].starts_with(word), text[..end].ends_with(word));
-    let left = piece_edges_are_words.0 && (negated || tied(&mut text[..start].chars().rev()));
-    let right = piece_edges_are_words.1 && tied(&mut text[end..].chars());
-    !left && !right
+    }
 }
 
 #[cfg(test)]
@@ -116,28 +152,84 @@ mod tests {
     /// The long way: every place in the text is tried.
     fn alone(text: &str, piece: &str) -> bool {
         let mut starts = text.char_indices().map(|(at, _)| at);
-        starts.any(|at| text[at..].starts_with(piece) && stands_alone(text, at, at + piece.len()))
+        !is_too_short(piece) && starts.any(|at| text[at..].starts_with(piece) && is_whole(text, at, at + piece.len()))
     }
 
     #[test]
-    fn a_value_counts_only_as_a_token_of_its_own() {
+    fn a_value_counts_only_where_it_is_not_part_of_something_longer() {
         for (text, piece, expected) in [
             ("flight HAT042 found", "HAT042", true),
             ("flight XHAT042", "HAT042", false),
             ("flight HAT042B", "HAT042", false),
-            ("id:42, next", "42", true),
-            ("costs 42.50", "42", false),
-            ("costs 42.", "42", true),
-            ("delta -42", "42", false),
-            ("room A-42", "42", false),
-            ("see https://x.test/a?b=1.", "https://x.test/a?b=1", true),
-            ("user_id", "id", false),
+            ("HAT042", "HAT042", true),
+            ("(HAT042)", "HAT042", true),
             ("\"San José\"", "San José", true),
             ("San Joséphine", "San José", false),
+            // The end of a sentence, a clause or a quotation.
+            ("costs 200.", "200", true),
+            ("costs 200. Then", "200", true),
+            ("200, and 300", "200", true),
+            ("wait...", "wait", true),
+            ("HAT042: late", "HAT042", true),
+            ("'HAT042'", "HAT042", true),
+            ("['HAT042','HAT043']", "HAT042", true),
+            ("{'id': 'HAT042'}", "HAT042", true),
+            ("{'id':'HAT042'}", "HAT042", true),
+            ("{\"id\":4200,\"x\":\"HAT042\"}", "4200", true),
+            ("{\"id\":4200,\"x\":\"HAT042\"}", "HAT042", true),
+            ("name,HAT042,open", "HAT042", true),
+            ("see https://x.test/a?b=1.", "https://x.test/a?b=1", true),
+            // Numbers.
+            ("1,200", "200", false),
+            ("200,000", "200", false),
+            ("200.50", "200", false),
+            ("1.200", "200", false),
+            (".200", "200", false),
+            ("-200", "200", false),
+            ("-200", "-200", true),
+            ("A-200", "-200", false),
+            ("A-200", "200", false),
+            ("12:200", "200", false),
+            ("200:12", "200", false),
+            // Words.
+            ("user_id", "user", false),
+            ("the user's", "user", false),
+            ("_user_", "user", false),
+            ("--user", "user", false),
+            ("user-", "user", false),
+            ("std::fmt", "fmt", false),
+            ("std::fmt", "std", false),
+            ("urn:isbn:978", "978", false),
+            ("main..next", "main", false),
+            // Paths.
             ("report.pdf", "report", false),
+            ("report.pdf", ".pdf", false),
+            ("src/main.rs", "main.rs", false),
+            ("src/main.rs", "src", false),
+            ("src/main.rs", "/main.rs", false),
+            ("../main.rs", "main.rs", false),
+            ("/main.rs", "main.rs", false),
+            ("src/ is a folder", "src", false),
+            (".env", "env", false),
+            ("https://x.test", "https", false),
+            ("https://x.test", "://", false),
+            ("https://x.test", "x.test", false),
+            // Chance.
+            ("id 42", "42", false),
+            ("a / b", "/", false),
+            ("é1", "é1", false),
+            ("é12", "é12", true),
         ] {
             assert_eq!(alone(text, piece), expected, "{piece} in {text}");
         }
+    }
+
+    #[test]
+    fn a_long_row_of_signs_costs_no_more_than_a_short_one() {
+        let text = ":".repeat(200_000);
+        let mut first = vec![None; 1];
+        Finder::new(&[":::"]).find(&text, &[":::"], &mut first, 0);
+        assert_eq!(first, [Some(0)]);
     }
 
     proptest! {
@@ -145,8 +237,8 @@ mod tests {
 
         #[test]
         fn short_words_and_long_are_found_alike(
-            text in "[aé1_. -]{0,24}",
-            words in prop::collection::btree_set("[aé1_. -]{0,3}[aé1]", 1..9),
+            text in "[aé1_.,:'/ -]{0,24}",
+            words in prop::collection::btree_set("[aé1_.,:'/ -]{1,5}", 1..9),
         ) {
             let words: Vec<&str> = words.iter().map(String::as_str).collect();
             let found = |finder: Finder| {

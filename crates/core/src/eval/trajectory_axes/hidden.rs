@@ -1,5 +1,4 @@
-//! What a JSON text holds but does not show: a string written with escapes, and a number that is not spelled as usual
-//! (`1.0`, `1e3`). Everything else in it stands in its characters, between quotes or as digits.
+//! Whether a JSON text holds a value that is looked for, without making values of all of it.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -8,8 +7,8 @@ use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 
 use crate::json::NUMBER_KEY;
 
-/// Whether a JSON text may hold a value that its characters do not show. `word` says which strings are looked for,
-/// `number` which numbers. A text that is no JSON may have either answer.
+/// Whether a JSON text may hold a scalar that is looked for: `word` says which strings are, `number` which numbers. A
+/// text that is no JSON may have either answer.
 pub(super) fn any(text: &str, word: impl Fn(&str) -> bool, number: impl Fn(f64) -> bool) -> bool {
     let mut found = false;
     let looked = Look { word: &word, number: &number, found: &mut found };
@@ -53,22 +52,18 @@ impl<'de, W: Fn(&str) -> bool, N: Fn(f64) -> bool> Visitor<'de> for Look<'_, W, 
         Ok(())
     }
 
-    /// Integers are spelled in one way only, but for `-0`, which is a float.
-    fn visit_u64<E>(self, _: u64) -> Result<(), E> {
+    fn visit_u64<E>(self, value: u64) -> Result<(), E> {
+        *self.found |= (self.number)(value as f64);
         Ok(())
     }
 
-    fn visit_i64<E>(self, _: i64) -> Result<(), E> {
+    fn visit_i64<E>(self, value: i64) -> Result<(), E> {
+        *self.found |= (self.number)(value as f64);
         Ok(())
     }
 
     fn visit_f64<E>(self, value: f64) -> Result<(), E> {
         *self.found |= (self.number)(value);
-        Ok(())
-    }
-
-    /// A string without escapes is borrowed from the text.
-    fn visit_borrowed_str<E>(self, _: &'de str) -> Result<(), E> {
         Ok(())
     }
 
@@ -100,13 +95,13 @@ mod tests {
     use super::any;
 
     #[test]
-    fn only_what_the_characters_do_not_show_is_hidden() {
-        let hides = |text: &str| any(text, |word| word == "a\"b", |number| number.total_cmp(&1000.0).is_eq());
-        for text in [r#"["a\"b"]"#, r#"{"x":{"y":[0,"a\u0022b"]}}"#, "[1e3]", "[1000.0]", r#"{"x":"no","y":1.0E+3}"#] {
-            assert!(hides(text), "{text}");
+    fn scalars_are_found_however_they_are_spelled() {
+        let holds = |text: &str| any(text, |word| word == "a\"b", |number| number.total_cmp(&1000.0).is_eq());
+        for text in [r#"["a\"b"]"#, r#"{"x":{"y":[0,"a\u0022b"]}}"#, "[1e3]", "[1,1000]", r#"{"x":"no","y":1.0E+3}"#] {
+            assert!(holds(text), "{text}");
         }
-        for text in [r#"{"a\"b":1}"#, "[1000]", r#"["1000",-1000,999.5,null,true]"#, r#"["a","b"]"#, "[", "a\"b"] {
-            assert!(!hides(text), "{text}");
+        for text in [r#"{"a\"b":1}"#, "[10000]", r#"["1000",-1000,999.5,null,true]"#, r#"["a","b"]"#, "[", "a\"b"] {
+            assert!(!holds(text), "{text}");
         }
     }
 }

@@ -1,4 +1,7 @@
-//! Where a value came from: it stands in what an earlier producer returned, as a JSON scalar or in its text.
+//! Where a value came from: an earlier producer returned it, as a JSON scalar or in its text.
+//!
+//! Calls of one turn are made together, so none of them can have read another's result. Where a turn was not recorded,
+//! nobody can tell.
 //!
 //! All values all consumers used are looked for at once: one pass over the producers' results finds the earliest
 //! call that shows each value, so the cost is linear in calls and text.
@@ -7,7 +10,7 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use super::finder::Finder;
+use super::finder::{Finder, is_too_short};
 use super::{EdgeState, hidden};
 use crate::json;
 use crate::target::{Selection, Target};
@@ -42,26 +45,67 @@ pub(super) fn check(
     let mut shown = Shown::nothing(needs.iter().map(|(_, scalar)| scalar.as_str()));
     // What is produced after the last consumer proves nothing.
     let last = consumers.last().copied().unwrap_or(0);
-    shown.scan(trace, producers.iter().copied().take_while(|producer| *producer < last));
+    shown.scan(trace, calls, producers.iter().copied().take_while(|producer| *producer < last));
     for (consumer, scalar) in &needs {
-        // Calls of one turn are made together: none of them can have read another's result.
-        let together = |call: usize| calls[call].turn.is_some() && calls[call].turn == calls[*consumer].turn;
-        if shown.first(scalar).is_some_and(|call| call < *consumer && !together(call)) {
-            continue;
-        }
         let value = json::cut(scalar, 40);
-        if let Some(call) = shown.unrecorded.filter(|call| call < consumer) {
-            unknown.get_or_insert_with(|| {
-                format!("`{via}` of tool_calls[{consumer}] ({value}) may come from tool_calls[{call}], whose result was not recorded")
-            });
-        } else {
-            return EdgeState::Broken(format!(
-                "`{via}` of tool_calls[{consumer}] ({value}) stands in no earlier good result of {}",
-                calls[producers[0]].name
-            ));
+        match shown.by(scalar).before(*consumer, calls) {
+            Before::Surely(_) => continue,
+            Before::Perhaps(call) => {
+                let untimed = if calls[call].turn.is_none() { call } else { *consumer };
+                unknown.get_or_insert_with(|| {
+                    format!(
+                        "`{via}` of tool_calls[{consumer}] ({value}) is in the result of tool_calls[{call}], but whether that call \
+                         came earlier is unknown: the turn of tool_calls[{untimed}] was not recorded"
+                    )
+                });
+                continue;
+            }
+            Before::No => {}
+        }
+        match shown.unrecorded.before(*consumer, calls) {
+            Before::Surely(call) | Before::Perhaps(call) => {
+                unknown.get_or_insert_with(|| {
+                    format!("`{via}` of tool_calls[{consumer}] ({value}) may come from tool_calls[{call}], whose result was not recorded")
+                });
+            }
+            Before::No => {
+                return EdgeState::Broken(format!(
+                    "`{via}` of tool_calls[{consumer}] ({value}) stands in no earlier good result of {}",
+                    calls[producers[0]].name
+                ));
+            }
         }
     }
     unknown.map_or(EdgeState::Held, EdgeState::Unknown)
+}
+
+/// The earliest of some producer calls.
+#[derive(Debug, Clone, Copy, Default)]
+struct Earliest {
+    /// Among those whose turn was recorded.
+    timed: Option<usize>,
+    /// Among the others.
+    untimed: Option<usize>,
+}
+
+/// Whether a call came before another, in an earlier turn.
+enum Before {
+    Surely(usize),
+    /// This one, if any.
+    Perhaps(usize),
+    No,
+}
+
+impl Earliest {
+    fn before(self, consumer: usize, calls: &[ToolCall]) -> Before {
+        let dispatched = |call: &usize| *call < consumer;
+        let (timed, untimed) = (self.timed.filter(dispatched), self.untimed.filter(dispatched));
+        match (timed, calls[consumer].turn) {
+            (Some(call), Some(turn)) if calls[call].turn < Some(turn) => Before::Surely(call),
+            (Some(call), None) => Before::Perhaps(call),
+            _ => untimed.map_or(Before::No, Before::Perhaps),
+        }
+    }
 }
 
 /// The text of a scalar that can prove something: not an empty string, a boolean or null.
@@ -90,12 +134,16 @@ fn each_leaf(value: &Value, found: &mut impl FnMut(&Value)) {
 struct Shown<'a> {
     /// The wanted values, in order and each once.
     words: Vec<&'a str>,
-    /// The earliest producer call that shows each of them.
-    first: Vec<Option<usize>>,
+    /// The earliest producer call with a recorded turn that shows each of them.
+    timed: Vec<Option<usize>>,
+    /// The earliest without.
+    untimed: Vec<Option<usize>>,
     /// Those that are numbers, in order.
     numbers: Vec<f64>,
-    /// The earliest producer call whose result was not recorded.
-    unrecorded: Option<usize>,
+    /// Whether some are too short to be looked for in texts.
+    any_too_short: bool,
+    /// The earliest producer calls whose result was not recorded.
+    unrecorded: Earliest,
 }
 
 impl<'a> Shown<'a> {
@@ -106,7 +154,14 @@ impl<'a> Shown<'a> {
         // Adding zero makes one of the two zeros.
         let mut numbers: Vec<f64> = words.iter().filter_map(|word| Some(word.parse::<f64>().ok()? + 0.0)).collect();
         numbers.sort_unstable_by(f64::total_cmp);
-        Self { first: vec![None; words.len()], words, numbers, unrecorded: None }
+        Self {
+            timed: vec![None; words.len()],
+            untimed: vec![None; words.len()],
+            any_too_short: words.iter().any(|word| is_too_short(word)),
+            words,
+            numbers,
+            unrecorded: Earliest::default(),
+        }
     }
 
     fn place(&self, text: &str) -> Option<usize> {
@@ -117,72 +172,83 @@ impl<'a> Shown<'a> {
         self.numbers.binary_search_by(|wanted| wanted.total_cmp(&(number + 0.0))).is_ok()
     }
 
-    fn first(&self, word: &str) -> Option<usize> {
-        self.first[self.place(word)?]
+    /// The calls that show a word.
+    fn by(&self, word: &str) -> Earliest {
+        self.place(word)
+            .map_or_else(Earliest::default, |at| Earliest { timed: self.timed[at], untimed: self.untimed[at] })
     }
 
-    fn scan(&mut self, trace: &Trace, producers: impl Iterator<Item = usize>) {
+    fn scan(&mut self, trace: &Trace, calls: &[ToolCall], producers: impl Iterator<Item = usize>) {
         let finder = Finder::new(&self.words);
         for producer in producers {
+            let is_timed = calls[producer].turn.is_some();
             let result = trace.result(producer);
-            let Some(failed) = result.and_then(ToolResult::failed) else {
-                self.unrecorded = self.unrecorded.or(Some(producer));
+            let failed = result.and_then(ToolResult::failed);
+            if failed == Some(true) {
+                continue;
+            }
+            let shows = |result: &&ToolResult| result.content.is_some() || result.structured_content.is_some();
+            let Some(result) = result.filter(|_| failed.is_some()).filter(shows) else {
+                let Earliest { timed, untimed } = &mut self.unrecorded;
+                if is_timed { timed } else { untimed }.get_or_insert(producer);
                 continue;
             };
-            let Some(result) = result.filter(|_| !failed) else {
-                continue;
-            };
-            if result.content.is_none() && result.structured_content.is_none() {
-                self.unrecorded = self.unrecorded.or(Some(producer));
-                continue;
+            let mut first = std::mem::take(if is_timed { &mut self.timed } else { &mut self.untimed });
+            self.note(result, producer, &finder, &mut first);
+            *(if is_timed { &mut self.timed } else { &mut self.untimed }) = first;
+        }
+    }
+
+    /// Notes the words that a result shows and no earlier one did.
+    fn note(&self, result: &ToolResult, producer: usize, finder: &Finder, first: &mut [Option<usize>]) {
+        let is_done = |first: &[Option<usize>]| first.iter().all(Option::is_some);
+        if is_done(first) {
+            return;
+        }
+        if let Some(structured) = &result.structured_content {
+            self.note_value(structured, producer, first);
+        }
+        for (key, part) in result.content.iter().flatten().filter_map(|block| block.as_object()).flatten() {
+            // What a block is says nothing about what it carries.
+            if !matches!(key.as_str(), "type" | "mimeType" | "annotations" | "_meta") {
+                self.note_value(part, producer, first);
             }
-            if self.first.iter().all(Option::is_some) {
-                continue;
-            }
-            if let Some(structured) = &result.structured_content {
-                self.note_value(structured, producer);
-            }
-            for (key, part) in result.content.iter().flatten().filter_map(|block| block.as_object()).flatten() {
-                // What a block is says nothing about what it carries.
-                if !matches!(key.as_str(), "type" | "mimeType" | "annotations" | "_meta") {
-                    self.note_value(part, producer);
-                }
-            }
-            for text in result.texts() {
-                finder.find(text, &self.words, &mut self.first, producer);
-                if self.first.iter().any(Option::is_none)
-                    && self.hides_something(text)
-                    && let Ok(inner) = serde_json::from_str(text)
-                {
-                    self.note_value(&inner, producer);
-                }
+        }
+        for text in result.texts() {
+            finder.find(text, &self.words, first, producer);
+            if !is_done(first)
+                && self.may_hold_more(text)
+                && let Ok(inner) = serde_json::from_str(text)
+            {
+                self.note_value(&inner, producer, first);
             }
         }
     }
 
     /// Notes the scalars of a value.
-    fn note_value(&mut self, value: &Value, producer: usize) {
+    fn note_value(&self, value: &Value, producer: usize, first: &mut [Option<usize>]) {
         each_leaf(value, &mut |leaf| {
             if leaf.is_number() && self.numbers.is_empty() {
                 return;
             }
             if let Some(at) = proof(leaf).and_then(|text| self.place(&text)) {
-                self.first[at].get_or_insert(producer);
+                first[at].get_or_insert(producer);
             }
         });
     }
 
-    /// Whether a text is worth reading as JSON: what its characters show is found without.
-    fn hides_something(&self, text: &str) -> bool {
-        text.trim_start().starts_with(['{', '['])
-            && (text.contains('\\') || !self.numbers.is_empty())
+    /// Whether a text is JSON with scalars that are not found by looking for their characters: escaped, spelled in another
+    /// way, too short, or in a list of numbers.
+    fn may_hold_more(&self, text: &str) -> bool {
+        text.trim_start().starts_with(['{', '[', '"'])
+            && (text.contains('\\') || !self.numbers.is_empty() || self.any_too_short)
             && hidden::any(text, |word| self.place(word).is_some(), |number| self.wants_number(number))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::finder::{SHORT, stands_alone};
+    use super::super::finder::{SHORT, is_whole};
     use super::*;
     use proptest::prelude::*;
     use serde_json::json;
@@ -194,19 +260,21 @@ mod tests {
             "tool_results": [{ "is_error": false, "content": [{ "type": "text", "text": text }] }],
         });
         let mut shown = Shown::nothing(words.iter().copied());
-        shown.scan(&Trace::read(&envelope).unwrap(), std::iter::once(0));
-        words.iter().map(|word| shown.first(word).is_some()).collect()
+        let trace = Trace::read(&envelope).unwrap();
+        shown.scan(&trace, trace.tool_calls.as_deref().unwrap(), std::iter::once(0));
+        words.iter().map(|word| shown.by(word).untimed.is_some()).collect()
     }
 
     /// The same the long way: every text is read as JSON, every place in it is tried.
     fn scan_slowly(text: &str, words: &[&str]) -> Vec<bool> {
         let mut scalars = vec![text.to_owned()];
-        if let (true, Ok(inner)) = (text.trim_start().starts_with(['{', '[']), serde_json::from_str::<Value>(text)) {
+        if let (true, Ok(inner)) = (text.trim_start().starts_with(['{', '[', '"']), serde_json::from_str::<Value>(text))
+        {
             each_leaf(&inner, &mut |leaf| scalars.extend(proof(leaf).map(Cow::into_owned)));
         }
         let stands = |word: &str| {
             let mut starts = text.char_indices().map(|(at, _)| at);
-            starts.any(|at| text[at..].starts_with(word) && stands_alone(text, at, at + word.len()))
+            !is_too_short(word) && starts.any(|at| text[at..].starts_with(word) && is_whole(text, at, at + word.len()))
         };
         words.iter().map(|word| scalars.iter().any(|scalar| scalar == word) || stands(word)).collect()
     }
@@ -220,6 +288,10 @@ mod tests {
             ("[0.50]", "0.5"),
             (r#"["San Jos\u00e9"]"#, "San José"),
             (r#"["a\/b"]"#, "a/b"),
+            ("[1,200,3]", "200"),
+            (r#"["A7"]"#, "A7"),
+            (r#""A7""#, "A7"),
+            ("[7]", "7"),
             ("[123456789012345678901]", "123456789012345678901"),
         ] {
             assert_eq!((scan(text, &[word]), scan_slowly(text, &[word])), (vec![true], vec![true]), "{word} in {text}");
@@ -238,7 +310,7 @@ mod tests {
         let long = "x y ".repeat(SHORT) + "z";
         let text = format!("a {long}, {}", &long[4..]);
         let words = [long.as_str(), &long[4..], &long[2..], "a", "z", "zz"];
-        assert_eq!(scan(&text, &words), [true, true, true, true, true, false]);
+        assert_eq!(scan(&text, &words), [true, true, true, false, false, false]);
         assert_eq!(scan_slowly(&text, &words), scan(&text, &words));
     }
 
@@ -269,7 +341,7 @@ mod tests {
         fn reading_json_only_where_it_hides_something_finds_the_same(
             parts in prop::collection::vec(prop::sample::select(&PARTS), 0..5),
             shape in 0..3,
-            words in prop::collection::vec(r#"[ab"\\]{1,2}|-?[0-9]{1,2}|1\.5"#, 1..6),
+            words in prop::collection::vec(r#"[ab"\\]{1,4}|-?[0-9]{1,3}|1\.5"#, 1..6),
         ) {
             let text = match shape {
                 0 => format!("[{}]", parts.join(",")),
