@@ -179,7 +179,7 @@ pub enum Recovered {
     Unmet,
     /// This later call succeeded.
     Call(usize),
-    /// No later call succeeded, but the run ended with an answer.
+    /// No later call is known to have succeeded, but the run ended with an answer.
     Answer,
     /// It did not.
     Not,
@@ -208,7 +208,7 @@ fn receipt(fault: &Fault, trace: &Trace) -> Receipt {
         None => Recovered::Unmet,
         Some(first) => {
             let succeeded = |at: &usize| {
-                is_later(&calls[*first], &calls[*at])
+                is_later(&calls[*first], &calls[*at]) == Some(true)
                     && trace.result(*at).and_then(crate::trace::ToolResult::failed) == Some(false)
             };
             let answered = trace.conversation.stop_reason == Some(StopReason::Completed)

@@ -278,7 +278,7 @@ fn receipt_line(receipt: &Receipt) -> String {
     let recovered = match receipt.recovered {
         Recovered::Unmet => String::new(),
         Recovered::Call(at) => format!("; recovered by call {at}"),
-        Recovered::Answer => "; recovered by the final answer".to_owned(),
+        Recovered::Answer => "; answered without the tool".to_owned(),
         Recovered::Not => "; not recovered".to_owned(),
     };
     format!("fault {} ({}): {injected}; {met}{recovered}", one_line(&receipt.fault), receipt.kind)
@@ -415,6 +415,10 @@ mod tests {
             "fault f (hang): injected into call 4; answered late, none denied"
         );
         assert_eq!(line(&[4], &[4], Recovered::Not), "fault f (hang): injected into call 4; met once; not recovered");
+        assert_eq!(
+            line(&[4], &[4], Recovered::Answer),
+            "fault f (hang): injected into call 4; met once; answered without the tool"
+        );
         let all: Vec<usize> = (0..22).collect();
         assert_eq!(
             line(&all, &[1, 2, 3], Recovered::Call(22)),

@@ -62,7 +62,8 @@ pub(super) static TROUBLES: [Trouble; 10] = [
         "A slow fault answers within the budget",
         &["within the budget of … ms: it is late, never missed"],
         "warning: `late` answers after 2000 ms, within the budget of 3000 ms: it is late, never missed",
-        "A call that is answered within `max_detection_ms` is a delay and no failure, so there is nothing to recover from.",
+        "A call that is answered within `max_detection_ms` is a delay and no failure: without a `recovery:` block nothing looks at it, \
+         and `require_call` and `require_clean_timeout` have nothing to ask for.",
         &["Raise `delay_ms:` to the budget or beyond, or lower `max_detection_ms:`."],
     ),
     trouble(

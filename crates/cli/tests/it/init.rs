@@ -13,10 +13,10 @@ const NEXT: &str =
     "\nNext:\n  mcptest run\n  mcptest run --verbose\nThen open mcptest.yml: its comments say what to change first.\n";
 
 const STARTER: &str = "\
-wrote mcptest.yml                   the suite: servers, models, tests
-wrote mcptest/tools.yml             the tools of the mock server
-wrote mcptest/script.yml            what stands in for the model
-wrote mcptest/script-dead-desk.yml  the same, when the desk is dead
+wrote mcptest.yml               the suite: servers, models, tests
+wrote mcptest/tools.yml         the tools of the mock server
+wrote mcptest/script.yml        what stands in for the model
+wrote mcptest/script-retry.yml  the same, when the desk does not answer at first
 ";
 
 /// Every file below a folder with its text, sorted.
@@ -57,9 +57,9 @@ fn a_suite_from_nothing_passes_at_once_and_has_no_warnings() {
         0,
         "mcptest.yml\n\
          ✓ PASS      books the room that was found  scripted  trajectory, trajectory_axes, narrative hold\n\
-         ✓ PASS      says so when the desk is dead  scripted  trajectory, narrative hold\n    \
-         fault dead-desk (hang): injected into call 0; met once; recovered by the final answer\n\
-         ✓ PASS      says so when the desk is dead (recovery)  scripted\n    \
+         ✓ PASS      asks again when the desk does not answer  scripted  trajectory, narrative hold\n    \
+         fault desk-asleep (recover_after): injected into call 0; met once; recovered by call 1\n\
+         ✓ PASS      asks again when the desk does not answer (recovery)  scripted\n    \
          1 hit, 0 delays, detected 3000 ms, recovered 3000 ms\n\n3 rows: 3 pass\n",
         "",
     );
@@ -83,12 +83,7 @@ fn every_way_to_see_a_gate_fail_fails_that_gate() {
         (suite, "people: 6 } }, status", "people: 8 } }, status", "trajectory"),
         (script, "room: \"${results[0].structured_content.room}\"", "room: Maple", "trajectory_axes"),
         (script, "      - calls: [{ tool: book_room", "      # - calls: [{ tool: book_room", "narrative"),
-        (
-            "mcptest/script-dead-desk.yml",
-            "I could not find a room, because the desk did not answer. Please try again later.",
-            "I booked a room for Tuesday.",
-            "narrative",
-        ),
+        (suite, "    failures: 1", "    failures: 3", "recovery"),
     ] {
         let here = Folder::with(&[]);
         assert!(here.command(&["init"]).output().unwrap().status.success());
@@ -107,10 +102,10 @@ fn a_folder_is_made_and_named_in_what_to_type_next() {
     here.check(
         &["init", "tests/rooms"],
         0,
-        "wrote tests/rooms/mcptest.yml                   the suite: servers, models, tests\n\
-         wrote tests/rooms/mcptest/tools.yml             the tools of the mock server\n\
-         wrote tests/rooms/mcptest/script.yml            what stands in for the model\n\
-         wrote tests/rooms/mcptest/script-dead-desk.yml  the same, when the desk is dead\n\n\
+        "wrote tests/rooms/mcptest.yml               the suite: servers, models, tests\n\
+         wrote tests/rooms/mcptest/tools.yml         the tools of the mock server\n\
+         wrote tests/rooms/mcptest/script.yml        what stands in for the model\n\
+         wrote tests/rooms/mcptest/script-retry.yml  the same, when the desk does not answer at first\n\n\
          Next:\n  mcptest run tests/rooms/mcptest.yml\n  mcptest run tests/rooms/mcptest.yml --verbose\n\
          Then open tests/rooms/mcptest.yml: its comments say what to change first.\n",
         "",
@@ -135,7 +130,7 @@ fn what_to_type_next_can_be_pasted_whatever_the_folder_is_called() {
 
 #[test]
 fn nothing_is_overwritten_and_nothing_is_written_beside_it() {
-    for taken in ["mcptest.yml", "mcptest.yaml", "mcptest/tools.yml", "mcptest/script-dead-desk.yml"] {
+    for taken in ["mcptest.yml", "mcptest.yaml", "mcptest/tools.yml", "mcptest/script-retry.yml"] {
         let here = Folder::with(&[(taken, "mine")]);
         let stderr = format!(
             "error: {taken} is there already, and nothing is overwritten\n\
@@ -151,7 +146,7 @@ fn nothing_is_overwritten_and_nothing_is_written_beside_it() {
         &["init"],
         2,
         "",
-        "error: mcptest.yml, mcptest/tools.yml, mcptest/script.yml, mcptest/script-dead-desk.yml are there already, and \
+        "error: mcptest.yml, mcptest/tools.yml, mcptest/script.yml, mcptest/script-retry.yml are there already, and \
          nothing is overwritten\nhint: move them away, or name another folder, as in `mcptest init tests/first`\n",
     );
     assert_eq!(files(&here.0), before);

@@ -133,7 +133,7 @@ suite.yml
 ✗ FAIL      comes back  scripted
     ✗ expect: 1 of 2 hold
       `tool_calls[0].args.q` is 1, expected exact 2
-    fault flaky (recover_after): injected into call 0; met once; recovered by the final answer
+    fault flaky (recover_after): injected into call 0; met once; answered without the tool
     evidence, of 1 call:
       [0] find {\"q\":1} → failed (fault flaky, timeout): no answer within 3000 ms
     at suite.yml:20:9
@@ -141,7 +141,8 @@ suite.yml
     20 |       - { target: \"tool_calls[0].args.q\", matcher: { exact: 2 } }
        |         ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
     again: mcptest run suite.yml --filter 'comes back' --live
-✓ PASS      comes back (recovery)  scripted  1 hit, 0 delays, detected 3000 ms, recovered 3000 ms
+✓ PASS      comes back (recovery)  scripted
+    1 hit, 0 delays, detected 3000 ms, answered without the tool after 3000 ms
 
 passed runs  demo   other
 finds it     ✗ 2/3  ✓ 3/3

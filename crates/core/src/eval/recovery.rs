@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::gate::{Expect, GateOutcome, Judge, Metrics, plural};
 use super::table::GateKind;
-use crate::trace::{Role, StopReason, ToolCall, Trace};
+use crate::trace::{Role, StopReason, ToolCall, ToolResult, Trace};
 
 /// Points in time of one fault, in milliseconds of one clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,7 +75,7 @@ pub struct RecoveryParams {
     pub max_recovery_ms: Option<u64>,
     /// The fault must be noticed within the budget.
     pub require_clean_timeout: bool,
-    /// A fault must have been met at all.
+    /// A fault must have been met at all: a call was denied an answer, or answered late.
     pub require_hit: bool,
     /// A later call must have succeeded.
     pub require_call: bool,
@@ -110,8 +110,17 @@ pub struct Recovery {
     pub fault_delays: usize,
     /// Index of the first call after the first hit that succeeded.
     pub recovered_by: Option<usize>,
-    /// Index of a later call of which the recording does not say whether it succeeded, when none is known to have.
+    /// Index of a call of which the recording does not say whether it succeeded after the first hit, when none is known to
+    /// have.
     pub may_be_recovered_by: Option<usize>,
+}
+
+impl Recovery {
+    /// Whether the run ended with an answer though no call succeeded after one was denied its own.
+    fn answered_without_the_tool(&self) -> bool {
+        let has_call = self.recovered_by.or(self.may_be_recovered_by).is_some();
+        self.report.recovered && self.fault_hits > 0 && !has_call
+    }
 }
 
 /// The compiled gate.
@@ -139,7 +148,10 @@ impl RecoveryGate {
         };
         let report = found.report;
         let limits = self.broken_limits(&found);
-        let open = found.may_be_recovered_by.map(|at| format!("whether tool_calls[{at}] succeeded was not recorded"));
+        let open = found.may_be_recovered_by.map(|at| match trace.result(at).and_then(ToolResult::failed) {
+            None => format!("whether tool_calls[{at}] succeeded was not recorded"),
+            Some(_) => format!("whether tool_calls[{at}] was made after the fault is unknown: turns were not recorded"),
+        });
         let waits = open.is_some() && self.params.require_call && found.fault_hits > 0;
         let passed = report.recovered && limits.is_empty();
         let mut metrics = Metrics::of(gate);
@@ -180,7 +192,7 @@ impl RecoveryGate {
     fn broken_limits(&self, found: &Recovery) -> Vec<(&'static str, String)> {
         let params = &self.params;
         let mut broken = Vec::new();
-        if params.require_hit && found.fault_hits == 0 {
+        if params.require_hit && found.fault_hits + found.fault_delays == 0 {
             let why = "no call met a fault, so nothing was tested";
             broken.push(("require_hit", why.to_owned()));
         }
@@ -213,12 +225,15 @@ fn line(found: &Recovery) -> String {
             None => f.write_str("never"),
         })
     };
+    let end = match found.report.time_to_recovery_ms {
+        Some(ms) if found.answered_without_the_tool() => format!("answered without the tool after {ms} ms"),
+        recovery => format!("recovered {}", time(recovery)),
+    };
     format!(
-        "{}, {}, detected {}, recovered {}",
+        "{}, {}, detected {}, {end}",
         plural(found.fault_hits, "hit"),
         plural(found.fault_delays, "delay"),
         time(found.report.time_to_detection_ms),
-        time(found.report.time_to_recovery_ms)
     )
 }
 
@@ -245,13 +260,11 @@ fn observe(trace: &Trace, budget_ms: u64) -> Result<Recovery, String> {
                 first_hit = first_hit.or(Some((at, clock)));
             }
         }
-        if let Some((hit, _)) = first_hit
-            && is_later(&calls[hit], call)
-        {
-            match result.failed() {
-                Some(false) => recovered_by = recovered_by.or(Some(at)),
-                Some(true) => {}
-                None => may_be = may_be.or(Some(at)),
+        if let Some((hit, _)) = first_hit.filter(|(hit, _)| *hit < at) {
+            match (is_later(&calls[hit], call), result.failed()) {
+                (Some(false), _) | (_, Some(true)) => {}
+                (Some(true), Some(false)) => recovered_by = recovered_by.or(Some(at)),
+                (None, _) | (_, None) => may_be = may_be.or(Some(at)),
             }
         }
     }
@@ -275,12 +288,10 @@ fn observe(trace: &Trace, budget_ms: u64) -> Result<Recovery, String> {
     })
 }
 
-/// Whether a call after `hit` was made knowing of it: calls of one turn are made together.
-pub(crate) fn is_later(hit: &ToolCall, call: &ToolCall) -> bool {
-    match (hit.turn, call.turn) {
-        (Some(hit), Some(call)) => call > hit,
-        _ => true,
-    }
+/// Whether a call after `hit` was made knowing of it: calls of one turn are made together. None where a turn was not
+/// recorded.
+pub(crate) fn is_later(hit: &ToolCall, call: &ToolCall) -> Option<bool> {
+    Some(call.turn? > hit.turn?)
 }
 
 /// Whether the agent acted again after the call that was denied an answer.

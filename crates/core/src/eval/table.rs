@@ -394,8 +394,18 @@ pub static GATES: [GateInfo; 7] = {
                 key("max_detection_ms", Takes::Whole(0), "3000", "time budget of one call"),
                 key("max_recovery_ms", Takes::Whole(0), "", "most virtual time until the run ended well"),
                 key("require_clean_timeout", Takes::Bool, "false", "the fault must be noticed within max_detection_ms"),
-                key("require_hit", Takes::Bool, "true", "a fault must have been met at all"),
-                key("require_call", Takes::Bool, "false", "a later call must have succeeded"),
+                key(
+                    "require_hit",
+                    Takes::Bool,
+                    "true",
+                    "a fault must have been met at all, also if only by a late answer",
+                ),
+                key(
+                    "require_call",
+                    Takes::Bool,
+                    "false",
+                    "a later call must have succeeded; set it where the task needs the tool",
+                ),
             ],
             metrics: &[
                 metric("passed", Flag, "1 when the run recovered within every limit given"),

@@ -83,9 +83,13 @@ pub(super) fn lint(suite: &Suite, places: &Places, out: &mut Vec<Diagnostic>) {
                 let message = format!("`{}` strikes the server `{server}`, which this test does not use", fault.name);
                 warn(place("inject"), message, "add the server to the test's `servers:`, or inject another fault");
             }
-            // Whoever says that no call need be denied an answer knows what a delay is.
-            let hit_is_due = agent.gates.recovery.as_ref().is_none_or(|gate| gate.params.require_hit);
-            if fault.kind == FaultKind::Slow && fault.delay_ms < budget && hit_is_due {
+            // A late answer is something for `recovery` to look at, unless it asks for what only comes after a denied call.
+            let is_seen = agent
+                .gates
+                .recovery
+                .as_ref()
+                .is_some_and(|gate| !gate.params.require_call && !gate.params.require_clean_timeout);
+            if fault.kind == FaultKind::Slow && fault.delay_ms < budget && !is_seen {
                 let message = format!(
                     "`{}` answers after {} ms, within the budget of {budget} ms: it is late, never missed",
                     fault.name, fault.delay_ms

@@ -194,7 +194,7 @@ fn recovery_may_take_as_long_as_it_is_allowed() {
 
 #[test]
 fn a_fault_that_never_fired_tested_nothing() {
-    for results in [vec![], vec![ok()], vec![delay(100), ok()]] {
+    for results in [vec![], vec![ok()]] {
         let never = trace(&results, "completed", "done");
         assert_eq!(
             judged(&evaluate(default(), &never)),
@@ -203,6 +203,56 @@ fn a_fault_that_never_fired_tested_nothing() {
         let lenient = RecoveryParams { require_hit: false, ..default() };
         assert_eq!(evaluate(lenient, &never).verdict, Verdict::Pass);
     }
+}
+
+#[test]
+fn a_late_answer_is_a_fault_that_was_met() {
+    let late = trace(&[delay(100), ok()], "completed", "done");
+    let outcome = evaluate(default(), &late);
+    assert_eq!(judged(&outcome), (Verdict::Pass, vec![]));
+    assert_eq!(outcome.line, "0 hits, 1 delay, detected never, recovered 100 ms");
+    assert_eq!(outcome.metrics.get("fault_hits"), Some(&json!(0)));
+    let quick = RecoveryParams { max_recovery_ms: Some(99), ..default() };
+    assert_eq!(
+        judged(&evaluate(quick, &late)),
+        (Verdict::Fail, vec!["max_recovery_ms: recovery took 100 ms, at most 99 allowed".into()])
+    );
+}
+
+#[test]
+fn an_answer_after_a_dead_tool_is_told_from_a_recovery_by_a_call() {
+    let line = |results: &[Value]| evaluate(default(), &trace(results, "completed", "all is well")).line;
+    assert_eq!(line(&[timeout(3000)]), "1 hit, 0 delays, detected 3000 ms, answered without the tool after 3000 ms");
+    assert_eq!(
+        line(&[ok(), timeout(3000), broken()]),
+        "2 hits, 0 delays, detected 3000 ms, answered without the tool after 3000 ms"
+    );
+    assert_eq!(line(&[timeout(3000), ok()]), "1 hit, 0 delays, detected 3000 ms, recovered 3000 ms");
+    // Nobody knows whether that call worked.
+    assert_eq!(line(&[timeout(3000), json!({})]), "1 hit, 0 delays, detected 3000 ms, recovered 3000 ms");
+    let lost = evaluate(default(), &trace(&[timeout(3000)], "max_turns", ""));
+    assert_eq!(lost.line, "1 hit, 0 delays, detected 3000 ms, recovered never");
+}
+
+#[test]
+fn a_call_of_an_unknown_turn_is_not_a_later_one() {
+    let run = |turns: [Value; 2]| {
+        let mut envelope = envelope(&[timeout(3000), ok()], "completed", "done");
+        for (at, turn) in turns.into_iter().enumerate() {
+            envelope["tool_calls"][at]["turn"] = turn;
+        }
+        evaluate(RecoveryParams { require_call: true, ..default() }, &read(envelope))
+    };
+    let open = "whether tool_calls[1] was made after the fault is unknown: turns were not recorded";
+    for turns in [[json!(null), json!(1)], [json!(0), json!(null)], [json!(null), json!(null)]] {
+        let outcome = run(turns);
+        let due = vec![format!("recovery.passed: not assessable: {open}")];
+        assert_eq!(judged(&outcome), (Verdict::Unassessable, due));
+        assert_eq!(outcome.metrics.get("recovered_by_call"), None);
+        assert_eq!(outcome.metrics.get("passed"), None);
+    }
+    assert_eq!(run([json!(0), json!(1)]).verdict, Verdict::Pass);
+    assert_eq!(run([json!(0), json!(0)]).verdict, Verdict::Fail);
 }
 
 #[test]

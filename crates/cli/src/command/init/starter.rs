@@ -1,17 +1,17 @@
-//! From nothing: a desk that books meeting rooms, an agent that uses it, and one that finds it dead.
+//! From nothing: a desk that books meeting rooms, an agent that uses it, and one that gets no answer at first.
 
 use super::draft::Draft;
 use super::files::{File, SUITE};
 
 /// The files it consists of.
-pub(super) const NAMES: [&str; 4] = [SUITE, "mcptest/tools.yml", "mcptest/script.yml", "mcptest/script-dead-desk.yml"];
+pub(super) const NAMES: [&str; 4] = [SUITE, "mcptest/tools.yml", "mcptest/script.yml", "mcptest/script-retry.yml"];
 
 /// What each of them is.
 const FILES: [(&str, &str); 4] = [
     ("the suite: servers, models, tests", include_str!("../../../templates/init/mcptest.yml")),
     ("the tools of the mock server", include_str!("../../../templates/init/tools.yml")),
     ("what stands in for the model", include_str!("../../../templates/init/script.yml")),
-    ("the same, when the desk is dead", include_str!("../../../templates/init/script-dead-desk.yml")),
+    ("the same, when the desk does not answer at first", include_str!("../../../templates/init/script-retry.yml")),
 ];
 
 pub(super) fn draft() -> Draft {
