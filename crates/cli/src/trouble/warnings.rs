@@ -23,10 +23,10 @@ pub(super) static TROUBLES: [Trouble; 10] = [
     trouble(
         "asks-nothing",
         "A trajectory without calls asks nothing",
-        &["`trajectory` without calls passes whatever is called"],
+        &["`trajectory` without calls passes whatever is called", "with optional calls only passes whatever is called"],
         "warning: `trajectory` without calls passes whatever is called",
-        "An empty `calls:` means that nothing is expected. Under every mode but `subset` other calls are no concern of the gate, \
-         so it cannot fail.",
+        "An empty `calls:`, or one with optional calls only, means that nothing is required. Unless the mode or `max_extra` \
+         forbids other calls, the gate cannot fail.",
         &[
             "Name what must be called in `calls:`.",
             "If no tool may be called at all, write `mode: subset` or `max_extra: 0`.",

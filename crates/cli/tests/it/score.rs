@@ -130,6 +130,32 @@ g.yml:1:15: error: unknown key `cals` in `trajectory`
 }
 
 #[test]
+fn a_gates_file_that_asks_nothing_is_warned_of_by_score_and_by_validate() {
+    let warning = "\
+gates.yml:1:1: warning: `trajectory` without calls passes whatever is called
+   |
+ 1 | trajectory: { calls: [] }
+   | ^^^^^^^^^^
+   = hint: name the calls in `calls:`; so that none may be made at all, write `mode: subset`
+";
+    let here = Folder::with(&[("t.jsonl", &lines(&[GOOD])), ("gates.yml", "trajectory: { calls: [] }\n")]);
+    let summary = "1 trace: 1 pass\n";
+    here.check(
+        &["score", "t.jsonl", "--gates", "gates.yml", "--output", "none"],
+        0,
+        "",
+        &format!("{warning}{summary}"),
+    );
+    here.check(&["validate", "gates.yml"], 0, &format!("{warning}\n1 file: 1 fine, 1 warning\n"), "");
+    here.check(
+        &["validate", "--deny-warnings", "gates.yml"],
+        2,
+        &format!("{}\n1 file: 1 with 1 error\n", warning.replace("warning:", "error:")),
+        "",
+    );
+}
+
+#[test]
 fn a_broken_line_is_told_with_its_byte_and_the_others_are_scored() {
     let broken = r#"{"id":"x","tool_calls":[}"#;
     let folder = Folder::with(&[("t.jsonl", &lines(&[GOOD, broken, r#"{"tool_calls":7}"#, LYING]))]);

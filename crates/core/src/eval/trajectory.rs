@@ -241,9 +241,14 @@ impl Trajectory {
         problems.or(Self { mode: params.mode, max_extra: params.max_extra, rules, expect: params.expect })
     }
 
-    /// Whether every trace satisfies it, because nothing is expected and nothing is forbidden.
+    /// Whether every trace satisfies it, because nothing is required and nothing is forbidden.
     pub(crate) fn asks_nothing(&self) -> bool {
-        self.rules.is_empty() && self.max_extra.is_none() && self.mode != MatchMode::Subset
+        let forbids = match self.mode {
+            MatchMode::Strict => !self.rules.is_empty(),
+            MatchMode::Subset => true,
+            MatchMode::Subsequence | MatchMode::Unordered | MatchMode::Superset => self.max_extra.is_some(),
+        };
+        !forbids && self.rules.iter().all(|rule| rule.optional)
     }
 
     /// The tools of the reference in order, each with whether it may be left out.

@@ -4,15 +4,16 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use super::lower::{Places, provider_of};
-use super::{AgentTest, Provider, Suite};
+use super::yaml::Node;
+use super::{AgentTest, Gates, Provider, Suite};
 use crate::assertion::Check;
 use crate::diag::{Diagnostic, Severity};
-use crate::eval::{GoldenPath, Trajectory, Verdict, score_golden_path};
+use crate::eval::{GoldenPath, Verdict, score_golden_path};
 use crate::trace::{Conversation, FaultKind, StopReason, Tokens, ToolCall, Trace};
 
 pub(super) fn lint(suite: &Suite, places: &Places, out: &mut Vec<Diagnostic>) {
     let mut warn = |span: Range<usize>, message: String, hint: &str| {
-        out.push(Diagnostic { severity: Severity::Warning, span, message, hint: Some(hint.to_owned()) });
+        out.push(warning(span, message, hint));
     };
     let used: BTreeSet<&String> = suite.agents.iter().flat_map(|agent| &agent.servers).collect();
     let struck: BTreeSet<&String> = suite.faults.iter().filter_map(|fault| fault.server.as_ref()).collect();
@@ -52,16 +53,7 @@ pub(super) fn lint(suite: &Suite, places: &Places, out: &mut Vec<Diagnostic>) {
                 warn(place("name"), format!("`{}` passes when the agent makes no call at all", agent.name), hint);
             }
         }
-        if agent.gates.trajectory.as_ref().is_some_and(Trajectory::asks_nothing) {
-            let hint = "name the calls in `calls:`; so that none may be made at all, write `mode: subset`";
-            warn(place("trajectory"), "`trajectory` without calls passes whatever is called".to_owned(), hint);
-        }
-        if let Some(gate) = &agent.gates.golden_path
-            && is_wasteful(&gate.golden)
-        {
-            let hint = "a path that returns or repeats cannot be walked without waste; drop that penalty or shorten it";
-            warn(place("golden_path"), "the golden path is itself wasteful".to_owned(), hint);
-        }
+        lint_gates(&agent.gates, &place, &mut warn);
         if let Some(gate) = &agent.gates.reliability {
             let runs = usize::try_from(agent.runs).unwrap_or(usize::MAX).min(10_000);
             // Some ask for a mix; whether one of a few mixes passes tells them from those that nothing satisfies.
@@ -110,6 +102,38 @@ pub(super) fn lint(suite: &Suite, places: &Places, out: &mut Vec<Diagnostic>) {
                 );
             }
         }
+    }
+}
+
+/// Gates in a file of their own.
+pub(super) fn gate_file(gates: &Gates, root: &Node, out: &mut Vec<Diagnostic>) {
+    let place = |key: &str| {
+        let entry = root.entries().iter().find(|entry| entry.key == key);
+        entry.map_or(0..0, |entry| entry.key_span.clone())
+    };
+    lint_gates(gates, &place, &mut |span, message, hint| out.push(warning(span, message, hint)));
+}
+
+fn warning(span: Range<usize>, message: String, hint: &str) -> Diagnostic {
+    Diagnostic { severity: Severity::Warning, span, message, hint: Some(hint.to_owned()) }
+}
+
+/// Gates that no run can fail, or none can pass, wherever they are written.
+fn lint_gates(gates: &Gates, place: &dyn Fn(&str) -> Range<usize>, warn: &mut dyn FnMut(Range<usize>, String, &str)) {
+    if let Some(gate) = gates.trajectory.as_ref().filter(|gate| gate.asks_nothing()) {
+        let without = if gate.reference().next().is_some() { "with optional calls only" } else { "without calls" };
+        let hint = if gate.reference().next().is_some() {
+            "make a call required, or bound the others with `max_extra:`"
+        } else {
+            "name the calls in `calls:`; so that none may be made at all, write `mode: subset`"
+        };
+        warn(place("trajectory"), format!("`trajectory` {without} passes whatever is called"), hint);
+    }
+    if let Some(gate) = &gates.golden_path
+        && is_wasteful(&gate.golden)
+    {
+        let hint = "a path that returns or repeats cannot be walked without waste; drop that penalty or shorten it";
+        warn(place("golden_path"), "the golden path is itself wasteful".to_owned(), hint);
     }
 }
 

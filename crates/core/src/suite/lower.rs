@@ -6,6 +6,7 @@ use std::ops::Range;
 use super::blocks::{AGENT, FAULT, FAULT_TARGET, GATE_FILE, MODEL, SERVER, SUITE};
 use super::check::Notes;
 use super::interpolate::{self, Template, TemplateError, Variables};
+use super::lint;
 use super::yaml::{Content, MAX_BYTES, Node};
 use super::{
     AgentTest, Api, Fault, Gates, MAX_RUNS, Marks, Model, Protocol, Provider, Server, Source, Suite, Transport,
@@ -192,6 +193,9 @@ impl<'a> Lower<'a> {
         }
         let expect = self.envelope_assertions(&root);
         let gates = self.gates(&root, None);
+        if self.is_sound() {
+            lint::gate_file(&gates, &root, &mut self.notes.diagnostics);
+        }
         Some((expect, gates))
     }
 

@@ -312,6 +312,15 @@ fn a_gates_file_is_loaded_without_a_suite() {
     check("stability:\ntrajectory:\n  calls:\n    - { name: weather__get, server: anywhere }\n", "");
     check("expect:\n  - target: final_response\n    matcher: { contains: \"${CITY}\" }\n", "");
     check(
+        "trajectory: { calls: [] }\n",
+        "gates.yml:1:1: warning: `trajectory` without calls passes whatever is called\n   |\n 1 | trajectory: { calls: [] }\n   | ^^^^^^^^^^\n   = hint: name the calls in `calls:`; so that none may be made at all, write `mode: subset`\n",
+    );
+    check("trajectory: { calls: [], mode: subset }\n", "");
+    check(
+        "golden_path: { calls: [a, b, a] }\n",
+        "gates.yml:1:1: warning: the golden path is itself wasteful\n   |\n 1 | golden_path: { calls: [a, b, a] }\n   | ^^^^^^^^^^^\n   = hint: a path that returns or repeats cannot be walked without waste; drop that penalty or shorten it\n",
+    );
+    check(
         "{}\n",
         "gates.yml:1:1: error: the file asserts nothing\n   |\n 1 | {}\n   | ^^\n   = hint: add `expect:` or a gate\n",
     );
