@@ -36,6 +36,6 @@ pub use table::{
 pub use trace_validation::validate_trace;
 pub use trajectory::{
     CallRule, ExpectedArgs, ExpectedCall, ExpectedTrace, MatchMode, StatusRule, TraceMismatch, TraceValidation,
-    Trajectory, TrajectoryParams,
+    Trajectory, TrajectoryParams, WithinTurn,
 };
 pub use trajectory_axes::{AxesParams, DependencyEdge, OrderEdge, TrajectoryAxes};

@@ -29,7 +29,7 @@ const ORIGIN: &str = "where the trace of a row comes from";
 const REPORT: &str = "a word of reports";
 const TERM: &str = "a word of this program";
 
-static ENTRIES: [Entry; 32] = [
+static ENTRIES: [Entry; 33] = [
     entry(
         "strict",
         &["mode strict"],
@@ -67,6 +67,14 @@ static ENTRIES: [Entry; 32] = [
          add an assertion that something was called. `subset` below `args` is another thing: arguments that must be there, among \
          others.",
         &["trajectory", "trajectory.mode"],
+    ),
+    entry(
+        "any_order",
+        &["any order", "within_turn any_order"],
+        "a value of `within_turn`",
+        "Calls that the model made in one turn may come in any order; calls of different turns may not. It belongs to `strict` and \
+         `subsequence`, and reads the `turn` of the recorded calls: where that was not recorded and decides, the run is unassessable.",
+        &["trajectory", "trajectory.within_turn", "unassessable"],
     ),
     entry(
         "match",

@@ -323,11 +323,15 @@ pub(super) static TROUBLES: [Trouble; 36] = [
     ),
     trouble(
         "max-extra-mode",
-        "`max_extra` does not go with the mode",
-        &["`max_extra` has no meaning with mode `…`"],
+        "A parameter does not go with the mode",
+        &["`max_extra` has no meaning with mode `…`", "`within_turn: any_order` has no meaning with mode `…`"],
         "error: `max_extra` has no meaning with mode `strict`",
-        "`strict` and `subset` allow no extra call at all.",
-        &["Use `mode: subsequence` or `unordered` with `max_extra:`, or remove `max_extra:`."],
+        "`strict` and `subset` allow no extra call at all, so there is nothing for `max_extra` to bound. `unordered`, `superset` \
+         and `subset` take calls in any order, so there is nothing for `within_turn` to free.",
+        &[
+            "Use `mode: subsequence` or `unordered` with `max_extra:`, or remove `max_extra:`.",
+            "Use `mode: strict` or `subsequence` with `within_turn: any_order`, or remove it.",
+        ],
     ),
     trouble(
         "ignore-args",

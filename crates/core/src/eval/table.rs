@@ -263,6 +263,12 @@ pub static GATES: [GateInfo; 7] = {
             params: &[
                 key("mode", Takes::Word(MODES), "strict", "how reference and recorded calls line up"),
                 key(
+                    "within_turn",
+                    Takes::Word(&["ordered", "any_order"]),
+                    "ordered",
+                    "whether the order of calls made in one turn counts; for strict and subsequence",
+                ),
+                key(
                     "calls",
                     Takes::List(0, &Takes::Block(&CALL)),
                     "[]",

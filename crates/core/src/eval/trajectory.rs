@@ -1,14 +1,15 @@
 //! `trajectory`: the recorded calls against a reference, under one of five modes.
 //!
 //! This file holds what a reference is and the gate; `rule` says when an expectation fits a call, `align` lines the
-//! two up, `explain` says why they do not. Whether a call fits may be unknown, because its arguments or its result
-//! were not recorded. Fitting more never turns a pass into a failure, so two alignments decide: if the reference is
-//! met when nothing unknown fits, it passes; if it is missed even when everything unknown fits, it fails; in
-//! between it is unassessable.
+//! two up, `turns` does so where the order inside a turn does not count, `explain` says why they do not. Whether a call fits may be unknown, because its arguments or its result
+//! were not recorded; so may be whether two calls share a turn. Fitting more and sharing more never turns a pass into a
+//! failure, so two alignments decide: if the reference is met when nothing unknown fits, it passes; if it is missed even
+//! when everything unknown fits, it fails; in between it is unassessable.
 
 mod align;
 mod explain;
 mod rule;
+mod turns;
 
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -45,6 +46,16 @@ impl MatchMode {
             "exact-sequence" | "exact_sequence" => Some(Self::Strict),
             word => Self::from_word(word),
         }
+    }
+}
+
+words! {
+    /// Whether the order of the calls that the model made in one turn counts.
+    WithinTurn {
+        /// They count in the order they are listed in.
+        Ordered = "ordered",
+        /// They may come in any order.
+        AnyOrder = "any_order",
     }
 }
 
@@ -156,6 +167,8 @@ impl From<ExpectedCall> for CallRule {
 pub struct TrajectoryParams {
     /// The mode.
     pub mode: MatchMode,
+    /// Whether the order inside a turn counts, in the modes in which order counts.
+    pub within_turn: WithinTurn,
     /// Most recorded calls that may be left over.
     pub max_extra: Option<usize>,
     /// The reference.
@@ -166,7 +179,13 @@ pub struct TrajectoryParams {
 
 impl Default for TrajectoryParams {
     fn default() -> Self {
-        Self { mode: MatchMode::Strict, max_extra: None, calls: Vec::new(), expect: Expect::Default }
+        Self {
+            mode: MatchMode::Strict,
+            within_turn: WithinTurn::Ordered,
+            max_extra: None,
+            calls: Vec::new(),
+            expect: Expect::Default,
+        }
     }
 }
 
@@ -205,19 +224,22 @@ pub struct TraceValidation {
     pub competitions: Vec<Competition>,
 }
 
-/// A comparison that would take too much memory.
+/// A comparison that would take too much memory or time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("{expected} expected against {recorded} recorded calls are more pairs than the limit of {limit}")]
+#[error("{expected} expected against {recorded} recorded calls are more {what} than the limit of {limit}")]
 pub struct TooLarge {
     expected: usize,
     recorded: usize,
     limit: usize,
+    /// What is limited.
+    what: &'static str,
 }
 
 /// The compiled gate.
 #[derive(Debug, Clone)]
 pub struct Trajectory {
     mode: MatchMode,
+    within_turn: WithinTurn,
     max_extra: Option<usize>,
     rules: Vec<Rule>,
     expect: Expect,
@@ -231,6 +253,11 @@ impl Trajectory {
             let problem = Problem::new("/max_extra", format!("`max_extra` has no meaning with mode `{}`", params.mode));
             problems.push(problem.hint("strict and subset allow no extra call; use subsequence or unordered"));
         }
+        let has_order = matches!(params.mode, MatchMode::Strict | MatchMode::Subsequence);
+        if params.within_turn == WithinTurn::AnyOrder && !has_order {
+            let message = format!("`within_turn: any_order` has no meaning with mode `{}`", params.mode);
+            problems.push(Problem::new("/within_turn", message).hint("remove it: this mode takes calls in any order"));
+        }
         let mut rules = Vec::with_capacity(params.calls.len());
         for (at, call) in params.calls.iter().enumerate() {
             match Rule::compile(call) {
@@ -238,7 +265,8 @@ impl Trajectory {
                 Err(inner) => problems.extend_at(&format!("/calls/{at}"), inner),
             }
         }
-        problems.or(Self { mode: params.mode, max_extra: params.max_extra, rules, expect: params.expect })
+        let TrajectoryParams { mode, within_turn, max_extra, calls: _, expect } = params;
+        problems.or(Self { mode, within_turn, max_extra, rules, expect })
     }
 
     /// Whether every trace satisfies it, because nothing is required and nothing is forbidden.
@@ -324,13 +352,18 @@ impl Trajectory {
 
     /// Lines up and explains. The second part says what unknown evidence leaves open.
     pub(super) fn validate(&self, seen: &[Seen<'_>]) -> Result<(TraceValidation, Option<Unknown>), TooLarge> {
-        let fits = align::Fits::new(&self.rules, seen, self.mode)?;
-        let sure = self.align(&fits, seen.len(), Fit::Yes)?;
+        let fits = align::Fits::new(&self.rules, seen, self.mode, self.within_turn)?;
+        let sure = self.align(&fits, seen, Fit::Yes, Fit::Yes)?;
         if sure.passed() || !fits.any_unknown() {
             return Ok((self.explain(&sure, &fits, seen), None));
         }
-        let hoped = self.align(&fits, seen.len(), Fit::Unknown)?;
-        let unknown = Unknown { verdict_known: !hoped.passed(), why: fits.why_unknown(&self.rules, seen) };
+        let hoped = self.align(&fits, seen, Fit::Unknown, Fit::Unknown)?;
+        let why = match fits.why_turn_unknown(seen) {
+            // Unknown turns are the reason unless the rest could decide without them.
+            Some(why) if !self.align(&fits, seen, Fit::Unknown, Fit::Yes)?.passed() => why,
+            _ => fits.why_unknown(&self.rules, seen),
+        };
+        let unknown = Unknown { verdict_known: !hoped.passed(), why };
         if hoped.passed() {
             return Ok((self.explain(&sure, &fits, seen), Some(unknown)));
         }
@@ -339,8 +372,10 @@ impl Trajectory {
         Ok((self.explain(&hoped, &fits, seen), (!same_count).then_some(unknown)))
     }
 
-    fn align(&self, fits: &align::Fits, recorded: usize, least: Fit) -> Result<Alignment, TooLarge> {
-        align::align(self.mode, &self.rules, self.max_extra, fits, recorded, least)
+    /// Lines up by the calls that fit at least so well, and by the turns that are known so well.
+    fn align(&self, fits: &align::Fits, seen: &[Seen<'_>], least: Fit, turns: Fit) -> Result<Alignment, TooLarge> {
+        let turns = fits.turns(turns);
+        align::align(self.mode, &self.rules, self.max_extra, fits, seen, (least, turns))
     }
 
     fn explain(&self, alignment: &Alignment, fits: &align::Fits, seen: &[Seen<'_>]) -> TraceValidation {

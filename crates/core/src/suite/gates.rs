@@ -12,7 +12,7 @@ use crate::diag::Problems;
 use crate::eval::{
     AxesParams, CallRule, Confidence, DependencyEdge, Expect, ExpectedArgs, ExpectedCall, ExtractionMode, GateKind,
     GoldenPath, GoldenPathGate, MatchMode, Narrative, NarrativeParams, OrderEdge, RecoveryGate, RecoveryParams,
-    ReliabilityGate, StabilityGate, StatusRule, Trajectory, TrajectoryAxes, TrajectoryParams,
+    ReliabilityGate, StabilityGate, StatusRule, Trajectory, TrajectoryAxes, TrajectoryParams, WithinTurn,
 };
 
 /// Stands for a name that is missing, so that positions stay those of the file; the key tables have said so.
@@ -95,6 +95,7 @@ impl Lower<'_> {
         }
         let params = TrajectoryParams {
             mode: block.word_at("mode", MatchMode::parse).unwrap_or(MatchMode::Strict),
+            within_turn: block.word_at("within_turn", WithinTurn::from_word).unwrap_or(WithinTurn::Ordered),
             max_extra: block.whole_at("max_extra").and_then(|most| usize::try_from(most).ok()),
             calls,
             expect: self.expect(block, GateKind::Trajectory),

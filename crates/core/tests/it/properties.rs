@@ -4,7 +4,8 @@ use mcptest_core::eval::{
     AxesParams, CallRule, DependencyEdge, Expect, ExpectedArgs, ExpectedCall, ExpectedTrace, GATES, GateKind,
     GateOutcome, GoldenPath, GoldenPathGate, MatchMode, MetricKind, Metrics, OrderEdge, RecoveryGate, RecoveryParams,
     ReliabilityGate, StabilityFloors, StabilityGate, StatusRule, Trajectory, TrajectoryAxes, TrajectoryParams,
-    agent_stability, agent_stability_across, drift_flags, summarize, tool_calls_from_envelope, validate_trace,
+    WithinTurn, agent_stability, agent_stability_across, drift_flags, summarize, tool_calls_from_envelope,
+    validate_trace,
 };
 use mcptest_core::import::{Format, Options, Record};
 use mcptest_core::trace::{ToolCall, ToolResult};
@@ -55,6 +56,7 @@ struct Call {
     args: Option<Args>,
     server: Option<char>,
     failed: Option<bool>,
+    turn: Option<usize>,
 }
 
 fn object((x, y): Args) -> Value {
@@ -84,8 +86,51 @@ fn fits(want: &Want, call: &Call) -> bool {
     shape && status && want.name == call.name && want.server.is_none_or(|server| call.server == Some(server))
 }
 
+/// A reference, recorded calls, and a limit where the mode takes one.
+#[derive(Debug, Clone)]
+struct Case {
+    mode: MatchMode,
+    within_turn: WithinTurn,
+    wants: Vec<Want>,
+    max_extra: Option<usize>,
+    calls: Vec<Call>,
+}
+
+/// The fewest mismatches over every order in which the calls may have come.
+fn fewest(case: &Case, calls: &[Call]) -> usize {
+    let Case { mode, wants, max_extra, .. } = case;
+    let mut best = usize::MAX;
+    let mut orders = vec![Vec::new()];
+    let turns: Vec<&[Call]> = match case.within_turn {
+        WithinTurn::Ordered => calls.chunks(1).collect(),
+        WithinTurn::AnyOrder => calls.chunk_by(|a, b| a.turn == b.turn).collect(),
+    };
+    for turn in turns {
+        let shuffled = orders.iter().flat_map(|order: &Vec<Call>| {
+            permutations(turn).into_iter().map(|turn| [order.as_slice(), &turn].concat())
+        });
+        orders = shuffled.collect();
+    }
+    for order in orders {
+        best = best.min(fewest_in_order(*mode, wants, *max_extra, &order));
+    }
+    best
+}
+
+fn permutations(calls: &[Call]) -> Vec<Vec<Call>> {
+    let Some((first, rest)) = calls.split_first() else { return vec![Vec::new()] };
+    let insert = |rest: Vec<Call>| {
+        (0..=rest.len()).map(move |at| {
+            let mut order = rest.clone();
+            order.insert(at, *first);
+            order
+        })
+    };
+    permutations(rest).into_iter().flat_map(insert).collect()
+}
+
 /// The fewest mismatches over every way to pair expectations and calls.
-fn fewest(mode: MatchMode, wants: &[Want], max_extra: Option<usize>, calls: &[Call]) -> usize {
+fn fewest_in_order(mode: MatchMode, wants: &[Want], max_extra: Option<usize>, calls: &[Call]) -> usize {
     if mode == MatchMode::Strict && wants.is_empty() {
         return 0;
     }
@@ -165,6 +210,7 @@ fn any_call() -> impl Strategy<Value = Call> {
         args: Some(args),
         server: Some(server),
         failed: Some(failed),
+        turn: None,
     })
 }
 
@@ -172,20 +218,29 @@ fn any_mode() -> impl Strategy<Value = MatchMode> {
     proptest::sample::select(MatchMode::ALL)
 }
 
-/// A reference, recorded calls and a limit where the mode takes one.
-fn any_case(
-    call: impl Strategy<Value = Call>,
-) -> impl Strategy<Value = (MatchMode, Vec<Want>, Option<usize>, Vec<Call>)> {
+/// Turns come one after another; every call says whether it is of the same as the call before.
+fn any_case(call: impl Strategy<Value = Call>) -> impl Strategy<Value = Case> {
     let wants = proptest::collection::vec(any_want(), 0..5);
-    let calls = proptest::collection::vec(call, 0..6);
-    (any_mode(), wants, proptest::option::of(0..4_usize), calls).prop_map(|(mode, wants, max_extra, calls)| {
-        let max_extra = max_extra.filter(|_| !matches!(mode, MatchMode::Strict | MatchMode::Subset));
-        (mode, wants, max_extra, calls)
-    })
+    let calls = proptest::collection::vec((call, proptest::bool::weighted(0.6)), 0..6);
+    let any_order = proptest::bool::weighted(0.6);
+    (any_mode(), any_order, wants, proptest::option::of(0..4_usize), calls).prop_map(
+        |(mode, any_order, wants, max_extra, calls)| {
+            let max_extra = max_extra.filter(|_| !matches!(mode, MatchMode::Strict | MatchMode::Subset));
+            let has_order = matches!(mode, MatchMode::Strict | MatchMode::Subsequence);
+            let within_turn = if has_order && any_order { WithinTurn::AnyOrder } else { WithinTurn::Ordered };
+            let mut turn = 0;
+            let place = |(call, is_same): (Call, bool)| {
+                turn += usize::from(!is_same);
+                Call { turn: Some(turn), ..call }
+            };
+            Case { mode, within_turn, wants, max_extra, calls: calls.into_iter().map(place).collect() }
+        },
+    )
 }
 
-fn compile(mode: MatchMode, wants: &[Want], max_extra: Option<usize>) -> Trajectory {
-    let calls = wants
+fn compile(case: &Case) -> Trajectory {
+    let calls = case
+        .wants
         .iter()
         .map(|want| {
             let mut ignore_args = Vec::new();
@@ -218,7 +273,8 @@ fn compile(mode: MatchMode, wants: &[Want], max_extra: Option<usize>) -> Traject
             }
         })
         .collect();
-    Trajectory::new(TrajectoryParams { mode, max_extra, calls, expect: Expect::Default }).unwrap()
+    let Case { mode, within_turn, max_extra, .. } = *case;
+    Trajectory::new(TrajectoryParams { mode, within_turn, max_extra, calls, expect: Expect::Default }).unwrap()
 }
 
 fn recorded(calls: &[Call]) -> Trace {
@@ -226,6 +282,7 @@ fn recorded(calls: &[Call]) -> Trace {
         name: call.name.into(),
         server: call.server.map(Into::into),
         args: call.args.map(object),
+        turn: call.turn,
         ..ToolCall::default()
     };
     let result = |call: &Call| Some(ToolResult { is_error: Some(call.failed?), ..ToolResult::default() });
@@ -240,9 +297,10 @@ proptest! {
     #![proptest_config(cases(10_000))]
 
     #[test]
-    fn every_mode_agrees_with_brute_force((mode, wants, max_extra, calls) in any_case(any_call())) {
-        let outcome = compile(mode, &wants, max_extra).evaluate(&recorded(&calls));
-        let expected = fewest(mode, &wants, max_extra, &calls);
+    fn every_mode_agrees_with_brute_force(case in any_case(any_call())) {
+        let outcome = compile(&case).evaluate(&recorded(&case.calls));
+        let expected = fewest(&case, &case.calls);
+        let Case { mode, wants, calls, .. } = case;
         let found = &outcome.detail;
         prop_assert_eq!(found.passed, expected == 0);
         prop_assert_eq!(outcome.verdict, if expected == 0 { Verdict::Pass } else { Verdict::Fail });
@@ -272,7 +330,7 @@ proptest! {
     }
 }
 
-/// A call of which any part may be unrecorded.
+/// A call of which any part but the turn may be unrecorded.
 fn any_partial_call() -> impl Strategy<Value = Call> {
     (any_call(), proptest::bool::weighted(0.3), proptest::bool::weighted(0.2), proptest::bool::weighted(0.2)).prop_map(
         |(call, no_args, no_server, no_result)| Call {
@@ -284,6 +342,17 @@ fn any_partial_call() -> impl Strategy<Value = Call> {
     )
 }
 
+/// The same case with some turns unrecorded.
+fn any_partial_case() -> impl Strategy<Value = Case> {
+    let known = proptest::collection::vec(proptest::bool::weighted(0.7), 6);
+    (any_case(any_partial_call()), known).prop_map(|(mut case, known)| {
+        for (call, known) in case.calls.iter_mut().zip(known) {
+            call.turn = call.turn.filter(|_| known);
+        }
+        case
+    })
+}
+
 /// Every way the gaps of a call could have been filled, in the small world.
 fn completions(call: &Call) -> Vec<Call> {
     let all = [None, Some(0), Some(1), Some(2)];
@@ -293,11 +362,15 @@ fn completions(call: &Call) -> Vec<Call> {
     };
     let servers = call.server.map_or_else(|| vec!['s', 't'], |server| vec![server]);
     let failures = call.failed.map_or_else(|| vec![false, true], |failed| vec![failed]);
+    let turns = call.turn.map_or_else(|| (0..=4).collect(), |turn| vec![turn]);
     let mut out = Vec::new();
     for args in &args {
         for server in &servers {
             for failed in &failures {
-                out.push(Call { name: call.name, args: Some(*args), server: Some(*server), failed: Some(*failed) });
+                for turn in &turns {
+                    let (args, server, failed, turn) = (Some(*args), Some(*server), Some(*failed), Some(*turn));
+                    out.push(Call { name: call.name, args, server, failed, turn });
+                }
             }
         }
     }
@@ -309,16 +382,16 @@ proptest! {
 
     #[test]
     fn a_verdict_on_partial_evidence_holds_however_the_gaps_are_filled(
-        (mode, wants, max_extra, mut calls) in any_case(any_partial_call()),
+        mut case in any_partial_case(),
         picks in proptest::collection::vec(any::<proptest::sample::Index>(), 60),
     ) {
-        calls.truncate(3);
-        let outcome = compile(mode, &wants, max_extra).evaluate(&recorded(&calls));
+        case.calls.truncate(3);
+        let outcome = compile(&case).evaluate(&recorded(&case.calls));
         let count = outcome.metrics.get("mismatch_count").and_then(Value::as_u64);
-        let options: Vec<_> = calls.iter().map(completions).collect();
+        let options: Vec<_> = case.calls.iter().map(completions).collect();
         for pick in picks.chunks_exact(3) {
             let filled: Vec<Call> = options.iter().zip(pick).map(|(all, pick)| *pick.get(all)).collect();
-            let fewest = fewest(mode, &wants, max_extra, &filled);
+            let fewest = fewest(&case, &filled);
             match outcome.verdict {
                 Verdict::Pass => prop_assert_eq!(fewest, 0, "passed, but {:?} fails", filled),
                 Verdict::Fail => prop_assert_ne!(fewest, 0, "failed, but {:?} passes", filled),

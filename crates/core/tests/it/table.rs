@@ -306,7 +306,9 @@ fn every_parameter_and_metric_is_described() {
         assert!(gate.metrics.iter().all(|metric| !metric.meaning.is_empty()));
         let params: Vec<_> = gate.params.iter().map(|param| (param.name, param.default)).collect();
         let expected: &[(&str, &str)] = match gate.kind {
-            GateKind::Trajectory => &[("mode", "strict"), ("calls", "[]"), ("max_extra", "")],
+            GateKind::Trajectory => {
+                &[("mode", "strict"), ("within_turn", "ordered"), ("calls", "[]"), ("max_extra", "")]
+            }
             GateKind::TrajectoryAxes => &[("dependencies", "[]"), ("order", "[]")],
             GateKind::GoldenPath => &[
                 ("calls", "[]"),

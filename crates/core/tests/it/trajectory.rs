@@ -1,6 +1,7 @@
 //! Recorded calls against a reference: modes, argument shapes, explanations, missing evidence.
 
 mod args;
+mod within_turn;
 
 use mcptest_core::eval::trajectory::Competition;
 use mcptest_core::eval::{

@@ -36,8 +36,11 @@ trajectory:
          the same call. Either a call is missing or an expectation stands there twice.",
         "`that tool was not called` names a tool that no recorded call has. Check the spelling first: names carry no server \
          prefix.",
+        "`within_turn: any_order` is for models that ask for several calls in one turn: in `strict` and `subsequence` the order \
+         of calls of one turn does not count then, and the order of turns still does.",
         "`trajectory.mismatch_count` is for assertions that tolerate some mismatches; `trajectory.passed` tolerates none.",
-        "Unassessable means that a call may fit, and what would tell was not recorded: its arguments, its result or its server.",
+        "Unassessable means that a call may fit, and what would tell was not recorded: its arguments, its \
+         result, its server, or with `within_turn: any_order` its turn.",
     ],
     formula: "\
 fits         same tool; server, status and args are as the expectation asks
@@ -50,6 +53,7 @@ strict       call i fits expectation i, none is missing, none is left over; opti
 subsequence  every required expectation has a call of its own, in this order
 unordered    every required expectation has a call of its own, in any order; superset is the same
 subset       every call has an expectation of its own; expectations may be left over
+within_turn  any_order: strict or subsequence holds for some order of the calls inside each turn
 
 not allowed    = strict, subset: calls left over; otherwise calls left over beyond max_extra
 mismatch_count = required expectations without a call + calls not allowed
@@ -67,13 +71,16 @@ strict       the second position differs in its args: mismatch_count 1",
         "It knows the ways that you wrote down. An agent that found another good way fails; loosen the mode, mark calls as \
          optional, or ask for order and data flow only with `trajectory_axes`.",
         "Calls of one turn are made together and are listed in the order in which the model named them. `strict` and \
-         `subsequence` take that order at its word; `unordered` does not.",
+         `subsequence` take that order at its word unless `within_turn: any_order` says that it does not count. A turn is a \
+         stretch of calls with the same `turn`.",
         "`subset` passes when nothing was called at all. Add an assertion that something was.",
-        "More than 67,108,864 pairs of expected and recorded calls in an alignment that keeps order are refused with an error.",
+        "More than 67,108,864 pairs of expected and recorded calls in an alignment that keeps order are refused with an error; \
+         with `within_turn: any_order` more than 16,777,216 pairs of expected calls and turns, or a search of more than \
+         134,217,728 steps.",
     ],
     source: "The modes are the usual ways to compare an agent's calls with a reference. One-to-one modes are decided by a \
              maximum bipartite matching (Hopcroft and Karp 1973), so no order of the list can turn a pass into a failure, and \
              a failure is proved by a set of expectations that share too few calls (Hall 1935). Alignments that keep order \
-             are found by dynamic programming. Equality of arguments is that of JSON values: `1` equals `1.0`, and the order \
+             are found by dynamic programming, with a matching inside each turn where its order does not count. Equality of arguments is that of JSON values: `1` equals `1.0`, and the order \
              of keys does not count.",
 };

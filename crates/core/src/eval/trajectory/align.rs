@@ -1,11 +1,14 @@
 //! Lining up expectations and recorded calls: by position, in order, or one to one.
 
+use std::ops::Range;
+
 use super::rule::{Fit, Rule, Seen};
-use super::{MatchMode, TooLarge};
+use super::turns::{self, Pairs, Turns};
+use super::{MatchMode, TooLarge, WithinTurn};
 use crate::eval::matching::{self, Matching};
 
 /// Most cells of an in-order alignment, one byte each.
-const MAX_CELLS: usize = 1 << 26;
+pub(super) const MAX_CELLS: usize = 1 << 26;
 
 /// Which calls may meet which expectations.
 pub(super) struct Fits {
@@ -16,20 +19,32 @@ pub(super) struct Fits {
     ends: Vec<usize>,
     by_position: bool,
     unknown: bool,
+    /// The turns, where the order inside them does not count.
+    turns: Option<Turns>,
 }
 
 impl Fits {
-    pub(super) fn new(rules: &[Rule], seen: &[Seen<'_>], mode: MatchMode) -> Result<Self, TooLarge> {
+    pub(super) fn new(
+        rules: &[Rule],
+        seen: &[Seen<'_>],
+        mode: MatchMode,
+        within_turn: WithinTurn,
+    ) -> Result<Self, TooLarge> {
         let recorded = u32::try_from(seen.len()).map_err(|_| too_large(rules.len(), seen.len(), u32::MAX as usize))?;
+        let turns = (within_turn == WithinTurn::AnyOrder).then(|| Turns::of(seen));
         let by_position = mode == MatchMode::Strict && !rules.iter().any(|rule| rule.optional);
         let mut unknown = false;
         let mut cells = Vec::with_capacity(rules.len());
         let mut ends = Vec::with_capacity(rules.len());
         for (at, rule) in rules.iter().enumerate() {
-            let (skip, take) = if by_position { (at, 1) } else { (0, seen.len()) };
+            let Range { start, end } = match &turns {
+                _ if !by_position => 0..seen.len(),
+                Some(turns) => turns.around(at),
+                None => at..at + 1,
+            };
             // Enough sure candidates for every expectation to find a free one: more cannot change an assignment.
             let mut wanted = if is_assignment(mode) { rules.len() } else { usize::MAX };
-            for (call, found) in (0..recorded).zip(seen).skip(skip).take(take) {
+            for (call, found) in (0..recorded).zip(seen).take(end).skip(start) {
                 let fit = rule.fit(found);
                 if fit != Fit::No {
                     cells.push((call, fit));
@@ -40,12 +55,15 @@ impl Fits {
                     break;
                 }
             }
+            if cells.len() > MAX_CELLS {
+                return Err(too_large(rules.len(), seen.len(), MAX_CELLS));
+            }
             ends.push(cells.len());
         }
-        Ok(Self { cells, ends, by_position, unknown })
+        Ok(Self { cells, ends, by_position, unknown, turns })
     }
 
-    fn row(&self, rule: usize) -> &[(u32, Fit)] {
+    pub(super) fn row(&self, rule: usize) -> &[(u32, Fit)] {
         let start = if rule == 0 { 0 } else { self.ends[rule - 1] };
         &self.cells[start..self.ends[rule]]
     }
@@ -55,7 +73,7 @@ impl Fits {
     }
 
     pub(super) fn any_unknown(&self) -> bool {
-        self.unknown
+        self.unknown || self.turns.as_ref().is_some_and(Turns::any_unknown)
     }
 
     /// Whether a call surely fits an expectation.
@@ -78,6 +96,19 @@ impl Fits {
         format!("tool_calls[{call}] ({}) may meet calls[{rule}], but has no recorded {missing}", seen[call].name)
     }
 
+    /// The turns in which calls may come in any order, by those that are known so well.
+    pub(super) fn turns(&self, least: Fit) -> Option<&[Range<usize>]> {
+        self.turns.as_ref().map(|turns| turns.when(least))
+    }
+
+    /// The first turn that was not recorded and may matter, in words.
+    pub(super) fn why_turn_unknown(&self, seen: &[Seen<'_>]) -> Option<String> {
+        let turns = self.turns.as_ref()?;
+        let call = (0..seen.len()).find(|call| seen[*call].turn.is_none() && turns.around(*call).len() > 1)?;
+        let name = seen[call].name;
+        Some(format!("tool_calls[{call}] ({name}) has no recorded turn, so which calls may change places is open"))
+    }
+
     fn candidates(&self, least: Fit) -> Vec<Vec<u32>> {
         let enough = |row: &[(u32, Fit)]| row.iter().filter(|(_, fit)| *fit >= least).map(|(at, _)| *at).collect();
         self.rows().map(enough).collect()
@@ -96,7 +127,7 @@ fn is_assignment(mode: MatchMode) -> bool {
 }
 
 fn too_large(expected: usize, recorded: usize, limit: usize) -> TooLarge {
-    TooLarge { expected, recorded, limit }
+    TooLarge { expected, recorded, limit, what: "pairs" }
 }
 
 /// How expectations and calls line up.
@@ -109,8 +140,8 @@ pub(super) struct Alignment {
     pub(super) not_allowed: Vec<usize>,
     /// The assignment behind it, for one-to-one modes, with the candidates it was made from.
     pub(super) assignment: Option<(Vec<Vec<u32>>, Matching)>,
-    /// Positions compared one by one.
-    pub(super) positional: bool,
+    /// The positions that are wrong, where positions are compared one by one.
+    pub(super) wrong: Option<Pairs>,
 }
 
 impl Alignment {
@@ -120,10 +151,9 @@ impl Alignment {
 
     /// A wrong position is one mismatch though it lacks an expectation and has a call too many.
     pub(super) fn mismatches(&self) -> usize {
-        if self.positional {
-            self.missing.len().max(self.not_allowed.len())
-        } else {
-            self.missing.len() + self.not_allowed.len()
+        match &self.wrong {
+            Some(pairs) => pairs.len(),
+            None => self.missing.len() + self.not_allowed.len(),
         }
     }
 }
@@ -133,32 +163,41 @@ pub(super) fn align(
     rules: &[Rule],
     max_extra: Option<usize>,
     fits: &Fits,
-    recorded: usize,
-    least: Fit,
+    seen: &[Seen<'_>],
+    (least, turns): (Fit, Option<&[Range<usize>]>),
 ) -> Result<Alignment, TooLarge> {
+    let recorded = seen.len();
     if rules.is_empty() && mode == MatchMode::Strict {
         // Without a reference there is no plan to hold the calls to; only subset reads it as "no calls".
         return Ok(finish(rules, Vec::new(), recorded, None));
     }
     if fits.by_position {
-        return Ok(positional(fits.positions(least), recorded));
+        let (matched, wrong) = match turns {
+            Some(turns) => turns::positional(rules, seen, fits, turns, least),
+            None => positional(fits.positions(least), recorded),
+        };
+        return Ok(Alignment { wrong: Some(wrong), ..finish(rules, matched, recorded, Some(0)) });
     }
+    let in_order = |miss| match turns {
+        Some(turns) => turns::cheapest(rules, fits, turns, least, recorded, miss),
+        None => in_order(rules, fits, least, recorded, miss),
+    };
     Ok(match mode {
-        MatchMode::Strict => {
-            let matched = in_order(rules, fits, least, recorded, 1)?;
-            finish(rules, matched, recorded, Some(0))
-        }
+        MatchMode::Strict => finish(rules, in_order(1)?, recorded, Some(0)),
         MatchMode::Subsequence => {
-            if let Some(matched) = earliest(rules, fits, least) {
+            let earliest = match turns {
+                Some(turns) => turns::earliest(rules, fits, turns, least, recorded)?,
+                None => earliest(rules, fits, least),
+            };
+            if let Some(matched) = earliest {
                 return Ok(finish(rules, matched, recorded, max_extra));
             }
-            let met_first = in_order(rules, fits, least, recorded, recorded as u64 + 1)?;
-            let met_first = finish(rules, met_first, recorded, max_extra);
+            let met_first = finish(rules, in_order(recorded as u64 + 1)?, recorded, max_extra);
             if met_first.not_allowed.is_empty() {
                 return Ok(met_first);
             }
             // Calls over the limit count too: leaving fewer of them over may be worth an unmet expectation.
-            let fewest = finish(rules, in_order(rules, fits, least, recorded, 1)?, recorded, max_extra);
+            let fewest = finish(rules, in_order(1)?, recorded, max_extra);
             if fewest.mismatches() < met_first.mismatches() { fewest } else { met_first }
         }
         MatchMode::Unordered | MatchMode::Superset => {
@@ -183,13 +222,16 @@ fn finish(rules: &[Rule], matched: Vec<Option<usize>>, recorded: usize, max_extr
     }
     let allowed = max_extra.unwrap_or(recorded);
     let not_allowed = (0..recorded).filter(|call| !used[*call]).skip(allowed).collect();
-    Alignment { matched, missing, not_allowed, assignment: None, positional: false }
+    Alignment { matched, missing, not_allowed, assignment: None, wrong: None }
 }
 
-fn positional(matched: Vec<Option<usize>>, recorded: usize) -> Alignment {
-    let missing = (0..matched.len()).filter(|at| matched[*at].is_none()).collect();
-    let not_allowed = (0..recorded).filter(|call| matched.get(*call).copied().flatten().is_none()).collect();
-    Alignment { matched, missing, not_allowed, assignment: None, positional: true }
+/// The positions at which no call is, none is expected, or another is.
+fn positional(matched: Vec<Option<usize>>, recorded: usize) -> (Vec<Option<usize>>, Pairs) {
+    let count = matched.len();
+    let is_wrong = |at: &usize| matched.get(*at).copied().flatten().is_none();
+    let pair = |at: usize| (Some(at).filter(|at| *at < count), Some(at).filter(|at| *at < recorded));
+    let wrong = (0..count.max(recorded)).filter(is_wrong).map(pair).collect();
+    (matched, wrong)
 }
 
 /// Every recorded call needs an expectation of its own; the earliest calls are served first.
@@ -207,7 +249,7 @@ fn subset(candidates: &[Vec<u32>], recorded: usize) -> Alignment {
         missing: Vec::new(),
         not_allowed,
         assignment: Some((by_call, matching)),
-        positional: false,
+        wrong: None,
     }
 }
 

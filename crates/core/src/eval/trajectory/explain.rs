@@ -28,8 +28,8 @@ pub(super) fn explain(
     if passed {
         return out;
     }
-    if alignment.positional {
-        out.mismatches = positions(rules, alignment, seen);
+    if let Some(wrong) = &alignment.wrong {
+        out.mismatches = wrong.iter().map(|pair| position(rules, seen, *pair)).collect();
         return out;
     }
     out.competitions = competitions(mode, alignment);
@@ -76,37 +76,36 @@ pub(super) fn explain(
     out
 }
 
-/// One mismatch per wrong position, per missing and per extra call.
-fn positions(rules: &[Rule], alignment: &Alignment, seen: &[Seen<'_>]) -> Vec<TraceMismatch> {
-    let wrong = |at: &usize| alignment.matched.get(*at).copied().flatten().is_none();
-    let mismatch = |at: usize| match (rules.get(at), seen.get(at)) {
-        (Some(rule), Some(found)) => {
+/// What is wrong at a position: another call, none, or one that is not expected.
+fn position(
+    rules: &[Rule],
+    seen: &[Seen<'_>],
+    (expected_index, recorded_index): (Option<usize>, Option<usize>),
+) -> TraceMismatch {
+    let rule = expected_index.and_then(|at| Some((at, rules.get(at)?)));
+    let found = recorded_index.and_then(|call| Some((call, seen.get(call)?)));
+    let (diffs, reason) = match (rule, found) {
+        (Some((at, rule)), Some((call, found))) => {
             let diffs = rule.diffs(found);
             let reason = if rule.name == found.name {
-                format!("tool_calls[{at}] ({}) differs from calls[{at}] at {}", rule.name, places(&diffs))
+                format!("tool_calls[{call}] ({}) differs from calls[{at}] at {}", rule.name, places(&diffs))
             } else {
-                format!("tool_calls[{at}] is {}, expected {}", found.name, rule.name)
+                format!("tool_calls[{call}] is {}, expected {}", found.name, rule.name)
             };
-            TraceMismatch { expected_index: Some(at), recorded_index: Some(at), diffs, reason }
+            (diffs, reason)
         }
-        (Some(rule), None) => TraceMismatch {
-            expected_index: Some(at),
-            recorded_index: None,
-            diffs: Vec::new(),
-            reason: format!("calls[{at}] ({}) has no recorded call: the trace ended after {}", rule.name, seen.len()),
-        },
-        (None, found) => TraceMismatch {
-            expected_index: None,
-            recorded_index: Some(at),
-            diffs: Vec::new(),
-            reason: format!(
-                "tool_calls[{at}] ({}) is one too many: the reference has {}",
-                found.map_or("", |found| found.name),
-                plural(rules.len(), "call")
-            ),
-        },
+        (Some((at, rule)), None) => {
+            let reason =
+                format!("calls[{at}] ({}) has no recorded call: the trace ended after {}", rule.name, seen.len());
+            (Vec::new(), reason)
+        }
+        (None, found) => {
+            let (call, name) = found.map_or((0, ""), |(call, found)| (call, found.name));
+            let length = plural(rules.len(), "call");
+            (Vec::new(), format!("tool_calls[{call}] ({name}) is one too many: the reference has {length}"))
+        }
     };
-    (0..rules.len().max(seen.len())).filter(wrong).map(mismatch).collect()
+    TraceMismatch { expected_index, recorded_index, diffs, reason }
 }
 
 /// The call of the same tool with the fewest differences; among equals a free one, then the earliest.

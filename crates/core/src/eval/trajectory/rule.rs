@@ -38,11 +38,12 @@ pub(crate) struct Seen<'a> {
     pub(crate) server: Option<&'a str>,
     pub(crate) args: Option<&'a Value>,
     pub(crate) failed: Option<bool>,
+    pub(crate) turn: Option<usize>,
 }
 
 impl<'a> Seen<'a> {
     pub(crate) fn new(call: &'a ToolCall, args: Option<&'a Value>, failed: Option<bool>) -> Self {
-        Self { name: &call.name, server: call.server.as_deref(), args, failed }
+        Self { name: &call.name, server: call.server.as_deref(), args, failed, turn: call.turn }
     }
 
     /// The calls of a trace; `None` when they were not recorded.
