@@ -77,6 +77,8 @@ pub(crate) fn place(path: &Path) -> PathBuf {
 pub(crate) struct Wanted {
     /// Whether a file in a folder is one of them, by its name.
     pub(crate) is_meant: fn(&Path) -> bool,
+    /// Whether what has such a name and is no plain file is left out. Otherwise it is refused where it is read.
+    pub(crate) leaves_out_pipes: bool,
     /// What is said of a folder without any.
     pub(crate) none: &'static str,
 }
@@ -84,24 +86,36 @@ pub(crate) struct Wanted {
 /// The files that people write: suites, scripts and the like.
 const WRITTEN: Wanted = Wanted {
     is_meant: |path| path.extension().is_some_and(|ext| ext == "yml" || ext == "yaml"),
+    leaves_out_pipes: false,
     none: "no .yml or .yaml file in this folder or below it",
 };
 
-/// The files that are meant, each once: a file stands for itself, a folder for its YAML files in sorted order.
-pub(crate) fn expand(paths: &[PathBuf]) -> Vec<Result<PathBuf, Refusal>> {
-    let mut out: Vec<_> = paths.iter().flat_map(|path| files(path, &WRITTEN)).collect();
+/// The files that are meant, each once: a file stands for itself, a folder for its YAML files in sorted order. `note` is told
+/// what was left out.
+pub(crate) fn expand(paths: &[PathBuf], note: &mut dyn FnMut(&str)) -> Vec<Result<PathBuf, Refusal>> {
+    let mut out: Vec<_> = paths.iter().flat_map(|path| files(path, &WRITTEN, note)).collect();
     let mut seen = BTreeSet::new();
     out.retain(|found| found.as_ref().map_or(true, |path| seen.insert(path.clone())));
     out
 }
 
-/// The files that one path means: a file itself, a folder the files in it and below it that are wanted, sorted.
-pub(crate) fn files(path: &Path, wanted: &Wanted) -> Vec<Result<PathBuf, Refusal>> {
+/// Most paths that were left out of one folder and are named.
+const NAMED: usize = 5;
+
+/// The files that one path means: a file itself, a folder the files in it and below it that are wanted, sorted. `note` is told
+/// what was left out.
+pub(crate) fn files(path: &Path, wanted: &Wanted, note: &mut dyn FnMut(&str)) -> Vec<Result<PathBuf, Refusal>> {
     if !path.is_dir() {
         return vec![Ok(path.to_owned())];
     }
-    let mut out = Vec::new();
-    walk(path, wanted, &mut out);
+    let (mut out, mut left_out) = (Vec::new(), Vec::new());
+    walk(path, wanted, &mut out, &mut left_out);
+    for (path, why) in left_out.iter().take(NAMED) {
+        note(&format!("note: {}: left out: {why}", printable(&shown(path))));
+    }
+    if let Some(more @ 1..) = left_out.len().checked_sub(NAMED) {
+        note(&format!("note: {}: {more} more links and pipes are left out", printable(&shown(path))));
+    }
     if out.is_empty() {
         let hint = "hidden files and folders are left out; name the file itself";
         out.push(Err(Refusal::new(path, wanted.none, hint)));
@@ -119,7 +133,10 @@ fn names(folder: &Path) -> io::Result<Vec<OsString>> {
     Ok(names)
 }
 
-fn walk(folder: &Path, wanted: &Wanted, out: &mut Vec<Result<PathBuf, Refusal>>) {
+/// Paths that were left out, and why.
+type LeftOut = Vec<(PathBuf, &'static str)>;
+
+fn walk(folder: &Path, wanted: &Wanted, out: &mut Vec<Result<PathBuf, Refusal>>, left_out: &mut LeftOut) {
     let names = match names(folder) {
         Ok(names) => names,
         Err(error) => return out.push(Err(Refusal::io(folder, &error))),
@@ -127,11 +144,18 @@ fn walk(folder: &Path, wanted: &Wanted, out: &mut Vec<Result<PathBuf, Refusal>>)
     for name in names.into_iter().filter(|name| !name.as_encoded_bytes().starts_with(b".")) {
         let path = folder.join(name);
         // A link to a folder may lead back to where it stands; a link to a file is a file.
-        let is_folder = path.is_dir();
-        if is_folder && !path.is_symlink() {
-            walk(&path, wanted, out);
-        } else if !is_folder && (wanted.is_meant)(&path) {
-            out.push(Ok(path));
+        if path.is_dir() {
+            if path.is_symlink() {
+                left_out.push((path, "it is a link to a folder; name it to have it read"));
+            } else {
+                walk(&path, wanted, out, left_out);
+            }
+        } else if (wanted.is_meant)(&path) {
+            if wanted.leaves_out_pipes && path.exists() && !path.is_file() {
+                left_out.push((path, "it is no plain file, and could be waited for without end"));
+            } else {
+                out.push(Ok(path));
+            }
         }
     }
 }

@@ -46,7 +46,7 @@ pub(crate) fn load(
     let mut seen = BTreeSet::new();
     for name in &meant(named, command)? {
         let mut has_suites = false;
-        for path in input::expand(slice::from_ref(name)) {
+        for path in input::expand(slice::from_ref(name), complain) {
             let file = match path {
                 Ok(path) if seen.contains(&input::place(&path)) => {
                     has_suites = true;

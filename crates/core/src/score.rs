@@ -157,9 +157,10 @@ impl Scorer {
         self.judges.then_some(verdict)
     }
 
-    /// Whether single traces get a verdict.
-    pub fn judges_traces(&self) -> bool {
-        self.judges && (!self.expect.is_empty() || self.gates.judges_runs())
+    /// Whether a trace gets a verdict, of a group or of none. A gate over runs cannot judge a run that names no group, and says so.
+    pub fn judges_trace(&self, is_grouped: bool) -> bool {
+        let judges_runs = !self.expect.is_empty() || self.gates.judges_runs();
+        self.judges && (judges_runs || (!is_grouped && self.judges_groups()))
     }
 
     /// Whether any gate judges groups of runs.

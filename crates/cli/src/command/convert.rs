@@ -29,7 +29,7 @@ pub(super) fn run(typed: &Convert, out: &mut dyn Write, err: &mut dyn Write) -> 
         }
     };
     let mut complaints = Complaints::default();
-    let sources = complaints.sources(source::expand(&typed.inputs), err);
+    let sources = source::expand(&typed.inputs, &mut |note| _ = writeln!(err, "{note}"));
     let progress = Arc::new(AtomicU64::new(0));
     let bar = Bytes::new(source::total(&sources), &progress);
     let mut broken_out = None;

@@ -152,7 +152,7 @@ fn score(
     err: &mut dyn Write,
 ) -> u8 {
     let mut complaints = Complaints::default();
-    let sources = complaints.sources(source::expand(&typed.inputs), err);
+    let sources = source::expand(&typed.inputs, &mut |note| complain(err, note));
     let wants_rows = !typed.reporter.is_empty();
     let prints = typed.output == Output::Jsonl;
     let (mut no_lines, mut no_reports) = (std::io::sink(), std::io::sink());
@@ -226,28 +226,32 @@ fn score(
         }
     });
     complaints.finish(err);
-    complain(err, &summary.text(complaints.count()));
-    for note in notes(typed, groups.is_empty(), !summary.is_empty() && complaints.count() == 0) {
-        complain(err, note);
-    }
-    let mut code = summary.exit_code();
-    if complaints.count() > 0 {
-        code = exit::ERROR;
-    }
+    let mut code = finish(typed, &summary, groups.is_empty(), complaints.count(), err);
     if let Some(reporters) = reporters {
         for unwritten in reporters.finish(&report) {
             complain(err, &format!("error: {unwritten}"));
             code = exit::ERROR;
         }
     }
-    let is_empty = summary.is_empty() && complaints.count() == 0;
     match broken_out {
         Some(error) => unwritten(&error, err),
-        None if is_empty => {
+        None => code,
+    }
+}
+
+/// Says how it ended, of one piece or of merged parts, and returns the exit code.
+fn finish(typed: &Score, summary: &Summary, has_no_groups: bool, faults: usize, err: &mut dyn Write) -> u8 {
+    complain(err, &summary.text(faults));
+    for note in notes(typed, has_no_groups, !summary.is_empty() && faults == 0) {
+        complain(err, note);
+    }
+    match faults {
+        0 if summary.is_empty() => {
             complain(err, "error: there is no trace in these inputs");
             exit::ERROR
         }
-        None => code,
+        0 => summary.exit_code(),
+        _ => exit::ERROR,
     }
 }
 

@@ -38,7 +38,8 @@ pub(super) fn run(typed: &Validate, environment: Environment<'_>) -> Answer {
             return Answer { data: String::new(), complaints: format!("{complaint}\n"), code: exit::ERROR };
         }
     };
-    let outcomes: Vec<Outcome> = input::expand(&files)
+    let mut complaints = String::new();
+    let outcomes: Vec<Outcome> = input::expand(&files, &mut |note| complaints.push_str(&format!("{note}\n")))
         .into_iter()
         .map(|path| match path.and_then(|path| check(&path, typed, environment)) {
             Ok(outcome) => outcome,
@@ -46,7 +47,6 @@ pub(super) fn run(typed: &Validate, environment: Environment<'_>) -> Answer {
         })
         .collect();
     let counts = count(&outcomes);
-    let mut complaints = String::new();
     for outcome in &outcomes {
         if let Outcome::Refused(refusal) = outcome {
             complaints.push_str(&format!("{refusal}\n"));

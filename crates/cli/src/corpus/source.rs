@@ -13,6 +13,7 @@ use crate::input::{self, Refusal, Wanted};
 /// What a folder of records holds.
 const RECORDS: Wanted = Wanted {
     is_meant: is_named_like_records,
+    leaves_out_pipes: true,
     none: "no .json, .jsonl or .ndjson file in this folder or below it, also none with .gz or .zst",
 };
 
@@ -23,20 +24,30 @@ pub(crate) struct Source {
     pub(crate) name: String,
     /// How many bytes it has as it is stored; unknown for pipes.
     pub(crate) size: Option<u64>,
-    /// Where it is; standard input has no place.
-    path: Option<PathBuf>,
+    place: Place,
+}
+
+/// Where an input is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Place {
+    StandardInput,
+    File(PathBuf),
+    /// Nowhere: it cannot be used. That is told in its place among the others.
+    Refused(Refusal),
 }
 
 impl Source {
     /// Whether it is standard input.
     pub(crate) fn is_pipe(&self) -> bool {
-        self.path.is_none()
+        self.place == Place::StandardInput
     }
 
     /// Its bytes, unpacked where they are packed. What is read of it as stored is added to `progress`.
     pub(crate) fn open(&self, progress: &Arc<AtomicU64>) -> Result<Unpacked, Refusal> {
-        let Some(path) = &self.path else {
-            return Ok(Unpacked::new(Box::new(io::stdin()), Arc::clone(progress)));
+        let path = match &self.place {
+            Place::StandardInput => return Ok(Unpacked::new(Box::new(io::stdin()), Arc::clone(progress))),
+            Place::File(path) => path,
+            Place::Refused(refusal) => return Err(refusal.clone()),
         };
         let file = input::open(path).map_err(|error| Refusal::io(path, &error))?;
         // Opening a folder works on some systems, and only reading it fails.
@@ -48,24 +59,27 @@ impl Source {
 }
 
 /// The inputs that are meant, in order and each once. A file stands for itself whatever its name, a folder for the files
-/// of records in it and below it, `-` for standard input.
-pub(crate) fn expand(inputs: &[PathBuf]) -> Vec<Result<Source, Refusal>> {
+/// of records in it and below it, `-` for standard input. `note` is told what was left out of a folder.
+pub(crate) fn expand(inputs: &[PathBuf], note: &mut dyn FnMut(&str)) -> Vec<Source> {
     let mut seen = BTreeSet::new();
     let mut out = Vec::new();
     for input in inputs {
         if input.as_os_str() == "-" {
             // No file has this place, since a place has a folder.
             if seen.insert(input.clone()) {
-                out.push(Ok(Source { name: "-".to_owned(), size: None, path: None }));
+                out.push(Source { name: "-".to_owned(), size: None, place: Place::StandardInput });
             }
             continue;
         }
-        for file in input::files(input, &RECORDS) {
+        for file in input::files(input, &RECORDS, note) {
             match file.and_then(source) {
                 // A record that is read twice counts twice, so one file is one source however it was spelt.
-                Ok((place, source)) if seen.insert(place.clone()) => out.push(Ok(source)),
+                Ok((place, source)) if seen.insert(place.clone()) => out.push(source),
                 Ok(_) => {}
-                Err(refusal) => out.push(Err(refusal)),
+                Err(refusal) => {
+                    let name = refusal.path.clone();
+                    out.push(Source { name, size: Some(0), place: Place::Refused(refusal) });
+                }
             }
         }
     }
@@ -82,15 +96,14 @@ fn source(path: PathBuf) -> Result<(PathBuf, Source), Refusal> {
     let about = fs::metadata(&path).map_err(|error| Refusal::io(&path, &error))?;
     let size = about.is_file().then_some(about.len());
     let name = input::shown(&path);
-    Ok((input::place(&path), Source { name, size, path: Some(path) }))
+    Ok((input::place(&path), Source { name, size, place: Place::File(path) }))
 }
 
 fn is_named_like_records(path: &Path) -> bool {
     let packing = path.extension().is_some_and(|ext| ext == "gz" || ext == "zst");
     let name = if packing { path.file_stem().map(Path::new) } else { Some(path) };
     let kind = name.and_then(Path::extension);
-    // A pipe in a folder would be waited for, for ever.
-    kind.is_some_and(|ext| ext == "json" || ext == "jsonl" || ext == "ndjson") && (path.is_file() || !path.exists())
+    kind.is_some_and(|ext| ext == "json" || ext == "jsonl" || ext == "ndjson")
 }
 
 #[cfg(test)]
@@ -116,14 +129,17 @@ mod tests {
         let typed = |input: &&str| if *input == "-" { PathBuf::from("-") } else { folder.join(input) };
         let inputs: Vec<PathBuf> = inputs.iter().map(typed).collect();
         let relative = |name: &str| name.replace(&format!("{}/", folder.display()), "");
-        let found: Vec<String> = expand(&inputs)
+        let mut notes = Vec::new();
+        let found = expand(&inputs, &mut |note| notes.push(relative(note)));
+        let found: Vec<String> = found
             .into_iter()
-            .map(|found| match found {
-                Ok(source) => format!("{} {:?}", relative(&source.name), source.size),
-                Err(refusal) => {
+            .map(|source| match source.place {
+                Place::StandardInput | Place::File(_) => format!("{} {:?}", relative(&source.name), source.size),
+                Place::Refused(refusal) => {
                     format!("! {}: {} ({})", relative(&refusal.path), refusal.message, relative(&refusal.hint))
                 }
             })
+            .chain(notes)
             .collect();
         assert_eq!(found, expected);
     }
@@ -161,16 +177,17 @@ mod tests {
     fn standard_input_is_read_once_and_its_size_is_not_known() {
         let folder = folder(&["a.json"]);
         check(folder.path(), &["-", "a.json", "-"], &["- None", "a.json Some(6)"]);
-        let known = Source { name: "a".to_owned(), size: Some(2), path: None };
-        let unknown = Source { name: "-".to_owned(), size: None, path: None };
+        let known = Source { name: "a".to_owned(), size: Some(2), place: Place::StandardInput };
+        let unknown = Source { name: "-".to_owned(), size: None, place: Place::StandardInput };
         assert_eq!(total(&[known.clone(), known.clone()]), Some(4));
         assert_eq!(total(&[known, unknown]), None);
     }
 
     #[cfg(unix)]
     #[test]
-    fn a_link_to_a_file_is_followed_and_one_to_a_folder_is_not() {
+    fn a_link_to_a_file_is_followed_and_links_to_folders_and_pipes_are_left_out_with_a_note() {
         use std::os::unix::fs::symlink;
+        use std::process::Command;
 
         let folder = folder(&["b/a.json", "other/x.json"]);
         let at = |name: &str| folder.path().join(name);
@@ -178,6 +195,7 @@ mod tests {
         symlink(at("b"), at("b/loop")).unwrap();
         symlink(at("other/x.json"), at("b/file.json")).unwrap();
         symlink(at("nowhere"), at("b/gone.json")).unwrap();
+        assert!(Command::new("mkfifo").args([at("b/pipe.json"), at("b/pipe.txt")]).status().unwrap().success());
         check(
             folder.path(),
             &["b"],
@@ -185,6 +203,9 @@ mod tests {
                 "b/a.json Some(8)",
                 "b/file.json Some(12)",
                 "! b/gone.json: there is no such file or folder (it is a link that leads nowhere)",
+                "note: b/folder.json: left out: it is a link to a folder; name it to have it read",
+                "note: b/loop: left out: it is a link to a folder; name it to have it read",
+                "note: b/pipe.json: left out: it is no plain file, and could be waited for without end",
             ],
         );
         check(folder.path(), &["b/folder.json"], &["b/folder.json/x.json Some(12)"]);
@@ -210,7 +231,7 @@ mod tests {
         let path = folder.path().join("a.json");
         let packed = zstd::encode_all("{\"a\": \"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\"}".as_bytes(), 3).unwrap();
         fs::write(&path, &packed).unwrap();
-        let source = expand(&[path]).remove(0).unwrap();
+        let source = expand(&[path], &mut |_| {}).remove(0);
         let (progress, mut text) = (Arc::new(AtomicU64::new(5)), String::new());
         source.open(&progress).unwrap().read_to_string(&mut text).unwrap();
         assert_eq!(text, "{\"a\": \"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\"}");
@@ -221,13 +242,13 @@ mod tests {
     fn what_is_no_file_any_more_is_refused() {
         let folder = folder(&["a.json", "b.json"]);
         let path = |name: &str| folder.path().join(name);
-        let sources = expand(&[path("a.json"), path("b.json")]);
+        let sources = expand(&[path("a.json"), path("b.json")], &mut |_| {});
         for name in ["a.json", "b.json"] {
             fs::remove_file(path(name)).unwrap();
         }
         fs::create_dir(path("a.json")).unwrap();
         let refusals: Vec<Refusal> =
-            sources.into_iter().map(|source| source.unwrap().open(&Arc::default()).err().unwrap()).collect();
+            sources.into_iter().map(|source| source.open(&Arc::default()).err().unwrap()).collect();
         assert_eq!(
             refusals,
             [

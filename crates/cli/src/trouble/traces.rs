@@ -141,7 +141,7 @@ pub(super) static TROUBLES: [Trouble; 16] = [
     trouble(
         "merge-foreign",
         "What should be merged was not written by `mcptest score`",
-        &["it is no line that `mcptest score` writes", "there is no group in these inputs", "do not go together"],
+        &["it is no line that `mcptest score` writes", "do not go together"],
         "error: ok.jsonl: byte 0: it is no line that `mcptest score` writes",
         "`--merge` puts outputs of `mcptest score` together, whole and with groups.",
         &["Score each part with `--group-by` and keep all of its output.", "What a merge printed cannot be merged again."],

@@ -28,6 +28,7 @@ mod init;
 mod limits;
 #[cfg(target_os = "linux")]
 mod load;
+mod merge_splits;
 mod mock;
 mod models;
 #[cfg(target_os = "linux")]
@@ -102,6 +103,25 @@ fn check(output: &Output, code: i32, stdout: &str, stderr: &str) {
         "--- expected ({code})\n{stdout}--- on standard error\n{stderr}--- found ({:?})\n{out}--- on standard error\n{err}",
         output.status.code()
     );
+}
+
+/// Numbers that look random and are the same for the same seed.
+struct Random(u64);
+
+impl Random {
+    fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    /// A number below `end`.
+    fn below(&mut self, end: usize) -> usize {
+        // SplitMix64.
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        usize::try_from((mixed ^ (mixed >> 31)) % end as u64).unwrap()
+    }
 }
 
 /// The root of the repository.

@@ -188,6 +188,65 @@ fn a_broken_line_is_told_with_its_byte_and_the_others_are_scored() {
 }
 
 #[test]
+fn an_input_that_is_not_there_has_a_line_and_a_row_like_any_record_that_cannot_be_read() {
+    let folder = Folder::with(&[("a.jsonl", GOOD), ("gates.yml", "trajectory: { mode: subset, calls: [] }\n")]);
+    let line = ["score", "gone.jsonl", "--gates", "gates.yml", "--reporter", "json=report.json"];
+    let stderr = "\
+error: gone.jsonl: there is no such file or folder
+hint: paths are taken from the current folder
+0 traces
+1 record or input could not be used
+";
+    let stdout = "{\"source\":\"gone.jsonl\",\"index\":0,\"id\":null,\"group\":null,\"verdict\":\"error\",\"metrics\":{},\
+        \"failures\":[{\"gate\":\"input\",\"target\":\"input\",\"reason\":\"there is no such file or folder\"}]}\n";
+    folder.check(&line, 2, stdout, stderr);
+    let report: Value = serde_json::from_slice(&std::fs::read(folder.0.join("report.json")).unwrap()).unwrap();
+    assert_eq!(report["exit_code"], 2);
+    assert_eq!(report["suites"][0]["file"], "gone.jsonl");
+    assert_eq!(report["suites"][0]["rows"][0]["error"]["message"], "there is no such file or folder");
+}
+
+#[cfg(unix)]
+#[test]
+fn what_is_left_out_of_a_folder_is_told() {
+    use std::os::unix::fs::symlink;
+
+    let folder = Folder::with(&[("t/a.jsonl", GOOD), ("other/b.jsonl", GOOD), ("suites/s.yml", SUITE)]);
+    let at = |name: &str| folder.0.join(name);
+    for name in ["t/link", "suites/link"] {
+        symlink(at("other"), at(name)).unwrap();
+    }
+    assert!(Command::new("mkfifo").arg(at("t/pipe.jsonl")).status().unwrap().success());
+    let link = |path: &str| format!("note: {path}: left out: it is a link to a folder; name it to have it read\n");
+    let pipe = "note: t/pipe.jsonl: left out: it is no plain file, and could be waited for without end\n";
+    let left_out = format!("{}{pipe}", link("t/link"));
+    let summary = "1 trace: 1 not judged\n\
+        note: measured only; --gates FILE judges, by gates such as `narrative: {}` (`mcptest explain narrative`)\n";
+    folder.check(&["score", "t", "--output", "none"], 0, "", &format!("{left_out}{summary}"));
+    assert_eq!(stderr(&folder.command(&["convert", "t"]).output().unwrap()), left_out);
+    folder.check(&["run", "suites", "--list"], 0, "suites/s.yml:2: a\n", &link("suites/link"));
+    assert_eq!(stderr(&folder.command(&["validate", "suites"]).output().unwrap()), link("suites/link"));
+    let scanned = folder.command(&["cassette", "scan", "other", "t"]).output().unwrap();
+    assert!(stderr(&scanned).starts_with(&link("t/link")), "{scanned:?}");
+    // Many are counted.
+    for at in 0..7 {
+        symlink(folder.0.join("other"), folder.0.join(format!("suites/x{at}"))).unwrap();
+    }
+    let named: String = ["link", "x0", "x1", "x2", "x3"].map(|name| link(&format!("suites/{name}"))).concat();
+    let more = "note: suites: 3 more links and pipes are left out\n";
+    folder.check(&["run", "suites", "--list"], 0, "suites/s.yml:2: a\n", &format!("{named}{more}"));
+}
+
+/// A suite with one test.
+const SUITE: &str = "\
+agents:
+  - name: a
+    model: gpt-5
+    prompt: Hi.
+    trajectory: { calls: [{ name: x }] }
+";
+
+#[test]
 fn inputs_that_hold_nothing_or_cannot_be_read_are_told_and_the_others_are_scored() {
     let folder = Folder::with(&[("empty.json", ""), ("good.json", GOOD), ("odd.json", "{\"a\": 1, \"b\": 2}\n")]);
     std::fs::create_dir(folder.0.join("none")).unwrap();
@@ -196,12 +255,12 @@ fn inputs_that_hold_nothing_or_cannot_be_read_are_told_and_the_others_are_scored
         2,
         "",
         "\
+error: empty.json: byte 0: it is empty
+hint: leave it out, or look at what should have written it
 error: missing.json: there is no such file or folder
 hint: paths are taken from the current folder
 error: none: no .json, .jsonl or .ndjson file in this folder or below it, also none with .gz or .zst
 hint: hidden files and folders are left out; name the file itself
-error: empty.json: byte 0: it is empty
-hint: leave it out, or look at what should have written it
 error: odd.json: byte 0: it looks like no known format: an object with the keys a, b
 hint: say which it is with --from: envelope, cassette, openai-chat, anthropic, claude-code, otlp, tau, openai-responses, langchain, otel, inspect
 1 trace: 1 not judged

@@ -72,8 +72,8 @@ fn a_line_of_no_known_verdict_is_refused() {
     let stderr = "\
 error: a.jsonl: byte 0: it is no line that `mcptest score` writes
 hint: the inputs are outputs of `mcptest score`
-error: there is no group in these inputs
-hint: groups come from --group-by, or from `group` in records
+0 traces
+1 record or input could not be used
 ";
     here.check(&["score", "--merge", "a.jsonl"], 2, "", stderr);
 }

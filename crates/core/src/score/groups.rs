@@ -230,7 +230,8 @@ impl<'a> GroupLine<'a> {
         let carry = Carry {
             rules: scorer.rules(),
             within: scorer.stability().map(|_| &group.within),
-            has_outcomes: reliability.is_some(),
+            // Where no gate asks for more, outcomes are what the runs are carried by.
+            has_outcomes: reliability.is_some() || scorer.stability().is_none(),
             ended: Vec::new(),
             ways: Ways::default(),
         };

@@ -28,6 +28,7 @@ const WRITTEN: Wanted = Wanted {
         let ending = path.extension().map(|ending| ending.to_string_lossy().to_ascii_lowercase());
         ending.is_some_and(|ending| ["json", "jsonl", "ndjson", "xml", "html", "md"].contains(&&*ending))
     },
+    leaves_out_pipes: false,
     none: "no recording and no report in this folder or below it",
 };
 
@@ -100,13 +101,14 @@ impl Search {
 
     /// Everything in a folder. The suites there tell which variables matter.
     fn folder(&mut self, path: &Path, environment: Environment<'_>) {
-        let has_yaml = input::expand(&[path.to_owned()]).iter().any(Result::is_ok);
+        let has_yaml = input::expand(&[path.to_owned()], &mut |_| {}).iter().any(Result::is_ok);
         if has_yaml && let Ok(files) = suites::load(&[path.to_owned()], "cassette scan", environment, &mut |_| {}) {
             for file in files.iter().filter(|file| file.suite().is_some() || is_broken_suite(file, path)) {
                 self.take(file, environment);
             }
         }
-        for file in input::files(path, &WRITTEN) {
+        let note = &mut |note: &str| self.complaints.push_str(&format!("{note}\n"));
+        for file in input::files(path, &WRITTEN, note) {
             match file {
                 Ok(file) => drop(self.files.insert(file)),
                 // Suites without recordings are clean.

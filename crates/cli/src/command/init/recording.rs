@@ -48,7 +48,8 @@ pub(super) fn first(path: &Path) -> Result<Recording, Stop> {
     let Some((trace, cassette)) = all.first.take() else {
         return Err(match all.faults.first() {
             Some(fault) => {
-                Stop::new(format!("{}: {}: {}", shown(path), fault.place(), fault.message), hint(fault, path))
+                let place = fault.offset.map_or_else(String::new, |offset| format!(" byte {offset}:"));
+                Stop::new(format!("{}:{place} {}", shown(path), fault.message), hint(fault, path))
             }
             None => {
                 Stop::new(format!("{}: there is no trace in it", shown(path)), "give a file that `mcptest score` reads")
@@ -94,11 +95,7 @@ fn read(path: &Path) -> Result<Share, Stop> {
     if path.is_dir() {
         return Err(Stop::new(format!("{}: is a folder", shown(path)), "name one file"));
     }
-    let mut sources = Vec::new();
-    for found in source::expand(&[path.to_owned()]) {
-        sources
-            .push(found.map_err(|refusal| Stop::new(format!("{}: {}", refusal.path, refusal.message), refusal.hint))?);
-    }
+    let sources = source::expand(&[path.to_owned()], &mut |_| {});
     let reading = Reading { from: None, max_record: MAX_RECORD, explains: false };
     let options = Options::default();
     let work = |job: &Job| {

@@ -6,8 +6,6 @@ use mcptest_core::diag::printable;
 use mcptest_core::redact::by_shape;
 
 use crate::corpus::Fault;
-use crate::corpus::source::Source;
-use crate::input::Refusal;
 
 /// Most complaints that are told one by one.
 const MOST: usize = 20;
@@ -19,20 +17,6 @@ pub(crate) struct Complaints {
 }
 
 impl Complaints {
-    /// The sources that can be used; the others are complained about.
-    pub(crate) fn sources(&mut self, found: Vec<Result<Source, Refusal>>, err: &mut dyn Write) -> Vec<Source> {
-        let mut out = Vec::new();
-        for source in found {
-            match source {
-                Ok(source) => out.push(source),
-                Err(Refusal { path, message, hint }) => {
-                    self.fault(&path, &Fault { offset: None, message, hint: Some(hint) }, err);
-                }
-            }
-        }
-        out
-    }
-
     /// Tells of a fault.
     pub(crate) fn fault(&mut self, source: &str, fault: &Fault, err: &mut dyn Write) {
         self.count += 1;

@@ -7,6 +7,7 @@ use std::io::{ErrorKind, Write};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
+use mcptest_core::diag::printable;
 use mcptest_core::report::RowVerdict;
 use mcptest_core::score::{Groups, Merged, Scorer};
 use serde::Deserialize;
@@ -21,7 +22,7 @@ use crate::exit;
 
 pub(super) fn run(typed: &Score, scorer: &Scorer, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
     let mut complaints = Complaints::default();
-    let sources = complaints.sources(source::expand(&typed.inputs), err);
+    let sources = source::expand(&typed.inputs, &mut |note| complain(err, note));
     let mut groups = Groups::default();
     let mut summary = Summary::default();
     let mut unread = 0;
@@ -29,7 +30,7 @@ pub(super) fn run(typed: &Score, scorer: &Scorer, out: &mut dyn Write, err: &mut
         // Groups come after their traces, so a part that broke off lacks them.
         let mut open: BTreeMap<String, i128> = BTreeMap::new();
         let mut is_foreign = false;
-        each_line(source, typed, &mut |found| {
+        let is_nothing = each_line(source, typed, &mut |found| {
             let fault = match found {
                 Ok((offset, line)) => match groups.merge(line) {
                     Ok(Merged::Group { group, runs, rules }) => {
@@ -39,7 +40,7 @@ pub(super) fn run(typed: &Score, scorer: &Scorer, out: &mut dyn Write, err: &mut
                     }
                     Ok(Merged::Trace { group }) => match told(line) {
                         Some(Told::Trace(verdict)) => {
-                            is_foreign |= verdict.is_some() != scorer.judges_traces();
+                            is_foreign |= verdict.is_some() != scorer.judges_trace(group.is_some());
                             summary.trace(verdict);
                             if let Some(group) = group {
                                 *open.entry(group).or_default() += 1;
@@ -58,6 +59,10 @@ pub(super) fn run(typed: &Score, scorer: &Scorer, out: &mut dyn Write, err: &mut
             };
             complaints.fault(&source.name, &fault, err);
         });
+        if is_nothing {
+            // Where work is split some shares are empty, but so is the output of a part that broke before it began.
+            complain(err, &format!("note: {}: there is nothing in this part", printable(&source.name)));
+        }
         let mut complain = |message: String, hint: &str| {
             complaints.fault(&source.name, &Fault { offset: None, message, hint: Some(hint.to_owned()) }, err);
         };
@@ -78,16 +83,8 @@ pub(super) fn run(typed: &Score, scorer: &Scorer, out: &mut dyn Write, err: &mut
         }
     });
     complaints.finish(err);
-    if groups.is_empty() {
-        complain(
-            err,
-            "error: there is no group in these inputs\nhint: groups come from --group-by, or from `group` in records",
-        );
-        return exit::ERROR;
-    }
     let faults = complaints.count() + unread;
-    complain(err, &summary.text(faults));
-    let mut code = if faults > 0 { exit::ERROR } else { summary.exit_code() };
+    let mut code = super::finish(typed, &summary, groups.is_empty(), faults, err);
     if let Some(error) = broken_out.filter(|error| error.kind() != ErrorKind::BrokenPipe) {
         complain(err, &format!("error: cannot write to standard output: {error}"));
         code = exit::ERROR;
@@ -128,13 +125,14 @@ fn foreign(offset: u64, message: String) -> Fault {
 /// A line with its place, or what is wrong with it.
 type Found<'a> = Result<(u64, &'a str), Fault>;
 
-/// Hands over every line of a source.
-fn each_line(source: &source::Source, typed: &Score, take: &mut dyn FnMut(Found<'_>)) {
+/// Hands over every line of a source, and tells whether there is nothing in it.
+fn each_line(source: &source::Source, typed: &Score, take: &mut dyn FnMut(Found<'_>)) -> bool {
+    let mut is_nothing = false;
     let input = match source.open(&Arc::new(AtomicU64::new(0))) {
         Ok(input) => input,
         Err(refusal) => {
             take(Err(Fault { offset: None, message: refusal.message, hint: Some(refusal.hint) }));
-            return;
+            return false;
         }
     };
     for item in Frames::new(input, typed.reading.max_record_bytes(), &|_| None) {
@@ -145,8 +143,8 @@ fn each_line(source: &source::Source, typed: &Score, take: &mut dyn FnMut(Found<
                 }
             }
             Item::Broken { offset, message, hint } => take(Err(Fault { offset: Some(offset), message, hint })),
-            // A part without a record has nothing to add.
-            Item::Nothing(_) => {}
+            Item::Nothing(_) => is_nothing = true,
         }
     }
+    is_nothing
 }
