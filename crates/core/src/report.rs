@@ -40,6 +40,8 @@ words! {
         Absorbed = "absorbed",
         /// It was not run.
         Skipped = "skipped",
+        /// No gate judges it: a trace where all gates are about groups, or a gate that is only measured. In JSON it is null.
+        Unjudged = "unjudged",
     }
 }
 
@@ -121,6 +123,7 @@ pub struct Row {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mark: Option<Mark>,
     /// The verdict.
+    #[serde(serialize_with = "verdict_or_null")]
     pub verdict: RowVerdict,
     /// Where the trace comes from.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -142,6 +145,10 @@ pub struct Row {
     /// The trace of a run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trace: Option<Box<Trace>>,
+}
+
+fn verdict_or_null<S: serde::Serializer>(verdict: &RowVerdict, out: S) -> Result<S::Ok, S::Error> {
+    (*verdict != RowVerdict::Unjudged).then_some(verdict).serialize(out)
 }
 
 /// Where a row stands among the rows of its cell, which come one after another: runs by their number, each followed by what
@@ -238,6 +245,8 @@ pub struct Totals {
     pub absorbed: usize,
     /// Not run.
     pub skipped: usize,
+    /// Judged by no gate.
+    pub unjudged: usize,
 }
 
 impl Totals {
@@ -250,6 +259,7 @@ impl Totals {
             RowVerdict::Error => &mut self.error,
             RowVerdict::Absorbed => &mut self.absorbed,
             RowVerdict::Skipped => &mut self.skipped,
+            RowVerdict::Unjudged => &mut self.unjudged,
         } += 1;
     }
 
@@ -262,12 +272,13 @@ impl Totals {
             RowVerdict::Error => self.error,
             RowVerdict::Absorbed => self.absorbed,
             RowVerdict::Skipped => self.skipped,
+            RowVerdict::Unjudged => self.unjudged,
         }
     }
 
     /// All rows.
     pub fn rows(&self) -> usize {
-        self.pass + self.fail + self.unassessable + self.error + self.absorbed + self.skipped
+        RowVerdict::ALL.iter().map(|verdict| self.of(*verdict)).sum()
     }
 }
 

@@ -193,8 +193,8 @@ static ENTRIES: [Entry; 33] = [
         "verdict",
         &["verdicts"],
         TERM,
-        "What a row of the report says: `pass`, `fail`, `unassessable`, `error`, `absorbed` or `skipped`. The worst of all rows \
-         decides on the exit code.",
+        "What a row of the report says: `pass`, `fail`, `unassessable`, `error`, `absorbed`, `skipped` or `unjudged`. The worst \
+         of all rows decides on the exit code.",
         &["pass", "fail", "unassessable", "1"],
     ),
     entry(

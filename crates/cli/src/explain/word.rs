@@ -19,7 +19,7 @@ const fn word(name: &'static str, meaning: &'static str, see: &'static [&'static
 }
 
 /// Verdicts of rows, in the order of the table of verdicts.
-static VERDICTS: [Word; 6] = [
+static VERDICTS: [Word; 7] = [
     word("pass", "Everything that the row asserts holds, on evidence that was recorded.", &[]),
     word(
         "fail",
@@ -49,6 +49,12 @@ static VERDICTS: [Word; 6] = [
         "skipped",
         "The row was not run: `--fail-fast` met a failure before, a budget was reached, or the run was stopped.",
         &["skipped-rows", "budget-over"],
+    ),
+    word(
+        "unjudged",
+        "No gate judges the row: a trace where every gate is about groups of runs, or a gate over runs that is only measured. It is \
+         neither a pass nor a failure, and null in JSON.",
+        &[],
     ),
 ];
 

@@ -83,6 +83,7 @@ pub(super) fn mark(verdict: RowVerdict) -> (&'static str, &'static str) {
         RowVerdict::Error => ("!", "ERROR"),
         RowVerdict::Absorbed => ("~", "ABSORBED"),
         RowVerdict::Skipped => ("-", "SKIPPED"),
+        RowVerdict::Unjudged => ("·", "UNJUDGED"),
     }
 }
 

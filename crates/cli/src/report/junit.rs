@@ -32,7 +32,8 @@ impl Counts {
             tests: totals.rows() + refused,
             failures: totals.fail + totals.unassessable,
             errors: totals.error + refused,
-            skipped: totals.skipped,
+            // A server that knows passes, failures and skips must not count as a pass what nobody judged.
+            skipped: totals.skipped + totals.unjudged,
         }
     }
 }
@@ -103,7 +104,7 @@ fn case(row: &Row, file: &str, class: &str, xml: &mut Xml<'_>) -> io::Result<()>
         element = element.with_attribute(("time", &*seconds(ms)));
     }
     let (name, first) = match row.verdict {
-        RowVerdict::Skipped => {
+        RowVerdict::Skipped | RowVerdict::Unjudged => {
             return element.write_inner_content(|xml| xml.create_element("skipped").write_empty().map(drop)).map(drop);
         }
         RowVerdict::Pass => ("system-out", None),

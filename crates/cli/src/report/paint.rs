@@ -62,7 +62,7 @@ const fn verdict_code(verdict: RowVerdict) -> &'static str {
         RowVerdict::Fail => "31",
         RowVerdict::Unassessable | RowVerdict::Absorbed => "33",
         RowVerdict::Error => "35",
-        RowVerdict::Skipped => "2",
+        RowVerdict::Skipped | RowVerdict::Unjudged => "2",
     }
 }
 

@@ -133,7 +133,7 @@ impl Pretty {
             return;
         }
         self.flush(out);
-        if row.verdict == RowVerdict::Pass && self.verbosity == Verbosity::Quiet {
+        if matches!(row.verdict, RowVerdict::Pass | RowVerdict::Unjudged) && self.verbosity == Verbosity::Quiet {
             return;
         }
         self.name_suite(out);
@@ -171,7 +171,7 @@ impl Pretty {
 fn single(row: &Row, name: &str, file: &str, verbosity: Verbosity, paper: Paper) -> String {
     let origin = row.origin.map_or("", |origin| origin.as_str());
     let mut out = String::new();
-    if row.verdict == RowVerdict::Pass && verbosity != Verbosity::Verbose {
+    if matches!(row.verdict, RowVerdict::Pass | RowVerdict::Unjudged) && verbosity != Verbosity::Verbose {
         // A gate's row has the gate in its name.
         let inline: Vec<String> = match row.gate {
             Some(_) => row.checks.iter().map(|checked| one_line(&checked.line)).collect(),

@@ -169,6 +169,17 @@ pub(super) fn events() -> Vec<Event> {
         origin: None,
         ..plain.clone()
     }));
+    // Where all gates are about groups, nobody judges a single trace.
+    out.push(finished(Row {
+        name: "trace-2".into(),
+        test: "trace-2".into(),
+        run: None,
+        line: 0,
+        origin: None,
+        verdict: RowVerdict::Unjudged,
+        checks: Vec::new(),
+        ..plain.clone()
+    }));
     out.push(finished(Row { origin: Some(Origin::Scripted), checks: Vec::new(), trace: None, ..plain }));
     out.push(Event::Stopped("stopped before the end".to_owned()));
     with_ends(out)

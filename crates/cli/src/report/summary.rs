@@ -9,8 +9,13 @@ use super::text::many;
 /// Such as "12 rows: 10 pass, 1 fail, 1 error".
 pub(super) fn totals(totals: &Totals, refused: usize) -> String {
     let counts = RowVerdict::ALL.iter().map(|verdict| (totals.of(*verdict), verdict));
-    let parts: Vec<String> =
-        counts.filter(|(count, _)| *count > 0).map(|(count, verdict)| format!("{count} {verdict}")).collect();
+    let parts: Vec<String> = counts
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, verdict)| match verdict {
+            RowVerdict::Unjudged => format!("{count} not judged"),
+            _ => format!("{count} {verdict}"),
+        })
+        .collect();
     let mut line = match totals.rows() {
         0 => "no rows".to_owned(),
         rows => format!("{}: {}", many(rows, "row"), parts.join(", ")),
@@ -24,6 +29,7 @@ pub(super) fn totals(totals: &Totals, refused: usize) -> String {
 /// The worst that happened.
 pub(super) fn worst(report: &Report) -> RowVerdict {
     match report.exit_code() {
+        0 if report.totals.unjudged > 0 && report.totals.pass + report.totals.absorbed == 0 => RowVerdict::Unjudged,
         0 => RowVerdict::Pass,
         1 => RowVerdict::Fail,
         _ => RowVerdict::Error,

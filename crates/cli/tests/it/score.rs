@@ -206,6 +206,47 @@ hint: paths are taken from the current folder
     assert_eq!(report["suites"][0]["rows"][0]["error"]["message"], "there is no such file or folder");
 }
 
+#[test]
+fn a_trace_that_no_gate_judges_is_no_pass_in_any_report() {
+    let run =
+        |id: &str| format!(r#"{{"id":"{id}","group":"g","tool_calls":[{{"name":"a"}},{{"name":"a"}}],"reward":1}}"#);
+    let folder = Folder::with(&[("t.jsonl", &lines(&[&run("x"), &run("y")])), ("gates.yml", "stability: {}\n")]);
+    let outcome = ["--outcome", "reward", "--outcome-pass", "1"];
+    let line = [&["score", "t.jsonl", "--gates", "gates.yml"][..], &outcome].concat();
+    let report = |reporter: &str| {
+        let output =
+            folder.command(&[&line[..], &["--output", "none", "--reporter", reporter]].concat()).output().unwrap();
+        assert_eq!(output.status.code(), Some(0));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let printed = objects(&folder.command(&line).output().unwrap());
+    let verdicts: Vec<&Value> = printed.iter().map(|line| &line["verdict"]).collect();
+    assert_eq!(verdicts, [&Value::Null, &Value::Null, &json!("pass")]);
+    // `reliability` is measured, because there are outcomes, and not judged, because the file does not ask for it.
+    let pretty = "\
+t.jsonl
+· UNJUDGED  x
+· UNJUDGED  y
+
+groups
+✓ PASS      g (stability)
+    1.00; without response_consistency (run 1: the turns were not recorded); without redundancy (run
+      1: the args of repeated calls were not recorded); without cost_per_progress (run 1: the args
+      of repeated calls were not recorded)
+· UNJUDGED  g (reliability)  2/2 passed, 100.0 % (95 % interval 34.2 to 100.0 %)
+
+4 rows: 1 pass, 3 not judged
+";
+    assert_eq!(report("pretty"), pretty);
+    let saved: Value = serde_json::from_str(&report("json")).unwrap();
+    let rows = saved["suites"].as_array().unwrap().iter().flat_map(|suite| suite["rows"].as_array().unwrap());
+    let verdicts: Vec<&Value> = rows.map(|row| &row["verdict"]).collect();
+    assert_eq!(verdicts, [&Value::Null, &Value::Null, &json!("pass"), &Value::Null]);
+    assert_eq!(saved["totals"]["unjudged"], 3);
+    let junit = report("junit");
+    assert_eq!((junit.matches("<skipped/>").count(), junit.matches("<testcase").count()), (3, 4), "{junit}");
+}
+
 #[cfg(unix)]
 #[test]
 fn what_is_left_out_of_a_folder_is_told() {
@@ -639,7 +680,7 @@ fn what_is_only_measured_fails_in_no_report() {
             json!([
                 ["trace 0", "pass", "narrative", "pass", []],
                 ["trace 1", "pass", "narrative", "pass", []],
-                ["g (reliability)", "pass", "reliability", "pass", []],
+                ["g (reliability)", null, "reliability", "pass", []],
             ])
         )
     );

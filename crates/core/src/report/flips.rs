@@ -113,7 +113,7 @@ enum Standing {
 fn standing(verdict: RowVerdict) -> Standing {
     match verdict {
         RowVerdict::Pass | RowVerdict::Absorbed => Standing::Fine,
-        RowVerdict::Skipped => Standing::Open,
+        RowVerdict::Skipped | RowVerdict::Unjudged => Standing::Open,
         _ => Standing::Bad,
     }
 }

@@ -10,6 +10,7 @@ pub struct GridCell {
     /// The model.
     pub model: String,
     /// The worst verdict of its rows; absent where the test does not run on the model.
+    #[serde(serialize_with = "super::verdict_or_null")]
     pub verdict: RowVerdict,
     /// Runs that passed.
     pub passed: usize,
@@ -56,7 +57,7 @@ pub fn grid(rows: &[Row]) -> Vec<GridLine> {
 fn severity(verdict: RowVerdict) -> u8 {
     match verdict {
         RowVerdict::Absorbed | RowVerdict::Pass => 0,
-        RowVerdict::Skipped => 1,
+        RowVerdict::Skipped | RowVerdict::Unjudged => 1,
         RowVerdict::Unassessable => 2,
         RowVerdict::Fail => 3,
         RowVerdict::Error => 4,

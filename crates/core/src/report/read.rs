@@ -178,6 +178,7 @@ struct SavedRow<'a> {
     test: String,
     #[serde(borrow)]
     trace: Option<&'a RawValue>,
+    #[serde(deserialize_with = "row_verdict")]
     verdict: RowVerdict,
 }
 
@@ -234,6 +235,10 @@ fn check<'de, D: Deserializer<'de>>(from: D) -> Result<(&'static str, Option<Gat
 
 fn known_gate(name: &str) -> Option<GateKind> {
     GATES.iter().map(|gate| gate.kind).find(|kind| kind.name() == name)
+}
+
+fn row_verdict<'de, D: Deserializer<'de>>(from: D) -> Result<RowVerdict, D::Error> {
+    Ok(Option::deserialize(from)?.unwrap_or(RowVerdict::Unjudged))
 }
 
 fn verdict<'de, D: Deserializer<'de>>(from: D) -> Result<Verdict, D::Error> {

@@ -23,7 +23,7 @@ pub fn report() -> Value {
                 "start": { "type": "integer", "minimum": 0, "description": "Characters of `text` before the place." },
                 "length": { "type": "integer", "minimum": 1, "description": "Characters of `text` that are meant." },
             })),
-            "verdict": words(RowVerdict::ALL, RowVerdict::as_str, "pass: everything asserted holds; fail: something does not; unassessable: the trace lacks the evidence; error: it could not be run or evaluated; absorbed: a failed run that `reliability` judges; skipped: not run."),
+            "verdict": verdicts( "pass: everything asserted holds; fail: something does not; unassessable: the trace lacks the evidence; error: it could not be run or evaluated; absorbed: a failed run that `reliability` judges; skipped: not run; null: no gate judges it."),
             "count": { "type": "integer", "minimum": 0 },
         },
         "type": "object",
@@ -64,6 +64,13 @@ fn object(required: &[&str], properties: Value) -> Value {
 
 fn words<T: Copy>(all: &[T], word: impl Fn(T) -> &'static str, description: &str) -> Value {
     let all: Vec<&str> = all.iter().map(|found| word(*found)).collect();
+    json!({ "enum": all, "description": description })
+}
+
+/// The verdicts of rows; that there is none is told by null.
+fn verdicts(description: &str) -> Value {
+    let word = |verdict: &RowVerdict| (*verdict != RowVerdict::Unjudged).then(|| verdict.as_str());
+    let all: Vec<Option<&str>> = RowVerdict::ALL.iter().map(word).collect();
     json!({ "enum": all, "description": description })
 }
 

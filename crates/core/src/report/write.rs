@@ -1,7 +1,7 @@
 //! A row as JSON, written piece by piece with its keys in order: a report holds thousands of traces, and none of them has
 //! to exist as a value first.
 
-use super::{Note, Origin, Row, SuiteReport, Totals, Trouble, grid};
+use super::{Note, Origin, Row, RowVerdict, SuiteReport, Totals, Trouble, grid};
 use crate::assertion::AssertionDiff;
 use crate::diag::Mark;
 use crate::eval::{GateFailure, GateKind};
@@ -44,7 +44,7 @@ impl Row {
             out.key("trace");
             trace.write(out);
         }
-        text(out, "verdict", Some(self.verdict.as_str()));
+        verdict(out, self.verdict);
     }
 }
 
@@ -61,7 +61,7 @@ impl SuiteReport {
                             text(out, "model", Some(&cell.model));
                             plain(out, "passed", Some(cell.passed));
                             plain(out, "runs", Some(cell.runs));
-                            text(out, "verdict", Some(cell.verdict.as_str()));
+                            verdict(out, cell.verdict);
                         });
                     });
                     text(out, "test", Some(&line.test));
@@ -88,12 +88,20 @@ impl Totals {
     /// Writes the counts.
     pub fn write(&self, out: &mut Layout) {
         out.object(|out| {
-            let mut verdicts = super::RowVerdict::ALL.to_vec();
+            let mut verdicts = RowVerdict::ALL.to_vec();
             verdicts.sort_unstable_by_key(|verdict| verdict.as_str());
             for verdict in verdicts {
                 plain(out, verdict.as_str(), Some(self.of(verdict)));
             }
         });
+    }
+}
+
+/// What was not judged has no verdict, as in the lines of `score`.
+fn verdict(out: &mut Layout, verdict: RowVerdict) {
+    match verdict {
+        RowVerdict::Unjudged => out.key("verdict").plain("null"),
+        judged => out.key("verdict").text(judged.as_str()),
     }
 }
 

@@ -9,6 +9,7 @@ use super::store::{Call, Ended, Store};
 use crate::eval::stability::{ArgsKey, Measures, Within};
 use crate::eval::{GateFailure, GateKind, Metrics, Verdict};
 use crate::judge::Checked;
+use crate::report::RowVerdict;
 
 /// What a group needs to know of one run.
 #[derive(Debug, Clone)]
@@ -187,6 +188,8 @@ pub struct GroupLine<'a> {
     pub verdict: Option<Verdict>,
     /// What each gate over runs found. One that is only measured passes: nobody asked whether it holds.
     pub checks: Vec<Checked>,
+    /// The gates that are only measured.
+    measured: Vec<&'static str>,
     pub(super) notes: Vec<String>,
     pub(super) carry: Carry<'a>,
 }
@@ -235,7 +238,15 @@ impl<'a> GroupLine<'a> {
             ended: Vec::new(),
             ways: Ways::default(),
         };
-        let mut line = Self { name, runs: group.runs, verdict: None, checks: Vec::new(), notes: Vec::new(), carry };
+        let mut line = Self {
+            name,
+            runs: group.runs,
+            verdict: None,
+            checks: Vec::new(),
+            measured: Vec::new(),
+            notes: Vec::new(),
+            carry,
+        };
         line.carry.read(&store.places(group.last, group.runs), store, tools);
         if let Some(gate) = scorer.stability() {
             let weakest: Vec<f64> = line.carry.ended.iter().filter_map(|run| run.weakest).collect();
@@ -278,6 +289,7 @@ impl<'a> GroupLine<'a> {
         } else {
             check.verdict = Verdict::Pass;
             check.failures.clear();
+            self.measured.push(check.name);
         }
         self.checks.push(check);
     }
@@ -285,6 +297,11 @@ impl<'a> GroupLine<'a> {
     /// The name of the group.
     pub fn name(&self) -> &str {
         self.name
+    }
+
+    /// What a check says of the group.
+    pub fn verdict_of(&self, check: &Checked) -> RowVerdict {
+        if self.measured.contains(&check.name) { RowVerdict::Unjudged } else { check.verdict.into() }
     }
 
     /// Its number of runs.

@@ -11,7 +11,7 @@ use crate::corpus::Fault;
 pub(super) fn trace(id: Option<&str>, trace: Trace, scored: &Scored) -> Box<Row> {
     let mut row = Box::new(Row::named(id.unwrap_or_default()));
     row.model = trace.conversation.model.clone().unwrap_or_default();
-    row.verdict = scored.verdict.unwrap_or(RowVerdict::Pass);
+    row.verdict = scored.verdict.unwrap_or(RowVerdict::Unjudged);
     row.duration_ms = trace.conversation.duration_ms;
     row.checks.clone_from(&scored.checks);
     for (gate, failure) in &scored.failures {
@@ -54,7 +54,7 @@ pub(super) fn group(line: &GroupLine<'_>, is_first: bool, emit: &mut dyn FnMut(E
         row.name = row_name(line.name(), None, None, check.gate);
         row.family = Family::Gate;
         row.gate = check.gate;
-        row.verdict = check.verdict.into();
+        row.verdict = line.verdict_of(check);
         row.checks.push(check.clone());
         emit(Event::RowFinished(row));
     }

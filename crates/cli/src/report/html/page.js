@@ -2,7 +2,7 @@
 // Everything that a trace says is put into the page as text, never as markup.
 (() => {
   const data = JSON.parse(document.getElementById("data").textContent);
-  const SIGNS = { pass: "✓", fail: "✗", unassessable: "?", error: "!", absorbed: "~", skipped: "-" };
+  const SIGNS = { pass: "✓", fail: "✗", unassessable: "?", error: "!", absorbed: "~", skipped: "-", unjudged: "·" };
   // Most characters of a text, and most items of a list, that are built before somebody asks for more.
   const LONG = 2000;
   const STEP = 200;
@@ -121,6 +121,8 @@
     suite.cells = [];
     (suite.rows || []).forEach((row, r) => {
       row.id = "s" + s + "r" + r;
+      // What nobody judged has no verdict.
+      row.verdict = row.verdict || "unjudged";
       row.suite = suite;
       if (!goesOn(last, row)) {
         last = { id: "s" + s + "c" + suite.cells.length, suite, test: row.test, model: row.model, rows: [], runs: [], over: [] };
@@ -139,7 +141,7 @@
   const failed = (answer) =>
     answer ? Boolean(answer.error || (answer.fault && answer.fault.effect !== "delay") || answer.is_error) : null;
   const worst = (cell) => {
-    const order = ["error", "fail", "unassessable", "skipped", "pass", "absorbed"];
+    const order = ["error", "fail", "unassessable", "skipped", "unjudged", "pass", "absorbed"];
     // Runs that were absorbed leave the verdict to the gate that absorbed them.
     return order.find((verdict) => cell.rows.some((row) => row.verdict === verdict));
   };

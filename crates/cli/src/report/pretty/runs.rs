@@ -145,8 +145,14 @@ impl Kind {
 
     /// The worst that happened to a run; absorbed when that is all that happened to some.
     fn verdict(&self) -> RowVerdict {
-        let order =
-            [RowVerdict::Error, RowVerdict::Fail, RowVerdict::Unassessable, RowVerdict::Skipped, RowVerdict::Absorbed];
+        let order = [
+            RowVerdict::Error,
+            RowVerdict::Fail,
+            RowVerdict::Unassessable,
+            RowVerdict::Skipped,
+            RowVerdict::Unjudged,
+            RowVerdict::Absorbed,
+        ];
         order.into_iter().find(|verdict| self.counts.contains_key(verdict)).unwrap_or(RowVerdict::Pass)
     }
 
