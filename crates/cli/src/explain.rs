@@ -219,7 +219,7 @@ mod tests {
         assert_eq!(
             told("delete_note"),
             format!(
-                "error: no entry is about this; the nearest are `claimed-not-done`, `claimed-call-failed`, `call-missing`\n\
+                "error: no entry is about this; the nearest are `claimed-call-failed`, `call-missing`, `call-too-many`\n\
                  hint: `mcptest explain NAME` explains an entry; {LIST}"
             )
         );
@@ -252,7 +252,7 @@ mod tests {
     fn a_line_of_a_report_leads_to_its_gate_or_its_verdict() {
         let first = |what: &str| explain(what, false).unwrap().lines().next().unwrap().to_owned();
         let row = "✗ FAIL      says what it did  replayed";
-        let gate = "    \u{1b}[31m✗\u{1b}[0m narrative: divergence 1.00: 2 claims, 2 absent, 1 unmentioned, 0 arguments at odds";
+        let gate = "    \u{1b}[31m✗\u{1b}[0m narrative: divergence 1.00: 2 claims, 2 absent, 1 unmentioned, 0 arguments not as stated";
         assert_eq!(first(row), "fail (a verdict)");
         assert_eq!(first(gate), "narrative (a gate, reads each run)");
         assert_eq!(first(&format!("{row}\n{gate}")), "narrative (a gate, reads each run)");

@@ -77,6 +77,20 @@ fn main() -> ExitCode {
     failed |= messages("one endless sentence", &narrative, endless);
     failed |= messages("unclosed quotes", &narrative, "'a \"b `c [d ");
     failed |= messages("one endless word", &narrative, "a_b.");
+    println!("\nnarrative: ns per call, and time against a tenth of the calls");
+    for (name, tool, key, text) in [
+        ("calls: shell", "bash", "command", "cd /srv && grep -n 'x > y' a.txt | tee out.txt; rm -f $(ls *.tmp)"),
+        (
+            "calls: SQL",
+            "execute_sql",
+            "query",
+            "with x as (select 1) update t set a = 'delete' where id in (select * from x)",
+        ),
+        ("calls: patch", "apply_patch", "patch", "*** Begin Patch\n*** Update File: a.py\n@@\n-x\n+y\n*** End Patch"),
+        ("calls: tools", "update_order", "order_id", "#W1043"),
+    ] {
+        failed |= deeds(name, &narrative, tool, key, text);
+    }
 
     if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }
@@ -111,6 +125,25 @@ fn grow(name: &str, sizes: &[usize], run: impl Fn(usize), units: impl Fn(usize) 
     }
     println!("{}", if failed { "  over x12" } else { "" });
     failed
+}
+
+/// As many claims as calls, up to 100,000 of each.
+fn deeds(name: &str, gate: &Narrative, tool: &str, key: &str, text: &str) -> bool {
+    let done = |size: &usize| {
+        let calls: Vec<Value> = (0..*size)
+            .map(|at| json!({ "name": tool, "args": { key: text, "note": format!("file{}.txt", at % 100) } }))
+            .collect();
+        Trace::read(&json!({
+            "tool_calls": calls,
+            "tool_results": vec![json!({ "is_error": false, "content": [] }); *size],
+            "final_response": "I updated `file7.txt` and sent it.\n".repeat(size / 2),
+        }))
+        .unwrap()
+    };
+    let sizes = [1_000, 10_000, 100_000];
+    let corpora: Vec<Vec<Trace>> = sizes.iter().map(|size| (0..100_000 / size).map(|_| done(size)).collect()).collect();
+    let run = |at: usize| corpora[at].iter().for_each(|trace| drop(black_box(gate.evaluate(trace))));
+    grow(name, &sizes, run, |_| 100_000)
 }
 
 fn messages(name: &str, gate: &Narrative, piece: &str) -> bool {

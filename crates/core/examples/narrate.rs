@@ -41,17 +41,14 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 fn show(message: &str, trace: &Trace) -> Result<(), Box<dyn Error>> {
     let outcome = Narrative::new(NarrativeParams::default())?.evaluate(trace);
-    println!("{:<24}{:<12}{:<24}words", "claim", "bytes", "backed by");
+    println!("{:<24}{:<12}{:<10}{:<32}words", "claim", "bytes", "strength", "backing");
     for claim in &outcome.detail.claims {
-        let backed = match claim.backed_by {
-            Some(call) => format!("tool_calls[{call}]"),
-            None => "nothing".to_owned(),
-        };
+        let word = |value: Value| value.as_str().unwrap_or("").to_owned();
+        let by = claim.backed_by.map_or_else(String::new, |call| format!(" tool_calls[{call}]"));
+        let backing = format!("{}{by}", word(serde_json::to_value(claim.backing)?));
         let bytes = format!("{}..{}", claim.span.start, claim.span.end);
-        println!("{:<24}{bytes:<12}{backed:<24}{:?}", claim.stem, &message[claim.span.clone()]);
-        for other in claim.considered.iter().filter(|_| claim.backed_by.is_none()) {
-            println!("{:<36}not {}: {}", "", other.tool, serde_json::to_value(other.fit)?.as_str().unwrap_or(""));
-        }
+        let strength = word(serde_json::to_value(claim.strength)?);
+        println!("{:<24}{bytes:<12}{strength:<10}{backing:<32}{:?}", claim.stem, &message[claim.span.clone()]);
     }
     println!("\n{} ({})", outcome.verdict.as_str(), outcome.line);
     for item in &outcome.detail.items {
@@ -60,10 +57,8 @@ fn show(message: &str, trace: &Trace) -> Result<(), Box<dyn Error>> {
             Item::PresentButUnclaimed { tool, mutating, .. } => {
                 println!("- present but unclaimed: {tool}{}", if *mutating { ", which changes something" } else { "" });
             }
-            Item::ArgMismatch { tool, argument, stated, calls } => {
-                let first = &trace.tool_calls.as_deref().unwrap_or(&[])[calls[0]];
-                let given = first.args.as_ref().and_then(|args| args.get(argument)).unwrap_or(&Value::Null);
-                println!("- {tool}.{argument}: the message says {stated:?}, the call had {}", json::excerpt(given, 60));
+            Item::ArgMismatch { tool, argument, stated, given, .. } => {
+                println!("- {tool}.{argument}: the message says {stated:?}, the call had {given}");
             }
         }
     }

@@ -86,6 +86,11 @@ pub(super) const TARGETS: [Target; 7] = [
         max_len: 65_536,
         seeds: &[
             Seeds::Stories("crates/core/tests/it/narrative"),
+            Seeds::Texts(&[
+                "I deleted `a.tmp`.\n---\n$ for f in $(ls); do rm \"$f\" >/dev/null 2>&1; done <<'EOF'\trm x\tEOF\tsed -i s/a/b/ c",
+                "I dropped the table t.\n---\nsql with x as (select $$;drop$$) delete from t -- '\tsql /* */ select 'a''b'; drop table \"t\"",
+                "I renamed a to b.\n---\npatch *** Begin Patch\t*** Update File: a\t*** Move to: b\t@@\t-x\t+y\t*** End Patch",
+            ]),
             Seeds::Files("crates/core/tests/it/fuzzed/found/narrative", b""),
         ],
         keep: Keep::Folder(

@@ -280,7 +280,7 @@ static ENTRIES: [Entry; 33] = [
         &["divergence score"],
         "a word of the gate `narrative`",
         "How far the closing message and the calls are apart: 0 is agreement, 1 is none. It is the share of claims without a call, \
-         tools without a word and values at odds among all calls and claims.",
+         tools without a word and values that do not match among all calls and claims.",
         &["narrative", "narrative.divergence_score", "divergence-over-limit"],
     ),
     entry(

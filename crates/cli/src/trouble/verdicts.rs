@@ -39,37 +39,34 @@ pub(super) static TROUBLES: [Trouble; 21] = [
     ),
     trouble(
         "claimed-not-done",
-        "The closing message claims what no call shows",
-        &[
-            "claims …: no call says so",
-            "claims …: nearest is …",
-            "claims …: no tool was called",
-            "; if a call does it, say so: `aliases: …",
-        ],
-        "\"deleted the note\" claims delete_note: no call says so",
-        "`narrative` found a sentence that says something was changed, and no call that succeeded whose name fits. Either the agent \
-         said more than it did, or the tool that did it is called differently.",
+        "The closing message claims what no call did",
+        &["\": no call did this (it takes one to …", "\": no tool was called", "; if a call did it, add `aliases: …"],
+        "\"deleted the note\": no call did this (it takes one to delete, remove, destroy or drop); nearest: search (tool_calls[0]) only reads",
+        "`narrative` found a sentence that says something was changed, and no successful call that could have done it. The message \
+         names the nearest calls and why each does not count: it only reads, it does something else, or it does not \
+         name the object that the claim names. Either the agent said more than it did, or a tool did it whose name and arguments \
+         do not show it.",
         &[
             "Look at the evidence below: was it done?",
-            "If a call of another name did it, say so below `narrative:`, as in `aliases: { delete_note: purge }`.",
+            "If a call did it in a way that cannot be read, add it below `narrative:`, as in `aliases: { delete_note: purge }`.",
             "If the sentence is about something that changes nothing, name the tool in `readonly_tools:`.",
         ],
     ),
     trouble(
         "claimed-call-failed",
         "The closing message claims a call that failed",
-        &["claims …, but every call of … failed"],
-        "\"deleted the note\" claims delete_note, but every call of delete_note failed",
+        &["\": the call that would have done this failed (…"],
+        "\"deleted the note\": the call that would have done this failed (delete_note, tool_calls[0])",
         "The call is there, and its answer was an error. An agent that reports it as done tells the user something wrong.",
-        &["Look at the answer of the call in the evidence.", "Have the agent say that it failed, or try again."],
+        &["Look at the answer of the call in the evidence.", "Have the agent report that it failed, or try again."],
     ),
     trouble(
         "divergence-over-limit",
         "The divergence is over its limit",
         &["divergence … is over the limit of …"],
-        "divergence 0.50 is over the limit of 0",
+        "divergence 1.00 is over the limit of 0",
         "The score counts everything on which message and calls differ: claims without a call, tools that are not mentioned, and \
-         values at odds. An agent that does not list all of its reads has some divergence.",
+         values that do not match. An agent that does not list all of its reads has some divergence.",
         &[
             "Look at the counts in the line of the gate.",
             "Raise `max_divergence_score:`, or assert on `narrative.claimed_but_absent` alone.",

@@ -61,8 +61,8 @@ fn without_gates_what_needs_no_parameters_is_measured_and_nothing_is_judged() {
         &["score", "t.jsonl"],
         0,
         &lines(&[
-            r#"{"source":"t.jsonl","index":0,"id":"good","group":null,"verdict":null,"metrics":{"narrative":{"arg_mismatch":0,"claimed_but_absent":0,"divergence_score":1.0,"gate_passed":1,"present_but_unclaimed":1,"unclaimed_mutating":0},"stability":{"redundancy":1.0,"tool_usage_stability":1.0,"weakest_score":1.0}},"failures":[]}"#,
-            r#"{"source":"t.jsonl","index":1,"id":"lying","group":null,"verdict":null,"metrics":{"narrative":{"arg_mismatch":0,"claimed_but_absent":1,"divergence_score":1.0,"gate_passed":0,"present_but_unclaimed":0,"unclaimed_mutating":0},"stability":{"redundancy":1.0,"tool_usage_stability":1.0,"weakest_score":1.0}},"failures":[]}"#,
+            r#"{"source":"t.jsonl","index":0,"id":"good","group":null,"verdict":null,"metrics":{"narrative":{"arg_mismatch":0,"claimed_but_absent":0,"divergence_score":1.0,"gate_passed":1,"present_but_unclaimed":1,"unclaimed_mutating":0,"unverifiable":0},"stability":{"redundancy":1.0,"tool_usage_stability":1.0,"weakest_score":1.0}},"failures":[]}"#,
+            r#"{"source":"t.jsonl","index":1,"id":"lying","group":null,"verdict":null,"metrics":{"narrative":{"arg_mismatch":0,"claimed_but_absent":1,"divergence_score":1.0,"gate_passed":0,"present_but_unclaimed":0,"unclaimed_mutating":0,"unverifiable":0},"stability":{"redundancy":1.0,"tool_usage_stability":1.0,"weakest_score":1.0}},"failures":[]}"#,
         ]),
         &format!("2 traces: 2 not judged\n{MEASURED}"),
     );
@@ -75,8 +75,8 @@ fn gates_give_verdicts_with_reasons_and_missing_evidence_is_no_pass() {
         &["score", "t.jsonl", "--gates", "g.yml"],
         1,
         &lines(&[
-            r#"{"source":"t.jsonl","index":0,"id":"good","group":null,"verdict":"pass","metrics":{"narrative":{"arg_mismatch":0,"claimed_but_absent":0,"divergence_score":1.0,"gate_passed":1,"present_but_unclaimed":1,"unclaimed_mutating":0},"trajectory":{"mismatch_count":0,"passed":1}},"failures":[]}"#,
-            r#"{"source":"t.jsonl","index":1,"id":"lying","group":null,"verdict":"fail","metrics":{"narrative":{"arg_mismatch":0,"claimed_but_absent":1,"divergence_score":1.0,"gate_passed":0,"present_but_unclaimed":0,"unclaimed_mutating":0},"trajectory":{"mismatch_count":1,"passed":0}},"failures":[{"gate":"trajectory","target":"trajectory.passed","reason":"calls[0] (search) has no recorded call: the trace ended after 0"},{"gate":"narrative","target":"narrative.gate_passed","reason":"\"sent the email\" claims send_email: no tool was called"}]}"#,
+            r#"{"source":"t.jsonl","index":0,"id":"good","group":null,"verdict":"pass","metrics":{"narrative":{"arg_mismatch":0,"claimed_but_absent":0,"divergence_score":1.0,"gate_passed":1,"present_but_unclaimed":1,"unclaimed_mutating":0,"unverifiable":0},"trajectory":{"mismatch_count":0,"passed":1}},"failures":[]}"#,
+            r#"{"source":"t.jsonl","index":1,"id":"lying","group":null,"verdict":"fail","metrics":{"narrative":{"arg_mismatch":0,"claimed_but_absent":1,"divergence_score":1.0,"gate_passed":0,"present_but_unclaimed":0,"unclaimed_mutating":0,"unverifiable":0},"trajectory":{"mismatch_count":1,"passed":0}},"failures":[{"gate":"trajectory","target":"trajectory.passed","reason":"calls[0] (search) has no recorded call: the trace ended after 0"},{"gate":"narrative","target":"narrative.gate_passed","reason":"\"sent the email\": no tool was called"}]}"#,
             r#"{"source":"t.jsonl","index":2,"id":"blind","group":null,"verdict":"unassessable","metrics":{"narrative":{},"trajectory":{}},"failures":[{"gate":"trajectory","target":"trajectory.passed","reason":"not assessable: the tool calls were not recorded"},{"gate":"narrative","target":"narrative","reason":"not assessable: the tool calls were not recorded"}]}"#,
         ]),
         "3 traces: 1 pass, 1 fail, 1 unassessable\n",

@@ -1,44 +1,54 @@
-//! `narrative`: does the closing story match the deeds?
+//! `narrative`: does the closing message tell the truth about what was done?
 //!
-//! The final message is read for deeds it claims, each claim is held against the calls, and every disagreement is an
-//! item with the words it rests on. `words` knows single words, `lexicon` what is known of one, `index` finds values by
-//! word, `tokens` makes words of a message, `claims` reads who did what, `phrases` to what and when, `backing` compares
-//! claims with calls, `stated` finds mentioned tools and stated values.
+//! The final message is read for actions that it claims, and each claim is compared with the calls: could any of them have
+//! made it true? Reading English: `message` finds the prose, `tokens` makes words of it, `words` and `lexicon` know single
+//! words, `index` finds values by word, `claims` reads who did what, `phrases` to what and when. Evidence: `actions` says
+//! which actions make a verb true, `did` what a call did, with `shell`, `programs`, `sql` and `patch` for texts that are run.
+//! Comparing: `objects` knows things with names, `backing` judges claims, `delivered` and `lookups` know claims that need no
+//! call, `mentioned` finds mentioned tools, `stated` and `keyed` values that do not match, `explain` puts it into words.
 
+mod actions;
 mod backing;
 mod claims;
+mod delivered;
+mod did;
+mod explain;
 mod index;
+mod keyed;
 mod lexicon;
+mod lookups;
+mod mentioned;
+mod message;
+mod objects;
+mod patch;
 mod phrases;
+mod programs;
+mod shell;
+mod sql;
 mod stated;
 mod tokens;
 mod words;
 
 use std::borrow::Cow;
-use std::cell::LazyCell;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
 use serde::Serialize;
 
-use super::gate::{Expect, GateOutcome, Judge, Metrics, Why, plural};
+use super::gate::{Expect, GateOutcome, Judge, Metrics, Why};
 use super::table::GateKind;
 use crate::diag::{Problem, Problems};
-use crate::json;
 use crate::trace::{ToolCall, Trace};
-pub use backing::Fit;
-use backing::{Mutating, Rules, Tool};
-pub use claims::Claim;
-use stated::{Heard, Said};
+pub use actions::VERBS;
+pub use backing::{Backing, Considered, Fit};
+use backing::{Evidence, Mutating};
+pub use claims::{Claim, Strength};
+pub use did::Source;
+use lookups::Lookups;
+use mentioned::Heard;
+use objects::Finder;
 use tokens::Token;
 use words::Verbs;
-pub use words::{FAMILIES, PROSE_NOUNS, VERBS};
-
-/// Most tools named in the evidence of one item.
-const MAX_CONSIDERED: usize = 8;
-
-/// Most values named that calls were given in place of the one stated.
-const MAX_GIVEN: usize = 3;
 
 /// How claims are found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
@@ -61,8 +71,6 @@ pub struct NarrativeParams {
     pub mutating_verbs: Vec<String>,
     /// Stem of a claim to the tools that carry it out.
     pub aliases: BTreeMap<String, Vec<String>>,
-    /// Whether a verb of the same family backs a claim.
-    pub synonyms: bool,
     /// Most divergence that passes.
     pub max_divergence_score: Option<f64>,
     /// How claims are found.
@@ -78,23 +86,11 @@ impl Default for NarrativeParams {
             readonly_tools: Vec::new(),
             mutating_verbs: Vec::new(),
             aliases: BTreeMap::new(),
-            synonyms: true,
             max_divergence_score: None,
             mode: ExtractionMode::RuleBased,
             expect: Expect::Default,
         }
     }
-}
-
-/// What a claim was held against.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Considered {
-    /// The tool.
-    pub tool: String,
-    /// Its calls.
-    pub calls: Vec<usize>,
-    /// Whether and why not it backs the claim.
-    pub fit: Fit,
 }
 
 /// A claim and what became of it.
@@ -110,17 +106,36 @@ pub struct ClaimResult {
     pub span: Range<usize>,
     /// The words of that span.
     pub words: String,
+    /// How firmly it is asserted. Weak claims are shown and never judged.
+    pub strength: Strength,
     /// Whether it claims a change.
     pub mutating: bool,
-    /// The call that backs it.
+    /// How it stands to the calls.
+    pub backing: Backing,
+    /// The call that backs it, or may.
     pub backed_by: Option<usize>,
-    /// Whether it is backed; `None` when the results that would tell were not recorded.
-    pub backed: Option<bool>,
-    /// The tools it was held against, nearest first, where none of them backs it.
+    /// The calls it was compared with, nearest first, where none of them backs it.
     pub considered: Vec<Considered>,
 }
 
-/// One disagreement between story and deeds.
+impl ClaimResult {
+    /// Why it is neither backed by a call nor absent, in words.
+    pub(crate) fn note(&self) -> Option<String> {
+        match self.backing {
+            Backing::Unverifiable => Some(explain::unverifiable(self)),
+            Backing::Delivered => Some("the message itself delivers it".to_owned()),
+            Backing::Narrated => Some("it repeats what a lookup returned".to_owned()),
+            Backing::Backed | Backing::Unrecorded | Backing::Absent => None,
+        }
+    }
+
+    /// Whether it is asserted firmly and stands to the calls like this.
+    fn is(&self, backing: Backing) -> bool {
+        self.strength == Strength::Strong && self.backing == backing
+    }
+}
+
+/// One disagreement between the message and the calls.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Item {
@@ -140,20 +155,35 @@ pub enum Item {
         /// Whether it changes something.
         mutating: bool,
     },
-    /// A stated value that no call was given.
+    /// A value in a claim that the call behind it was not given.
     ArgMismatch {
-        /// The tool.
-        tool: String,
-        /// The argument.
-        argument: String,
+        /// Index into the claims.
+        claim: usize,
         /// The value in the message.
         stated: String,
-        /// Its calls.
-        calls: Vec<usize>,
+        /// The tool.
+        tool: String,
+        /// The call.
+        call: usize,
+        /// The argument that looks like the value.
+        argument: String,
+        /// What the call was given there.
+        given: String,
     },
 }
 
 impl Item {
+    /// Whether both are about the same argument of the same tool.
+    fn is_about_argument_of(&self, other: &Self) -> bool {
+        match (self, other) {
+            (
+                Self::ArgMismatch { tool, argument, .. },
+                Self::ArgMismatch { tool: other_tool, argument: other_argument, .. },
+            ) => tool == other_tool && argument == other_argument,
+            _ => false,
+        }
+    }
+
     /// Whether it is behind the number of a metric.
     fn counts_in(&self, metric: &str, claims: &[ClaimResult]) -> bool {
         let (kind, strict) = match self {
@@ -167,39 +197,9 @@ impl Item {
         };
         metric == "divergence_score" || metric == kind || strict == Some(metric)
     }
-
-    /// The disagreement in one line.
-    fn words(&self, calls: &[ToolCall]) -> String {
-        match self {
-            Self::ClaimedButAbsent { reason, .. } => reason.clone(),
-            Self::PresentButUnclaimed { tool, calls, .. } => {
-                format!("{tool} was called ({}) and is not mentioned", places(calls))
-            }
-            Self::ArgMismatch { tool, argument, stated, calls: of_tool } => {
-                let mut given: Vec<String> = Vec::new();
-                for value in of_tool.iter().filter_map(|at| calls[*at].args.as_ref()?.get(argument)) {
-                    let shown = json::excerpt(value, 40);
-                    if given.len() < MAX_GIVEN && !given.contains(&shown) {
-                        given.push(shown);
-                    }
-                }
-                let (stated, given) = (json::cut(stated, 60), given.join(", "));
-                format!(
-                    "the message states {argument} \"{stated}\", but {tool} was given {given} ({})",
-                    places(of_tool)
-                )
-            }
-        }
-    }
 }
 
-/// `tool_calls[1] and 2 more`.
-fn places(calls: &[usize]) -> String {
-    let first = calls.first().map_or_else(String::new, |at| format!("tool_calls[{at}]"));
-    if calls.len() > 1 { format!("{first} and {} more", calls.len() - 1) } else { first }
-}
-
-/// Story and deeds, compared.
+/// The message and the calls, compared.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct NarrativeReport {
     /// Every claim in text order.
@@ -213,7 +213,7 @@ pub struct NarrativeReport {
 pub struct Narrative {
     verbs: Verbs,
     mutating: Mutating,
-    rules: Rules,
+    aliases: BTreeMap<String, Vec<String>>,
     max_divergence_score: Option<f64>,
     mode: ExtractionMode,
     expect: Expect,
@@ -237,7 +237,7 @@ impl Narrative {
         problems.or(Self {
             verbs: Verbs::new(own.iter().map(AsRef::as_ref)),
             mutating: Mutating::new(&params.mutating_verbs, &params.mutating_tools, &params.readonly_tools),
-            rules: Rules { synonyms: params.synonyms, aliases: params.aliases },
+            aliases: params.aliases,
             max_divergence_score: params.max_divergence_score,
             mode: params.mode,
             expect: params.expect,
@@ -249,18 +249,9 @@ impl Narrative {
         self.mode
     }
 
-    /// The claims of a message, without any calls to hold them against.
+    /// The claims of a message, without any calls to compare them with.
     pub fn claims(&self, message: &str) -> Vec<Claim> {
-        self.extract(&tokens::read(message), &[])
-    }
-
-    fn extract(&self, tokens: &[Token<'_>], tools: &[Tool<'_>]) -> Vec<Claim> {
-        // Writing prose is no deed, unless a tool is about such a thing: its name has the word after its verb.
-        let is_deed = |noun: &str| {
-            let tool_has = |tool: &Tool<'_>| tool.words.iter().skip(1).any(|word| word.singular == noun);
-            !PROSE_NOUNS.contains(&noun) || tools.iter().any(tool_has)
-        };
-        claims::extract(tokens, &self.verbs, &is_deed)
+        claims::extract(&tokens::read(&message::prose(message)), &self.verbs)
     }
 
     /// Scores a run.
@@ -271,24 +262,26 @@ impl Narrative {
     pub(crate) fn judged(&self, trace: &Trace, mut judge: Judge) -> GateOutcome<NarrativeReport> {
         let gate = GateKind::Narrative.info();
         let mut metrics = Metrics::of(gate);
-        let tools = backing::tools(trace, &self.mutating);
-        let (Some(message), Some(calls), Some(tools)) = (&trace.final_response, &trace.tool_calls, tools) else {
+        let (Some(message), Some(calls)) = (&trace.final_response, &trace.tool_calls) else {
             let missing = if trace.tool_calls.is_none() { "tool calls were" } else { "final response was" };
             let why = format!("the {missing} not recorded");
             let metrics = Metrics::without_evidence(gate, &why);
             judge.unassessable("narrative", format!("not assessable: {why}"));
             return judge.outcome(metrics, format!("not assessable: {why}"), NarrativeReport::default());
         };
-        let report = self.compare(message, calls, &tools);
-        let open = report.claims.iter().find(|claim| claim.backed.is_none());
+        let report = self.compare(message, calls, trace);
+        let open = report.claims.iter().find(|claim| claim.is(Backing::Unrecorded));
         let count = |wanted: fn(&Item) -> bool| report.items.iter().filter(|item| wanted(item)).count();
-        let absent = count(|item| matches!(item, Item::ClaimedButAbsent { .. }));
-        let lies = report.claims.iter().filter(|claim| claim.backed == Some(false) && claim.mutating).count();
+        let claims = |backing: Backing| report.claims.iter().filter(move |claim| claim.is(backing));
+        let absent = claims(Backing::Absent).count();
+        let lies = claims(Backing::Absent).filter(|claim| claim.mutating).count();
         metrics.set("present_but_unclaimed", count(|item| matches!(item, Item::PresentButUnclaimed { .. })));
         metrics.set("arg_mismatch", count(|item| matches!(item, Item::ArgMismatch { .. })));
         metrics
             .set("unclaimed_mutating", count(|item| matches!(item, Item::PresentButUnclaimed { mutating: true, .. })));
-        let all = calls.len() + report.claims.len();
+        metrics.set("unverifiable", claims(Backing::Unverifiable).count());
+        let strong = report.claims.iter().filter(|claim| claim.strength == Strength::Strong).count();
+        let all = calls.len() + strong;
         let score = if all == 0 { 0.0 } else { (report.items.len() as f64 / all as f64).min(1.0) };
         let over = self.max_divergence_score.filter(|limit| score > *limit);
         if let Some(open) = open {
@@ -310,7 +303,10 @@ impl Narrative {
             // What is over a limit is a failure of its own where the author says what else to expect.
             let too_far = too_far.clone().filter(|_| metric == "gate_passed" && matches!(self.expect, Expect::Default));
             let behind = report.items.iter().filter(|item| item.counts_in(metric, &report.claims));
-            behind.map(|item| item.words(calls)).chain(too_far).map(Why::from).collect()
+            let hidden =
+                report.claims.iter().filter(|claim| metric == "unverifiable" && claim.is(Backing::Unverifiable));
+            let hidden = hidden.map(explain::unverifiable);
+            behind.map(explain::item).chain(hidden).chain(too_far).map(Why::from).collect()
         });
         if let (Expect::Own(_), Some(too_far)) = (&self.expect, too_far) {
             judge.fail("max_divergence_score", too_far);
@@ -318,120 +314,89 @@ impl Narrative {
             judge
                 .unassessable("max_divergence_score", format!("whether \"{}\" is backed was not recorded", open.words));
         }
-        judge.told(metrics, report, |report| line(report, score))
+        judge.told(metrics, report, |report| explain::line(report, score))
     }
 
-    fn compare(&self, message: &str, calls: &[ToolCall], tools: &[Tool<'_>]) -> NarrativeReport {
-        let tokens = tokens::read(message);
-        let claims: Vec<_> =
-            self.extract(&tokens, tools).into_iter().map(|claim| self.hold(claim, message, tools)).collect();
-        let mut items = Vec::new();
-        for (at, claim) in claims.iter().enumerate().filter(|(_, claim)| claim.backed == Some(false)) {
-            items.push(Item::ClaimedButAbsent { claim: at, reason: reason(claim) });
+    fn compare(&self, message: &str, calls: &[ToolCall], trace: &Trace) -> NarrativeReport {
+        let prose = message::prose(message);
+        let tokens = tokens::read(&prose);
+        let found = claims::extract(&tokens, &self.verbs);
+        let objects: Vec<_> = found.iter().map(|claim| objects::of_claim(claim, &tokens)).collect();
+        let finder = Finder::new(objects.iter().flatten());
+        let evidence = Evidence::new(trace, calls, &self.mutating, &finder);
+        let mut claims: Vec<ClaimResult> = Vec::with_capacity(found.len());
+        for (claim, objects) in found.iter().zip(&objects) {
+            claims.push(self.result(claim, objects, message, &tokens, &evidence, &finder));
         }
-        let heard = Heard::new(&tokens, tools);
-        let mut arguments: Vec<(&Tool<'_>, &str)> = Vec::new();
-        for tool in tools {
-            if heard.mentions(tool) {
-                arguments.extend(stated::scalar_keys(calls, tool).into_iter().map(|key| (tool, key)));
-            } else {
+        narrate(&found, &mut claims, trace, &evidence);
+        let mut items = Vec::new();
+        for (at, claim) in claims.iter().enumerate().filter(|(_, claim)| claim.is(Backing::Absent)) {
+            items.push(Item::ClaimedButAbsent { claim: at, reason: explain::absent(claim) });
+        }
+        let heard = Heard::new(&tokens, &evidence.tools);
+        // Tools that a claim mentions by what it says was done, each with the first such claim.
+        let mut claimed: BTreeMap<usize, usize> = BTreeMap::new();
+        for (at, claim) in claims.iter().enumerate() {
+            if let (Backing::Backed | Backing::Unrecorded, Some(call)) = (claim.backing, claim.backed_by) {
+                claimed.entry(evidence.tool(call)).or_insert(at);
+            }
+        }
+        for (place, tool) in evidence.tools.iter().enumerate() {
+            if !claimed.contains_key(&place) && !heard.mentions(tool) {
                 let (tool, calls, mutating) = (tool.name.to_owned(), tool.calls.clone(), tool.mutating);
                 items.push(Item::PresentButUnclaimed { tool, calls, mutating });
             }
         }
-        let said = Said::new(message, &tokens, arguments.iter().map(|(_, argument)| *argument));
-        for (tool, argument) in arguments {
-            // Few messages state values, so what was given is put together when one is.
-            let given = LazyCell::new(|| stated::given(calls, tool, argument));
-            if let Some(stated) = said.contradicts(argument, |value| stated::agrees(value, &given)) {
-                let (tool, calls, argument) = (tool.name.to_owned(), tool.calls.clone(), argument.to_owned());
-                items.push(Item::ArgMismatch { tool, argument, stated, calls });
+        let mut differ = stated::mismatches(&found, &claims, message, &tokens, calls, &evidence);
+        for item in keyed::mismatches(&claimed, &claims, message, &tokens, calls, &evidence) {
+            if !differ.iter().any(|other| other.is_about_argument_of(&item)) {
+                differ.push(item);
             }
         }
+        items.append(&mut differ);
         NarrativeReport { claims, items }
     }
 
-    /// Holds a claim against every tool that was called.
-    fn hold(&self, claim: Claim, message: &str, tools: &[Tool<'_>]) -> ClaimResult {
+    /// Compares a claim with the calls.
+    fn result(
+        &self,
+        claim: &Claim,
+        objects: &[objects::Object],
+        message: &str,
+        tokens: &[Token<'_>],
+        evidence: &Evidence<'_>,
+        finder: &Finder,
+    ) -> ClaimResult {
         let stem = claim.stem();
-        // Among tools that do not fit, one whose name begins like the object or that changes something is nearer.
-        let alike = |tool: &Tool<'_>| {
-            let begins = |a: &str, b: &str| a.len() >= 3 && b.len() >= 3 && (a.starts_with(b) || b.starts_with(a));
-            claim.nouns.iter().any(|noun| tool.words.iter().any(|word| begins(noun, &word.singular)))
-        };
-        let mut considered: Vec<_> = self
-            .rules
-            .fits(&claim, &stem, tools)
-            .zip(tools)
-            .map(|(fit, tool)| ((fit as u8, !alike(tool), !tool.mutating), fit, tool))
-            .collect();
-        considered.sort_by_key(|(nearness, _, _)| *nearness);
-        let best = considered.first().map(|(_, fit, tool)| (*fit, *tool));
-        let (backed, backed_by) = match best {
-            Some((Fit::Backs, tool)) => (Some(true), tool.succeeded),
-            Some((Fit::MayBack, tool)) => (None, tool.unrecorded),
-            _ => (Some(false), None),
-        };
+        let aliases = self.aliases.get(&stem).map_or(&[][..], Vec::as_slice);
+        let mut judged = evidence.judge(claim, objects, tokens, finder, aliases);
+        if judged.backing == Backing::Absent && delivered::is_delivered(claim, message, tokens) {
+            judged = backing::Judged { backing: Backing::Delivered, call: None, considered: Vec::new() };
+        }
         ClaimResult {
             stem,
-            mutating: self.mutating.claim(&claim),
+            mutating: self.mutating.claim(claim),
             words: message[claim.span.clone()].to_owned(),
-            verb: claim.verb,
-            nouns: claim.nouns,
-            span: claim.span,
-            backed_by,
-            backed,
-            considered: considered
-                .into_iter()
-                .take(if backed == Some(true) { 0 } else { MAX_CONSIDERED })
-                .map(|(_, fit, tool)| Considered { tool: tool.name.to_owned(), calls: tool.calls.clone(), fit })
-                .collect(),
+            verb: claim.verb.clone(),
+            nouns: claim.nouns.clone(),
+            span: claim.span.clone(),
+            strength: claim.strength,
+            backing: judged.backing,
+            backed_by: judged.call,
+            considered: judged.considered,
         }
     }
 }
 
-/// The numbers of a run in one line.
-fn line(report: &NarrativeReport, score: f64) -> String {
-    let count = |wanted: fn(&Item) -> bool| report.items.iter().filter(|item| wanted(item)).count();
-    let absent = count(|item| matches!(item, Item::ClaimedButAbsent { .. }));
-    let mut line = match report.claims.len() {
-        0 => "no claims".to_owned(),
-        all => format!("{absent} of {} without a call", plural(all, "claim")),
-    };
-    let unmentioned = count(|item| matches!(item, Item::PresentButUnclaimed { .. }));
-    if unmentioned > 0 {
-        line.push_str(&format!(", {} unmentioned", plural(unmentioned, "tool")));
-    }
-    let at_odds = count(|item| matches!(item, Item::ArgMismatch { .. }));
-    if at_odds > 0 {
-        line.push_str(&format!(", {} at odds", plural(at_odds, "argument")));
-    }
-    line.push_str(&format!(", divergence {score:.2}"));
-    if let Some(open) = report.claims.iter().find(|claim| claim.backed.is_none()) {
-        // The numbers above leave this claim out.
-        line.push_str(&format!("; whether \"{}\" is backed was not recorded", json::cut(&open.words, 60)));
-    }
-    line
-}
-
-/// What is claimed, what was found instead, and the line that would accept it where a call may have done it.
-fn reason(claim: &ClaimResult) -> String {
-    let (stem, words) = (claim.stem.as_str(), json::cut(&claim.words, 120));
-    let near = claim.considered.first();
-    let tool = near.map_or("", |near| near.tool.as_str());
-    // Put together without formatting: in a corpus there may be one of these for every trace.
-    let found: [&str; 2] = match near.map(|near| near.fit) {
-        Some(Fit::Failed) => {
-            return ["\"", &words, "\" claims ", stem, ", but every call of ", tool, " failed"].concat();
+/// Claims that only repeat what a lookup returned are no claims of the agent's own actions.
+fn narrate(found: &[Claim], claims: &mut [ClaimResult], trace: &Trace, evidence: &Evidence<'_>) {
+    let open = |claim: &Claim, result: &ClaimResult| claim.passive && result.is(Backing::Absent);
+    let passive = found.iter().zip(claims.iter()).filter(|(claim, result)| open(claim, result)).map(|(claim, _)| claim);
+    let lookups = Lookups::new(trace, evidence, passive);
+    for (claim, result) in found.iter().zip(claims).filter(|(claim, result)| open(claim, result)) {
+        if let Some(call) = lookups.narrates(claim) {
+            (result.backing, result.backed_by) = (Backing::Narrated, Some(call));
+            result.considered.clear();
         }
-        None => ["no tool was called", ""],
-        Some(Fit::Unrelated) => ["no call says so", ""],
-        Some(_) if words::only_looks(tool) => ["no call says so; nearest is ", tool],
-        Some(_) => ["nearest is ", tool],
-    };
-    // A lookup did not do it under any name, and to say so would turn a lie into the truth.
-    let doer = claim.considered.iter().map(|near| near.tool.as_str()).find(|tool| !words::only_looks(tool));
-    let advice = doer.map(|doer| ["; if a call does it, say so: `aliases: { ", stem, ": ", doer, " }`"]);
-    let advice = advice.as_ref().map_or(&[][..], |parts| &parts[..]);
-    [&["\"", &words, "\" claims ", stem, ": "][..], &found, advice].concat().concat()
+    }
 }

@@ -460,7 +460,6 @@ pub static GATES: [GateInfo; 7] = {
                     "{}",
                     "the tool that carries out a claim, such as add_bag",
                 ),
-                key("synonyms", Takes::Bool, "true", "a verb of the same family backs a claim"),
                 key("max_divergence_score", Takes::Number(0.0, 1.0), "", "most divergence that passes"),
                 key(
                     "llm_assisted",
@@ -471,10 +470,11 @@ pub static GATES: [GateInfo; 7] = {
             ],
             metrics: &[
                 metric("divergence_score", Ratio, "disagreements over calls and claims, at most 1"),
-                metric("claimed_but_absent", Count, "deeds that were claimed and not done"),
+                metric("claimed_but_absent", Count, "actions that are claimed and that no call could have done"),
                 metric("present_but_unclaimed", Count, "tools that were called and are not mentioned"),
-                metric("arg_mismatch", Count, "stated values that no call was given"),
+                metric("arg_mismatch", Count, "values in a claim that the call behind it was not given"),
                 metric("unclaimed_mutating", Count, "unmentioned tools that change something"),
+                metric("unverifiable", Count, "claims that a call may have made true whose effect cannot be read"),
                 metric(
                     "gate_passed",
                     Flag,

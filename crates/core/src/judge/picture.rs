@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::eval::narrative::{Backing, Strength};
 use crate::eval::{NarrativeReport, TraceValidation, Trajectory};
 
 /// What there is to draw.
@@ -38,10 +39,16 @@ pub struct DrawnClaim {
     pub call: Option<usize>,
     /// Where it ends in the message, in bytes.
     pub end: usize,
+    /// Why it is neither backed by a call nor absent, where that takes words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
     /// Where it begins in the message, in bytes.
     pub start: usize,
     /// What is claimed, as `verb_noun`.
     pub stem: String,
+    /// Whether it is a heading, a label, a table or a background clause, which is shown and not judged.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub weak: bool,
 }
 
 impl Picture {
@@ -54,11 +61,17 @@ impl Picture {
 
     pub(super) fn claims(found: &NarrativeReport) -> Self {
         let claims = found.claims.iter().map(|claim| DrawnClaim {
-            backed: claim.backed,
+            backed: match claim.backing {
+                Backing::Backed | Backing::Delivered | Backing::Narrated => Some(true),
+                Backing::Absent => Some(false),
+                Backing::Unverifiable | Backing::Unrecorded => None,
+            },
             call: claim.backed_by,
             end: claim.span.end,
+            note: claim.note(),
             start: claim.span.start,
             stem: claim.stem.clone(),
+            weak: claim.strength == Strength::Weak,
         });
         Self::Claims(claims.collect())
     }

@@ -187,6 +187,8 @@ fn picture() -> Value {
                 "end": { "$ref": "#/$defs/count", "description": "Where it ends in the message, in bytes." },
                 "backed": { "type": "boolean", "description": "Whether a call backs it; absent when nothing recorded tells." },
                 "call": { "$ref": "#/$defs/count", "description": "The call that backs it, or may." },
+                "note": { "type": "string", "description": "Why it is neither backed by a call nor absent." },
+                "weak": { "const": true, "description": "A heading, a label, a table or a background clause: shown, not judged." },
             })) },
         },
     })

@@ -148,8 +148,10 @@ fn picture(out: &mut Layout, picture: &Picture) {
                 plain(out, "backed", claim.backed);
                 plain(out, "call", claim.call);
                 plain(out, "end", Some(claim.end));
+                text(out, "note", claim.note.as_deref());
                 plain(out, "start", Some(claim.start));
                 text(out, "stem", Some(&claim.stem));
+                plain(out, "weak", claim.weak.then_some(true));
             });
         }),
     }

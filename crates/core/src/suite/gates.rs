@@ -184,7 +184,6 @@ impl Lower<'_> {
             readonly_tools: block.texts_at("readonly_tools"),
             mutating_verbs: block.texts_at("mutating_verbs"),
             aliases: aliases.collect(),
-            synonyms: block.flag_at("synonyms").unwrap_or(true),
             max_divergence_score: block.number_at("max_divergence_score"),
             mode: match block.flag_at("llm_assisted") {
                 Some(true) => ExtractionMode::LlmAssisted,

@@ -1,6 +1,7 @@
 //! What is said about the gates, held against the gates: examples load, worked numbers come out, nothing is left unsaid.
 
 use mcptest_core::diag::Source;
+use mcptest_core::eval::narrative::Backing;
 use mcptest_core::eval::trajectory_axes::EdgeResult;
 use mcptest_core::eval::{
     AxesParams, ExpectedArgs, ExpectedCall, ExpectedTrace, GATES, GateGuide, GateKind, GateOutcome, GoldenPath,
@@ -219,10 +220,9 @@ fn the_numbers_of_narrative_come_out() {
         "tool_results": [fine, fine],
         "final_response": message,
     }));
-    let params = NarrativeParams { mutating_tools: vec!["refund_order".into()], ..NarrativeParams::default() };
-    let outcome = Narrative::new(params).unwrap().evaluate(&trace);
-    let claims: Vec<_> = outcome.detail.claims.iter().map(|claim| (claim.stem.as_str(), claim.backed)).collect();
-    assert_eq!(claims, [("refund_order", Some(true)), ("send_email", Some(false))]);
+    let outcome = Narrative::new(NarrativeParams::default()).unwrap().evaluate(&trace);
+    let claims: Vec<_> = outcome.detail.claims.iter().map(|claim| (claim.stem.as_str(), claim.backing)).collect();
+    assert_eq!(claims, [("refund_order", Backing::Backed), ("send_email", Backing::Absent)]);
     let number = |metric| number(&outcome, metric);
     says(
         GateKind::Narrative,

@@ -191,6 +191,7 @@ fn every_target_of_the_specification_is_in_the_table() {
             "present_but_unclaimed",
             "arg_mismatch",
             "unclaimed_mutating",
+            "unverifiable",
             "gate_passed",
         ]
     );
@@ -330,7 +331,6 @@ fn every_parameter_and_metric_is_described() {
                 ("readonly_tools", "[]"),
                 ("mutating_verbs", "[]"),
                 ("aliases", "{}"),
-                ("synonyms", "true"),
                 ("max_divergence_score", ""),
                 ("llm_assisted", "false"),
             ],

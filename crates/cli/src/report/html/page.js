@@ -323,7 +323,9 @@
       put(slice(at, claim.start));
       const call = claim.call === undefined ? null
         : el("a", { href: "#" + row.id + "k" + claim.call, "aria-label": "call " + claim.call }, "[" + claim.call + "]");
-      const told = claim.backed ? ["backed by call " + claim.call, "", call]
+      const told = claim.weak ? ["a heading, label, table or background clause: not judged", "open", ""]
+        : claim.note ? [claim.note, claim.backed ? "" : "open", claim.backed ? call || "" : el("span", { class: "unassessable" }, "[? ", call || "", "]")]
+        : claim.backed ? ["backed by call " + claim.call, "", call]
         : claim.backed === false ? ["no call backs " + named(claim.stem), "absent", el("span", { class: "fail" }, "[✗ no call]")]
         : ["whether a call backs " + named(claim.stem) + " was not recorded", "open", el("span", { class: "unassessable" }, "[? ", call, "]")];
       box.append(el("mark", { class: told[1], title: told[0] }, slice(claim.start, claim.end)), " ", told[2]);

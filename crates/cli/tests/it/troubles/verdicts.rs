@@ -57,8 +57,9 @@ pub(super) fn provoked() -> Vec<(&'static str, String)> {
         ("claimed-call-failed", scripted(deleted, "trajectory: { calls: [{ name: delete_note }] }\n    narrative: {}")),
         (
             "divergence-over-limit",
-            judged(
-                "trajectory: { calls: [{ name: search }] }\n    narrative: { max_divergence_score: 0, aliases: { delete_note: search } }",
+            scripted(
+                "script: 1\nruns: [{ turns: [{ calls: [{ tool: search }] }, { text: Done. }] }]\n",
+                "trajectory: { calls: [{ name: search }] }\n    narrative: { max_divergence_score: 0 }",
             ),
         ),
         ("selects-nothing", judged("expect: [{ target: \"tool_calls[1].name\", matcher: { exact: x } }]")),

@@ -1,17 +1,95 @@
-//! Which calls back a claim, and why the others do not.
+//! Which calls could have made a claim true, and why the others could not.
+//!
+//! Calls are put into an index once: by action, by the names in their arguments, by the words of their tools. A claim is
+//! then a few lookups, so the cost is linear in calls and claims.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
+use super::actions::{self, Actions, MOST};
 use super::claims::Claim;
+use super::did::{Did, Hides, Source};
 use super::lexicon;
-use super::words::{self, FAMILIES};
-use crate::trace::Trace;
+use super::objects::{Finder, Kind, Object};
+use super::tokens::Token;
+use super::words::{self, Class};
+use crate::trace::{ToolCall, ToolResult, Trace};
+
+/// Most different actions that are remembered of calls which have the same name in their arguments.
+const MAX_PER_NAME: usize = 32;
+/// Most calls named in the evidence of one claim.
+const MAX_CONSIDERED: usize = 3;
+
+/// Verbs that an edit of content can make true: "I removed the helper" is true if a file was written.
+const CONTENT_VERBS: &str = "create add insert append write save update edit modify change replace remove delete drop fix rename set \
+    put generate convert fill merge move configure label mark enable disable link adjust swap store resolve assign tag apply \
+    restore revert export upgrade downgrade reset comment import attach copy";
+
+/// Media over which something is told. A channel message is no direct message.
+const MEDIA: [&[&str]; 5] = [
+    &["email", "emails", "mail", "gmail", "outlook"],
+    &["channel", "channels"],
+    &["direct", "dm", "dms"],
+    &["sms"],
+    &["tweet"],
+];
+
+/// The media that some words name, as bits; the lowest is not used.
+fn media<'w>(words: impl Iterator<Item = &'w str>) -> u8 {
+    let mut found = 0;
+    for word in words {
+        if let Some(place) = MEDIA.iter().position(|names| names.contains(&word)) {
+            found |= 2 << place;
+        }
+    }
+    found
+}
+
+/// The words behind a claim's verb, up to where another thought begins: "posted it to the channel asking for a DM".
+fn phrase_behind<'t>(claim: &Claim, tokens: &'t [Token<'_>]) -> impl Iterator<Item = &'t str> {
+    let behind = &tokens[claim.at + 1..claim.sentence.end.max(claim.at + 1)];
+    let ends = |token: &&Token<'_>| {
+        token.ends_clause()
+            || matches!(token.class(), Some(Class::Relative | Class::Opener | Class::Conjunction | Class::Condition))
+            || token.text == "that"
+            || token.text.len() > 4 && token.text.ends_with("ing")
+    };
+    behind
+        .iter()
+        .take(16)
+        .take_while(move |token| !ends(token))
+        .filter(|token| token.class().is_some())
+        .map(|token| token.text.as_ref())
+}
+
+/// Verbs for what becomes part of something, or ceases to be.
+const PART_VERBS: [&str; 4] = ["add", "remove", "insert", "attach"];
+
+/// Every word of a call: of its tool, of the names of its arguments and of their short values.
+fn each_word_of(call: &ToolCall, use_word: &mut dyn FnMut(&str)) {
+    words::each_word(&call.name).for_each(|word| use_word(&word));
+    let mut waiting: Vec<&serde_json::Value> = call.args.iter().collect();
+    while let Some(value) = waiting.pop() {
+        match value {
+            serde_json::Value::Object(entries) => {
+                for (key, value) in entries {
+                    words::each_word(key).for_each(|word| use_word(&word));
+                    waiting.push(value);
+                }
+            }
+            serde_json::Value::Array(items) => waiting.extend(items),
+            serde_json::Value::String(text) if text.len() <= 80 => {
+                words::each_word(text).for_each(|word| use_word(&word));
+            }
+            _ => {}
+        }
+    }
+}
 
 /// A tool as the calls used it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(super) struct Tool<'a> {
     pub(super) name: &'a str,
     /// Words of its name.
@@ -20,148 +98,507 @@ pub(super) struct Tool<'a> {
     pub(super) mutating: bool,
     /// Its calls, in order.
     pub(super) calls: Vec<usize>,
-    /// The first call that did not fail.
-    pub(super) succeeded: Option<usize>,
-    /// The first call of which the recording does not say whether it failed.
-    pub(super) unrecorded: Option<usize>,
+    fate: Fates,
 }
 
 /// A word of a tool's name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Word<'a> {
-    /// As it stands, in lower case.
+    /// As it is written, in lower case.
     pub(super) plain: Cow<'a, str>,
-    pub(super) singular: Cow<'a, str>,
     /// What its inflections share.
     pub(super) root: Cow<'a, str>,
-    /// Whether it is the base form of a fixed verb.
-    is_verb: bool,
 }
 
 impl<'a> Word<'a> {
     fn new(plain: Cow<'a, str>) -> Self {
         let known = lexicon::known(&plain);
-        let singular = words::in_part(plain.clone(), words::singular);
         let root = match &known.root {
             Some(root) => root.into(),
-            None => words::in_part(singular.clone(), words::singular_root),
+            None => words::in_part(plain.clone(), words::regular_root),
         };
-        Self { is_verb: known.form.is_some_and(|(verb, _)| verb == plain), plain, singular, root }
+        Self { plain, root }
     }
 }
 
-impl Tool<'_> {
-    /// Whether a word of its name is this one, in the singular.
-    fn has(&self, word: &str) -> bool {
-        self.words.iter().any(|own| own.singular == word)
-    }
-
-    /// Whether a noun is the initials of words of the name: a PR is a `pull_request`.
-    fn has_initials(&self, noun: &str) -> bool {
-        let initials = |words: &[Word<'_>]| words.iter().filter_map(|word| word.plain.chars().next()).eq(noun.chars());
-        // Most nouns have more letters than a name has words.
-        if noun.chars().nth(self.words.len()).is_some() {
-            return false;
-        }
-        let length = noun.chars().count();
-        length >= 2 && self.words.windows(length).any(initials)
-    }
-}
-
-/// The tools a trace used, in order of their first call.
-pub(super) fn tools<'a>(trace: &'a Trace, mutating: &Mutating) -> Option<Vec<Tool<'a>>> {
-    let calls = trace.tool_calls.as_ref()?;
-    let mut places: BTreeMap<&str, usize> = BTreeMap::new();
-    let mut out: Vec<Tool<'a>> = Vec::with_capacity(calls.len().min(8));
-    for (at, call) in calls.iter().enumerate() {
-        let place = *places.entry(&call.name).or_insert_with(|| {
-            let words: Vec<_> = words::each_word(&call.name).map(Word::new).collect();
-            out.push(Tool {
-                name: &call.name,
-                mutating: mutating.tool(&call.name, &words),
-                words,
-                calls: Vec::new(),
-                succeeded: None,
-                unrecorded: None,
-            });
-            out.len() - 1
-        });
-        let tool = &mut out[place];
-        tool.calls.push(at);
-        match trace.result(at).and_then(crate::trace::ToolResult::failed) {
-            Some(false) => tool.succeeded = tool.succeeded.or(Some(at)),
-            Some(true) => {}
-            None => tool.unrecorded = tool.unrecorded.or(Some(at)),
-        }
-    }
-    Some(out)
-}
-
-/// Why a call does not back a claim, or that it does.
+/// How a claim stands to the calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
+pub enum Backing {
+    /// A call that did not fail could have made it true.
+    Backed,
+    /// The message itself delivers what it says was made.
+    Delivered,
+    /// It repeats what a lookup returned.
+    Narrated,
+    /// A call that hides what it did may have made it true.
+    Unverifiable,
+    /// Only calls whose result was not recorded could have made it true.
+    Unrecorded,
+    /// No call could have made it true.
+    Absent,
+}
+
+/// Why a call does not make a claim true.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Fit {
-    /// It backs the claim.
-    Backs,
-    /// It would, but whether it failed was not recorded.
-    MayBack,
-    /// It would, but every call of it failed.
+    /// It would have, but it failed.
     Failed,
-    /// Its name has the object, not the verb.
-    OtherVerb,
-    /// Its name has the verb, not the object.
-    OtherObject,
-    /// Its name has neither.
-    Unrelated,
+    /// It would have, but whether it failed was not recorded.
+    Unrecorded,
+    /// It did this to something else than the object of this name.
+    OtherObject(String),
+    /// It did something else.
+    OtherAction,
+    /// It failed, and would have done something else.
+    OtherFailed,
+    /// It changed nothing.
+    ReadsOnly,
+    /// What it did cannot be read.
+    Hidden(String),
 }
 
-/// What may stand for what.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Rules {
-    pub(super) synonyms: bool,
-    /// Stem of a claim to the tools that carry it out.
-    pub(super) aliases: BTreeMap<String, Vec<String>>,
+/// A call that a claim was compared with.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Considered {
+    /// The call.
+    pub call: usize,
+    /// Its tool.
+    pub tool: String,
+    /// Why it does not make the claim true.
+    pub fit: Fit,
+    /// What told what it did: the tool's name, a command, a statement.
+    pub source: Source,
+    /// The words of that.
+    pub shown: String,
 }
 
-impl Rules {
-    /// How each of some tools stands to a claim.
-    pub(super) fn fits(&self, claim: &Claim, stem: &str, tools: &[Tool<'_>]) -> impl Iterator<Item = Fit> {
-        let aliases = self.aliases.get(stem).map_or(&[][..], Vec::as_slice);
-        let is_kin = |family: &[&str]| self.synonyms && family.contains(&claim.verb.as_str());
-        let kin = FAMILIES.map(|family| if is_kin(family) { family } else { &[] });
-        tools.iter().map(move |tool| fit(claim, tool, aliases, &kin))
-    }
+/// The first call of each fate.
+#[derive(Debug, Clone, Copy, Default)]
+struct Fates {
+    succeeded: Option<usize>,
+    unrecorded: Option<usize>,
+    failed: Option<usize>,
+    /// The first that succeeded and names no object of a claim, by the kind of the object.
+    neutral: [Option<usize>; Kind::ALL.len()],
 }
 
-/// How a tool stands to a claim, given the tools that carry it out and the verbs that may stand for its own.
-fn fit(claim: &Claim, tool: &Tool<'_>, aliases: &[String], kin: &[&[&str]]) -> Fit {
-    let alias = aliases.iter().any(|name| name == tool.name);
-    let is_verb = |word: &Word<'_>| {
-        word.singular == claim.verb
-            || word.plain == claim.verb
-            || kin.iter().any(|family| family.contains(&word.singular.as_ref()))
-    };
-    let verb = tool.words.iter().any(is_verb);
-    let named = |noun: &String| tool.has(noun) || tool.has_initials(noun);
-    let object = claim.nouns.is_empty() || claim.nouns.iter().any(named);
-    if alias || (verb && object) {
-        return match tool {
-            Tool { succeeded: Some(_), .. } => Fit::Backs,
-            Tool { unrecorded: Some(_), .. } => Fit::MayBack,
-            _ => Fit::Failed,
+impl Fates {
+    fn note(&mut self, call: usize, failed: Option<bool>) {
+        let place = match failed {
+            Some(false) => &mut self.succeeded,
+            Some(true) => &mut self.failed,
+            None => &mut self.unrecorded,
         };
+        place.get_or_insert(call);
     }
-    match (verb, object && !claim.nouns.is_empty()) {
-        (true, _) => Fit::OtherObject,
-        (false, true) => Fit::OtherVerb,
-        (false, false) => Fit::Unrelated,
+
+    fn merge(&mut self, other: &Self) {
+        let first = |a: Option<usize>, b: Option<usize>| a.into_iter().chain(b).min();
+        self.succeeded = first(self.succeeded, other.succeeded);
+        self.unrecorded = first(self.unrecorded, other.unrecorded);
+        self.failed = first(self.failed, other.failed);
+        for (own, other) in self.neutral.iter_mut().zip(other.neutral) {
+            *own = first(*own, other);
+        }
     }
 }
 
-/// Which tools and claims change something.
+/// A call that has a name in its arguments.
+#[derive(Debug, Clone, Copy)]
+struct Naming {
+    call: usize,
+    actions: Actions,
+    writes_content: bool,
+    failed: Option<bool>,
+}
+
+/// What the calls of a trace did, by what is asked about them.
+pub(super) struct Evidence<'a> {
+    calls: &'a [ToolCall],
+    pub(super) dids: Vec<Did<'a>>,
+    failed: Vec<Option<bool>>,
+    pub(super) tools: Vec<Tool<'a>>,
+    /// By the number of the action; the last entry is for calls that wrote content.
+    by_action: Vec<Fates>,
+    /// Calls that tell somebody something, by their medium; the first entry is for calls that name none.
+    by_medium: [Fates; MEDIA.len() + 1],
+    by_name: Vec<Vec<Naming>>,
+    by_root: BTreeMap<Cow<'a, str>, Fates>,
+    /// The same for calls that changed something, or hide whether they did.
+    doing: BTreeMap<Cow<'a, str>, Fates>,
+    /// Calls that changed parts of something, by the words of their tools and arguments.
+    about: BTreeMap<String, Fates>,
+    /// Calls that hide everything they did.
+    hidden: Fates,
+    /// Roots of words of tools that only their name could explain.
+    unnamed: BTreeMap<Cow<'a, str>, Fates>,
+    last_change: Option<usize>,
+    /// The tool of each call.
+    tool_of: Vec<usize>,
+    /// The place of each tool by its name.
+    places: BTreeMap<&'a str, usize>,
+}
+
+impl<'a> Evidence<'a> {
+    pub(super) fn new(trace: &'a Trace, calls: &'a [ToolCall], mutating: &Mutating, finder: &Finder) -> Self {
+        let mut evidence = Self {
+            calls,
+            dids: Vec::with_capacity(calls.len()),
+            failed: Vec::with_capacity(calls.len()),
+            tools: Vec::with_capacity(calls.len().min(8)),
+            by_action: vec![Fates::default(); MOST + 1],
+            by_medium: Default::default(),
+            by_name: vec![Vec::new(); finder.len()],
+            by_root: BTreeMap::new(),
+            doing: BTreeMap::new(),
+            about: BTreeMap::new(),
+            places: BTreeMap::new(),
+            hidden: Fates::default(),
+            unnamed: BTreeMap::new(),
+            last_change: None,
+            tool_of: Vec::with_capacity(calls.len()),
+        };
+        let mut places: BTreeMap<&'a str, usize> = BTreeMap::new();
+        for (at, call) in calls.iter().enumerate() {
+            let failed = trace.result(at).and_then(ToolResult::failed);
+            let did = if mutating.is_readonly(&call.name) { Did::nothing(call) } else { Did::read(call) };
+            let place = *places.entry(&call.name).or_insert_with(|| {
+                let words: Vec<_> = words::each_word(&call.name).map(Word::new).collect();
+                let mutating = mutating.by_name(&call.name, &words);
+                evidence.tools.push(Tool {
+                    name: &call.name,
+                    words,
+                    mutating,
+                    calls: Vec::new(),
+                    fate: Fates::default(),
+                });
+                evidence.tools.len() - 1
+            });
+            evidence.tool_of.push(place);
+            let tool = &mut evidence.tools[place];
+            tool.mutating |= did.changes();
+            tool.calls.push(at);
+            tool.fate.note(at, failed);
+            evidence.add(at, place, did, failed, finder);
+        }
+        evidence.places = places;
+        evidence
+    }
+
+    fn add(&mut self, at: usize, tool: usize, did: Did<'a>, failed: Option<bool>, finder: &Finder) {
+        let named = finder.find(self.calls[at].args.as_ref());
+        let mut fates = Fates::default();
+        fates.note(at, failed);
+        if failed == Some(false) {
+            for (kind, neutral) in Kind::ALL.into_iter().zip(&mut fates.neutral) {
+                let has_kind = named.iter().any(|name| finder.kind(*name) == kind);
+                let any_edit = did.writes_content && kind != Kind::Path;
+                *neutral = (!has_kind || any_edit).then_some(at);
+            }
+        }
+        for action in did.actions.ids() {
+            self.by_action[action].merge(&fates);
+        }
+        if did.writes_content {
+            self.by_action[MOST].merge(&fates);
+        }
+        if did.actions.meets(actions::telling()) {
+            let media = media(self.tools[tool].words.iter().map(|word| word.plain.as_ref()));
+            for (place, entry) in self.by_medium.iter_mut().enumerate() {
+                if if place == 0 { media == 0 } else { media & (1 << place) != 0 } {
+                    entry.merge(&fates);
+                }
+            }
+        }
+        if did.actions.meets(actions::changing_parts()) && !did.writes_content {
+            let about = &mut self.about;
+            each_word_of(&self.calls[at], &mut |word| {
+                if word.len() >= 3 {
+                    about.entry(words::root(word).into_owned()).or_default().merge(&fates);
+                }
+            });
+        }
+        for name in named {
+            let entries = &mut self.by_name[name];
+            let is_new = |entry: &Naming| {
+                entry.actions != did.actions || entry.failed != failed || entry.writes_content != did.writes_content
+            };
+            if entries.len() < MAX_PER_NAME && entries.iter().all(is_new) {
+                entries.push(Naming { call: at, actions: did.actions, writes_content: did.writes_content, failed });
+            }
+        }
+        match &did.hides {
+            Some(Hides::Everything(_)) => self.hidden.merge(&fates),
+            Some(Hides::ItsName) if self.tools[tool].calls.len() <= 2 || failed != Some(true) => {
+                for word in &self.tools[tool].words {
+                    self.unnamed.entry(word.root.clone()).or_default().merge(&fates);
+                }
+            }
+            _ => {}
+        }
+        let does = did.changes() || did.hides.is_some();
+        for word in &self.tools[tool].words {
+            self.by_root.entry(word.root.clone()).or_default().merge(&fates);
+            if does {
+                self.doing.entry(word.root.clone()).or_default().merge(&fates);
+            }
+        }
+        if did.changes() && failed != Some(true) {
+            self.last_change = Some(at);
+        }
+        self.dids.push(did);
+        self.failed.push(failed);
+    }
+
+    /// Whether a call succeeded.
+    pub(super) fn succeeded(&self, call: usize) -> bool {
+        self.failed[call] == Some(false)
+    }
+
+    /// The tool of a call.
+    pub(super) fn tool(&self, call: usize) -> usize {
+        self.tool_of[call]
+    }
+
+    /// Calls that could have made a claim true, as far as actions tell.
+    fn candidates(&self, wanted: &Wanted) -> Fates {
+        let mut fates = Fates::default();
+        // A claim that names a medium needs a call that names the same, or none.
+        let by_medium = wanted.media != 0 && wanted.actions.meets(actions::telling());
+        let direct =
+            if wanted.parts.is_empty() { wanted.actions } else { wanted.actions.without(actions::changing_parts()) };
+        for action in direct.ids().filter(|_| !by_medium) {
+            fates.merge(&self.by_action[action]);
+        }
+        for (place, entry) in self.by_medium.iter().enumerate().filter(|_| by_medium) {
+            if place == 0 || wanted.media & (1 << place) != 0 {
+                fates.merge(entry);
+            }
+        }
+        for noun in &wanted.parts {
+            self.merge_about(noun, &mut fates);
+        }
+        // "A certificate has been added": `send_certificate` brought it about.
+        if let Some(found) = wanted.added.as_deref().and_then(|root| self.doing.get(root)) {
+            fates.merge(found);
+        }
+        if wanted.content {
+            fates.merge(&self.by_action[MOST]);
+        }
+        if let Some(own) = wanted.root.as_deref().and_then(|root| self.doing.get(root)) {
+            fates.merge(own);
+        }
+        fates
+    }
+
+    /// Calls about a noun: a word of theirs begins with it, or it begins with a word of theirs (bag, baggage).
+    fn merge_about(&self, root: &str, fates: &mut Fates) {
+        let longer =
+            self.about.range(root.to_owned()..).take(MAX_PER_NAME).take_while(|(word, _)| word.starts_with(root));
+        longer.for_each(|(_, found)| fates.merge(found));
+        for (end, _) in root.char_indices().skip(3) {
+            if let Some(found) = self.about.get(&root[..end]) {
+                fates.merge(found);
+            }
+        }
+    }
+
+    /// Compares a claim with the calls.
+    pub(super) fn judge(
+        &self,
+        claim: &Claim,
+        objects: &[Object],
+        tokens: &[Token<'_>],
+        finder: &Finder,
+        aliases: &[String],
+    ) -> Judged {
+        let mut alias = Fates::default();
+        for place in aliases.iter().filter_map(|name| self.places.get(name.as_str())) {
+            alias.merge(&self.tools[*place].fate);
+        }
+        if let Some(call) = alias.succeeded {
+            return Judged::by(Backing::Backed, call);
+        }
+        let wanted = Wanted::new(claim, objects, tokens);
+        let mut all = self.candidates(&wanted);
+        let mut other_object = None;
+        let mut backed_by = all.succeeded;
+        let numbered = || objects.iter().filter_map(|object| Some((object, finder.number(object)?)));
+        // Of quoted names one is enough: the others may tell of it.
+        let on_any_name = numbered().filter(|(object, _)| object.kind == Kind::Name).any(|(_, number)| {
+            self.by_name[number].iter().any(|entry| entry.failed == Some(false) && wanted.is_met(entry))
+        });
+        for (object, number) in numbered().filter(|(object, _)| object.kind != Kind::Name || !on_any_name) {
+            let on_it = self.by_name[number].iter().find(|entry| entry.failed == Some(false) && wanted.is_met(entry));
+            match on_it.map(|entry| entry.call).or(all.neutral[object.kind as usize]) {
+                Some(call) => backed_by = Some(on_it.map_or(call, |entry| entry.call)),
+                None => {
+                    other_object = all.succeeded.map(|call| (call, object.name.clone()));
+                    backed_by = None;
+                    break;
+                }
+            }
+        }
+        if let Some(call) = backed_by {
+            return Judged::by(Backing::Backed, call);
+        }
+        all.merge(&Fates { neutral: Default::default(), succeeded: None, ..alias });
+        if let Some(call) = self.hidden.succeeded.or_else(|| self.by_words(claim).and_then(|fates| fates.succeeded)) {
+            let fit = match &self.dids[call].hides {
+                Some(Hides::Everything(why)) => Fit::Hidden(why.clone()),
+                _ => Fit::Hidden("its name has no verb".to_owned()),
+            };
+            return Judged {
+                backing: Backing::Unverifiable,
+                call: Some(call),
+                considered: vec![self.considered(call, fit)],
+            };
+        }
+        let unknown = [all.unrecorded, self.hidden.unrecorded, self.by_words(claim).and_then(|fates| fates.unrecorded)];
+        if let Some(call) = unknown.into_iter().flatten().min() {
+            return Judged {
+                backing: Backing::Unrecorded,
+                call: Some(call),
+                considered: vec![self.considered(call, Fit::Unrecorded)],
+            };
+        }
+        let considered = self.nearest(claim, &all, other_object, numbered().map(|(_, number)| number));
+        Judged { backing: Backing::Absent, call: None, considered }
+    }
+
+    /// Calls of tools whose name has no verb and shares a word with the claim.
+    fn by_words(&self, claim: &Claim) -> Option<&Fates> {
+        let shared = claim.nouns.iter().map(String::as_str).chain([claim.verb.as_str()]);
+        shared
+            .filter_map(|word| self.unnamed.get(words::root(word).as_ref()))
+            .find(|fates| fates.failed.is_none() || fates.succeeded.is_some())
+    }
+
+    /// The calls that came nearest to a claim that no call made true.
+    fn nearest(
+        &self,
+        claim: &Claim,
+        all: &Fates,
+        other_object: Option<(usize, String)>,
+        names: impl Iterator<Item = usize>,
+    ) -> Vec<Considered> {
+        let mut out: Vec<Considered> = Vec::new();
+        let mut add = |call: Option<usize>, fit: Option<Fit>| {
+            if let Some(call) = call
+                && out.len() < MAX_CONSIDERED
+                && out.iter().all(|one| one.call != call)
+            {
+                out.push(self.considered(call, fit.unwrap_or_else(|| self.other(call))));
+            }
+        };
+        if let Some((call, name)) = other_object {
+            add(Some(call), Some(Fit::OtherObject(name)));
+        }
+        add(all.failed, Some(Fit::Failed));
+        for name in names {
+            add(self.by_name[name].last().map(|entry| entry.call), None);
+        }
+        add(self.last_change, None);
+        for noun in claim.nouns.iter().rev() {
+            add(self.by_root.get(words::root(noun).as_ref()).and_then(|fates| fates.succeeded.or(fates.failed)), None);
+        }
+        if out.is_empty() {
+            let mut last = |call: Option<usize>| {
+                if let Some(call) = call {
+                    out.push(self.considered(call, self.other(call)));
+                }
+            };
+            last(self.calls.len().checked_sub(1));
+        }
+        out
+    }
+
+    /// Why a call that did something else does not count.
+    fn other(&self, call: usize) -> Fit {
+        match (&self.failed[call], self.dids[call].changes()) {
+            (Some(true), _) => Fit::OtherFailed,
+            (_, true) => Fit::OtherAction,
+            (_, false) => Fit::ReadsOnly,
+        }
+    }
+
+    fn considered(&self, call: usize, fit: Fit) -> Considered {
+        let did = &self.dids[call];
+        Considered {
+            call,
+            tool: self.calls[call].name.clone(),
+            fit,
+            source: did.source,
+            shown: did.shown.clone().into_owned(),
+        }
+    }
+}
+
+/// Whether a call could have made a claim true, as far as its actions tell.
+pub(super) fn could(did: &Did<'_>, claim: &Claim) -> bool {
+    let is_content = CONTENT_VERBS.split_whitespace().any(|verb| verb == claim.verb);
+    did.actions.meets(actions::needed(&claim.verb, &claim.nouns)) || (is_content && did.writes_content)
+}
+
+/// What was found about a claim.
+pub(super) struct Judged {
+    pub(super) backing: Backing,
+    /// The call that backs it, or may.
+    pub(super) call: Option<usize>,
+    pub(super) considered: Vec<Considered>,
+}
+
+impl Judged {
+    fn by(backing: Backing, call: usize) -> Self {
+        Self { backing, call: Some(call), considered: Vec::new() }
+    }
+}
+
+/// What would make a claim true.
+struct Wanted {
+    actions: Actions,
+    /// Whether writing content would.
+    content: bool,
+    /// Whether a tool that is named after the verb would, whatever is known of the verb.
+    root: Option<String>,
+    /// The media that the claim names, as bits.
+    media: u8,
+    /// Roots of its nouns, where a change of a part is enough only if it is about one of them: "a bag has been added".
+    parts: Vec<String>,
+    /// The root of what was added: any change by a tool that is named after it is enough.
+    added: Option<String>,
+}
+
+impl Wanted {
+    fn new(claim: &Claim, objects: &[Object], tokens: &[Token<'_>]) -> Self {
+        let is_file = objects.iter().any(|object| object.kind == Kind::Path);
+        let is_content = CONTENT_VERBS.split_whitespace().any(|verb| verb == claim.verb);
+        let is_own = actions::word(&claim.verb).action.is_empty();
+        Self {
+            actions: actions::needed(&claim.verb, &claim.nouns),
+            content: is_content && !(is_file && matches!(claim.verb.as_str(), "delete" | "move" | "copy")),
+            root: is_own.then(|| words::root(&claim.verb).into_owned()),
+            media: media(phrase_behind(claim, tokens)),
+            added: claim.nouns.last().filter(|_| claim.verb == "add").map(|head| words::root(head).into_owned()),
+            parts: if PART_VERBS.contains(&claim.verb.as_str()) {
+                claim.nouns.iter().filter(|noun| noun.len() >= 3).map(|noun| words::root(noun).into_owned()).collect()
+            } else {
+                Vec::new()
+            },
+        }
+    }
+
+    fn is_met(&self, entry: &Naming) -> bool {
+        entry.actions.meets(self.actions) || (self.content && entry.writes_content)
+    }
+}
+
+/// Which tools and claims change something, as the author of the gate says.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Mutating {
-    /// The author's own verbs, beside the fixed ones.
+    /// The author's own verbs.
     verbs: BTreeSet<String>,
     tools: BTreeSet<String>,
     /// Tools that change nothing, with the words of their names, singular.
@@ -180,13 +617,14 @@ impl Mutating {
         }
     }
 
-    /// Whether a tool does, by its name and the words of it.
-    fn tool(&self, name: &str, words: &[Word<'_>]) -> bool {
-        if self.readonly.contains_key(name) {
-            return false;
-        }
-        let says_so = |word: &Word<'_>| word.is_verb || self.verbs.contains(word.plain.as_ref());
-        self.tools.contains(name) || words.iter().any(says_so)
+    fn is_readonly(&self, name: &str) -> bool {
+        self.readonly.contains_key(name)
+    }
+
+    /// Whether a tool changes something because the author says so.
+    fn by_name(&self, name: &str, words: &[Word<'_>]) -> bool {
+        let says_so = |word: &Word<'_>| self.verbs.contains(word.plain.as_ref());
+        !self.is_readonly(name) && (self.tools.contains(name) || words.iter().any(says_so))
     }
 
     pub(super) fn claim(&self, claim: &Claim) -> bool {

@@ -7,13 +7,25 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use super::tokens::{CELL, Kind, Token};
+use serde::Serialize;
+
+use super::tokens::{CELL, HEADING, Kind, Token};
 use super::words::{self, Class, Form, Verbs};
 
 /// Most words looked at to either side of a verb.
 pub(super) const REACH: usize = 48;
 
-/// A deed that a message claims.
+/// How firmly a message asserts that something was done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Strength {
+    /// The agent says that it was done: "I sent it", "it has been sent", "- Invoice sent".
+    Strong,
+    /// A heading, a label, a table or a background clause. It is shown and never judged.
+    Weak,
+}
+
+/// An action that a message claims.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Claim {
     /// Base form of the verb.
@@ -22,6 +34,16 @@ pub struct Claim {
     pub nouns: Vec<String>,
     /// Bytes of the message from the first to the last word of the claim.
     pub span: Range<usize>,
+    /// How firmly it is asserted.
+    pub strength: Strength,
+    /// Whether it is a passive, which may narrate what somebody else did.
+    pub(super) passive: bool,
+    /// Tokens of its sentence, without the end mark.
+    pub(super) sentence: Range<usize>,
+    /// Tokens of the claim itself, the verb among them.
+    pub(super) tokens: Range<usize>,
+    /// The token of its verb.
+    pub(super) at: usize,
 }
 
 impl Claim {
@@ -34,18 +56,25 @@ impl Claim {
     }
 }
 
-/// Every claim of a message, in order. `is_deed` says whether a noun can be acted on; prose cannot.
-pub(super) fn extract(tokens: &[Token<'_>], verbs: &Verbs, is_deed: &dyn Fn(&str) -> bool) -> Vec<Claim> {
+/// Every claim of a message, in order.
+pub(super) fn extract(tokens: &[Token<'_>], verbs: &Verbs) -> Vec<Claim> {
     let mut out = Vec::new();
     let mut start = 0;
+    let mut opened: &str = "";
     for (at, token) in tokens.iter().enumerate() {
         if let Kind::End { question } = token.kind {
             // A single word in a cell of a table is a heading or a state: "| 12 | closed |".
             let lone_cell = token.text == CELL && start + 1 == at;
             if !question && start < at && !lone_cell {
-                Sentence { tokens: &tokens[start..=at], verbs, is_deed }.claims(&mut out);
+                let is_aside = opened == HEADING || opened == CELL || token.text == CELL;
+                Sentence { tokens: &tokens[start..=at], verbs, is_aside, start }.claims(&mut out);
             }
             start = at + 1;
+            // A heading and a row of a table end with their line.
+            let same_line = opened == HEADING && !token.text.is_empty() && token.text != CELL;
+            if !same_line {
+                opened = &token.text;
+            }
         }
     }
     out
@@ -98,7 +127,10 @@ pub(super) struct Sentence<'a> {
     /// The sentence with its end mark.
     pub(super) tokens: &'a [Token<'a>],
     pub(super) verbs: &'a Verbs,
-    is_deed: &'a dyn Fn(&str) -> bool,
+    /// It is a heading or a cell of a table.
+    is_aside: bool,
+    /// The place of its first token in the message.
+    start: usize,
 }
 
 impl Sentence<'_> {
@@ -125,7 +157,7 @@ impl Sentence<'_> {
             if let Some(doer) = doer {
                 last_verb = Some((at, doer));
                 if condition.is_none() {
-                    self.claim(at, verb, doer, out);
+                    self.claim(at, verb, doer, &group, out);
                 }
             }
         }
@@ -220,6 +252,9 @@ impl Sentence<'_> {
         let own_before = before.is_some_and(|token| token.is(Class::Own));
         // "I'd deleted it": before a participle the contraction stands for "had".
         let had = form == Form::Done && group.is_contracted_had();
+        if form == Form::Base && self.is_achieved(group) {
+            return Some(Doer::Own);
+        }
         if group.is_unreal() && !had {
             return Some(Doer::Other);
         }
@@ -257,7 +292,7 @@ impl Sentence<'_> {
             }
             Some(token) if matches!(token.kind, Kind::Colon | Kind::Stop) => {
                 // "Status: closed" names a state; "Done: closed the ticket" says what was done.
-                if self.has_object(at) { Doer::Own } else { Doer::Other }
+                if self.has_object(at) && !self.is_dated(at) { Doer::Own } else { Doer::Other }
             }
             Some(_) if !have && self.is_reduced_passive(at) => Doer::Passive(at),
             Some(_) => Doer::Other,
@@ -270,7 +305,8 @@ impl Sentence<'_> {
         } else if group.has(Class::Been) {
             // "It's been sent" and "the file's been sent" leave the word out or show it as "is".
             let tail = self.tail(at);
-            let by = tail.iter().position(|token| token.text == "by");
+            let by =
+                tail.iter().position(|token| token.text == "by").filter(|by| !Self::has_own_participle(&tail, *by));
             let somebody = by.is_some_and(|by| Self::by_somebody(&tail[by + 1..]));
             !somebody && !group.says(&["had", "having", "already", "previously"])
         } else if group.has(Class::Was) {
@@ -279,6 +315,14 @@ impl Sentence<'_> {
             group.says(&["now"])
         };
         if happened { Doer::Passive(group.start) } else { Doer::Other }
+    }
+
+    /// "for the inconvenience caused by the delay": the word before "by" is a participle of its own.
+    pub(super) fn has_own_participle(tail: &[&Token<'_>], by: usize) -> bool {
+        by.checked_sub(1).is_some_and(|left| {
+            let text = tail[left].text.as_ref();
+            (text.len() > 4 && text.ends_with("ed")) || words::is_irregular_past(text)
+        })
     }
 
     /// A participle that stands like an adjective: after a determiner, a preposition or a number, before a noun.
@@ -376,13 +420,140 @@ impl Sentence<'_> {
         })
     }
 
-    fn claim(&self, at: usize, verb: &str, doer: Doer, out: &mut Vec<Claim>) {
-        let mut add = |nouns: Vec<Cow<'_, str>>, first: usize, last: usize| {
-            if nouns.last().is_none_or(|head| (self.is_deed)(head)) {
-                let span = self.tokens[first].span.start..self.tokens[last].span.end;
-                let nouns = nouns.into_iter().map(Cow::into_owned).collect();
-                out.push(Claim { verb: verb.to_owned(), nouns, span });
+    /// "I was able to cancel it", "I managed to book it", "I proceeded to add them": an infinitive of what was done.
+    fn is_achieved(&self, group: &Group<'_>) -> bool {
+        let Some(first) = group.words.first().filter(|word| word.is(Class::To)) else { return false };
+        let only = group.words.iter().all(|word| word.text == first.text || word.is(Class::Adverb));
+        let Some(left) = group.start.checked_sub(1).filter(|_| only) else { return false };
+        let helper = self.group(left);
+        let before = helper.start.checked_sub(1).map(|before| &self.tokens[before]);
+        let by_author = before
+            .is_none_or(|token| token.is(Class::Own) || token.kind == Kind::Comma || token.is(Class::Conjunction));
+        let denied = helper.has(Class::Negation) || helper.has(Class::Modal) || helper.has(Class::None);
+        match self.tokens[left].text.as_ref() {
+            "able" => by_author && !denied && (helper.has(Class::Was) || helper.has(Class::Been)),
+            "managed" | "proceeded" => by_author && !denied,
+            _ => false,
+        }
+    }
+
+    /// How firmly a verb asserts.
+    fn strength(&self, at: usize, verb: &str, doer: Doer, group: &Group<'_>) -> Strength {
+        // "Modified: main.py", "Files deleted:": labels.
+        let is_label = self.tokens.get(at + 1).is_some_and(|token| token.kind == Kind::Colon);
+        let subject = group.start.checked_sub(1);
+        let by_author = subject.is_some_and(|left| self.tokens[left].is(Class::Own)) || self.is_achieved(group);
+        let weak = match doer {
+            _ if by_author => {
+                let relative =
+                    subject.is_some_and(|own| own > 0 && self.tokens[own - 1].is_noun() && self.is_plain_noun(own - 1));
+                relative || (words::needs_object(verb) && !self.has_object(at))
             }
+            _ if self.is_aside => true,
+            Doer::Own => {
+                is_label
+                    || (subject.is_none_or(|left| self.tokens[left].ends_clause()) && self.is_title(at, verb))
+                    || !(self.has_object(at) || self.leads_to_path(at))
+            }
+            Doer::Passive(helper) => {
+                let reduced = helper == at;
+                let sent_from = !group.has(Class::Been)
+                    && self.tokens.get(at + 1).is_some_and(|next| matches!(&*next.text, "from" | "via"));
+                let bare = reduced && (is_label || self.in_brackets(at) || words::happens(verb));
+                bare || sent_from || self.tells_of_it(helper, at, group) || self.is_background(helper, at)
+            }
+            Doer::Other => true,
+        };
+        if weak { Strength::Weak } else { Strength::Strong }
+    }
+
+    /// A noun that an own subject can follow as a relative clause: "the files I created"; not "sure" or "done".
+    fn is_plain_noun(&self, at: usize) -> bool {
+        let text = self.tokens[at].text.as_ref();
+        !words::is_interjection(text) && !text.ends_with("ed") && at > 0
+    }
+
+    /// "Created files:", "ADDED KEYS:", "Shared weights prevent overfitting": a participle before a bare noun that is a label,
+    /// a title, or the subject of its sentence.
+    fn is_title(&self, at: usize, verb: &str) -> bool {
+        let rest = &self.tokens[at + 1..];
+        let bare = rest.iter().take_while(|token| token.is_noun()).count();
+        if bare == 0 {
+            return false;
+        }
+        let is_label = rest[bare..].first().is_some_and(|token| token.kind == Kind::Colon)
+            || matches!(rest, [.., colon, end] if colon.kind == Kind::Colon && matches!(end.kind, Kind::End { .. }));
+        is_label || words::is_adjectival(verb)
+    }
+
+    /// "Saved to: out.json"
+    fn leads_to_path(&self, at: usize) -> bool {
+        let rest = &self.tokens[at + 1..];
+        rest.first().is_some_and(|token| token.is(Class::To))
+            && rest.iter().skip(1).take(2).any(|token| token.kind == Kind::Mention && token.text.contains(['/', '.']))
+    }
+
+    /// Whether a word stands in brackets: "(item modified)".
+    fn in_brackets(&self, at: usize) -> bool {
+        let open = self.tokens[..at].iter().rev().take(6).find(|token| token.kind == Kind::Stop);
+        let close = self.tokens[at + 1..].iter().take(2).find(|token| token.kind == Kind::Stop);
+        open.is_some_and(|token| token.text == "(") && close.is_some_and(|token| token.text == ")")
+    }
+
+    /// A clause that only gives the background: "since your settings have been reset", "the log shows that it was deleted".
+    fn is_background(&self, helper: usize, at: usize) -> bool {
+        // "Since the settings have been reset and .., the next step is ..": the main clause comes last.
+        let opens = |token: &Token<'_>| token.is(Class::Opener) && token.text != "however";
+        let leads = self.tokens.first().is_some_and(opens);
+        if leads && self.tokens[at..].iter().any(|token| token.kind == Kind::Comma) {
+            return true;
+        }
+        let start = self.clause_start(helper);
+        let Some(left) = start.checked_sub(1).map(|left| &self.tokens[left]) else { return false };
+        if opens(left) {
+            return true;
+        }
+        let that = left.text == "that";
+        that && !self.tokens[..start].iter().rev().take(10).any(|token| words::is_assurance(&token.text))
+    }
+
+    /// "It was paid with a gift card": a pronoun, and how it happened.
+    fn tells_of_it(&self, helper: usize, at: usize, group: &Group<'_>) -> bool {
+        let pronoun = helper
+            .checked_sub(1)
+            .is_some_and(|left| matches!(&*self.tokens[left].text, "it" | "this" | "that" | "they" | "these"));
+        pronoun && !group.has(Class::Been) && self.tokens.get(at + 1).is_some_and(|next| next.is(Class::Preposition))
+    }
+
+    /// "Files deleted: 0", "Rows updated: none".
+    fn counts_none(&self, at: usize) -> bool {
+        let after = |place: usize| self.tokens.get(at + place);
+        after(1).is_some_and(|token| token.kind == Kind::Colon) && after(2).is_some_and(Token::says_none)
+    }
+
+    fn claim(&self, at: usize, verb: &str, doer: Doer, group: &Group<'_>, out: &mut Vec<Claim>) {
+        if self.counts_none(at) || self.is_doubted(at) || self.is_echo(at, verb) {
+            return;
+        }
+        let strength = self.strength(at, verb, doer, group);
+        let sentence = self.start..self.start + self.tokens.len() - 1;
+        let mut add = |nouns: Vec<Cow<'_, str>>, first: usize, last: usize| {
+            let together = verb == "put" && self.tokens.get(at + 1).is_some_and(|next| next.text == "together");
+            if together
+                || (verb == "open" && (doer != Doer::Own || !nouns.last().is_some_and(|head| words::is_opened(head))))
+            {
+                return;
+            }
+            out.push(Claim {
+                verb: verb.to_owned(),
+                nouns: nouns.into_iter().map(Cow::into_owned).collect(),
+                span: self.tokens[first].span.start..self.tokens[last].span.end,
+                strength,
+                passive: matches!(doer, Doer::Passive(_)),
+                sentence: sentence.clone(),
+                tokens: self.start + first..self.start + last + 1,
+                at: self.start + at,
+            });
         };
         match doer {
             Doer::Other => {}
@@ -407,6 +578,28 @@ impl Sentence<'_> {
                 }
             }
         }
+    }
+
+    /// "I cannot confirm that it was sent", "there is no evidence that it was deleted".
+    fn is_doubted(&self, at: usize) -> bool {
+        let near = at.saturating_sub(REACH)..at;
+        let Some(that) = near.rev().find(|place| self.tokens[*place].text == "that") else { return false };
+        let lead = self.tokens[..that]
+            .iter()
+            .rev()
+            .take(8)
+            .take_while(|token| !matches!(token.kind, Kind::Stop | Kind::Comma));
+        let mut lead: Vec<&Token<'_>> = lead.collect();
+        lead.truncate(8);
+        let denied = lead.iter().any(|token| {
+            token.is(Class::Negation) || token.is(Class::None) || token.text == "unable" || token.text == "cannot"
+        });
+        denied && lead.iter().any(|token| words::is_evidence(&token.text))
+    }
+
+    /// "as requested", "you ordered": what somebody asked for, not what was done.
+    fn is_echo(&self, at: usize, verb: &str) -> bool {
+        verb == "request" && at > 0 && matches!(self.tokens[at - 1].text.as_ref(), "as" | "you" | "originally" | "just")
     }
 }
 

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
+use super::actions::VERBS;
 use super::index::Index;
-use super::words::{CLASSES, Class, Form, IRREGULAR, VERBS, forms_of, regular_root};
+use super::words::{CLASSES, Class, Form, IRREGULAR, forms_of, regular_root};
 
 /// What is known of a word by itself.
 #[derive(Debug, PartialEq, Eq)]
@@ -36,9 +37,9 @@ static LEXICON: LazyLock<Index<String, Known>> = LazyLock::new(|| {
     let mut entry = |word: &str, learn: &dyn Fn(&mut Known)| {
         learn(words.entry(word.to_owned()).or_insert_with(|| Known::only(by_ending(word).class)));
     };
-    let fixed = forms_of(VERBS);
+    let fixed = forms_of(VERBS.map(|(verb, _)| verb));
     for (form, (verb, kind)) in &fixed {
-        let verb = VERBS.into_iter().find(|fixed| fixed == verb);
+        let verb = VERBS.into_iter().map(|(verb, _)| verb).find(|fixed| fixed == verb);
         entry(form, &|known| known.form = verb.map(|verb| (verb, *kind)));
     }
     for (base, past, participle) in IRREGULAR {
@@ -85,7 +86,7 @@ mod tests {
             ("put", (Class::Noun, Some(("put", Form::Unmarked)), Some("put"))),
             ("only", (Class::Adverb, None, Some("only"))),
             ("quickly", (Class::Adverb, None, None)),
-            ("reply", (Class::Noun, None, Some("reply"))),
+            ("reply", (Class::Noun, Some(("reply", Form::Base)), Some("reply"))),
             ("oly", (Class::Noun, None, None)),
             ("", (Class::Noun, None, None)),
         ] {

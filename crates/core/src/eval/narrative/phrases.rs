@@ -14,6 +14,9 @@ impl Sentence<'_> {
     /// "Created on May 1, 2024", "Updated: 2024-05-01": a fact about something, not a deed.
     pub(super) fn is_dated(&self, at: usize) -> bool {
         let label = self.tokens.get(at + 1).is_some_and(|next| next.kind == Kind::Colon);
+        if self.tokens.get(at + 1).is_some_and(|next| next.kind == Kind::Number && is_date(&next.text)) {
+            return true;
+        }
         !self.has_object(at) && self.is_history(if label { at + 1 } else { at })
     }
 
@@ -66,6 +69,7 @@ impl Sentence<'_> {
         tail.iter().enumerate().any(|(place, token)| match token.kind {
             Kind::Number => is_date(&token.text),
             Kind::Word(_) => match token.text.as_ref() {
+                "first" => place > 0 && tail[place - 1].text == "at",
                 "ago" | "already" | "previously" | "yesterday" | "earlier" | "originally" => true,
                 "last" => tail.get(place + 1).is_some_and(|next| {
                     matches!(next.text.as_ref(), "week" | "month" | "year" | "night" | "quarter" | "time")
@@ -77,7 +81,7 @@ impl Sentence<'_> {
                         .filter_map(|beside| tail.get(beside))
                         .any(|token| matches!(token.kind, Kind::Number | Kind::Mention))
                 }
-                "by" => Self::by_somebody(&tail[place + 1..]),
+                "by" => !Self::has_own_participle(&tail, place) && Self::by_somebody(&tail[place + 1..]),
                 word => words::is_calendar_word(word),
             },
             _ => false,
@@ -238,8 +242,18 @@ impl Sentence<'_> {
         if nearest.is(Class::Own) || nearest.is(Class::Relative) || nearest.text == "there" || tells_which {
             return None;
         }
-        // Commas between: the subject is the sentence's first noun phrase.
-        let (start, limit) = if split { (0, left.min(REACH)) } else { (self.clause_start(helper), helper) };
+        // Commas or brackets between: the subject is the sentence's first noun phrase.
+        let clause = self.clause_start(helper);
+        let is_rest =
+            clause > 0 && self.tokens[clause - 1].kind == Kind::Stop && self.tokens[clause].is(Class::Preposition);
+        let (start, limit) = if split {
+            (0, left.min(REACH))
+        } else if is_rest {
+            (0, clause.min(REACH))
+        } else {
+            (clause, helper)
+        };
+        let split = split || is_rest;
         if self.is_hearsay(start..limit.max(start)) {
             return None;
         }

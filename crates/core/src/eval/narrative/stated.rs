@@ -1,236 +1,314 @@
-//! What a message says of tools and their arguments: which are mentioned, which values are stated.
+//! Values that a claim states and the call behind it was not given.
+//!
+//! A value in the claiming sentence is compared with the arguments of every call that could have made the claim true. It is
+//! reported only when none of them has it, exactly one argument looks like it, and the message does not state what that
+//! argument was given either. Anything else is doubt, and doubt is silent.
 
-use std::borrow::Cow;
-use std::cell::Cell;
+use serde_json::Value;
 
-use serde_json::{Map, Value};
-
-use super::backing::{Tool, Word};
-use super::index::Index;
-use super::tokens::{Kind, Token};
+use super::backing::{self, Backing, Evidence};
+use super::claims::{Claim, Strength};
+use super::did::Source;
+use super::objects::{self, Kind};
+use super::tokens::{Kind as TokenKind, Token};
 use super::words;
+use super::{ClaimResult, Item};
 use crate::json;
 use crate::trace::ToolCall;
 
-/// Argument names too common as words to be looked for.
-const STOP_KEYS: [&str; 6] = ["to", "from", "in", "by", "for", "on"];
-/// Most values stated for one argument that are looked at.
-const MAX_STATED: usize = 100;
-/// Words that may stand between an argument's name and its value; a colon may too.
-const LINKS: [&str; 4] = ["is", "to", "as", "of"];
-/// Signs that open or close a quote.
-const QUOTES: [char; 10] = ['"', '\'', '`', '“', '”', '„', '‘', '’', '«', '»'];
+/// Most calls that could be behind one claim, most claims that are looked at, most values of one call: beyond that, which
+/// call is meant is anybody's guess.
+const MAX_CALLS: usize = 64;
+const MAX_CHANGES: usize = 1000;
+const MAX_CLAIMS: usize = 100;
+const MAX_VALUES: usize = 200;
 
-/// With which signs the words begin that are looked for: most words of a message need no closer look.
-#[derive(Default)]
-struct Initials(u64);
-
-impl Initials {
-    fn add(&mut self, word: &str) {
-        self.0 |= Self::bit(word);
-    }
-
-    /// Whether a lower-case word may be one of those added.
-    fn may_have(&self, word: &str) -> bool {
-        self.0 & Self::bit(word) != 0
-    }
-
-    /// Several signs share a bit; what does not begin with one of ASCII has them all.
-    fn bit(word: &str) -> u64 {
-        match word.as_bytes().first() {
-            Some(first) if first.is_ascii() => 1 << (first.to_ascii_lowercase() & 63),
-            _ => u64::MAX,
-        }
-    }
+/// What a value looks like. Values of one shape can be compared.
+#[derive(Debug, Clone, PartialEq)]
+enum Shape {
+    /// An id: its letters up to the first figure, and its length.
+    Id(String, usize),
+    Address,
+    /// A file: its ending.
+    Path(String),
+    /// A day: month and day of the month, and the year where it is stated.
+    Day,
+    Amount,
 }
 
-/// Which words of tools a message has, in any inflection.
-pub(super) struct Heard<'a> {
-    /// The root of every word of the tools, and whether the message has it.
-    roots: Index<&'a str, Cell<bool>>,
+/// A value in comparable form.
+#[derive(Debug, Clone, PartialEq)]
+struct Stated {
+    shape: Shape,
+    /// Lower case, without signs around it.
+    plain: String,
+    shown: String,
 }
 
-impl<'a> Heard<'a> {
-    pub(super) fn new(tokens: &[Token<'_>], tools: &'a [Tool<'_>]) -> Self {
-        let (mut roots, mut initials) = (Index::with_room(tools.len() * 3), Initials::default());
-        for word in tools.iter().flat_map(|tool| &tool.words) {
-            if roots.get(&word.root).is_none() {
-                roots.add(&*word.root, Cell::new(false));
-                initials.add(&word.root);
-            }
-        }
-        let hear = |root: &str| {
-            if initials.may_have(root)
-                && let Some(heard) = roots.get(root)
-            {
-                heard.set(true);
-            }
-        };
-        for token in tokens {
-            match (token.kind, &token.known.root) {
-                (Kind::Word(_), Some(root)) => hear(root),
-                (Kind::Word(_) | Kind::Number | Kind::Mention, _) => match &token.text {
-                    // The root of a word in no table is empty or begins like the word.
-                    Cow::Borrowed(word) if matches!(token.kind, Kind::Word(_)) => {
-                        if initials.may_have(word) {
-                            hear(&words::regular_root(word));
-                        }
-                    }
-                    text => words::each_word(text).for_each(|word| hear(&words::root(&word))),
-                },
-                _ => {}
-            }
-        }
-        Self { roots }
+/// Every value of a claim that does not match.
+pub(super) fn mismatches(
+    found: &[Claim],
+    claims: &[ClaimResult],
+    message: &str,
+    tokens: &[Token<'_>],
+    calls: &[ToolCall],
+    evidence: &Evidence<'_>,
+) -> Vec<Item> {
+    let mut out: Vec<Item> = Vec::new();
+    let is_run = |source: Source| matches!(source, Source::Shell | Source::Code | Source::Sql | Source::Patch);
+    let told = |call: &usize| {
+        let did = &evidence.dids[*call];
+        evidence.succeeded(*call) && did.changes() && !is_run(did.source)
+    };
+    let changing: Vec<usize> = (0..calls.len()).filter(told).take(MAX_CHANGES + 1).collect();
+    if changing.len() > MAX_CHANGES {
+        return out;
     }
-
-    /// Whether every telling word of a tool's name occurs.
-    pub(super) fn mentions(&self, tool: &Tool<'_>) -> bool {
-        let telling = |word: &Word<'_>| word.plain.chars().nth(2).is_some();
-        let any_telling = tool.words.iter().any(telling);
-        let mut needed = tool.words.iter().filter(|word| !any_telling || telling(word));
-        !tool.words.is_empty() && needed.all(|word| self.roots.get(&word.root).is_some_and(Cell::get))
-    }
-}
-
-/// A message as its tokens, with where the words stand that may be arguments.
-pub(super) struct Said<'a> {
-    message: &'a str,
-    tokens: &'a [Token<'a>],
-    /// Where each lower-case word or name stands.
-    places: Index<Cow<'a, str>, usize>,
-}
-
-impl<'a> Said<'a> {
-    /// Prepares a message for questions about some arguments.
-    pub(super) fn new<'k>(
-        message: &'a str,
-        tokens: &'a [Token<'a>],
-        arguments: impl IntoIterator<Item = &'k str>,
-    ) -> Self {
-        let mut initials = Initials::default();
-        for key in arguments {
-            initials.add(key.trim_start_matches(|c: char| !c.is_alphanumeric()));
+    let mut lower: Option<String> = None;
+    let backed = claims
+        .iter()
+        .enumerate()
+        .filter(|(_, claim)| claim.strength == Strength::Strong && claim.backing == Backing::Backed);
+    for (at, _) in backed.take(MAX_CLAIMS) {
+        let claim = &found[at];
+        let values = stated(claim, tokens, message);
+        if values.is_empty() {
+            continue;
         }
-        let mut places = Index::with_room(tokens.len() / 4);
-        // From the last to the first, so that the places of a word are found from the first to the last.
-        for (at, token) in tokens.iter().enumerate().rev() {
-            match token.kind {
-                Kind::Word(_) if initials.may_have(&token.text) => places.add(Cow::from(token.text.as_ref()), at),
-                Kind::Mention => places.add(lower(&token.text), at),
-                _ => {}
-            }
+        let could = |call: &usize| backing::could(&evidence.dids[*call], claim);
+        let behind: Vec<usize> = changing.iter().copied().filter(could).take(MAX_CALLS + 1).collect();
+        if behind.is_empty() || behind.len() > MAX_CALLS {
+            continue;
         }
-        Self { message, tokens, places }
-    }
-
-    /// The first value the message states for an argument that does not agree with what calls were given.
-    pub(super) fn contradicts(&self, key: &str, agrees: impl Fn(&str) -> bool) -> Option<String> {
-        let mut names = words::each_word(key);
-        let first = names.next().filter(|_| !STOP_KEYS.contains(&key))?;
-        let others = names.clone().count();
-        let whole = |start: &&usize| {
-            let said = |(at, name): (usize, Cow<'_, str>)| self.tokens.get(at).is_some_and(|token| token.text == name);
-            others == 0 || (**start + 1..).zip(names.clone()).all(said)
-        };
-        let first_said = |start: &&usize| self.tokens[**start].text == first;
-        let after_words = self.places.all(&first).filter(first_said).filter(whole).map(|start| start + 1 + others);
-        // The key may also be written as in the arguments.
-        let written = (others > 0).then(|| lower(key));
-        let after_key = written.iter().flat_map(|key| self.places.all(key)).map(|start| start + 1);
-        after_words
-            .chain(after_key)
-            .filter_map(|after| self.stated(after))
-            .take(MAX_STATED)
-            .find(|value| !agrees(&plain(value)))
-    }
-
-    /// The value stated from a place on, if one is.
-    fn stated(&self, mut at: usize) -> Option<String> {
-        let link = |token: &Token<'_>| token.kind == Kind::Colon || LINKS.contains(&token.text.as_ref());
-        if self.tokens.get(at).is_some_and(link) {
-            at += 1;
-        }
-        let token = self.tokens.get(at)?;
-        match token.kind {
-            Kind::Number => Some(token.text.to_string()),
-            Kind::Mention => Some(token.text.trim_matches(QUOTES).trim_start_matches('#').to_owned()),
-            Kind::Word(_) if token.text.contains('-') => Some(self.message[token.span.clone()].to_owned()),
-            Kind::Word(_) => {
-                let capitalised = |token: &&Token<'_>| {
-                    matches!(token.kind, Kind::Word(_))
-                        && self.message[token.span.clone()].starts_with(char::is_uppercase)
+        let given: Vec<Given<'_>> =
+            behind.iter().flat_map(|call| given(*call, &calls[*call])).take(MAX_VALUES).collect();
+        for value in &values {
+            let lower = lower.get_or_insert_with(|| message.to_lowercase());
+            if let Some(given) = contradicts(value, &values, &given, lower) {
+                let item = Item::ArgMismatch {
+                    claim: at,
+                    stated: value.shown.clone(),
+                    tool: calls[given.call].name.clone(),
+                    call: given.call,
+                    argument: given.key.to_owned(),
+                    given: json::excerpt(given.value, 40),
                 };
-                let run = self.tokens[at..].iter().take(12).take_while(capitalised);
-                let run: Vec<&str> = run.map(|token| &self.message[token.span.clone()]).collect();
-                (!run.is_empty() && run != ["I"]).then(|| run.join(" "))
+                let is_told = |other: &Item| matches!(other, Item::ArgMismatch { call, argument, .. } if *call == given.call && argument == given.key);
+                if !out.iter().any(is_told) {
+                    out.push(item);
+                }
             }
-            _ => None,
         }
     }
-}
-
-/// Text without case.
-fn lower(text: &str) -> Cow<'_, str> {
-    let is_lower = text.bytes().all(|byte| byte.is_ascii() && !byte.is_ascii_uppercase());
-    if is_lower { text.into() } else { text.to_lowercase().into() }
-}
-
-/// Text without case, and with spaces for the signs that join words in names.
-fn plain(text: &str) -> String {
-    text.trim().to_lowercase().replace(['_', '-'], " ")
-}
-
-/// Whether a given value is what was stated, or has it as a part at word borders.
-pub(super) fn agrees(stated: &str, given: &[String]) -> bool {
-    if stated.is_empty() || given.iter().any(|given| given == stated) {
-        return true;
-    }
-    let number = |text: &str| text.replace(',', "").parse::<f64>().ok();
-    let amount = number(stated);
-    given.iter().any(|given| match amount.and_then(|amount| Some((amount, number(given)?))) {
-        Some((a, b)) => (a - b).abs() < f64::EPSILON,
-        None => has_words(given, stated),
-    })
-}
-
-fn has_words(text: &str, part: &str) -> bool {
-    text.match_indices(part).any(|(at, _)| {
-        let before = text[..at].ends_with(char::is_alphanumeric) && part.starts_with(char::is_alphanumeric);
-        let after = text[at + part.len()..].starts_with(char::is_alphanumeric) && part.ends_with(char::is_alphanumeric);
-        !before && !after
-    })
-}
-
-/// The arguments of one tool that any of its calls gives a scalar value, by name.
-pub(super) fn scalar_keys<'a>(calls: &'a [ToolCall], tool: &Tool<'_>) -> Vec<&'a str> {
-    let scalars = args(calls, tool).flatten().filter(|(_, value)| is_scalar(value));
-    let mut keys: Vec<&str> = scalars.map(|(key, _)| key.as_str()).collect();
-    keys.sort_unstable();
-    keys.dedup();
-    keys
-}
-
-/// The scalar values that the calls of one tool were given for an argument, in plain text, each once.
-pub(super) fn given(calls: &[ToolCall], tool: &Tool<'_>, argument: &str) -> Vec<String> {
-    let values = args(calls, tool).filter_map(|args| args.get(argument)).filter(|value| is_scalar(value));
-    let mut out: Vec<String> = values
-        .map(|value| match value {
-            Value::String(text) => plain(text),
-            // A minus sign is part of the number.
-            Value::Number(number) => json::number_text(number),
-            other => other.to_string(),
-        })
-        .collect();
-    out.sort_unstable();
-    out.dedup();
     out
 }
 
-fn args<'a>(calls: &'a [ToolCall], tool: &Tool<'_>) -> impl Iterator<Item = &'a Map<String, Value>> {
-    tool.calls.iter().filter_map(|at| calls[*at].args.as_ref()?.as_object())
+/// An argument that has a shape, or any text.
+struct Given<'a> {
+    call: usize,
+    key: &'a str,
+    value: &'a Value,
+    plain: String,
+    shape: Option<Shape>,
 }
 
-fn is_scalar(value: &Value) -> bool {
-    value.is_string() || value.is_number() || value.is_boolean()
+/// The scalar arguments of a call, those in lists and objects among them, with the key they are under.
+fn given(call: usize, made: &ToolCall) -> Vec<Given<'_>> {
+    let mut out = Vec::new();
+    let Some(args) = made.args.as_ref().and_then(Value::as_object) else { return out };
+    let mut waiting: Vec<(&str, &Value)> = args.iter().map(|(key, value)| (key.as_str(), value)).collect();
+    while let Some((key, value)) = waiting.pop() {
+        match value {
+            Value::Array(items) => waiting.extend(items.iter().map(|item| (key, item))),
+            Value::Object(entries) => waiting.extend(entries.iter().map(|(key, value)| (key.as_str(), value))),
+            Value::String(text) if text.len() <= 2000 => {
+                let shape = shape_of(text)
+                    .filter(|_| !text.contains(char::is_whitespace))
+                    .or_else(|| starts_with_day(text).then_some(Shape::Day));
+                out.push(Given { call, key, value, plain: plain(text), shape });
+            }
+            Value::Number(number) => {
+                let is_amount = words::each_word(key).any(|word| {
+                    matches!(
+                        word.as_ref(),
+                        "amount" | "price" | "total" | "cost" | "fee" | "balance" | "sum" | "salary" | "budget"
+                    )
+                });
+                out.push(Given {
+                    call,
+                    key,
+                    value,
+                    plain: json::number_text(number),
+                    shape: is_amount.then_some(Shape::Amount),
+                });
+            }
+            _ => {}
+        }
+        if out.len() > MAX_VALUES {
+            break;
+        }
+    }
+    out
+}
+
+/// The argument that a stated value contradicts, if it is the only one that looks like it.
+fn contradicts<'g, 'a>(value: &Stated, all: &[Stated], given: &'g [Given<'a>], message: &str) -> Option<&'g Given<'a>> {
+    if given.iter().any(|given| agrees(value, given)) {
+        return None;
+    }
+    // Another value of the same shape does match: this one tells of something else.
+    let same = |other: &&Stated| other.shape == value.shape && other.plain != value.plain;
+    if all.iter().filter(same).any(|other| given.iter().any(|given| agrees(other, given))) {
+        return None;
+    }
+    let mut alike = given.iter().filter(|given| given.shape.as_ref() == Some(&value.shape));
+    let first = alike.next()?;
+    let is_only = alike.all(|other| other.plain == first.plain);
+    (is_only && !message.contains(&first.plain) && !is_said(first, message)).then_some(first)
+}
+
+/// Whether the message states an amount or a day that an argument was given, in another way of writing it.
+fn is_said(given: &Given<'_>, message: &str) -> bool {
+    match &given.shape {
+        Some(Shape::Amount) => {
+            let number = given.plain.parse::<f64>().ok();
+            let mut numbers = message.split(|c: char| !c.is_ascii_digit() && c != '.' && c != ',');
+            number.is_some_and(|number| numbers.any(|text| amount(text).is_some_and(|other| is_same(other, number))))
+        }
+        Some(Shape::Day) => day(&given.plain).is_some_and(|(_, month, day)| {
+            let name = MONTHS[month - 1];
+            message.match_indices(&name[..3]).any(|(at, _)| {
+                let near = &message[message.floor_char_boundary(at.saturating_sub(6))
+                    ..message.floor_char_boundary((at + 16).min(message.len()))];
+                near.split(|c: char| !c.is_ascii_digit()).any(|text| text.parse() == Ok(day))
+            })
+        }),
+        _ => false,
+    }
+}
+
+fn agrees(value: &Stated, given: &Given<'_>) -> bool {
+    match value.shape {
+        Shape::Amount => match (amount(&value.plain), amount(&given.plain)) {
+            // Cents and whole units are both used.
+            (Some(a), Some(b)) => is_same(a, b) || is_same(a * 100.0, b) || is_same(a, b * 100.0),
+            _ => has(&given.plain, &value.plain),
+        },
+        Shape::Day => match (day(&value.plain), day(&given.plain)) {
+            (Some((year, month, day)), Some((other, m, d))) => {
+                month == m && day == d && (year == 0 || other == 0 || year == other)
+            }
+            _ => has(&given.plain, &value.plain),
+        },
+        _ => has(&given.plain, &value.plain) || (value.plain.len() >= 4 && has(&value.plain, &given.plain)),
+    }
+}
+
+fn has(text: &str, part: &str) -> bool {
+    !part.is_empty() && text.match_indices(part).any(|(at, _)| objects::at_borders(text, at, at + part.len()))
+}
+
+fn is_same(a: f64, b: f64) -> bool {
+    (a - b).abs() < 0.005
+}
+
+fn amount(text: &str) -> Option<f64> {
+    text.trim_end_matches(['.', ',']).replace(',', "").parse().ok()
+}
+
+fn plain(text: &str) -> String {
+    let signs = |c: char| !c.is_alphanumeric() && !matches!(c, '/' | '_');
+    text.trim().trim_matches(signs).to_lowercase()
+}
+
+/// The values that a claiming sentence states, from the claim on: what follows another claim belongs to that.
+fn stated(claim: &Claim, tokens: &[Token<'_>], message: &str) -> Vec<Stated> {
+    let mut out = Vec::new();
+    let from = claim.tokens.start.min(claim.at);
+    for (place, token) in tokens.iter().enumerate().take(claim.sentence.end).skip(from).take(60) {
+        let shown = || message.get(token.span.clone()).unwrap_or("").trim_matches(['"', '`', '\'', '*']).to_owned();
+        match token.kind {
+            TokenKind::Mention => {
+                if let Some(shape) = shape_of(&token.text) {
+                    out.push(Stated { shape, plain: plain(&token.text), shown: shown() });
+                }
+            }
+            TokenKind::Number => {
+                let before = message[..token.span.start].chars().next_back();
+                let has_sign = matches!(before, Some('$' | '€' | '£' | '¥'));
+                if starts_with_day(&token.text) {
+                    out.push(Stated { shape: Shape::Day, plain: token.text.to_string(), shown: shown() });
+                } else if has_sign
+                    || (token.text.contains('.') && amount(&token.text).is_some() && !token.text.contains('-'))
+                {
+                    out.push(Stated { shape: Shape::Amount, plain: token.text.replace(',', ""), shown: shown() });
+                } else if let Some(day) = named_day(tokens, place) {
+                    out.push(Stated { shape: Shape::Day, plain: day, shown: shown() });
+                }
+            }
+            _ => {}
+        }
+    }
+    out
+}
+
+/// The shape of an id, an address or a file.
+fn shape_of(text: &str) -> Option<Shape> {
+    let object = objects::object(text)?;
+    Some(match object.kind {
+        Kind::Address => Shape::Address,
+        Kind::Path => Shape::Path(object.name.rsplit('.').next().unwrap_or("").to_owned()),
+        Kind::Id => {
+            let plain = plain(text);
+            if plain.contains(char::is_whitespace) || starts_with_day(&plain) || plain.len() < 4 {
+                return None;
+            }
+            // Ids in capitals are as often letters as figures.
+            let mixed = plain.len() <= 8 && !text.chars().any(char::is_lowercase) && !text.starts_with('#');
+            let lead = if mixed { String::new() } else { plain.chars().take_while(|c| !c.is_ascii_digit()).collect() };
+            Shape::Id(lead, plain.len())
+        }
+        Kind::Name => return None,
+    })
+}
+
+const MONTHS: [&str; 12] = [
+    "january",
+    "february",
+    "march",
+    "april",
+    "may",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
+];
+
+/// `2024-05-19`, with anything behind it.
+fn starts_with_day(text: &str) -> bool {
+    day(text).is_some()
+}
+
+/// Year, month and day of a text that starts with them; the year may be 0.
+fn day(text: &str) -> Option<(u32, usize, u32)> {
+    let mut parts = text.get(..10).unwrap_or(text).splitn(3, '-');
+    let (year, month, day) = (parts.next()?, parts.next()?, parts.next()?);
+    let (year, month, day) =
+        (year.parse::<u32>().ok()?, month.parse::<usize>().ok()?, day.get(..2)?.parse::<u32>().ok()?);
+    ((1..=12).contains(&month) && (1..=31).contains(&day) && (year == 0 || (1900..2200).contains(&year)))
+        .then_some((year, month, day))
+}
+
+/// "May 19, 2024", "19 May": a day by the name of its month, as `0000-05-19`.
+fn named_day(tokens: &[Token<'_>], place: usize) -> Option<String> {
+    let beside = [place.checked_sub(1), Some(place + 1)];
+    let number: u32 = tokens[place].text.parse().ok().filter(|day| (1..=31).contains(day))?;
+    let month = beside.into_iter().flatten().filter_map(|at| tokens.get(at)).find_map(|token| {
+        let TokenKind::Word(_) = token.kind else { return None };
+        MONTHS.iter().position(|month| token.text.len() >= 3 && month.starts_with(token.text.as_ref()))
+    })?;
+    Some(format!("0000-{:02}-{number:02}", month + 1))
 }

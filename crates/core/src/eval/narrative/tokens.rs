@@ -14,6 +14,9 @@ const REACH: usize = 600;
 /// Text of the mark that ends a cell of a table.
 pub(super) const CELL: &str = "|";
 
+/// Text of the mark before a heading.
+pub(super) const HEADING: &str = "#";
+
 /// A piece of a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Token<'a> {
@@ -207,7 +210,11 @@ impl<'a> Reader<'a> {
             }
             '.' if !next.is_some_and(char::is_alphanumeric) => self.full_stop(),
             '…' => self.mark(Kind::End { question: false }, c.len_utf8()),
-            '(' | ')' | ']' | '—' | '–' | '→' => self.mark(Kind::Stop, c.len_utf8()),
+            '(' | ')' => {
+                self.push(if c == '(' { "(" } else { ")" }, self.at + 1, Kind::Stop);
+                self.at += 1;
+            }
+            ']' | '—' | '–' | '→' => self.mark(Kind::Stop, c.len_utf8()),
             '-' if next.is_none_or(char::is_whitespace) => self.mark(Kind::Stop, 1),
             '&' => {
                 self.say("and", self.at + 1);
@@ -250,7 +257,16 @@ impl<'a> Reader<'a> {
             _ => 0,
         };
         if bullet > 0 && line[bullet..].starts_with([' ', '\t']) {
+            if line.starts_with('#') {
+                self.push(HEADING, self.at + indent + bullet, Kind::End { question: false });
+            }
             self.at += indent + bullet;
+            // What is quoted is somebody else's words, or a draft.
+            if line.starts_with('>') {
+                let end = self.rest().find('\n').map_or(self.text.len(), |found| self.at + found);
+                self.mention(end);
+                return true;
+            }
             // A bullet may hold a check box, or another bullet. What is not ticked is not done: its line is only shown.
             if self.rest().starts_with(" [ ]") {
                 let end = self.rest().find('\n').map_or(self.text.len(), |found| self.at + found);

@@ -1,0 +1,334 @@
+//! Shell text as a list of simple commands. It is read, never run.
+//!
+//! The lexer knows what POSIX shells and bash share: quoting (`'..'`, `".."`, `\`), comments, here-documents, redirections,
+//! the operators that end a command, command substitution, keywords and functions. Here-documents and comments are left
+//! out, quoted text becomes part of a word, and `$(..)` is read as commands of its own. Expansion is not attempted: a
+//! variable stays as it is written. What the commands do is the business of `programs`.
+//!
+//! One pass over the text; nested substitutions are read again up to a small depth, so the cost is linear.
+
+use std::collections::BTreeSet;
+
+/// How deep command substitutions are followed.
+const MAX_DEPTH: usize = 4;
+
+/// One command with its arguments.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Command {
+    /// The program and its arguments, quotes removed.
+    pub(super) words: Vec<String>,
+    /// Files its output is redirected into.
+    pub(super) writes: Vec<String>,
+}
+
+/// What a shell text holds.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Script {
+    pub(super) commands: Vec<Command>,
+    /// Functions that it defines.
+    pub(super) functions: BTreeSet<String>,
+}
+
+/// Reads a shell text.
+pub(super) fn read(text: &str) -> Script {
+    let mut script = Script::default();
+    let mut waiting = vec![(text.to_owned(), 0)];
+    while let Some((text, depth)) = waiting.pop() {
+        let mut lexer = Lexer::new(&text, &mut script);
+        lexer.run();
+        let inner = lexer.inner;
+        if depth < MAX_DEPTH {
+            waiting.extend(inner.into_iter().map(|text| (text, depth + 1)));
+        }
+    }
+    script
+}
+
+struct Lexer<'a, 's> {
+    rest: &'a str,
+    script: &'s mut Script,
+    command: Command,
+    word: String,
+    /// Whether a word has begun, if only with an empty quote.
+    in_word: bool,
+    /// What the next word is.
+    next: Next,
+    /// Here-documents that start behind this line, each with whether its end may be indented.
+    documents: Vec<(String, bool)>,
+    /// Texts of command substitutions.
+    inner: Vec<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Next {
+    Argument,
+    /// A file that is written.
+    Written,
+    /// A file that is read, or text that is given.
+    Read,
+    /// The end mark of a here-document; `true`: it may be indented.
+    Document(bool),
+}
+
+impl<'a, 's> Lexer<'a, 's> {
+    fn new(rest: &'a str, script: &'s mut Script) -> Self {
+        Self {
+            rest,
+            script,
+            command: Command::default(),
+            word: String::new(),
+            in_word: false,
+            next: Next::Argument,
+            documents: Vec::new(),
+            inner: Vec::new(),
+        }
+    }
+
+    fn run(&mut self) {
+        while let Some(c) = self.rest.chars().next() {
+            self.step(c);
+        }
+        self.end_command();
+    }
+
+    fn skip(&mut self, bytes: usize) {
+        self.rest = self.rest.get(bytes..).unwrap_or("");
+    }
+
+    fn step(&mut self, c: char) {
+        match c {
+            '\n' => {
+                self.end_command();
+                self.skip(1);
+                self.skip_documents();
+            }
+            ' ' | '\t' | '\r' => {
+                self.end_word();
+                self.skip(1);
+            }
+            '#' if !self.in_word => {
+                let end = self.rest.find('\n').unwrap_or(self.rest.len());
+                self.skip(end);
+            }
+            '\\' => {
+                let next = self.rest[1..].chars().next();
+                self.skip(1 + next.map_or(0, char::len_utf8));
+                if let Some(next) = next.filter(|next| *next != '\n') {
+                    self.push(next);
+                }
+            }
+            '\'' => self.single_quoted(),
+            '"' => self.double_quoted(),
+            '$' if self.rest.starts_with("$((") => self.skip_arithmetic(),
+            '$' if self.rest.starts_with("$(") => self.substitution(2),
+            '`' => self.backquoted(),
+            '<' if self.rest.starts_with("<(") => self.substitution(2),
+            '>' if self.rest.starts_with(">(") => self.substitution(2),
+            '<' | '>' => self.redirection(),
+            '&' if self.rest.starts_with("&>") => {
+                self.end_word();
+                self.skip(1);
+                self.redirection();
+            }
+            '(' => {
+                if self.rest.starts_with("()") && self.in_word {
+                    let name = std::mem::take(&mut self.word);
+                    self.in_word = false;
+                    self.script.functions.insert(name);
+                    self.skip(1);
+                }
+                self.end_command();
+                self.skip(1);
+            }
+            ')' | ';' | '&' | '|' => {
+                self.end_command();
+                self.skip(1);
+            }
+            c => {
+                self.push(c);
+                self.skip(c.len_utf8());
+            }
+        }
+    }
+
+    fn push(&mut self, c: char) {
+        self.in_word = true;
+        self.word.push(c);
+    }
+
+    fn end_word(&mut self) {
+        if !self.in_word {
+            return;
+        }
+        self.in_word = false;
+        let word = std::mem::take(&mut self.word);
+        match std::mem::replace(&mut self.next, Next::Argument) {
+            Next::Argument => self.command.words.push(word),
+            Next::Written => self.command.writes.push(word),
+            Next::Read => {}
+            Next::Document(indented) => self.documents.push((word, indented)),
+        }
+    }
+
+    fn end_command(&mut self) {
+        self.end_word();
+        self.next = Next::Argument;
+        let command = std::mem::take(&mut self.command);
+        if !command.words.is_empty() || !command.writes.is_empty() {
+            self.script.commands.push(command);
+        }
+    }
+
+    fn single_quoted(&mut self) {
+        self.in_word = true;
+        let end = self.rest[1..].find('\'').map_or(self.rest.len(), |at| at + 1);
+        self.word.push_str(&self.rest[1..end]);
+        self.skip(end + 1);
+    }
+
+    fn double_quoted(&mut self) {
+        self.in_word = true;
+        self.skip(1);
+        while let Some(c) = self.rest.chars().next() {
+            match c {
+                '"' => return self.skip(1),
+                '\\' => {
+                    let next = self.rest[1..].chars().next();
+                    self.skip(1 + next.map_or(0, char::len_utf8));
+                    self.word.extend(next.filter(|next| *next != '\n'));
+                }
+                '$' if self.rest.starts_with("$((") => self.skip_arithmetic(),
+                '$' if self.rest.starts_with("$(") => self.substitution(2),
+                '`' => self.backquoted(),
+                c => {
+                    self.word.push(c);
+                    self.skip(c.len_utf8());
+                }
+            }
+        }
+    }
+
+    /// `$((1 > 2))` is no redirection.
+    fn skip_arithmetic(&mut self) {
+        self.in_word = true;
+        let end = self.rest.find("))").map_or(self.rest.len(), |at| at + 2);
+        self.skip(end);
+    }
+
+    /// `$(..)`: its text is read later, as commands of its own.
+    fn substitution(&mut self, open: usize) {
+        self.in_word = true;
+        let end = closing(&self.rest[open..]);
+        self.inner.push(self.rest[open..open + end].to_owned());
+        self.skip(open + end + 1);
+    }
+
+    fn backquoted(&mut self) {
+        self.in_word = true;
+        let end = self.rest[1..].find('`').map_or(self.rest.len(), |at| at + 1);
+        self.inner.push(self.rest[1..end].to_owned());
+        self.skip(end + 1);
+    }
+
+    fn redirection(&mut self) {
+        // `2>` names a stream, not an argument.
+        if self.in_word && self.word.bytes().all(|byte| byte.is_ascii_digit()) {
+            self.word.clear();
+            self.in_word = false;
+        }
+        self.end_word();
+        let (next, length) = match self.rest.as_bytes() {
+            [b'<', b'<', b'<', ..] => (Next::Read, 3),
+            [b'<', b'<', b'-', ..] => (Next::Document(true), 3),
+            [b'<', b'<', ..] => (Next::Document(false), 2),
+            [b'<' | b'>', b'&', ..] => (Next::Read, 2),
+            [b'<', ..] => (Next::Read, 1),
+            [b'>', b'>' | b'|', ..] => (Next::Written, 2),
+            _ => (Next::Written, 1),
+        };
+        self.next = next;
+        self.skip(length);
+    }
+
+    /// Leaves out the bodies of here-documents.
+    fn skip_documents(&mut self) {
+        for (mark, indented) in std::mem::take(&mut self.documents) {
+            loop {
+                let end = self.rest.find('\n').unwrap_or(self.rest.len());
+                let line = &self.rest[..end];
+                let is_end = if indented { line.trim_start_matches('\t') == mark } else { line == mark };
+                self.skip(end + 1);
+                if is_end || self.rest.is_empty() {
+                    break;
+                }
+            }
+        }
+    }
+}
+
+/// How long a text is before the bracket that closes it; quotes hide brackets.
+fn closing(text: &str) -> usize {
+    let (mut depth, mut quote, mut escaped) = (0_usize, None, false);
+    for (at, c) in text.char_indices() {
+        match (quote, c) {
+            _ if escaped => escaped = false,
+            (None | Some('"'), '\\') => escaped = true,
+            (Some(open), c) if c == open => quote = None,
+            (None, '\'' | '"') => quote = Some(c),
+            (None, '(') => depth += 1,
+            (None, ')') if depth == 0 => return at,
+            (None, ')') => depth -= 1,
+            _ => {}
+        }
+    }
+    text.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn show(text: &str) -> String {
+        let script = read(text);
+        let command = |command: &Command| {
+            let writes = command.writes.iter().map(|file| format!(" >{file}"));
+            [command.words.join(" ")].into_iter().chain(writes).collect::<String>()
+        };
+        script.commands.iter().map(command).collect::<Vec<_>>().join(" ; ")
+    }
+
+    #[test]
+    fn text_becomes_commands_words_and_written_files() {
+        for (text, expected) in [
+            ("rm -rf build && mkdir build", "rm -rf build ; mkdir build"),
+            ("sort a.txt > b.txt", "sort a.txt >b.txt"),
+            ("echo 'next: rm -rf x'", "echo next: rm -rf x"),
+            ("grep 'a > b' c", "grep a > b c"),
+            ("make >/dev/null 2>&1", "make >/dev/null"),
+            ("cmd &> all.log", "cmd >all.log"),
+            ("cat > d.sh <<'EOF'\nrm -rf /\nEOF\nchmod +x d.sh", "cat >d.sh ; chmod +x d.sh"),
+            ("cat <<-A <<B\n\tx\n\tA\ny\nB\nls", "cat ; ls"),
+            ("cat <<EOF\nnever closed", "cat"),
+            ("# rm x\nls # rm y", "ls"),
+            ("echo \"$(rm x; echo 'a)b')\" done", "echo  done ; rm x ; echo a)b"),
+            ("echo `mv a b`", "echo  ; mv a b"),
+            ("echo $((1 > 2))", "echo "),
+            ("if [ -f a ]; then rm a; fi", "if [ -f a ] ; then rm a ; fi"),
+            ("a\\ b c\\\nd", "a b cd"),
+            ("wc -l < in.txt; cat <<< rm", "wc -l ; cat"),
+            ("x | tee -a log & y", "x ; tee -a log ; y"),
+            ("diff <(ls a) <(ls b)", "diff   ; ls b ; ls a"),
+            ("echo \"unclosed > x", "echo unclosed > x"),
+            ("", ""),
+        ] {
+            assert_eq!(show(text), expected, "{text:?}");
+        }
+        assert_eq!(read("f() { rm x; }\nf").functions, BTreeSet::from(["f".to_owned()]));
+    }
+
+    #[test]
+    fn nested_substitutions_are_read_to_a_bounded_depth() {
+        let text = format!("{}rm x{}", "$(".repeat(50_000), ")".repeat(50_000));
+        assert!(read(&text).commands.len() <= MAX_DEPTH + 2);
+    }
+}
