@@ -3,8 +3,7 @@
 use super::GateGuide;
 
 pub(super) static GUIDE: GateGuide = GateGuide {
-    measures: "It reads the closing message of a run for actions that it claims, such as a refund paid or an email sent, and \
-               asks of each: could any recorded call have done this? What a call did is read from the words of the tool's name, \
+    measures: "It reads the closing message of a run for actions that it claims and asks of each: could any recorded call have done this? What a call did is read from the words of the tool's name, \
                the tool behind a pass-through tool, arguments that name an action or a state, shell commands, SQL and \
                patches. A claim that no call could have made true fails. One that may hide behind code is `unverifiable` and \
                does not fail. The message is read by fixed rules, without a model.",
@@ -21,8 +20,8 @@ narrative:
          call, and one tool was called without a word about it. The score is the share of disagreements among calls and \
          claims.",
         "`\"sent an email\": no call did this (it takes one to send, post, publish or message)`: no successful call could have \
-         done this. The nearest calls follow, each with why it does not count: it `only reads`, it `failed`, it `does something \
-         else`, or it `does not name` the object that the claim names.",
+         done this. The nearest calls follow, each with why it does not count: it `only reads`, `does something else`, or `does \
+         not name` the object that the claim names.",
         "If a tool that the rules do not understand did it, add it to `aliases`; the message shows the line where that is \
          possible. If a tool only reads although its name sounds like a change, list it in `readonly_tools`.",
         "`cannot verify \"resized all images\": run_python ran ..: it runs code that is not read`: a call hides what it did, so \
