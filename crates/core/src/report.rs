@@ -147,6 +147,7 @@ pub struct Row {
     pub trace: Option<Box<Trace>>,
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde calls")]
 fn verdict_or_null<S: serde::Serializer>(verdict: &RowVerdict, out: S) -> Result<S::Ok, S::Error> {
     (*verdict != RowVerdict::Unjudged).then_some(verdict).serialize(out)
 }
