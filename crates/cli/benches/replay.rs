@@ -17,7 +17,7 @@ use mcptest_core::diag::Source;
 use mcptest_core::json;
 use mcptest_core::suite::{self, Variables};
 use mcptest_core::trace::Trace;
-use mcptest_runner::cassette::{Cassette, Folder, inputs};
+use mcptest_runner::cassette::{Cassette, Folder, VERSION, inputs};
 use serde_json::{Value, json};
 
 /// Calls of one run.
@@ -172,6 +172,8 @@ impl World {
         for test in &suite.agents {
             for run in 1..=runs {
                 let cassette = Cassette {
+                    version: VERSION,
+                    edited: false,
                     test: test.name.clone(),
                     model: "demo".to_owned(),
                     run,

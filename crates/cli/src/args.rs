@@ -186,6 +186,8 @@ pub(crate) struct Cassette {
 pub(crate) enum CassetteCommand {
     List(CassetteList),
     Show(CassetteShow),
+    Accept(CassetteAccept),
+    Rename(CassetteRename),
     Prune(CassettePrune),
     Scan(CassetteScan),
 }
@@ -194,8 +196,10 @@ pub(crate) enum CassetteCommand {
 ///
 /// Each cassette is one line:
 ///   ok       it can be replayed
+///   edited   it can be replayed; it was edited, and the edit was accepted
+///   old      it can be replayed; its format does not detect edits
 ///   stale    the suite asks for something else now than when it was recorded
-///   broken   it cannot be read, or holds another run
+///   broken   it cannot be read, holds another run, or was edited
 ///   unused   no test replays it
 ///   unknown  the script of its model cannot be used, so nobody can tell
 ///   missing  a run that is to be replayed was not recorded
@@ -238,6 +242,57 @@ pub(crate) struct CassetteShow {
     /// Cassettes
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
+}
+
+/// Accept edits of cassettes
+///
+/// A cassette that was edited after it was recorded is an error, because its evidence is not what
+/// a run did. Once the edit is accepted, it replays again, and reports say `edited` until the run
+/// is recorded again. A cassette of format version 1 counts as edited, since nobody can tell.
+/// Contradictions, such as a final response that no turn contains, cannot be accepted.
+#[derive(Debug, Args)]
+#[command(
+    verbatim_doc_comment,
+    after_help = "\
+Exit codes: 0 the cassettes can be replayed, 2 one cannot be used or written
+
+Examples:
+  mcptest cassette accept cassettes/booking/books-a-seat-b7b80f1d/gpt-5/1.json
+                                            accept what was edited in this run"
+)]
+pub(crate) struct CassetteAccept {
+    /// Cassettes
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+}
+
+/// Keep the cassettes of a test that was renamed
+///
+/// Rename the test in the suite first. Its recordings are moved to where the new name looks for
+/// them, and say the new name. What was recorded stays as it is, so nothing counts as edited.
+/// Recordings of the new name are not overwritten.
+#[derive(Debug, Args)]
+#[command(
+    verbatim_doc_comment,
+    after_help = "\
+Exit codes: 0 the cassettes were moved, 2 they were not
+
+Examples:
+  mcptest cassette rename tests/booking.yml 'books a seat' 'books one seat'
+                                            the test is called `books one seat` now"
+)]
+pub(crate) struct CassetteRename {
+    /// The suite
+    #[arg(value_name = "SUITE")]
+    pub(crate) file: PathBuf,
+
+    /// The name the test had when it was recorded
+    #[arg(value_name = "OLD")]
+    pub(crate) old: String,
+
+    /// The name it has in the suite now
+    #[arg(value_name = "NEW")]
+    pub(crate) new: String,
 }
 
 /// Remove the cassettes that no test replays

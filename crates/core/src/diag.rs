@@ -307,6 +307,23 @@ pub fn printable(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
+/// Whether a character cannot be copied from a screen as it is.
+pub fn is_unprintable(c: char) -> bool {
+    c == '\t' || acts(c)
+}
+
+/// A word as a shell reads it; none for one that cannot be copied from a screen.
+pub fn shell_word(word: &str) -> Option<String> {
+    if word.contains(is_unprintable) {
+        return None;
+    }
+    let is_bare = |c: char| c.is_ascii_alphanumeric() || "-_./:@%+,".contains(c);
+    if !word.is_empty() && word.chars().all(is_bare) {
+        return Some(word.to_owned());
+    }
+    Some(format!("'{}'", word.replace('\'', "'\\''")))
+}
+
 /// The candidate nearest to `word`, when it is near enough to be what the writer meant.
 pub fn did_you_mean<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let word: String = word.chars().take(64).flat_map(char::to_lowercase).collect();
@@ -371,6 +388,15 @@ mod tests {
              \u{20}  | \t             ^^^^^^^^^^\n\
              \u{20}  = hint: not \\u{7f}\n"
         );
+    }
+
+    #[test]
+    fn words_are_quoted_where_a_shell_would_read_them_otherwise() {
+        assert_eq!(shell_word("tests/a-b.yml").as_deref(), Some("tests/a-b.yml"));
+        assert_eq!(shell_word("books a seat").as_deref(), Some("'books a seat'"));
+        assert_eq!(shell_word("it's $HOME").as_deref(), Some("'it'\\''s $HOME'"));
+        assert_eq!(shell_word("").as_deref(), Some("''"));
+        assert_eq!(shell_word("a\u{1b}b"), None);
     }
 
     #[test]

@@ -27,6 +27,7 @@
 //! ```
 
 pub mod assertion;
+pub mod cassette;
 pub mod diag;
 pub mod eval;
 pub mod event;

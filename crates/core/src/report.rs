@@ -128,6 +128,12 @@ pub struct Row {
     /// Where the trace comes from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub origin: Option<Origin>,
+    /// The run was written into a cassette, so that it can be replayed.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub recorded: bool,
+    /// The evidence was edited after it was recorded: that of the run, or of some run of a gate over runs.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub edited: bool,
     /// What was checked.
     pub checks: Vec<Checked>,
     /// Why it could not be judged.
@@ -198,12 +204,24 @@ impl Row {
             mark: None,
             verdict: RowVerdict::Pass,
             origin: None,
+            recorded: false,
+            edited: false,
             checks: Vec::new(),
             error: None,
             receipts: Vec::new(),
             advisory: None,
             duration_ms: None,
             trace: None,
+        }
+    }
+
+    /// Where the evidence comes from, as people read it, such as `replayed, edited`; empty where there is nothing to say.
+    pub fn source(&self) -> &'static str {
+        match (self.origin, self.edited) {
+            (Some(Origin::Replayed), true) => "replayed, edited",
+            (None, true) => "edited",
+            (Some(origin), _) => origin.as_str(),
+            (None, false) => "",
         }
     }
 

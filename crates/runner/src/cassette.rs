@@ -2,23 +2,23 @@
 
 mod census;
 mod inputs;
+mod orphans;
 mod store;
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use mcptest_core::cassette;
+pub use mcptest_core::cassette::{OLDEST, Unreadable, VERSION, fingerprint};
 use mcptest_core::json;
-use mcptest_core::redact::{hash, short_hash};
+use mcptest_core::redact::short_hash;
 use mcptest_core::trace::Trace;
 use serde_json::{Map, Value};
 
 pub use census::{Entry, State, census};
 pub use inputs::inputs;
-pub use store::{Folder, Lock};
-
-/// Version of the format. Another one is refused: old readers do not guess at new files, and new readers that still know an
-/// old version say so here.
-pub const VERSION: u64 = 1;
+pub use orphans::Orphans;
+pub use store::{Accepted, Folder, Lock, accept};
 
 /// Longest readable part of a slug.
 const LONGEST_SLUG: usize = 48;
@@ -40,6 +40,10 @@ pub struct Cassette {
     pub advisory: Option<Value>,
     /// What the run did.
     pub trace: Trace,
+    /// The version of the format that it was read from; [`VERSION`] is written.
+    pub version: u64,
+    /// It was edited after it was recorded, and somebody accepted that.
+    pub edited: bool,
 }
 
 /// Why a cassette cannot be used.
@@ -73,6 +77,18 @@ pub enum CassetteError {
         /// The version it names.
         found: String,
     },
+    /// It was edited after it was recorded, and nobody accepted that.
+    Edited {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Its parts say different things.
+    Contradictory {
+        /// The file.
+        path: PathBuf,
+        /// Which parts.
+        why: String,
+    },
     /// The suite says something else now.
     Stale {
         /// The file.
@@ -92,6 +108,11 @@ pub enum CassetteError {
         /// The link.
         path: PathBuf,
     },
+    /// There are recordings where others are to be moved.
+    Taken {
+        /// Their folder.
+        path: PathBuf,
+    },
     /// Somebody else records into the same folder.
     Locked {
         /// The folder.
@@ -100,16 +121,30 @@ pub enum CassetteError {
 }
 
 impl CassetteError {
+    /// A file whose text cannot be used.
+    fn unreadable(path: &Path, why: Unreadable) -> Self {
+        let path = path.to_owned();
+        match why {
+            Unreadable::Broken(why) => Self::Broken { path, why },
+            Unreadable::Version(found) => Self::Version { path, found },
+            Unreadable::Edited => Self::Edited { path },
+            Unreadable::Contradictory(why) => Self::Contradictory { path, why },
+        }
+    }
+
     /// What is wrong, without the place.
     pub fn why(&self) -> String {
         match self {
             Self::Missing { .. } => "there is no recording of this run".to_owned(),
             Self::Io { what, why, .. } => format!("cannot be {what}: {why}"),
             Self::Broken { why, .. } => why.clone(),
-            Self::Version { found, .. } => format!("format version {found}, this program reads version {VERSION}"),
+            Self::Version { found, .. } => Unreadable::Version(found.clone()).to_string(),
+            Self::Edited { .. } => Unreadable::Edited.to_string(),
+            Self::Contradictory { why, .. } => Unreadable::Contradictory(why.clone()).to_string(),
             Self::Stale { changes, .. } => format!("stale: {changes}"),
             Self::Unkept { why, .. } => format!("not written, because it could not be read again: {why}"),
             Self::Linked { .. } => "is a symbolic link, and nothing is recorded through one".to_owned(),
+            Self::Taken { .. } => "there are recordings already, which are not overwritten".to_owned(),
             Self::Locked { .. } => "another recording is in progress".to_owned(),
         }
     }
@@ -123,9 +158,12 @@ impl fmt::Display for CassetteError {
             Self::Io { path, .. }
             | Self::Broken { path, .. }
             | Self::Version { path, .. }
+            | Self::Edited { path }
+            | Self::Contradictory { path, .. }
             | Self::Stale { path, .. }
             | Self::Unkept { path, .. }
             | Self::Linked { path }
+            | Self::Taken { path }
             | Self::Locked { path } => write!(f, "{}: {}", path.display(), self.why()),
         }
     }
@@ -172,34 +210,32 @@ impl Cassette {
     /// The text of the file.
     pub fn to_text(&self) -> String {
         let mut map = Map::new();
-        map.insert("mcptest".to_owned(), VERSION.into());
         map.insert("test".to_owned(), self.test.clone().into());
         map.insert("model".to_owned(), self.model.clone().into());
         map.insert("run".to_owned(), self.run.into());
-        map.insert("fingerprint".to_owned(), fingerprint(&self.inputs).into());
         map.insert("inputs".to_owned(), self.inputs.clone());
         map.insert("observed".to_owned(), self.observed.clone());
         if let Some(advisory) = &self.advisory {
             map.insert("advisory".to_owned(), advisory.clone());
         }
         map.insert("trace".to_owned(), self.trace.to_envelope());
+        if self.edited {
+            map.insert("edited".to_owned(), true.into());
+        }
+        cassette::seal(&mut map);
         json::pretty(&Value::Object(map))
     }
 
     /// Reads the text of a file; `Err` says what is wrong with it, or which version it has.
     pub fn read(text: &str) -> Result<Self, Unreadable> {
         let broken = |why: String| Unreadable::Broken(why);
-        let value = json::parse(text).map_err(|error| {
-            let cut = if error.message.starts_with("EOF") { "the file is cut off: " } else { "" };
-            broken(format!("{cut}{error}"))
-        })?;
-        let Value::Object(mut map) = value else {
-            return Err(broken(format!("a cassette is an object, found {}", json::describe(&value))));
-        };
-        match map.remove("mcptest") {
-            Some(found) if found == VERSION => {}
-            Some(found) => return Err(Unreadable::Version(json::excerpt(&found, 40))),
-            None => return Err(broken("lacks `mcptest`, the version: this is no cassette".to_owned())),
+        let mut map = object(text)?;
+        cassette::version(&map)?;
+        let trace = map.get("trace").ok_or_else(|| broken("lacks `trace`".to_owned()))?;
+        let trace = Trace::read(trace).map_err(|error| broken(format!("in `trace`: {error}")))?;
+        let seal = cassette::check(&map, &trace);
+        for known in ["mcptest", "digest", "edited", "trace"] {
+            map.remove(known);
         }
         let mut take = |key: &str| map.remove(key).ok_or_else(|| Unreadable::Broken(format!("lacks `{key}`")));
         let as_text = |key: &str, value: Value| match value {
@@ -211,32 +247,46 @@ impl Cassette {
         let run = take("run")?;
         let run =
             run.as_u64().ok_or_else(|| broken(format!("`run` must be a number, found {}", json::describe(&run))))?;
-        let recorded = as_text("fingerprint", take("fingerprint")?)?;
+        as_text("fingerprint", take("fingerprint")?)?;
         let (inputs, observed) = (take("inputs")?, take("observed")?);
-        if recorded != fingerprint(&inputs) {
-            return Err(broken("`fingerprint` does not fit `inputs`: the file was edited by hand".to_owned()));
-        }
-        let trace = Trace::read(&take("trace")?).map_err(|error| broken(format!("in `trace`: {error}")))?;
         let advisory = map.remove("advisory");
         if let Some(unknown) = map.keys().next() {
             return Err(broken(format!("unknown key `{}`", json::cut(unknown, 60))));
         }
-        Ok(Self { test: of_test, model, run, inputs, observed, advisory, trace })
+        // What is no recording at all is told first.
+        let cassette::Seal { version, edited } = seal?;
+        Ok(Self { test: of_test, model, run, inputs, observed, advisory, trace, version, edited })
+    }
+
+    /// The text of a file with its edits accepted.
+    fn accepted(text: &str) -> Result<String, Unreadable> {
+        let mut map = object(text)?;
+        cassette::version(&map)?;
+        map.insert("edited".to_owned(), true.into());
+        cassette::seal(&mut map);
+        let text = json::pretty(&Value::Object(map));
+        Self::read(&text).map(|_| text)
+    }
+
+    /// The text of a file under another name of its test. Nothing that was recorded changes, and neither does its digest.
+    fn renamed(text: &str, new_name: &str) -> Result<String, Unreadable> {
+        Self::read(text)?;
+        let mut map = object(text)?;
+        map.insert("test".to_owned(), new_name.into());
+        Ok(json::pretty(&Value::Object(map)))
     }
 }
 
-/// Why a text is no cassette of this version.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Unreadable {
-    /// What is wrong.
-    Broken(String),
-    /// The version it names.
-    Version(String),
-}
-
-/// The fingerprint of inputs.
-pub fn fingerprint(inputs: &Value) -> String {
-    hash(json::canonical(inputs).as_bytes())
+/// The object that a file consists of.
+fn object(text: &str) -> Result<Map<String, Value>, Unreadable> {
+    let value = json::parse(text).map_err(|error| {
+        let cut = if error.message.starts_with("EOF") { "the file is cut off: " } else { "" };
+        Unreadable::Broken(format!("{cut}{error}"))
+    })?;
+    match value {
+        Value::Object(map) => Ok(map),
+        other => Err(Unreadable::Broken(format!("a cassette is an object, found {}", json::describe(&other)))),
+    }
 }
 
 /// Most differences that are told one by one, and about how many characters of a value.

@@ -7,12 +7,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError, mpsc};
 use std::thread;
 
+use mcptest_core::diag::shell_word;
 use mcptest_core::event::Event;
-use mcptest_core::report::{Attempt, Evidence, Origin, Row, RowVerdict, Trouble};
+use mcptest_core::report::{Attempt, Evidence, Family, Origin, Row, RowVerdict, Trouble};
 use mcptest_core::suite::Variables;
+use serde_json::Value;
 
 use crate::budget::Budget;
-use crate::cassette::{Cassette, CassetteError, Folder, Lock};
+use crate::cassette::{Cassette, CassetteError, Folder, Lock, OLDEST, Orphans, VERSION, fingerprint};
 use crate::interrupt::Interrupt;
 use crate::live::{self, Live};
 use crate::model::Answers;
@@ -87,6 +89,8 @@ struct CellState {
     prepared: OnceLock<Result<Prepared, Trouble>>,
     attempts: Mutex<Vec<Option<Made>>>,
     left: AtomicUsize,
+    /// Runs whose recordings have an old format.
+    old: AtomicUsize,
 }
 
 /// What a run of a cell starts from.
@@ -96,6 +100,34 @@ struct Prepared {
     replays: bool,
 }
 
+/// What there is to know of the recordings that were replayed, beside their verdicts.
+#[derive(Default)]
+struct Seen {
+    edited: usize,
+    old: usize,
+}
+
+impl Seen {
+    fn notes(&self) -> Vec<String> {
+        let count = |count: usize, one: &str, many: &str| match count {
+            1 => format!("1 recording {one}"),
+            count => format!("{count} recordings {many}"),
+        };
+        let mut out = Vec::new();
+        if self.edited > 0 {
+            let what = count(self.edited, "was", "were");
+            out.push(format!("{what} edited after recording, which `mcptest cassette accept` accepted"));
+        }
+        if self.old > 0 {
+            let what = count(self.old, "is", "are");
+            out.push(format!(
+                "{what} in format version {OLDEST}, which does not detect edits; `--record` writes version {VERSION}"
+            ));
+        }
+        out
+    }
+}
+
 struct Executor<'a> {
     plan: &'a [Planned<'a>],
     options: &'a Options<'a>,
@@ -103,6 +135,8 @@ struct Executor<'a> {
     /// Folders that are recorded into, each with its lock or why there is none.
     locks: BTreeMap<PathBuf, Result<Lock, CassetteError>>,
     live: OnceLock<Result<Live, Trouble>>,
+    /// Of each suite, the recordings that no test has, once a test lacks its own.
+    orphans: BTreeMap<&'a Path, OnceLock<Orphans>>,
 }
 
 /// Carries out a plan and tells what came of it, cell by cell.
@@ -113,6 +147,7 @@ pub fn execute(plan: &[Planned<'_>], options: &Options<'_>, events: &mut dyn FnM
             prepared: OnceLock::new(),
             attempts: Mutex::new((0..runs).map(|_| None).collect()),
             left: AtomicUsize::new(runs),
+            old: AtomicUsize::new(0),
         }
     };
     let mut locks = BTreeMap::new();
@@ -122,7 +157,9 @@ pub fn execute(plan: &[Planned<'_>], options: &Options<'_>, events: &mut dyn FnM
             locks.entry(folder.root().to_owned()).or_insert_with(|| folder.lock_to_record());
         }
     }
-    let executor = Executor { plan, options, cells: plan.iter().map(state).collect(), locks, live: OnceLock::new() };
+    let orphans = plan.iter().map(|planned| (&*planned.file.path, OnceLock::new())).collect();
+    let cells = plan.iter().map(state).collect();
+    let executor = Executor { plan, options, cells, locks, live: OnceLock::new(), orphans };
     executor.run(events);
 }
 
@@ -194,12 +231,14 @@ impl<'a> Executor<'a> {
         let mut told = 0;
         let mut over = false;
         let mut file: Option<&Path> = None;
-        let mut tell = |planned: &'a Planned<'a>, rows: Vec<Row>| {
+        let mut seen = Seen::default();
+        let mut tell = |planned: &'a Planned<'a>, rows: Vec<Row>, seen: &mut Seen, events: &mut dyn FnMut(Event)| {
             if file != Some(&planned.file.path) {
                 file = Some(&planned.file.path);
                 events(Event::SuiteStarted { file: planned.file.shown.clone() });
             }
             for row in rows {
+                seen.edited += usize::from(row.edited && row.family == Family::Run);
                 events(Event::RowFinished(Box::new(row)));
             }
             let (test, model) = (planned.cell.test.name.clone(), planned.cell.model.to_owned());
@@ -209,9 +248,10 @@ impl<'a> Executor<'a> {
             waiting.insert(at, rows);
             while let Some(rows) = waiting.remove(&told) {
                 let planned = &self.plan[told];
+                let old = self.cells[told].old.load(Ordering::Relaxed);
                 told += 1;
                 if over {
-                    tell(planned, skipped(planned));
+                    tell(planned, skipped(planned), &mut seen, events);
                     continue;
                 }
                 let bad =
@@ -221,13 +261,15 @@ impl<'a> Executor<'a> {
                     over = true;
                     is_over();
                 }
-                tell(planned, rows);
+                seen.old += old;
+                tell(planned, rows, &mut seen, events);
             }
         }
         // Cells that were never finished, because the run was over before.
         for planned in &self.plan[told..] {
-            tell(planned, skipped(planned));
+            tell(planned, skipped(planned), &mut seen, events);
         }
+        seen.notes().into_iter().for_each(|note| events(Event::Note(note)));
     }
 
     fn attempt(&self, planned: &Planned<'_>, state: &CellState, run: u64) -> Made {
@@ -236,7 +278,7 @@ impl<'a> Executor<'a> {
             Err(trouble) => return (None, Attempt::Broken(crowded(trouble.clone()))),
         };
         if prepared.replays {
-            return (Some(Origin::Replayed), replay(planned, prepared, run));
+            return (Some(Origin::Replayed), self.replay(planned, prepared, state, run));
         }
         let origin = if prepared.basis.script.is_some() { Origin::Scripted } else { Origin::Live };
         let attempt = match self.go_live(planned, prepared, run) {
@@ -318,24 +360,49 @@ impl<'a> Executor<'a> {
                 observed: ran.observed,
                 advisory: ran.advisory,
                 trace: ran.trace,
+                version: VERSION,
+                edited: false,
             };
             folder.save(&cassette).map_err(|error| trouble(&error, None))?;
-            return Ok(Some(evidence(cassette)));
+            return Ok(Some(Box::new(Evidence { recorded: true, ..evidence(cassette) })));
         }
-        Ok(Some(Box::new(Evidence { trace: ran.trace, advisory: ran.advisory })))
+        let evidence = Evidence { trace: ran.trace, advisory: ran.advisory, ..Evidence::default() };
+        Ok(Some(Box::new(evidence)))
+    }
+
+    fn replay(&self, planned: &Planned<'_>, prepared: &Prepared, state: &CellState, run: u64) -> Attempt {
+        let folder = Folder::of(&planned.file.path);
+        let (test, inputs) = (&planned.cell.test.name, &prepared.basis.inputs);
+        match folder.load(test, planned.cell.model, run, inputs) {
+            Ok(cassette) => {
+                state.old.fetch_add(usize::from(cassette.version < VERSION), Ordering::Relaxed);
+                Attempt::Traced(Box::new(evidence(cassette)))
+            }
+            Err(error) => {
+                let former = match &error {
+                    CassetteError::Missing { .. } => self.former_name(planned, &folder, inputs),
+                    _ => None,
+                };
+                let trouble =
+                    former.map_or_else(|| trouble(&error, Some(planned)), |former| renamed(&error, planned, &former));
+                Attempt::Broken(crowded(trouble))
+            }
+        }
+    }
+
+    /// The name under which a test without any recording was recorded, as far as its inputs tell.
+    fn former_name(&self, planned: &Planned<'_>, folder: &Folder, inputs: &Value) -> Option<String> {
+        if folder.has(&planned.cell.test.name).unwrap_or(true) {
+            return None;
+        }
+        let orphans = self.orphans.get(&*planned.file.path)?.get_or_init(|| Orphans::of(planned.file));
+        orphans.with(&fingerprint(inputs)).map(str::to_owned)
     }
 }
 
-fn replay(planned: &Planned<'_>, prepared: &Prepared, run: u64) -> Attempt {
-    let folder = Folder::of(&planned.file.path);
-    match folder.load(&planned.cell.test.name, planned.cell.model, run, &prepared.basis.inputs) {
-        Ok(cassette) => Attempt::Traced(evidence(cassette)),
-        Err(error) => Attempt::Broken(crowded(trouble(&error, Some(planned)))),
-    }
-}
-
-fn evidence(cassette: Cassette) -> Box<Evidence> {
-    Box::new(Evidence { trace: cassette.trace, advisory: cassette.advisory })
+fn evidence(cassette: Cassette) -> Evidence {
+    let Cassette { trace, advisory, edited, .. } = cassette;
+    Evidence { trace, advisory, edited, recorded: false }
 }
 
 fn skipped(planned: &Planned<'_>) -> Vec<Row> {
@@ -372,6 +439,22 @@ fn suite_dir(file: &SuiteFile) -> String {
     std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned()).to_string_lossy().into_owned()
 }
 
+/// There is no recording of a test, but one of a test that is gone and asked for the same.
+fn renamed(error: &CassetteError, planned: &Planned<'_>, former: &str) -> Trouble {
+    let Trouble { message, hint } = trouble(error, Some(planned));
+    let words = [&*planned.file.shown, former, &*planned.cell.test.name];
+    // What begins with a dash would be taken for a flag.
+    let dashes = if words.iter().any(|word| word.starts_with('-')) { " --" } else { "" };
+    let hint = match words.map(shell_word) {
+        [Some(suite), Some(old), Some(new)] => {
+            let record = hint.map_or_else(String::new, |record| format!("; else {record}"));
+            Some(format!("if the test was renamed: mcptest cassette rename{dashes} {suite} {old} {new}{record}"))
+        }
+        _ => hint,
+    };
+    Trouble { message: format!("{message}; `{former}` was recorded with the same inputs, and is no test now"), hint }
+}
+
 /// What is wrong with a cassette, with what to do about it.
 fn trouble(error: &CassetteError, replayed: Option<&Planned<'_>>) -> Trouble {
     let record = || match replayed {
@@ -384,7 +467,16 @@ fn trouble(error: &CassetteError, replayed: Option<&Planned<'_>>) -> Trouble {
     };
     let hint = match error {
         CassetteError::Missing { .. } | CassetteError::Stale { .. } | CassetteError::Version { .. } => record(),
-        CassetteError::Broken { .. } => format!("restore the file, or {}", record()),
+        CassetteError::Broken { .. } | CassetteError::Contradictory { .. } => {
+            format!("restore the file, or {}", record())
+        }
+        CassetteError::Edited { path } => {
+            let accept = shell_word(&path.to_string_lossy());
+            let accept =
+                accept.map_or_else(String::new, |path| format!("; to keep the edit: mcptest cassette accept {path}"));
+            format!("restore the file, or {}{accept}", record())
+        }
+        CassetteError::Taken { .. } => "remove them first: `mcptest cassette prune`".to_owned(),
         CassetteError::Unkept { .. } => "have the tools of this test answer with less".to_owned(),
         CassetteError::Locked { .. } => "wait until it is done".to_owned(),
         CassetteError::Linked { .. } => {

@@ -1,7 +1,9 @@
 //! `mcptest cassette`: recorded runs, looked after. One file per subcommand; this one loads the suites they are held against.
 
+mod accept;
 mod list;
 mod prune;
+mod rename;
 mod scan;
 mod show;
 
@@ -16,6 +18,8 @@ pub(super) fn run(typed: &Cassette, environment: Environment<'_>) -> Answer {
     match &typed.command {
         CassetteCommand::List(typed) => list::run(typed, environment),
         CassetteCommand::Show(typed) => show::run(typed),
+        CassetteCommand::Accept(typed) => accept::run(typed),
+        CassetteCommand::Rename(typed) => rename::run(typed, environment),
         CassetteCommand::Prune(typed) => prune::run(typed, environment),
         CassetteCommand::Scan(typed) => scan::run(typed, environment),
     }

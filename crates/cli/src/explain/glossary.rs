@@ -110,6 +110,14 @@ static ENTRIES: [Entry; 33] = [
         &["script", "replayed"],
     ),
     entry(
+        "edited",
+        &["replayed, edited", "accepted"],
+        REPORT,
+        "The cassette was edited after it was recorded, and `mcptest cassette accept` accepted that. What is judged is what somebody \
+         wrote, not what a run did. A gate over runs says it when that is so of one of them. Recording the run again clears it.",
+        &["cassette", "replayed", "edited-cassette"],
+    ),
+    entry(
         "REFUSED",
         &["suite refused"],
         REPORT,

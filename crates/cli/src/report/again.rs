@@ -1,5 +1,6 @@
 //! The command that judges a row again, to be copied into a shell.
 
+use mcptest_core::diag::{is_unprintable, shell_word};
 use mcptest_core::report::{Origin, Row, RowVerdict};
 
 /// The command for a row of a suite; none for a row that no suite has, and none where a hint already is a command.
@@ -16,8 +17,9 @@ pub(super) fn command(row: &Row, file: &str) -> Option<String> {
     if let Some(runs) = row.runs {
         out.push_str(&format!(" --runs {runs}"));
     }
-    // A script, too, is played anew only when no recording is to stand in for it.
-    if matches!(row.origin, Some(Origin::Live | Origin::Scripted)) {
+    // What was recorded is judged again by a replay, which costs nothing and gives the same verdict. A script, too, is played
+    // again only when no recording is to take its place.
+    if !row.recorded && matches!(row.origin, Some(Origin::Live | Origin::Scripted)) {
         out.push_str(" --live");
     }
     Some(out)
@@ -26,13 +28,13 @@ pub(super) fn command(row: &Row, file: &str) -> Option<String> {
 /// A path as an argument of a command; none for one that cannot be copied from a screen.
 pub(crate) fn path(file: &str) -> Option<String> {
     // What begins with a dash would be taken for a flag.
-    if file.starts_with('-') { quoted(&format!("./{file}")) } else { quoted(file) }
+    if file.starts_with('-') { shell_word(&format!("./{file}")) } else { shell_word(file) }
 }
 
 fn flag(name: &str, value: &str) -> Option<String> {
     // What begins with a dash would be taken for a flag of its own.
     let between = if value.starts_with('-') { '=' } else { ' ' };
-    Some(format!(" {name}{between}{}", quoted(value)?))
+    Some(format!(" {name}{between}{}", shell_word(value)?))
 }
 
 /// What selects a test by its name: the name, or a pattern where the name would be read as something else.
@@ -53,33 +55,22 @@ fn filter(name: &str) -> String {
     pattern
 }
 
-fn is_unprintable(c: char) -> bool {
-    c == '\t' || matches!(mcptest_core::diag::printable(c.encode_utf8(&mut [0; 4])), std::borrow::Cow::Owned(_))
-}
-
-/// A word as a shell reads it; none for one that cannot be copied from a screen.
-fn quoted(word: &str) -> Option<String> {
-    if word.contains(is_unprintable) {
-        return None;
-    }
-    let is_bare = |c: char| c.is_ascii_alphanumeric() || "-_./:@%+,".contains(c);
-    if !word.is_empty() && word.chars().all(is_bare) {
-        return Some(word.to_owned());
-    }
-    Some(format!("'{}'", word.replace('\'', "'\\''")))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn words_are_quoted_where_a_shell_would_read_them_otherwise() {
-        assert_eq!(quoted("tests/a-b.yml").as_deref(), Some("tests/a-b.yml"));
-        assert_eq!(quoted("books a seat").as_deref(), Some("'books a seat'"));
-        assert_eq!(quoted("it's $HOME").as_deref(), Some("'it'\\''s $HOME'"));
-        assert_eq!(quoted("").as_deref(), Some("''"));
-        assert_eq!(quoted("a\u{1b}b"), None);
+    fn a_run_that_was_recorded_is_judged_again_by_a_replay() {
+        let row = |origin, recorded| {
+            let failed = Row { line: 3, verdict: RowVerdict::Fail, origin: Some(origin), recorded, ..Row::named("t") };
+            command(&failed, "suite.yml").unwrap()
+        };
+        let replay = "mcptest run suite.yml --filter t";
+        assert_eq!(row(Origin::Replayed, false), replay);
+        for origin in [Origin::Live, Origin::Scripted] {
+            assert_eq!(row(origin, true), replay);
+            assert_eq!(row(origin, false), format!("{replay} --live"));
+        }
     }
 
     #[test]

@@ -114,7 +114,7 @@ fn case(row: &Row, file: &str, class: &str, xml: &mut Xml<'_>) -> io::Result<()>
     };
     let lines = explain(row, file, WIDTH);
     let lines = lines.iter().map(super::detail::Line::plain);
-    let origin = row.origin.map(|origin| format!("origin: {origin}"));
+    let origin = Some(row.source()).filter(|source| !source.is_empty()).map(|source| format!("origin: {source}"));
     let text = body(first.map(str::to_owned).into_iter().chain(lines).chain(origin));
     if text.is_empty() && name == "system-out" {
         return element.write_empty().map(drop);

@@ -169,7 +169,7 @@ impl Pretty {
 
 /// A row by itself: its verdict, name and numbers, and below them all there is to say, unless it passed and nobody asked.
 fn single(row: &Row, name: &str, file: &str, verbosity: Verbosity, paper: Paper) -> String {
-    let origin = row.origin.map_or("", |origin| origin.as_str());
+    let origin = row.source();
     let mut out = String::new();
     if matches!(row.verdict, RowVerdict::Pass | RowVerdict::Unjudged) && verbosity != Verbosity::Verbose {
         // A gate's row has the gate in its name.

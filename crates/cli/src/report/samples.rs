@@ -3,7 +3,7 @@
 use mcptest_core::diag::Source;
 use mcptest_core::event::Event;
 use mcptest_core::judge;
-use mcptest_core::report::{Attempt, Cell, CellPlace, Origin, Row, RowVerdict, Trouble};
+use mcptest_core::report::{Attempt, Cell, CellPlace, Evidence, Origin, Row, RowVerdict, Trouble};
 use mcptest_core::suite::{self, Suite, Variables};
 use mcptest_core::trace::Trace;
 use serde_json::{Value, json};
@@ -94,6 +94,11 @@ pub(super) fn ran(trace: &Trace) -> Attempt {
     Attempt::Traced(Box::new(trace.clone().into()))
 }
 
+/// The same from a recording that was edited.
+fn edited(trace: &Trace) -> Attempt {
+    Attempt::Traced(Box::new(Evidence { trace: trace.clone(), edited: true, ..Evidence::default() }))
+}
+
 fn finished(row: Row) -> Event {
     Event::RowFinished(Box::new(row))
 }
@@ -108,14 +113,14 @@ pub(super) fn events() -> Vec<Event> {
     let mut add = |rows: Vec<Row>| out.extend(rows.into_iter().map(finished));
     let [good, bad] = seats();
     let unknown = Trace::read(&json!({ "final_response": "Done." })).unwrap();
-    for trace in [&good, &bad, &unknown] {
-        add(cell(&suite, BOOKS, "gpt-5", vec![ran(trace)]));
+    for run in [edited(&good), ran(&bad), ran(&unknown)] {
+        add(cell(&suite, BOOKS, "gpt-5", vec![run]));
     }
     let found = |city: &str| ("search", json!({ "q": city }), Some(json!({ "rain": true })));
     let once = trace(&[found("Oslo")], "Rain.");
     let twice = trace(&[found("Oslo"), found("Bergen")], "Rain.");
     let idle = trace(&[], "");
-    add(cell(&suite, STEADY, "gpt-5", vec![ran(&once), ran(&once), ran(&once)]));
+    add(cell(&suite, STEADY, "gpt-5", vec![ran(&once), edited(&once), ran(&once)]));
     add(cell(
         &suite,
         STEADY,

@@ -2,7 +2,7 @@
 
 use super::{Trouble, trouble};
 
-pub(super) static TROUBLES: [Trouble; 10] = [
+pub(super) static TROUBLES: [Trouble; 13] = [
     trouble(
         "no-recording",
         "A run was not recorded",
@@ -37,33 +37,73 @@ pub(super) static TROUBLES: [Trouble; 10] = [
             "lacks `mcptest`, the version: this is no cassette",
             "a cassette is an object, found …",
         ],
-        "cassettes/ok/finds-it-48ae7370/demo/1.json: the file is cut off: line 10, column 69: EOF while parsing a string",
+        "cassettes/ok/finds-it-48ae7370/demo/1.json: the file is cut off: line 10, column 17: EOF while parsing a value",
         "The file is no whole cassette: a merge left its marks in it, or a copy was cut off. Recording writes a file whole or not \
          at all.",
         &["Restore it from version control, or record again: `mcptest run --record FILE`."],
     ),
     trouble(
         "edited-cassette",
-        "A cassette was edited by hand",
-        &["`fingerprint` does not fit `inputs`: the file was edited by hand"],
-        "cassettes/ok/finds-it-48ae7370/demo/1.json: `fingerprint` does not fit `inputs`: the file was edited by hand",
-        "The fingerprint vouches for what the run was recorded with. A prompt or a model that is changed in the file would make an \
-         old run pass for a new one.",
-        &["Restore the file, or record again.", "To try a gate on made-up traces use `mcptest score`."],
+        "A cassette was edited",
+        &["was edited after it was recorded: its digest does not match"],
+        "cassettes/ok/finds-it-48ae7370/demo/1.json: was edited after it was recorded: its digest does not match",
+        "A cassette is evidence of what a run did, and its digest vouches for that. This one says something else now: it was \
+         edited, or a merge mixed two recordings. What somebody wrote must not pass for what an agent did.",
+        &[
+            "Restore the file from version control, or record the run again: `mcptest run --record FILE`.",
+            "If the edit is meant, `mcptest cassette accept FILE` takes it over; reports say `edited` from then on.",
+            "To try a gate on made-up traces use `mcptest score`.",
+        ],
+    ),
+    trouble(
+        "contradictory-cassette",
+        "A cassette contradicts itself",
+        &["contradicts itself: …"],
+        "cassettes/ok/finds-it-48ae7370/demo/1.json: contradicts itself: `trace.final_response` is not the text of the last \
+         assistant turn, `trace.conversation.turns[3]`",
+        "Some things are in a recording twice: the final response is the text of the last assistant turn, calls belong to turns \
+         of the assistant and to servers of the test, and `tool_names` are the names of the calls. No run writes them so that they \
+         disagree; an edit in one place does.",
+        &[
+            "Restore the file from version control, or record the run again: `mcptest run --record FILE`.",
+            "To keep an edit, make it in both places; then `mcptest cassette accept FILE` takes it over.",
+        ],
+    ),
+    trouble(
+        "no-digest",
+        "A cassette has no digest",
+        &["lacks `digest`, which recordings have from format version 2 on", "has `digest` or `edited`, which format version 1 does not know"],
+        "cassettes/ok/finds-it-48ae7370/demo/1.json: lacks `digest`, which recordings have from format version 2 on",
+        "From format version 2 on a cassette has a digest of what was recorded. Without it nobody can tell whether the recording was \
+         edited. Cassettes of version 1 replay, and a note says so.",
+        &["Restore the file, or record the run again.", "`mcptest cassette accept FILE` takes the file over as edited."],
+    ),
+    trouble(
+        "renamed-test",
+        "A test was renamed, its cassettes were not",
+        &["`…` was recorded with the same inputs, and is no test now"],
+        "there is no recording of this run: cassettes/key/u/claude-sonnet-4-5/1.json; `t` was recorded with the same inputs, and is \
+         no test now",
+        "Recordings are found by the name of their test. This test has none, but there is a recording that asked for the same under \
+         a name that the suite does not have any more.",
+        &[
+            "If the test was renamed, keep its recordings: `mcptest cassette rename SUITE OLD NEW`.",
+            "If it is another test, record it: `mcptest run --record SUITE`.",
+        ],
     ),
     trouble(
         "other-run",
         "A cassette holds another run",
         &["holds run … of `…` on `…`, not run … of `…` on `…`"],
-        "cassettes/ok/finds-it-48ae7370/demo/1.json: holds run 2 of `finds it` on `demo`, not run 1 of `finds it` on `demo`",
+        "cassettes/ok/finds-it-48ae7370/demo/1.json: holds run 1 of `finds more` on `demo`, not run 1 of `finds it` on `demo`",
         "The file was copied or renamed. Test, model and run stand in the file as well as in its path, and both have to agree.",
         &["Put the file back where it was, or record again."],
     ),
     trouble(
         "cassette-version",
         "A cassette is of another version of the format",
-        &["format version …, this program reads version …"],
-        "cassettes/ok/finds-it-48ae7370/demo/1.json: format version 9, this program reads version 1",
+        &["has format version …, this program reads versions … to …"],
+        "cassettes/ok/finds-it-48ae7370/demo/1.json: has format version 9, this program reads versions 1 to 2",
         "It was recorded by a version of the program that writes another format.",
         &["Use the same version everywhere, also in CI.", "Or record again with this one."],
     ),

@@ -2,7 +2,7 @@
 
 use super::{Trouble, trouble};
 
-pub(super) static TROUBLES: [Trouble; 36] = [
+pub(super) static TROUBLES: [Trouble; 37] = [
     trouble(
         "not-yaml",
         "The file is not YAML",
@@ -121,6 +121,15 @@ pub(super) static TROUBLES: [Trouble; 36] = [
         "error: `${` is not closed",
         "`${` begins a reference, which goes on to the next `}` and holds a name of letters, digits and `_`.",
         &["Close it: `${NAME}` or `${NAME:-default}`.", "Write `$$` for a dollar sign."],
+    ),
+    trouble(
+        "public-key",
+        "A variable that holds a key is listed as public",
+        &["`…` holds a key or a token, which cannot be public"],
+        "error: `MCP_TOKEN` holds a key or a token, which cannot be public",
+        "`public:` lists variables whose values may be recorded and reported. What `bearer_token_env` and `api_key_env` name is a \
+         secret in any case.",
+        &["Remove it from `public:`.", "If it is no secret, pass it in `env:` or `headers:` instead."],
     ),
     trouble(
         "variable-not-set",

@@ -2,7 +2,7 @@
 
 use super::{Trouble, trouble};
 
-pub(super) static TROUBLES: [Trouble; 10] = [
+pub(super) static TROUBLES: [Trouble; 11] = [
     trouble(
         "never-used",
         "A server or a fault is never used",
@@ -10,6 +10,15 @@ pub(super) static TROUBLES: [Trouble; 10] = [
         "warning: no test uses the server `weather`",
         "It is declared and no test names it, so it does nothing. Often the name in the test is missing.",
         &["Name it in `servers:` or `inject:` of a test, or remove it."],
+    ),
+    trouble(
+        "public-unread",
+        "A variable under `public:` is read by nothing",
+        &["nothing in this file reads the variable `…`", "`SUITE_DIR` is always public"],
+        "warning: nothing in this file reads the variable `DATA_DRI`",
+        "`public:` lists variables that servers, models or prompts read and whose values may be recorded. This one is in none of \
+         them: often it is spelled differently there, and its value is still taken for a secret.",
+        &["Correct the name, or remove it."],
     ),
     trouble(
         "passes-on-nothing",

@@ -55,6 +55,8 @@ fn record(here: &Folder, (test, model, run): (&str, &str, u64), trace: &Value) -
         observed: json!({}),
         advisory: None,
         trace: Trace::read(trace).unwrap(),
+        version: cassette::VERSION,
+        edited: false,
     };
     cassette::Folder::of(&path).save(&cassette).unwrap()
 }
@@ -161,7 +163,7 @@ fn what_is_broken_says_why() {
     let path = record(&here, ("cancels", "demo", 1), &json!({}));
     let text = std::fs::read_to_string(path).unwrap();
     here.write(&format!("{AT}/books/gpt-5/1.json"), text.as_bytes());
-    here.write(&format!("{AT}/books/gpt-5/2.json"), b"{\"mcptest\": 2}");
+    here.write(&format!("{AT}/books/gpt-5/2.json"), b"{\"mcptest\": 3}");
     here.write(&format!("{AT}/books/gpt-5/3.json"), b"\xff");
     here.write(&format!("{AT}/cancels/elsewhere/1.json"), text.as_bytes());
     here.write(&format!("{AT}/cancels/other/1.json"), b"[]");
@@ -175,7 +177,7 @@ fn what_is_broken_says_why() {
         "\
 t/s.yml
   broken   {AT}/books/gpt-5/1.json: holds run 1 of `cancels` on `demo`, not run 1 of `books` on `gpt-5`
-  broken   {AT}/books/gpt-5/2.json: format version 2, this program reads version 1
+  broken   {AT}/books/gpt-5/2.json: has format version 3, this program reads versions 1 to 2
   broken   {AT}/books/gpt-5/3.json: is not UTF-8: byte 0
   ok       {AT}/cancels/demo/1.json
   unused   {AT}/cancels/elsewhere/1.json: it does not lie where recordings of `cancels` on `demo` do
@@ -275,7 +277,9 @@ fn tools_get_one_object_with_every_suite() {
                     ],
                 },
             ],
-            "counts": { "ok": 1, "stale": 0, "broken": 0, "unused": 2, "unknown": 0, "missing": 2 },
+            "counts": {
+                "ok": 1, "edited": 0, "old": 0, "stale": 0, "broken": 0, "unused": 2, "unknown": 0, "missing": 2,
+            },
         })
     );
     assert_eq!(output.status.code(), Some(2));
@@ -306,21 +310,22 @@ fn a_cassette_is_shown_with_its_calls_faults_answer_and_end() {
         ],
         "final_response": "I looked it up.\n\u{1b}[31mThe rest failed.",
         "conversation": {
-            "turns": [],
             "tokens": { "input": 10, "output": 5, "cached": 2 },
             "stop_reason": "completed",
             "duration_ms": 42,
         },
     });
+    let suite = SUITE.replace("    prompt: Book", "    servers: [shop]\n    prompt: Book");
+    here.write("t/s.yml", format!("servers: {{ shop: {{ command: [shop] }} }}\n{suite}").as_bytes());
     record(&here, ("books", "demo", 2), &trace);
     record_any(&here, "cancels", "demo", 1);
-    let inputs = |prompt: &str| {
+    let inputs = |prompt: &str, servers: &str| {
         let script = mcptest_core::redact::hash(SCRIPT.as_bytes());
         let model =
             json!({ "max_tokens": 1024, "name": "demo", "provider": "script", "script_sha256": script }).to_string();
         format!(
             "  inputs\n    inject    []\n    max_turns 10\n    model     {model}\n    prompt    {prompt}\n    \
-             servers   {{}}\n"
+             servers   {servers}\n"
         )
     };
     let full = format!(
@@ -347,7 +352,7 @@ fn a_cassette_is_shown_with_its_calls_faults_answer_and_end() {
   tokens   10 read, 2 from a cache, 5 written, 15 in all
   end      completed after 42 ms
 ",
-        inputs("\"Book a seat.\""),
+        inputs("\"Book a seat.\"", r#"{"shop":{"command":["shop"],"protocol":"auto","timeout_ms":30000}}"#),
         "x".repeat(152),
     );
     let empty = format!(
@@ -361,7 +366,7 @@ fn a_cassette_is_shown_with_its_calls_faults_answer_and_end() {
   tokens   not recorded
   end      not recorded
 ",
-        inputs("\"Cancel it.\"")
+        inputs("\"Cancel it.\"", "{}")
     );
     let line = ["cassette", "show", &format!("{AT}/books/demo/2.json"), &format!("{AT}/cancels/demo/1.json")];
     here.check(&line, 0, &format!("{full}\n{empty}"), "");
@@ -525,4 +530,218 @@ fn without_a_suite_there_is_nothing_to_look_at() {
         );
         Folder::with(&[]).check(&["cassette", command], 2, "", &stderr);
     }
+}
+
+/// A run that did nothing but say something.
+fn said(text: &str) -> Value {
+    json!({
+        "tool_calls": [], "tool_names": [], "tool_results": [], "final_response": text,
+        "conversation": { "turns": [{ "role": "user", "content": "Cancel it." }, { "role": "assistant", "content": text }] },
+    })
+}
+
+/// The suite with one test of one run.
+const ONE: &str = "\
+models:
+  demo: { provider: script, script: demo.yml }
+agents:
+  - name: cancels
+    model: demo
+    prompt: Cancel it.
+    trajectory: { mode: subset, calls: [] }
+";
+
+/// What is said of the suite whenever it runs: it is about recordings, and asks nothing of the agent.
+const WARNING: &str = "\
+t/s.yml:4:11: warning: `cancels` passes when the agent makes no call at all
+   |
+ 4 |   - name: cancels
+   |           ^^^^^^^
+   = hint: add a `trajectory:` or an `expect:` that an agent which does nothing would fail
+";
+
+#[test]
+fn an_edit_is_an_error_until_it_is_accepted_and_every_report_says_so_from_then_on() {
+    let here = Folder::with(&[("t/s.yml", ONE), ("t/demo.yml", SCRIPT)]);
+    let path = record(&here, ("cancels", "demo", 1), &said("Done."));
+    let at = "t/cassettes/s/cancels/demo/1.json";
+    let text = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, text.replace("\"content\": \"Done.\"", "\"content\": \"I did not.\"")).unwrap();
+    let place =
+        "    at t/s.yml:4:11\n      |\n    4 |   - name: cancels\n      |           ^^^^^^^\n\n1 row: 1 error\n";
+    let contradicts = format!(
+        "t/s.yml\n! ERROR     cancels  replayed\n    {at}: contradicts itself: `trace.final_response` is not the text of\n      \
+         the last assistant turn, `trace.conversation.turns[1]`\n    \
+         hint: restore the file, or record it: mcptest run --record t/s.yml\n{place}"
+    );
+    here.check(&["run", "t/s.yml"], 2, &contradicts, WARNING);
+    let why = "contradicts itself: `trace.final_response` is not the text of the last assistant turn, \
+               `trace.conversation.turns[1]`";
+    let refused = format!("error: {at}: {why}\nhint: edit both places so that they agree, or restore the file\n");
+    here.check(&["cassette", "accept", at], 2, "", &refused);
+    std::fs::write(&path, text.replace("Done.", "I did not.")).unwrap();
+    let edited = format!(
+        "t/s.yml\n! ERROR     cancels  replayed\n    {at}: was edited after it was recorded: its digest does not match\n    \
+         hint: restore the file, or record it: mcptest run --record t/s.yml; to keep the edit: mcptest\n      \
+         cassette accept {at}\n{place}"
+    );
+    here.check(&["run", "t/s.yml"], 2, &edited, WARNING);
+    let broken = format!(
+        "t/s.yml\n  broken   {at}: was edited after it was recorded: its digest does not match\n\n1 cassette: 1 broken\n\
+         hint: to record anew what is stale, broken or missing: mcptest run --record t/s.yml\n"
+    );
+    here.check(&["cassette", "list", "t/s.yml"], 2, &broken, "");
+
+    let accepted = format!("accepted {at}: reports say `edited` until it is recorded again\n");
+    here.check(&["cassette", "accept", at], 0, &accepted, "");
+    here.check(&["cassette", "accept", at], 0, &format!("unchanged {at}: its edits were accepted before\n"), "");
+    let note = "1 recording was edited after recording, which `mcptest cassette accept` accepted";
+    let pretty = format!(
+        "t/s.yml\n✓ PASS      cancels  replayed, edited  trajectory: 0 of 0 expected calls matched, subset\nnote: {note}\n\n1 row: 1 pass\n"
+    );
+    here.check(&["run", "t/s.yml"], 0, &pretty, WARNING);
+    for (reporter, told) in [
+        ("json", "\"edited\": true,"),
+        ("ndjson", "\"edited\":true,"),
+        ("junit", "origin: replayed, edited"),
+        ("html", "\"edited\":true,"),
+        ("github", &*format!("::notice title=mcptest::{note}")),
+        ("markdown", &*format!("> ``{note}``")),
+    ] {
+        let output = here.command(&["run", "t/s.yml", "--reporter", reporter]).output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert_eq!((output.status.code(), text.matches(told).count()), (Some(0), 1), "{reporter}: {text}");
+    }
+    // A saved report says it again.
+    here.check(
+        &["run", "t/s.yml", "--reporter", "json=r.json", "-q"],
+        0,
+        &format!("note: {note}\n\n1 row: 1 pass\n"),
+        WARNING,
+    );
+    here.check(&["report", "r.json"], 0, &pretty, "");
+    let listed = format!("t/s.yml\n  edited   {at}: it was edited, which somebody accepted\n\n1 cassette: 1 edited\n");
+    here.check(&["cassette", "list", "t/s.yml"], 0, &listed, "");
+    // Recording the run again clears it.
+    let passed = |origin: &str| {
+        format!(
+            "t/s.yml\n✓ PASS      cancels  {origin}  trajectory: 0 of 0 expected calls matched, subset\n\n1 row: 1 pass\n"
+        )
+    };
+    here.check(&["run", "t/s.yml", "--record"], 0, &passed("scripted"), WARNING);
+    here.check(&["run", "t/s.yml"], 0, &passed("replayed"), WARNING);
+    here.check(&["cassette", "accept", at], 0, &format!("unchanged {at}: it was not edited\n"), "");
+}
+
+#[test]
+fn a_cassette_of_the_first_version_replays_with_a_note() {
+    let here =
+        Folder::with(&[("t/s.yml", &ONE.replace("    prompt", "    runs: 2\n    prompt")), ("t/demo.yml", SCRIPT)]);
+    for run in 1..=2 {
+        let path = record(&here, ("cancels", "demo", run), &said("Done."));
+        let mut value: Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+        value["mcptest"] = json!(1);
+        value.as_object_mut().unwrap().remove("digest").unwrap();
+        std::fs::write(&path, value.to_string()).unwrap();
+    }
+    let told = "t/s.yml\n✓ PASS      cancels  replayed  2/2 runs pass; path of all 2 runs: no call\n\
+                note: 2 recordings are in format version 1, which does not detect edits; `--record` writes version 2\n\n\
+                2 rows: 2 pass\n";
+    here.check(&["run", "t/s.yml"], 0, told, WARNING);
+    let at = "t/cassettes/s/cancels/demo";
+    let old = "format version 1 does not detect edits";
+    let listed =
+        format!("t/s.yml\n  old      {at}/1.json: {old}\n  old      {at}/2.json: {old}\n\n2 cassettes: 2 old\n");
+    here.check(&["cassette", "list", "t/s.yml"], 0, &listed, "");
+    here.check(
+        &["cassette", "accept", &format!("{at}/2.json")],
+        0,
+        &format!("accepted {at}/2.json: reports say `edited` until it is recorded again\n"),
+        "",
+    );
+    // One run of two was accepted, and the line of both says so.
+    let told = "t/s.yml\n✓ PASS      cancels  replayed, 1 edited  2/2 runs pass; path of all 2 runs: no call\n\
+                note: 1 recording was edited after recording, which `mcptest cassette accept` accepted\n\
+                note: 1 recording is in format version 1, which does not detect edits; `--record` writes version 2\n\n\
+                2 rows: 2 pass\n";
+    here.check(&["run", "t/s.yml"], 0, told, WARNING);
+}
+
+/// A suite whose model is a real one, so that recordings are needed.
+const REAL: &str = "\
+agents:
+  - name: books a seat
+    models: [gpt-5, gpt-4]
+    prompt: Book it.
+    trajectory: { mode: subset, calls: [] }
+";
+
+#[test]
+fn a_renamed_test_finds_its_recordings_by_what_was_asked_and_keeps_them() {
+    let here = Folder::with(&[("t/s.yml", REAL)]);
+    for model in ["gpt-5", "gpt-4"] {
+        record(&here, ("books a seat", model, 1), &said("Done."));
+    }
+    here.write("t/s.yml", REAL.replace("books a seat", "books it's seat").as_bytes());
+    let (gone, new) = ("books a seat", "books it's seat");
+    let folder = "t/cassettes/s/books-it-s-seat-63d8db3d";
+    let missing = |model: &str| {
+        format!(
+            "! ERROR     {new} [{model}]  replayed\n    there is no recording of this run: {folder}/{model}/1.json;\n      \
+             `{gone}` was recorded with the same inputs, and is no test now\n    \
+             hint: if the test was renamed: mcptest cassette rename t/s.yml '{gone}' 'books it'\\''s\n      \
+             seat'; else record it: mcptest run --record t/s.yml\n    at t/s.yml:2:11\n      |\n    2 |   - name: {new}\n      \
+             |           ^^^^^^^^^^^^^^^\n"
+        )
+    };
+    let output = here.command(&["run", "t/s.yml"]).output().unwrap();
+    let told = String::from_utf8(output.stdout).unwrap();
+    let expected = format!("t/s.yml\n{}{}", missing("gpt-5"), missing("gpt-4"));
+    assert!(told.starts_with(&expected), "{told}\n---\n{expected}");
+    assert_eq!(output.status.code(), Some(2));
+
+    let moved =
+        format!("moved {folder}/gpt-4/1.json\nmoved {folder}/gpt-5/1.json\n2 recordings of `{gone}` kept as `{new}`\n");
+    here.check(&["cassette", "rename", "t/s.yml", gone, new], 0, &moved, "");
+    let listed =
+        format!("t/s.yml\n  ok       {folder}/gpt-4/1.json\n  ok       {folder}/gpt-5/1.json\n\n2 cassettes: 2 ok\n");
+    here.check(&["cassette", "list", "t/s.yml"], 0, &listed, "");
+    assert_eq!(here.command(&["run", "t/s.yml"]).output().unwrap().status.code(), Some(0));
+}
+
+#[test]
+fn what_cannot_be_renamed_says_why_and_stays() {
+    let here = Folder::with(&[("t/s.yml", REAL), ("t/other.yml", REAL)]);
+    record(&here, ("Gone.", "gpt-5", 1), &said("Done."));
+    let before = tree(&here);
+    let refused = |line: [&str; 3], why: &str| {
+        here.check(&[&["cassette", "rename"], &line[..]].concat(), 2, "", why);
+        assert_eq!(tree(&here), before);
+    };
+    refused(
+        ["t/s.yml", "Gone.", "books a seta"],
+        "error: t/s.yml has no test `books a seta`\n\
+         hint: rename the test in the suite first; did you mean `books a seat`?\n",
+    );
+    refused(
+        ["t/s.yml", "books a seat", "books a seat"],
+        "error: t/s.yml still has the test `books a seat`\nhint: its recordings stay with it; record the other test\n",
+    );
+    refused(
+        ["t/s.yml", "never was", "books a seat"],
+        "error: there are no recordings of `never was` in t/cassettes/s/never-was-6d0d880b\n\
+         hint: `mcptest cassette list t/s.yml` tells which recordings there are\n",
+    );
+    refused(["t", "Gone.", "books a seat"], "error: several suites are meant\nhint: name the file of one suite\n");
+    let path = record(&here, ("books a seat", "gpt-4", 1), &said("Done."));
+    let before = tree(&here);
+    here.check(
+        &["cassette", "rename", "t/s.yml", "Gone.", "books a seat"],
+        2,
+        "",
+        "error: t/cassettes/s/books-a-seat-12356d5f: there are recordings already, which are not overwritten\n\
+         hint: move them away if they are not needed\n",
+    );
+    assert_eq!(tree(&here), before);
+    std::fs::remove_file(path).unwrap();
 }

@@ -130,6 +130,14 @@ fn every_example_comes_to_the_verdicts_it_is_listed_with() {
 }
 
 #[test]
+fn every_recording_among_the_examples_was_made_by_the_program_as_it_is() {
+    let recorded = SUITES.iter().filter(|(name, ..)| *name != NOT_RECORDED);
+    let files: Vec<String> = recorded.map(|(name, ..)| format!("examples/{name}.yml")).collect();
+    let line: Vec<&str> = ["cassette", "list"].into_iter().chain(files.iter().map(String::as_str)).collect();
+    assert_eq!(verdicts(&line), (Some(0), "51 cassettes: 51 ok".to_owned()));
+}
+
+#[test]
 fn every_suite_among_the_examples_is_listed() {
     let mut found: Vec<String> = examples()
         .iter()

@@ -316,9 +316,9 @@ fn a_cassette_that_is_missing_stale_cut_or_of_another_version_is_told_with_the_w
         &format!("{at}: the file is cut off: line 2, column 18: EOF while parsing a string"),
         "restore the file, or record it: mcptest run --record suite.yml",
     );
-    std::fs::write(&path, text.replace("\"mcptest\": 1", "\"mcptest\": 9")).unwrap();
+    std::fs::write(&path, text.replace("\"mcptest\": 2", "\"mcptest\": 9")).unwrap();
     check(
-        &format!("{at}: format version 9, this program reads version 1"),
+        &format!("{at}: has format version 9, this program reads versions 1 to 2"),
         "record it: mcptest run --record suite.yml",
     );
     std::fs::write(&path, &text).unwrap();

@@ -32,6 +32,8 @@ fn every_command_explains_itself_with_an_example() {
     here.check(&["cassette"], 2, "", include_str!("help/cassette.txt"));
     here.check(&["cassette", "list", "--help"], 0, include_str!("help/cassette-list.txt"), "");
     here.check(&["cassette", "show", "--help"], 0, include_str!("help/cassette-show.txt"), "");
+    here.check(&["cassette", "accept", "--help"], 0, include_str!("help/cassette-accept.txt"), "");
+    here.check(&["cassette", "rename", "--help"], 0, include_str!("help/cassette-rename.txt"), "");
     here.check(&["cassette", "prune", "--help"], 0, include_str!("help/cassette-prune.txt"), "");
     here.check(&["cassette", "scan", "--help"], 0, include_str!("help/cassette-scan.txt"), "");
     here.check(&["validate", "--help"], 0, include_str!("help/validate.txt"), "");

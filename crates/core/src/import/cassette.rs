@@ -3,11 +3,14 @@
 use std::borrow::Cow;
 
 use serde::Deserialize;
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::look::Look;
 use super::wire::Text;
 use super::{ImportError, Imported, Record, Unit, wire};
+use crate::cassette::{Unreadable, check};
+use crate::json;
 use crate::report::row_name;
 use crate::trace::Envelope;
 
@@ -32,6 +35,16 @@ pub(super) fn read(record: Record<'_>) -> Result<Vec<Imported<'_>>, ImportError>
         return Err(ImportError::new("it has no `trace`").hint("a bare envelope is `--from envelope`"));
     };
     let trace = wire::typed::<Envelope>(trace.get()).map_err(|error| error.at("trace"))?.trace()?;
+    // The digest covers what nobody reads here as well, so the record is read once more, whole.
+    let whole = json::parse(record.text).map_err(|error| ImportError::new(error.to_string()))?;
+    let Value::Object(whole) = whole else { return Err(ImportError::new("it is not an object")) };
+    check(&whole, &trace).map_err(|why| {
+        let hint = match why {
+            Unreadable::Edited => "restore the file or record it again; `mcptest cassette accept` keeps an edit",
+            _ => "restore the file, or record it again",
+        };
+        ImportError::new(format!("it {why}")).hint(hint)
+    })?;
     let id = test.map(|test| row_name(&test, model.as_deref(), run, None));
     Ok(vec![Imported { id, group: None, fields: record.text.into(), trace }])
 }

@@ -15,11 +15,15 @@ pub struct Evidence {
     pub trace: Trace,
     /// What a model was asked beside the run, and answered; shown, never judged.
     pub advisory: Option<Value>,
+    /// It was written into a cassette just now.
+    pub recorded: bool,
+    /// It comes from a cassette that was edited after it was recorded.
+    pub edited: bool,
 }
 
 impl From<Trace> for Evidence {
     fn from(trace: Trace) -> Self {
-        Self { trace, advisory: None }
+        Self { trace, ..Self::default() }
     }
 }
 
@@ -58,13 +62,15 @@ impl Cell<'_> {
         let absorbs = self.test.gates.reliability.is_some();
         let mut rows = Vec::new();
         let mut outcomes = Vec::new();
-        let (mut broken, mut skipped) = (0_usize, 0_usize);
+        let (mut broken, mut skipped, mut any_edited) = (0_usize, 0_usize, false);
         for (run, (origin, attempt)) in (1_u64..).zip(attempts) {
             let mut row = self.row(count, Some(run), None);
             row.origin = origin;
             match attempt {
                 Attempt::Traced(evidence) => {
-                    let Evidence { trace, advisory } = *evidence;
+                    let Evidence { trace, advisory, recorded, edited } = *evidence;
+                    (row.recorded, row.edited) = (recorded, edited);
+                    any_edited |= edited;
                     row.advisory = self.advisory(advisory.as_ref());
                     let checks = judge::run(&self.test.expect, &self.test.gates, &trace);
                     outcomes.push(checks.iter().all(|check| check.verdict == Verdict::Pass));
@@ -77,7 +83,7 @@ impl Cell<'_> {
                     rows.push(row);
                     for check in edge {
                         let mut row = self.row(count, Some(run), Some(GateKind::Recovery));
-                        row.origin = origin;
+                        (row.origin, row.recorded, row.edited) = (origin, recorded, edited);
                         self.judge(&mut row, vec![check], absorbs);
                         rows.push(row);
                     }
@@ -105,10 +111,12 @@ impl Cell<'_> {
         };
         for check in over_runs {
             let mut row = self.row(count, None, check.gate);
+            row.edited = any_edited;
             self.judge(&mut row, vec![check], false);
             if skipped > 0 {
                 // Runs that are missing may hide anything.
                 row.verdict = RowVerdict::Skipped;
+                row.edited = false;
                 row.mark = None;
                 row.checks.clear();
             }

@@ -162,6 +162,8 @@ struct SavedRow<'a> {
     #[serde(borrow)]
     checks: Vec<SavedCheck<'a>>,
     duration_ms: Option<u64>,
+    #[serde(default)]
+    edited: bool,
     error: Option<Trouble>,
     family: Family,
     #[serde(default, deserialize_with = "gate")]
@@ -173,6 +175,8 @@ struct SavedRow<'a> {
     origin: Option<Origin>,
     #[serde(default)]
     receipts: Vec<Receipt>,
+    #[serde(default)]
+    recorded: bool,
     run: Option<u64>,
     runs: Option<u64>,
     test: String,
@@ -300,6 +304,8 @@ impl<'a> Reader<'a> {
             mark: saved.mark,
             verdict: saved.verdict,
             origin: saved.origin,
+            recorded: saved.recorded,
+            edited: saved.edited,
             checks,
             error: saved.error,
             receipts: saved.receipts,

@@ -102,6 +102,8 @@ fn row() -> Value {
             "mark": { "$ref": "#/$defs/mark", "description": "What the suite says where the row did not pass." },
             "verdict": { "$ref": "#/$defs/verdict" },
             "origin": words(Origin::ALL, Origin::as_str, "Where the trace comes from."),
+            "recorded": { "type": "boolean", "description": "The run was written into a cassette, so that it can be replayed; absent where it was not." },
+            "edited": { "type": "boolean", "description": "The cassette was edited after it was recorded, or that of a run a gate over runs rests on; absent where none was." },
             "checks": { "type": "array", "items": { "$ref": "#/$defs/check" } },
             "error": object(&["message"], json!({
                 "message": { "type": "string", "description": "Why it could not be judged." },

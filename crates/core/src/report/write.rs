@@ -19,6 +19,7 @@ impl Row {
         text(out, "advisory", self.advisory.as_deref());
         out.key("checks").list(&self.checks, check);
         plain(out, "duration_ms", self.duration_ms);
+        plain(out, "edited", self.edited.then_some(true));
         if let Some(Trouble { message, hint }) = &self.error {
             out.key("error").object(|out| {
                 text(out, "hint", hint.as_deref());
@@ -37,6 +38,7 @@ impl Row {
         if !self.receipts.is_empty() {
             out.key("receipts").list(&self.receipts, receipt);
         }
+        plain(out, "recorded", self.recorded.then_some(true));
         plain(out, "run", self.run);
         plain(out, "runs", self.runs);
         text(out, "test", Some(&self.test));

@@ -96,6 +96,41 @@ fn reliability_absorbs_failed_runs_and_decides_itself() {
 }
 
 #[test]
+fn a_run_whose_recording_was_edited_says_so_and_so_does_every_gate_that_rests_on_it() {
+    let suite = suite(
+        "    model: demo\n    runs: 3\n    stability: {}\n    inject: [dead]\n    recovery: { require_hit: false }\n    \
+         trajectory: { calls: [{ name: a }] }\n",
+    );
+    let mut attempts = vec![ran(&["a"], "Done."); 3];
+    let sources = |attempts: &[Attempt]| {
+        let named = |row: &Row| format!("{}: {}", row.name, row.source());
+        rows(&suite, attempts.to_vec()).iter().map(named).collect::<Vec<_>>()
+    };
+    let plain = [
+        "finds it #1: replayed",
+        "finds it #1 (recovery): replayed",
+        "finds it #2: replayed",
+        "finds it #2 (recovery): replayed",
+    ];
+    assert_eq!(sources(&attempts)[..4], plain);
+    if let Attempt::Traced(evidence) = &mut attempts[1] {
+        evidence.edited = true;
+    }
+    assert_eq!(
+        sources(&attempts),
+        [
+            "finds it #1: replayed",
+            "finds it #1 (recovery): replayed",
+            "finds it #2: replayed, edited",
+            "finds it #2 (recovery): replayed, edited",
+            "finds it #3: replayed",
+            "finds it #3 (recovery): replayed",
+            "finds it (stability): edited",
+        ]
+    );
+}
+
+#[test]
 fn a_run_that_could_not_be_judged_leaves_the_gates_over_runs_without_a_verdict() {
     let made = rows(&suite(MANY), vec![ran(&["search"], "ok"), broken(), ran(&["search"], "ok")]);
     assert_eq!(

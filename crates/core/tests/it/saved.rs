@@ -46,8 +46,14 @@ fn trace(envelope: &Value) -> Trace {
 fn rows(traces: Vec<Trace>) -> Vec<Row> {
     let suite = suite();
     let cell = Cell { test: &suite.agents[0], faults: &suite.faults, model: "demo" };
-    let attempt = |trace| Attempt::Traced(Box::new(Evidence { trace, advisory: Some(json!({ "answer": "none" })) }));
-    cell.rows(traces.into_iter().map(|trace| (Some(Origin::Live), attempt(trace))).collect())
+    let advisory = || Some(json!({ "answer": "none" }));
+    // The first run was recorded just now, and the others come from cassettes that were edited.
+    let attempts = traces.into_iter().enumerate().map(|(at, trace)| {
+        let (origin, recorded) = if at == 0 { (Origin::Live, true) } else { (Origin::Replayed, false) };
+        let evidence = Evidence { trace, advisory: advisory(), recorded, edited: !recorded };
+        (Some(origin), Attempt::Traced(Box::new(evidence)))
+    });
+    cell.rows(attempts.collect())
 }
 
 /// A report with these rows, as text.

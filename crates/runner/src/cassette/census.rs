@@ -8,7 +8,7 @@ use mcptest_core::report::Trouble;
 use mcptest_core::suite::AgentTest;
 use serde_json::Value;
 
-use super::{Cassette, CassetteError, Folder, slug, store};
+use super::{Cassette, CassetteError, Folder, OLDEST, slug, store};
 use crate::plan::SuiteFile;
 
 /// A recording, or several runs in a row that have none.
@@ -33,6 +33,10 @@ pub struct Entry {
 pub enum State {
     /// It can be replayed.
     Ok,
+    /// It can be replayed, and was edited after it was recorded.
+    Edited,
+    /// It can be replayed, and whether it was edited cannot be told.
+    Old,
     /// The suite says something else now; which fields differ.
     Stale(String),
     /// It cannot be used; what is wrong with it.
@@ -50,6 +54,8 @@ impl State {
     pub fn as_str(&self) -> &'static str {
         match self {
             Self::Ok => "ok",
+            Self::Edited => "edited",
+            Self::Old => "old",
             Self::Stale(_) => "stale",
             Self::Broken(_) => "broken",
             Self::Unused(_) => "unused",
@@ -60,6 +66,8 @@ impl State {
 
     fn of(loaded: Result<Cassette, CassetteError>) -> Self {
         match loaded {
+            Ok(Cassette { edited: true, .. }) => Self::Edited,
+            Ok(Cassette { version: OLDEST, .. }) => Self::Old,
             Ok(_) => Self::Ok,
             Err(CassetteError::Stale { changes, .. }) => Self::Stale(changes),
             Err(CassetteError::Missing { .. }) => Self::Missing,

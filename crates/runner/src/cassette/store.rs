@@ -1,5 +1,6 @@
 //! Cassettes on disk: found by name, written whole or not at all, one recorder at a time.
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs::{self, File, TryLockError};
 use std::io::{self, ErrorKind, Write};
@@ -7,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::{Cassette, CassetteError, Unreadable, changes, slug, told};
+use super::{Cassette, CassetteError, VERSION, changes, slug, told};
 use crate::file;
 
 /// Largest cassette that is read.
@@ -51,10 +52,8 @@ impl Folder {
 
     /// The runs of a test on a model that have been recorded, in order.
     pub fn runs(&self, test: &str, model: &str) -> Result<Vec<u64>, CassetteError> {
-        let folder = self.root.join(slug(test)).join(slug(model));
-        let mut runs: Vec<u64> = entries(&folder)?.iter().filter_map(|path| run_of(path)).collect();
-        runs.sort_unstable();
-        Ok(runs)
+        let runs = runs_in(&self.root.join(slug(test)).join(slug(model)))?;
+        Ok(runs.into_iter().map(|(run, _)| run).collect())
     }
 
     /// The recording of a run, which must fit what the suite says now.
@@ -83,11 +82,96 @@ impl Folder {
         fs::create_dir_all(folder).map_err(|error| failed(folder, "created", &error))?;
         let text = cassette.to_text();
         // What the servers said may be more than is read again, in depth or in length.
-        if let Err(error) = readable(&path, text.clone().into_bytes()) {
-            return Err(CassetteError::Unkept { path, why: error.why() });
+        let readable = if text.len() as u64 > MAX_BYTES { Err(too_long()) } else { Ok(()) };
+        let readable = readable.and_then(|()| Cassette::read(&text).map(drop).map_err(|error| error.to_string()));
+        if let Err(why) = readable {
+            return Err(CassetteError::Unkept { path, why });
         }
         write_whole(&path, text.as_bytes()).map_err(|error| failed(&path, "written", &error))?;
         Ok(path)
+    }
+
+    /// Gives the recordings of a test to another name of it: all of them, or none. They are complete under the new name
+    /// before the first is removed under the old one. Returns their new places.
+    pub fn rename(&self, old: &str, new: &str) -> Result<Vec<PathBuf>, CassetteError> {
+        let (from, to) = (self.root.join(slug(old)), self.root.join(slug(new)));
+        if !from.is_dir() {
+            return Err(CassetteError::Missing { path: from });
+        }
+        refuse_links(&from, 3)?;
+        refuse_links(&to, 1)?;
+        let _lock = self.lock_to_record()?;
+        let mut recordings = Vec::new();
+        for model in folders(&from)? {
+            recordings.extend(runs_in(&model)?.into_iter().map(|(_, path)| path));
+        }
+        if recordings.is_empty() {
+            return Err(CassetteError::Missing { path: from });
+        }
+        // A folder without anything in it is in nobody's way.
+        match fs::remove_dir(&to) {
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Ok(()) => {}
+            Err(_) => return Err(CassetteError::Taken { path: to }),
+        }
+        // No slug begins with a dot, so nobody takes what a killed program leaves here for recordings.
+        let staged = self.root.join(format!(".{}.new", slug(new)));
+        match fs::remove_dir_all(&staged) {
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(failed(&staged, "removed", &error)),
+            _ => {}
+        }
+        let moved = self.stage(&recordings, (old, new), &staged).and_then(|moved| {
+            fs::rename(&staged, &to).map_err(|error| failed(&to, "created", &error))?;
+            sync(&self.root).map_err(|error| failed(&self.root, "written", &error))?;
+            Ok(moved)
+        });
+        let moved = match moved {
+            Ok(moved) => moved,
+            Err(error) => {
+                let _ = fs::remove_dir_all(&staged);
+                return Err(error);
+            }
+        };
+        for path in &recordings {
+            self.remove(path)?;
+        }
+        Ok(moved.into_iter().map(|inside| to.join(inside)).collect())
+    }
+
+    /// Writes recordings below another folder, under another name of their test; where they are inside of it.
+    fn stage(
+        &self,
+        recordings: &[PathBuf],
+        (old, new): (&str, &str),
+        staged: &Path,
+    ) -> Result<Vec<PathBuf>, CassetteError> {
+        let mut out = Vec::new();
+        for path in recordings {
+            let cassette = Cassette::open(path)?;
+            if cassette.test != old {
+                let why = format!("holds run {} of `{}`, not of `{old}`", cassette.run, cassette.test);
+                return Err(CassetteError::Broken { path: path.clone(), why });
+            }
+            let renamed = Cassette::renamed(&text_of(path)?, new);
+            let text = renamed.map_err(|why| CassetteError::unreadable(path, why))?;
+            let inside: PathBuf = path.strip_prefix(&self.root).unwrap_or(path).iter().skip(1).collect();
+            let place = staged.join(&inside);
+            let folder = place.parent().unwrap_or(staged);
+            fs::create_dir_all(folder).map_err(|error| failed(folder, "created", &error))?;
+            write_whole(&place, text.as_bytes()).map_err(|error| failed(&place, "written", &error))?;
+            out.push(inside);
+        }
+        Ok(out)
+    }
+
+    /// Whether there are recordings of a test, on whatever model.
+    pub fn has(&self, test: &str) -> Result<bool, CassetteError> {
+        for model in folders(&self.root.join(slug(test)))? {
+            if !runs_in(&model)?.is_empty() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Whether the recording of a run could be written, as far as rights tell: to be asked before a model is paid for it.
@@ -139,10 +223,20 @@ impl Folder {
         let mut out = Vec::new();
         for test in folders(&self.root)? {
             for model in folders(&test)? {
-                let mut runs: Vec<(u64, PathBuf)> =
-                    entries(&model)?.into_iter().filter_map(|path| Some((run_of(&path)?, path))).collect();
-                runs.sort_unstable();
-                out.extend(runs.into_iter().map(|(_, path)| path));
+                out.extend(runs_in(&model)?.into_iter().map(|(_, path)| path));
+            }
+        }
+        Ok(out)
+    }
+
+    /// The first recorded run of each test and model, in the order of paths, except of tests in the folders `known`.
+    pub(super) fn first_runs(&self, known: &BTreeSet<String>) -> Result<Vec<PathBuf>, CassetteError> {
+        let mut out = Vec::new();
+        let name = |test: &Path| test.file_name().and_then(OsStr::to_str).map(str::to_owned);
+        let is_known = |test: &PathBuf| name(test).is_some_and(|name| known.contains(&name));
+        for test in folders(&self.root)?.into_iter().filter(|test| !is_known(test)) {
+            for model in folders(&test)? {
+                out.extend(runs_in(&model)?.into_iter().next().map(|(_, path)| path));
             }
         }
         Ok(out)
@@ -184,12 +278,49 @@ impl Folder {
 impl Cassette {
     /// Reads a file.
     pub fn open(path: &Path) -> Result<Self, CassetteError> {
-        match file::read(path, MAX_BYTES) {
-            Ok(Some(bytes)) => readable(path, bytes),
-            Ok(None) => Err(CassetteError::Broken { path: path.to_owned(), why: too_long() }),
-            Err(error) if error.kind() == ErrorKind::NotFound => Err(CassetteError::Missing { path: path.to_owned() }),
-            Err(error) => Err(failed(path, "read", &error)),
-        }
+        Self::read(&text_of(path)?).map_err(|why| CassetteError::unreadable(path, why))
+    }
+}
+
+/// What became of the edits of a recording.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Accepted {
+    /// They are accepted now.
+    Now,
+    /// They were accepted before, and there are no others.
+    Before,
+    /// There are none.
+    Unedited,
+}
+
+/// Accepts the edits of a recording, wherever it is, so that it replays again.
+pub fn accept(path: &Path) -> Result<Accepted, CassetteError> {
+    // What is not there is told before a folder is locked, which may be created for it.
+    text_of(path)?;
+    let place = std::path::absolute(path).map_err(|error| failed(path, "read", &error))?;
+    let mut model_and_test = place.ancestors().skip(1).take(2);
+    let is_in_place = run_of(&place).is_some() && model_and_test.all(|folder| folder.file_name().is_some_and(is_slug));
+    let home = place.ancestors().nth(if is_in_place { 3 } else { 1 });
+    let folder = Folder { root: home.unwrap_or(&place).to_owned() };
+    refuse_links(path, if is_in_place { 5 } else { 1 })?;
+    let _lock = folder.lock()?;
+    let text = text_of(path)?;
+    // A file of the first version may have been edited, so it counts as edited from then on.
+    if let Ok(Cassette { version: VERSION, edited, .. }) = Cassette::read(&text) {
+        return Ok(if edited { Accepted::Before } else { Accepted::Unedited });
+    }
+    let text = Cassette::accepted(&text).map_err(|why| CassetteError::unreadable(path, why))?;
+    write_whole(path, text.as_bytes()).map_err(|error| failed(path, "written", &error))?;
+    Ok(Accepted::Now)
+}
+
+/// The text of a file.
+fn text_of(path: &Path) -> Result<String, CassetteError> {
+    match file::read(path, MAX_BYTES) {
+        Ok(Some(bytes)) => text(path, bytes),
+        Ok(None) => Err(CassetteError::Broken { path: path.to_owned(), why: too_long() }),
+        Err(error) if error.kind() == ErrorKind::NotFound => Err(CassetteError::Missing { path: path.to_owned() }),
+        Err(error) => Err(failed(path, "read", &error)),
     }
 }
 
@@ -197,17 +328,11 @@ fn too_long() -> String {
     format!("has more than {MAX_BYTES} bytes, the limit")
 }
 
-/// What the bytes of a file say.
-fn readable(path: &Path, bytes: Vec<u8>) -> Result<Cassette, CassetteError> {
-    let broken = |why: String| CassetteError::Broken { path: path.to_owned(), why };
-    if bytes.len() as u64 > MAX_BYTES {
-        return Err(broken(too_long()));
-    }
-    let text = String::from_utf8(bytes)
-        .map_err(|error| broken(format!("is not UTF-8: byte {}", error.utf8_error().valid_up_to())))?;
-    Cassette::read(&text).map_err(|unreadable| match unreadable {
-        Unreadable::Broken(why) => broken(why),
-        Unreadable::Version(found) => CassetteError::Version { path: path.to_owned(), found },
+/// The bytes of a file as text.
+fn text(path: &Path, bytes: Vec<u8>) -> Result<String, CassetteError> {
+    String::from_utf8(bytes).map_err(|error| {
+        let why = format!("is not UTF-8: byte {}", error.utf8_error().valid_up_to());
+        CassetteError::Broken { path: path.to_owned(), why }
     })
 }
 
@@ -236,6 +361,14 @@ fn entries(folder: &Path) -> Result<Vec<PathBuf>, CassetteError> {
     }
     out.sort_unstable();
     Ok(out)
+}
+
+/// The recorded runs in the folder of a model, in order.
+fn runs_in(folder: &Path) -> Result<Vec<(u64, PathBuf)>, CassetteError> {
+    let mut runs: Vec<(u64, PathBuf)> =
+        entries(folder)?.into_iter().filter_map(|path| Some((run_of(&path)?, path))).collect();
+    runs.sort_unstable();
+    Ok(runs)
 }
 
 fn folders(folder: &Path) -> Result<Vec<PathBuf>, CassetteError> {
@@ -289,10 +422,13 @@ fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
         let _ = fs::remove_file(&beside);
         return placed;
     }
-    if let Some(folder) = path.parent() {
-        File::open(folder)?.sync_all()?;
-    }
-    Ok(())
+    path.parent().map_or(Ok(()), sync)
+}
+
+/// Makes sure that what was renamed in a folder outlives a crash of the system.
+fn sync(folder: &Path) -> io::Result<()> {
+    let here = Path::new(".");
+    File::open(if folder.as_os_str().is_empty() { here } else { folder })?.sync_all()
 }
 
 #[cfg(all(test, unix))]

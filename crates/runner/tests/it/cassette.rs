@@ -3,7 +3,9 @@
 use std::fs;
 
 use mcptest_core::trace::Trace;
-use mcptest_runner::cassette::{Cassette, CassetteError, Folder, changes, fingerprint, inputs, slug};
+use mcptest_runner::cassette::{
+    Accepted, Cassette, CassetteError, Folder, VERSION, accept, changes, fingerprint, inputs, slug,
+};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -19,6 +21,8 @@ fn cassette(run: u64) -> Cassette {
         observed: json!({ "servers": {} }),
         advisory: None,
         trace: Trace { final_response: Some(format!("run {run}")), ..Trace::default() },
+        version: VERSION,
+        edited: false,
     }
 }
 
@@ -61,7 +65,7 @@ fn a_cassette_is_read_back_as_it_was_written_and_lies_where_its_names_say() {
         "cassettes/suite/finds-it-48ae7370/demo/2.json"
     );
     let text = fs::read_to_string(&path).unwrap();
-    assert!(text.starts_with("{\n  \"fingerprint\": \"") && text.ends_with("}\n"), "{text}");
+    assert!(text.starts_with("{\n  \"digest\": \"") && text.ends_with("}\n"), "{text}");
     assert_eq!(folder.load("finds it", "demo", 2, &cassette.inputs), Ok(cassette.clone()));
     folder.save(&cassette).unwrap();
     assert_eq!(fs::read_to_string(&path).unwrap(), text, "the same recording gives the same bytes");
@@ -174,10 +178,15 @@ fn what_is_no_cassette_of_this_run_is_refused_with_its_reason() {
     assert!(load("").starts_with(&format!("{at}: the file is cut off: line 1, column 0")));
     assert_eq!(load("[]"), format!("{at}: a cassette is an object, found a list of 0"));
     assert_eq!(load("{}"), format!("{at}: lacks `mcptest`, the version: this is no cassette"));
-    let other = text.replace("\"mcptest\": 1", "\"mcptest\": 2");
-    assert_eq!(load(&other), format!("{at}: format version 2, this program reads version 1"));
-    let edited = text.replace("Find it.", "Find her.");
-    assert_eq!(load(&edited), format!("{at}: `fingerprint` does not fit `inputs`: the file was edited by hand"));
+    let other = text.replace("\"mcptest\": 2", "\"mcptest\": 3");
+    assert_eq!(load(&other), format!("{at}: has format version 3, this program reads versions 1 to 2"));
+    for edited in [text.replace("Find it.", "Find her."), text.replace("run 1", "run 2")] {
+        assert_eq!(load(&edited), format!("{at}: was edited after it was recorded: its digest does not match"));
+    }
+    let bare: String = text.lines().filter(|line| !line.contains("\"digest\"")).collect();
+    assert_eq!(load(&bare), format!("{at}: lacks `digest`, which recordings have from format version 2 on"));
+    let older = text.replace("\"mcptest\": 2", "\"mcptest\": 1");
+    assert_eq!(load(&older), format!("{at}: has `digest` or `edited`, which format version 1 does not know"));
     let renamed = text.replace("\"test\": \"finds it\"", "\"test\": \"finds her\"");
     assert_eq!(
         load(&renamed),
@@ -304,7 +313,7 @@ fn what_could_not_be_read_again_is_not_written() {
     let error = folder.save(&Cassette { observed: deep, ..cassette(1) }).unwrap_err();
     assert_eq!(
         told(&temp, &error),
-        "/cassettes/suite/finds-it-48ae7370/demo/1.json: not written, because it could not be read again: line 158, \
+        "/cassettes/suite/finds-it-48ae7370/demo/1.json: not written, because it could not be read again: line 159, \
          column 255: recursion limit exceeded"
     );
     assert_eq!(folder.files(), Ok(Vec::new()));
@@ -327,4 +336,169 @@ fn the_fingerprint_does_not_depend_on_the_order_of_keys() {
     let two: Value = serde_json::from_str(r#"{"b":[1,2],"a":1.0}"#).unwrap();
     assert_eq!(fingerprint(&one), fingerprint(&two));
     assert_ne!(fingerprint(&one), fingerprint(&json!({ "a": 1, "b": [2, 1] })));
+}
+
+/// The text of a recording as version 1 of the format had it.
+fn in_version_1(text: &str) -> String {
+    let mut value: Value = serde_json::from_str(text).unwrap();
+    let map = value.as_object_mut().unwrap();
+    map.remove("digest").unwrap();
+    map.insert("mcptest".to_owned(), 1.into());
+    value.to_string()
+}
+
+#[test]
+fn an_old_recording_is_read_and_counts_as_edited_once_it_is_accepted() {
+    let (_temp, folder) = folder();
+    let good = cassette(1);
+    let path = folder.save(&good).unwrap();
+    let text = fs::read_to_string(&path).unwrap();
+    fs::write(&path, in_version_1(&text)).unwrap();
+    let load = || folder.load("finds it", "demo", 1, &good.inputs);
+    assert_eq!(load(), Ok(Cassette { version: 1, ..good.clone() }));
+    assert_eq!(accept(&path), Ok(Accepted::Now));
+    assert_eq!(load(), Ok(Cassette { edited: true, ..good.clone() }));
+}
+
+#[test]
+fn an_edit_is_accepted_once_and_its_mark_stays_until_the_run_is_recorded_again() {
+    let (temp, folder) = folder();
+    let good = cassette(1);
+    let path = folder.save(&good).unwrap();
+    let text = fs::read_to_string(&path).unwrap();
+    let load = || folder.load("finds it", "demo", 1, &good.inputs);
+    assert_eq!(accept(&path), Ok(Accepted::Unedited));
+    assert_eq!(fs::read_to_string(&path).unwrap(), text);
+
+    fs::write(&path, text.replace("run 1", "all is well")).unwrap();
+    assert_eq!(accept(&path), Ok(Accepted::Now));
+    let trace = Trace { final_response: Some("all is well".to_owned()), ..Trace::default() };
+    let edited = Cassette { trace, edited: true, ..good.clone() };
+    assert_eq!(load(), Ok(edited.clone()));
+    let accepted = fs::read_to_string(&path).unwrap();
+    assert_eq!(accept(&path), Ok(Accepted::Before));
+    assert_eq!(fs::read_to_string(&path).unwrap(), accepted);
+
+    // Whoever takes the mark away, or edits again, has to accept that, and the mark is there again.
+    let unmarked: String = accepted.lines().filter(|line| !line.contains("\"edited\"")).collect();
+    for again in [unmarked, accepted.replace("all is well", "run 1")] {
+        fs::write(&path, again).unwrap();
+        assert_eq!(load(), Err(CassetteError::Edited { path: path.clone() }));
+        assert_eq!(accept(&path), Ok(Accepted::Now));
+        assert!(load().unwrap().edited);
+    }
+    // Without a digest, too, and with inputs that were changed to what the suite says now.
+    let bare: String = accepted.lines().filter(|line| !line.contains("\"digest\"")).collect();
+    fs::write(&path, bare.replace("Find it.", "Find her.")).unwrap();
+    assert_eq!(accept(&path), Ok(Accepted::Now));
+    let mut inputs = good.inputs.clone();
+    inputs["prompt"] = "Find her.".into();
+    assert!(folder.load("finds it", "demo", 1, &inputs).unwrap().edited);
+
+    folder.save(&good).unwrap();
+    assert_eq!(load(), Ok(good.clone()));
+    let names: Vec<_> = fs::read_dir(path.parent().unwrap()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(names, ["1.json"], "nothing is left next to it");
+    let missing = temp.path().join("cassettes/gone/t/demo/1.json");
+    assert_eq!(accept(&missing), Err(CassetteError::Missing { path: missing.clone() }));
+    assert!(!temp.path().join("cassettes/gone").exists());
+}
+
+#[test]
+fn what_cannot_be_accepted_stays_as_it_is() {
+    let (_temp, folder) = folder();
+    let path = folder.save(&cassette(1)).unwrap();
+    let text = fs::read_to_string(&path).unwrap();
+    let turns = r#""trace": { "conversation": { "turns": [{ "role": "assistant", "content": "no" }] },"#;
+    let contradictory = text.replace("\"trace\": {", turns);
+    let why = "contradicts itself: `trace.final_response` is not the text of the last assistant turn, \
+               `trace.conversation.turns[0]`";
+    let cases = [
+        (contradictory, why.to_owned()),
+        (
+            text.replace("\"mcptest\": 2", "\"mcptest\": 3"),
+            "has format version 3, this program reads versions 1 to 2".into(),
+        ),
+        (text.replace("\"run\": 1", "\"run\": 1, \"extra\": 0"), "unknown key `extra`".into()),
+        (text.replace("\"run\": 1", "\"run\": \"1\""), "`run` must be a number, found a string (\"1\")".into()),
+        ("{}".to_owned(), "lacks `mcptest`, the version: this is no cassette".into()),
+    ];
+    for (edited, why) in cases {
+        fs::write(&path, &edited).unwrap();
+        assert_eq!(accept(&path).unwrap_err().why(), why);
+        assert_eq!(fs::read_to_string(&path).unwrap(), edited);
+    }
+}
+
+#[test]
+fn an_edit_is_not_accepted_while_the_suite_is_recorded_nor_through_a_link() {
+    let (temp, folder) = folder();
+    let path = folder.save(&cassette(1)).unwrap();
+    let text = fs::read_to_string(&path).unwrap().replace("run 1", "run 2");
+    fs::write(&path, &text).unwrap();
+    let lock = folder.lock().unwrap();
+    assert!(matches!(accept(&path), Err(CassetteError::Locked { .. })));
+    drop(lock);
+    // A file that is elsewhere is accepted all the same.
+    let elsewhere = temp.path().join("run.json");
+    fs::copy(&path, &elsewhere).unwrap();
+    assert_eq!(accept(&elsewhere), Ok(Accepted::Now));
+    assert!(Cassette::open(&elsewhere).unwrap().edited);
+    #[cfg(unix)]
+    {
+        let link = temp.path().join("link.json");
+        std::os::unix::fs::symlink(&path, &link).unwrap();
+        assert_eq!(accept(&link), Err(CassetteError::Linked { path: link.clone() }));
+    }
+    assert_eq!(fs::read_to_string(&path).unwrap(), text);
+}
+
+#[test]
+fn a_test_that_was_renamed_keeps_its_recordings_and_nothing_counts_as_edited() {
+    let (_temp, folder) = folder();
+    let recordings = [cassette(1), cassette(2), Cassette { model: "other".to_owned(), ..cassette(1) }];
+    for one in &recordings {
+        folder.save(one).unwrap();
+    }
+    // One is of version 1, and one was edited: neither is forgotten.
+    let old = folder.path("finds it", "demo", 1);
+    fs::write(&old, in_version_1(&fs::read_to_string(&old).unwrap())).unwrap();
+    let edited = folder.path("finds it", "demo", 2);
+    fs::write(&edited, fs::read_to_string(&edited).unwrap().replace("run 2", "run 3")).unwrap();
+    assert_eq!(accept(&edited), Ok(Accepted::Now));
+
+    let moved = folder.rename("finds it", "finds her").unwrap();
+    let at = |model: &str, run: u64| folder.path("finds her", model, run);
+    assert_eq!(moved, [at("demo", 1), at("demo", 2), at("other", 1)]);
+    assert_eq!(folder.files().unwrap(), moved, "nothing else is left");
+    let load = |model: &str, run: u64| folder.load("finds her", model, run, &recordings[0].inputs).unwrap();
+    assert_eq!(load("demo", 1), Cassette { test: "finds her".to_owned(), version: 1, ..cassette(1) });
+    assert!(load("demo", 2).edited);
+    assert_eq!(load("other", 1), Cassette { test: "finds her".to_owned(), ..recordings[2].clone() });
+    let names: Vec<_> = fs::read_dir(folder.root()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(names.len(), 1, "{names:?}");
+}
+
+#[test]
+fn recordings_are_renamed_all_or_none_and_never_over_others() {
+    let (temp, folder) = folder();
+    let missing = told(&temp, &folder.rename("finds it", "finds her").unwrap_err());
+    assert_eq!(missing, "there is no recording of this run: /cassettes/suite/finds-it-48ae7370");
+    assert!(!folder.root().exists());
+    let one = folder.save(&cassette(1)).unwrap();
+    let two = folder.save(&cassette(2)).unwrap();
+    let other = folder.save(&Cassette { test: "finds her".to_owned(), ..cassette(1) }).unwrap();
+    let taken = told(&temp, &folder.rename("finds it", "finds her").unwrap_err());
+    assert_eq!(taken, "/cassettes/suite/finds-her-7800afb3: there are recordings already, which are not overwritten");
+    folder.remove(&other).unwrap();
+    let text = fs::read_to_string(&two).unwrap();
+    fs::write(&two, text.replace("run 2", "run 3")).unwrap();
+    assert_eq!(folder.rename("finds it", "finds her"), Err(CassetteError::Edited { path: two.clone() }));
+    assert_eq!(folder.files().unwrap(), [one, two.clone()]);
+    fs::write(&two, text).unwrap();
+    // What a killed program left is in nobody's way.
+    fs::create_dir_all(folder.root().join(".finds-her-7800afb3.new/demo")).unwrap();
+    assert_eq!(folder.rename("finds it", "finds her").unwrap().len(), 2);
+    let names: Vec<_> = fs::read_dir(folder.root()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(names, ["finds-her-7800afb3"]);
 }

@@ -1,7 +1,7 @@
 //! `mcptest cassette list`: every cassette of a suite, and whether it still fits.
 
 use mcptest_core::diag::printable;
-use mcptest_runner::cassette::{Entry, State, census};
+use mcptest_runner::cassette::{Entry, OLDEST, State, census};
 use serde::Serialize;
 
 use super::super::{Answer, Environment};
@@ -20,6 +20,8 @@ struct Listed {
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize)]
 struct Counts {
     ok: u64,
+    edited: u64,
+    old: u64,
     stale: u64,
     broken: u64,
     unused: u64,
@@ -74,6 +76,8 @@ fn count(listed: &[Listed]) -> Counts {
     for (_, entry) in entries(listed) {
         let of = match entry.state {
             State::Ok => &mut counts.ok,
+            State::Edited => &mut counts.edited,
+            State::Old => &mut counts.old,
             State::Stale(_) => &mut counts.stale,
             State::Broken(_) => &mut counts.broken,
             State::Unused(_) => &mut counts.unused,
@@ -107,6 +111,8 @@ fn troubles(suite: &Listed) -> String {
 fn why(entry: &Entry) -> Option<String> {
     match &entry.state {
         State::Ok => None,
+        State::Edited => Some("it was edited, which somebody accepted".to_owned()),
+        State::Old => Some(format!("format version {OLDEST} does not detect edits")),
         State::Stale(why) | State::Broken(why) | State::Unused(why) => Some(why.clone()),
         State::Unknown(_) => Some("the script of its model cannot be used".to_owned()),
         State::Missing => {
@@ -159,8 +165,10 @@ fn human(listed: &[Listed], counts: &Counts) -> String {
 
 /// Such as "4 cassettes: 2 ok, 1 stale, 1 unused; 3 missing".
 fn summary(counts: &Counts) -> String {
-    let Counts { ok, stale, broken, unused, unknown, missing } = *counts;
-    let states = [(ok, "ok"), (stale, "stale"), (broken, "broken"), (unused, "unused"), (unknown, "unknown")];
+    let Counts { ok, edited, old, stale, broken, unused, unknown, missing } = *counts;
+    let usable = [(ok, "ok"), (edited, "edited"), (old, "old")];
+    let others = [(stale, "stale"), (broken, "broken"), (unused, "unused"), (unknown, "unknown")];
+    let states = [&usable[..], &others].concat();
     let there: u64 = states.iter().map(|(count, _)| count).sum();
     let states: Vec<String> =
         states.iter().filter(|(count, _)| *count > 0).map(|(count, word)| format!("{count} {word}")).collect();
@@ -245,7 +253,10 @@ mod tests {
         assert_eq!(summary(&zero), "no cassettes");
         assert_eq!(summary(&Counts { missing: 3, ..zero }), "no cassettes; 3 missing");
         assert_eq!(summary(&Counts { ok: 1, ..zero }), "1 cassette: 1 ok");
-        let all = Counts { ok: 1, stale: 2, broken: 3, unused: 4, unknown: 5, missing: 6 };
-        assert_eq!(summary(&all), "15 cassettes: 1 ok, 2 stale, 3 broken, 4 unused, 5 unknown; 6 missing");
+        let all = Counts { ok: 1, edited: 7, old: 8, stale: 2, broken: 3, unused: 4, unknown: 5, missing: 6 };
+        assert_eq!(
+            summary(&all),
+            "30 cassettes: 1 ok, 7 edited, 8 old, 2 stale, 3 broken, 4 unused, 5 unknown; 6 missing"
+        );
     }
 }

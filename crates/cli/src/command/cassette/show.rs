@@ -3,7 +3,7 @@
 use mcptest_core::diag::printable;
 use mcptest_core::json;
 use mcptest_core::trace::{Conversation, Tokens, ToolCall, ToolResult, Trace};
-use mcptest_runner::cassette::{Cassette, CassetteError};
+use mcptest_runner::cassette::{Cassette, CassetteError, VERSION};
 use serde_json::Value;
 
 use super::super::Answer;
@@ -38,11 +38,17 @@ pub(super) fn run(typed: &CassetteShow) -> Answer {
 }
 
 fn show(path: &str, cassette: &Cassette) -> String {
-    let Cassette { test, model, run, inputs, advisory, trace, .. } = cassette;
+    let Cassette { test, model, run, inputs, advisory, trace, version, edited, .. } = cassette;
     let mut out = format!("{}\n", printable(path));
     field(&mut out, "test", &one_line(test));
     field(&mut out, "model", &one_line(model));
     field(&mut out, "run", &run.to_string());
+    if *edited {
+        field(&mut out, "edited", "after it was recorded; the edit was accepted");
+    }
+    if *version < VERSION {
+        field(&mut out, "version", &format!("{version}, which does not detect edits"));
+    }
     out.push_str("  inputs\n");
     match inputs {
         Value::Object(map) => {

@@ -462,7 +462,7 @@
   const runItem = (row) => {
     const reason = (row.checks || []).flatMap((found) => found.failures || []).map((failure) => failure.reason)[0] || (row.error && row.error.message);
     const summary = el("summary", {}, sign(row.verdict), " ", el("strong", {}, named(row.name)),
-      row.origin ? el("span", { class: "faint" }, " " + row.origin) : null, " ",
+      row.origin || row.edited ? el("span", { class: "faint" }, " " + [row.origin, row.edited && "edited"].filter(Boolean).join(", ")) : null, " ",
       row.trace ? el("span", { class: "faint" }, row.trace.tool_calls ? many(calls(row).length, "call") : "calls not recorded") : null,
       reason ? el("span", { class: "reason" }, cut(reason, 160)) : null);
     const build = () => {

@@ -32,6 +32,8 @@ struct Kind {
     name: String,
     family: Family,
     origin: Option<&'static str>,
+    /// Runs whose recordings were edited.
+    edited: usize,
     counts: BTreeMap<RowVerdict, usize>,
     /// Numbers of the checks, as long as all runs have the same.
     checks: Option<Vec<String>>,
@@ -46,7 +48,7 @@ struct Kind {
 #[derive(Debug)]
 struct Said {
     verdict: RowVerdict,
-    origin: Option<&'static str>,
+    source: &'static str,
     /// The lines below the name, those of the first run that said so.
     below: String,
     runs: Vec<u64>,
@@ -104,6 +106,7 @@ impl Kind {
             name: name.to_owned(),
             family: row.family,
             origin: row.origin.map(Origin::as_str),
+            edited: 0,
             counts: BTreeMap::new(),
             checks: Some(row.checks.iter().map(numbers).collect()),
             said: Vec::new(),
@@ -114,6 +117,7 @@ impl Kind {
 
     fn take(&mut self, row: &Row, file: &str, verbosity: Verbosity, paper: Paper) {
         *self.counts.entry(row.verdict).or_default() += 1;
+        self.edited += usize::from(row.edited);
         let origin = row.origin.map(Origin::as_str);
         // Runs that were never made come from nowhere, and that says nothing about the others.
         if origin.is_some() && self.origin != origin {
@@ -137,7 +141,7 @@ impl Kind {
                 let whole = single(row, "", file, verbosity, paper);
                 // The first line has the name.
                 let below = whole.split_once('\n').map_or("", |(_, below)| below).to_owned();
-                self.said.push(Said { verdict: row.verdict, origin, below, runs: vec![run] });
+                self.said.push(Said { verdict: row.verdict, source: row.source(), below, runs: vec![run] });
             }
             Entry::Vacant(_) => self.rest.push(run),
         }
@@ -173,7 +177,13 @@ impl Kind {
         let path = path.unwrap_or_default();
         let tails =
             [&*format!("{counts}{checks}{path}"), &*format!("{counts}{path}"), &*format!("{counts}{checks}"), &*counts];
-        if !headline(verdict, &self.name, self.origin.unwrap_or(""), &tails, paper, out) {
+        let edited = match self.edited {
+            0 => None,
+            edited if edited == all => Some("edited".to_owned()),
+            edited => Some(format!("{edited} edited")),
+        };
+        let source: Vec<String> = self.origin.map(str::to_owned).into_iter().chain(edited).collect();
+        if !headline(verdict, &self.name, &source.join(", "), &tails, paper, out) {
             wrap(out, paper.width, indent(0), &counts);
         }
     }
@@ -181,7 +191,7 @@ impl Kind {
     fn said(&self, paper: Paper, out: &mut String) {
         for said in self.said.iter().take(MAX_SHOWN) {
             let numbers = runs(&said.runs);
-            headline(said.verdict, &format!("{} {numbers}", self.name), said.origin.unwrap_or(""), &[], paper, out);
+            headline(said.verdict, &format!("{} {numbers}", self.name), said.source, &[], paper, out);
             out.push_str(&said.below);
         }
         let mut rest: Vec<u64> = self.said.iter().skip(MAX_SHOWN).flat_map(|said| said.runs.iter().copied()).collect();

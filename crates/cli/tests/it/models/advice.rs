@@ -67,7 +67,9 @@ fn advice_changes_no_verdict_in_either_direction() {
         let with = report(&here, &["--record"]);
         assert_eq!((with.0, rows(&with.1)), (Some(code), vec![verdict.to_owned()]), "{last}");
         let mut kept = cassette(&here, "t/claude/1.json");
-        kept.as_object_mut().unwrap().remove("advisory").unwrap();
+        let map = kept.as_object_mut().unwrap();
+        map.remove("advisory").unwrap();
+        mcptest_core::cassette::seal(map);
         here.write("cassettes/suite/t/claude/1.json", kept.to_string().as_bytes());
         let without = report(&here, &[]);
         assert_eq!((without.0, rows(&without.1)), (Some(code), vec![verdict.to_owned()]), "{last}");

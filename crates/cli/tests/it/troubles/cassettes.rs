@@ -3,14 +3,20 @@
 use std::fs::File;
 use std::path::PathBuf;
 
-use super::{desk, printed, suite};
+use mcptest_core::diag::Source;
+use mcptest_core::suite::{self, Variables};
+use mcptest_core::trace::Trace;
+use mcptest_runner::cassette::{self, Cassette};
+use serde_json::json;
+
+use super::{desk, printed};
 use crate::Folder;
 
 /// The one cassette of the suite.
 const CASSETTE: &str = "cassettes/ok/finds-it-48ae7370/demo/1.json";
 
 fn good() -> String {
-    suite("trajectory: { calls: [{ name: search }] }")
+    super::suite("trajectory: { calls: [{ name: search }] }")
 }
 
 /// A folder in which the one run is recorded.
@@ -32,6 +38,28 @@ fn changed(change: impl Fn(&str) -> String) -> String {
     printed(&here, &["run", "ok.yml"])
 }
 
+/// What is printed when a test of a real model was renamed after it was recorded.
+fn renamed() -> String {
+    let text = "agents:\n  - { name: t, model: claude-sonnet-4-5, prompt: Hi, trajectory: { calls: [{ name: a }] } }\n";
+    let here = Folder::with(&[("key.yml", text)]);
+    let loaded = suite::load(&Source::new("key.yml", text), &Variables { suite_dir: ".", outside: &|_| None });
+    let suite = loaded.value.unwrap();
+    let recorded = Cassette {
+        test: "t".to_owned(),
+        model: "claude-sonnet-4-5".to_owned(),
+        run: 1,
+        inputs: cassette::inputs(&suite, &suite.agents[0], "claude-sonnet-4-5", None),
+        observed: json!({}),
+        advisory: None,
+        trace: Trace::default(),
+        version: cassette::VERSION,
+        edited: false,
+    };
+    cassette::Folder::of(&here.0.join("key.yml")).save(&recorded).unwrap();
+    here.write("key.yml", text.replace("name: t", "name: u").as_bytes());
+    printed(&here, &["run", "key.yml"])
+}
+
 pub(super) fn provoked() -> Vec<(&'static str, String)> {
     let stale = recorded();
     stale.write("ok.yml", good().replace("Find the note", "Find a note").as_bytes());
@@ -49,8 +77,11 @@ pub(super) fn provoked() -> Vec<(&'static str, String)> {
         ("stale-cassette", printed(&stale, &["run", "ok.yml"])),
         ("broken-cassette", changed(|text| text[..300].to_owned())),
         ("edited-cassette", changed(|text| text.replace("Find the note.", "Find."))),
-        ("other-run", changed(|text| text.replace("\"run\": 1", "\"run\": 2"))),
-        ("cassette-version", changed(|text| text.replace("\"mcptest\": 1", "\"mcptest\": 9"))),
+        ("contradictory-cassette", changed(|text| text.replacen("I deleted the note.", "I did nothing.", 1))),
+        ("no-digest", changed(|text| text.lines().filter(|line| !line.contains("\"digest\"")).collect())),
+        ("renamed-test", renamed()),
+        ("other-run", changed(|text| text.replace("\"test\": \"finds it\"", "\"test\": \"finds more\""))),
+        ("cassette-version", changed(|text| text.replace("\"mcptest\": 2", "\"mcptest\": 9"))),
         ("recording-in-progress", printed(&locked, &["run", "ok.yml", "--record"])),
         ("cassette-folder", printed(&blocked, &["run", "ok.yml", "--record"])),
         ("unused-cassette", printed(&unused, &["cassette", "list", "ok.yml"])),

@@ -4,7 +4,7 @@ use super::{desk, printed, suite};
 use crate::{Folder, root};
 
 /// The file of the reader's tests that has exactly this trouble.
-const FILES: [(&str, &str); 46] = [
+const FILES: [(&str, &str); 48] = [
     ("not-yaml", "mistakes/yaml-tab-indent"),
     ("empty-file", "mistakes/yaml-empty"),
     ("yaml-feature", "mistakes/yaml-two-documents"),
@@ -16,6 +16,7 @@ const FILES: [(&str, &str); 46] = [
     ("empty-value", "mistakes/test-name-is-empty"),
     ("name-given-twice", "mistakes/test-given-twice"),
     ("unclosed-variable", "mistakes/variable-unclosed"),
+    ("public-key", "mistakes/public-names-a-key"),
     ("variable-not-set", "mistakes/variable-unset"),
     ("unknown-model", "mistakes/model-unknown"),
     ("no-model", "mistakes/model-missing"),
@@ -41,6 +42,7 @@ const FILES: [(&str, &str); 46] = [
     ("reliability-of-nothing", "mistakes/reliability-without-checks"),
     ("too-many-runs", "mistakes/runs-are-too-many"),
     ("not-one-word", "mistakes/narrative-verb-is-two-words"),
+    ("public-unread", "lints/public-variable-that-nothing-reads"),
     ("never-used", "lints/server-never-used"),
     ("passes-on-nothing", "lints/passes-on-the-empty-trace"),
     ("asks-nothing", "lints/trajectory-asks-nothing"),

@@ -33,6 +33,33 @@ fn what_is_no_envelope_is_refused_with_its_place() {
 }
 
 #[test]
+fn a_cassette_that_was_edited_or_contradicts_itself_is_refused() {
+    let text = include_str!("cassette/digest.json");
+    let edited = "it was edited after it was recorded: its digest does not match / restore the file or record it again; \
+                  `mcptest cassette accept` keeps an edit";
+    assert_eq!(refusal(Format::Cassette, &text.replace("\"is_error\": false", "\"is_error\": true")), edited);
+    assert_eq!(refusal(Format::Cassette, &text.replace("lost", "found")), edited);
+    let restore = "restore the file, or record it again";
+    assert_eq!(
+        refusal(Format::Cassette, &text.replace("\"turn\": 1", "\"turn\": 0")),
+        format!("it contradicts itself: `trace.tool_calls[0].turn` is 0, a turn of the user / {restore}")
+    );
+    let bare: String = text.lines().filter(|line| !line.contains("\"digest\"")).collect();
+    assert_eq!(
+        refusal(Format::Cassette, &bare),
+        format!("it lacks `digest`, which recordings have from format version 2 on / {restore}")
+    );
+    assert_eq!(
+        refusal(Format::Cassette, &text.replace("\"mcptest\": 2", "\"mcptest\": 3")),
+        format!("it has format version 3, this program reads versions 1 to 2 / {restore}")
+    );
+    assert_eq!(
+        refusal(Format::Cassette, r#"{"trace": {}}"#),
+        format!("it lacks `mcptest`, the version: this is no cassette / {restore}")
+    );
+}
+
+#[test]
 fn a_run_that_is_told_in_two_ways_is_refused() {
     for other in ["messages", "traj", "values", "simulations", "trace"] {
         let text = format!(r#"{{"tool_calls": [], "final_response": "Hi", "{other}": []}}"#);

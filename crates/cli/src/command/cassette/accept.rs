@@ -1,0 +1,46 @@
+//! `mcptest cassette accept`: edits of cassettes, taken over and marked.
+
+use mcptest_core::diag::printable;
+use mcptest_runner::cassette::{Accepted, CassetteError, accept};
+
+use super::super::Answer;
+use crate::args::CassetteAccept;
+use crate::exit;
+use crate::report::text::one_line;
+
+pub(super) fn run(typed: &CassetteAccept) -> Answer {
+    let (mut data, mut complaints) = (String::new(), String::new());
+    for path in &typed.files {
+        let shown = path.to_string_lossy();
+        let shown = printable(&shown);
+        match accept(path) {
+            Ok(found) => {
+                let (done, what) = match found {
+                    Accepted::Now => ("accepted", "reports say `edited` until it is recorded again"),
+                    Accepted::Before => ("unchanged", "its edits were accepted before"),
+                    Accepted::Unedited => ("unchanged", "it was not edited"),
+                };
+                data.push_str(&format!("{done} {shown}: {what}\n"));
+            }
+            Err(error) => {
+                let why = match &error {
+                    CassetteError::Missing { .. } => "there is no such file".to_owned(),
+                    _ => error.why(),
+                };
+                complaints.push_str(&format!("error: {shown}: {}\nhint: {}\n", one_line(&why), hint(&error)));
+            }
+        }
+    }
+    let code = if complaints.is_empty() { exit::OK } else { exit::ERROR };
+    Answer { data, complaints, code }
+}
+
+fn hint(error: &CassetteError) -> &'static str {
+    match error {
+        CassetteError::Contradictory { .. } => "edit both places so that they agree, or restore the file",
+        CassetteError::Missing { .. } => "`mcptest cassette list` tells where cassettes are",
+        CassetteError::Locked { .. } => "wait until it is done",
+        CassetteError::Io { .. } | CassetteError::Linked { .. } => "check that it is a plain file that may be written",
+        _ => "restore the file, or record the run again",
+    }
+}

@@ -1,0 +1,333 @@
+//! The format of a recorded run, as far as a file can be checked by itself: its version, its digest, and whether it
+//! contradicts itself. Where recordings are, and what a suite makes of them, is up to the runner.
+//!
+//! The digest guards against accidents: an edit, a bad merge, half a copy. It does not guard against somebody who computes
+//! it anew.
+
+use serde_json::{Map, Value};
+
+use crate::json;
+use crate::redact::hash;
+use crate::trace::{Role, Trace};
+
+/// Version of the format that is written. Old readers do not guess at new files.
+pub const VERSION: u64 = 2;
+
+/// The oldest version that is still read. It has no digest, so nobody can tell whether it was edited.
+pub const OLDEST: u64 = 1;
+
+/// What the digest covers: all that was recorded, and that it was edited since. The name of the test is a label that the
+/// suite may change, and the fingerprint follows from the inputs.
+const DIGESTED: [&str; 7] = ["advisory", "edited", "inputs", "model", "observed", "run", "trace"];
+
+/// Most contradictions that are told.
+const MAX_TOLD: usize = 3;
+
+/// What a recording says of itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Seal {
+    /// The version of its format.
+    pub version: u64,
+    /// It was edited, and somebody accepted that.
+    pub edited: bool,
+}
+
+/// Why a text is no recording that can be used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unreadable {
+    /// It is not a recording; what is wrong.
+    Broken(String),
+    /// It has a version that is not read here.
+    Version(String),
+    /// It was edited after it was recorded, and nobody accepted that.
+    Edited,
+    /// Its parts say different things, edited or not.
+    Contradictory(String),
+}
+
+impl std::fmt::Display for Unreadable {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Broken(why) => f.write_str(why),
+            Self::Version(found) => {
+                write!(f, "has format version {found}, this program reads versions {OLDEST} to {VERSION}")
+            }
+            Self::Edited => f.write_str("was edited after it was recorded: its digest does not match"),
+            Self::Contradictory(why) => write!(f, "contradicts itself: {why}"),
+        }
+    }
+}
+
+impl std::error::Error for Unreadable {}
+
+/// The fingerprint of inputs.
+pub fn fingerprint(inputs: &Value) -> String {
+    hash(json::canonical(inputs).as_bytes())
+}
+
+/// Puts version, fingerprint and digest into what is to be written.
+pub fn seal(cassette: &mut Map<String, Value>) {
+    cassette.insert("mcptest".to_owned(), VERSION.into());
+    if let Some(inputs) = cassette.get("inputs") {
+        cassette.insert("fingerprint".to_owned(), fingerprint(inputs).into());
+    }
+    cassette.insert("digest".to_owned(), digest(cassette).into());
+}
+
+/// The digest of what was recorded: the SHA-256 of its canonical JSON.
+fn digest(cassette: &Map<String, Value>) -> String {
+    let mut text = String::from("{");
+    // In order, as in any canonical text, and without a copy of the trace.
+    for key in DIGESTED {
+        if let Some(value) = cassette.get(key) {
+            if text.len() > 1 {
+                text.push(',');
+            }
+            text.push_str(&format!("\"{key}\":"));
+            json::write_canonical(value, &mut text);
+        }
+    }
+    text.push('}');
+    hash(text.as_bytes())
+}
+
+/// The version of a recording.
+pub fn version(cassette: &Map<String, Value>) -> Result<u64, Unreadable> {
+    match cassette.get("mcptest") {
+        Some(found) => match found.as_u64() {
+            Some(version @ OLDEST..=VERSION) => Ok(version),
+            _ => Err(Unreadable::Version(json::excerpt(found, 40))),
+        },
+        None => Err(Unreadable::Broken("lacks `mcptest`, the version: this is no cassette".to_owned())),
+    }
+}
+
+/// Checks a recording, whose trace is known already. A contradiction is told before an edit, because accepting an edit does
+/// not help against it.
+pub fn check(cassette: &Map<String, Value>, trace: &Trace) -> Result<Seal, Unreadable> {
+    let broken = |why: &str| Err(Unreadable::Broken(why.to_owned()));
+    let version = version(cassette)?;
+    let found = contradictions(cassette, trace);
+    if !found.is_empty() {
+        let more = found.len().saturating_sub(MAX_TOLD);
+        let mut told = found[..found.len() - more].join("; ");
+        if more > 0 {
+            told.push_str(&format!("; and {more} more"));
+        }
+        return Err(Unreadable::Contradictory(told));
+    }
+    let edited = match cassette.get("edited") {
+        None => false,
+        Some(Value::Bool(true)) => true,
+        Some(_) => return broken("has an `edited` that is not true"),
+    };
+    let is_sealed = match (version, cassette.get("digest")) {
+        (OLDEST, None) if !edited => true,
+        (OLDEST, _) => return broken("has `digest` or `edited`, which format version 1 does not know"),
+        (_, None) => return broken("lacks `digest`, which recordings have from format version 2 on"),
+        (_, Some(recorded)) => *recorded == digest(cassette),
+    };
+    let (recorded, inputs) = (cassette.get("fingerprint"), cassette.get("inputs"));
+    let fits = recorded.zip(inputs).is_none_or(|(recorded, inputs)| *recorded == fingerprint(inputs));
+    if is_sealed && fits { Ok(Seal { version, edited }) } else { Err(Unreadable::Edited) }
+}
+
+/// What a recording says in two ways that do not agree.
+fn contradictions(cassette: &Map<String, Value>, trace: &Trace) -> Vec<String> {
+    let mut out = Vec::new();
+    let calls = trace.tool_calls.as_deref();
+    let servers = cassette.get("inputs").and_then(|inputs| inputs.get("servers")?.as_object());
+    let turns = trace.conversation.turns.as_deref();
+    for (at, call) in calls.unwrap_or_default().iter().enumerate() {
+        let turn = call.turn.and_then(|turn| Some((turn, turns?.get(turn)?.role)));
+        if let Some((turn, role)) = turn.filter(|(_, role)| *role != Role::Assistant) {
+            out.push(format!("`trace.tool_calls[{at}].turn` is {turn}, a turn of the {role}"));
+        }
+        // A call that no server knows has the empty name.
+        let server = call.server.as_deref().filter(|server| !server.is_empty());
+        if let Some(server) = server.filter(|server| servers.is_some_and(|servers| !servers.contains_key(*server))) {
+            let server = json::cut(server, 60);
+            out.push(format!("`trace.tool_calls[{at}].server` is `{server}`, which `inputs.servers` does not have"));
+        }
+    }
+    if let Some(names) = cassette.get("trace").and_then(|trace| trace.get("tool_names")) {
+        let of_calls = calls.unwrap_or_default().iter().map(|call| Some(call.name.as_str()));
+        let is_same = names.as_array().is_some_and(|names| names.iter().map(Value::as_str).eq(of_calls));
+        if !is_same {
+            out.push("`trace.tool_names` are not the names in `trace.tool_calls`".to_owned());
+        }
+    }
+    if let (Some(turns), Some(answer)) = (turns, &trace.final_response) {
+        let last = turns.iter().enumerate().rev().find(|(_, turn)| turn.role == Role::Assistant);
+        match last {
+            Some((at, turn)) if turn.content.as_deref().unwrap_or("") != answer => out.push(format!(
+                "`trace.final_response` is not the text of the last assistant turn, `trace.conversation.turns[{at}]`"
+            )),
+            None if !answer.is_empty() => {
+                out.push("`trace.final_response` is there without a turn of the assistant".to_owned());
+            }
+            _ => {}
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// A recording of one call.
+    fn recording() -> Map<String, Value> {
+        let value = json!({
+            "test": "t", "model": "m", "run": 1,
+            "inputs": { "prompt": "p", "servers": { "shop": {} } },
+            "observed": {},
+            "trace": {
+                "tool_calls": [{ "name": "find", "server": "shop", "args": {}, "turn": 1 }],
+                "tool_names": ["find"],
+                "tool_results": [{ "is_error": true, "content": [] }],
+                "final_response": "Not found.",
+                "conversation": { "turns": [
+                    { "role": "user", "content": "p" },
+                    { "role": "assistant", "content": null },
+                    { "role": "tool", "content": null },
+                    { "role": "assistant", "content": "Not found." },
+                ] },
+            },
+        });
+        let mut map = value.as_object().cloned().unwrap();
+        seal(&mut map);
+        map
+    }
+
+    fn checked(map: &Map<String, Value>) -> Result<Seal, Unreadable> {
+        check(map, &Trace::read(&map["trace"]).unwrap())
+    }
+
+    fn edited(path: &str, value: Value) -> Map<String, Value> {
+        let mut map = Value::Object(recording());
+        *map.pointer_mut(path).unwrap() = value;
+        map.as_object().cloned().unwrap()
+    }
+
+    #[test]
+    fn any_edit_of_what_was_recorded_is_noticed() {
+        assert_eq!(checked(&recording()), Ok(Seal { version: 2, edited: false }));
+        let edits = [
+            ("/model", json!("n")),
+            ("/run", json!(2)),
+            ("/inputs/prompt", json!("q")),
+            ("/observed", json!({ "servers": {} })),
+            ("/trace/tool_calls/0/args", json!({ "x": 1 })),
+            ("/trace/tool_results/0/is_error", json!(false)),
+            ("/trace/conversation/turns/0/content", json!("q")),
+            ("/fingerprint", json!("0")),
+            ("/digest", json!("0")),
+            ("/digest", json!(null)),
+        ];
+        for (path, value) in edits {
+            assert_eq!(checked(&edited(path, value)), Err(Unreadable::Edited), "{path}");
+        }
+        let mut more = recording();
+        more.insert("advisory".to_owned(), json!({ "answer": "fine" }));
+        assert_eq!(checked(&more), Err(Unreadable::Edited));
+        // The name of the test is a label of the suite.
+        assert_eq!(checked(&edited("/test", json!("u"))), Ok(Seal { version: 2, edited: false }));
+    }
+
+    #[test]
+    fn that_an_edit_was_accepted_cannot_be_taken_back_unnoticed() {
+        let mut map = recording();
+        map.insert("edited".to_owned(), true.into());
+        assert_eq!(checked(&map), Err(Unreadable::Edited));
+        seal(&mut map);
+        assert_eq!(checked(&map), Ok(Seal { version: 2, edited: true }));
+        map.remove("edited");
+        assert_eq!(checked(&map), Err(Unreadable::Edited));
+        map.insert("edited".to_owned(), false.into());
+        assert_eq!(checked(&map), Err(Unreadable::Broken("has an `edited` that is not true".to_owned())));
+    }
+
+    #[test]
+    fn version_1_has_no_digest_and_version_2_must_have_one() {
+        let mut map = recording();
+        map.remove("digest");
+        let lacks = "lacks `digest`, which recordings have from format version 2 on";
+        assert_eq!(checked(&map), Err(Unreadable::Broken(lacks.to_owned())));
+        map.insert("mcptest".to_owned(), 1.into());
+        assert_eq!(checked(&map), Ok(Seal { version: 1, edited: false }));
+        let neither = Unreadable::Broken("has `digest` or `edited`, which format version 1 does not know".to_owned());
+        for key in ["digest", "edited"] {
+            let mut map = map.clone();
+            map.insert(key.to_owned(), true.into());
+            assert_eq!(checked(&map), Err(neither.clone()), "{key}");
+        }
+        for (found, told) in [(json!(0), "0"), (json!(3), "3"), (json!("2"), "\"2\""), (json!(1.5), "1.5")] {
+            assert_eq!(checked(&edited("/mcptest", found)), Err(Unreadable::Version(told.to_owned())));
+        }
+    }
+
+    #[test]
+    fn a_contradiction_is_an_error_whatever_the_digest_says() {
+        let cases = [
+            (
+                "/trace/final_response",
+                json!("Found."),
+                "`trace.final_response` is not the text of the last assistant turn, `trace.conversation.turns[3]`",
+            ),
+            (
+                "/trace/conversation/turns/3/role",
+                json!("user"),
+                "`trace.final_response` is not the text of the last assistant turn, `trace.conversation.turns[1]`",
+            ),
+            (
+                "/trace/conversation/turns",
+                json!([{ "role": "user", "content": "p" }, { "role": "tool", "content": null }]),
+                "`trace.tool_calls[0].turn` is 1, a turn of the tool; `trace.final_response` is there without a turn of \
+                 the assistant",
+            ),
+            ("/trace/tool_calls/0/turn", json!(0), "`trace.tool_calls[0].turn` is 0, a turn of the user"),
+            (
+                "/trace/tool_calls/0/server",
+                json!("mail"),
+                "`trace.tool_calls[0].server` is `mail`, which `inputs.servers` does not have",
+            ),
+            ("/trace/tool_calls/0/name", json!("refund"), "`trace.tool_names` are not the names in `trace.tool_calls`"),
+            ("/trace/tool_names", json!([]), "`trace.tool_names` are not the names in `trace.tool_calls`"),
+            ("/trace/tool_names", json!("find"), "`trace.tool_names` are not the names in `trace.tool_calls`"),
+        ];
+        for (path, value, why) in cases {
+            let mut map = edited(path, value);
+            let expected = Err(Unreadable::Contradictory(why.to_owned()));
+            assert_eq!(checked(&map), expected, "{path}");
+            map.insert("edited".to_owned(), true.into());
+            seal(&mut map);
+            assert_eq!(checked(&map), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn of_many_contradictions_the_first_are_told() {
+        let calls: Vec<Value> = (0..5).map(|_| json!({ "name": "find", "server": "x" })).collect();
+        let map = edited("/trace", json!({ "tool_calls": calls }));
+        let one = |at: usize| format!("`trace.tool_calls[{at}].server` is `x`, which `inputs.servers` does not have");
+        let told = format!("{}; {}; {}; and 2 more", one(0), one(1), one(2));
+        assert_eq!(checked(&map), Err(Unreadable::Contradictory(told)));
+    }
+
+    #[test]
+    fn what_was_not_recorded_contradicts_nothing() {
+        for trace in [
+            json!({}),
+            json!({ "final_response": "Found." }),
+            json!({ "tool_calls": [{ "name": "find", "turn": 7 }, { "name": "gone", "server": "" }] }),
+            json!({ "conversation": { "turns": [{ "role": "assistant", "content": null }] } }),
+        ] {
+            let mut map = edited("/trace", trace.clone());
+            seal(&mut map);
+            assert_eq!(checked(&map), Ok(Seal { version: 2, edited: false }), "{trace}");
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! Recordings of tests that a suite does not have any more: after a test was renamed they are found by what was asked.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Cassette, Folder, fingerprint, slug};
+use crate::plan::SuiteFile;
+
+/// Tests that are gone, by the fingerprints of what was asked of them.
+#[derive(Debug, Default)]
+pub struct Orphans(BTreeMap<String, String>);
+
+impl Orphans {
+    /// Those in the folder of a suite. What cannot be read cannot be replayed either, and is no help.
+    pub fn of(file: &SuiteFile) -> Self {
+        let mut out = BTreeMap::new();
+        let tests: BTreeSet<&str> = file.suite.agents.iter().map(|test| test.name.as_str()).collect();
+        let known: BTreeSet<String> = tests.iter().map(|test| slug(test)).collect();
+        for path in Folder::of(&file.path).first_runs(&known).unwrap_or_else(|_| Vec::new()) {
+            if let Ok(found) = Cassette::open(&path)
+                && !tests.contains(found.test.as_str())
+            {
+                out.entry(fingerprint(&found.inputs)).or_insert(found.test);
+            }
+        }
+        Self(out)
+    }
+
+    /// The test that was recorded with these inputs.
+    pub fn with(&self, fingerprint: &str) -> Option<&str> {
+        self.0.get(fingerprint).map(String::as_str)
+    }
+}
