@@ -709,7 +709,7 @@ fn a_string_of_a_megabyte_is_found_where_it_came_from() {
     let edge = DependencyEdge { producer: "a".into(), consumer: "b".into(), via: Some("x".into()), required: false };
     let params = AxesParams { dependencies: vec![edge], ..AxesParams::default() };
     let trace = Trace::read(&json!({
-        "tool_calls": [{ "name": "a" }, { "name": "b", "args": { "x": long } }],
+        "tool_calls": [{ "name": "a", "turn": 0 }, { "name": "b", "args": { "x": long }, "turn": 1 }],
         "tool_results": [{ "is_error": false, "content": [{ "type": "text", "text": long }] }],
     }))
     .unwrap();
