@@ -29,7 +29,7 @@ const ORIGIN: &str = "where the trace of a row comes from";
 const REPORT: &str = "a word of reports";
 const TERM: &str = "a word of this program";
 
-static ENTRIES: [Entry; 33] = [
+static ENTRIES: [Entry; 34] = [
     entry(
         "strict",
         &["mode strict"],
