@@ -11,6 +11,7 @@
 
 mod axes;
 mod clock;
+mod differential;
 mod fuzzed;
 mod golden_path;
 mod guide;

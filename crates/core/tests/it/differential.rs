@@ -1,0 +1,79 @@
+//! Gates against a brute force that was written from their description and shares no code with them.
+//!
+//! Each case is a small run of which everything is known, and the same run with parts that were not recorded. A gate has
+//! to agree with the brute force on the whole run. On what was recorded of it there are two demands. A verdict is sound:
+//! a pass or a failure is one whatever the missing parts were, which is tried with other runs that differ in those parts
+//! alone. And it is the verdict that the rules about missing evidence give, worked out by hand for each gate.
+//!
+//! `DIFFERENTIAL_CASES` says how many cases there are for each gate, `DIFFERENTIAL_SEED` where they start.
+
+mod golden_path;
+mod recovery;
+mod reliability;
+mod world;
+
+use mcptest_core::Verdict;
+
+/// Cases for each gate in the usual tests.
+const FEW: u64 = 1_500;
+
+/// A generator of numbers without any pattern that matters here (`SplitMix64`). The same seed gives the same case.
+pub(crate) struct Rng(u64);
+
+impl Rng {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// A number below `end`.
+    fn below(&mut self, end: usize) -> usize {
+        usize::try_from(self.next() % end as u64).unwrap()
+    }
+
+    /// True in so many of a hundred cases.
+    fn chance(&mut self, percent: usize) -> bool {
+        self.below(100) < percent
+    }
+
+    fn pick<T: Clone>(&mut self, items: &[T]) -> T {
+        items[self.below(items.len())].clone()
+    }
+
+    /// Something in so many of a hundred cases.
+    fn maybe<T>(&mut self, percent: usize, make: impl FnOnce(&mut Self) -> T) -> Option<T> {
+        self.chance(percent).then(|| make(self))
+    }
+
+    /// Up to `most` things.
+    fn several<T>(&mut self, most: usize, mut make: impl FnMut(&mut Self) -> T) -> Vec<T> {
+        let count = self.below(most + 1);
+        (0..count).map(|_| make(self)).collect()
+    }
+}
+
+fn number(name: &str, default: u64) -> u64 {
+    std::env::var(name).map_or(default, |text| text.parse().unwrap_or_else(|_| panic!("{name} must be a number")))
+}
+
+/// Runs all cases of a gate. The seed of a case is part of what its failure says.
+fn each_case(check: impl Fn(u64, &mut Rng)) {
+    let start = number("DIFFERENTIAL_SEED", 0);
+    for seed in start..start + number("DIFFERENTIAL_CASES", FEW) {
+        // Neighboring seeds give unlike cases.
+        let mut rng = Rng(seed.wrapping_mul(0xd134_2543_de82_ef95));
+        check(seed, &mut rng);
+    }
+}
+
+/// A verdict on what was recorded holds for every run that may have been recorded so.
+fn assert_sound(verdict: Verdict, whole: Verdict, context: &dyn Fn() -> String) {
+    match verdict {
+        Verdict::Pass | Verdict::Fail => assert_eq!(verdict, whole, "{}", context()),
+        Verdict::Unassessable => {}
+        Verdict::Error => panic!("an error: {}", context()),
+    }
+}

@@ -1,0 +1,166 @@
+//! `recovery` by hand.
+
+use mcptest_core::Verdict;
+use mcptest_core::eval::{RecoveryGate, RecoveryParams};
+use serde_json::{Value, json};
+
+use super::world::{Answer, Fault, Kind, Mask, Shown, World, plain_answer, small_args};
+use super::{Rng, assert_sound, each_case};
+
+const KIND: Kind = Kind { calls: 5, args: small_args, answer: faulted_answer };
+
+fn faulted_answer(rng: &mut Rng) -> Answer {
+    let mut answer = plain_answer(rng);
+    answer.fault = rng.maybe(35, |rng| {
+        let effect = rng.pick(&["timeout", "error", "delay"]);
+        let ms = if effect == "error" { 0 } else { rng.pick(&[100, 3_000, 9_000]) };
+        Fault { effect, ms }
+    });
+    answer.failed |= answer.is_denied();
+    answer
+}
+
+fn any_gate(rng: &mut Rng) -> RecoveryParams {
+    RecoveryParams {
+        max_detection_ms: rng.pick(&[100, 3_000]),
+        max_recovery_ms: rng.maybe(40, |rng| rng.pick(&[0, 100, 3_000, 6_000])),
+        require_clean_timeout: rng.chance(40),
+        require_hit: rng.chance(60),
+        require_call: rng.chance(50),
+        ..RecoveryParams::default()
+    }
+}
+
+/// What happened to a run, in virtual time.
+struct Course {
+    hits: usize,
+    delays: usize,
+    detected: Option<u64>,
+    recovered: Option<u64>,
+    /// A call of a later turn than the first denied one succeeded.
+    by_call: bool,
+}
+
+fn course(world: &World) -> Course {
+    let faults: Vec<(usize, Fault)> =
+        world.calls.iter().enumerate().filter_map(|(at, call)| Some((at, call.answer.fault?))).collect();
+    let clock_after = |last: usize| faults.iter().filter(|(at, _)| *at <= last).map(|(_, fault)| fault.ms).sum::<u64>();
+    let first = world.calls.iter().position(|call| call.answer.is_denied());
+    let acted_again =
+        |hit: usize| world.stop == "completed" || world.last_turn().is_some_and(|turn| turn > world.calls[hit].turn);
+    let ended = world.stop == "completed" && !world.answer().trim().is_empty();
+    Course {
+        hits: world.calls.iter().filter(|call| call.answer.is_denied()).count(),
+        delays: faults.iter().filter(|(_, fault)| fault.effect == "delay").count(),
+        detected: first.filter(|hit| acted_again(*hit)).map(clock_after),
+        recovered: ended.then(|| clock_after(world.calls.len())),
+        by_call: first.is_some_and(|hit| {
+            world.calls[hit + 1..].iter().any(|call| call.turn > world.calls[hit].turn && !call.answer.failed)
+        }),
+    }
+}
+
+/// Whether a limit other than that of `require_call` is broken, or the run did not recover.
+fn is_broken(params: &RecoveryParams, course: &Course) -> bool {
+    let late = params.max_recovery_ms.is_some_and(|most| course.recovered.is_none_or(|ms| ms > most));
+    let unclean = params.require_clean_timeout
+        && course.hits > 0
+        && course.detected.is_none_or(|ms| ms > params.max_detection_ms);
+    let unmet = params.require_hit && course.hits + course.delays == 0;
+    course.recovered.is_none() || late || unclean || unmet
+}
+
+fn verdict(params: &RecoveryParams, world: &World) -> Verdict {
+    let course = course(world);
+    let lacks_call = params.require_call && course.hits > 0 && !course.by_call;
+    if is_broken(params, &course) || lacks_call { Verdict::Fail } else { Verdict::Pass }
+}
+
+fn metrics(params: &RecoveryParams, world: &World) -> Value {
+    let course = course(world);
+    let hang = [course.detected, course.recovered].into_iter().flatten().min();
+    let mut out = json!({
+        "passed": u8::from(verdict(params, world) == Verdict::Pass),
+        "recovered": u8::from(course.recovered.is_some()),
+        "recovered_by_call": u8::from(course.by_call),
+        "clean_timeout": u8::from(course.detected.is_some_and(|ms| ms <= params.max_detection_ms)),
+        "fault_hits": course.hits,
+        "fault_delays": course.delays,
+        "user_visible_hang_ms": hang.unwrap_or(params.max_detection_ms),
+    });
+    for (name, value) in [("time_to_detection_ms", course.detected), ("time_to_recovery_ms", course.recovered)] {
+        if let Some(value) = value {
+            out[name] = json!(value);
+        }
+    }
+    out
+}
+
+/// What the rules about missing evidence give.
+fn due(params: &RecoveryParams, world: &World, mask: &Mask) -> Verdict {
+    let is_missing = |at: usize| mask.result(at) == Shown::Nothing;
+    if mask.calls.is_none()
+        || !mask.stop
+        || world.stop == "completed" && !mask.answer
+        || (0..world.calls.len()).any(is_missing)
+    {
+        return Verdict::Unassessable;
+    }
+    let first = world.calls.iter().position(|call| call.answer.is_denied());
+    if let Some(hit) = first.filter(|_| world.stop != "completed") {
+        // Whether the agent acted again: by its turns, or by a later call.
+        let is_timed = mask.call(hit).turn;
+        let shows_later =
+            (hit + 1..world.calls.len()).any(|at| mask.call(at).turn && world.calls[at].turn > world.calls[hit].turn);
+        if !is_timed || !mask.turns && !shows_later {
+            return Verdict::Unassessable;
+        }
+    }
+    let course = course(world);
+    if is_broken(params, &course) {
+        return Verdict::Fail;
+    }
+    let Some(hit) = first.filter(|_| params.require_call) else { return Verdict::Pass };
+    // For each later call: surely, surely not, or nobody knows.
+    let later = (hit + 1..world.calls.len()).map(|at| {
+        let order = (mask.call(hit).turn && mask.call(at).turn).then(|| world.calls[at].turn > world.calls[hit].turn);
+        let answer = &world.calls[at].answer;
+        let is_told = mask.result(at) != Shown::NoFlag || answer.is_denied();
+        let success = is_told.then_some(!answer.failed);
+        match (order, success) {
+            (Some(true), Some(true)) => Some(true),
+            (Some(false), _) | (_, Some(false)) => Some(false),
+            _ => None,
+        }
+    });
+    let later: Vec<_> = later.collect();
+    if later.contains(&Some(true)) {
+        Verdict::Pass
+    } else if later.contains(&None) {
+        Verdict::Unassessable
+    } else {
+        Verdict::Fail
+    }
+}
+
+#[test]
+fn recovery_agrees_with_the_brute_force() {
+    each_case(|seed, rng| {
+        let world = World::any(rng, KIND);
+        let params = any_gate(rng);
+        let gate = RecoveryGate { params: params.clone() };
+        let context = || format!("case {seed}: {params:?} on {world:?}");
+
+        let found = gate.evaluate(&world.trace(&Mask::whole(&world)));
+        let whole = (verdict(&params, &world), metrics(&params, &world));
+        assert_eq!((found.verdict, found.metrics.object()), whole, "{}", context());
+
+        let mask = Mask::any(rng, &world);
+        let found = gate.evaluate(&world.trace(&mask)).verdict;
+        assert_eq!(found, due(&params, &world, &mask), "{mask:?} {}", context());
+        for _ in 0..3 {
+            let other = world.other(&mask, rng, KIND);
+            assert_sound(found, verdict(&params, &other), &|| format!("{mask:?} {other:?} {}", context()));
+        }
+    });
+}
