@@ -10,6 +10,7 @@
 mod golden_path;
 mod recovery;
 mod reliability;
+mod trajectory;
 mod world;
 
 use mcptest_core::Verdict;
