@@ -136,6 +136,12 @@ pub(crate) struct Run {
     #[arg(long, conflicts_with = "live")]
     pub(crate) record: bool,
 
+    /// Replay suites of strangers: start no process, open no connection, read no file outside the
+    /// folder of a suite, follow no symbolic link, leave references to the environment as written.
+    /// A test that needs one of these is an error
+    #[arg(long, conflicts_with_all = ["live", "record"], verbatim_doc_comment)]
+    pub(crate) untrusted: bool,
+
     /// Ask no more models when all of them together might exceed so many tokens
     #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..))]
     pub(crate) max_tokens_total: Option<u64>,
@@ -387,6 +393,11 @@ pub(crate) struct Validate {
     /// Take every file for one of gates, whatever stands at its root
     #[arg(long)]
     pub(crate) gates: bool,
+
+    /// Check suites of strangers: read no script outside the folder of a suite, follow no symbolic
+    /// link, leave references to the environment as written
+    #[arg(long, conflicts_with = "gates", verbatim_doc_comment)]
+    pub(crate) untrusted: bool,
 }
 
 /// How findings are printed.

@@ -1,7 +1,6 @@
 //! Files named on the command line: which they are, and their text. What cannot be read is said, never skipped.
 
 use std::collections::BTreeSet;
-use std::ffi::OsString;
 use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
@@ -9,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use mcptest_core::diag::{Source, did_you_mean, printable};
 use mcptest_core::suite::yaml::MAX_BYTES;
-use mcptest_runner::file;
+use mcptest_runner::file::{self, Trust};
 
 /// A path that cannot be used, and what to do about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,7 +50,8 @@ fn missing(path: &Path) -> String {
         return "it is a link that leads nowhere".to_owned();
     }
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let beside = names(Path::new(&folder(path))).unwrap_or_else(|_| Vec::new());
+    // Whoever's the folder is: a link is no reason to tell what is elsewhere.
+    let beside = file::names(Path::new(&folder(path)), Trust::Untrusted).unwrap_or_else(|_| Vec::new());
     let beside: Vec<String> = beside.into_iter().filter_map(|name| name.into_string().ok()).collect();
     match did_you_mean(&name, beside.iter().map(String::as_str)) {
         Some(near) => format!("did you mean `{}`?", shown(&path.with_file_name(near))),
@@ -92,8 +92,8 @@ const WRITTEN: Wanted = Wanted {
 
 /// The files that are meant, each once: a file stands for itself, a folder for its YAML files in sorted order. `note` is told
 /// what was left out.
-pub(crate) fn expand(paths: &[PathBuf], note: &mut dyn FnMut(&str)) -> Vec<Result<PathBuf, Refusal>> {
-    let mut out: Vec<_> = paths.iter().flat_map(|path| files(path, &WRITTEN, note)).collect();
+pub(crate) fn expand(paths: &[PathBuf], trust: Trust, note: &mut dyn FnMut(&str)) -> Vec<Result<PathBuf, Refusal>> {
+    let mut out: Vec<_> = paths.iter().flat_map(|path| files(path, &WRITTEN, trust, note)).collect();
     let mut seen = BTreeSet::new();
     out.retain(|found| found.as_ref().map_or(true, |path| seen.insert(path.clone())));
     out
@@ -104,12 +104,17 @@ const NAMED: usize = 5;
 
 /// The files that one path means: a file itself, a folder the files in it and below it that are wanted, sorted. `note` is told
 /// what was left out.
-pub(crate) fn files(path: &Path, wanted: &Wanted, note: &mut dyn FnMut(&str)) -> Vec<Result<PathBuf, Refusal>> {
+pub(crate) fn files(
+    path: &Path,
+    wanted: &Wanted,
+    trust: Trust,
+    note: &mut dyn FnMut(&str),
+) -> Vec<Result<PathBuf, Refusal>> {
     if !path.is_dir() {
         return vec![Ok(path.to_owned())];
     }
     let (mut out, mut left_out) = (Vec::new(), Vec::new());
-    walk(path, wanted, &mut out, &mut left_out);
+    walk(path, wanted, trust, &mut out, &mut left_out);
     for (path, why) in left_out.iter().take(NAMED) {
         note(&format!("note: {}: left out: {why}", printable(&shown(path))));
     }
@@ -123,32 +128,24 @@ pub(crate) fn files(path: &Path, wanted: &Wanted, note: &mut dyn FnMut(&str)) ->
     out
 }
 
-/// The names in a folder, sorted.
-fn names(folder: &Path) -> io::Result<Vec<OsString>> {
-    let mut names = Vec::new();
-    for entry in fs::read_dir(folder)? {
-        names.push(entry?.file_name());
-    }
-    names.sort_unstable();
-    Ok(names)
-}
-
 /// Paths that were left out, and why.
 type LeftOut = Vec<(PathBuf, &'static str)>;
 
-fn walk(folder: &Path, wanted: &Wanted, out: &mut Vec<Result<PathBuf, Refusal>>, left_out: &mut LeftOut) {
-    let names = match names(folder) {
+fn walk(folder: &Path, wanted: &Wanted, trust: Trust, out: &mut Vec<Result<PathBuf, Refusal>>, left_out: &mut LeftOut) {
+    let names = match file::names(folder, trust) {
         Ok(names) => names,
         Err(error) => return out.push(Err(Refusal::io(folder, &error))),
     };
     for name in names.into_iter().filter(|name| !name.as_encoded_bytes().starts_with(b".")) {
         let path = folder.join(name);
         // A link to a folder may lead back to where it stands; a link to a file is a file.
-        if path.is_dir() {
-            if path.is_symlink() {
+        // Of a stranger it is not even looked at where a link leads; reading it is refused.
+        let is_link = path.is_symlink();
+        if (trust == Trust::Trusted || !is_link) && path.is_dir() {
+            if is_link {
                 left_out.push((path, "it is a link to a folder; name it to have it read"));
             } else {
-                walk(&path, wanted, out, left_out);
+                walk(&path, wanted, trust, out, left_out);
             }
         } else if (wanted.is_meant)(&path) {
             if wanted.leaves_out_pipes && path.exists() && !path.is_file() {
@@ -160,21 +157,26 @@ fn walk(folder: &Path, wanted: &Wanted, out: &mut Vec<Result<PathBuf, Refusal>>,
     }
 }
 
-/// Opens a file that was named: a plain file, or what a shell hands over, as in `mcptest score <(fetch-traces)`. Any other
-/// pipe may have nobody who writes to it, and is refused.
-pub(crate) fn open(path: &Path) -> io::Result<File> {
-    let is_handed_over = ["/dev/stdin", "/dev/fd", "/proc/self/fd"].iter().any(|place| path.starts_with(place));
-    if is_handed_over { File::open(path) } else { file::open(path) }
+/// Whether a path is one that a shell hands over, as in `mcptest score <(fetch-traces)`: a way to an open file, and no place.
+pub(crate) fn is_handed_over(path: &Path) -> bool {
+    let places = ["/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/fd", "/proc/self/fd"];
+    places.iter().any(|place| path.starts_with(place))
+}
+
+/// Opens a file that was named: a plain file, or what a shell hands over. Any other pipe may have nobody who writes to it, and
+/// is refused.
+pub(crate) fn open(path: &Path, trust: Trust) -> io::Result<File> {
+    if is_handed_over(path) { File::open(path) } else { file::open(path, trust) }
 }
 
 /// The bytes of a file that was named, or nothing when it has more than `most`.
-pub(crate) fn bytes(path: &Path, most: u64) -> io::Result<Option<Vec<u8>>> {
-    file::read_all(open(path)?, most)
+pub(crate) fn bytes(path: &Path, most: u64, trust: Trust) -> io::Result<Option<Vec<u8>>> {
+    file::read_all(open(path, trust)?, most)
 }
 
 /// The text of a file.
-pub(crate) fn read(path: &Path) -> Result<Source, Refusal> {
-    let bytes = bytes(path, MAX_BYTES as u64).map_err(|error| Refusal::io(path, &error))?;
+pub(crate) fn read(path: &Path, trust: Trust) -> Result<Source, Refusal> {
+    let bytes = bytes(path, MAX_BYTES as u64, trust).map_err(|error| Refusal::io(path, &error))?;
     let Some(bytes) = bytes else {
         let message = format!("has more than {MAX_BYTES} bytes, the limit");
         return Err(Refusal::new(path, message, "split it into several files"));

@@ -33,6 +33,7 @@ use std::str::FromStr;
 use mcptest_core::diag::{printable, suggest};
 use mcptest_core::event::Event;
 use mcptest_core::report::Report;
+use mcptest_runner::file::Trust;
 
 use self::html::Page;
 use self::look::Paper;
@@ -201,6 +202,7 @@ impl fmt::Display for Unwritten {
         let hint = match self.error.kind() {
             ErrorKind::NotFound => "make its folder first",
             ErrorKind::IsADirectory => "name a file in it",
+            ErrorKind::InvalidInput => "remove the link, or name another file",
             _ => "see that the folder can be written to and has room",
         };
         let path = printable(&path.to_string_lossy()).into_owned();
@@ -328,7 +330,7 @@ impl<'a> Reporters<'a> {
                     Ok(())
                 }),
                 // A file may lead to the log as well: `/dev/stdout`, or a pipe.
-                Some(path) => unwritten.extend(to_file(&path, |out| {
+                Some(path) => unwritten.extend(to_file(&path, look.trust, |out| {
                     let mut out = Console::new(out);
                     out.allow_commands(face.choice.kind == Kind::Github);
                     face.finish(report, look, &mut out)
@@ -351,8 +353,8 @@ impl<'a> Reporters<'a> {
 /// Most bytes of the summary of a step; a longer one is not shown at all.
 const STEP_SUMMARY: usize = 1_000_000;
 
-fn to_file(path: &Path, content: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Option<Unwritten> {
-    file::write(path, content).err().map(|error| Unwritten { path: Some(path.to_owned()), error })
+fn to_file(path: &Path, trust: Trust, content: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Option<Unwritten> {
+    file::write(path, trust, content).err().map(|error| Unwritten { path: Some(path.to_owned()), error })
 }
 
 /// Writes to standard output as long as it can be written to.

@@ -6,6 +6,7 @@ use std::slice;
 
 use mcptest_core::diag::printable;
 use mcptest_core::suite::{self, Variables};
+use mcptest_runner::file::Trust;
 use mcptest_runner::plan::SuiteFile;
 
 use crate::command::Environment;
@@ -39,6 +40,7 @@ impl From<Refusal> for File {
 pub(crate) fn load(
     named: &[PathBuf],
     command: &str,
+    trust: Trust,
     environment: Environment<'_>,
     complain: &mut dyn FnMut(&str),
 ) -> Result<Vec<File>, String> {
@@ -46,14 +48,14 @@ pub(crate) fn load(
     let mut seen = BTreeSet::new();
     for name in &meant(named, command)? {
         let mut has_suites = false;
-        for path in input::expand(slice::from_ref(name), complain) {
+        for path in input::expand(slice::from_ref(name), trust, complain) {
             let file = match path {
                 Ok(path) if seen.contains(&input::place(&path)) => {
                     has_suites = true;
                     continue;
                 }
                 Ok(path) => {
-                    let loaded = load_one(&path, path == *name, environment, complain).transpose();
+                    let loaded = load_one(&path, path == *name, trust, environment, complain).transpose();
                     // Scripts and mock servers lie among suites, and nobody took them for one.
                     let Some(loaded) = loaded else { continue };
                     seen.insert(input::place(&path));
@@ -94,32 +96,35 @@ pub(crate) fn meant(named: &[PathBuf], command: &str) -> Result<Vec<PathBuf>, St
 fn load_one(
     path: &Path,
     is_named: bool,
+    trust: Trust,
     environment: Environment<'_>,
     complain: &mut dyn FnMut(&str),
 ) -> Result<Option<File>, Refusal> {
-    let source = input::read(path)?;
+    let source = input::read(path, trust)?;
     if let Some((message, hint)) = Kind::of(&source).instead_of_suite() {
         return if is_named { Err(Refusal::new(path, message, hint)) } else { Ok(None) };
     }
     let folder = input::folder(path);
-    let loaded = suite::load(&source, &Variables { suite_dir: &folder, outside: environment });
+    let loaded = match trust {
+        Trust::Trusted => suite::load(&source, &Variables { suite_dir: &folder, outside: environment }),
+        Trust::Untrusted => suite::load_untrusted(&source, &folder),
+    };
     let said: Vec<String> = loaded.diagnostics.iter().map(|diagnostic| diagnostic.render(&source)).collect();
     let shown = source.name().to_owned();
     let Some(suite) = loaded.value else { return Ok(Some(File::Refused { name: shown, why: said.join("\n") })) };
     for warning in &said {
         complain(warning);
     }
-    let file = SuiteFile { shown, path: path.to_owned(), suite };
+    let file = SuiteFile { shown, path: path.to_owned(), suite, trust };
     shares(&file).map_or(Ok(Some(File::Suite(file))), Err)
 }
 
 /// Two suites whose names differ in their ending only keep their cassettes in one folder: what one of them records, the other
 /// overwrites, and what one of them does not use, the other may.
 fn shares(file: &SuiteFile) -> Option<Refusal> {
-    let other = ["yml", "yaml"]
-        .map(|ending| file.path.with_extension(ending))
-        .into_iter()
-        .find(|other| *other != file.path && input::read(other).is_ok_and(|source| Kind::of(&source) == Kind::Suite))?;
+    let other = ["yml", "yaml"].map(|ending| file.path.with_extension(ending)).into_iter().find(|other| {
+        *other != file.path && input::read(other, file.trust).is_ok_and(|source| Kind::of(&source) == Kind::Suite)
+    })?;
     let message = format!("has its cassettes in the same folder as {}", other.display());
     Some(Refusal::new(&file.path, message, "give one of the two another name"))
 }

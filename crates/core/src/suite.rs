@@ -237,6 +237,9 @@ pub struct AgentTest {
     pub expect: Vec<Assertion>,
     /// Gates.
     pub gates: Gates,
+    /// Variables of the environment that decide which recording is meant or what it has to show, and that were not read. Such
+    /// a test has no checks and cannot be judged.
+    pub unread: BTreeSet<String>,
 }
 
 /// Places in the file that a report points at when a test does not pass.
@@ -311,11 +314,21 @@ impl<T> Loaded<T> {
 
 /// Loads a suite. `variables` answers for `${..}` outside `servers` and `models`.
 pub fn load(source: &Source, variables: &Variables<'_>) -> Loaded<Suite> {
+    lowered(source, lower::Lower::new(source, variables))
+}
+
+/// Loads a suite of a stranger: the environment is not read. A reference to it takes its default or stays as written; where that
+/// would have a say in a verdict, [`AgentTest::unread`] names it.
+pub fn load_untrusted(source: &Source, suite_dir: &str) -> Loaded<Suite> {
+    let variables = Variables { suite_dir, outside: &|_| None };
+    lowered(source, lower::Lower::sealed(source, &variables))
+}
+
+fn lowered(source: &Source, mut lower: lower::Lower<'_>) -> Loaded<Suite> {
     let root = match yaml::read(source) {
         Ok(root) => root,
         Err(diagnostics) => return Loaded::new(None, diagnostics),
     };
-    let mut lower = lower::Lower::new(source, variables);
     let suite = lower.suite(root);
     if let Some((suite, places)) = &suite
         && lower.is_sound()

@@ -1,6 +1,6 @@
 //! Carrying out a plan: many runs at once, events in the order of the files.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::iter;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,6 +15,7 @@ use serde_json::Value;
 
 use crate::budget::Budget;
 use crate::cassette::{Cassette, CassetteError, Folder, Lock, OLDEST, Orphans, VERSION, fingerprint};
+use crate::file::Trust;
 use crate::interrupt::Interrupt;
 use crate::live::{self, Live};
 use crate::model::Answers;
@@ -153,7 +154,7 @@ pub fn execute(plan: &[Planned<'_>], options: &Options<'_>, events: &mut dyn FnM
     let mut locks = BTreeMap::new();
     if options.mode == Mode::Record {
         for planned in plan {
-            let folder = Folder::of(&planned.file.path);
+            let folder = planned.file.cassettes();
             locks.entry(folder.root().to_owned()).or_insert_with(|| folder.lock_to_record());
         }
     }
@@ -291,11 +292,21 @@ impl<'a> Executor<'a> {
 
     fn prepare(&self, planned: &Planned<'_>) -> Result<Prepared, Trouble> {
         let (file, cell) = (planned.file, planned.cell);
+        let is_trusted = file.trust == Trust::Trusted;
+        if !cell.test.unread.is_empty() {
+            return Err(unread(&cell.test.unread));
+        }
+        if !is_trusted && self.options.mode != Mode::Replay {
+            let message = format!("{SEALED}, so nothing can be recorded");
+            return Err(Trouble { message, hint: Some("replay it, or trust it".to_owned()) });
+        }
         let basis = file.basis(cell.test, cell.model)?;
-        // A script may always run; where it was recorded, the recording is what is judged. Whether it was must be certain.
+        // A script may always run, unless a stranger says which servers it takes; where it was recorded, the recording is what
+        // is judged. Whether it was must be certain.
+        let may_run = basis.script.is_some() && (is_trusted || cell.test.servers.is_empty());
         let replays = self.options.mode == Mode::Replay && {
-            let recorded = || Folder::of(&file.path).runs(&cell.test.name, cell.model);
-            basis.script.is_none() || !recorded().map_err(|error| trouble(&error, None))?.is_empty()
+            let recorded = || file.cassettes().runs(&cell.test.name, cell.model);
+            !may_run || !recorded().map_err(|error| trouble(&error, None))?.is_empty()
         };
         Ok(Prepared { basis, replays })
     }
@@ -303,7 +314,7 @@ impl<'a> Executor<'a> {
     /// Makes a run for real; nothing when the user stopped it.
     fn go_live(&self, planned: &Planned<'_>, prepared: &Prepared, run: u64) -> Result<Option<Box<Evidence>>, Trouble> {
         let (file, cell) = (planned.file, planned.cell);
-        let folder = Folder::of(&file.path);
+        let folder = file.cassettes();
         if let Some(Err(error)) = self.locks.get(folder.root()) {
             return Err(trouble(error, None));
         }
@@ -371,7 +382,7 @@ impl<'a> Executor<'a> {
     }
 
     fn replay(&self, planned: &Planned<'_>, prepared: &Prepared, state: &CellState, run: u64) -> Attempt {
-        let folder = Folder::of(&planned.file.path);
+        let folder = planned.file.cassettes();
         let (test, inputs) = (&planned.cell.test.name, &prepared.basis.inputs);
         match folder.load(test, planned.cell.model, run, inputs) {
             Ok(cassette) => {
@@ -383,8 +394,12 @@ impl<'a> Executor<'a> {
                     CassetteError::Missing { .. } => self.former_name(planned, &folder, inputs),
                     _ => None,
                 };
-                let trouble =
+                let mut trouble =
                     former.map_or_else(|| trouble(&error, Some(planned)), |former| renamed(&error, planned, &former));
+                let is_missing = matches!(error, CassetteError::Missing { .. });
+                if is_missing && prepared.basis.script.is_some() && planned.file.trust == Trust::Untrusted {
+                    trouble.message = format!("{}; {SEALED}", trouble.message);
+                }
                 Attempt::Broken(crowded(trouble))
             }
         }
@@ -403,6 +418,18 @@ impl<'a> Executor<'a> {
 fn evidence(cassette: Cassette) -> Evidence {
     let Cassette { trace, advisory, edited, .. } = cassette;
     Evidence { trace, advisory, edited, recorded: false }
+}
+
+/// Why a stranger's test does not run.
+const SEALED: &str = "`--untrusted` starts no server and asks no model";
+
+/// What a test lacks whose checks refer to the environment.
+pub fn unread(names: &BTreeSet<String>) -> Trouble {
+    let listed: Vec<String> = names.iter().map(|name| format!("`${{{name}}}`")).collect();
+    Trouble {
+        message: format!("it depends on the environment, which `--untrusted` does not read: {}", listed.join(", ")),
+        hint: Some("set the value under `variables:`, or write a default, as in `${NAME:-default}`".to_owned()),
+    }
 }
 
 fn skipped(planned: &Planned<'_>) -> Vec<Row> {

@@ -3,29 +3,71 @@
 //! A path in a suite or below its folder may lead to anything. A pipe that nobody writes to would be waited for for ever, a
 //! device may have no end, and opening one may already do something.
 
+use std::ffi::OsString;
 use std::fs::{self, File, FileType, Metadata};
 use std::io::{self, ErrorKind, Read as _};
-use std::path::Path;
+use std::path::{Component, Path};
+
+/// Whose files are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Trust {
+    /// Of somebody who may run programs here: a path is followed wherever it leads.
+    Trusted,
+    /// Of a stranger: no part of a path may be a symbolic link.
+    Untrusted,
+}
 
 /// Opens a plain file for reading. A folder is left to whoever reads, for whom it is an error.
-pub fn open(path: &Path) -> io::Result<File> {
-    refuse(&fs::metadata(path)?)?;
-    let mut options = File::options();
-    options.read(true);
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::OpenOptionsExt as _;
-        // What was a file a moment ago may be a pipe now. Opened like this it is not waited for; a file does not care.
-        options.custom_flags(rustix::fs::OFlags::NONBLOCK.bits().cast_signed());
+pub fn open(path: &Path, trust: Trust) -> io::Result<File> {
+    match trust {
+        Trust::Trusted => {
+            refuse(&fs::metadata(path)?)?;
+            let mut options = File::options();
+            options.read(true);
+            #[cfg(unix)]
+            {
+                use std::os::unix::fs::OpenOptionsExt as _;
+                // What was a file a moment ago may be a pipe now. Opened like this it is not waited for; a file does not care.
+                options.custom_flags(rustix::fs::OFlags::NONBLOCK.bits().cast_signed());
+            }
+            plain(options.open(path)?)
+        }
+        Trust::Untrusted => walk::open(None, path).and_then(plain),
     }
-    let file = options.open(path)?;
-    refuse(&file.metadata()?)?;
-    Ok(file)
+}
+
+/// Opens a plain file below a folder: no step up, and no link on the way there.
+pub fn open_below(folder: &Path, path: &Path) -> io::Result<File> {
+    if !is_below(path) {
+        return Err(io::Error::new(ErrorKind::InvalidInput, "it is outside of the folder"));
+    }
+    walk::open(Some(folder), path).and_then(plain)
+}
+
+/// Whether a path leads to nothing but what is below where it starts, as far as it is written.
+pub fn is_below(path: &Path) -> bool {
+    path.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir))
+}
+
+/// The names in a folder, sorted.
+pub fn names(folder: &Path, trust: Trust) -> io::Result<Vec<OsString>> {
+    let mut names = match trust {
+        Trust::Trusted => fs::read_dir(folder)?.map(|entry| Ok(entry?.file_name())).collect::<io::Result<Vec<_>>>()?,
+        Trust::Untrusted => walk::names(folder)?,
+    };
+    names.sort_unstable();
+    Ok(names)
 }
 
 /// The bytes of a plain file, or nothing when it has more than `most`.
-pub fn read(path: &Path, most: u64) -> io::Result<Option<Vec<u8>>> {
-    read_all(open(path)?, most)
+pub fn read(path: &Path, most: u64, trust: Trust) -> io::Result<Option<Vec<u8>>> {
+    read_all(open(path, trust)?, most)
+}
+
+/// An open file, when it is a plain one.
+fn plain(file: File) -> io::Result<File> {
+    refuse(&file.metadata()?)?;
+    Ok(file)
 }
 
 /// The bytes of an open file, or nothing when it has more than `most`.
@@ -63,4 +105,160 @@ fn name(kind: FileType) -> &'static str {
 #[cfg(not(unix))]
 fn name(_: FileType) -> &'static str {
     "no file"
+}
+
+/// What is said of a link.
+fn linked(path: &Path) -> io::Error {
+    let message = format!("`{}` is a symbolic link, and none is followed here", path.display());
+    io::Error::new(ErrorKind::InvalidInput, message)
+}
+
+/// Paths followed one name at a time, each from the open folder before it: what is looked at is what is opened, whoever changes
+/// folders meanwhile.
+#[cfg(unix)]
+mod walk {
+    use std::ffi::{OsStr, OsString};
+    use std::fs::File;
+    use std::io;
+    use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+    use std::os::unix::ffi::OsStringExt as _;
+    use std::path::{Component, Path, PathBuf};
+
+    use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, openat, statat};
+
+    use super::linked;
+
+    /// Opens a path, from a folder or from the current one, without following a link.
+    pub(super) fn open(from: Option<&Path>, path: &Path) -> io::Result<File> {
+        let mut at = match from.filter(|folder| !folder.as_os_str().is_empty()) {
+            Some(folder) => {
+                Some(openat(CWD, folder, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?)
+            }
+            None => None,
+        };
+        let mut seen = PathBuf::new();
+        let mut parts = path.components().filter(|part| *part != Component::CurDir).peekable();
+        if parts.peek().is_none() {
+            at = Some(step(at.as_ref(), OsStr::new("."), Path::new("."), true)?);
+        }
+        while let Some(part) = parts.next() {
+            seen.push(part);
+            at = Some(step(at.as_ref(), part.as_os_str(), &seen, parts.peek().is_none())?);
+        }
+        at.map(File::from).ok_or_else(|| io::Error::other("it names nothing"))
+    }
+
+    /// The names in a folder.
+    pub(super) fn names(folder: &Path) -> io::Result<Vec<OsString>> {
+        let mut names = Vec::new();
+        for entry in Dir::new(OwnedFd::from(open(None, folder)?))? {
+            let name = OsString::from_vec(entry?.file_name().to_bytes().to_vec());
+            if name != "." && name != ".." {
+                names.push(name);
+            }
+        }
+        Ok(names)
+    }
+
+    /// Opens what has this name in a folder. Between the first and the last there are only folders.
+    fn step(at: Option<&OwnedFd>, name: &OsStr, seen: &Path, is_last: bool) -> io::Result<OwnedFd> {
+        let at: BorrowedFd<'_> = at.map_or(CWD, AsFd::as_fd);
+        let own = if is_last { OFlags::RDONLY | OFlags::NONBLOCK } else { FOLDER };
+        let opened = openat(at, name, own | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NOCTTY, Mode::empty());
+        opened.map_err(|error| {
+            let found = statat(at, name, AtFlags::SYMLINK_NOFOLLOW);
+            let is_link = found.is_ok_and(|found| FileType::from_raw_mode(found.st_mode) == FileType::Symlink);
+            if is_link { linked(seen) } else { error.into() }
+        })
+    }
+
+    /// How a folder on the way is opened: where it can be, without the right to list it.
+    #[cfg(target_os = "linux")]
+    const FOLDER: OFlags = OFlags::PATH.union(OFlags::DIRECTORY);
+    #[cfg(not(target_os = "linux"))]
+    const FOLDER: OFlags = OFlags::DIRECTORY;
+}
+
+/// Paths looked at before they are opened. Whoever can change folders meanwhile can lead elsewhere.
+#[cfg(not(unix))]
+mod walk {
+    use std::ffi::OsString;
+    use std::fs::{self, File};
+    use std::io;
+    use std::path::{Path, PathBuf};
+
+    use super::linked;
+
+    pub(super) fn open(from: Option<&Path>, path: &Path) -> io::Result<File> {
+        File::open(looked_at(from, path)?)
+    }
+
+    pub(super) fn names(folder: &Path) -> io::Result<Vec<OsString>> {
+        fs::read_dir(looked_at(None, folder)?)?.map(|entry| Ok(entry?.file_name())).collect()
+    }
+
+    fn looked_at(from: Option<&Path>, path: &Path) -> io::Result<PathBuf> {
+        let mut seen = from.map_or_else(PathBuf::new, Path::to_owned);
+        for part in path.components() {
+            seen.push(part);
+            if seen.is_symlink() {
+                return Err(linked(&seen));
+            }
+        }
+        Ok(seen)
+    }
+}
+
+#[cfg(test)]
+#[cfg(unix)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    fn said(opened: io::Result<File>) -> String {
+        opened.map_or_else(
+            |error| error.to_string(),
+            |file| String::from_utf8(read_all(file, 99).unwrap().unwrap()).unwrap(),
+        )
+    }
+
+    #[test]
+    fn a_stranger_leads_nowhere_by_a_link_or_a_step_up() {
+        let temp = tempfile::tempdir().unwrap();
+        let root = fs::canonicalize(temp.path()).unwrap();
+        fs::create_dir_all(root.join("suite/deep")).unwrap();
+        fs::write(root.join("secret"), "secret").unwrap();
+        fs::write(root.join("suite/deep/file"), "file").unwrap();
+        symlink("../secret", root.join("suite/link")).unwrap();
+        symlink("deep", root.join("suite/folder")).unwrap();
+        symlink("suite", root.join("linked")).unwrap();
+        symlink("nowhere", root.join("suite/dangling")).unwrap();
+        for (path, expected) in [
+            ("suite/deep/file", "file".to_owned()),
+            ("./suite/./deep/../deep/file", "file".to_owned()),
+            ("suite/link", linked(&root.join("suite/link")).to_string()),
+            ("suite/folder/file", linked(&root.join("suite/folder")).to_string()),
+            ("linked/deep/file", linked(&root.join("linked")).to_string()),
+            ("suite/dangling", linked(&root.join("suite/dangling")).to_string()),
+            ("suite/none", "No such file or directory (os error 2)".to_owned()),
+            ("suite/deep/file/more", "Not a directory (os error 20)".to_owned()),
+        ] {
+            assert_eq!(said(open(&root.join(path), Trust::Untrusted)), expected, "{path}");
+        }
+        for (path, expected) in [
+            ("deep/file", "file".to_owned()),
+            ("link", linked(Path::new("link")).to_string()),
+            ("folder/file", linked(Path::new("folder")).to_string()),
+            ("../secret", "it is outside of the folder".to_owned()),
+            ("deep/../../secret", "it is outside of the folder".to_owned()),
+            ("/etc/passwd", "it is outside of the folder".to_owned()),
+        ] {
+            // Where the folder itself is belongs to whoever named it.
+            assert_eq!(said(open_below(&root.join("linked"), Path::new(path))), expected, "{path}");
+        }
+        let found = |folder: &str| names(&root.join(folder), Trust::Untrusted).map_err(|error| error.to_string());
+        assert_eq!(found("suite"), Ok(["dangling", "deep", "folder", "link"].map(OsString::from).to_vec()));
+        assert_eq!(found("linked"), Err(linked(&root.join("linked")).to_string()));
+    }
 }

@@ -1,6 +1,6 @@
 //! What is to be run: suites, their cells, and what the runs of a cell start from. Nothing is started here.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use mcptest_core::diag::Source;
 use mcptest_core::redact::Redactor;
@@ -9,8 +9,8 @@ use mcptest_core::suite::yaml::MAX_BYTES;
 use mcptest_core::suite::{AgentTest, Provider, Suite};
 use serde_json::Value;
 
-use crate::cassette;
-use crate::file;
+use crate::cassette::{self, Folder};
+use crate::file::{self, Trust};
 use crate::provider::script::{self, Script};
 
 /// A suite that can be used.
@@ -22,6 +22,8 @@ pub struct SuiteFile {
     pub path: PathBuf,
     /// What it says.
     pub suite: Suite,
+    /// Whose it is. A stranger's starts no server, asks no model, and reads nothing outside of its folder.
+    pub trust: Trust,
 }
 
 /// A cell that is meant, and how often.
@@ -50,6 +52,11 @@ impl SuiteFile {
         self.suite.models.get(model).is_some_and(|model| model.provider == Provider::Script)
     }
 
+    /// Where its runs are recorded.
+    pub fn cassettes(&self) -> Folder {
+        Folder::of(&self.path).with(self.trust)
+    }
+
     /// What the runs of a test on a model start from.
     pub fn basis(&self, test: &AgentTest, model: &str) -> Result<Basis, Trouble> {
         let script = match self.suite.models.get(model).and_then(|model| model.script.as_deref()) {
@@ -69,7 +76,22 @@ impl SuiteFile {
             message: format!("script {}: {why}", path.display()),
             hint: Some("`script:` is a path from the folder of the suite".to_owned()),
         };
-        let bytes = file::read(&path, MAX_BYTES as u64)
+        // A suite may name any file. What is wrong with one that is not a part of it is not for everybody who reads the report.
+        let (opened, is_own) = match self.trust {
+            Trust::Trusted => {
+                let folder = self.path.parent().unwrap_or(Path::new(""));
+                let below = file::open_below(folder, Path::new(script));
+                let is_own = below.is_ok();
+                (below.or_else(|_| file::open(&path, Trust::Trusted)), is_own)
+            }
+            Trust::Untrusted if file::is_below(Path::new(script)) => (file::open(&path, Trust::Untrusted), true),
+            Trust::Untrusted => {
+                let why = "it is outside of the folder of the suite, where `--untrusted` reads nothing";
+                return Err(unreadable(why.to_owned()));
+            }
+        };
+        let bytes = opened
+            .and_then(|file| file::read_all(file, MAX_BYTES as u64))
             .map_err(|error| unreadable(format!("cannot be read: {error}")))?
             .ok_or_else(|| unreadable(format!("has more than {MAX_BYTES} bytes, the limit")))?;
         let text = String::from_utf8(bytes)
@@ -77,6 +99,11 @@ impl SuiteFile {
         let source = Source::new(path.to_string_lossy(), text);
         let loaded = script::load(&source);
         loaded.value.ok_or_else(|| {
+            if !is_own {
+                let name = source.name();
+                let message = format!("the script {name} has mistakes, and is outside of the folder of the suite");
+                return Trouble { message, hint: Some(format!("`mcptest validate {name}` shows them")) };
+            }
             let told: Vec<String> = loaded.diagnostics.iter().map(|diagnostic| diagnostic.render(&source)).collect();
             Trouble { message: format!("the script cannot be used\n{}", told.join("\n")), hint: None }
         })

@@ -9,6 +9,8 @@ mod show;
 
 use std::path::PathBuf;
 
+use mcptest_runner::file::Trust;
+
 use super::{Answer, Environment};
 use crate::args::{Cassette, CassetteCommand};
 use crate::exit;
@@ -28,7 +30,7 @@ pub(super) fn run(typed: &Cassette, environment: Environment<'_>) -> Answer {
 /// The suites that are meant, and what is wrong with those that cannot be used. `Err` when none is meant.
 fn load(named: &[PathBuf], command: &str, environment: Environment<'_>) -> Result<(Vec<File>, String), Answer> {
     // Warnings are about what tests mean, which no cassette depends on.
-    let files = match suites::load(named, command, environment, &mut |_| {}) {
+    let files = match suites::load(named, command, Trust::Trusted, environment, &mut |_| {}) {
         Ok(files) => files,
         Err(complaint) => {
             return Err(Answer { data: String::new(), complaints: complaint + "\n", code: exit::ERROR });

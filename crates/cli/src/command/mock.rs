@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use mcptest_core::diag::{Severity, printable};
 use mcptest_mock::{End, Faults, Log, ServeError, Server, load, serve_http, serve_stdio};
+use mcptest_runner::file::Trust;
 use mcptest_runner::runtime;
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
@@ -69,7 +70,7 @@ fn serve(typed: &Mock, out: &mut impl Write, err: &mut impl Write) -> Result<End
 
 /// The server as the file and the faults describe it.
 fn server(typed: &Mock, err: &mut impl Write) -> Result<Server, Complaints> {
-    let source = input::read(&typed.tools_from)
+    let source = input::read(&typed.tools_from, Trust::Trusted)
         .map_err(|refusal| complain(&format!("{}: {}", refusal.path, refusal.message), &refusal.hint))?;
     let loaded = load(&source);
     let rendered = |severity: Severity| -> String {

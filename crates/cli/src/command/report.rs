@@ -13,6 +13,7 @@ use crate::console::Console;
 use crate::exit;
 use crate::input::{self, Refusal};
 use crate::report::{Compared, Look, Reporters};
+use mcptest_runner::file::Trust;
 
 /// Largest saved run that is read.
 const MAX_BYTES: u64 = 1 << 30;
@@ -22,7 +23,9 @@ pub(super) fn run(typed: &Render, environment: Environment<'_>, out: &mut Consol
         // When standard error is closed too, the exit code is all that is left to say it with.
         let _ = err.write_all(format!("{}\n", text.trim_end()).as_bytes());
     };
-    let prepared = events(&typed.run).and_then(|events| Ok((events, look(&typed.reporting, environment)?)));
+    let trust = Trust::Trusted;
+    let prepared =
+        events(&typed.run, trust).and_then(|events| Ok((events, look(&typed.reporting, trust, environment)?)));
     let (events, look) = match prepared {
         Ok(both) => both,
         Err(refusal) => {
@@ -51,30 +54,30 @@ pub(super) fn run(typed: &Render, environment: Environment<'_>, out: &mut Consol
 }
 
 /// The look that was asked for, held against the older report that was named.
-pub(super) fn look(typed: &Reporting, environment: Environment<'_>) -> Result<Look, Refusal> {
+pub(super) fn look(typed: &Reporting, trust: Trust, environment: Environment<'_>) -> Result<Look, Refusal> {
     let compared = match &typed.compare {
-        Some(path) => Some(compared(path)?),
+        Some(path) => Some(compared(path, trust)?),
         None => None,
     };
-    Ok(Look::new(typed.verbosity(), typed.color, environment).compared_with(compared))
+    Ok(Look::new(typed.verbosity(), typed.color, environment).compared_with(compared).trusting(trust))
 }
 
-fn compared(path: &Path) -> Result<Compared, Refusal> {
+fn compared(path: &Path, trust: Trust) -> Result<Compared, Refusal> {
     let mut report = Report::default();
-    for event in events(path)? {
+    for event in events(path, trust)? {
         report.take(event);
     }
     Ok(Compared { name: input::shown(path), baseline: Baseline::of(&report) })
 }
 
 /// The events of a saved run.
-fn events(path: &Path) -> Result<Vec<Event>, Refusal> {
+fn events(path: &Path, trust: Trust) -> Result<Vec<Event>, Refusal> {
     let bytes = if path.as_os_str() == "-" {
         let mut bytes = Vec::new();
         let read = std::io::stdin().lock().take(MAX_BYTES + 1).read_to_end(&mut bytes);
         read.map(|_| (bytes.len() as u64 <= MAX_BYTES).then_some(bytes))
     } else {
-        input::bytes(path, MAX_BYTES)
+        input::bytes(path, MAX_BYTES, trust)
     };
     let Some(bytes) = bytes.map_err(|error| Refusal::io(path, &error))? else {
         let message = format!("has more than {MAX_BYTES} bytes, the limit");

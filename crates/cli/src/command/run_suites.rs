@@ -9,6 +9,7 @@ use mcptest_core::report::{Cell, Report};
 use mcptest_core::suite::AgentTest;
 use mcptest_runner::budget::{Budget, Limits};
 use mcptest_runner::executor::{self, Mode, Options};
+use mcptest_runner::file::Trust;
 use mcptest_runner::plan::Planned;
 
 use super::{Environment, report};
@@ -27,8 +28,9 @@ pub(super) fn run(typed: &Run, environment: Environment<'_>, out: &mut Console<'
         // When standard error is closed too, the exit code is all that is left to say it with.
         let _ = err.write_all(format!("{}\n", text.trim_end()).as_bytes());
     };
+    let trust = trust(typed.untrusted);
     let named: Vec<PathBuf> = typed.files.iter().chain(&typed.config).cloned().collect();
-    let files = match suites::load(&named, "run", environment, &mut complain) {
+    let files = match suites::load(&named, "run", trust, environment, &mut complain) {
         Ok(files) => files,
         Err(complaint) => {
             complain(&complaint);
@@ -62,7 +64,7 @@ pub(super) fn run(typed: &Run, environment: Environment<'_>, out: &mut Console<'
         }
         return list(&files, &cells, out, &mut complain);
     }
-    let look = match report::look(&typed.reporting, environment) {
+    let look = match report::look(&typed.reporting, trust, environment) {
         Ok(look) => look,
         Err(refusal) => {
             complain(&refusal.to_string());
@@ -138,7 +140,7 @@ fn judge(
         jobs,
         fail_fast: typed.fail_fast,
         program: std::env::current_exe().ok(),
-        environment,
+        environment: if typed.untrusted { &|_| None } else { environment },
         interrupt: &signals.interrupt,
         processes: &signals.processes,
         budget: &budget,
@@ -176,6 +178,11 @@ fn judge(
             spent.tokens
         )));
     }
+}
+
+/// Whose files are read.
+pub(super) fn trust(is_untrusted: bool) -> Trust {
+    if is_untrusted { Trust::Untrusted } else { Trust::Trusted }
 }
 
 /// How many runs there are.

@@ -3,10 +3,14 @@
 use std::path::Path;
 
 use mcptest_core::diag::{Diagnostic, Severity, Source};
+use mcptest_core::report::Trouble;
 use mcptest_core::suite::{self, Variables, yaml};
+use mcptest_runner::executor;
+use mcptest_runner::file::{self, Trust};
 use mcptest_runner::provider::script;
 use serde::Serialize;
 
+use super::run_suites::trust;
 use super::{Answer, Environment};
 use crate::args::{Format, Validate};
 use crate::exit;
@@ -39,13 +43,14 @@ pub(super) fn run(typed: &Validate, environment: Environment<'_>) -> Answer {
         }
     };
     let mut complaints = String::new();
-    let outcomes: Vec<Outcome> = input::expand(&files, &mut |note| complaints.push_str(&format!("{note}\n")))
-        .into_iter()
-        .map(|path| match path.and_then(|path| check(&path, typed, environment)) {
-            Ok(outcome) => outcome,
-            Err(refusal) => Outcome::Refused(refusal),
-        })
-        .collect();
+    let outcomes: Vec<Outcome> =
+        input::expand(&files, trust(typed.untrusted), &mut |note| complaints.push_str(&format!("{note}\n")))
+            .into_iter()
+            .map(|path| match path.and_then(|path| check(&path, typed, environment)) {
+                Ok(outcome) => outcome,
+                Err(refusal) => Outcome::Refused(refusal),
+            })
+            .collect();
     let counts = count(&outcomes);
     for outcome in &outcomes {
         if let Outcome::Refused(refusal) = outcome {
@@ -61,13 +66,14 @@ pub(super) fn run(typed: &Validate, environment: Environment<'_>) -> Answer {
 }
 
 fn check(path: &Path, typed: &Validate, environment: Environment<'_>) -> Result<Outcome, Refusal> {
-    let source = input::read(path)?;
+    let trust = trust(typed.untrusted);
+    let source = input::read(path, trust)?;
     let folder = input::folder(path);
     let variables = Variables { suite_dir: &folder, outside: environment };
     let kind = if typed.gates { Kind::Gates } else { Kind::of(&source) };
     let mut diagnostics = match kind {
         Kind::Gates => suite::load_gates(&source, &variables).diagnostics,
-        Kind::Suite => check_suite(path, &source, &variables),
+        Kind::Suite => check_suite(path, &source, &variables, trust),
         Kind::Script => script::load(&source).diagnostics,
         Kind::Mock => mcptest_mock::load(&source).diagnostics,
         Kind::Cassette => {
@@ -84,24 +90,39 @@ fn check(path: &Path, typed: &Validate, environment: Environment<'_>) -> Result<
 }
 
 /// A suite, and whether the scripts that it names can be used: without them it cannot run.
-fn check_suite(path: &Path, source: &Source, variables: &Variables<'_>) -> Vec<Diagnostic> {
-    let loaded = suite::load(source, variables);
+fn check_suite(path: &Path, source: &Source, variables: &Variables<'_>, trust: Trust) -> Vec<Diagnostic> {
+    let loaded = match trust {
+        Trust::Trusted => suite::load(source, variables),
+        Trust::Untrusted => suite::load_untrusted(source, variables.suite_dir),
+    };
     let mut diagnostics = loaded.diagnostics;
     let (Some(suite), Ok(root)) = (loaded.value, yaml::read(source)) else { return diagnostics };
     for (name, model) in &suite.models {
         let Some(script) = &model.script else { continue };
-        let Some((message, hint)) = unusable(&path.with_file_name(script)) else { continue };
+        let Some((message, hint)) = unusable(path, script, trust) else { continue };
         let place = ["models", name, "script"].iter().try_fold(&root, |node, key| node.get(key));
         let span = place.map_or(0..0, |node| node.span.clone());
         diagnostics.push(Diagnostic { severity: Severity::Error, span, message, hint: Some(hint) });
+    }
+    let nodes = root.get("agents").map_or(&[][..], yaml::Node::items);
+    for (test, node) in suite.agents.iter().zip(nodes).filter(|(test, _)| !test.unread.is_empty()) {
+        let Trouble { message, hint } = executor::unread(&test.unread);
+        let span = node.place("/name", false);
+        diagnostics.push(Diagnostic { severity: Severity::Error, span, message, hint });
     }
     diagnostics.sort_by_key(|diagnostic| diagnostic.span.start);
     diagnostics
 }
 
 /// Why a script cannot be used, and what to do about it.
-fn unusable(path: &Path) -> Option<(String, String)> {
-    match input::read(path) {
+fn unusable(suite: &Path, script: &str, trust: Trust) -> Option<(String, String)> {
+    let path = suite.with_file_name(script);
+    if trust == Trust::Untrusted && !file::is_below(Path::new(script)) {
+        let message =
+            format!("the script {}: it is outside of the folder of the suite, and is not read", path.display());
+        return Some((message, "put it beside the suite".to_owned()));
+    }
+    match input::read(&path, trust) {
         Err(refusal) => Some((
             format!("the script {}: {}", refusal.path, refusal.message),
             "`script:` is a path from the folder of the suite".to_owned(),

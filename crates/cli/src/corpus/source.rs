@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
+use mcptest_runner::file::Trust;
+
 use super::unpack::Unpacked;
 use crate::input::{self, Refusal, Wanted};
 
@@ -49,7 +51,7 @@ impl Source {
             Place::File(path) => path,
             Place::Refused(refusal) => return Err(refusal.clone()),
         };
-        let file = input::open(path).map_err(|error| Refusal::io(path, &error))?;
+        let file = input::open(path, Trust::Trusted).map_err(|error| Refusal::io(path, &error))?;
         // Opening a folder works on some systems, and only reading it fails.
         if path.is_dir() {
             return Err(Refusal::new(path, "is a folder", "it was a file a moment ago; start again"));
@@ -71,7 +73,7 @@ pub(crate) fn expand(inputs: &[PathBuf], note: &mut dyn FnMut(&str)) -> Vec<Sour
             }
             continue;
         }
-        for file in input::files(input, &RECORDS, note) {
+        for file in input::files(input, &RECORDS, Trust::Trusted, note) {
             match file.and_then(source) {
                 // A record that is read twice counts twice, so one file is one source however it was spelt.
                 Ok((place, source)) if seen.insert(place.clone()) => out.push(source),

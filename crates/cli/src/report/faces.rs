@@ -10,13 +10,15 @@ use mcptest_core::event::Event;
 use mcptest_core::report::{Baseline, Report, Row, RowVerdict};
 use serde_json::{Value, json};
 
+use mcptest_runner::file::Trust;
+
 use super::look::Paper;
 use super::samples::{FILE, cell, events, older, ran, suite, trace, with_ends};
 use super::{Choice, Compared, Kind, Look, Reporters, Verbosity, detail};
 use crate::console::Console;
 
 fn look(verbosity: Verbosity) -> Look {
-    Look { verbosity, paper: Paper::PLAIN, compared: None, step_summary: None }
+    Look { verbosity, paper: Paper::PLAIN, compared: None, step_summary: None, trust: Trust::Trusted }
 }
 
 fn normal() -> Look {

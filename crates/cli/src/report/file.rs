@@ -4,14 +4,28 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-use crate::beside;
+use mcptest_runner::file::Trust;
 
-/// Writes a file by way of another one beside it, so that nobody ever reads half a report.
-pub(super) fn write(path: &Path, content: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
-    // A link stays a link: what it leads to is replaced.
+use crate::{beside, input};
+
+/// Writes a file by way of another one beside it, so that nobody ever reads half a report. Nothing is written through a link:
+/// whoever can put one there would choose which file is replaced. Among folders of a stranger none may be a link either.
+pub(super) fn write(
+    path: &Path,
+    trust: Trust,
+    content: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> io::Result<()> {
+    let is_handed_over = input::is_handed_over(path);
+    if !is_handed_over && path.is_symlink() {
+        return Err(linked());
+    }
+    if !is_handed_over && trust == Trust::Untrusted {
+        mcptest_runner::file::open(Path::new(&input::folder(path)), trust)?;
+    }
+    // What a shell hands over is a way to an open file, which is replaced where it is one.
     let path = match fs::canonicalize(path) {
-        Ok(found) => found,
-        Err(_) => path.to_owned(),
+        Ok(found) if is_handed_over => found,
+        _ => path.to_owned(),
     };
     match fs::metadata(&path) {
         // A device or a pipe is written to; replacing it would take it away from everybody else.
@@ -32,6 +46,9 @@ pub(super) fn write(path: &Path, content: impl FnOnce(&mut dyn Write) -> io::Res
 
 /// Adds to a file that others add to as well, as long as it stays below `most` bytes; `text` is told how many there are left.
 pub(super) fn append(path: &Path, most: usize, text: impl FnOnce(usize) -> String) -> io::Result<()> {
+    if path.is_symlink() {
+        return Err(linked());
+    }
     let mut file = File::options().append(true).create(true).open(path)?;
     let there = usize::try_from(file.metadata()?.len()).unwrap_or(usize::MAX);
     let room = most.saturating_sub(there);
@@ -40,6 +57,10 @@ pub(super) fn append(path: &Path, most: usize, text: impl FnOnce(usize) -> Strin
         file.write_all(text.as_bytes())?;
     }
     Ok(())
+}
+
+fn linked() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, "it is a symbolic link, and reports are not written through one")
 }
 
 fn fill(file: File, content: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<File> {
@@ -65,7 +86,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("report.json");
         for text in ["a long first text", "short"] {
-            write(&path, |out| out.write_all(text.as_bytes())).unwrap();
+            write(&path, Trust::Trusted, |out| out.write_all(text.as_bytes())).unwrap();
             assert_eq!(fs::read_to_string(&path).unwrap(), text);
         }
         assert_eq!(names(folder.path()), ["report.json"]);
@@ -76,7 +97,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("report.json");
         fs::write(&path, "old").unwrap();
-        let broken = write(&path, |out| {
+        let broken = write(&path, Trust::Trusted, |out| {
             out.write_all(&vec![b'x'; 100_000])?;
             Err(io::Error::other("no more"))
         });
@@ -88,9 +109,9 @@ mod tests {
     #[test]
     fn a_folder_and_a_missing_folder_are_errors() {
         let folder = tempfile::tempdir().unwrap();
-        let refused = write(folder.path(), |_| Ok(())).unwrap_err();
+        let refused = write(folder.path(), Trust::Trusted, |_| Ok(())).unwrap_err();
         assert_eq!(refused.kind(), io::ErrorKind::IsADirectory);
-        let missing = write(&folder.path().join("no/report.json"), |_| Ok(())).unwrap_err();
+        let missing = write(&folder.path().join("no/report.json"), Trust::Trusted, |_| Ok(())).unwrap_err();
         assert_eq!(missing.kind(), io::ErrorKind::NotFound);
         assert!(names(folder.path()).is_empty());
     }
@@ -108,17 +129,30 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_link_stays_a_link_and_what_is_no_file_is_not_replaced() {
+    fn nothing_is_written_through_a_link_and_what_is_no_file_is_not_replaced() {
+        use std::os::unix::fs::symlink;
         let folder = tempfile::tempdir().unwrap();
-        let (file, link) = (folder.path().join("file"), folder.path().join("link"));
-        fs::write(&file, "old").unwrap();
-        std::os::unix::fs::symlink(&file, &link).unwrap();
-        write(&link, |out| out.write_all(b"new")).unwrap();
-        assert!(link.is_symlink());
-        assert_eq!(fs::read_to_string(&file).unwrap(), "new");
+        let at = |name: &str| fs::canonicalize(folder.path()).unwrap().join(name);
+        fs::write(at("file"), "old").unwrap();
+        symlink(at("file"), at("link")).unwrap();
+        symlink(at("nowhere"), at("dangling")).unwrap();
+        fs::create_dir(at("folder")).unwrap();
+        symlink("folder", at("linked")).unwrap();
+        let refused = |path: &str, trust| write(&at(path), trust, |out| out.write_all(b"new")).unwrap_err().to_string();
+        for path in ["link", "dangling"] {
+            assert_eq!(refused(path, Trust::Trusted), linked().to_string());
+            assert_eq!(append(&at(path), 10, |_| "new".to_owned()).unwrap_err().to_string(), linked().to_string());
+        }
+        assert!(at("link").is_symlink() && !at("nowhere").exists());
+        assert_eq!(fs::read_to_string(at("file")).unwrap(), "old");
+        let folders = format!("`{}` is a symbolic link, and none is followed here", at("linked").display());
+        assert_eq!(refused("linked/report", Trust::Untrusted), folders);
+        write(&at("linked/report"), Trust::Trusted, |out| out.write_all(b"new")).unwrap();
+        write(&at("folder/report"), Trust::Untrusted, |out| out.write_all(b"newer")).unwrap();
+        assert_eq!(fs::read_to_string(at("folder/report")).unwrap(), "newer");
         let socket = folder.path().join("socket");
         let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
-        assert!(write(&socket, |out| out.write_all(b"x")).is_err());
+        assert!(write(&socket, Trust::Trusted, |out| out.write_all(b"x")).is_err());
         assert!(!fs::metadata(&socket).unwrap().is_file());
     }
 }

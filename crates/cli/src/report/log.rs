@@ -6,6 +6,8 @@ use mcptest_core::event::Event;
 use mcptest_core::report::{Report, read};
 use serde_json::Value;
 
+use mcptest_runner::file::Trust;
+
 use super::look::Paper;
 use super::{Choice, Kind, Look, Reporters, Verbosity};
 use crate::console::Console;
@@ -67,7 +69,7 @@ fn events(seed: usize) -> Vec<Event> {
 /// What a reporter prints of events on paper of so many columns.
 fn printed(kind: Kind, events: &[Event], verbosity: Verbosity, width: usize) -> String {
     let paper = Paper { width, is_coloured: width % 2 == 1 };
-    let look = Look { verbosity, paper, compared: None, step_summary: None };
+    let look = Look { verbosity, paper, compared: None, step_summary: None, trust: Trust::Trusted };
     let mut out = Vec::new();
     let mut reporters = Reporters::new(&[Choice { kind, path: None }], look, Console::new(&mut out)).unwrap();
     let mut report = Report::default();

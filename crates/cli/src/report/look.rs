@@ -8,6 +8,7 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 use mcptest_core::report::Baseline;
+use mcptest_runner::file::Trust;
 
 /// How much the report for people shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,6 +80,8 @@ pub(crate) struct Look {
     pub(super) compared: Option<Compared>,
     /// Where GitHub keeps the summary of a step.
     pub(super) step_summary: Option<PathBuf>,
+    /// Who made the folders that files are written into.
+    pub(super) trust: Trust,
 }
 
 impl Look {
@@ -91,7 +94,13 @@ impl Look {
             paper: Paper::new(terminal, colour, &set),
             compared: None,
             step_summary: set("GITHUB_STEP_SUMMARY").map(PathBuf::from),
+            trust: Trust::Trusted,
         }
+    }
+
+    /// The same look, for files in folders of somebody else.
+    pub(crate) fn trusting(self, trust: Trust) -> Self {
+        Self { trust, ..self }
     }
 
     /// The same look, held against an older report.

@@ -2,7 +2,7 @@
 
 use super::{Trouble, trouble};
 
-pub(super) static TROUBLES: [Trouble; 12] = [
+pub(super) static TROUBLES: [Trouble; 14] = [
     trouble(
         "no-such-file",
         "There is no such file or folder",
@@ -127,4 +127,34 @@ pub(super) static TROUBLES: [Trouble; 12] = [
         &["Check the path, and read the file with another program."],
     )
     .unprovoked("it takes a disk or a network that fails"),
+    trouble(
+        "needs-trust",
+        "A test of a stranger needs what --untrusted does not do",
+        &[
+            "`--untrusted` starts no server and asks no model",
+            "it depends on the environment, which `--untrusted` does not read: …",
+            "it is outside of the folder of the suite, where `--untrusted` reads nothing",
+            "it is outside of the folder of the suite, and is not read",
+        ],
+        "it depends on the environment, which `--untrusted` does not read: `${CITY}`",
+        "With `--untrusted` suites are those of strangers: what was recorded is judged, and nothing else is done. This test has no \
+         recording, or something outside of its folder has a say in it.",
+        &[
+            "Record the test and commit its cassettes.",
+            "Set the value under `variables:`, or write a default: `${CITY:-Oslo}`. Put the script beside the suite.",
+            "Leave `--untrusted` out only where everybody who can change the suite may run programs on this machine.",
+        ],
+    ),
+    trouble(
+        "symbolic-link",
+        "A symbolic link is not followed",
+        &[
+            "is a symbolic link, and none is followed here",
+            "it is a symbolic link, and reports are not written through one",
+        ],
+        "error: link.yml: cannot be read: `link.yml` is a symbolic link, and none is followed here",
+        "A link can lead to any file of the machine. With `--untrusted` none is followed, and reports are never written through \
+         one, because whoever puts a link there would choose the file that is replaced.",
+        &["Put the file itself in the place of the link.", "Name the place that the link leads to."],
+    ),
 ];

@@ -247,6 +247,39 @@ fn hostile_inputs_are_files_that_do_not_exist_to_the_program() {
 }
 
 #[test]
+fn pull_requests_from_forks_are_not_trusted() {
+    let action = action();
+    let judge = steps(&action).iter().find(|step| step["name"] == "Judge").unwrap();
+    let fork =
+        "github.event.pull_request != null && github.event.pull_request.head.repo.full_name != github.repository";
+    assert_eq!(judge["env"]["FORK"], format!("${{{{ {fork} }}}}"));
+    let here = workspace();
+    witness(&here, "of-the-runner/mcptest", "told");
+    let program = here.0.join("of-the-runner/mcptest");
+    for (untrusted, fork, expected) in [
+        ("auto", "true", true),
+        ("auto", "false", false),
+        ("true", "false", true),
+        ("true", "true", true),
+        ("false", "true", false),
+    ] {
+        let variables =
+            [("MCPTEST", program.to_str().unwrap()), ("REPORTS", "out"), ("UNTRUSTED", untrusted), ("FORK", fork)];
+        assert_eq!(run(&here, "Judge", &variables).status.code(), Some(0));
+        assert_eq!(read(&here, "told").contains("--untrusted|\n"), expected, "{untrusted} {fork}");
+    }
+    let odd = run(&here, "Judge", &[("REPORTS", "out"), ("UNTRUSTED", "yes")]);
+    let why = "::error title=mcptest::the input `untrusted` is neither `auto` nor `true` nor `false`\n";
+    check(&odd, 2, why, "");
+    std::os::unix::fs::symlink("out", here.0.join("link")).unwrap();
+    for folder in ["link", "link/"] {
+        let linked = run(&here, "Judge", &[("REPORTS", folder)]);
+        let why = "the folder of the input `reports` is a symbolic link; hint: name another";
+        check(&linked, 2, &format!("::error title=mcptest::{why}\n"), "");
+    }
+}
+
+#[test]
 fn the_program_is_built_from_the_sources_of_the_action_wherever_they_lie() {
     let here = Folder::with(&[("a 'folder' $(touch pwned)/Cargo.toml", "")]);
     let source = here.0.join("a 'folder' $(touch pwned)");

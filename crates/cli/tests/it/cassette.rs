@@ -43,7 +43,12 @@ fn record(here: &Folder, (test, model, run): (&str, &str, u64), trace: &Value) -
     let path = here.0.join("t/s.yml");
     let source = Source::new("s.yml", std::fs::read_to_string(&path).unwrap());
     let suite = suite::load(&source, &Variables { suite_dir: "t", outside: &|_| None });
-    let file = SuiteFile { shown: "s.yml".to_owned(), path: path.clone(), suite: suite.value.unwrap() };
+    let file = SuiteFile {
+        shown: "s.yml".to_owned(),
+        path: path.clone(),
+        suite: suite.value.unwrap(),
+        trust: mcptest_runner::file::Trust::Trusted,
+    };
     // A test that is gone was asked what the first one is.
     let agents = &file.suite.agents;
     let asked = agents.iter().find(|agent| agent.name == test).unwrap_or(&agents[0]);

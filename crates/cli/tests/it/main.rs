@@ -45,6 +45,9 @@ mod schema;
 mod score;
 mod score_parts;
 mod troubles;
+// It follows links, or does not.
+#[cfg(unix)]
+mod untrusted;
 mod usage;
 mod validate;
 

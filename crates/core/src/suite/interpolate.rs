@@ -130,6 +130,19 @@ pub(super) fn is_name(text: &str) -> bool {
         && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
+impl Template {
+    /// The text with every reference answered that somebody can answer; the others stay as written.
+    pub(super) fn resolve_known(&self, own: &BTreeMap<String, String>, variables: &Variables<'_>) -> String {
+        let answered = self.parts.iter().map(|part| match part {
+            Part::Plain(text) => text.clone(),
+            Part::Reference { name, default } => {
+                known(name, own, variables).or_else(|| default.clone()).unwrap_or_else(|| part.written())
+            }
+        });
+        answered.collect()
+    }
+}
+
 impl Part {
     /// The piece as it can be written, wherever it stands.
     fn written(&self) -> String {

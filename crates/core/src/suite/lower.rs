@@ -45,7 +45,23 @@ pub(super) struct Lower<'a> {
     compared: usize,
     /// Bytes of text that references were answered in.
     written: usize,
+    /// The environment is not read: what only it could answer stays as written.
+    is_sealed: bool,
+    unread: Unread,
     pub(super) notes: Notes,
+}
+
+/// Variables of the environment that references were left for.
+#[derive(Default)]
+struct Unread {
+    /// In the texts since it was last emptied.
+    names: BTreeSet<String>,
+    /// Behind each of the suite's own variables.
+    variables: BTreeMap<String, BTreeSet<String>>,
+    /// In each item of `agents`, but for what the agent is asked.
+    agents: Vec<BTreeSet<String>>,
+    /// In each item of `faults`.
+    faults: Vec<BTreeSet<String>>,
 }
 
 /// What other parts of the file may refer to: declared names, also of things that are wrong in themselves.
@@ -138,8 +154,15 @@ impl<'a> Lower<'a> {
             names_unreadable: false,
             compared: 0,
             written: 0,
+            is_sealed: false,
+            unread: Unread::default(),
             notes: Notes::default(),
         }
+    }
+
+    /// Lowers one file without reading the environment.
+    pub(super) fn sealed(source: &'a Source, variables: &'a Variables<'a>) -> Self {
+        Self { is_sealed: true, ..Self::new(source, variables) }
     }
 
     /// Whether a name may be compared with so many others. A file with thousands of names and thousands of mistakes would
@@ -212,6 +235,7 @@ impl<'a> Lower<'a> {
                 _ => entry.key.clone(),
             };
             own.insert(entry.key.clone(), value);
+            self.unread.variables.insert(entry.key.clone(), std::mem::take(&mut self.unread.names));
         }
         own
     }
@@ -239,10 +263,40 @@ impl<'a> Lower<'a> {
             for entry in
                 entries.iter_mut().filter(|entry| !matches!(&*entry.key, "servers" | "models" | "variables" | "public"))
             {
-                self.answer(&mut entry.value, own);
+                match (&*entry.key, &mut entry.value.content) {
+                    ("agents", Content::List(items)) => {
+                        self.unread.agents = items.iter_mut().map(|item| self.answer_item(item, own)).collect();
+                    }
+                    ("faults", Content::List(items)) => {
+                        self.unread.faults = items.iter_mut().map(|item| self.answer_item(item, own)).collect();
+                    }
+                    _ => self.answer(&mut entry.value, own),
+                }
             }
         }
         root
+    }
+
+    /// Answers the references in a test or a fault, and gives the variables that nobody answered for and that have a say in a
+    /// verdict. What would be checked by them cannot be read, and is left out.
+    fn answer_item(&mut self, node: &mut Node, own: &BTreeMap<String, String>) -> BTreeSet<String> {
+        let Content::Map(entries) = &mut node.content else {
+            self.answer(node, own);
+            return std::mem::take(&mut self.unread.names);
+        };
+        let mut unread = BTreeSet::new();
+        for entry in entries.iter_mut() {
+            self.answer(&mut entry.value, own);
+            let names = std::mem::take(&mut self.unread.names);
+            // A recording is held against what the agent is asked as it is written.
+            if !matches!(&*entry.key, "prompt" | "system") {
+                unread.extend(names);
+            }
+        }
+        if !unread.is_empty() {
+            entries.retain(|entry| !is_check(&entry.key));
+        }
+        unread
     }
 
     fn answer(&mut self, node: &mut Node, own: &BTreeMap<String, String>) {
@@ -263,9 +317,15 @@ impl<'a> Lower<'a> {
             }
         };
         let unset = template.unset(own, self.variables);
+        for name in template.names() {
+            self.unread.names.extend(self.unread.variables.get(name).into_iter().flatten().cloned());
+        }
         for name in &unset {
             let hint = if self.names.iter().any(|known| known == name) {
                 "one variable cannot refer to another: write its value out".to_owned()
+            } else if self.is_sealed {
+                self.unread.names.insert((*name).to_owned());
+                continue;
             } else if self.names_unreadable {
                 continue;
             } else {
@@ -280,7 +340,7 @@ impl<'a> Lower<'a> {
         if self.written > MAX_BYTES {
             return text.to_owned();
         }
-        let value = template.resolve(own, self.variables).unwrap_or_else(|_| text.to_owned());
+        let value = template.resolve_known(own, self.variables);
         self.written += value.len();
         if self.written > MAX_BYTES {
             let message = format!("variables make more than {MAX_BYTES} bytes of text");
@@ -474,7 +534,7 @@ impl<'a> Lower<'a> {
 
     /// An error when a name is not among those declared.
     fn known(&mut self, name: &str, span: &Range<usize>, what: &str, declared: &Declared) {
-        if declared.names.contains(name) || declared.unreadable {
+        if declared.names.contains(name) || declared.unreadable || self.is_open(name) {
             return;
         }
         let hint = if declared.names.is_empty() {
@@ -485,6 +545,11 @@ impl<'a> Lower<'a> {
             None
         };
         self.error(span.clone(), format!("there is no {what} `{name}`"), hint);
+    }
+
+    /// Whether nobody can tell what a name stands for, because the environment is not read.
+    fn is_open(&self, name: &str) -> bool {
+        self.is_sealed && name.contains("${")
     }
 
     /// The names a test lists, each declared and each once.
@@ -515,7 +580,14 @@ impl<'a> Lower<'a> {
         let mut out = Vec::new();
         let positions: BTreeMap<&str, usize> =
             faults.iter().enumerate().rev().map(|(at, fault)| (fault.name.as_str(), at)).collect();
-        for (node, asked) in root.get("agents").map_or(&[][..], Node::items).iter().zip(written) {
+        let unread_faults: BTreeMap<String, BTreeSet<String>> = {
+            let nodes =
+                root.get("faults").map_or(&[][..], Node::items).iter().zip(std::mem::take(&mut self.unread.faults));
+            nodes.filter_map(|(node, unread)| Some((node.text_at("name")?, unread))).collect()
+        };
+        let unread_tests = std::mem::take(&mut self.unread.agents);
+        let tests = root.get("agents").map_or(&[][..], Node::items).iter().zip(written).zip(unread_tests);
+        for ((node, asked), mut unread) in tests {
             if !matches!(node.content, Content::Map(_)) {
                 continue;
             }
@@ -526,12 +598,15 @@ impl<'a> Lower<'a> {
             let (list, is_matrix) = self.models_of(node, &names.models);
             let uses = self.listed(node, "servers", "server", &names.servers);
             let inject = self.listed(node, "inject", "fault", &names.faults);
+            unread.extend(inject.iter().filter_map(|name| unread_faults.get(name)).flatten().cloned());
             let inject = inject.iter().filter_map(|name| positions.get(name.as_str()).copied()).collect();
             let expect = self.envelope_assertions(node);
             let gates = self.gates(node, Some(&names.servers.names));
             self.called_servers(node, &names.servers, &uses);
             let runs = node.whole_at("runs").unwrap_or(1);
-            self.gate_rules(node, runs);
+            if unread.is_empty() {
+                self.gate_rules(node, runs);
+            }
             let marks = self.marks(node, &at);
             let mut keys: BTreeMap<String, Range<usize>> =
                 node.entries().iter().map(|entry| (entry.key.clone(), entry.key_span.clone())).collect();
@@ -561,6 +636,7 @@ impl<'a> Lower<'a> {
                 inject,
                 expect,
                 gates,
+                unread,
             });
         }
         out
@@ -624,7 +700,11 @@ impl<'a> Lower<'a> {
             if !seen.insert(name) {
                 let message = format!("the model `{name}` is listed twice");
                 self.error(item.span.clone(), message, Some("remove one of them".to_owned()));
-            } else if !models.names.contains(name) && !models.unreadable && provider_of(name).is_none() {
+            } else if !models.names.contains(name)
+                && !models.unreadable
+                && provider_of(name).is_none()
+                && !self.is_open(name)
+            {
                 let near = self.may_compare(models.names.len()).then_some(&models.names);
                 let near = did_you_mean(name, near.into_iter().flatten().map(String::as_str)).map(str::to_owned);
                 let hint = near.or_else(|| family(name)).map_or_else(
@@ -683,6 +763,11 @@ fn name_or_first_key(node: &Node) -> Range<usize> {
         (None, Some(first)) => first.key_span.clone(),
         (None, None) => node.span.clone(),
     }
+}
+
+/// Whether a key of a test says what its recordings have to show.
+fn is_check(key: &str) -> bool {
+    key == "expect" || GATES.iter().any(|gate| gate.kind.name() == key)
 }
 
 /// Whether something judges single runs, be it right or wrong in itself.

@@ -78,7 +78,7 @@ impl State {
 
 /// Every recording of a suite and every run that lacks one, in the order of paths.
 pub fn census(file: &SuiteFile) -> Result<Vec<Entry>, CassetteError> {
-    let folder = Folder::of(&file.path);
+    let folder = file.cassettes();
     let mut out = Vec::new();
     for test in &file.suite.agents {
         for model in &test.models {

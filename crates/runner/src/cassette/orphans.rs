@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Cassette, Folder, fingerprint, slug};
+use super::{Cassette, fingerprint, slug};
 use crate::plan::SuiteFile;
 
 /// Tests that are gone, by the fingerprints of what was asked of them.
@@ -15,8 +15,8 @@ impl Orphans {
         let mut out = BTreeMap::new();
         let tests: BTreeSet<&str> = file.suite.agents.iter().map(|test| test.name.as_str()).collect();
         let known: BTreeSet<String> = tests.iter().map(|test| slug(test)).collect();
-        for path in Folder::of(&file.path).first_runs(&known).unwrap_or_else(|_| Vec::new()) {
-            if let Ok(found) = Cassette::open(&path)
+        for path in file.cassettes().first_runs(&known).unwrap_or_else(|_| Vec::new()) {
+            if let Ok(found) = Cassette::open_as(&path, file.trust)
                 && !tests.contains(found.test.as_str())
             {
                 out.entry(fingerprint(&found.inputs)).or_insert(found.test);

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::{Cassette, CassetteError, VERSION, changes, slug, told};
-use crate::file;
+use crate::file::{self, Trust};
 
 /// Largest cassette that is read.
 const MAX_BYTES: u64 = 256 * 1024 * 1024;
@@ -21,6 +21,7 @@ const LOCK_TRIES: usize = 10;
 #[derive(Debug, Clone)]
 pub struct Folder {
     root: PathBuf,
+    trust: Trust,
 }
 
 /// Held while recording.
@@ -37,7 +38,12 @@ impl Folder {
         // `...yml` is the name of a file, and `cassettes/..` would be the folder that it lies in.
         let is_dots = stem.as_encoded_bytes().iter().all(|byte| *byte == b'.');
         let name = if is_dots { slug(&stem.to_string_lossy()).into() } else { stem.to_owned() };
-        Self { root: folder.join("cassettes").join(name) }
+        Self { root: folder.join("cassettes").join(name), trust: Trust::Trusted }
+    }
+
+    /// The same folder, with files of somebody else in it.
+    pub(crate) fn with(self, trust: Trust) -> Self {
+        Self { trust, ..self }
     }
 
     /// The folder itself.
@@ -52,14 +58,14 @@ impl Folder {
 
     /// The runs of a test on a model that have been recorded, in order.
     pub fn runs(&self, test: &str, model: &str) -> Result<Vec<u64>, CassetteError> {
-        let runs = runs_in(&self.root.join(slug(test)).join(slug(model)))?;
+        let runs = runs_in(&self.root.join(slug(test)).join(slug(model)), self.trust)?;
         Ok(runs.into_iter().map(|(run, _)| run).collect())
     }
 
     /// The recording of a run, which must fit what the suite says now.
     pub fn load(&self, test: &str, model: &str, run: u64, inputs: &Value) -> Result<Cassette, CassetteError> {
         let path = self.path(test, model, run);
-        let cassette = Cassette::open(&path)?;
+        let cassette = Cassette::open_as(&path, self.trust)?;
         if (cassette.test.as_str(), cassette.model.as_str(), cassette.run) != (test, model, run) {
             let why = format!(
                 "holds run {} of `{}` on `{}`, not run {run} of `{test}` on `{model}`",
@@ -102,8 +108,8 @@ impl Folder {
         refuse_links(&to, 1)?;
         let _lock = self.lock_to_record()?;
         let mut recordings = Vec::new();
-        for model in folders(&from)? {
-            recordings.extend(runs_in(&model)?.into_iter().map(|(_, path)| path));
+        for model in folders(&from, self.trust)? {
+            recordings.extend(runs_in(&model, self.trust)?.into_iter().map(|(_, path)| path));
         }
         if recordings.is_empty() {
             return Err(CassetteError::Missing { path: from });
@@ -152,7 +158,7 @@ impl Folder {
                 let why = format!("holds run {} of `{}`, not of `{old}`", cassette.run, cassette.test);
                 return Err(CassetteError::Broken { path: path.clone(), why });
             }
-            let renamed = Cassette::renamed(&text_of(path)?, new);
+            let renamed = Cassette::renamed(&text_of(path, self.trust)?, new);
             let text = renamed.map_err(|why| CassetteError::unreadable(path, why))?;
             let inside: PathBuf = path.strip_prefix(&self.root).unwrap_or(path).iter().skip(1).collect();
             let place = staged.join(&inside);
@@ -166,8 +172,8 @@ impl Folder {
 
     /// Whether there are recordings of a test, on whatever model.
     pub fn has(&self, test: &str) -> Result<bool, CassetteError> {
-        for model in folders(&self.root.join(slug(test)))? {
-            if !runs_in(&model)?.is_empty() {
+        for model in folders(&self.root.join(slug(test)), self.trust)? {
+            if !runs_in(&model, self.trust)?.is_empty() {
                 return Ok(true);
             }
         }
@@ -221,9 +227,9 @@ impl Folder {
     /// Every file that lies where recordings lie, in the order of paths. Links to folders are not followed.
     pub fn files(&self) -> Result<Vec<PathBuf>, CassetteError> {
         let mut out = Vec::new();
-        for test in folders(&self.root)? {
-            for model in folders(&test)? {
-                out.extend(runs_in(&model)?.into_iter().map(|(_, path)| path));
+        for test in folders(&self.root, self.trust)? {
+            for model in folders(&test, self.trust)? {
+                out.extend(runs_in(&model, self.trust)?.into_iter().map(|(_, path)| path));
             }
         }
         Ok(out)
@@ -234,9 +240,9 @@ impl Folder {
         let mut out = Vec::new();
         let name = |test: &Path| test.file_name().and_then(OsStr::to_str).map(str::to_owned);
         let is_known = |test: &PathBuf| name(test).is_some_and(|name| known.contains(&name));
-        for test in folders(&self.root)?.into_iter().filter(|test| !is_known(test)) {
-            for model in folders(&test)? {
-                out.extend(runs_in(&model)?.into_iter().next().map(|(_, path)| path));
+        for test in folders(&self.root, self.trust)?.into_iter().filter(|test| !is_known(test)) {
+            for model in folders(&test, self.trust)? {
+                out.extend(runs_in(&model, self.trust)?.into_iter().next().map(|(_, path)| path));
             }
         }
         Ok(out)
@@ -278,7 +284,11 @@ impl Folder {
 impl Cassette {
     /// Reads a file.
     pub fn open(path: &Path) -> Result<Self, CassetteError> {
-        Self::read(&text_of(path)?).map_err(|why| CassetteError::unreadable(path, why))
+        Self::open_as(path, Trust::Trusted)
+    }
+
+    pub(super) fn open_as(path: &Path, trust: Trust) -> Result<Self, CassetteError> {
+        Self::read(&text_of(path, trust)?).map_err(|why| CassetteError::unreadable(path, why))
     }
 }
 
@@ -296,15 +306,15 @@ pub enum Accepted {
 /// Accepts the edits of a recording, wherever it is, so that it replays again.
 pub fn accept(path: &Path) -> Result<Accepted, CassetteError> {
     // What is not there is told before a folder is locked, which may be created for it.
-    text_of(path)?;
+    text_of(path, Trust::Trusted)?;
     let place = std::path::absolute(path).map_err(|error| failed(path, "read", &error))?;
     let mut model_and_test = place.ancestors().skip(1).take(2);
     let is_in_place = run_of(&place).is_some() && model_and_test.all(|folder| folder.file_name().is_some_and(is_slug));
     let home = place.ancestors().nth(if is_in_place { 3 } else { 1 });
-    let folder = Folder { root: home.unwrap_or(&place).to_owned() };
+    let folder = Folder { root: home.unwrap_or(&place).to_owned(), trust: Trust::Trusted };
     refuse_links(path, if is_in_place { 5 } else { 1 })?;
     let _lock = folder.lock()?;
-    let text = text_of(path)?;
+    let text = text_of(path, Trust::Trusted)?;
     // A file of the first version may have been edited, so it counts as edited from then on.
     if let Ok(Cassette { version: VERSION, edited, .. }) = Cassette::read(&text) {
         return Ok(if edited { Accepted::Before } else { Accepted::Unedited });
@@ -315,8 +325,8 @@ pub fn accept(path: &Path) -> Result<Accepted, CassetteError> {
 }
 
 /// The text of a file.
-fn text_of(path: &Path) -> Result<String, CassetteError> {
-    match file::read(path, MAX_BYTES) {
+fn text_of(path: &Path, trust: Trust) -> Result<String, CassetteError> {
+    match file::read(path, MAX_BYTES, trust) {
         Ok(Some(bytes)) => text(path, bytes),
         Ok(None) => Err(CassetteError::Broken { path: path.to_owned(), why: too_long() }),
         Err(error) if error.kind() == ErrorKind::NotFound => Err(CassetteError::Missing { path: path.to_owned() }),
@@ -349,31 +359,25 @@ fn is_slug(name: &OsStr) -> bool {
     name.to_str().is_some_and(|name| name.split('-').all(|part| !part.is_empty() && part.chars().all(plain)))
 }
 
-fn entries(folder: &Path) -> Result<Vec<PathBuf>, CassetteError> {
-    let read = match fs::read_dir(folder) {
-        Ok(read) => read,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(failed(folder, "read", &error)),
-    };
-    let mut out = Vec::new();
-    for entry in read {
-        out.push(entry.map_err(|error| failed(folder, "read", &error))?.path());
+fn entries(folder: &Path, trust: Trust) -> Result<Vec<PathBuf>, CassetteError> {
+    match file::names(folder, trust) {
+        Ok(names) => Ok(names.into_iter().map(|name| folder.join(name)).collect()),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) => Err(failed(folder, "read", &error)),
     }
-    out.sort_unstable();
-    Ok(out)
 }
 
 /// The recorded runs in the folder of a model, in order.
-fn runs_in(folder: &Path) -> Result<Vec<(u64, PathBuf)>, CassetteError> {
+fn runs_in(folder: &Path, trust: Trust) -> Result<Vec<(u64, PathBuf)>, CassetteError> {
     let mut runs: Vec<(u64, PathBuf)> =
-        entries(folder)?.into_iter().filter_map(|path| Some((run_of(&path)?, path))).collect();
+        entries(folder, trust)?.into_iter().filter_map(|path| Some((run_of(&path)?, path))).collect();
     runs.sort_unstable();
     Ok(runs)
 }
 
-fn folders(folder: &Path) -> Result<Vec<PathBuf>, CassetteError> {
+fn folders(folder: &Path, trust: Trust) -> Result<Vec<PathBuf>, CassetteError> {
     let is_own = |path: &PathBuf| path.file_name().is_some_and(is_slug) && path.is_dir() && !path.is_symlink();
-    Ok(entries(folder)?.into_iter().filter(is_own).collect())
+    Ok(entries(folder, trust)?.into_iter().filter(is_own).collect())
 }
 
 fn failed(path: &Path, what: &'static str, error: &io::Error) -> CassetteError {

@@ -1,7 +1,7 @@
 //! `mcptest cassette prune`: removes the cassettes that no test replays.
 
 use mcptest_core::diag::printable;
-use mcptest_runner::cassette::{CassetteError, Folder, State, census};
+use mcptest_runner::cassette::{CassetteError, State, census};
 use mcptest_runner::plan::SuiteFile;
 
 use super::super::{Answer, Environment};
@@ -45,7 +45,7 @@ pub(super) fn run(typed: &CassettePrune, environment: Environment<'_>) -> Answer
 }
 
 fn prune(file: &SuiteFile, for_good: bool, pruned: &mut Pruned) -> Result<(), CassetteError> {
-    let folder = Folder::of(&file.path);
+    let folder = file.cassettes();
     // Held until all is done, so that nothing is recorded meanwhile; where nothing lies, no folder is made for it.
     let _lock = if for_good && folder.root().is_dir() { Some(folder.lock()?) } else { None };
     for entry in census(file)? {

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use mcptest_core::diag::printable;
 use mcptest_core::redact::Redactor;
 use mcptest_core::suite::Variables;
-use mcptest_runner::cassette::Folder;
+use mcptest_runner::file::Trust;
 use mcptest_runner::secrets::{self, Known};
 use serde::Serialize;
 
@@ -79,7 +79,7 @@ impl Search {
     /// Finds what is meant. `Err` when nothing is.
     fn gather(&mut self, named: &[PathBuf], environment: Environment<'_>) -> Result<(), String> {
         if named.is_empty() {
-            for file in suites::load(&[], "cassette scan", environment, &mut |_| {})? {
+            for file in suites::load(&[], "cassette scan", Trust::Trusted, environment, &mut |_| {})? {
                 self.take(&file, environment);
             }
             return Ok(());
@@ -89,7 +89,9 @@ impl Search {
             if path.is_dir() {
                 self.folder(path, environment);
             } else if is_suite {
-                for file in suites::load(std::slice::from_ref(path), "cassette scan", environment, &mut |_| {})? {
+                for file in
+                    suites::load(std::slice::from_ref(path), "cassette scan", Trust::Trusted, environment, &mut |_| {})?
+                {
                     self.take(&file, environment);
                 }
             } else {
@@ -101,14 +103,17 @@ impl Search {
 
     /// Everything in a folder. The suites there tell which variables matter.
     fn folder(&mut self, path: &Path, environment: Environment<'_>) {
-        let has_yaml = input::expand(&[path.to_owned()], &mut |_| {}).iter().any(Result::is_ok);
-        if has_yaml && let Ok(files) = suites::load(&[path.to_owned()], "cassette scan", environment, &mut |_| {}) {
+        let has_yaml = input::expand(&[path.to_owned()], Trust::Trusted, &mut |_| {}).iter().any(Result::is_ok);
+        if has_yaml
+            && let Ok(files) =
+                suites::load(&[path.to_owned()], "cassette scan", Trust::Trusted, environment, &mut |_| {})
+        {
             for file in files.iter().filter(|file| file.suite().is_some() || is_broken_suite(file, path)) {
                 self.take(file, environment);
             }
         }
         let note = &mut |note: &str| self.complaints.push_str(&format!("{note}\n"));
-        for file in input::files(path, &WRITTEN, note) {
+        for file in input::files(path, &WRITTEN, Trust::Trusted, note) {
             match file {
                 Ok(file) => drop(self.files.insert(file)),
                 // Suites without recordings are clean.
@@ -133,7 +138,7 @@ impl Search {
             secrets::known(&file.suite, &Variables { suite_dir: &folder, outside: &environment });
         self.values.extend(values);
         self.unset.extend(unset);
-        match Folder::of(&file.path).files() {
+        match file.cassettes().files() {
             Ok(files) => self.files.extend(files),
             Err(error) => {
                 let hint = "check that it is a folder and may be read";

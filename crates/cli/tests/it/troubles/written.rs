@@ -75,8 +75,13 @@ fn files() -> Vec<(&'static str, String)> {
     here.write("rule.yml", tools.as_bytes());
     let twins = desk(&good);
     twins.write("ok.yaml", good.as_bytes());
+    here.write("city.yml", good.replace("search", "${CITY}").as_bytes());
+    #[cfg(unix)]
+    std::os::unix::fs::symlink("ok.yml", here.0.join("link.yml")).unwrap();
     let print = |line: &[&str]| printed(&here, line);
     vec![
+        ("needs-trust", print(&["run", "city.yml", "--untrusted"])),
+        ("symbolic-link", print(&["run", "link.yml", "--untrusted"])),
         ("no-such-file", print(&["run", "nope.yml"])),
         ("not-utf8", print(&["validate", "latin.yml"])),
         ("file-too-large", print(&["validate", "large.yml"])),

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use mcptest_core::json::NUMBER_KEY;
 use mcptest_core::redact::Redactor;
-use mcptest_runner::file;
+use mcptest_runner::file::{self, Trust};
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
@@ -37,7 +37,7 @@ impl Finding {
 
 /// Searches a file.
 pub(super) fn look(path: &Path, redactor: &Redactor) -> io::Result<Vec<Finding>> {
-    let Some(bytes) = file::read(path, MAX_BYTES)? else {
+    let Some(bytes) = file::read(path, MAX_BYTES, Trust::Trusted)? else {
         return Err(io::Error::other(format!("it has more than {MAX_BYTES} bytes, the limit")));
     };
     // To find nothing in what cannot be read would be to say that nothing is there.
