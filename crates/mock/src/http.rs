@@ -19,13 +19,13 @@ use hyper::body::Incoming as Received;
 use hyper::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue};
 use hyper::service::service_fn;
 use hyper::{HeaderMap, Method, StatusCode};
-use hyper_util::rt::TokioIo;
+use hyper_util::rt::{TokioIo, TokioTimer};
 use mcptest_core::json;
 use serde_json::Value;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 use crate::log::{Direction, Log};
 use crate::protocol::{
@@ -41,6 +41,9 @@ use guard::{SESSION, VERSION};
 const PATH: &str = "/mcp";
 /// Largest body that is read.
 const MAX_BODY: usize = 16 * 1024 * 1024;
+/// How long a client may take to send the head of a request, and then its body. A connection that waits for the next
+/// request is closed after the same time.
+const MAX_WAIT: Duration = Duration::from_secs(10);
 
 type Response = hyper::Response<Body>;
 
@@ -106,7 +109,9 @@ async fn connection(shared: Arc<Shared>, stream: TcpStream) {
         async move { shared.answer(request).await }
     });
     // A client that leaves is no error, and a fault that hangs up is none either.
-    let _ = hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
+    let mut http = hyper::server::conn::http1::Builder::new();
+    let http = http.timer(TokioTimer::new()).header_read_timeout(MAX_WAIT);
+    let _ = http.serve_connection(TokioIo::new(stream), service).await;
 }
 
 fn plain(status: StatusCode, text: &str) -> Response {
@@ -186,7 +191,11 @@ impl Shared {
         if !guard::accepts_json(headers) {
             return Ok(plain(StatusCode::NOT_ACCEPTABLE, "the answer is application/json"));
         }
-        let bytes = match Limited::new(body, MAX_BODY).collect().await {
+        let Ok(received) = timeout(MAX_WAIT, Limited::new(body, MAX_BODY).collect()).await else {
+            let why = format!("the body was not complete after {} s", MAX_WAIT.as_secs());
+            return Ok(plain(StatusCode::REQUEST_TIMEOUT, &why));
+        };
+        let bytes = match received {
             Ok(body) => body.to_bytes(),
             Err(error) if error.is::<http_body_util::LengthLimitError>() => {
                 return Ok(plain(StatusCode::PAYLOAD_TOO_LARGE, &format!("a message has at most {MAX_BODY} bytes")));
@@ -262,8 +271,8 @@ impl Shared {
         let version = guard::single(headers, &VERSION);
         let shown = era_of(&request);
         match version {
-            // The handshake belongs to the older era whatever the header says.
-            _ if request.method == "initialize" => self.legacy(headers, request).await,
+            // The handshake belongs to the older era whatever the header says, unless its body is of the newer one.
+            _ if request.method == "initialize" && shown == Era::Legacy => self.legacy(headers, request).await,
             Some(MODERN_VERSION) => self.modern(headers, request).await,
             _ if shown == Era::Modern => self.modern(headers, request).await,
             Some(version) if !LEGACY_VERSIONS.contains(&version) => {

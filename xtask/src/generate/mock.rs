@@ -39,6 +39,9 @@ client of the older handshake over HTTP, with an event stream that holds nothing
 newest revision a client cancels over HTTP by closing the connection, so `reply-after-cancel` shows over pipes and to
 clients of the older handshake. A fault counts the calls it strikes, over all connections.
 
+Over HTTP a client has ten seconds to send the head of a request and ten more for its body; a connection without a request
+is closed after the same time.
+
 ";
 
 const FILES: &str = "\

@@ -27,12 +27,10 @@ fn meta<'a>(request: &'a Request, key: &str) -> Option<&'a Value> {
     request.params.get("_meta")?.get(key)
 }
 
-/// The era that a request shows by itself. Only the newer one has these keys, and `server/discover`; the older one has
-/// `initialize` alone.
+/// The era that a request shows by itself. Only the newer one has these keys, and `server/discover`.
 pub(crate) fn era_of(request: &Request) -> Era {
     let carries = [VERSION_KEY, CAPABILITIES_KEY].iter().any(|key| meta(request, key).is_some());
     match request.method.as_str() {
-        "initialize" => Era::Legacy,
         "server/discover" => Era::Modern,
         _ if carries => Era::Modern,
         _ => Era::Legacy,

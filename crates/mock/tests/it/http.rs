@@ -10,7 +10,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use super::server;
 
@@ -184,6 +184,39 @@ async fn a_body_that_is_too_long_is_refused() {
     timeout(LIMIT, from.read_exact(&mut start)).await.unwrap().unwrap();
     assert_eq!(&start, b"HTTP/1.1 413");
     drop(writer);
+}
+
+#[tokio::test]
+async fn a_request_that_is_sent_in_half_is_given_up_after_ten_seconds() {
+    let running = start(server(&[])).await;
+    let half = |bytes: String| {
+        let address = running.address;
+        async move {
+            let mut stream = TcpStream::connect(address).await.unwrap();
+            stream.write_all(bytes.as_bytes()).await.unwrap();
+            let (started, mut all) = (Instant::now(), Vec::new());
+            timeout(LIMIT, stream.read_to_end(&mut all)).await.expect("an end").unwrap();
+            let took = started.elapsed();
+            assert!((9..15).contains(&took.as_secs()), "{took:?}");
+            Answer::read(&all)
+        }
+    };
+    let get = "GET /mcp HTTP/1.1\r\nHost: localhost\r\n\r\n".to_owned();
+    let (nothing, head, body, idle) = tokio::join!(
+        half(String::new()),
+        half("POST /mcp HTTP/1.1\r\nHost: loc".to_owned()),
+        half(format!("{POST}\r\nContent-Length: 9\r\n\r\n{{")),
+        half(get),
+    );
+    assert_eq!((nothing.status, head.status), (0, 0));
+    assert_eq!((body.status, body.text()), (408, "the body was not complete after 10 s\n"));
+    // The answer is there at once; the connection that waits for more ends.
+    assert_eq!(idle.status, 405);
+    let mut waits = TcpStream::connect(running.address).await.unwrap();
+    waits.write_all(b"POST /mcp HT").await.unwrap();
+    let started = Instant::now();
+    assert_eq!(running.stop().await, End::Stopped);
+    assert!(started.elapsed() < Duration::from_secs(2), "{:?}", started.elapsed());
 }
 
 #[tokio::test]

@@ -561,7 +561,7 @@ async fn lists_and_reads_say_how_long_they_may_be_kept() {
         assert_eq!((&result["ttlMs"], &result["cacheScope"]), (&json!(0), &json!("private")), "{method}");
         assert_eq!(result["resultType"], json!("complete"), "{method}");
     }
-    for method in ["ping", "initialize/x", "logging/setLevel"] {
+    for method in ["initialize", "ping", "initialize/x", "logging/setLevel"] {
         client.send(method, json!(1), json!({})).await;
         assert_eq!(client.error().await, (-32601, "Method not found".to_owned()), "{method}");
     }
