@@ -1,22 +1,24 @@
-//! Live progress on a terminal: a line per run that is under way. Nothing is drawn where nobody looks; what a run has to wait
-//! for is told there too.
+//! Live progress on a terminal: a line per run that is under way. Where standard error is not a terminal nothing is drawn; what
+//! a run has to wait for is reported there too.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::io::{IsTerminal, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Once, PoisonError, Weak};
 use std::thread;
 use std::time::Duration;
 
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use mcptest_core::diag::printable;
-use mcptest_runner::executor::Beat;
+use mcptest_runner::executor::{Beat, Starting};
 
 use crate::console::{self, Console};
 
 /// How often the signs of life turn.
 const TICK: Duration = Duration::from_millis(120);
+/// When it is reported, where nothing is drawn, that a server has not started: after so many seconds, and every so many.
+const SLOW_START: (u64, u64) = (5, 30);
 
 /// The lines of all runs under way.
 pub(crate) struct Progress {
@@ -28,13 +30,15 @@ enum Face {
     Terminal(Lines),
     /// Only what is waited for, a line each.
     Plain,
-    /// Nothing is asked, so there is nothing to tell.
-    Silent,
 }
 
 struct Lines {
     all: MultiProgress,
     runs: Arc<Runs>,
+    /// The signs of life turn from the first line on.
+    ticks: Once,
+    /// Only runs that wait for a server have a line: the others are over before a line could be read.
+    waiting_only: bool,
 }
 
 /// The line of each run under way, by its name.
@@ -52,16 +56,18 @@ fn tick(runs: Weak<Runs>) {
 }
 
 impl Progress {
-    /// Shows lines when standard error is a terminal and models or servers are asked.
-    pub(crate) fn new(is_live: bool) -> Self {
-        let face = match (is_live, std::io::stderr().is_terminal()) {
-            (false, _) => Face::Silent,
-            (true, false) => Face::Plain,
-            (true, true) => {
-                let runs = Arc::default();
-                tick(Arc::downgrade(&runs));
-                Face::Terminal(Lines { all: MultiProgress::with_draw_target(ProgressDrawTarget::stderr()), runs })
-            }
+    /// Shows lines when standard error is a terminal. Of a replay only runs that wait for a server have one: those of scripts
+    /// that were not recorded.
+    pub(crate) fn new(is_replay: bool) -> Self {
+        let face = if std::io::stderr().is_terminal() {
+            Face::Terminal(Lines {
+                all: MultiProgress::with_draw_target(ProgressDrawTarget::stderr()),
+                runs: Arc::default(),
+                ticks: Once::new(),
+                waiting_only: is_replay,
+            })
+        } else {
+            Face::Plain
         };
         Self { face }
     }
@@ -71,14 +77,13 @@ impl Progress {
         let lines = match &self.face {
             Face::Terminal(lines) => lines,
             Face::Plain => {
-                if let Some(notice) = beat.notice {
+                if let Some(note) = noted(beat) {
                     // When standard error is closed there is nobody to tell.
                     let (mut stderr, name) = (std::io::stderr(), printable(beat.name));
-                    let _ = writeln!(Console::new(&mut stderr), "note: {name}: {}", printable(notice));
+                    let _ = writeln!(Console::new(&mut stderr), "note: {name}: {note}");
                 }
                 return;
             }
-            Face::Silent => return,
         };
         let mut runs = lines.runs.lock().unwrap_or_else(PoisonError::into_inner);
         if beat.is_over {
@@ -88,6 +93,11 @@ impl Progress {
             }
             return;
         }
+        let waits = beat.starting.is_some_and(|starting| starting.seconds > 0);
+        if lines.waiting_only && !waits && !runs.contains_key(beat.name) {
+            return;
+        }
+        lines.ticks.call_once(|| tick(Arc::downgrade(&lines.runs)));
         let line = runs.entry(beat.name.to_owned()).or_insert_with(|| {
             let line = lines.all.add(ProgressBar::new_spinner());
             if let Ok(style) = ProgressStyle::with_template("{spinner} {msg}") {
@@ -102,7 +112,7 @@ impl Progress {
     pub(crate) fn aside<T>(&self, print: impl FnOnce() -> T) -> T {
         match &self.face {
             Face::Terminal(lines) => lines.all.suspend(print),
-            Face::Plain | Face::Silent => print(),
+            Face::Plain => print(),
         }
     }
 }
@@ -155,7 +165,10 @@ impl Bytes {
 
 /// Such as `books a seat [gpt-5] #2: turn 3, 4 calls, 1820 tokens, 0.0121`.
 fn told(beat: &Beat<'_>) -> String {
-    let mut text = format!("{}: turn {}", printable(beat.name), beat.turn);
+    let mut text = match beat.starting {
+        Some(starting) => format!("{}: {}", printable(beat.name), waiting(starting)),
+        None => format!("{}: turn {}", printable(beat.name), beat.turn),
+    };
     match beat.calls {
         0 => {}
         1 => text.push_str(", 1 call"),
@@ -173,13 +186,51 @@ fn told(beat: &Beat<'_>) -> String {
     text
 }
 
+/// What is reported where nothing is drawn.
+fn noted(beat: &Beat<'_>) -> Option<String> {
+    let (first, every) = SLOW_START;
+    let is_due = |seconds: u64| seconds == first || (seconds > first && seconds.is_multiple_of(every));
+    match (beat.notice, beat.starting) {
+        (Some(notice), _) => Some(printable(notice).into_owned()),
+        (None, Some(starting)) if is_due(starting.seconds) => Some(waiting(starting)),
+        (None, _) => None,
+    }
+}
+
+/// Such as ``waiting for server `files` (5 s)``.
+fn waiting(starting: Starting<'_>) -> String {
+    let word = if starting.servers.len() == 1 { "server" } else { "servers" };
+    let names: Vec<String> = starting.servers.iter().map(|name| format!("`{}`", printable(name))).collect();
+    let seconds = if starting.seconds > 0 { format!(" ({} s)", starting.seconds) } else { String::new() };
+    format!("waiting for {word} {} to start{seconds}", names.join(", "))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const BEAT: Beat<'_> =
+        Beat { name: "t", turn: 0, calls: 0, tokens: None, cost: None, notice: None, starting: None, is_over: false };
+
+    #[test]
+    fn a_line_names_the_servers_that_have_not_started() {
+        let beat =
+            |servers: &'static [&'static str], seconds| Beat { starting: Some(Starting { servers, seconds }), ..BEAT };
+        assert_eq!(told(&beat(&["files"], 0)), "t: waiting for server `files` to start");
+        assert_eq!(told(&beat(&["db", "files"], 12)), "t: waiting for servers `db`, `files` to start (12 s)");
+    }
+
+    #[test]
+    fn without_a_terminal_a_slow_start_is_reported_after_five_seconds_and_every_thirty() {
+        let note = |seconds| noted(&Beat { starting: Some(Starting { servers: &["files"], seconds }), ..BEAT });
+        let reported: Vec<u64> = (0..100).filter(|seconds| note(*seconds).is_some()).collect();
+        assert_eq!(reported, [5, 30, 60, 90]);
+        assert_eq!(note(5).as_deref(), Some("waiting for server `files` to start (5 s)"));
+    }
+
     #[test]
     fn a_line_tells_turn_calls_tokens_cost_and_what_is_waited_for() {
-        let beat = Beat { name: "t\u{1b}", turn: 1, calls: 0, tokens: None, cost: None, notice: None, is_over: false };
+        let beat = Beat { name: "t\u{1b}", turn: 1, ..BEAT };
         assert_eq!(told(&beat), "t\\u{1b}: turn 1");
         let notice = Some("429, trying again in 2 s (attempt 2 of 4)");
         let beat = Beat { turn: 3, calls: 4, tokens: Some(1820), cost: Some(0.01214), notice, ..beat };

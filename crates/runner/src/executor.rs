@@ -61,7 +61,7 @@ pub struct Options<'a> {
 pub struct Beat<'a> {
     /// The name of its row.
     pub name: &'a str,
-    /// The turn of the model it is in, from 1.
+    /// The turn of the model it is in, from 1; 0 while its servers start.
     pub turn: usize,
     /// Calls that were answered.
     pub calls: usize,
@@ -71,8 +71,19 @@ pub struct Beat<'a> {
     pub cost: Option<f64>,
     /// What is waited for.
     pub notice: Option<&'a str>,
+    /// The servers that have not started yet.
+    pub starting: Option<Starting<'a>>,
     /// The run is over; nothing else of it is told.
     pub is_over: bool,
+}
+
+/// Servers that a run waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Starting<'a> {
+    /// Their names, in order.
+    pub servers: &'a [&'a str],
+    /// For how long so far.
+    pub seconds: u64,
 }
 
 impl std::fmt::Debug for Options<'_> {

@@ -1,6 +1,6 @@
 //! One run for real: its own servers, a model or a script, and the loop between them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,12 +14,13 @@ use mcptest_core::trace::{ErrorKind, ToolResult, Trace};
 use serde_json::{Map, Value, json};
 use tokio::runtime::Runtime;
 use tokio::task::JoinSet;
+use tokio::time::interval;
 
 use crate::agent::{Agent, Dispatch, Step, error_result};
 use crate::budget::Budget;
 use crate::catalogue::Catalogue;
 use crate::clock::Stopwatch;
-use crate::executor::{Beat, Options};
+use crate::executor::{Beat, Options, Starting};
 use crate::fault::{Directive, Faults};
 use crate::interrupt::Interrupt;
 use crate::mcp::reply::message_of;
@@ -103,8 +104,9 @@ impl Live {
 
     async fn converse(&self, request: &Request<'_>, wanted: Vec<Wanted>) -> Result<Option<Ran>, Trouble> {
         let watch = Stopwatch::start();
-        let servers = Servers::open(wanted, &self.processes).await?;
-        let talked = talk(request, &servers).await;
+        let mut model = Model::new(request);
+        let servers = Servers::open(wanted, &self.processes, |starting| model.starting(starting)).await?;
+        let talked = talk(request, &servers, &mut model).await;
         let observed = servers.observed();
         servers.close().await;
         let Some((mut trace, advisory)) = talked? else { return Ok(None) };
@@ -175,9 +177,15 @@ struct Wanted {
 struct Servers(BTreeMap<String, Arc<Connection>>);
 
 impl Servers {
-    /// Starts all of them at once. When one fails, the others are ended.
-    async fn open(wanted: Vec<Wanted>, processes: &Processes) -> Result<Self, Trouble> {
+    /// Starts all of them at once. When one fails, the others are ended. `starting` hears every second which of them
+    /// are waited for.
+    async fn open(
+        wanted: Vec<Wanted>,
+        processes: &Processes,
+        starting: impl Fn(Starting<'_>),
+    ) -> Result<Self, Trouble> {
         let mut opening = JoinSet::new();
+        let mut waiting: BTreeSet<String> = wanted.iter().map(|server| server.name.clone()).collect();
         for Wanted { name, endpoint, timeout, protocol } in wanted {
             let processes = processes.clone();
             opening.spawn(async move {
@@ -188,7 +196,22 @@ impl Servers {
         }
         let mut servers = Self(BTreeMap::new());
         let mut failed: BTreeMap<String, Trouble> = BTreeMap::new();
-        while let Some(joined) = opening.join_next().await {
+        let mut ticks = interval(Duration::from_secs(1));
+        let mut seconds = 0;
+        while !opening.is_empty() {
+            let joined = tokio::select! {
+                joined = opening.join_next() => joined,
+                _ = ticks.tick() => None,
+            };
+            let Some(joined) = joined else {
+                let servers: Vec<&str> = waiting.iter().map(String::as_str).collect();
+                starting(Starting { servers: &servers, seconds });
+                seconds += 1;
+                continue;
+            };
+            if let Ok((name, _)) = &joined {
+                waiting.remove(name);
+            }
             match joined {
                 Ok((name, Ok(connection))) => drop(servers.0.insert(name, Arc::new(connection))),
                 Ok((name, Err(error))) => {
@@ -249,12 +272,15 @@ impl Servers {
 }
 
 /// The loop between whoever answers for the model and the servers; nothing when the budget ends it.
-async fn talk(request: &Request<'_>, servers: &Servers) -> Result<Option<(Trace, Option<Value>)>, Trouble> {
+async fn talk(
+    request: &Request<'_>,
+    servers: &Servers,
+    model: &mut Model<'_>,
+) -> Result<Option<(Trace, Option<Value>)>, Trouble> {
     let Request { cell, file, .. } = request;
     let catalogue = servers.catalogue(&cell.test.servers);
     let mut faults = Faults::new(cell.test, &file.suite.faults);
     let mut agent = Agent::new(cell.test, &catalogue);
-    let mut model = Model::new(request);
     let mut step = Step::Ask;
     loop {
         model.beat(&agent);

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::agent::{Agent, Reply};
 use crate::budget::{Price, Spent, cost};
 use crate::catalogue::Catalogue;
-use crate::executor::Beat;
+use crate::executor::{Beat, Starting};
 use crate::live::Request;
 use crate::provider::script::{Player, Script};
 use crate::provider::{Access, Client, Question};
@@ -154,6 +154,11 @@ impl<'a> Model<'a> {
         (self.request.beat)(&self.now(agent.exchanges().len() + 1, agent.results().len()));
     }
 
+    /// Tells whoever watches which servers the run waits for.
+    pub(crate) fn starting(&self, starting: Starting<'_>) {
+        (self.request.beat)(&Beat { starting: Some(starting), ..self.now(0, 0) });
+    }
+
     fn now(&self, turn: usize, calls: usize) -> Beat<'_> {
         let priced = matches!(self.source, Source::Provider { price: Some(_), .. });
         Beat {
@@ -163,6 +168,7 @@ impl<'a> Model<'a> {
             tokens: (self.spent.tokens > 0).then_some(self.spent.tokens),
             cost: priced.then_some(self.spent.cost),
             notice: None,
+            starting: None,
             is_over: false,
         }
     }
@@ -170,15 +176,7 @@ impl<'a> Model<'a> {
 
 impl Drop for Model<'_> {
     fn drop(&mut self) {
-        (self.request.beat)(&Beat {
-            name: &self.name,
-            turn: 0,
-            calls: 0,
-            tokens: None,
-            cost: None,
-            notice: None,
-            is_over: true,
-        });
+        (self.request.beat)(&Beat { is_over: true, ..self.now(0, 0) });
     }
 }
 

@@ -122,7 +122,7 @@ fn judge(
         (false, false) => Mode::Replay,
     };
     let budget = Budget::new(Limits { tokens: typed.max_tokens_total, cost: typed.max_cost });
-    let progress = Progress::new(mode != Mode::Replay);
+    let progress = Progress::new(mode == Mode::Replay);
     let cores = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
     let mut jobs = typed.jobs.map_or(cores.min(8), usize::from).min(runs(cells));
     let servers = cells.iter().map(|planned| planned.cell.test.servers.len()).max().unwrap_or(0);

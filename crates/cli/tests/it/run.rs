@@ -282,6 +282,22 @@ prose.yml:5:5: warning: the verdict of `says yes` rests on prose
 }
 
 #[test]
+fn a_server_that_hangs_at_start_up_is_named_while_it_is_waited_for() {
+    let here = crate::desk::world();
+    let servers = "\
+servers:
+  desk: { command: [mcptest, mock, --tools-from, \"${SUITE_DIR}/tools.yml\"] }
+  mute: { command: [sleep, \"60\"], timeout_ms: 6500, protocol: legacy }
+";
+    let (_, rest) = crate::desk::SUITE.split_once('\n').unwrap();
+    here.write("suite.yml", format!("{servers}{rest}").replace("[desk]", "[desk, mute]").as_bytes());
+    let output = here.command(&["run", "suite.yml"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(stderr, "note: t: waiting for server `mute` to start (5 s)\n");
+}
+
+#[test]
 fn arguments_that_mean_nothing_are_refused() {
     let here = Folder::with(&[("b.yml", MAIL)]);
     let check = |flags: &[&str], complaint: &str| {

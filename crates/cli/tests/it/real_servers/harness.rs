@@ -189,15 +189,23 @@ fn marked(mark: &str) -> Vec<String> {
     fs::read_dir("/proc").unwrap().filter_map(|entry| line(entry.ok()?.path())).collect()
 }
 
-/// What a command printed, which is less than a pipe holds. It has two minutes.
+/// What a command printed, which is less than a pipe holds, without notes on servers that start slowly: how long they take is
+/// their own affair. It has two minutes.
 fn finish(mut child: Child) -> Output {
     let ended = wait_for(2400, || child.try_wait().unwrap().is_some());
     if !ended {
         child.kill().unwrap();
     }
-    let output = child.wait_with_output().unwrap();
+    let mut output = child.wait_with_output().unwrap();
     assert!(ended, "it did not come to an end: {output:?}");
+    let lines = output.stderr.split_inclusive(|byte| *byte == b'\n');
+    output.stderr = lines.filter(|line| !is_slow_start(line)).flatten().copied().collect();
     output
+}
+
+fn is_slow_start(line: &[u8]) -> bool {
+    let line = String::from_utf8_lossy(line);
+    line.starts_with("note: ") && line.contains(": waiting for server")
 }
 
 /// Looks every 50 milliseconds, at most this often, whether something has become so.
