@@ -1,4 +1,5 @@
-//! `cargo xtask servers`: real MCP servers in pinned versions, put below the target folder for the tests that talk to them.
+//! `cargo xtask servers`: real MCP servers and the public conformance suite in pinned versions, put below the target folder for
+//! the tests that talk to them.
 //!
 //! What is installed stands in `xtask/servers/`, down to the last dependency and without a download address, so that any
 //! registry may serve it. Each set keeps a stamp with its place and its versions, written last: a set whose stamp fits
@@ -24,7 +25,7 @@ const LIMIT: Duration = Duration::from_mins(3);
 /// How often it is looked at.
 const POLL: Duration = Duration::from_millis(100);
 
-/// Servers that are installed together.
+/// What is installed together.
 struct Set {
     /// Its folder below `target/servers`.
     name: &'static str,
@@ -39,8 +40,9 @@ enum Registry {
     PyPi(&'static str),
 }
 
-const SETS: [Set; 3] = [
+const SETS: [Set; 4] = [
     Set { name: "npm", pins: "package-lock.json", from: Registry::Npm },
+    Set { name: "conformance", pins: "conformance/package-lock.json", from: Registry::Npm },
     Set { name: "time", pins: "time.txt", from: Registry::PyPi("mcp-server-time") },
     Set { name: "sqlite", pins: "sqlite.txt", from: Registry::PyPi("mcp-server-sqlite") },
 ];
@@ -95,7 +97,7 @@ impl Set {
         fs::create_dir_all(&folder).map_err(|error| Failure::io("make", &folder, &error))?;
         if let Registry::Npm = self.from {
             for name in ["package.json", "package-lock.json"] {
-                let (from, to) = (pins.join(name), folder.join(name));
+                let (from, to) = (pinned.with_file_name(name), folder.join(name));
                 fs::copy(&from, &to).map_err(|error| Failure::io("copy", &from, &error))?;
             }
         }

@@ -86,6 +86,12 @@ impl Progress {
             }
         };
         let mut runs = lines.runs.lock().unwrap_or_else(PoisonError::into_inner);
+        if let (0, Some(note)) = (beat.turn, beat.notice) {
+            // It is not about what the run waits for, and stays.
+            let note = format!("note: {}: {}", printable(beat.name), printable(note));
+            let _ = lines.all.println(console::escape(&note));
+            return;
+        }
         if beat.is_over {
             if let Some(line) = runs.remove(beat.name) {
                 line.finish_and_clear();

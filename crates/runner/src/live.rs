@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcptest_core::JsonError;
+use mcptest_core::json;
 use mcptest_core::redact::Redactor;
 use mcptest_core::report::{Cell, Trouble};
 use mcptest_core::suite::interpolate::TemplateError;
@@ -24,7 +25,7 @@ use crate::executor::{Beat, Options, Starting};
 use crate::fault::{Directive, Faults};
 use crate::interrupt::Interrupt;
 use crate::mcp::reply::message_of;
-use crate::mcp::{Connection, Endpoint, Target};
+use crate::mcp::{BadMark, Connection, Endpoint, Target};
 use crate::model::{Answers, Model};
 use crate::plan::SuiteFile;
 use crate::process::{Launch, Processes};
@@ -106,6 +107,9 @@ impl Live {
         let watch = Stopwatch::start();
         let mut model = Model::new(request);
         let servers = Servers::open(wanted, &self.processes, |starting| model.starting(starting)).await?;
+        for note in servers.notes() {
+            model.note(&note);
+        }
         let talked = talk(request, &servers, &mut model).await;
         let observed = servers.observed();
         servers.close().await;
@@ -237,6 +241,15 @@ impl Servers {
     fn catalogue(&self, order: &[String]) -> Catalogue {
         let tools = |name: &String| Some((name.clone(), self.0.get(name)?.tools().to_vec()));
         Catalogue::new(order.iter().filter_map(tools))
+    }
+
+    /// What whoever watches should know of the servers before they are used.
+    fn notes(&self) -> Vec<String> {
+        let note = |server: &String, (tool, why): &(String, BadMark)| {
+            let tool = json::cut(tool, 80);
+            format!("tool `{tool}` of server `{server}` is not offered: its `x-mcp-header` is invalid: {why}")
+        };
+        self.0.iter().flat_map(|(name, server)| server.forbidden().iter().map(move |entry| note(name, entry))).collect()
     }
 
     /// What the servers say of themselves.

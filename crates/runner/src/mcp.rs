@@ -25,6 +25,7 @@ pub use catalogue::MAX_TOOLS;
 pub use endpoint::Endpoint;
 pub use error::{ConnectError, Problem};
 pub use exchange::Counters;
+pub use headers::BadMark;
 pub use http::MAX_ANSWER;
 pub use lines::MAX_LINE;
 
@@ -98,6 +99,7 @@ pub struct Connection {
     client: Client,
     server: Server,
     tools: Vec<Tool>,
+    forbidden: Vec<(String, BadMark)>,
     observed: Observed,
     timeout: Duration,
 }
@@ -147,10 +149,11 @@ impl Connection {
         // Only the library's own list functions use it, which are not used here; a stale list would be a false verdict.
         client.set_response_cache_config(ClientCacheConfig::disabled()).await;
         let observed = observed(&client);
-        let mut connection = Self { client, server, tools: Vec::new(), observed, timeout: target.timeout };
+        let mut connection =
+            Self { client, server, tools: Vec::new(), forbidden: Vec::new(), observed, timeout: target.timeout };
         match connection.list().await {
-            Ok(tools) => {
-                connection.server.listed(&tools);
+            Ok(mut tools) => {
+                connection.forbidden = connection.server.listed(&mut tools);
                 connection.tools = tools;
             }
             Err(problem) => return Err(connection.server.fail(target.name, problem).await),
@@ -161,6 +164,11 @@ impl Connection {
     /// The tools in the order of the server.
     pub fn tools(&self) -> &[Tool] {
         &self.tools
+    }
+
+    /// Tools of the server that a client must not offer, each with the reason.
+    pub fn forbidden(&self) -> &[(String, BadMark)] {
+        &self.forbidden
     }
 
     /// What the server said about itself.

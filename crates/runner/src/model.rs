@@ -159,6 +159,11 @@ impl<'a> Model<'a> {
         (self.request.beat)(&Beat { starting: Some(starting), ..self.now(0, 0) });
     }
 
+    /// Tells whoever watches something about the run before its first turn.
+    pub(crate) fn note(&self, note: &str) {
+        (self.request.beat)(&Beat { notice: Some(note), ..self.now(0, 0) });
+    }
+
     fn now(&self, turn: usize, calls: usize) -> Beat<'_> {
         let priced = matches!(self.source, Source::Provider { price: Some(_), .. });
         Beat {

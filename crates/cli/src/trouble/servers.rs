@@ -44,7 +44,7 @@ pub(super) static TROUBLES: [Trouble; 20] = [
     trouble(
         "server-silent",
         "The server did not answer in time",
-        &["it did not answer `…` within … ms"],
+        &["it did not answer `…` within … ms", "waiting for server `…` to start"],
         "server `desk`: it did not answer `initialize` within 200 ms",
         "The program runs and says nothing. It may serve HTTP instead of standard input and output, wait for something, or be slow \
          to start because it is downloaded first.",
@@ -111,6 +111,15 @@ pub(super) static TROUBLES: [Trouble; 20] = [
             "Write the server's Streamable HTTP endpoint in `url:`, often `/mcp` in place of `/sse`.",
             "If it has none, update the server, or start it over stdio with `command:`.",
         ],
+    ),
+    trouble(
+        "tool-not-offered",
+        "A tool of a server is not offered",
+        &["tool `…` of server `…` is not offered: …"],
+        "tool `find` of server `desk` is not offered: its `x-mcp-header` is invalid: `q`: \"My Query\" is not a header name",
+        "In revision 2026-07-28 a server over HTTP may ask for arguments in headers. A client must not use a tool that asks for \
+         what no header can be, so the model does not see it.",
+        &["Fix `x-mcp-header` in the input schema of the tool: a header name, each once, on strings, integers and booleans."],
     ),
     trouble(
         "bad-url",

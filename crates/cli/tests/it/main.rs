@@ -8,6 +8,9 @@ mod asked;
 mod cassette;
 mod ci_log;
 mod completions;
+// It uses what looks for processes in /proc.
+#[cfg(target_os = "linux")]
+mod conformance;
 // They look for processes in /proc, and at limits as Linux has them.
 #[cfg(target_os = "linux")]
 mod crash;

@@ -2,7 +2,7 @@
 //!
 //! The servers are those that `cargo xtask servers` installs. Where they are not, each test says that it is skipped.
 
-mod harness;
+pub(crate) mod harness;
 
 use harness::{NPM, Real, SQLITE, TIME, calls, observed, results};
 use serde_json::{Value, json};

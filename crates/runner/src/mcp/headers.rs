@@ -1,6 +1,6 @@
 //! The headers that repeat what a message says, so that what stands between client and server need not read it. Pure.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use mcptest_core::json;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
@@ -20,28 +20,82 @@ type Marked = Vec<(Vec<String>, HeaderName)>;
 #[derive(Debug, Default)]
 pub(super) struct Repeated(BTreeMap<String, Marked>);
 
+/// Why clients must not offer a tool: its schema asks for arguments in headers against the rules for that. The argument comes
+/// first.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum BadMark {
+    /// The mark is no name.
+    #[error("`{0}`: {1} is not a header name")]
+    Name(String, String),
+    /// The argument has values that headers cannot hold.
+    #[error("`{0}`: only strings, integers and booleans go into headers")]
+    Type(String),
+    /// Names are compared without case.
+    #[error("`{0}`: another argument has the header `{1}`")]
+    Taken(String, String),
+}
+
 impl Repeated {
+    /// What these tools want repeated.
     pub(super) fn of(tools: &[Tool]) -> Self {
         let marked = |tool: &Tool| {
-            let mut out = Vec::new();
-            marked_properties(&tool.input_schema, &mut Vec::new(), &mut out);
-            (!out.is_empty()).then(|| (tool.name.clone(), out))
+            let out = marked(&tool.input_schema).ok().filter(|out| !out.is_empty())?;
+            Some((tool.name.clone(), out))
         };
         Self(tools.iter().filter_map(marked).collect())
     }
 }
 
+/// Why clients must not offer a tool, if so.
+pub(super) fn forbidden(tool: &Tool) -> Option<BadMark> {
+    marked(&tool.input_schema).err()
+}
+
+fn marked(schema: &Value) -> Result<Marked, BadMark> {
+    let mut out = Vec::new();
+    marked_properties(schema, &mut Vec::new(), &mut out)?;
+    let mut names = BTreeSet::new();
+    // Names of headers are kept in lower case.
+    match out.iter().find(|(_, name)| !names.insert(name.as_str())) {
+        Some((path, name)) => Err(BadMark::Taken(shown(path), json::cut(name.as_str(), 80))),
+        None => Ok(out),
+    }
+}
+
+fn shown(path: &[String]) -> String {
+    json::cut(&path.join("."), 80)
+}
+
 /// Properties reached by `properties` alone. Depth is bounded by what the JSON parser takes.
-fn marked_properties(schema: &Value, path: &mut Vec<String>, out: &mut Marked) {
-    let Some(properties) = schema.get("properties").and_then(Value::as_object) else { return };
+fn marked_properties(schema: &Value, path: &mut Vec<String>, out: &mut Marked) -> Result<(), BadMark> {
+    let Some(properties) = schema.get("properties").and_then(Value::as_object) else { return Ok(()) };
     for (key, property) in properties {
         path.push(key.clone());
-        let name = property.get("x-mcp-header").and_then(Value::as_str).filter(|name| !name.is_empty());
-        if let Some(name) = name.and_then(|name| HeaderName::try_from(format!("mcp-param-{name}")).ok()) {
-            out.push((path.clone(), name));
+        if let Some(mark) = property.get("x-mcp-header") {
+            let name = mark.as_str().filter(|name| !name.is_empty());
+            let name = name.and_then(|name| HeaderName::try_from(format!("mcp-param-{name}")).ok());
+            match name {
+                None => return Err(BadMark::Name(shown(path), json::excerpt(mark, 80))),
+                Some(_) if !is_scalar(property.get("type")) => return Err(BadMark::Type(shown(path))),
+                Some(name) => out.push((path.clone(), name)),
+            }
         }
-        marked_properties(property, path, out);
+        marked_properties(property, path, out)?;
         path.pop();
+    }
+    Ok(())
+}
+
+/// Whether values of this type can go into a header; null stays out of it. Without a type the schema says it in another way.
+fn is_scalar(kind: Option<&Value>) -> bool {
+    let allows = |kind: &Value| matches!(kind.as_str(), Some("string" | "integer" | "boolean"));
+    match kind {
+        None => true,
+        Some(Value::Array(kinds)) => {
+            kinds.iter().all(|kind| allows(kind) || kind == "null") && kinds.iter().any(allows)
+        }
+        Some(kind) => allows(kind),
     }
 }
 
@@ -100,6 +154,44 @@ mod tests {
     use super::*;
     use serde_json::json;
 
+    fn tool(schema: Value) -> Tool {
+        Tool {
+            name: "q".to_owned(),
+            description: None,
+            input_schema: schema,
+            annotations: None,
+            other: serde_json::Map::new(),
+        }
+    }
+
+    #[test]
+    fn a_tool_that_wants_what_no_header_can_be_is_forbidden() {
+        let check = |properties: Value, expected: Option<&str>| {
+            let tool = tool(json!({ "type": "object", "properties": properties }));
+            assert_eq!(forbidden(&tool).map(|why| why.to_string()).as_deref(), expected);
+            assert_eq!(Repeated::of(&[tool]).0.is_empty(), expected.is_some());
+        };
+        let mark = |kind: Value, name: Value| json!({ "a": { "type": kind, "x-mcp-header": name } });
+        for kind in [json!("string"), json!("integer"), json!("boolean"), json!(["string", "null"])] {
+            check(mark(kind, json!("Region")), None);
+        }
+        check(json!({ "a": { "anyOf": [{ "type": "string" }, { "type": "null" }], "x-mcp-header": "A" } }), None);
+        check(
+            json!({ "a": { "items": { "properties": mark(json!("array"), json!("")) } }, "b": { "x-mcp-header": "B" } }),
+            None,
+        );
+        for kind in ["number", "object", "array", "null"] {
+            check(mark(json!(kind), json!("A")), Some("`a`: only strings, integers and booleans go into headers"));
+        }
+        for name in ["", "My Region", "Region:Primary", "Région", "a\tb", "a\r\nb"] {
+            let shown = format!("`a`: {} is not a header name", json!(name));
+            check(mark(json!("string"), json!(name)), Some(&shown));
+        }
+        check(mark(json!("string"), json!(7)), Some("`a`: 7 is not a header name"));
+        let twice = json!({ "a": { "x-mcp-header": "My" }, "b": { "properties": { "c": { "x-mcp-header": "my" } } } });
+        check(twice, Some("`b.c`: another argument has the header `mcp-param-my`"));
+    }
+
     fn pairs(headers: &HeaderMap) -> Vec<(&str, &str)> {
         let mut out: Vec<_> = headers.iter().map(|(name, value)| (name.as_str(), value.to_str().unwrap())).collect();
         out.sort_unstable();
@@ -143,19 +235,9 @@ mod tests {
             "deep": { "properties": { "count": { "type": "integer", "x-mcp-header": "Count" } } },
             "flag": { "type": "boolean", "x-mcp-header": "Flag" },
             "absent": { "type": "string", "x-mcp-header": "Absent" },
-            "wrong": { "type": "string", "x-mcp-header": "not a name" },
-            "empty": { "type": "string", "x-mcp-header": "" },
-            "list": { "type": "array", "x-mcp-header": "List" },
         } });
-        let tool = Tool {
-            name: "q".to_owned(),
-            description: None,
-            input_schema: schema,
-            annotations: None,
-            other: serde_json::Map::new(),
-        };
-        let arguments =
-            json!({ "region": "Zürich", "deep": { "count": 3 }, "flag": true, "wrong": "x", "empty": "x", "list": [] });
+        let tool = tool(schema);
+        let arguments = json!({ "region": "Zürich", "deep": { "count": 3 }, "flag": true });
         let meta = json!({ "io.modelcontextprotocol/protocolVersion": "2099-01-01" });
         let params = json!({ "name": "q", "arguments": arguments, "_meta": meta });
         let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params });

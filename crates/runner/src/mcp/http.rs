@@ -140,6 +140,11 @@ impl Http {
         *self.0.peer.talk() = Talk { modern, ..Talk::default() };
     }
 
+    /// Whether there is no handshake.
+    pub(super) fn is_modern(&self) -> bool {
+        self.0.peer.talk().modern.is_some()
+    }
+
     /// Which arguments go into headers from now on.
     pub(super) fn repeat(&self, repeated: Repeated) {
         self.0.peer.talk().repeated = Arc::new(repeated);

@@ -12,7 +12,7 @@ use tokio::time::timeout;
 use super::endpoint::Endpoint;
 use super::error::Problem;
 use super::exchange::{End, Exchange};
-use super::headers::Repeated;
+use super::headers::{self, BadMark, Repeated};
 use super::http::{Http, Outbox};
 use super::lines::{Lines, Queue};
 use crate::catalogue::Tool;
@@ -80,11 +80,22 @@ impl Server {
         }
     }
 
-    /// Calls may want to know the tools.
-    pub(super) fn listed(&self, tools: &[Tool]) {
-        if let Link::Http(http) = &self.link {
-            http.repeat(Repeated::of(tools));
+    /// Takes note of the tools for calls that follow. Those that a client must not offer are taken out and returned, with the
+    /// reason.
+    pub(super) fn listed(&self, tools: &mut Vec<Tool>) -> Vec<(String, BadMark)> {
+        let Link::Http(http) = &self.link else { return Vec::new() };
+        let mut forbidden = Vec::new();
+        if http.is_modern() {
+            tools.retain(|tool| match headers::forbidden(tool) {
+                Some(why) => {
+                    forbidden.push((tool.name.clone(), why));
+                    false
+                }
+                None => true,
+            });
         }
+        http.repeat(Repeated::of(tools));
+        forbidden
     }
 
     /// Whether it is another's process.

@@ -31,6 +31,18 @@ fn remote(answer: impl Fn(&Request) -> Answer + Send + Sync + 'static) -> String
     out(&run(&here, &["--live"]))
 }
 
+/// What is printed when a tool wants an argument in a header that cannot be one.
+fn not_offered() -> String {
+    let models = conversation();
+    let tools = "mock_server:\n  name: desk\n  tools:\n    - { name: search }\n    - name: find\n      input_schema: { type: object, \
+                 properties: { q: { type: string, x-mcp-header: My Query } } }\n";
+    let here = crate::Folder::with(&[("tools.yml", tools)]);
+    let remote = super::remote::Remote::start(&here);
+    let server = format!("url: \"{}\"", remote.url);
+    let here = world(&suite(&server, &[claude("m", &models, "")], &[test("t", &format!("model: m, {DONE}"))]));
+    err(&run(&here, &["--live"]))
+}
+
 fn said(status: u16, message: &str) -> Answer {
     Answer::status(status, "retry-after: 0\r\n", json!({ "error": { "message": message } }).to_string())
 }
@@ -79,6 +91,7 @@ pub(crate) fn provoked() -> Vec<(&'static str, String)> {
             "server-refused",
             remote(|_| Answer::status(401, "www-authenticate: Bearer\r\n", "{\"error\":\"who are you\"}")),
         ),
+        ("tool-not-offered", not_offered()),
         (
             "old-transport",
             remote(|request| match request.method.as_str() {

@@ -16,8 +16,8 @@ const MARK: &str = "MCPTEST_TEST_OF_REAL_SERVERS";
 /// Servers that are installed together: the folder, and the versions the tests are written for.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Set {
-    name: &'static str,
-    pins: &'static str,
+    pub(crate) name: &'static str,
+    pub(crate) pins: &'static str,
 }
 
 pub(crate) const NPM: Set = Set { name: "npm", pins: include_str!("../../../../../xtask/servers/package-lock.json") };
@@ -25,11 +25,18 @@ pub(crate) const TIME: Set = Set { name: "time", pins: include_str!("../../../..
 pub(crate) const SQLITE: Set = Set { name: "sqlite", pins: include_str!("../../../../../xtask/servers/sqlite.txt") };
 
 impl Set {
-    /// Whether the stamp is there that says: here, and in these versions.
-    fn is_installed(self) -> bool {
+    /// Where they are, when the stamp is there that says: here, and in these versions. Otherwise the gap is told where a test
+    /// harness does not swallow it.
+    pub(crate) fn folder(self) -> Option<PathBuf> {
         let folder = servers().join(self.name);
         let stamp = format!("{}\n{}", folder.display(), self.pins);
-        fs::read_to_string(folder.join("installed")).is_ok_and(|found| found == stamp)
+        if fs::read_to_string(folder.join("installed")).is_ok_and(|found| found == stamp) {
+            return Some(folder);
+        }
+        let test = std::thread::current().name().unwrap_or("a test").to_owned();
+        let note = format!("skipped: {test}: servers of {} are not installed (run cargo xtask servers)\n", self.name);
+        std::io::stderr().write_all(note.as_bytes()).unwrap();
+        None
     }
 }
 
@@ -44,23 +51,17 @@ pub(crate) struct Real {
 }
 
 impl Real {
-    /// Nothing when the servers are not installed, which is said where a test harness does not swallow it. `suite` is what
-    /// stands below the model; `turns` are the replies of each run.
+    /// Nothing when the servers are not installed. `suite` is what stands below the model; `turns` are the replies of each run.
     pub(crate) fn new(set: Set, suite: &str, turns: &[&str]) -> Option<Self> {
-        if set.is_installed() {
-            let here = Folder::with(&[]);
-            let models = "models:\n  demo: { provider: script, script: script.yml }\n";
-            here.write("suite.yml", format!("{models}{suite}").as_bytes());
-            let runs = format!("  - turns:\n{}", turns.join("  - turns:\n"));
-            // A script knows no variables; the folder stands in it as it is.
-            let runs = runs.replace("HERE", &here.0.to_string_lossy());
-            here.write("script.yml", format!("script: 1\nruns:\n{runs}").as_bytes());
-            return Some(Self { here });
-        }
-        let test = std::thread::current().name().unwrap_or("a test").to_owned();
-        let note = format!("skipped: {test}: servers of {} are not installed (run cargo xtask servers)\n", set.name);
-        std::io::stderr().write_all(note.as_bytes()).unwrap();
-        None
+        set.folder()?;
+        let here = Folder::with(&[]);
+        let models = "models:\n  demo: { provider: script, script: script.yml }\n";
+        here.write("suite.yml", format!("{models}{suite}").as_bytes());
+        let runs = format!("  - turns:\n{}", turns.join("  - turns:\n"));
+        // A script knows no variables; the folder stands in it as it is.
+        let runs = runs.replace("HERE", &here.0.to_string_lossy());
+        here.write("script.yml", format!("script: 1\nruns:\n{runs}").as_bytes());
+        Some(Self { here })
     }
 
     /// Records with the environment of the test, and looks that no process is left.
@@ -209,7 +210,7 @@ fn is_slow_start(line: &[u8]) -> bool {
 }
 
 /// Looks every 50 milliseconds, at most this often, whether something has become so.
-fn wait_for(looks: u32, mut is_so: impl FnMut() -> bool) -> bool {
+pub(crate) fn wait_for(looks: u32, mut is_so: impl FnMut() -> bool) -> bool {
     (0..looks).any(|_| {
         let is_so = is_so();
         if !is_so {
