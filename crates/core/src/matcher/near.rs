@@ -81,6 +81,9 @@ impl Near {
     }
 
     fn holds(&self, actual: &Number) -> Option<bool> {
+        if json::number_text(actual) == json::number_text(&self.value) {
+            return Some(true);
+        }
         exact([actual, &self.value, &self.tolerance]).or_else(|| rounded([actual, &self.value, &self.tolerance]))
     }
 }

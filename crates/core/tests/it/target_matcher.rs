@@ -221,7 +221,12 @@ fn near_measures_the_distance_in_decimal_digits() {
     // Digits that do not fit side by side are compared as floats, except where rounding would decide.
     is(json!(1e300), json!(1), json!(1), No);
     is(json!(0), json!(1e300), json!(1e-300), Yes);
-    is(json!(1e300), json!(1e-300), json!(1e300), Cannot);
+    is(json!(1e300), json!(1e-300), json!(1e300), Yes);
+    is(json!(1e300), json!(1e-300), json!(1.000_000_000_000_000_2e300), Cannot);
+    let long = |last: u8| -> Value { format!("1{}{last}", "0".repeat(50)).parse().unwrap() };
+    is(long(1), json!(0), long(1), Yes);
+    is(long(1), json!(0), long(2), Cannot);
+    is(long(1), json!(0), json!(1), No);
     is(json!(f64::MAX), json!(1e-300), json!(f64::MIN), Cannot);
     for other in [json!("12"), json!(null), json!(true), json!([12]), json!({ "value": 12 })] {
         is(json!(12), json!(1), other, Cannot);
