@@ -16,6 +16,9 @@ mod conformance;
 mod crash;
 #[cfg(target_os = "linux")]
 mod desk;
+// It sets the mask of new files with a shell.
+#[cfg(unix)]
+mod environments;
 mod examples;
 mod explain;
 // It looks for processes in /proc.
@@ -43,6 +46,7 @@ mod record;
 mod report;
 mod run;
 mod runs;
+mod same_verdict;
 mod scan;
 mod schema;
 mod score;
