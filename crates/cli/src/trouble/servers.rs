@@ -2,7 +2,7 @@
 
 use super::{Trouble, trouble};
 
-pub(super) static TROUBLES: [Trouble; 20] = [
+pub(super) static TROUBLES: [Trouble; 21] = [
     trouble(
         "program-not-found",
         "The program of a server was not found",

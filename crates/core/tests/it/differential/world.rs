@@ -57,6 +57,7 @@ pub(super) enum Shown {
 
 /// What was recorded of a call.
 #[derive(Debug, Clone, Copy)]
+#[expect(clippy::struct_excessive_bools, reason = "each part is recorded or not")]
 pub(super) struct Recorded {
     pub(super) server: bool,
     pub(super) args: bool,
@@ -68,6 +69,7 @@ pub(super) struct Recorded {
 
 /// What was recorded of a run.
 #[derive(Debug, Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "each part is recorded or not")]
 pub(super) struct Mask {
     pub(super) calls: Option<Vec<Recorded>>,
     /// How many results the list has; none when there is no list.
