@@ -35,7 +35,7 @@ const VARIABLES: [(&str, &[&str]); 36] = [
     ("CI", &["true", "1", "false"]),
     ("GITHUB_ACTIONS", &["true"]),
     ("GITHUB_SHA", &["0123456789abcdef0123456789abcdef01234567"]),
-    ("GITHUB_WORKSPACE", &["/home/runner/work"]),
+    ("GITHUB_WORKSPACE", &["/tmp/runner/work"]),
     ("RUNNER_DEBUG", &["1"]),
     ("GITLAB_CI", &["true"]),
     ("CI_COMMIT_SHA", &["fedcba9876543210fedcba9876543210fedcba98"]),
