@@ -34,7 +34,7 @@ fn nothing_is_started_and_nothing_is_reached() {
     listener.set_nonblocking(true).unwrap();
     let port = listener.local_addr().unwrap().port();
     let mut suite = format!(
-        "servers:\n  desk: {{ command: [touch, \"${{SUITE_DIR}}/marker\"] }}\n  far: {{ url: \"http://127.0.0.1:{port}/mcp\" }}\n\
+        "servers:\n  desk: {{ command: [touch, \"${{SUITE_DIR}}/marker\"] }}\n  far: {{ url: \"http://127.0.0.1:{port}/mcp\", timeout_ms: 500 }}\n\
          models:\n  demo: {{ provider: script, script: script.yml }}\n  \
          far: {{ provider: openai, base_url: \"http://127.0.0.1:{port}/v1\" }}\nagents:\n"
     );
