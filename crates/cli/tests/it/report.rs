@@ -248,8 +248,8 @@ fn a_file_that_is_no_saved_run_is_refused_with_its_place() {
     refused("text.json", &format!("is no saved report: no JSON object at line 1, column 1: expected value\n{made}"));
     refused("bytes.json", &format!("is no saved report: it is no text: byte 1 is no UTF-8\n{made}"));
     let again = "hint: restore the file, or write it again with `mcptest run --reporter json=FILE`\n";
-    let words = "pass, fail, unassessable, error, absorbed, skipped";
-    refused("row.json", &format!("line 5, column 25: expected one of {words}, found a string (\"fine\")\n{again}"));
+    let words = "pass, fail, unassessable, error, absorbed, skipped, unjudged";
+    refused("row.json", &format!("line 5, column 27: expected one of {words}, found a string (\"fine\")\n{again}"));
     refused("gone.json", "there is no such file or folder\nhint: did you mean `ok.json`?\n");
 }
 

@@ -329,7 +329,7 @@ mod tests {
         for (text, error) in [
             ("{\"a\": 1,\n \"b\": {\"x\": 1, \"x\": 2}}", "line 2, column 18: b: duplicate key \"x\""),
             (r#"{"a":[0,{"b":{"c":1,"\u0063":2}}]}"#, "line 1, column 28: a[1].b: duplicate key \"c\""),
-            (r#"{"a":"\ud800"}"#, "line 1, column 14: unexpected end of hex escape"),
+            (r#"{"a":"\ud800"}"#, "line 1, column 13: unexpected end of hex escape"),
             (r#"{"a":[1e999]}"#, "line 1, column 11: a[0]: number out of range"),
             (
                 r#"{"a":{"$serde_json::private::Number":"1"}}"#,

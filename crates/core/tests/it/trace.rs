@@ -29,7 +29,7 @@ fn what_is_no_envelope_is_refused_with_what_was_found() {
     refuses(json!({ "trace": { "tool_calls": 1 } }), "trace: tool_calls: expected a list, found a number");
     refuses(
         json!({ "trace": { "tool_calls": [{ "name": true }] } }),
-        "trace.tool_calls[0].name: expected a string, found a boolean (true)",
+        "trace: tool_calls[0].name: expected a string, found a boolean (true)",
     );
 }
 

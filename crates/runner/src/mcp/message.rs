@@ -266,7 +266,7 @@ mod tests {
         let levels = |count: usize| "[".repeat(count) + &"]".repeat(count);
         assert!(matches!(with_result(&levels(MAX_LEVELS)), Reply::Result(_)));
         check(&levels(MAX_LEVELS + 1), "it has more than 100 levels");
-        let range = Reply::Failed(Failure::Malformed("number out of range".to_owned()));
+        let range = Reply::Failed(Failure::Malformed("result: number out of range".to_owned()));
         assert_eq!(with_result("1e999"), range);
         let objects = format!("[{}0]", r#"{"":0},"#.repeat(100_000));
         check(&objects, "it would take more than 67108864 bytes of memory");

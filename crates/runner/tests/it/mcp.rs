@@ -161,7 +161,7 @@ async fn each_way_to_fail_at_connecting_is_told_apart() {
         ("list-silent", format!("it did not answer `tools/list` within 4000 ms\nhint: {silent}")),
         (
             "list-duplicate-key",
-            "it answered `tools/list` with JSON that cannot be read: duplicate key \"name\"\n\
+            "it answered `tools/list` with JSON that cannot be read: result.tools[0]: duplicate key \"name\"\n\
              hint: fix the server: every key of an object is there once"
                 .to_owned(),
         ),
@@ -252,7 +252,7 @@ async fn what_is_no_success_is_an_error_result() {
         fails(
             ErrorKind::Jsonrpc,
             None,
-            "the server's reply is no result of tools/call: its JSON cannot be read: duplicate key \"isError\""
+            "the server's reply is no result of tools/call: its JSON cannot be read: result: duplicate key \"isError\""
         )
     );
     within(connection.close()).await;

@@ -468,6 +468,6 @@ fn a_session_is_the_one_of_the_handshake_whatever_a_server_says_later() {
     let answers = ["ok: struck", "ok: still here"].map(str::to_owned).to_vec();
     check(vec![Row::new("a session", format!("url: \"http://{}/mcp\"", remote.address), Ends::Answers(answers))]);
     let seen = remote.sessions.lock().unwrap().clone();
-    // Told that the handshake is over, asked for the list, called twice, told that the session is over.
-    assert_eq!(seen, ["first"; 5]);
+    // Told that the handshake is over, asked for a stream and for the list, called twice, told that the session is over.
+    assert_eq!(seen, ["first"; 6]);
 }

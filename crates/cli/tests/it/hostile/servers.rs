@@ -124,7 +124,7 @@ fn a_call_that_a_server_does_not_answer_as_it_should_is_an_error_for_the_agent_a
         invalid("`content[0]` is a text block without text"),
         "ok: {\"big\":123456789012345678901234567890,\"small\":0}".to_owned(),
     ];
-    let range = invalid("its JSON cannot be read: number out of range");
+    let range = invalid("its JSON cannot be read: result.structuredContent: number out of range");
     check(vec![
         goes_on("asks without end", &[none], none).patient(2000),
         goes_on("a line of a gigabyte", &[too_long], too_long),

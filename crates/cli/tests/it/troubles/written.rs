@@ -75,7 +75,7 @@ fn files() -> Vec<(&'static str, String)> {
     here.write("rule.yml", tools.as_bytes());
     let twins = desk(&good);
     twins.write("ok.yaml", good.as_bytes());
-    here.write("city.yml", good.replace("search", "${CITY}").as_bytes());
+    here.write("city.yml", good.replace("search", "\"${CITY}\"").as_bytes());
     #[cfg(unix)]
     std::os::unix::fs::symlink("ok.yml", here.0.join("link.yml")).unwrap();
     let print = |line: &[&str]| printed(&here, line);

@@ -361,7 +361,8 @@ async fn a_reply_with_a_duplicate_key_fails_the_call_whole_or_as_an_event() {
     let expected = (
         ErrorKind::Jsonrpc,
         None,
-        "the server's reply is no result of tools/call: its JSON cannot be read: duplicate key \"isError\"".to_owned(),
+        "the server's reply is no result of tools/call: its JSON cannot be read: result: duplicate key \"isError\""
+            .to_owned(),
     );
     let whole =
         move |request: &Request| http("200 OK", "Content-Type: application/json\r\n", reply(request).as_bytes());

@@ -178,7 +178,7 @@ async fn a_duplicate_key_in_an_answer_is_an_error_over_every_interface() {
         let problem = *reply.unwrap_err().problem;
         assert_eq!(
             problem.to_string(),
-            "its answer cannot be read: it is not JSON (line 1, column 19: duplicate key \"x\"): \
+            "its answer cannot be read: it is not JSON (line 1, column 19: usage: duplicate key \"x\"): \
              {\"usage\":{\"x\":1,\"x\":2},\"content\":[],\"output\":[]}"
         );
         assert_eq!(requests.len(), 1);
