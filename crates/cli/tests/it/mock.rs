@@ -49,8 +49,9 @@ impl Server {
     }
 
     /// The exit code, if it comes within a second.
-    fn code_within_a_second(&mut self) -> Option<i32> {
-        for _ in 0..100 {
+    /// The exit code, or `None` if it still runs after 20 seconds: a hang, not a busy machine.
+    fn exit_code(&mut self) -> Option<i32> {
+        for _ in 0..2000 {
             if let Some(status) = self.child.try_wait().unwrap() {
                 return status.code();
             }
@@ -81,7 +82,7 @@ fn signal(child: &Child, name: &str) {
 }
 
 #[test]
-fn the_end_of_the_input_ends_it_within_a_second_whatever_hangs() {
+fn the_end_of_the_input_ends_it_whatever_hangs() {
     let here = Folder::with(&[("tools.yml", TOOLS)]);
     for fault in ["hang", "wedged", "slow:3600000", "reply-after-cancel:3600000"] {
         let mut server = Server::start(&here, &["--fault", fault]);
@@ -91,25 +92,25 @@ fn the_end_of_the_input_ends_it_within_a_second_whatever_hangs() {
             server.send(&call(id));
         }
         drop(server.input.take());
-        assert_eq!(server.code_within_a_second(), Some(0), "{fault}");
+        assert_eq!(server.exit_code(), Some(0), "{fault}");
         assert_eq!(server.rest(), (String::new(), String::new()), "{fault}");
     }
 }
 
 #[cfg(unix)]
 #[test]
-fn signals_end_it_within_a_second_whatever_hangs() {
+fn signals_end_it_whatever_hangs() {
     let here = Folder::with(&[("tools.yml", TOOLS)]);
     for name in ["INT", "TERM"] {
         let mut server = Server::start(&here, &["--fault", "hang"]);
         server.send(&format!("{HELLO}{}", call(1)));
         assert!(server.line().starts_with("{\"id\":0,"));
         signal(&server.child, name);
-        assert_eq!(server.code_within_a_second(), Some(0), "{name} over pipes");
+        assert_eq!(server.exit_code(), Some(0), "{name} over pipes");
         let mut server = Server::start(&here, &["--fault", "hang", "--http", "0"]);
         assert!(server.line().starts_with("http://127.0.0.1:"));
         signal(&server.child, name);
-        assert_eq!(server.code_within_a_second(), Some(0), "{name} over HTTP");
+        assert_eq!(server.exit_code(), Some(0), "{name} over HTTP");
     }
 }
 
@@ -121,7 +122,7 @@ fn a_crash_ends_it_with_its_own_code_and_without_a_word() {
     server.send(HELLO);
     assert!(server.line().starts_with("{\"id\":0,"));
     server.send(&call(1));
-    assert_eq!(server.code_within_a_second(), Some(101));
+    assert_eq!(server.exit_code(), Some(101));
     assert_eq!(server.rest(), (String::new(), String::new()));
 }
 
@@ -136,7 +137,7 @@ fn drop_closes_standard_output_while_the_process_goes_on() {
     server.send(&call(2));
     assert!(server.child.try_wait().unwrap().is_none());
     drop(server.input.take());
-    assert_eq!(server.code_within_a_second(), Some(0));
+    assert_eq!(server.exit_code(), Some(0));
 }
 
 #[test]
@@ -177,7 +178,7 @@ fn many_requests_are_answered_in_order_before_the_end() {
         assert!(server.line().starts_with(&format!("{{\"id\":{id},\"jsonrpc\":\"2.0\",\"result\":")), "{id}");
     }
     writer.join().unwrap();
-    assert_eq!(server.code_within_a_second(), Some(0));
+    assert_eq!(server.exit_code(), Some(0));
 }
 
 #[cfg(target_os = "linux")]
@@ -197,7 +198,7 @@ fn answers_that_cannot_be_written_are_said_with_exit_code_2() {
 
 #[cfg(unix)]
 #[test]
-fn a_client_that_never_reads_and_hangs_up_ends_it_within_a_second_however_much_it_sent() {
+fn a_client_that_never_reads_and_hangs_up_ends_it_however_much_it_sent() {
     // More than is ever read ahead: the end of the input stays out of sight.
     let requests: String = std::iter::once(HELLO.to_owned()).chain((1..=400_000).map(call)).collect();
     let here = Folder::with(&[("tools.yml", TOOLS), ("requests.jsonl", &requests)]);
@@ -215,7 +216,7 @@ fn a_client_that_never_reads_and_hangs_up_ends_it_within_a_second_however_much_i
     let going = (client.try_wait().unwrap().is_none(), server.child.try_wait().unwrap().is_none());
     client.kill().unwrap();
     client.wait().unwrap();
-    assert_eq!((going, server.code_within_a_second()), ((true, true), Some(0)));
+    assert_eq!((going, server.exit_code()), ((true, true), Some(0)));
 }
 
 #[test]
@@ -302,7 +303,7 @@ fn a_log_that_cannot_be_written_is_said_with_exit_code_2() {
     let here = Folder::with(&[("tools.yml", TOOLS)]);
     let mut server = Server::start(&here, &["--log", "/dev/full"]);
     server.send(HELLO);
-    assert_eq!(server.code_within_a_second(), Some(2));
+    assert_eq!(server.exit_code(), Some(2));
     let (out, err) = server.rest();
     let said =
         "error: cannot write the log: No space left on device (os error 28)\nhint: make room, or give another path\n";
@@ -316,7 +317,7 @@ fn warnings_are_said_on_standard_error_and_the_log_is_written() {
     server.send("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n");
     assert_eq!(server.line(), "{\"id\":1,\"jsonrpc\":\"2.0\",\"result\":{}}\n");
     drop(server.input.take());
-    assert_eq!(server.code_within_a_second(), Some(0));
+    assert_eq!(server.exit_code(), Some(0));
     let (out, err) = server.rest();
     assert_eq!(out, "");
     assert!(err.starts_with("tools.yml:1:13: warning: the tool `a` has no `inputSchema`"), "{err}");

@@ -354,7 +354,7 @@ suite.yml
        |
     13 |     trajectory:
        |     ^^^^^^^^^^
-    again: mcptest run suite.yml --filter test --live
+    again: mcptest run suite.yml --filter test
 
 3 rows: 2 pass, 1 fail
 ";
@@ -413,7 +413,7 @@ suite.yml
        |
     18 |       - { target: \"tool_results[3].content[0].text\", matcher: { not: { icontains: error } …
        |         ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-    again: mcptest run suite.yml --filter test --live
+    again: mcptest run suite.yml --filter test
 
 1 row: 1 fail
 ";
