@@ -105,7 +105,7 @@ impl Real {
             let line =
                 [&["run", "suite.yml", "--reporter", "pretty", "--reporter", "json=report.json"], flags].concat();
             // What was replayed is judged again by another replay.
-            let replayed = stdout.replace("ORIGIN", "replayed").replace(" --live\n", "\n");
+            let replayed = stdout.replace("ORIGIN", "replayed");
             self.here.check(&line, code, &replayed, "");
             fs::read_to_string(self.here.0.join("report.json")).unwrap()
         };
