@@ -169,12 +169,12 @@ def main():
             ]
             for c in cases
         ]
-        rows.append(["right, of those it can be asked", "", *(tally(cases, said[t]["verdicts"]) for t in COLUMNS)])
-        print(table(["case", "right", *COLUMNS], rows))
+        rows.append(["correct, of the cases it supports", "", *(tally(cases, said[t]["verdicts"]) for t in COLUMNS)])
+        print(table(["case", "correct", *COLUMNS], rows))
         print()
         print(
             table(
-                ["tool", "version", "installed", "processor time", "peak memory"],
+                ["tool", "version", "installed", "CPU time", "peak memory"],
                 costs(started, said, peers, program, env, scratch),
             )
         )

@@ -25,22 +25,22 @@ pub(super) fn index(gates: &[GateInfo]) -> String {
     let mut text = String::from(
         "<!-- Written by `cargo xtask gen` from crates/core/src/eval/table.rs. Edit the table, not this file. -->\n\
          # Gates\n\n\
-         A gate turns recorded evidence into metrics and asserts on them. Its verdict is `pass`, `fail`, `unassessable`\n\
-         (the recording lacks evidence that the verdict hangs on) or `error` (it could not be evaluated). Gates are pure\n\
-         functions of what was recorded: no model is asked, and the same recording gives the same verdict everywhere.\n\n\
-         A gate stands in a test of a [suite](suite.md#agent-test), or in a [gates file](suite.md#gates-file) for\n\
-         [recordings from elsewhere](scoring.md). Its page tells what it measures, how to read what it prints, how its\n\
-         numbers are computed and what it cannot tell; `mcptest explain GATE` shows the same in a terminal.\n\n",
+         A gate computes metrics from recorded evidence and asserts on them. Its verdict is `pass`, `fail`, `unassessable` (the\n\
+         recording lacks the evidence to decide) or `error` (it could not be evaluated). Gates are pure functions of the\n\
+         recording: no model is called, and the same recording gives the same verdict everywhere.\n\n\
+         Put a gate in a test of a [suite](suite.md#agent-test), or in a [gates file](suite.md#gates-file) to\n\
+         [score existing traces](scoring.md). Each gate has a page with what it measures, how to read its output, how its\n\
+         metrics are computed, and its limits. `mcptest explain GATE` prints the same in a terminal.\n\n",
     );
     text.push_str(&overview(gates, "gates/"));
     text.push_str(
-        "\n## What holds for every gate\n\n\
-         - Every gate takes `expect`: a list of [assertions](suite.md#assertion) on its own metrics. They stand in for the\n\
-        \x20 default assertion and for nothing else: a limit given as a parameter holds with or without `expect`.\n\
-         - A metric for which the recording has no evidence has no value, and an assertion on it is `unassessable`. That\n\
-        \x20 counts as a failure: no gate passes for want of evidence.\n\
-         - A gate that reads each run is part of the outcome of that run. A gate that reads all runs together has a row of\n\
-        \x20 its own, and so has `recovery`.\n\
+        "\n## Rules for every gate\n\n\
+         - Every gate takes `expect`: a list of [assertions](suite.md#assertion) on its own metrics. They replace the default\n\
+        \x20 assertion and nothing else: a limit set by a parameter applies with or without `expect`.\n\
+         - A metric without evidence has no value, and an assertion on it is `unassessable`. That counts as a failure: no gate\n\
+        \x20 passes because evidence is missing.\n\
+         - A gate that reads each run is part of that run's result. A gate that reads all runs together has its own result, and\n\
+        \x20 so does `recovery`.\n\
          - Reports for people round numbers; JSON has every digit.\n",
     );
     for gate in gates {
@@ -61,7 +61,7 @@ pub(super) fn page(gate: &GateInfo, path: &str, old: &str) -> Result<String, Fai
     let by_hand = by_hand(path, old)?;
     let mut text = format!(
         "<!-- Written by `cargo xtask gen` from crates/core/src/eval/table.rs and crates/core/src/eval/guide/{kind}.rs.\n     \
-         Edit those. Only what stands between the two marks further down is written here. -->\n\
+         Edit those. Only the part between the two marks below is written by hand. -->\n\
          # {kind}\n\n{}\n\n",
         gate.question
     );
@@ -71,7 +71,7 @@ pub(super) fn page(gate: &GateInfo, path: &str, old: &str) -> Result<String, Fai
     )));
     text.push_str(&format!("\n## What it measures\n\n{}", paragraph(guide.measures)));
     text.push_str(&format!(
-        "\nAs a [gates file](../suite.md#gates-file); in a suite the same block stands in a [test](../suite.md#agent-test):\n\n\
+        "\nAs a [gates file](../suite.md#gates-file); in a suite, put the same block in a [test](../suite.md#agent-test):\n\n\
          ```yaml\n{}```\n",
         guide.example
     ));
@@ -81,9 +81,9 @@ pub(super) fn page(gate: &GateInfo, path: &str, old: &str) -> Result<String, Fai
     text.push_str(&parameters(gate));
     text.push_str(&format!("\n## Metrics\n\n{}\nDefault assertion: {}.\n", metrics(gate), default(gate)));
     text.push_str(&format!("\n## How it is computed\n\n```text\n{}\n```\n", guide.formula));
-    text.push_str("\n## What it cannot tell\n\n");
+    text.push_str("\n## Limits\n\n");
     guide.limits.iter().for_each(|point| text.push_str(&item(point)));
-    text.push_str(&format!("\n## Where it comes from\n\n{}", paragraph(guide.source)));
+    text.push_str(&format!("\n## Background\n\n{}", paragraph(guide.source)));
     Ok(text)
 }
 
@@ -102,11 +102,11 @@ fn by_hand<'a>(path: &str, old: &'a str) -> Result<&'a str, Failure> {
 
 fn parameters(gate: &GateInfo) -> String {
     if gate.params.is_empty() {
-        return "None but `expect`, a list of [assertions](../suite.md#assertion).\n".to_owned();
+        return "Only `expect`, a list of [assertions](../suite.md#assertion).\n".to_owned();
     }
     let page = Page::Gate(gate.kind);
     let mut text = key_table("parameter", gate.params, page);
-    text.push_str("\nBeside them `expect`, a list of [assertions](../suite.md#assertion).\n");
+    text.push_str("\nAlso `expect`, a list of [assertions](../suite.md#assertion).\n");
     for block in gate.params.iter().filter_map(|param| inner(&param.takes)) {
         let keys = key_table("key", block.keys, page);
         text.push_str(&format!("\n### {}\n\n{}\n\n{keys}", block.name, block.about));

@@ -13,11 +13,11 @@ const BLOCKS: [&Block; 10] =
 const HEAD: &str = "\
 <!-- Written by `cargo xtask gen` from crates/mock/src/spec/blocks.rs, crates/mock/src/fault.rs and
      examples/weather-tools.yml. Edit those, not this file. -->
-# The mock server
+# Mock server
 
-`mcptest mock --tools-from FILE` is an MCP server to test agents and clients against. It speaks the newest revision of the
-protocol (2026-07-28) and the older handshake (2024-11-05 to 2025-11-25), over standard input and output or, with `--http`,
-over Streamable HTTP at `/mcp`. Without a fault it is a good server; with one it misbehaves in exactly that way.
+`mcptest mock --tools-from FILE` is an MCP server for testing agents and clients. It supports the newest revision of the
+protocol (2026-07-28) and the older handshake (2024-11-05 to 2025-11-25), over stdio or, with `--http`, over Streamable
+HTTP at `/mcp`. Without a fault it behaves correctly. With a fault it misbehaves in exactly that way.
 
 ```sh
 mcptest mock --tools-from examples/weather-tools.yml                        # one JSON message per line
@@ -27,47 +27,47 @@ mcptest mock --tools-from examples/weather-tools.yml --fault get_forecast=slow:2
 
 ## Faults
 
-`--fault KIND` strikes every `tools/call`, `--fault TOOL=KIND` those of one tool, which goes before the general one. Nothing
-else is touched: the handshake, lists and resources answer while calls hang.
+`--fault KIND` applies to every `tools/call`. `--fault TOOL=KIND` applies to one tool and takes precedence. Nothing else is
+affected: the handshake, lists and resources work while calls hang.
 
 ";
 
 const TRANSPORTS: &str = "\
-Over pipes `drop` closes standard output and goes on reading; over HTTP it closes the connection without a response.
-`duplicate` over HTTP is an event stream with the reply twice. A call that was cancelled under `hang` or `slow` ends, for a
-client of the older handshake over HTTP, with an event stream that holds nothing; over pipes it is just not answered. In the
-newest revision a client cancels over HTTP by closing the connection, so `reply-after-cancel` shows over pipes and to
-clients of the older handshake. A fault counts the calls it strikes, over all connections.
+Over stdio, `drop` closes standard output and keeps reading. Over HTTP, it closes the connection without a response.
+`duplicate` over HTTP is an event stream with the reply twice. If a call is cancelled under `hang` or `slow`, a client of
+the older handshake over HTTP gets an empty event stream; over stdio there is no answer. In the newest revision, a client
+cancels over HTTP by closing the connection, so `reply-after-cancel` is visible only over stdio and to clients of the older
+handshake. A fault counts its calls across all connections.
 
-Over HTTP a client has ten seconds to send the head of a request and ten more for its body; a connection without a request
+Over HTTP, a client has ten seconds to send the head of a request and ten more for its body. A connection without a request
 is closed after the same time.
 
 ";
 
 const FILES: &str = "\
-## The file
+## File format
 
 FILE is a YAML file with `mock_server`, or the `tools/list` reply of a real server as JSON: `{\"tools\": [..]}`, the whole
-JSON-RPC reply, or the bare list. Of such a snapshot every field of a tool is listed as it is. `mcptest schema mock` prints
+JSON-RPC reply, or the bare list. Every field of a tool in such a snapshot is listed unchanged. `mcptest schema mock` prints
 the JSON Schema of the YAML file, which is also in [schemas/mock.schema.json](../schemas/mock.schema.json).
 
 ";
 
 const BEHAVIOUR: &str = "\
-Arguments are checked against the input schema; a call that does not fit gets an error result that names the places. An
+Arguments are checked against the input schema. A call that does not match gets an error result that names the locations. An
 unknown tool gets the error -32602, an unknown method -32601.
 
-`${args.city}` in an answer stands for an argument of the call, `${args.city:-Oslo}` has a default, `$$` is a dollar sign.
-What is no text becomes JSON; inside `structured`, a text that is one reference and nothing else keeps the type of its value.
-A tool without an answer repeats the call, or, with an output schema, answers with a small value that fits it.
+`${args.city}` in an answer is replaced by an argument of the call, `${args.city:-Oslo}` has a default, and `$$` is a dollar
+sign. Values that are not text become JSON. Inside `structured`, a text that consists of one reference keeps the type of its
+value. A tool without an answer echoes the call or, with an output schema, returns a small value that matches it.
 
 ";
 
 const LOG: &str = "\
-## The log
+## Log
 
-`--log FILE` appends one JSON line per message: `{\"seq\":1,\"direction\":\"in\",\"message\":{..}}`. Bytes that are no JSON stand
-under `raw`, a flood under `note`. There is no time in it, so that two runs can be compared.
+`--log FILE` appends one JSON line per message: `{\"seq\":1,\"direction\":\"in\",\"message\":{..}}`. Bytes that are not JSON are
+under `raw`, a flood under `note`. The log has no timestamps, so you can compare two runs.
 ";
 
 /// The whole page, with `example` in it.

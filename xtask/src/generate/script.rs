@@ -13,25 +13,25 @@ const HEAD: &str = "\
      not this file. -->
 # Scripts
 
-A script stands in for a model: it says, turn by turn, what is answered and which tools are asked for. The tools themselves
-are called for real. Scripts make examples and tests that need no key, and a suite has to name one to get it:
+A script replaces a model. It lists, turn by turn, what the model says and which tools it calls. The tool calls are real. Use
+scripts for examples and tests that need no key. A suite selects a script explicitly:
 
 ```yaml part
 models:
-  demo: { provider: script, script: scripts/demo.yml }   # a path from the folder of the suite
+  demo: { provider: script, script: scripts/demo.yml }   # relative to the suite's folder
 ```
 
-Rows of a run that was played from a script say `scripted`, and a recording of one says so in its inputs. `mcptest validate`
-checks scripts, and `mcptest schema script` prints their JSON Schema.
+Results of a scripted run say `scripted`, and a recording of one says so in its inputs. `mcptest validate` checks scripts, and
+`mcptest schema script` prints their JSON Schema.
 
 ";
 
 const BEHAVIOUR: &str = "\
-`${results[0].structured_content.id}` in arguments reads the answer to the first call of the run, counted from 0 over all
-turns; `[-1]` is the last one. A text that is one reference and nothing else keeps the type of what it reads,
-`${results[0].x:-none}` has a default, `$$` is a dollar sign. Arguments that are text are sent as a model would send them, so
-that text which is no JSON can be tried out. A tool that no server has is asked for all the same, and answered with an error.
-A model that is asked once more than the script has turns ends its run with an error.
+`${results[0].structured_content.id}` in arguments reads the result of the first call of the run. Results count from 0 over
+all turns; `[-1]` is the last one. A text that consists of one reference keeps the type of its value. `${results[0].x:-none}`
+has a default, and `$$` is a dollar sign. Text arguments are sent as a model would send them, so you can test arguments that
+are not JSON. A call to a tool that no server has is still made, and gets an error result. If the model is asked for more
+turns than the script has, the run ends with an error.
 
 ";
 

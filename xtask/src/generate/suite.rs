@@ -13,36 +13,36 @@ const BLOCKS: [&Block; 9] = [&SUITE, &SERVER, &MODEL, &PRICE, &FAULT, &FAULT_TAR
 const HEAD: &str = "\
 <!-- Written by `cargo xtask gen` from the key tables in crates/core/src/suite/blocks.rs and from examples/complete.yml.
      Edit those, not this file. -->
-# The suite file
+# Configuration reference
 
-A suite is one YAML file: the servers an agent may use, and tests of what it did with them. `mcptest validate FILE` shows
-every mistake of a file at once without running anything; `mcptest schema` prints the JSON Schema for editors, which is
-also in [schemas/suite.schema.json](../schemas/suite.schema.json).
+A suite is one YAML file. It declares the servers and models of an agent, and tests of what the agent did. `mcptest validate
+FILE` reports all errors in a file at once without running anything. `mcptest schema` prints the JSON Schema for editors, which
+is also in [schemas/suite.schema.json](../schemas/suite.schema.json).
 
-A suite with every part once; [examples/minimal.yml](../examples/minimal.yml) is the smallest that is of use.
+This suite uses every section once. [examples/minimal.yml](../examples/minimal.yml) is the smallest useful suite.
 
 ";
 
 const REFERENCES: &str = "\
-## References
+## Variables
 
-`${NAME}` in a text value stands for the value of a variable, `${NAME:-default}` has a default, `$$` is a dollar sign.
-A dollar sign in front of anything else is itself.
+`${NAME}` in a text value is replaced by the value of a variable, `${NAME:-default}` has a default, and `$$` is a dollar sign.
+A dollar sign before anything else is kept.
 
-- `${SUITE_DIR}` is the folder of the file as it was named on the command line. Other names are looked up in `variables:`
+- `${SUITE_DIR}` is the folder of the file as it was given on the command line. Other names are looked up in `variables:`
   and then in the environment. A variable with an empty value counts as not set.
-- References are answered after the file is read and in values only, so that no value can change what a file consists of.
-  The result is always text: where a number is due, write the number.
-- In `servers` and `models` they are answered when a run goes live, so a file can be checked, and a recording replayed,
-  without keys and addresses. Everywhere else they are answered when the file is read; one that is not set is an error.
+- References are resolved after the file is parsed, and only in values, so a value cannot change the structure of the file.
+  The result is always text: where a number is expected, write the number.
+- In `servers` and `models`, references are resolved when a run goes live, so you can validate a file and replay a recording
+  without keys and URLs. Everywhere else they are resolved when the file is read, and a variable that is not set is an error.
 
 ";
 
 const ANCHORS: &str = "\
 ## Anchors and merge keys
 
-What several tests share can be written once: `&name` marks a value, `*name` repeats it, and `<<: *name` takes over the
-keys of a marked map. Keys that stand beside `<<` win.
+Write what several tests share once: `&name` marks a value, `*name` repeats it, and `<<: *name` copies the keys of a marked
+map. Keys next to `<<` take precedence.
 
 ```yaml
 agents:
@@ -57,9 +57,9 @@ agents:
     prompt: Wo ist Bestellung 7?
 ```
 
-A key that is given twice, a second document and tags such as `!include` are errors. Plain words are read as in YAML 1.2:
-`true` and `false` are truth values, `yes`, `no`, `on` and `off` are text. A file may have up to 16 MB, nest 128 levels deep
-and gain 100,000 values by aliases.
+Duplicate keys, a second document and tags such as `!include` are errors. Plain words are read as in YAML 1.2: `true` and
+`false` are booleans, `yes`, `no`, `on` and `off` are text. A file can have up to 16 MB, 128 levels of nesting and 100,000
+values from aliases.
 
 ";
 

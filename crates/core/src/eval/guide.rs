@@ -1,7 +1,6 @@
-//! What there is to say about each gate, for its page and for `mcptest explain`. One file per gate.
+//! Documentation of each gate, for its page and for `mcptest explain`. One file per gate.
 //!
-//! Texts are plain: names stand in backticks, lines of a paragraph are not broken, and only `example` and `formula`
-//! have lines of their own.
+//! Texts are plain: names are in backticks, and only `example` and `formula` have line breaks.
 
 mod golden_path;
 mod narrative;
@@ -13,25 +12,25 @@ mod trajectory_axes;
 
 use super::table::GateKind;
 
-/// The words about a gate that its table row does not have.
+/// The documentation of a gate beyond its row in the table.
 #[derive(Debug, Clone, Copy)]
 pub struct GateGuide {
-    /// What it measures, and of what, in a few sentences.
+    /// What the gate measures, in a few sentences.
     pub measures: &'static str,
-    /// A gates file that uses it; also valid as part of an agent test.
+    /// A gates file that uses the gate; also valid as part of an agent test.
     pub example: &'static str,
-    /// How to read what it says: one point each.
+    /// How to read its output, one point each.
     pub reading: &'static [&'static str],
-    /// How its numbers are computed, with a worked example. Lines as they are to be shown.
+    /// How its metrics are computed, with a worked example. Shown with its line breaks.
     pub formula: &'static str,
-    /// What it cannot tell: one point each.
+    /// Its limits, one point each.
     pub limits: &'static [&'static str],
-    /// Where the measure comes from.
+    /// Where the method comes from.
     pub source: &'static str,
 }
 
 impl GateKind {
-    /// What there is to say about the gate.
+    /// The documentation of the gate.
     pub const fn guide(self) -> &'static GateGuide {
         match self {
             Self::Trajectory => &trajectory::GUIDE,

@@ -1,35 +1,37 @@
-//! About `reliability`.
+//! Documentation of `reliability`.
 
 use super::GateGuide;
 
 pub(super) static GUIDE: GateGuide = GateGuide {
-    measures: "It reads the outcomes of all runs of a test: a run passes when its own assertions and gates do. With this gate \
-               a run that fails is absorbed, and the gate decides instead of it. It tells the pass rate with an interval \
-               that says how sure it is, the chance that at least one of k runs passes, and the chance that all of k do.",
+    measures: "Evaluates the outcomes of all runs of a test. A run passes if its own assertions and gates do. With \
+               this gate, a failing run is absorbed, and the gate decides instead. It reports the pass rate with a \
+               confidence interval, the probability that at least one of k runs passes, and the probability that \
+               all of k runs pass.",
     example: "\
-# Ten runs. Four of five should work, and the numbers should not be luck.
+# Ten runs. At least 80 % must pass, and the sample must support it.
 reliability:
   confidence: 95
   expect:
     - target: reliability.pass_rate
       matcher: { schema: { minimum: 80 } }
-    - target: reliability.wilson_low          # what the rate is at least, with this confidence
+    - target: reliability.wilson_low          # lower bound of the rate, at this confidence
       matcher: { schema: { minimum: 45 } }
-    - target: reliability.pass_at[2]          # a person who may ask twice is served
+    - target: reliability.pass_at[2]          # a user who can ask twice gets an answer
       matcher: { schema: { minimum: 95 } }
 ",
     reading: &[
-        "`8/10 passed, 80.0 % (95 % interval 49.0 to 94.3 %)`: the rate that was seen, and the rates that it may \
-         well have come from. A wide interval asks for more runs, not for a better agent: `mcptest runs` tells how many.",
-        "The default passes when every run passed. To accept some failures, assert on a metric.",
-        "`pass_at[k]` is for people and retries: one good run in k is enough. `pass_hat[k]` is for unattended use: k good runs in \
-         a row. At 8 of 10, `pass_at[2]` is 97.8 and `pass_hat[3]` only 46.7.",
-        "The lists begin with k = 0, so that `[3]` means three runs. `decay_curve[0]` is about the first run.",
-        "When it fails, look at the absorbed runs above it: each says what it failed on, and the paths show whether failures \
-         share a way.",
-        "A low `graceful_degradation` beside a high rate means that late runs fail: something wears out, a quota or a \
-         shared state. Runs should not depend on each other.",
-        "A run that could not be carried out is an error, not a failure, and there is no rate then.",
+        "`8/10 passed, 80.0 % (95 % interval 49.0 to 94.3 %)`: the observed rate, and the range that the true rate \
+         is likely in. A wide interval calls for more runs, not for a better agent: `mcptest runs` computes how \
+         many.",
+        "By default, every run must pass. To accept some failures, assert on a metric.",
+        "`pass_at[k]` is for people and retries: one good run in k is enough. `pass_hat[k]` is for unattended use: \
+         k good runs in a row. At 8 of 10, `pass_at[2]` is 97.8 and `pass_hat[3]` only 46.7.",
+        "The lists start with k = 0, so `[3]` means three runs. `decay_curve[0]` is the first run.",
+        "If the gate fails, look at the absorbed runs above it: each shows what it failed on, and the paths show \
+         whether failures have something in common.",
+        "A low `graceful_degradation` with a high rate means that late runs fail: something runs out, such as a \
+         quota, or state is shared. Runs should be independent.",
+        "A run that could not be carried out is an error, not a failure, and there is no rate.",
     ],
     formula: "\
 n runs, c of them passed, p = c / n, z = 1.645, 1.96 or 2.576 for a confidence of 90, 95 or 99
@@ -37,31 +39,32 @@ pass_rate              = 100 * p
 wilson_low, wilson_high
                        = 100 * (p + z^2 / 2n -+ z * sqrt(p * (1 - p) / n + z^2 / 4n^2))
                          / (1 + z^2 / n)
-pass_at[k]             = 100 * (1 - C(n - c, k) / C(n, k)); C(a, b) is the ways to choose b of a
+pass_at[k]             = 100 * (1 - C(n - c, k) / C(n, k)); C(a, b) is the binomial coefficient
 pass_hat[k]            = 100 * C(c, k) / C(n, k)
-decay_curve[i]         = 100 * (passes / k)^k over the first k = i + 1 runs, decimals cut off
+decay_curve[i]         = 100 * (passes / k)^k over the first k = i + 1 runs, truncated
 passhat_k              = the last entry of decay_curve
 pass_at_k              = 100 if c > 0, else 0
 all_passed             = 1 if c = n, else 0
 variance_amplification = 100 * sqrt(p * (1 - p)) / 0.5, rounded
-graceful_degradation   = 100 * sum of the places of runs that passed / sum of all places, rounded;
-                         places count from 1
+graceful_degradation   = 100 * sum of positions of passed runs / sum of all positions, rounded;
+                         positions count from 1
 
-Example: ten runs, all passed but the fourth and the eighth.
+Example: ten runs, all passed except the fourth and the eighth.
 pass_rate 80.0, wilson_low 49.0, wilson_high 94.3
 pass_at[2] 1 - 2/10 * 1/9 = 97.78 %, pass_hat[3] 8/10 * 7/9 * 6/8 = 46.67 %
 passhat_k 0.8^10 = 10 %, variance_amplification 80, graceful_degradation (55 - 12) / 55 = 78 %",
     limits: &[
-        "Few runs tell little. Three of three is 100 percent, and the interval begins at 43.8.",
-        "The numbers assume that runs are independent and alike. Runs that share a cache, an account or a time of day are not.",
-        "Replayed recordings give the same outcomes every time: the rate is that of the day they were recorded.",
-        "`passhat_k` and `decay_curve` raise a rate to a power and are biased for few runs; `pass_hat` is not. They are there \
-         for their simple reading.",
-        "It counts passes of the checks that you wrote. A loose check makes a reliable agent.",
-        "For more than 10,000 runs the metrics with an entry per run have no value.",
+        "A few runs say little. Three of three is 100 percent, but the interval begins at 43.8.",
+        "The numbers assume that runs are independent and identical. Runs that share a cache, an account or a time \
+         of day are not.",
+        "Replayed recordings give the same outcomes every time: the rate is the one at the time of recording.",
+        "`passhat_k` and `decay_curve` raise a rate to a power and are biased for few runs; `pass_hat` is not. \
+         They are included because they are easy to read.",
+        "It counts passes of the checks that you wrote. A loose check makes any agent look reliable.",
+        "With more than 10,000 runs, the metrics with an entry per run have no value.",
     ],
-    source: "The interval is that of Wilson (1927, Journal of the American Statistical Association 22, 209-212). `pass_at` is \
-             the unbiased estimator of pass@k by Chen et al. (2021, arXiv:2107.03374), `pass_hat` that of pass^k by Yao et al. \
-             in tau-bench (2024, arXiv:2406.12045). `variance_amplification`, `graceful_degradation` and `decay_curve` are our \
-             own.",
+    source: "The interval is Wilson's (1927, Journal of the American Statistical Association 22, 209-212). \
+             `pass_at` is the unbiased estimator of pass@k by Chen et al. (2021, arXiv:2107.03374), and `pass_hat` \
+             is that of pass^k by Yao et al. in tau-bench (2024, arXiv:2406.12045). `variance_amplification`, \
+             `graceful_degradation` and `decay_curve` are specific to mcptest.",
 };
