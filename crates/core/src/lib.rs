@@ -25,6 +25,7 @@
 //! assert_eq!(gate.evaluate(&trace).verdict, Verdict::Pass);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+#![warn(missing_docs)]
 
 pub mod assertion;
 pub mod cassette;
