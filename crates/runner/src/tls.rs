@@ -1,5 +1,6 @@
 //! What every HTTP client of this crate has to know: who does the cryptography, and what is on this machine.
 
+use std::fmt;
 use std::net::IpAddr;
 use std::sync::Once;
 
@@ -28,9 +29,28 @@ pub(crate) fn is_local(url: &Url) -> bool {
     host == "localhost" || host.ends_with(".localhost") || host.parse().is_ok_and(is_loopback)
 }
 
+/// Why a text is not an address. The program carries no Unicode tables, so host names are ASCII.
+pub(crate) fn url_error(text: &str, error: &dyn fmt::Display) -> String {
+    let hint = if text.is_ascii() { "" } else { "; write an international host name in its `xn--` form" };
+    format!("{error}{hint}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_international_host_name_is_accepted_in_its_ascii_form_only() {
+        assert_eq!(
+            Url::parse("https://xn--mnchen-3ya.example/mcp").unwrap().host_str(),
+            Some("xn--mnchen-3ya.example")
+        );
+        let text = "https://m\u{fc}nchen.example/mcp";
+        let said = url_error(text, &Url::parse(text).unwrap_err());
+        assert_eq!(said, "invalid international domain name; write an international host name in its `xn--` form");
+        assert_eq!(url_error("https://", &Url::parse("https://").unwrap_err()), "empty host");
+        assert!(Url::parse("https://a.example/\u{fc}").is_ok());
+    }
 
     #[test]
     fn only_addresses_of_this_machine_are_local() {

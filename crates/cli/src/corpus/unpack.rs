@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use flate2::{Decompress, FlushDecompress, Status};
-use zstd::stream::raw::{DParameter, Decoder, InBuffer, Operation, OutBuffer};
+use zstd_safe::{DCtx, DParameter, InBuffer, OutBuffer, get_error_name};
 
 /// How much is read at a time.
 const CHUNK: usize = 256 * 1024;
@@ -293,15 +293,17 @@ fn difference(after: u64, before: u64) -> usize {
 
 /// Frames of zstd, one after another.
 struct Zstd {
-    decoder: Decoder<'static>,
+    decoder: DCtx<'static>,
     /// How much the decoder wants to see next; zero between frames.
     wants: usize,
 }
 
 impl Zstd {
     fn new() -> io::Result<Self> {
-        let mut decoder = Decoder::new()?;
-        decoder.set_parameter(DParameter::WindowLogMax(WINDOW_LOG))?;
+        let failed = |code| io::Error::other(get_error_name(code));
+        let mut decoder = DCtx::try_create().ok_or(io::ErrorKind::OutOfMemory)?;
+        decoder.init().map_err(failed)?;
+        decoder.set_parameter(DParameter::WindowLogMax(WINDOW_LOG)).map_err(failed)?;
         Ok(Self { decoder, wants: FRAME_START })
     }
 
@@ -313,12 +315,12 @@ impl Zstd {
         let most = if self.wants == 0 { FRAME_START } else { self.wants };
         let mut input = InBuffer::around(&input[..input.len().min(most)]);
         let mut out = OutBuffer::around(out);
-        let result = self.decoder.run(&mut input, &mut out);
+        let result = self.decoder.decompress_stream(&mut out, &mut input);
         let mut step = Step { used: input.pos(), written: out.pos(), damage: None };
         match result {
             Ok(wants) => self.wants = wants,
-            Err(error) => {
-                let reason = error.to_string();
+            Err(code) => {
+                let reason = get_error_name(code).to_owned();
                 let is_window = reason.contains("too much memory");
                 step.damage = Some(if is_window { Damage::Window } else { Damage::Corrupt(reason) });
             }

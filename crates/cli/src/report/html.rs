@@ -6,13 +6,13 @@
 
 use std::io::{self, Write};
 
-use askama::Template;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use mcptest_core::diag::printable;
 use mcptest_core::event::Event;
 use mcptest_core::json::Layout;
 use mcptest_core::report::Report;
+use quick_xml::escape::escape;
 use sha2::{Digest as _, Sha256};
 
 use super::detail::mark;
@@ -20,27 +20,6 @@ use super::summary;
 
 const STYLE: &str = include_str!("html/page.css");
 const SCRIPT: &str = include_str!("html/page.js");
-
-/// Everything in front of the data.
-#[derive(Template)]
-#[template(path = "head.html")]
-struct Head {
-    /// The sign of the worst that happened, and its word.
-    verdict: (&'static str, &'static str),
-    counts: String,
-    style: &'static str,
-    style_hash: String,
-    script_hash: String,
-    /// Rows for browsers without a script: sign, verdict and name.
-    rows: Vec<(&'static str, &'static str, String)>,
-}
-
-/// Everything behind the data.
-#[derive(Template)]
-#[template(path = "tail.html")]
-struct Tail {
-    script: &'static str,
-}
 
 /// The page while it is made. A row becomes text when it comes, and its trace is needed no longer: the text is the smaller
 /// of the two.
@@ -91,26 +70,51 @@ impl Page {
 
     /// Writes the page.
     pub(super) fn write(&self, report: &Report, out: &mut dyn Write) -> io::Result<()> {
-        let all_rows = report.suites.iter().flat_map(|suite| &suite.rows);
-        let worst = summary::worst(report);
-        let head = Head {
-            verdict: (mark(worst).0, worst.as_str()),
-            counts: summary::totals(&report.totals, report.refused),
-            style: STYLE,
-            style_hash: hash(STYLE),
-            script_hash: hash(SCRIPT),
-            rows: all_rows
-                .map(|row| (mark(row.verdict).0, row.verdict.as_str(), printable(&row.name).into_owned()))
-                .collect(),
-        };
-        out.write_all(head.render().map_err(io::Error::other)?.as_bytes())?;
+        head(report, out)?;
         let mut notes = Layout::line();
         notes.list(&report.notes, |out, note| note.write(out));
         let notes: String = inert(notes.text_so_far()).collect();
         write!(out, "{{\"notes\":{notes},\"suites\":[{}", self.suites)?;
         out.write_all(if self.suites.is_empty() { b"]}" } else { b"]}]}" })?;
-        out.write_all(Tail { script: SCRIPT }.render().map_err(io::Error::other)?.as_bytes())
+        writeln!(out, "</script>\n<script>{SCRIPT}</script>\n</body>\n</html>")
     }
+}
+
+/// Writes everything in front of the data. Browsers without a script show the verdict of each row.
+fn head(report: &Report, out: &mut dyn Write) -> io::Result<()> {
+    let worst = summary::worst(report);
+    let (sign, verdict) = (mark(worst).0, worst.as_str());
+    let (style_hash, script_hash) = (hash(STYLE), hash(SCRIPT));
+    let totals = summary::totals(&report.totals, report.refused);
+    let counts = escape(&totals);
+    writeln!(
+        out,
+        r##"<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'sha256-{style_hash}'; script-src 'sha256-{script_hash}'; base-uri 'none'; form-action 'none'">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{sign} {verdict}: mcptest report</title>
+<style>{STYLE}</style>
+</head>
+<body>
+<a class="skip" href="#main">to the results</a>
+<header>
+<div class="top"><h1>mcptest report</h1><div id="tools"></div></div>
+<p class="verdict {verdict}">{sign} {verdict}</p>
+<p>{counts}</p>
+</header>
+<main id="main" tabindex="-1">
+<noscript>
+<p>Without JavaScript this page shows only the verdicts.</p>
+<ul>"##
+    )?;
+    for row in report.suites.iter().flat_map(|suite| &suite.rows) {
+        let name = printable(&row.name);
+        writeln!(out, "<li>{} {} {}</li>", mark(row.verdict).0, row.verdict.as_str(), escape(&*name))?;
+    }
+    out.write_all(b"</ul>\n</noscript>\n</main>\n<script type=\"application/json\" id=\"data\">")
 }
 
 /// JSON in which no tag can begin. A `<` stands in strings only, and there it may be written by its code.

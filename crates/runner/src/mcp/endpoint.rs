@@ -8,6 +8,7 @@ use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 
 use super::error::Problem;
 use crate::process::Launch;
+use crate::tls::url_error;
 
 /// How a server is reached.
 #[derive(Clone)]
@@ -43,7 +44,7 @@ impl fmt::Debug for Endpoint {
 /// An address that can be asked. What is wrong with one is said without repeating it.
 pub(super) fn address(url: &str) -> Result<Url, Problem> {
     let bad = |why: &str| Problem::BadUrl(why.to_owned());
-    let url = Url::parse(url).map_err(|error| bad(&format!("is no address: {error}")))?;
+    let url = Url::parse(url).map_err(|error| bad(&format!("is no address: {}", url_error(url, &error))))?;
     match url.scheme() {
         "http" | "https" if url.has_host() => Ok(url),
         other => Err(bad(&format!("starts with `{other}:`, and neither with `http:` nor with `https:`"))),

@@ -269,7 +269,7 @@ fn credential(wire: Wire, key: &Key) -> (HeaderName, String) {
 
 /// Reads an address; the error never repeats it.
 fn address(text: &str) -> Result<Url, String> {
-    let url = Url::parse(text).map_err(|error| error.to_string())?;
+    let url = Url::parse(text).map_err(|error| tls::url_error(text, &error))?;
     if !matches!(url.scheme(), "http" | "https") {
         return Err("it starts with neither http:// nor https://".to_owned());
     }
