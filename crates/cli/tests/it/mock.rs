@@ -7,7 +7,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use super::{Folder, root};
+use super::{Folder, root, skip};
 
 /// Longer than anything here takes.
 const LIMIT: Duration = Duration::from_secs(30);
@@ -381,10 +381,8 @@ fn check_python(name: &str, wanted: &str, expected: &str) {
     let interpreter = match python(name, wanted) {
         Ok(interpreter) => interpreter,
         Err(why) => {
-            // Written past the capture of the test harness, so that the gap is seen.
-            let last = why.lines().last().unwrap_or("").to_owned();
-            let _ = writeln!(std::io::stderr(), "skipped: no Python client `{wanted}` to test with ({last})");
-            return;
+            let last = why.lines().last().unwrap_or("");
+            return skip(&format!("the Python client `{wanted}` cannot be installed ({last})"));
         }
     };
     let here =

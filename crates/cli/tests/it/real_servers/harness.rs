@@ -1,14 +1,13 @@
 //! A suite that is recorded against real servers and replayed where none can start.
 
 use std::fs;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::Folder;
+use crate::{Folder, skip};
 
 /// Variable that every process of a recording inherits, so that those it leaves behind are found.
 const MARK: &str = "MCPTEST_TEST_OF_REAL_SERVERS";
@@ -33,9 +32,7 @@ impl Set {
         if fs::read_to_string(folder.join("installed")).is_ok_and(|found| found == stamp) {
             return Some(folder);
         }
-        let test = std::thread::current().name().unwrap_or("a test").to_owned();
-        let note = format!("skipped: {test}: servers of {} are not installed (run cargo xtask servers)\n", self.name);
-        std::io::stderr().write_all(note.as_bytes()).unwrap();
+        skip(&format!("`{}` is not installed (run `cargo xtask servers`)", self.name));
         None
     }
 }
