@@ -51,6 +51,14 @@ async function tabThrough(page, most) {
   return reached;
 }
 
+/** Checks that `cargo xtask ci` leaves to `cargo xtask full`. */
+export const long = [
+  "a thousand runs are painted soon",
+  "of ten thousand calls only those are built that are looked at",
+  "reading on builds the rest",
+  "pictures are taken",
+];
+
 export const checks = {
   "the verdict and the failing gate are there when the page opens": async ({ open }) => {
     const page = await open("quickstart");

@@ -1,94 +1,116 @@
-//! `cargo xtask ci`: every check in one go, on the dev profile, stopping at the first that fails.
+//! `cargo xtask ci` and `cargo xtask full`: the two tiers of checks, stopping at the first that fails.
+//!
+//! `ci` is everything that must pass before a merge, in minutes. `full` runs the same checks with far more cases, and the slow
+//! ones. It is run by hand and once a week.
 
 use std::path::Path;
-use std::process::Stdio;
+use std::time::{Duration, Instant};
 
 use crate::failure::Failure;
-use crate::{browser, cargo, documents, generate, out, servers, tidy};
+use crate::{browser, cargo, documents, fuzz, generate, out, servers, tidy};
 
-enum Step {
-    /// A cargo command line, with variables for it alone.
-    Cargo {
-        line: &'static str,
-        with: &'static [(&'static str, &'static str)],
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Tier {
+    Ci,
+    Full,
+}
+
+/// What every step gets.
+struct Context<'a> {
+    root: &'a Path,
+    tier: Tier,
+    /// Whether a CI server runs this. There, a tool that cannot be installed is a failure.
+    is_ci: bool,
+}
+
+struct Step {
+    name: &'static str,
+    /// The smallest tier that has the step.
+    since: Tier,
+    run: fn(&Context<'_>) -> Result<(), Failure>,
+}
+
+const STEPS: [Step; 11] = [
+    Step { name: "cargo fmt", since: Tier::Ci, run: |at| cargo::run(at.root, "fmt --all --check", &[]) },
+    Step {
+        name: "cargo clippy",
+        since: Tier::Ci,
+        run: |at| cargo::run(at.root, "clippy --workspace --all-targets --locked -- -D warnings", &[]),
     },
-    Tidy,
-    GenCheck,
-    /// Real servers for the tests, and the conformance suite. Without a network there are none, and the tests that need them say
-    /// that they are skipped; a CI server fails here.
-    Servers,
-    Documents,
-    /// The pages of the html report in a browser. Where none can be had the step says that it is skipped.
-    Browser,
-}
-
-const fn step(line: &'static str) -> Step {
-    Step::Cargo { line, with: &[] }
-}
-
-const STEPS: &[Step] = &[
-    step("fmt --all --check"),
-    step("clippy --workspace --all-targets --locked -- -D warnings"),
-    Step::Tidy,
-    Step::GenCheck,
-    Step::Cargo { line: "doc --workspace --no-deps --locked", with: &[("RUSTDOCFLAGS", "-D warnings")] },
-    Step::Servers,
-    step("test --workspace --locked"),
-    Step::Documents,
-    Step::Browser,
+    Step { name: "cargo xtask tidy", since: Tier::Ci, run: |at| tidy::run(at.root) },
+    Step { name: "cargo xtask gen --check", since: Tier::Ci, run: |at| generate::run(at.root, generate::Mode::Check) },
+    Step {
+        name: "cargo doc",
+        since: Tier::Full,
+        run: |at| cargo::run(at.root, "doc --workspace --no-deps --locked", &[("RUSTDOCFLAGS", "-D warnings")]),
+    },
+    Step { name: "cargo deny", since: Tier::Full, run: |at| tolerate(deny(at.root), at.is_ci) },
+    Step { name: "cargo xtask servers", since: Tier::Ci, run: |at| tolerate(servers::run(at.root), at.is_ci) },
+    Step { name: "cargo test", since: Tier::Ci, run: test },
+    Step { name: "cargo xtask docs", since: Tier::Ci, run: |at| documents::run(at.root, documents::Mode::Check) },
+    Step { name: "cargo xtask browser", since: Tier::Ci, run: browser },
+    Step {
+        name: "cargo xtask fuzz",
+        since: Tier::Full,
+        run: |at| fuzz::run(at.root, &fuzz::Request::all(FUZZ_MINUTES)),
+    },
 ];
 
-pub(crate) fn run(root: &Path, is_ci: bool) -> Result<(), Failure> {
-    for step in STEPS {
-        out::say(&format!("==> {}", step.name()));
-        step.run(root, is_ci)?;
+/// How often tests that draw their cases repeat in `full`. Their defaults are for `ci`.
+const LONG: [(&str, &str); 4] =
+    [("CRASH_KILLS", "300"), ("DIFFERENTIAL_CASES", "100000"), ("MERGE_SPLITS", "10000"), ("SAME_VERDICTS", "1000")];
+
+const FUZZ_MINUTES: u64 = 14;
+
+pub(crate) fn run(root: &Path, tier: Tier, is_ci: bool) -> Result<(), Failure> {
+    let context = Context { root, tier, is_ci };
+    let mut times = Vec::new();
+    for step in STEPS.iter().filter(|step| step.since == Tier::Ci || tier == Tier::Full) {
+        out::say(&format!("==> {}", step.name));
+        let (result, took) = timed(|| (step.run)(&context));
+        times.push(format!("{:>7.1} s  {}", took.as_secs_f64(), step.name));
+        if result.is_err() {
+            out::say(&times.join("\n"));
+            return result;
+        }
     }
-    out::say("==> all checks hold");
+    out::say(&format!("==> all checks passed\n{}", times.join("\n")));
     Ok(())
 }
 
-impl Step {
-    fn name(&self) -> String {
-        match self {
-            Self::Cargo { line, .. } => format!("cargo {line}"),
-            Self::Tidy => "cargo xtask tidy".to_owned(),
-            Self::GenCheck => "cargo xtask gen --check".to_owned(),
-            Self::Servers => "cargo xtask servers".to_owned(),
-            Self::Documents => "cargo xtask docs".to_owned(),
-            Self::Browser => "cargo xtask browser".to_owned(),
-        }
-    }
+#[expect(clippy::disallowed_methods, reason = "how long a step took is for people and decides nothing")]
+fn timed<T>(run: impl FnOnce() -> T) -> (T, Duration) {
+    let start = Instant::now();
+    let result = run();
+    (result, start.elapsed())
+}
 
-    fn run(&self, root: &Path, is_ci: bool) -> Result<(), Failure> {
-        match self {
-            Self::Tidy => tidy::run(root),
-            Self::GenCheck => generate::run(root, generate::Mode::Check),
-            Self::Servers => tolerated(servers::run(root), is_ci),
-            Self::Documents => documents::run(root, documents::Mode::Check),
-            Self::Browser => browser::run(root),
-            Self::Cargo { line, with } => self.run_cargo(root, line, with),
-        }
-    }
+fn test(at: &Context<'_>) -> Result<(), Failure> {
+    let counts: &[_] = if at.tier == Tier::Full { &LONG } else { &[] };
+    cargo::run(at.root, "test --workspace --locked", counts)
+}
 
-    fn run_cargo(&self, root: &Path, line: &str, with: &[(&str, &str)]) -> Result<(), Failure> {
-        let mut command = cargo::cargo(root);
-        command.args(line.split(' ')).envs(with.iter().copied());
-        if cfg!(test) {
-            // What a test makes fail on purpose need not look like a failure of the test.
-            command.stderr(Stdio::null());
-        }
-        let broken = |error: std::io::Error| Failure::broken(format!("cannot start `{}`: {error}", self.name()));
-        let status = command.status().map_err(broken)?;
-        if status.success() { Ok(()) } else { Err(Failure::refused(format!("`{}` failed ({status})", self.name()))) }
+fn browser(at: &Context<'_>) -> Result<(), Failure> {
+    match browser::prepare(at.root) {
+        Ok(ready) => ready.check(at.root, at.tier == Tier::Full),
+        missing => tolerate(missing.map(drop), at.is_ci),
     }
 }
 
-/// What could not be installed is a note where somebody can read it, and fails a CI server, where nobody would.
-fn tolerated(installed: Result<(), Failure>, is_ci: bool) -> Result<(), Failure> {
-    match installed {
-        Err(failure) if !is_ci => {
+/// Licenses, duplicate versions and sources of all dependencies, as `deny.toml` has them.
+fn deny(root: &Path) -> Result<(), Failure> {
+    if cargo::output(root, "deny --version").is_err() {
+        cargo::run(root, "install --locked cargo-deny", &[]).map_err(|failure| Failure::broken(failure.to_string()))?;
+    }
+    cargo::run(root, "deny check licenses bans sources", &[])
+}
+
+/// A tool that could not be installed is a note on a laptop and an error on a CI server, where nobody would read the note.
+fn tolerate(result: Result<(), Failure>, is_ci: bool) -> Result<(), Failure> {
+    match result {
+        Err(Failure::Broken(message)) if !is_ci => {
             out::complain(&format!(
-                "note: {failure}\nnote: THE TESTS THAT NEED THESE ARE SKIPPED; with CI=true this is an error"
+                "note: {message}\nnote: THE CHECKS THAT NEED THIS ARE SKIPPED; with CI=true this is an error"
             ));
             Ok(())
         }
@@ -101,27 +123,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_step_builds_another_profile_or_leaves_the_lock_file_open() {
-        for step in STEPS {
-            if let Step::Cargo { line, .. } = step {
-                assert!(!line.contains("--release") && !line.contains("--profile"), "{line}");
-                assert!(line.starts_with("fmt ") || line.contains("--locked"), "{line}");
-            }
-        }
-    }
-
-    #[test]
-    fn what_cannot_be_installed_fails_a_ci_server_and_nobody_else() {
+    fn a_missing_tool_is_an_error_on_a_ci_server_only_and_a_failed_check_everywhere() {
         let missing = || Err(Failure::broken("no network".to_owned()));
-        assert_eq!(tolerated(missing(), false), Ok(()));
-        assert_eq!(tolerated(missing(), true), missing());
-        assert_eq!(tolerated(Ok(()), true), Ok(()));
-    }
-
-    #[test]
-    fn a_step_that_fails_names_its_command() {
-        let step = Step::Cargo { line: "no-such-command-here", with: &[] };
-        let failure = step.run(crate::root().unwrap(), false).unwrap_err();
-        assert!(failure.to_string().starts_with("`cargo no-such-command-here` failed ("), "{failure}");
+        assert_eq!(tolerate(missing(), false), Ok(()));
+        assert_eq!(tolerate(missing(), true), missing());
+        let failed = || Err(Failure::failed("a license is not accepted".to_owned()));
+        assert_eq!(tolerate(failed(), false), failed());
+        assert_eq!(tolerate(Ok(()), true), Ok(()));
     }
 }

@@ -1,9 +1,9 @@
-//! `cargo xtask docs`: what documents show is tried out.
+//! `cargo xtask docs`: runs the examples in the documents.
 //!
-//! Commands in `console` blocks are run and have to print what is shown; `--write` shows what they print. They run in the
-//! root of the repository, or in a folder of their own when the document has blocks with the name of a file, which are
-//! written there. YAML is validated, JSON parsed, calls of the program in scripts are given to its own parser, and Rust has
-//! to be a doctest.
+//! Commands in `console` blocks must print what is shown; `--write` updates the document. They run in the root of the repository,
+//! or in a temporary folder when the document has blocks with a file name, which are written there. YAML is validated, JSON is
+//! parsed, calls of the program in scripts are given to its own parser, and Rust must be a doctest. `trycmd` does the first part,
+//! but without a shell, and the examples use pipes.
 
 mod blocks;
 mod commands;
@@ -11,129 +11,111 @@ mod run;
 mod yaml;
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
-use serde_json::Value;
-
-use crate::cargo::cargo;
+use crate::cargo;
 use crate::failure::Failure;
+use crate::out;
 use crate::tree::{Tree, is_document};
-use crate::{out, tidy};
 use blocks::{Block, Purpose};
 
-/// What to do with an output that is not the one shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mode {
     Check,
     Write,
 }
 
-/// Something in a document that does not hold.
+/// Something in a document that is wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Flaw {
+struct Problem {
     /// From 1.
     line: usize,
     message: String,
 }
 
-impl Flaw {
+impl Problem {
     fn new(line: usize, message: String) -> Self {
         Self { line, message }
     }
 }
 
-/// Where documents are tried out.
-struct Bench<'a> {
+/// Runs the examples of documents.
+struct Runner<'a> {
     root: &'a Path,
     /// The folder of the program.
     programs: &'a Path,
     limit: Duration,
 }
 
-/// What came of a document.
 #[derive(Debug, Default)]
-struct Tried {
+struct Outcome {
     commands: usize,
-    flaws: Vec<Flaw>,
-    /// Its text with the outputs of now, where they differ.
+    problems: Vec<Problem>,
+    /// The text with the current outputs, when they differ.
     rewritten: Option<String>,
 }
 
 pub(crate) fn run(root: &Path, mode: Mode) -> Result<(), Failure> {
-    let programs = build(root)?;
-    let bench = Bench { root, programs: &programs, limit: run::LIMIT };
+    let programs = cargo::build_program(root)?;
+    let runner = Runner { root, programs: &programs, limit: run::LIMIT };
     let tree = Tree::read(root)?;
-    let (mut documents, mut commands, mut broken) = (0, 0, 0);
-    for (path, text) in tree.files().filter(|(path, _)| is_tried(path)) {
-        let mut tried = bench.try_out(text, &tree, path, mode)?;
+    let (mut documents, mut commands, mut count) = (0, 0, 0);
+    for (path, text) in tree.files().filter(|(path, _)| has_examples(path)) {
+        let mut tried = runner.run(text, &tree, path, mode)?;
         if let Some(text) = &tried.rewritten {
             write(&root.join(path), text)?;
             out::say(&format!("wrote {path}"));
         }
         documents += 1;
         commands += tried.commands;
-        broken += tried.flaws.len();
-        tried.flaws.sort_by_key(|flaw| flaw.line);
-        for flaw in tried.flaws {
-            out::complain(&format!("{path}:{}: {}", flaw.line, flaw.message));
+        count += tried.problems.len();
+        tried.problems.sort_by_key(|problem| problem.line);
+        for problem in tried.problems {
+            out::complain(&format!("{path}:{}: {}", problem.line, problem.message));
         }
     }
-    match broken {
-        _ if commands == 0 => Err(Failure::refused("no document shows a command, so none was tried".to_owned())),
+    match count {
+        _ if commands == 0 => Err(Failure::failed("no document has a command".to_owned())),
         0 => {
-            out::say(&format!("{documents} documents hold: {commands} commands print what is shown"));
+            out::say(&format!("{documents} documents are correct: {commands} commands print what is shown"));
             Ok(())
         }
-        1 => Err(Failure::refused("what a document shows does not hold in 1 place, see above".to_owned())),
-        _ => Err(Failure::refused(format!("what documents show does not hold in {broken} places, see above"))),
+        1 => Err(Failure::failed("1 example is wrong, see above".to_owned())),
+        _ => Err(Failure::failed(format!("{count} examples are wrong, see above"))),
     }
 }
 
-/// Whether a file is a document whose blocks are tried out.
-fn is_tried(path: &str) -> bool {
+/// Whether a file is a document for users.
+fn has_examples(path: &str) -> bool {
     let below = |folder: &str| path.starts_with(folder);
     let place = matches!(path, "README.md" | "CONTRIBUTING.md") || below("docs/") || below("examples/");
     place && is_document(path) && !below("docs/decisions/")
 }
 
-/// Builds the program and says in which folder it is.
-fn build(root: &Path) -> Result<PathBuf, Failure> {
-    let status = cargo(root).args(["build", "-q", "-p", "mcptest", "--locked"]).status();
-    let status = status.map_err(|error| Failure::broken(format!("cannot start `cargo build`: {error}")))?;
-    if !status.success() {
-        return Err(Failure::broken(format!("`cargo build -p mcptest` failed ({status})")));
-    }
-    let metadata: Value = serde_json::from_str(&tidy::metadata(root)?)
-        .map_err(|error| Failure::broken(format!("`cargo metadata` printed no JSON: {error}")))?;
-    let target = metadata.get("target_directory").and_then(Value::as_str);
-    let target = target.ok_or_else(|| Failure::broken("`cargo metadata` names no `target_directory`".to_owned()))?;
-    Ok(Path::new(target).join("debug"))
-}
-
-impl Bench<'_> {
-    fn try_out(&self, text: &str, tree: &Tree, path: &str, mode: Mode) -> Result<Tried, Failure> {
+impl Runner<'_> {
+    fn run(&self, text: &str, tree: &Tree, path: &str, mode: Mode) -> Result<Outcome, Failure> {
         let blocks = match blocks::blocks(text) {
             Ok(blocks) => blocks,
-            Err(flaw) => return Ok(Tried { flaws: vec![flaw], ..Tried::default() }),
+            Err(problem) => return Ok(Outcome { problems: vec![problem], ..Outcome::default() }),
         };
         let scratch = tempfile::tempdir()
-            .map_err(|error| Failure::broken(format!("cannot make a folder for documents: {error}")))?;
+            .map_err(|error| Failure::broken(format!("cannot create a temporary folder: {error}")))?;
         let own = scratch.path().join("document");
         fs::create_dir(&own).map_err(|error| Failure::io("create", &own, &error))?;
         let has_files = blocks.iter().any(|block| matches!(block.purpose, Purpose::File(_)));
         let folder = if has_files { own.as_path() } else { self.root };
-        let mut tried = Tried::default();
+        let mut tried = Outcome::default();
         let mut outputs = Vec::new();
         for block in &blocks {
-            tried.flaws.extend(still(block, scratch.path(), tree, path)?);
+            tried.problems.extend(check(block, scratch.path(), tree, path)?);
             match &block.purpose {
                 Purpose::File(name) => write(&own.join(name), &block.text)?,
                 Purpose::Transcript(commands) => {
                     for shown in commands {
                         tried.commands += 1;
-                        let (flaw, printed) = self.try_command(shown, folder, mode)?;
-                        tried.flaws.extend(flaw);
+                        let (problem, printed) = self.run_command(shown, folder, mode)?;
+                        tried.problems.extend(problem);
                         outputs.push((shown, printed));
                     }
                 }
@@ -144,87 +126,91 @@ impl Bench<'_> {
             let outputs: Vec<_> = outputs.iter().map(|(shown, printed)| (*shown, printed.as_deref())).collect();
             match blocks::rewritten(text, &outputs) {
                 Ok(text) => tried.rewritten = Some(text),
-                Err(flaw) => tried.flaws.push(flaw),
+                Err(problem) => tried.problems.push(problem),
             }
         }
         Ok(tried)
     }
 
-    /// What is wrong with a command, and, when outputs are to be written, what it prints instead of what is shown.
-    fn try_command(
+    /// What is wrong with a command and, in write mode, what it prints instead.
+    fn run_command(
         &self,
         shown: &blocks::Command,
         folder: &Path,
         mode: Mode,
-    ) -> Result<(Option<Flaw>, Option<String>), Failure> {
+    ) -> Result<(Option<Problem>, Option<String>), Failure> {
         let command = &shown.typed;
         let run = run::run(command, folder, self.programs, self.limit);
         let run = run.map_err(|error| Failure::broken(format!("cannot start `{command}`: {error}")))?;
         let Some(printed) = run else {
-            let message = format!("`{command}` was not done after {} s", self.limit.as_secs());
-            return Ok((Some(Flaw::new(shown.line, message)), None));
+            let message = format!("`{command}` did not finish within {} s", self.limit.as_secs());
+            return Ok((Some(Problem::new(shown.line, message)), None));
         };
-        if printed.data == shown.output {
+        if printed.stdout == shown.output {
             return Ok((None, None));
         }
         if mode == Mode::Write {
-            return Ok((None, Some(printed.data)));
+            return Ok((None, Some(printed.stdout)));
         }
-        let alike = shown.output.lines().zip(printed.data.lines()).take_while(|(shown, printed)| shown == printed);
+        let same = shown.output.lines().zip(printed.stdout.lines()).take_while(|(shown, printed)| shown == printed);
         let message = format!(
-            "`{command}` prints something else than shown, from line {} on\n--- shown\n{}--- printed ({})\n{}{}\
-             --- hint: `cargo xtask docs --write` shows what it prints now",
-            shown.shown_at.start + alike.count() + 1,
+            "`{command}` does not print what is shown, from line {} on\n--- shown\n{}--- printed ({})\n{}{}\
+             --- hint: `cargo xtask docs --write` updates the document",
+            shown.shown_at.start + same.count() + 1,
             shown.output,
             printed.status,
-            printed.data,
-            printed.complaints
+            printed.stdout,
+            printed.stderr
         );
-        Ok((Some(Flaw::new(shown.line, message)), None))
+        Ok((Some(Problem::new(shown.line, message)), None))
     }
 }
 
-/// What can be said against a block without running it. `folder` is for files on the way.
-fn still(block: &Block, folder: &Path, tree: &Tree, path: &str) -> Result<Vec<Flaw>, Failure> {
-    let flaw = |message: String| Flaw::new(block.line, message);
-    let mut flaws = commands::check(block);
+/// What is wrong with a block without running it. `folder` is for temporary files.
+fn check(block: &Block, folder: &Path, tree: &Tree, path: &str) -> Result<Vec<Problem>, Failure> {
+    let problem = |message: String| Problem::new(block.line, message);
+    let mut problems = commands::check(block);
     match (block.language.as_str(), &block.purpose) {
         ("yaml", Purpose::Shown) => {
-            flaws.extend(yaml::complaint(folder, &block.text)?.map(|said| {
-                let hint = "hint: a part of a suite is `yaml part`, something for a CI server `yaml ci`";
-                flaw(format!("`mcptest validate` refuses this block\n{said}\n{hint}"))
+            problems.extend(yaml::validate(folder, &block.text)?.map(|said| {
+                let hint = "hint: mark a part of a suite with `yaml part`, a file for a CI server with `yaml ci`";
+                problem(format!("`mcptest validate` rejects this block\n{said}\n{hint}"))
             }));
         }
         ("yaml", Purpose::Part) => match yaml::whole(&block.text) {
             Ok(whole) => {
-                let said = yaml::complaint(folder, &whole)?;
-                flaws.extend(said.map(|said| flaw(format!("`mcptest validate` refuses this part of a suite\n{said}"))));
+                let said = yaml::validate(folder, &whole)?;
+                problems.extend(
+                    said.map(|said| problem(format!("`mcptest validate` rejects this part of a suite\n{said}"))),
+                );
             }
-            Err(message) => flaws.push(flaw(message)),
+            Err(message) => problems.push(problem(message)),
         },
-        ("yaml", Purpose::Ci) => flaws.extend(yaml::unreadable(&block.text).map(flaw)),
-        ("yaml", Purpose::File(name)) if name.starts_with('.') => flaws.extend(yaml::unreadable(&block.text).map(flaw)),
+        ("yaml", Purpose::Ci) => problems.extend(yaml::unreadable(&block.text).map(problem)),
+        ("yaml", Purpose::File(name)) if name.starts_with('.') => {
+            problems.extend(yaml::unreadable(&block.text).map(problem))
+        }
         ("json", _) => {
             let read = mcptest_core::json::parse(&block.text);
-            flaws.extend(read.err().map(|error| flaw(format!("this block is no JSON: {error}"))));
+            problems.extend(read.err().map(|error| problem(format!("this block is not JSON: {error}"))));
         }
         ("jsonl", _) => {
             for (line, number) in block.text.lines().zip(block.line + 1..) {
                 let read = mcptest_core::json::parse(line);
-                flaws.extend(read.err().map(|error| Flaw::new(number, format!("this line is no JSON: {error}"))));
+                problems
+                    .extend(read.err().map(|error| Problem::new(number, format!("this line is not JSON: {error}"))));
             }
         }
         ("rust", _) if !is_doctest(tree, path) => {
-            let message =
-                "this block is not compiled\nhint: Rust stands in documents that a crate includes as doctests";
-            flaws.push(flaw(message.to_owned()));
+            let hint = "hint: Rust belongs in documents that a crate includes as doctests";
+            problems.push(problem(format!("this block is not compiled\n{hint}")));
         }
         _ => {}
     }
-    Ok(flaws)
+    Ok(problems)
 }
 
-/// Whether a crate includes the document, so that its code is compiled and run with the tests.
+/// Whether a crate includes the document, so that the tests compile and run its code.
 fn is_doctest(tree: &Tree, path: &str) -> bool {
     let included = format!("#[doc = include_str!(\"../../../{path}\")]");
     tree.files().any(|(source, text)| {
@@ -232,7 +218,7 @@ fn is_doctest(tree: &Tree, path: &str) -> bool {
     })
 }
 
-/// Writes a file and the folders it lies in.
+/// Writes a file, and creates its folder.
 fn write(path: &Path, text: &str) -> Result<(), Failure> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder).map_err(|error| Failure::io("create", folder, &error))?;
@@ -244,111 +230,76 @@ fn write(path: &Path, text: &str) -> Result<(), Failure> {
 mod tests {
     use super::*;
 
-    /// What comes of a document in a repository of nothing else.
-    fn tried(text: &str, mode: Mode) -> Tried {
+    /// Runs a document in a repository of its own.
+    fn tried(text: &str, mode: Mode) -> Outcome {
         let root = tempfile::tempdir().unwrap();
         fs::write(root.path().join("in-the-root"), "").unwrap();
-        let bench = Bench { root: root.path(), programs: Path::new("/"), limit: Duration::from_secs(20) };
-        bench.try_out(text, &Tree::from([("docs/a.md", text)]), "docs/a.md", mode).unwrap()
+        let runner = Runner { root: root.path(), programs: Path::new("/"), limit: Duration::from_secs(20) };
+        runner.run(text, &Tree::from([("docs/a.md", text)]), "docs/a.md", mode).unwrap()
     }
 
     #[track_caller]
-    fn holds(text: &str) {
-        assert_eq!(tried(text, Mode::Check).flaws, [], "{text}");
+    fn passes(text: &str) {
+        assert_eq!(tried(text, Mode::Check).problems, [], "{text}");
     }
 
     #[track_caller]
-    fn refused(text: &str, line: usize, start: &str) {
-        let flaws = tried(text, Mode::Check).flaws;
-        assert_eq!(flaws.iter().map(|flaw| flaw.line).collect::<Vec<_>>(), [line], "{flaws:?}");
-        assert!(flaws[0].message.starts_with(start), "{}", flaws[0].message);
+    fn fails(text: &str, line: usize, start: &str) {
+        let problems = tried(text, Mode::Check).problems;
+        assert_eq!(problems.iter().map(|problem| problem.line).collect::<Vec<_>>(), [line], "{problems:?}");
+        assert!(problems[0].message.starts_with(start), "{}", problems[0].message);
     }
 
     #[test]
-    fn a_changed_output_is_refused_with_what_is_shown_and_what_is_printed() {
-        holds("```console\n$ echo one; echo more\none\nmore\n```\n");
-        let flaws =
-            tried("a\n\n```console\n$ echo one; echo two; echo why >&2; exit 3\none\n2\n```\n", Mode::Check).flaws;
-        let message = "`echo one; echo two; echo why >&2; exit 3` prints something else than shown, from line 6 on\n\
+    fn a_changed_output_is_reported_with_what_is_shown_and_what_is_printed() {
+        passes("```console\n$ echo one; echo more\none\nmore\n```\n");
+        let problems =
+            tried("a\n\n```console\n$ echo one; echo two; echo why >&2; exit 3\none\n2\n```\n", Mode::Check).problems;
+        let message = "`echo one; echo two; echo why >&2; exit 3` does not print what is shown, from line 6 on\n\
                        --- shown\none\n2\n--- printed (exit status: 3)\none\ntwo\nwhy\n\
-                       --- hint: `cargo xtask docs --write` shows what it prints now";
-        assert_eq!(flaws, [Flaw::new(4, message.to_owned())]);
+                       --- hint: `cargo xtask docs --write` updates the document";
+        assert_eq!(problems, [Problem::new(4, message.to_owned())]);
     }
 
     #[test]
-    fn every_difference_of_a_document_is_told() {
+    fn every_difference_is_reported_or_written() {
         let text = "```console\n$ echo 1\n2\n$ echo 3\n3\n```\n```console\n$ echo 4\n```\n";
-        let tried = tried(text, Mode::Check);
-        assert_eq!(tried.flaws.iter().map(|flaw| flaw.line).collect::<Vec<_>>(), [2, 8]);
-        assert_eq!((tried.commands, tried.rewritten), (3, None));
+        let checked = tried(text, Mode::Check);
+        assert_eq!(checked.problems.iter().map(|problem| problem.line).collect::<Vec<_>>(), [2, 8]);
+        assert_eq!((checked.commands, checked.rewritten), (3, None));
+        let written = tried(text, Mode::Write);
+        let expected = "```console\n$ echo 1\n1\n$ echo 3\n3\n```\n```console\n$ echo 4\n4\n```\n";
+        assert_eq!((written.rewritten.as_deref(), written.problems), (Some(expected), vec![]));
+        assert_eq!(tried(expected, Mode::Write).rewritten, None);
     }
 
     #[test]
-    fn written_outputs_hold_afterwards() {
-        let text = "```console\n$ echo 1\n2\n$ echo 3\n```\n";
-        let tried = tried(text, Mode::Write);
-        let text = tried.rewritten.unwrap();
-        assert_eq!((text.as_str(), tried.flaws), ("```console\n$ echo 1\n1\n$ echo 3\n3\n```\n", vec![]));
-        holds(&text);
+    fn commands_run_in_the_root_or_next_to_the_files_of_the_document() {
+        passes("```console\n$ ls\nin-the-root\n```\n");
+        passes("```console\n$ ls\n```\n```text a/b.txt\nx\n```\n```console\n$ ls; cat a/b.txt\na\nx\n```\n");
     }
 
     #[test]
-    fn what_holds_is_not_written_again() {
-        assert_eq!(tried("```console\n$ echo 1\n1\n```\n", Mode::Write).rewritten, None);
-    }
-
-    #[test]
-    fn commands_run_in_the_root_and_beside_files_where_there_are_some() {
-        holds("```console\n$ ls\nin-the-root\n```\n");
-        holds("```console\n$ ls\n```\n```text a/b.txt\nx\n```\n```console\n$ ls; cat a/b.txt\na\nx\n```\n");
-    }
-
-    #[test]
-    fn a_file_is_replaced_by_a_later_block_of_its_name() {
-        holds(
-            "```text a.txt\n1\n```\n```console\n$ cat a.txt\n1\n```\n```text a.txt\n2\n```\n```console\n$ cat a.txt\n2\n```\n",
-        );
-    }
-
-    #[test]
-    fn a_command_without_an_end_is_refused() {
+    fn a_command_without_an_end_is_fails() {
         let root = tempfile::tempdir().unwrap();
-        let bench = Bench { root: root.path(), programs: Path::new("/"), limit: Duration::from_secs(1) };
+        let runner = Runner { root: root.path(), programs: Path::new("/"), limit: Duration::from_secs(1) };
         let text = "```console\n$ sleep 600\n```\n";
-        let tried = bench.try_out(text, &Tree::from([]), "docs/a.md", Mode::Write).unwrap();
-        assert_eq!(tried.flaws, [Flaw::new(2, "`sleep 600` was not done after 1 s".to_owned())]);
+        let tried = runner.run(text, &Tree::from([]), "docs/a.md", Mode::Write).unwrap();
+        assert_eq!(tried.problems, [Problem::new(2, "`sleep 600` did not finish within 1 s".to_owned())]);
         assert_eq!(tried.rewritten, None);
     }
 
     #[test]
     fn yaml_json_scripts_and_rust_are_checked() {
-        holds("```yaml\nnarrative: {}\n```\n```yaml part\nmodels: {}\n```\n```yaml ci\nsteps: []\n```\n");
-        refused("```yaml\nmodels: {}\n```\n", 1, "`mcptest validate` refuses this block");
-        refused("```yaml part\nmodels: 7\n```\n", 1, "`mcptest validate` refuses this part");
-        refused("```yaml ci\nsteps: [\n```\n", 1, "the block:1:8: error: not YAML");
-        refused("```yaml .github/workflows/a.yml\nsteps: [\n```\n", 1, "the block:1:8: error: not YAML");
-        refused("```json\n{ \"a\": 1, }\n```\n", 1, "this block is no JSON: ");
-        refused("```jsonl\n{ \"a\": 1 }\n{ \"a\": 1\n```\n", 3, "this line is no JSON: ");
-        refused("```sh\nls\nmcptest rum\n```\n", 3, "`mcptest rum` is not understood");
-        refused("```rust\nfn main() {}\n```\n", 1, "this block is not compiled");
-        refused("```console\n$ echo 1\n", 1, "this block is not closed");
-    }
-
-    #[test]
-    fn rust_in_a_document_that_a_crate_includes_is_a_doctest() {
-        let tree =
-            Tree::from([("crates/core/src/lib.rs", "#[doc = include_str!(\"../../../docs/a.md\")]\nstruct A;\n")]);
-        assert!(is_doctest(&tree, "docs/a.md") && !is_doctest(&tree, "docs/b.md"));
-    }
-
-    #[test]
-    fn documents_for_users_are_tried_and_reasons_are_not() {
-        for path in ["README.md", "CONTRIBUTING.md", "docs/a.md", "docs/gates/a.md", "examples/a/README.md"] {
-            assert!(is_tried(path), "{path}");
-        }
-        for path in ["ARCHITECTURE.md", "CHANGELOG.md", "docs/decisions/0001-a.md", "docs/a.png", "crates/a/README.md"]
-        {
-            assert!(!is_tried(path), "{path}");
-        }
+        passes("```yaml\nnarrative: {}\n```\n```yaml part\nmodels: {}\n```\n```yaml ci\nsteps: []\n```\n");
+        fails("```yaml\nmodels: {}\n```\n", 1, "`mcptest validate` rejects this block");
+        fails("```yaml part\nmodels: 7\n```\n", 1, "`mcptest validate` rejects this part");
+        fails("```yaml ci\nsteps: [\n```\n", 1, "the block:1:8: error: not YAML");
+        fails("```yaml .github/workflows/a.yml\nsteps: [\n```\n", 1, "the block:1:8: error: not YAML");
+        fails("```json\n{ \"a\": 1, }\n```\n", 1, "this block is not JSON: ");
+        fails("```jsonl\n{ \"a\": 1 }\n{ \"a\": 1\n```\n", 3, "this line is not JSON: ");
+        fails("```sh\nls\nmcptest rum\n```\n", 3, "`mcptest rum` is not a valid call");
+        fails("```rust\nfn main() {}\n```\n", 1, "this block is not compiled");
+        fails("```console\n$ echo 1\n", 1, "this block is not closed");
     }
 }

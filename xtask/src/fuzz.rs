@@ -1,70 +1,61 @@
-//! `cargo xtask fuzz --minutes N [TARGET..]`: builds the targets of `fuzz/` for coverage and runs each for its share of the
-//! time. It needs a C++ compiler for libFuzzer, and neither a nightly toolchain nor `cargo-fuzz`.
+//! `cargo xtask fuzz --minutes N [TARGET..]`: builds the targets of `fuzz/` with coverage and runs each for its share of the time.
+//! It needs a C++ compiler for libFuzzer, and neither a nightly toolchain nor `cargo-fuzz`, which would ask for one.
 //!
-//! Everything it makes lies below `target/fuzz`: `build`, the inputs worth keeping in `corpus/<target>`, what it starts from
-//! in `seeds/<target>`, inputs that break something in `crashes/<target>`, and what a run said in `logs/`.
+//! Everything is below `target/fuzz`: `build`, inputs worth keeping in `corpus/<target>`, what a run starts from in
+//! `seeds/<target>`, inputs that break something in `crashes/<target>`, and `<target>.log`.
 
-mod run;
 mod targets;
 
+use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
 
-use crate::cargo::cargo;
+use crate::cargo;
 use crate::failure::Failure;
 use crate::out;
-use crate::servers::target_folder;
-use run::{Outcome, Run};
+use crate::servers::bounded;
 use targets::{TARGETS, Target};
 
-/// Where the targets stand.
-const HERE: &str = "fuzz";
+/// What tells libFuzzer which code an input reaches. Crates that can be fuzzed look for `fuzzing`.
+const FLAGS: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
+    -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
+    -Cllvm-args=-sanitizer-coverage-trace-compares --cfg fuzzing -Ccodegen-units=1";
 
-/// What tells libFuzzer which code an input reaches. `fuzzing` is what crates look at that can be fuzzed.
-const FLAGS: [&str; 7] = [
-    "-Cpasses=sancov-module",
-    "-Cllvm-args=-sanitizer-coverage-level=4",
-    "-Cllvm-args=-sanitizer-coverage-inline-8bit-counters",
-    "-Cllvm-args=-sanitizer-coverage-pc-table",
-    "-Cllvm-args=-sanitizer-coverage-trace-compares",
-    "--cfg fuzzing",
-    "-Ccodegen-units=1",
-];
-
-/// Longest time that can be asked for.
+/// Seconds for one input, and memory in MB.
+const LIMITS: [&str; 2] = ["-timeout=10", "-rss_limit_mb=1024"];
+/// How much longer than its share a target may take: for reading a large corpus, and one last input.
+const SPARE: Duration = Duration::from_mins(2);
 const MOST_MINUTES: u64 = 7 * 24 * 60;
+/// How much of a log is shown when an input breaks something.
+const LAST_LINES: usize = 40;
 
-/// What was asked for.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Asked {
+pub(crate) struct Request {
     minutes: u64,
     targets: Vec<&'static Target>,
 }
 
-impl Asked {
-    /// Reads what follows `fuzz`.
+impl Request {
+    pub(crate) fn all(minutes: u64) -> Self {
+        Self { minutes, targets: TARGETS.iter().collect() }
+    }
+
     pub(crate) fn parse(words: &[&str]) -> Result<Self, Failure> {
         let ["--minutes", minutes, names @ ..] = words else {
-            return Err(Failure::broken("say for how long: `cargo xtask fuzz --minutes 10`".to_owned()));
+            return Err(Failure::broken("for how long? Try `cargo xtask fuzz --minutes 10`".to_owned()));
         };
         let minutes = minutes.parse().ok().filter(|minutes| (1..=MOST_MINUTES).contains(minutes));
         let Some(minutes) = minutes else {
-            let message = format!("`--minutes` takes a whole number from 1 to {MOST_MINUTES}");
-            return Err(Failure::broken(message));
+            return Err(Failure::broken(format!("`--minutes` takes a whole number from 1 to {MOST_MINUTES}")));
         };
-        let mut targets: Vec<&'static Target> = Vec::new();
-        for name in names {
-            let Some(target) = TARGETS.iter().find(|target| target.name == *name) else {
-                let known = TARGETS.map(|target| target.name).join(", ");
-                return Err(Failure::broken(format!("there is no target `{name}`; there are {known}")));
-            };
-            if !targets.contains(&target) {
-                targets.push(target);
-            }
+        let mut request = Self::all(minutes);
+        let known = TARGETS.map(|target| target.name);
+        if let Some(unknown) = names.iter().find(|name| !known.contains(name)) {
+            return Err(Failure::broken(format!("unknown target `{unknown}`; there are {}", known.join(", "))));
         }
-        if targets.is_empty() {
-            targets.extend(&TARGETS);
-        }
-        Ok(Self { minutes, targets })
+        request.targets.retain(|target| names.is_empty() || names.contains(&target.name));
+        Ok(request)
     }
 
     /// Seconds for each target.
@@ -73,85 +64,118 @@ impl Asked {
     }
 }
 
-pub(crate) fn run(root: &Path, asked: &Asked) -> Result<(), Failure> {
-    let folder = target_folder(root)?.join("fuzz");
+pub(crate) fn run(root: &Path, request: &Request) -> Result<(), Failure> {
+    let folder = cargo::target_folder(root)?.join("fuzz");
     let programs = build(root, &folder)?;
-    let share = asked.share();
-    let mut crashes = 0;
-    for target in &asked.targets {
-        out::say(&format!("{}: {share} s", target.name));
-        let outcome = Run { root, folder: &folder, target, seconds: share }.with(&programs.join(target.name))?;
-        out::say(&outcome.counted());
-        if let Outcome { crash: Some(crash), .. } = &outcome {
-            crashes += 1;
-            out::complain(&format!("{}: {}\n{}", target.name, crash.what, target.advice(&crash.input)));
+    let mut crashed = Vec::new();
+    for target in &request.targets {
+        out::say(&format!("{}: {} s", target.name, request.share()));
+        if let Some(report) = run_target(target, root, &folder, &programs.join(target.name), request.share())? {
+            out::complain(&report);
+            crashed.push(target.name);
         }
     }
-    match crashes {
-        0 => Ok(()),
-        1 => Err(Failure::refused("1 target found an input that breaks something, see above".to_owned())),
-        many => Err(Failure::refused(format!("{many} targets found inputs that break something, see above"))),
+    if crashed.is_empty() {
+        return Ok(());
     }
+    Err(Failure::failed(format!("found inputs that break something, see above: {}", crashed.join(", "))))
 }
 
-/// Builds every target, and says where they are. All at once, because most of the time goes into what they share.
+/// Builds every target and returns the folder they are in.
 fn build(root: &Path, folder: &Path) -> Result<PathBuf, Failure> {
-    let host = host(root)?;
+    let version = cargo::output(root, "-vV")?;
+    let host = version.lines().find_map(|line| line.strip_prefix("host: "));
+    let host = host.ok_or_else(|| Failure::broken("`cargo -vV` names no host".to_owned()))?;
     let into = folder.join("build");
-    let mut command = cargo(&root.join(HERE));
-    command.args(["build", "--release", "--locked", "--bins"]);
-    // With a target named, build scripts and macros are built without what counts coverage.
-    command.args(["--target", &host]);
-    command.env("CARGO_TARGET_DIR", &into).env("RUSTFLAGS", FLAGS.join(" ")).env_remove("CARGO_ENCODED_RUSTFLAGS");
+    // With a target named, build scripts and macros are built without coverage.
+    let mut command = cargo::command(&root.join("fuzz"), &format!("build --release --locked --bins --target {host}"));
+    command.env("CARGO_TARGET_DIR", &into).env("RUSTFLAGS", FLAGS).env_remove("CARGO_ENCODED_RUSTFLAGS");
     let status = command.status().map_err(|error| Failure::broken(format!("cannot start `cargo build`: {error}")))?;
-    if status.success() {
-        Ok(into.join(host).join("release"))
-    } else {
-        Err(Failure::broken("the fuzz targets cannot be built, see above".to_owned()))
+    if !status.success() {
+        return Err(Failure::broken("cannot build the fuzz targets, see above".to_owned()));
     }
+    Ok(into.join(host).join("release"))
 }
 
-/// The triple of this machine.
-fn host(root: &Path) -> Result<String, Failure> {
-    let output = cargo(root).arg("-vV").output();
-    let output = output.map_err(|error| Failure::broken(format!("cannot start `cargo -vV`: {error}")))?;
-    let said = String::from_utf8_lossy(&output.stdout).into_owned();
-    let host = said.lines().find_map(|line| line.strip_prefix("host: "));
-    host.map(str::to_owned).ok_or_else(|| Failure::broken("`cargo -vV` names no host".to_owned()))
+/// Runs one target. Returns what to show when it found an input that breaks something.
+fn run_target(
+    target: &Target,
+    root: &Path,
+    folder: &Path,
+    program: &Path,
+    seconds: u64,
+) -> Result<Option<String>, Failure> {
+    let [corpus, seeds, crashes] = ["corpus", "seeds", "crashes"].map(|kind| folder.join(kind).join(target.name));
+    if seeds.exists() {
+        fs::remove_dir_all(&seeds).map_err(|error| Failure::io("remove", &seeds, &error))?;
+    }
+    for folder in [&corpus, &seeds, &crashes] {
+        fs::create_dir_all(folder).map_err(|error| Failure::io("create", folder, &error))?;
+    }
+    for (seed, number) in target.seeds(root)?.iter().zip(0..) {
+        let path = seeds.join(format!("{number:04}"));
+        fs::write(&path, seed).map_err(|error| Failure::io("write", &path, &error))?;
+    }
+    let mut command = Command::new(program);
+    command.arg(format!("-max_total_time={seconds}")).arg(format!("-max_len={}", target.max_len)).args(LIMITS);
+    command.arg(format!("-artifact_prefix={}/", crashes.display()));
+    // Inputs that broke something before are tried again, until they no longer do.
+    command.args([&corpus, &seeds, &crashes]);
+    let log = folder.join(format!("{}.log", target.name));
+    let ended = bounded(&mut command, &log, Duration::from_secs(seconds) + SPARE);
+    let bytes = fs::read(&log).map_err(|error| Failure::io("read", &log, &error))?;
+    let text = String::from_utf8_lossy(&bytes);
+    let lines: Vec<&str> = text.lines().collect();
+    match ended {
+        Ok(()) => {
+            out::say(&format!("  {}", lines.last().unwrap_or(&"no output")));
+            Ok(None)
+        }
+        Err(_) if text.contains("Test unit written to ") => {
+            let end = lines.get(lines.len().saturating_sub(LAST_LINES)..).unwrap_or(&[]).join("\n");
+            Ok(Some(format!("{end}\nhint: to make a test of the input, add it to {}", target.keep)))
+        }
+        Err(failure) => Err(failure),
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
     use super::*;
 
-    fn asked(line: &str) -> Result<(u64, Vec<&'static str>), String> {
+    fn parsed(line: &str) -> Result<(u64, Vec<&'static str>), String> {
         let words: Vec<&str> = line.split_whitespace().collect();
-        let asked = Asked::parse(&words).map_err(|failure| failure.to_string())?;
-        Ok((asked.share(), asked.targets.iter().map(|target| target.name).collect()))
+        let request = Request::parse(&words).map_err(|failure| failure.to_string())?;
+        Ok((request.share(), request.targets.iter().map(|target| target.name).collect()))
     }
 
     #[test]
-    fn time_is_shared_among_the_targets_that_are_named_or_among_all() {
-        assert_eq!(asked("--minutes 1 target suite target"), Ok((30, vec!["target", "suite"])));
+    fn time_is_split_between_the_named_targets_or_all_of_them() {
+        assert_eq!(parsed("--minutes 1 target suite target"), Ok((30, vec!["suite", "target"])));
         let all = TARGETS.map(|target| target.name).to_vec();
-        assert_eq!(asked("--minutes 7"), Ok((420 / all.len() as u64, all)));
+        assert_eq!(parsed("--minutes 7"), Ok((420 / all.len() as u64, all)));
+        for line in ["", "suite", "--minutes", "--minutes 0", "--minutes ten", "--minutes 10081", "--minutes 1 sweet"] {
+            assert!(parsed(line).is_err(), "{line}");
+        }
+    }
+
+    /// Runs a shell script in the place of a target.
+    fn run(script: &str) -> Result<Option<String>, Failure> {
+        let here = tempfile::tempdir().unwrap();
+        let program = here.path().join("program");
+        fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+        run_target(&TARGETS[0], crate::root().unwrap(), here.path(), &program, 1)
     }
 
     #[test]
-    fn a_time_or_a_target_that_makes_no_sense_is_refused_before_anything_is_built() {
-        let due = "`--minutes` takes a whole number from 1 to 10080";
-        for line in ["--minutes 0", "--minutes -1", "--minutes ten", "--minutes 10081"] {
-            assert_eq!(asked(line), Err(due.to_owned()), "{line}");
-        }
-        for line in ["", "suite", "--minutes"] {
-            assert_eq!(asked(line), Err("say for how long: `cargo xtask fuzz --minutes 10`".to_owned()), "{line}");
-        }
-        let known = "cassette, envelope, framing, import, narrative, suite, target";
-        assert_eq!(asked("--minutes 1 sweet"), Err(format!("there is no target `sweet`; there are {known}")));
-    }
-
-    #[test]
-    fn the_host_is_known() {
-        assert_eq!(host(crate::root().unwrap()).unwrap().split('-').next(), Some(std::env::consts::ARCH));
+    fn a_crash_is_a_finding_and_any_other_failure_could_not_run() {
+        // The corpus, the seeds and the crashes come after the five options.
+        assert_eq!(run("test $# = 8 -a -d $6 -a -s $7/0000 -a -d $8 -a $1 = -max_total_time=1"), Ok(None));
+        let found = run("echo two answers; echo 'Test unit written to c/crash-1'; exit 77").unwrap().unwrap();
+        assert!(found.starts_with("two answers\nTest unit written to c/crash-1\nhint: "), "{found}");
+        assert!(matches!(run("echo no such flag; exit 3"), Err(Failure::Broken(_))));
     }
 }

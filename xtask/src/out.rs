@@ -1,12 +1,10 @@
 //! The only place that prints.
 
-/// A line of progress or an answer.
 #[expect(clippy::print_stdout, reason = "the one place of this tool that writes to stdout")]
 pub(crate) fn say(line: &str) {
     println!("{line}");
 }
 
-/// A line about what went wrong.
 #[expect(clippy::print_stderr, reason = "the one place of this tool that writes to stderr")]
 pub(crate) fn complain(line: &str) {
     eprintln!("{line}");

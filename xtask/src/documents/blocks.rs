@@ -1,21 +1,20 @@
-//! The fenced blocks of a document, and what is to be done with each.
+//! The fenced blocks of a document, and what to do with each.
 
 use std::ops::Range;
 
-use super::Flaw;
+use super::Problem;
 
-/// Languages of blocks that are looked at by people only.
-const FOR_PEOPLE: [&str; 8] = ["text", "toml", "python", "dockerfile", "xml", "diff", "markdown", "typescript"];
-/// Languages of blocks that something is done with.
-const USED: [&str; 7] = ["console", "sh", "yaml", "json", "jsonl", "rust", "groovy"];
-/// Files that are known by their name alone.
+/// Languages of blocks that are not checked.
+const UNCHECKED: [&str; 8] = ["text", "toml", "python", "dockerfile", "xml", "diff", "markdown", "typescript"];
+/// Languages of blocks that are checked.
+const CHECKED: [&str; 7] = ["console", "sh", "yaml", "json", "jsonl", "rust", "groovy"];
+/// File names without a dot or a slash.
 const BARE_NAMES: [&str; 3] = ["Jenkinsfile", "Dockerfile", "Makefile"];
 /// After `yaml`: a part of a suite.
 const PART: &str = "part";
-/// After `yaml`: something for a CI server.
+/// After `yaml`: a file for a CI server.
 const CI: &str = "ci";
 
-/// A block of a document.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Block {
     /// The line of its opening fence, from 1.
@@ -26,7 +25,6 @@ pub(super) struct Block {
     pub(super) purpose: Purpose,
 }
 
-/// What a block is for.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Purpose {
     /// Commands and what they print.
@@ -35,9 +33,9 @@ pub(super) enum Purpose {
     File(String),
     /// A part of a suite.
     Part,
-    /// Something for a CI server.
+    /// A file for a CI server.
     Ci,
-    /// Nothing but what its language says.
+    /// Checked by its language alone.
     Shown,
 }
 
@@ -50,19 +48,19 @@ pub(super) struct Command {
     pub(super) output: String,
     /// The lines of the document that hold the output, from 0.
     pub(super) shown_at: Range<usize>,
-    /// What stands before every line of the block.
+    /// The indentation of every line of the block.
     pub(super) indent: String,
 }
 
 /// Every block of a document.
-pub(super) fn blocks(text: &str) -> Result<Vec<Block>, Flaw> {
+pub(super) fn blocks(text: &str) -> Result<Vec<Block>, Problem> {
     let lines: Vec<&str> = text.lines().collect();
     let mut found = Vec::new();
     let mut at = 0;
     while let Some(line) = lines.get(at) {
         let opened = line.trim_start();
         if opened.starts_with("~~~") {
-            return Err(Flaw::new(at + 1, "a block is fenced with ``` here, and not with ~~~".to_owned()));
+            return Err(Problem::new(at + 1, "fence blocks with ```, not with ~~~".to_owned()));
         }
         let ticks = opened.chars().take_while(|tick| *tick == '`').count();
         if ticks < 3 {
@@ -73,7 +71,7 @@ pub(super) fn blocks(text: &str) -> Result<Vec<Block>, Flaw> {
         let fence = opened.get(..ticks).unwrap_or("```");
         let closed = lines.iter().skip(at + 1).position(|line| line.trim() == fence);
         let Some(length) = closed else {
-            return Err(Flaw::new(at + 1, "this block is not closed".to_owned()));
+            return Err(Problem::new(at + 1, "this block is not closed".to_owned()));
         };
         let inside = at + 1..at + 1 + length;
         found.push(block(&lines, inside.clone(), opened.get(ticks..).unwrap_or(""), indent)?);
@@ -83,8 +81,8 @@ pub(super) fn blocks(text: &str) -> Result<Vec<Block>, Flaw> {
 }
 
 /// The block whose lines, from 0, are `inside`.
-fn block(lines: &[&str], inside: Range<usize>, info: &str, indent: &str) -> Result<Block, Flaw> {
-    // The fence stands one line before what is inside, and people count from 1.
+fn block(lines: &[&str], inside: Range<usize>, info: &str, indent: &str) -> Result<Block, Problem> {
+    // The fence is one line above, counted from 1.
     let line = inside.start;
     let inner = |at: usize| {
         let line = lines.get(at).copied().unwrap_or("");
@@ -94,19 +92,22 @@ fn block(lines: &[&str], inside: Range<usize>, info: &str, indent: &str) -> Resu
         Some((language, after)) => (language, Some(after.trim())),
         None => (info, None),
     };
-    if !USED.contains(&language) && !FOR_PEOPLE.contains(&language) {
-        let known = [USED.as_slice(), &FOR_PEOPLE].concat().join(", ");
+    if !CHECKED.contains(&language) && !UNCHECKED.contains(&language) {
+        let known = [CHECKED.as_slice(), &UNCHECKED].concat().join(", ");
         let what = if language.is_empty() { "has no language".to_owned() } else { format!("is in `{language}`") };
-        return Err(Flaw::new(line, format!("this block {what}\nhint: a block is in one of {known}")));
+        return Err(Problem::new(line, format!("this block {what}\nhint: use one of {known}")));
     }
     let purpose = match (language, after) {
         ("console", None) => Purpose::Transcript(transcript(inside.clone(), inner, indent)?),
-        ("console", Some(_)) => return Err(Flaw::new(line, "a `console` block is no file".to_owned())),
+        ("console", Some(_)) => return Err(Problem::new(line, "a `console` block cannot be a file".to_owned())),
         ("yaml", Some(PART)) => Purpose::Part,
         ("yaml", Some(CI)) => Purpose::Ci,
         (_, Some(path)) => Purpose::File(file_name(path).ok_or_else(|| {
-            let message = format!("`{path}` is no name of a file in the folder of the document");
-            Flaw::new(line, format!("{message}\nhint: after `yaml` stand `{PART}`, `{CI}` or a file such as `a/b.yml`"))
+            let message = format!("`{path}` is not a file name inside the folder of the document");
+            Problem::new(
+                line,
+                format!("{message}\nhint: after `yaml` write `{PART}`, `{CI}` or a file name such as `a/b.yml`"),
+            )
         })?),
         (_, None) => Purpose::Shown,
     };
@@ -121,7 +122,11 @@ fn file_name(path: &str) -> Option<String> {
     (stays && named && !path.contains(char::is_whitespace)).then(|| path.to_owned())
 }
 
-fn transcript<'a>(inside: Range<usize>, inner: impl Fn(usize) -> &'a str, indent: &str) -> Result<Vec<Command>, Flaw> {
+fn transcript<'a>(
+    inside: Range<usize>,
+    inner: impl Fn(usize) -> &'a str,
+    indent: &str,
+) -> Result<Vec<Command>, Problem> {
     let fence = inside.start;
     let mut commands: Vec<Command> = Vec::new();
     for at in inside {
@@ -139,17 +144,17 @@ fn transcript<'a>(inside: Range<usize>, inner: impl Fn(usize) -> &'a str, indent
             last.output.push('\n');
             last.shown_at.end = at + 1;
         } else {
-            return Err(Flaw::new(at + 1, "an output stands before the first `$ command`".to_owned()));
+            return Err(Problem::new(at + 1, "there is output before the first `$ command`".to_owned()));
         }
     }
     if commands.is_empty() {
-        return Err(Flaw::new(fence, "this `console` block has no `$ command`".to_owned()));
+        return Err(Problem::new(fence, "this `console` block has no `$ command`".to_owned()));
     }
     Ok(commands)
 }
 
-/// `text` with other outputs, in the order in which the commands stand; `None` leaves an output as it is.
-pub(super) fn rewritten(text: &str, outputs: &[(&Command, Option<&str>)]) -> Result<String, Flaw> {
+/// `text` with other outputs, in the order of the commands; `None` leaves an output unchanged.
+pub(super) fn rewritten(text: &str, outputs: &[(&Command, Option<&str>)]) -> Result<String, Problem> {
     let lines: Vec<&str> = text.lines().collect();
     let mut new = String::new();
     let mut kept = 0;
@@ -162,7 +167,10 @@ pub(super) fn rewritten(text: &str, outputs: &[(&Command, Option<&str>)]) -> Res
     for (command, output) in outputs {
         let Some(output) = output else { continue };
         if output.lines().any(|line| line.trim_start().starts_with("```")) {
-            return Err(Flaw::new(command.line, "this command prints a fence, which would end its block".to_owned()));
+            return Err(Problem::new(
+                command.line,
+                "this command prints a fence, which would close its block".to_owned(),
+            ));
         }
         copy(kept..command.shown_at.start, &mut new);
         for line in output.lines() {
@@ -184,13 +192,13 @@ mod tests {
     }
 
     #[track_caller]
-    fn refuses(text: &str, line: usize, start: &str) {
-        let flaw = blocks(text).unwrap_err();
-        assert_eq!((flaw.line, flaw.message.starts_with(start)), (line, true), "{flaw:?}");
+    fn rejects(text: &str, line: usize, start: &str) {
+        let problem = blocks(text).unwrap_err();
+        assert_eq!((problem.line, problem.message.starts_with(start)), (line, true), "{problem:?}");
     }
 
     #[test]
-    fn commands_stand_with_what_they_print() {
+    fn commands_are_read_with_their_output() {
         let text = "a\n```sh\n$ no\n```\n```console\n$ one\nx\n\ny\n$ two\n```\nz\n";
         let found = blocks(text).unwrap();
         assert_eq!(found[0].purpose, Purpose::Shown);
@@ -225,25 +233,25 @@ mod tests {
     }
 
     #[test]
-    fn what_would_not_be_run_by_mistake_is_refused() {
-        refuses("a\n```consol\n$ one\n```\n", 2, "this block is in `consol`");
-        refuses("```\n$ one\n```\n", 1, "this block has no language");
-        refuses("```console\n$ one\n", 1, "this block is not closed");
-        refuses("```console\nx\n$ one\n```\n", 2, "an output stands before");
-        refuses("```console\n```\n", 1, "this `console` block has no");
-        refuses("```console a.txt\n$ one\n```\n", 1, "a `console` block is no file");
-        refuses("~~~console\n$ one\n~~~\n", 1, "a block is fenced with");
+    fn a_block_that_would_silently_not_run_is_an_error() {
+        rejects("a\n```consol\n$ one\n```\n", 2, "this block is in `consol`");
+        rejects("```\n$ one\n```\n", 1, "this block has no language");
+        rejects("```console\n$ one\n", 1, "this block is not closed");
+        rejects("```console\nx\n$ one\n```\n", 2, "there is output before");
+        rejects("```console\n```\n", 1, "this `console` block has no");
+        rejects("```console a.txt\n$ one\n```\n", 1, "a `console` block cannot be a file");
+        rejects("~~~console\n$ one\n~~~\n", 1, "fence blocks with");
     }
 
     #[test]
-    fn a_file_outside_of_the_folder_or_a_misspelt_word_is_refused() {
+    fn a_file_outside_of_the_folder_or_a_misspelled_word_is_an_error() {
         for name in ["prat", "/etc/a.yml", "../a.yml", "a/../b.yml", "a b.yml"] {
-            refuses(&format!("```yaml {name}\n```\n"), 1, &format!("`{name}` is no name of a file"));
+            rejects(&format!("```yaml {name}\n```\n"), 1, &format!("`{name}` is not a file name"));
         }
     }
 
     #[test]
-    fn outputs_are_replaced_where_they_stand() {
+    fn outputs_are_replaced_in_place() {
         let text = "a\n```console\n$ one\nx\ny\n$ two\n```\nb\n  ```console\n  $ three\n  old\n  ```\n";
         let found = blocks(text).unwrap();
         let commands: Vec<&Command> = found

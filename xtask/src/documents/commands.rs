@@ -1,18 +1,18 @@
-//! Lines of shell scripts and CI files that call the program: what they type must be understood by it.
+//! Calls of the program in shell scripts and CI files: its own parser must accept them.
 
-use super::Flaw;
+use super::Problem;
 use super::blocks::Block;
 
 const PROGRAM: &str = "mcptest";
 
-/// What the program's own parser says against the lines of a block that call it.
-pub(super) fn check(block: &Block) -> Vec<Flaw> {
+/// What the parser reports about the calls in a block.
+pub(super) fn check(block: &Block) -> Vec<Problem> {
     let of_ci = match block.language.as_str() {
         "sh" => false,
         "yaml" | "groovy" => true,
         _ => return Vec::new(),
     };
-    let mut flaws = Vec::new();
+    let mut problems = Vec::new();
     let mut lines = block.text.lines().zip(block.line + 1..);
     while let Some((line, number)) = lines.next() {
         let mut call = if of_ci { script_of(line) } else { line }.to_owned();
@@ -24,11 +24,11 @@ pub(super) fn check(block: &Block) -> Vec<Flaw> {
             let (next, _) = lines.next().unwrap_or_default();
             call = format!("{open}{}", next.trim_start());
         }
-        if let Err(message) = understood(&call) {
-            flaws.push(Flaw::new(number, message));
+        if let Err(message) = parse(&call) {
+            problems.push(Problem::new(number, message));
         }
     }
-    flaws
+    problems
 }
 
 /// The script in a line of a CI file: `- run: script`, `- script`, `sh 'script'`.
@@ -44,13 +44,12 @@ fn script_of(line: &str) -> &str {
     script
 }
 
-/// Whether the program understands what is typed.
-fn understood(call: &str) -> Result<(), String> {
+fn parse(call: &str) -> Result<(), String> {
     let words = words(call).ok_or_else(|| format!("`{call}` has a quote that is not closed"))?;
     match mcptest::typed().try_get_matches_from(&words) {
-        // Help and version end the reading of arguments, and are no mistakes.
+        // Help and version are not mistakes.
         Err(error) if error.use_stderr() => {
-            Err(format!("`{call}` is not understood\n{}", error.to_string().trim_end()))
+            Err(format!("`{call}` is not a valid call\n{}", error.to_string().trim_end()))
         }
         _ => Ok(()),
     }
@@ -67,7 +66,7 @@ fn words(line: &str) -> Option<Vec<String>> {
             '#' if word.is_none() => break,
             '|' | '&' | ';' => break,
             '<' | '>' => {
-                // `2>` names a stream, and is no word.
+                // In `2>` the number is not a word.
                 word = word.filter(|word| !word.chars().all(|digit| digit.is_ascii_digit()));
                 break;
             }
@@ -94,44 +93,44 @@ mod tests {
     use super::*;
     use crate::documents::blocks::blocks;
 
-    /// Lines of the document that are refused.
-    fn refused(language: &str, text: &str) -> Vec<usize> {
+    /// The lines with a problem.
+    fn rejected(language: &str, text: &str) -> Vec<usize> {
         let found = blocks(&format!("```{language}\n{text}\n```\n")).unwrap();
-        check(&found[0]).iter().map(|flaw| flaw.line).collect()
+        check(&found[0]).iter().map(|problem| problem.line).collect()
     }
 
     #[test]
-    fn words_are_cut_as_a_shell_cuts_them() {
-        let cut = |line: &str| words(line).unwrap();
-        assert_eq!(cut("mcptest run 'a b' \"c \\\" d\" e\\ f''"), ["mcptest", "run", "a b", "c \" d", "e f"]);
-        assert_eq!(cut("mcptest run a.yml 2>/dev/null"), ["mcptest", "run", "a.yml"]);
-        assert_eq!(cut("mcptest run a.yml > 2 # why"), ["mcptest", "run", "a.yml"]);
-        assert_eq!(cut("mcptest run a#b.yml | head -1"), ["mcptest", "run", "a#b.yml"]);
+    fn words_are_split_like_in_a_shell() {
+        let split = |line: &str| words(line).unwrap();
+        assert_eq!(split("mcptest run 'a b' \"c \\\" d\" e\\ f''"), ["mcptest", "run", "a b", "c \" d", "e f"]);
+        assert_eq!(split("mcptest run a.yml 2>/dev/null"), ["mcptest", "run", "a.yml"]);
+        assert_eq!(split("mcptest run a.yml > 2 # why"), ["mcptest", "run", "a.yml"]);
+        assert_eq!(split("mcptest run a#b.yml | head -1"), ["mcptest", "run", "a#b.yml"]);
         assert_eq!(words("mcptest run 'a"), None);
     }
 
     #[test]
-    fn a_call_that_the_program_does_not_understand_is_refused() {
+    fn a_call_that_the_program_does_not_understand_is_rejected() {
         assert_eq!(
-            refused("sh", "mcptest run a.yml\nmcptest rum a.yml\nls --nonsense\nmcptest run --nonsense"),
+            rejected("sh", "mcptest run a.yml\nmcptest rum a.yml\nls --nonsense\nmcptest run --nonsense"),
             [3, 5]
         );
         assert_eq!(
-            refused("sh", "mcptest run a.yml \\\n  --reporter junit=a.xml\nmcptest run a.yml \\\n  --job x"),
+            rejected("sh", "mcptest run a.yml \\\n  --reporter junit=a.xml\nmcptest run a.yml \\\n  --job x"),
             [4]
         );
         assert_eq!(
-            refused("sh", "mcptest --help\nmcptest --version\nmcptest-other --x\nmcptest run 'a\nbin/mcptest rum"),
+            rejected("sh", "mcptest --help\nmcptest --version\nmcptest-other --x\nmcptest run 'a\nbin/mcptest rum"),
             [5, 6]
         );
     }
 
     #[test]
-    fn calls_in_files_of_ci_servers_are_looked_at() {
+    fn calls_in_ci_files_are_checked() {
         let steps =
             "- run: mcptest run a/\n- run: mcptest rum a/\n- mcptest rum\n- \"mcptest rum\"\n- run: |\n    mcptest rum";
-        assert_eq!(refused("yaml ci", steps), [3, 4, 5, 7]);
-        assert_eq!(refused("groovy Jenkinsfile", "sh 'mcptest run a/'\nsh 'mcptest rum'\nsh \"mcptest rum\""), [3, 4]);
-        assert_eq!(refused("text", "mcptest rum"), [0; 0]);
+        assert_eq!(rejected("yaml ci", steps), [3, 4, 5, 7]);
+        assert_eq!(rejected("groovy Jenkinsfile", "sh 'mcptest run a/'\nsh 'mcptest rum'\nsh \"mcptest rum\""), [3, 4]);
+        assert_eq!(rejected("text", "mcptest rum"), [0; 0]);
     }
 }

@@ -1,4 +1,4 @@
-//! Commands of documents, run as a reader would type them: in a shell, without keys, and not forever.
+//! Runs a command of a document as a reader would type it: in a shell, without keys, and with a time limit.
 
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -10,12 +10,11 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use crate::cargo::OF_THE_PACKAGE;
+use crate::cargo::PACKAGE_VARIABLES;
 
-/// How long a command may take.
 pub(super) const LIMIT: Duration = Duration::from_mins(1);
 
-/// What must not change the output of a command, and keys that no document may use.
+/// Variables that change the output of a command, and keys that no document may use.
 const WITHOUT: [&str; 10] = [
     "NO_COLOR",
     "COLUMNS",
@@ -29,27 +28,26 @@ const WITHOUT: [&str; 10] = [
     "GEMINI_API_KEY",
 ];
 
-/// What a command printed, and how it ended.
 #[derive(Debug)]
 pub(super) struct Printed {
-    pub(super) data: String,
-    pub(super) complaints: String,
+    pub(super) stdout: String,
+    pub(super) stderr: String,
     pub(super) status: ExitStatus,
 }
 
-/// Runs a command in `folder`, with `programs` first on the PATH. `None` when it was not done in time: then it is ended with
-/// everything it started.
+/// Runs a command in `folder`, with `programs` first on the PATH. `None` when it did not finish in time: then it is
+/// killed with everything it started.
 pub(super) fn run(command: &str, folder: &Path, programs: &Path, limit: Duration) -> io::Result<Option<Printed>> {
     let mut shell = Command::new("sh");
     shell.args(["-c", "PATH=\"$1:$PATH\"; export PATH; exec sh -c \"$2\"", "sh"]).arg(programs).arg(command);
-    for name in WITHOUT.into_iter().chain(OF_THE_PACKAGE) {
+    for name in WITHOUT.into_iter().chain(PACKAGE_VARIABLES) {
         shell.env_remove(name);
     }
     shell.env("LC_ALL", "C.UTF-8").current_dir(folder).process_group(0);
     let child = shell.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
     let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
     let (done, waiting) = mpsc::channel();
-    // Ends by itself: the pipes close at the latest when the group is ended.
+    // It ends by itself: the pipes close at the latest when the group is killed.
     thread::spawn(move || done.send(child.wait_with_output()));
     match waiting.recv_timeout(limit) {
         Ok(output) => output.map(|output| Some(printed(&output))),
@@ -64,21 +62,21 @@ pub(super) fn run(command: &str, folder: &Path, programs: &Path, limit: Duration
 }
 
 fn printed(output: &Output) -> Printed {
-    let mut data = String::from_utf8_lossy(&output.stdout).into_owned();
-    if !data.is_empty() && !data.ends_with('\n') {
-        // A document has no way to show a last line without an end.
-        data.push('\n');
+    let mut stdout = String::from_utf8_lossy(&output.stdout).into_owned();
+    if !stdout.is_empty() && !stdout.ends_with('\n') {
+        // A document cannot show a last line without a line break.
+        stdout.push('\n');
     }
-    Printed { data, complaints: String::from_utf8_lossy(&output.stderr).into_owned(), status: output.status }
+    Printed { stdout, stderr: String::from_utf8_lossy(&output.stderr).into_owned(), status: output.status }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn data(command: &str) -> String {
+    fn stdout(command: &str) -> String {
         let folder = tempfile::tempdir().unwrap();
-        run(command, folder.path(), Path::new("/first"), LIMIT).unwrap().unwrap().data
+        run(command, folder.path(), Path::new("/first"), LIMIT).unwrap().unwrap().stdout
     }
 
     #[test]
@@ -87,30 +85,30 @@ mod tests {
         std::fs::write(folder.path().join("here"), "").unwrap();
         let printed = run("ls; echo \"${PATH%%:*}\"; exit 3", folder.path(), Path::new("/first"), LIMIT);
         let printed = printed.unwrap().unwrap();
-        assert_eq!((printed.data.as_str(), printed.status.code()), ("here\n/first\n", Some(3)));
+        assert_eq!((printed.stdout.as_str(), printed.status.code()), ("here\n/first\n", Some(3)));
     }
 
     #[test]
-    fn standard_error_is_apart_unless_the_command_joins_it() {
-        assert_eq!(data("echo a; echo b >&2"), "a\n");
-        assert_eq!(data("(echo a; echo b >&2) 2>&1"), "a\nb\n");
-        assert_eq!(data("printf a"), "a\n");
+    fn standard_error_is_separate_unless_the_command_joins_it() {
+        assert_eq!(stdout("echo a; echo b >&2"), "a\n");
+        assert_eq!(stdout("(echo a; echo b >&2) 2>&1"), "a\nb\n");
+        assert_eq!(stdout("printf a"), "a\n");
     }
 
     #[test]
-    fn no_key_and_no_wish_about_colours_reaches_a_command() {
+    fn no_key_and_no_color_setting_reaches_a_command() {
         let shown = WITHOUT.map(|name| format!("${{{name}-unset}}")).join(" ");
-        assert_eq!(data(&format!("echo {shown}")), format!("{}\n", ["unset"; WITHOUT.len()].join(" ")));
-        assert_eq!(data("echo $LC_ALL; cat"), "C.UTF-8\n");
+        assert_eq!(stdout(&format!("echo {shown}")), format!("{}\n", ["unset"; WITHOUT.len()].join(" ")));
+        assert_eq!(stdout("echo $LC_ALL; cat"), "C.UTF-8\n");
     }
 
     #[test]
-    fn a_command_that_takes_too_long_is_ended_with_what_it_started() {
+    fn a_command_that_takes_too_long_is_killed_with_what_it_started() {
         let folder = tempfile::tempdir().unwrap();
         let command = "sh -c 'echo $$ > inner; sleep 600' & sleep 600";
         assert!(run(command, folder.path(), Path::new("/"), Duration::from_millis(500)).unwrap().is_none());
         let inner = std::fs::read_to_string(folder.path().join("inner")).unwrap();
-        // Who ended is seen a moment later.
+        // The kernel takes a moment.
         let gone = (0..100).any(|_| {
             thread::sleep(Duration::from_millis(20));
             let alive =

