@@ -129,10 +129,4 @@ mod tests {
             assert!(removed.contains(&name.as_os_str()), "{}", name.display());
         }
     }
-
-    #[test]
-    fn a_failing_command_is_named() {
-        let failure = output(crate::root().unwrap(), "no-such-command-here").unwrap_err();
-        assert!(failure.to_string().starts_with("`cargo no-such-command-here` failed: "), "{failure}");
-    }
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use crate::failure::Failure;
-use crate::{browser, cargo, documents, fuzz, generate, out, servers, tidy};
+use crate::{Mode, browser, cargo, documents, fuzz, generate, out, servers, tidy};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tier {
@@ -38,7 +38,7 @@ const STEPS: [Step; 11] = [
         run: |at| cargo::run(at.root, "clippy --workspace --all-targets --locked -- -D warnings", &[]),
     },
     Step { name: "cargo xtask tidy", since: Tier::Ci, run: |at| tidy::run(at.root) },
-    Step { name: "cargo xtask gen --check", since: Tier::Ci, run: |at| generate::run(at.root, generate::Mode::Check) },
+    Step { name: "cargo xtask gen --check", since: Tier::Ci, run: |at| generate::run(at.root, Mode::Check) },
     Step {
         name: "cargo doc",
         since: Tier::Full,
@@ -47,7 +47,7 @@ const STEPS: [Step; 11] = [
     Step { name: "cargo deny", since: Tier::Full, run: |at| tolerate(deny(at.root), at.is_ci) },
     Step { name: "cargo xtask servers", since: Tier::Ci, run: |at| tolerate(servers::run(at.root), at.is_ci) },
     Step { name: "cargo test", since: Tier::Ci, run: test },
-    Step { name: "cargo xtask docs", since: Tier::Ci, run: |at| documents::run(at.root, documents::Mode::Check) },
+    Step { name: "cargo xtask docs", since: Tier::Ci, run: |at| documents::run(at.root, Mode::Check) },
     Step { name: "cargo xtask browser", since: Tier::Ci, run: browser },
     Step {
         name: "cargo xtask fuzz",

@@ -14,17 +14,12 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
+use crate::Mode;
 use crate::cargo;
 use crate::failure::Failure;
 use crate::out;
 use crate::tree::{Tree, is_document};
 use blocks::{Block, Purpose};
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Mode {
-    Check,
-    Write,
-}
 
 /// Something in a document that is wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -17,14 +17,9 @@ use mcptest_core::json;
 use mcptest_core::suite::schema;
 use mcptest_runner::provider::script::SCRIPT;
 
+use crate::Mode;
 use crate::failure::Failure;
 use crate::out;
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Mode {
-    Write,
-    Check,
-}
 
 const END: &str = "<!-- end of generated text -->";
 

@@ -36,6 +36,13 @@ usage: cargo xtask <command>
   fuzz --minutes N [TARGET..]
                  fuzz the named targets, or all of them, for N minutes in total";
 
+/// What to do with a file that is not up to date.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mode {
+    Check,
+    Write,
+}
+
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     match run(&args) {
@@ -54,10 +61,10 @@ fn run(args: &[String]) -> Result<(), Failure> {
         ["ci"] => ci::run(root, Tier::Ci, is_ci()),
         ["full"] => ci::run(root, Tier::Full, is_ci()),
         ["tidy"] => tidy::run(root),
-        ["gen"] => generate::run(root, generate::Mode::Write),
-        ["gen", "--check"] => generate::run(root, generate::Mode::Check),
-        ["docs"] => documents::run(root, documents::Mode::Check),
-        ["docs", "--write"] => documents::run(root, documents::Mode::Write),
+        ["gen"] => generate::run(root, Mode::Write),
+        ["gen", "--check"] => generate::run(root, Mode::Check),
+        ["docs"] => documents::run(root, Mode::Check),
+        ["docs", "--write"] => documents::run(root, Mode::Write),
         ["servers"] => servers::run(root),
         ["browser"] => browser::prepare(root)?.check(root, true),
         ["fuzz", rest @ ..] => fuzz::run(root, &fuzz::Request::parse(rest)?),

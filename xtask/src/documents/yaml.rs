@@ -207,13 +207,6 @@ mod tests {
     }
 
     #[test]
-    fn a_script_that_a_suite_names_need_not_be_shown() {
-        accepts("models:\n  demo: { provider: script, script: scripts/demo.yml }\n");
-        let outside = whole("models:\n  demo: { provider: script, script: ../demo.yml }\n").unwrap();
-        assert!(said(&outside).unwrap().contains("there is no such file"));
-    }
-
-    #[test]
     fn whole_files_are_validated_and_other_yaml_is_parsed() {
         assert_eq!(said("narrative: {}\n"), None);
         assert_eq!(said("mock_server: { name: shop }\n"), None);

@@ -192,11 +192,4 @@ mod tests {
         }
         assert_eq!(usize::from(DETECT[0]), mcptest_core::import::Format::ALL.len());
     }
-
-    #[test]
-    fn a_case_becomes_its_message_and_one_line_per_call() {
-        let case = "one\ntext: I sent it.\ncalls: send {\"to\":1} ; wait\nclaims: send\n";
-        assert_eq!(message(case), Some(b"I sent it.\n---\nsend {\"to\":1}\nwait".to_vec()));
-        assert_eq!(message("# arguments: 33 cases\n"), None);
-    }
 }

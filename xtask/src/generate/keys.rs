@@ -161,19 +161,4 @@ mod tests {
         assert_eq!(row(&["a", ""]), "| a | |\n");
         assert_eq!(row(&["", "b"]), "|  | b |\n");
     }
-
-    #[test]
-    fn a_block_is_linked_where_it_is_described() {
-        let (kind, call) = gate_blocks()[0];
-        let key = Key { name: "k", takes: Takes::Block(call), required: true, default: "", meaning: "m", example: "e" };
-        assert_eq!(
-            key_table("key", [&key], Page::Gate(kind)).lines().last(),
-            Some("| `k` | a map: [expected call](#expected-call) | required | m | `e` |")
-        );
-        assert!(key_table("key", [&key], Page::Suite).contains("[expected call](gates/trajectory.md#expected-call)"));
-        let other = Page::Gate(GateKind::Recovery);
-        assert!(key_table("key", [&key], other).contains("[expected call](trajectory.md#expected-call)"));
-        let matcher = Key { takes: Takes::Matcher, ..key };
-        assert!(key_table("key", [&matcher], other).contains("a [matcher](../suite.md#matcher)"));
-    }
 }

@@ -129,14 +129,4 @@ mod tests {
         assert_eq!(sections("Example: mcptest x"), ".SH \"EXAMPLES\"\n.nf\nmcptest x\n.fi\n");
         assert_eq!(line(".TH x"), "\\&.TH x");
     }
-
-    #[test]
-    fn a_page_without_a_command_is_obsolete() {
-        let root = tempfile::tempdir().unwrap();
-        fs::create_dir(root.path().join(FOLDER)).unwrap();
-        fs::write(root.path().join("man/mcptest.1"), "").unwrap();
-        fs::write(root.path().join("man/mcptest-old.1"), "").unwrap();
-        let pages = [("man/mcptest.1".to_owned(), String::new())];
-        assert_eq!(obsolete(root.path(), &pages), Ok(vec!["man/mcptest-old.1".to_owned()]));
-    }
 }
