@@ -1,4 +1,4 @@
-// What the pages must show, by name. Each check gets `open`, which opens a page, and may return a figure to print.
+// The checks by name. Each gets `open`, which opens a page, and may return a figure to print.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -8,7 +8,7 @@ const EVERY = ["quickstart", "reliability", "fault-injection-recovery", "narrati
 const PHONE = { width: 390, height: 844 };
 
 const openRuns = (page) => page.locator("details.run[open]").evaluateAll((list) => list.map((one) => one.id));
-/** Names of the rows that are to be seen. */
+/** Names of the visible rows. */
 const seenRows = (page) => page.locator("details.run:visible > summary > strong").allTextContents();
 const isInView = (locator) => locator.evaluate((one) => {
   const box = one.getBoundingClientRect();
@@ -16,12 +16,12 @@ const isInView = (locator) => locator.evaluate((one) => {
 });
 const count = (page, selector) => page.locator(selector).count();
 const rowsLeft = (page) => page.locator(".bar output").textContent();
-/** Waits until the search, which waits for the typing to end, has been applied. */
+/** Waits for the search, which starts when typing stops. */
 const untilLeft = (page, text) => page.waitForFunction((text) => document.querySelector(".bar output").textContent === text, text);
 
 async function openEverything(page) {
   await page.evaluate(async () => {
-    // Details are built when they are opened, and may hold further ones.
+    // Details are rendered when they are opened, and may contain others.
     for (let round = 0; round < 6; round++) {
       document.querySelectorAll("details:not([open])").forEach((one) => { one.open = true; });
       await new Promise((done) => setTimeout(done, 50));
@@ -53,14 +53,14 @@ async function tabThrough(page, most) {
 
 /** Checks that `cargo xtask ci` leaves to `cargo xtask full`. */
 export const long = [
-  "a thousand runs are painted soon",
-  "of ten thousand calls only those are built that are looked at",
-  "reading on builds the rest",
-  "pictures are taken",
+  "a thousand runs are painted quickly",
+  "of ten thousand calls only the visible ones are rendered",
+  "scrolling renders the rest",
+  "screenshots are taken",
 ];
 
 export const checks = {
-  "the verdict and the failing gate are there when the page opens": async ({ open }) => {
+  "the page opens with the verdict and the failing gate": async ({ open }) => {
     const page = await open("quickstart");
     assert.equal(await page.title(), "✗ fail: mcptest report");
     assert.equal(await page.locator("p.verdict").textContent(), "✗ fail");
@@ -73,7 +73,7 @@ export const checks = {
     assert.match(await page.locator(".squares").nth(1).textContent(), /✗ fail/);
   },
 
-  "a run is expanded and shows its calls, and a claim leads to the call that backs it": async ({ open }) => {
+  "a run expands to its calls, and a claim links to the call that backs it": async ({ open }) => {
     const page = await open("quickstart");
     await page.locator("#s0r0 > summary").click();
     const calls = page.locator("#s0r0 .call > details > summary > strong");
@@ -88,7 +88,7 @@ export const checks = {
     assert.equal(await page.evaluate(() => document.activeElement.closest("li").id), "s0r0k1");
   },
 
-  "charts say in words what they draw": async ({ open }) => {
+  "charts have text alternatives": async ({ open }) => {
     const page = await open("reliability");
     const labels = (page) => page.locator("svg[role=img]").evaluateAll((list) => list.map((one) => one.getAttribute("aria-label")));
     const told = await labels(page);
@@ -103,7 +103,7 @@ export const checks = {
     assert.match(await faults.locator("#s0r0 table").textContent(), /lookup-comes-back.*recover_after.*0, 1.*6000.*by call 2/);
   },
 
-  "tests stand against models": async ({ open }) => {
+  "the grid shows tests by model": async ({ open }) => {
     const page = await open("model-matrix");
     assert.deepEqual(await page.locator("thead th").allTextContents(), ["test", "thorough", "quick", "guessing"]);
     assert.deepEqual((await page.locator("td.squares").allTextContents()).map((one) => one.trim()), ["✓ pass", "✓ pass", "✗ fail"]);
@@ -112,7 +112,7 @@ export const checks = {
     assert.equal(await page.locator(".here > summary > strong").textContent(), "refunds what was paid [guessing]");
   },
 
-  "traces that were scored have cells of their own": async ({ open }) => {
+  "scored traces have their own cells": async ({ open }) => {
     const page = await open("score");
     const data = await page.evaluate(() => JSON.parse(document.getElementById("data").textContent));
     const runs = data.suites.flatMap((suite) => suite.rows).filter((row) => row.family !== "GATE");
@@ -121,7 +121,7 @@ export const checks = {
     assert.equal(await count(page, "td.squares a"), data.suites.flatMap((suite) => suite.rows).length);
   },
 
-  "links lead to a test, a run and a call, also to what is not built yet": async ({ open }) => {
+  "links lead to a test, a run and a call, even before those are rendered": async ({ open }) => {
     const page = await open("thousand");
     for (const id of ["s0c24", "s0r999", "s0r250", "s0r999k49"]) {
       assert.equal(await count(page, "#" + id), 0, id + " is there before anybody asked");
@@ -137,19 +137,19 @@ export const checks = {
         if (way === "opened") await there.context().close();
       }
     }
-    // The same link once more, after what it opened was closed.
+    // The same link again, after its target was closed.
     await page.evaluate(() => { location.hash = "s0r3"; });
     await page.waitForFunction(() => document.querySelector("#s0r3[open]"));
     await page.locator("#s0r3 > summary").click();
     assert.equal(await count(page, "#s0r3[open]"), 0);
     await page.locator("td.squares a[href='#s0r3']").click();
     assert.equal(await count(page, "#s0r3[open]"), 1);
-    // A link to something that is not there leaves the page as it is.
+    // A link to something that does not exist changes nothing.
     await page.evaluate(() => { location.hash = "s9r9k9"; });
     assert.equal(await count(page, "#s0r3[open]"), 1);
   },
 
-  "a link wins over filters that would hide where it leads": async ({ open }) => {
+  "a link overrides filters that would hide its target": async ({ open }) => {
     const page = await open("quickstart");
     await page.getByRole("button", { name: "1 fail" }).click();
     assert.deepEqual(await seenRows(page), ["says what it did"]);
@@ -159,7 +159,7 @@ export const checks = {
     assert.equal(await page.getByRole("button", { name: "1 fail" }).getAttribute("aria-pressed"), "false");
   },
 
-  "search and filters find rows, also those not built yet": async ({ open }) => {
+  "search and filters find rows, even before those are rendered": async ({ open }) => {
     const page = await open("thousand");
     assert.equal(await rowsLeft(page), "1000 rows");
     await page.getByRole("button", { name: "100 fail" }).click();
@@ -185,14 +185,14 @@ export const checks = {
     assert.deepEqual(await left("gate", ""), ["refunds a lost order", "says what it did"]);
     assert.deepEqual(await left("tool", "send_email"), ["refunds a lost order"]);
     assert.equal(await rowsLeft(small), "1 of 2 rows");
-    // A gate over runs is a row as well, and its runs do not come with it.
+    // A gate over runs is a row too, and does not bring its runs along.
     const gates = await open("reliability");
     await gates.getByLabel("gate").selectOption("reliability");
     assert.deepEqual(await seenRows(gates), []);
     assert.ok(await gates.locator(".cell .check:visible").count() > 1);
   },
 
-  "what was opened stays open when filters change": async ({ open }) => {
+  "open rows stay open when filters change": async ({ open }) => {
     const page = await open("quickstart");
     await page.locator("#s0r0 > summary").click();
     await page.getByLabel("tool").selectOption("send_email");
@@ -200,7 +200,7 @@ export const checks = {
     assert.deepEqual(await openRuns(page), ["s0r0", "s0r1"]);
   },
 
-  "the theme follows the system and can be switched, and paper is light": async ({ open }) => {
+  "the theme follows the system and can be switched, and print is light": async ({ open }) => {
     const page = await open("quickstart", { colorScheme: "dark" });
     const paper = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
     const [light, dark] = ["rgb(255, 255, 255)", "rgb(20, 23, 26)"];
@@ -218,7 +218,7 @@ export const checks = {
     assert.deepEqual([await button.textContent(), await paper()], ["theme: auto", light]);
   },
 
-  "everything is reached with the keyboard and the focus is seen": async ({ open }) => {
+  "everything can be reached with the keyboard, with a visible focus": async ({ open }) => {
     const page = await open("quickstart");
     const reached = await tabThrough(page, 60);
     const dim = reached.filter((one) => !one.outlined || !one.inView);
@@ -229,7 +229,7 @@ export const checks = {
     let at = 0;
     for (const text of texts) if (at < order.length && text.startsWith(order[at])) at += 1;
     assert.equal(order[at], undefined, "not reached in this order:\n" + texts.join("\n"));
-    // What has the focus is worked without a mouse.
+    // The focused element works without a mouse.
     await page.locator("#s0r0 > summary").focus();
     await page.keyboard.press("Enter");
     assert.deepEqual(await openRuns(page), ["s0r0", "s0r1"]);
@@ -240,7 +240,7 @@ export const checks = {
     assert.equal(await page.evaluate(() => document.activeElement.id), "main");
   },
 
-  "on paper what did not hold is open, and closed again on the screen": async ({ open, out }) => {
+  "failed rows are open in print, and closed again on screen": async ({ open, out }) => {
     const page = await open("narrative-divergence");
     await page.evaluate(() => {
       document.querySelectorAll("details.run").forEach((one) => { one.open = false; });
@@ -268,7 +268,7 @@ export const checks = {
   "hostile text stays text": async ({ open, place }) => {
     const page = await open("hostile");
     for (const text of ["</script>", "<img src", "\\u{202e}", "\\u{0}"]) assert.ok((await page.locator("main").innerText()).includes(text), text);
-    // Nothing is long before somebody asks for it.
+    // Long text is collapsed.
     await openEverything(page);
     const length = () => page.evaluate(() => [...document.querySelectorAll("main > :not(noscript)")].reduce((sum, one) => sum + one.textContent.length, 0));
     assert.ok(await length() < 500_000, "much text was built");
@@ -277,7 +277,7 @@ export const checks = {
     await page.getByRole("searchbox").fill("");
     await page.waitForFunction(() => !/ of /.test(document.querySelector(".bar output").textContent));
     await openEverything(page);
-    // The rest of one run's texts: laying out all of them would be a test of the browser.
+    // One run is enough: layout of all of them would test the browser.
     await page.evaluate(() => [...document.querySelectorAll("#s0r0 button")].filter((one) => one.textContent.startsWith("show all")).forEach((one) => one.click()));
     const found = await page.evaluate(() => {
       const names = ["script", "style", "img", "iframe", "object", "embed", "link", "form", "base", "video", "audio", "b"];
@@ -300,7 +300,7 @@ export const checks = {
       count: { script: 2, style: 1, img: 0, iframe: 0, object: 0, embed: 0, link: 0, form: 0, base: 0, video: 0, audio: 0, b: 0 },
       handlers: 0, links: ["#main", "#s0c0", "#s0r0", "#s0r0k0"], acting: 0, hacked: "no", longest: found.longest, isSeen: "block",
     });
-    // All of the long text came to be seen, and nothing of it became an element.
+    // All of the long text is shown, and none of it became an element.
     assert.ok(found.longest > 5_000_000, String(found.longest));
     assert.ok(readFileSync(place("hostile.html")).length > 15_000_000);
   },
@@ -332,7 +332,7 @@ export const checks = {
     }
   },
 
-  "a thousand runs are painted soon": async ({ open }) => {
+  "a thousand runs are painted quickly": async ({ open }) => {
     const times = [];
     for (let round = 0; round < 3; round++) {
       const page = await open("thousand");
@@ -347,7 +347,7 @@ export const checks = {
     return `first paint after ${paint.toFixed(0)} ms, all there after ${ready.toFixed(0)} ms`;
   },
 
-  "of ten thousand calls only those are built that are looked at": async ({ open }) => {
+  "of ten thousand calls only the visible ones are rendered": async ({ open }) => {
     const page = await open("deep");
     const told = [];
     for (const run of ["s0r0", "s0r1"]) {
@@ -362,7 +362,7 @@ export const checks = {
       await page.waitForFunction((id) => document.querySelector(".here")?.id === id, run + "k9876");
       assert.ok(await isInView(page.locator(`#${run}k9876`)));
       assert.ok(await count(page, `#${run} .call`) < 2_000);
-      // From there it is read on in both directions.
+      // Reading continues in both directions.
       const first = () => page.locator(`#${run} .call`).first().getAttribute("id");
       const before = await first();
       await page.locator(`#${run}`).getByRole("button", { name: /^show earlier/ }).last().click();
@@ -373,7 +373,7 @@ export const checks = {
     return "opened after " + told.join(" and ") + " ms";
   },
 
-  "reading on builds the rest": async ({ open }) => {
+  "scrolling renders the rest": async ({ open }) => {
     const page = await open("thousand");
     const built = () => count(page, "article.cell");
     assert.equal(await built(), 20);
@@ -381,7 +381,7 @@ export const checks = {
     await page.waitForFunction(() => document.querySelectorAll("article.cell").length === 25);
   },
 
-  "pictures are taken": async ({ open, place }) => {
+  "screenshots are taken": async ({ open, place }) => {
     for (const name of ["quickstart", "reliability", "fault-injection-recovery", "score"]) {
       for (const [kind, options] of Object.entries({ desktop: {}, dark: { colorScheme: "dark" }, phone: { viewport: PHONE } })) {
         const page = await open(name, options);

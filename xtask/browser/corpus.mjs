@@ -1,4 +1,4 @@
-// Reports that no example has: one full of hostile text, one of a thousand runs, one with a run of ten thousand calls.
+// Reports beyond the examples: one with hostile text, one with a thousand runs, one with a run of ten thousand calls.
 
 const HOSTILE = [
   "</script><script>window.hacked = 1; alert(1)</script>",
@@ -12,12 +12,12 @@ const HOSTILE = [
   "\u0000\u0007\u001b[31mred\u001b[0m\u007f\u0085",
   "]]>&lt;script&gt;&amp;#x3c; ${window.hacked = 1} {{constructor.constructor('window.hacked = 1')()}}",
 ];
-/** Five megabytes without a place to break a line. */
+/** Five megabytes without a line break. */
 export const HUGE = "<b>" + "x".repeat(5_000_000);
-/** Keys whose values are one of a few words, or say where something else is. */
+/** Keys with a closed set of values, and references. */
 const CLOSED = new Set(["verdict", "family", "origin", "role", "kind", "effect", "type", "gate", "stop_reason", "target", "path", "recovered"]);
 
-/** The report with every text replaced that somebody else may have written. */
+/** The report with every foreign text replaced. */
 export function hostile(report) {
   let next = 0;
   const bad = () => HOSTILE[next++ % HOSTILE.length];
@@ -33,7 +33,7 @@ export function hostile(report) {
   };
   const made = structuredClone(report);
   made.suites = made.suites.map((suite) => {
-    // Rows of a test stay together, whatever it is called.
+    // Rows of a test stay together.
     const names = new Map();
     const rows = suite.rows.map((row) => {
       const changed = change(row, "row", {});

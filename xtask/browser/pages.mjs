@@ -17,7 +17,7 @@ const { chromium } = need("playwright-core");
 const axe = need("axe-core").source;
 
 const EXAMPLES = ["quickstart", "reliability", "fault-injection-recovery", "narrative-divergence", "model-matrix", "agent-stability"];
-/** How long one check may take, and one action in it. */
+/** Time limits in ms, for a check and for one action. */
 const CHECK_LIMIT = 120_000;
 const ACTION_LIMIT = 15_000;
 
@@ -31,7 +31,7 @@ function mcptest(expected, ...args) {
   assert.ok(expected.includes(done.status), `mcptest ${args.join(" ")}: exit code ${done.status}\n${done.stderr}`);
 }
 
-/** Renders a report that was made here. */
+/** Renders a generated report. */
 function render(name, report) {
   writeFileSync(place(name + ".json"), JSON.stringify(report));
   mcptest([0], "report", place(name + ".json"), "--reporter", "html=" + place(name + ".html"), "--reporter", "json=" + place(name + ".again.json"));
@@ -92,7 +92,7 @@ async function main() {
       };
       const begun = Date.now();
       let timer;
-      const limit = new Promise((_, no) => { timer = setTimeout(() => no(new Error(`not done after ${CHECK_LIMIT} ms`)), CHECK_LIMIT); });
+      const limit = new Promise((_, no) => { timer = setTimeout(() => no(new Error(`not finished within ${CHECK_LIMIT} ms`)), CHECK_LIMIT); });
       try {
         const told = await Promise.race([run(tools), limit]);
         for (const { noise } of opened) assert.deepEqual(noise, [], "the page logged, asked or requested something");

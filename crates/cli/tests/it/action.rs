@@ -66,7 +66,7 @@ fn run(here: &Folder, name: &str, variables: &[(&str, &str)]) -> Output {
 /// The step that judges, with the program under test.
 fn judge(here: &Folder, files: &str, args: &str, reports: &str) -> Output {
     let program = env!("CARGO_BIN_EXE_mcptest");
-    run(here, "Judge", &[("MCPTEST", program), ("FILES", files), ("ARGS", args), ("REPORTS", reports)])
+    run(here, "Run tests", &[("MCPTEST", program), ("FILES", files), ("ARGS", args), ("REPORTS", reports)])
 }
 
 fn read(here: &Folder, name: &str) -> String {
@@ -122,7 +122,7 @@ fn every_input_reaches_the_step_that_judges_and_none_is_used_elsewhere() {
         let elsewhere = step["with"].to_string() + &step["if"].to_string();
         assert!(!elsewhere.contains("inputs."), "{step}");
     }
-    let inputs = action["inputs"].as_object().unwrap().keys().map(|name| (name.clone(), "Judge".to_owned()));
+    let inputs = action["inputs"].as_object().unwrap().keys().map(|name| (name.clone(), "Run tests".to_owned()));
     assert_eq!(used, inputs.collect());
 }
 
@@ -179,7 +179,7 @@ fn what_cannot_run_exits_with_2_and_leaves_no_report_of_before() {
 #[test]
 fn a_folder_for_reports_that_is_none_is_refused() {
     for (reports, reason) in [
-        ("", "the input `reports` is empty; hint: name a folder, or leave it out"),
+        ("", "the input `reports` is empty; hint: name a folder, or omit the input"),
         ("a\nhtml=/etc/passwd", "the input `reports` has several lines; hint: name one folder"),
         ("a\rb", "the input `reports` has several lines; hint: name one folder"),
     ] {
@@ -210,7 +210,7 @@ fn hostile_inputs_are_passed_on_as_they_are() {
         let program = here.0.join("of-the-runner/mcptest");
         let before = names(&here.0);
         let variables = [("MCPTEST", program.to_str().unwrap()), ("FILES", text), ("ARGS", text), ("REPORTS", text)];
-        let ran = run(&here, "Judge", &variables);
+        let ran = run(&here, "Run tests", &variables);
         check(&ran, 0, "", "");
         let reports = format!("./{text}");
         let expected = [
@@ -249,7 +249,7 @@ fn hostile_inputs_are_files_that_do_not_exist_to_the_program() {
 #[test]
 fn pull_requests_from_forks_are_not_trusted() {
     let action = action();
-    let judge = steps(&action).iter().find(|step| step["name"] == "Judge").unwrap();
+    let judge = steps(&action).iter().find(|step| step["name"] == "Run tests").unwrap();
     let fork =
         "github.event.pull_request != null && github.event.pull_request.head.repo.full_name != github.repository";
     assert_eq!(judge["env"]["FORK"], format!("${{{{ {fork} }}}}"));
@@ -265,16 +265,16 @@ fn pull_requests_from_forks_are_not_trusted() {
     ] {
         let variables =
             [("MCPTEST", program.to_str().unwrap()), ("REPORTS", "out"), ("UNTRUSTED", untrusted), ("FORK", fork)];
-        assert_eq!(run(&here, "Judge", &variables).status.code(), Some(0));
+        assert_eq!(run(&here, "Run tests", &variables).status.code(), Some(0));
         assert_eq!(read(&here, "told").contains("--untrusted|\n"), expected, "{untrusted} {fork}");
     }
-    let odd = run(&here, "Judge", &[("REPORTS", "out"), ("UNTRUSTED", "yes")]);
-    let why = "::error title=mcptest::the input `untrusted` is neither `auto` nor `true` nor `false`\n";
+    let odd = run(&here, "Run tests", &[("REPORTS", "out"), ("UNTRUSTED", "yes")]);
+    let why = "::error title=mcptest::the input `untrusted` must be `auto`, `true` or `false`\n";
     check(&odd, 2, why, "");
     std::os::unix::fs::symlink("out", here.0.join("link")).unwrap();
     for folder in ["link", "link/"] {
-        let linked = run(&here, "Judge", &[("REPORTS", folder)]);
-        let why = "the folder of the input `reports` is a symbolic link; hint: name another";
+        let linked = run(&here, "Run tests", &[("REPORTS", folder)]);
+        let why = "the folder of the input `reports` is a symbolic link; hint: name another folder";
         check(&linked, 2, &format!("::error title=mcptest::{why}\n"), "");
     }
 }
@@ -307,7 +307,7 @@ fn the_program_is_built_from_the_sources_of_the_action_wherever_they_lie() {
 /// What the first step finds out about sources.
 fn found_out(source: &str) -> BTreeMap<String, String> {
     let here = workspace();
-    let ran = run(&here, "What is to be built", &[("SOURCE", source), ("PLACE", "/some place")]);
+    let ran = run(&here, "Identify the sources", &[("SOURCE", source), ("PLACE", "/some place")]);
     check(&ran, 0, "", "");
     let output = read(&here, "of-the-runner/output");
     output.lines().map(|line| line.split_once('=').unwrap()).map(|(key, value)| (key.into(), value.into())).collect()
