@@ -1,15 +1,15 @@
 //! Any bytes, cut at any places: lines of a server, events of a stream and lines of a client are the same however they
 //! arrive. The first byte is the limit, the second says how many bytes follow that are lengths of pieces.
 //!
-//! The readers are private, so their files are included. What must hold stands in `crates/runner/src/mcp/hold.rs` and
-//! `crates/mock/src/stdio/hold.rs`.
+//! The readers are private, so their files are included. What must hold stands in `crates/runner/src/mcp/invariants.rs` and
+//! `crates/mock/src/stdio/invariants.rs`.
 #![no_main]
 #![expect(dead_code, reason = "what sends, and tasks that read, are not tried here")]
 
 #[path = "../../crates/runner/src/mcp/events.rs"]
 mod events;
-#[path = "../../crates/runner/src/mcp/hold.rs"]
-mod hold;
+#[path = "../../crates/runner/src/mcp/invariants.rs"]
+mod invariants;
 #[path = "../../crates/runner/src/mcp/lines.rs"]
 mod lines;
 
@@ -30,9 +30,9 @@ fuzz_target!(|bytes: &[u8]| {
     let (lengths, sent) = rest.split_at(usize::from(count % 8).min(rest.len()));
     let limit = usize::from(*limit) * 4;
     let pieces = || Pieces { left: sent, lengths, at: 0 };
-    hold::lines(sent, limit, BufReader::new(pieces()));
-    hold::events(sent, limit, pieces());
-    mock::hold::lines(sent, limit, pieces());
+    invariants::lines(sent, limit, BufReader::new(pieces()));
+    invariants::events(sent, limit, pieces());
+    mock::invariants::lines(sent, limit, pieces());
 });
 
 /// Bytes that arrive in pieces of these lengths, again and again.

@@ -182,7 +182,8 @@ impl World {
                     advisory: None,
                     trace: trace(),
                 };
-                files.push(folder.save(&cassette).unwrap());
+                folder.save(&cassette).unwrap();
+                files.push(folder.path(&cassette.test, &cassette.model, cassette.run));
             }
         }
         Self { suite: path, files }

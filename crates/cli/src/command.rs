@@ -46,7 +46,7 @@ pub fn run(
     out: &mut impl Write,
     err: &mut impl Write,
 ) -> ExitCode {
-    signals::outlive_limits();
+    signals::ignore_sigxfsz();
     let (out, err) = (&mut Console::new(out), &mut Console::new(err));
     let answer = match Typed::try_parse_from(args) {
         Ok(typed) => match typed.command {

@@ -9,5 +9,5 @@ pub(crate) mod source;
 mod stitch;
 pub(crate) mod unpack;
 
-pub(crate) use feed::Reading;
+pub(crate) use feed::ReadOptions;
 pub(crate) use job::{Fault, Job};

@@ -4,7 +4,6 @@
 //! judge traces use `mcptest-core`.
 
 mod args;
-mod beside;
 mod command;
 mod console;
 mod corpus;

@@ -10,7 +10,6 @@ const PER_SERVER: u64 = 8;
 /// Fewer runs at once than were asked for.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Fewer {
-    /// How many.
     pub(crate) jobs: usize,
     /// The limit that forbids more.
     pub(crate) limit: u64,

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use mcptest_core::diag::printable;
-use mcptest_runner::executor::{Beat, Starting};
+use mcptest_runner::executor::{RunProgress, Starting};
 
 use crate::console::{self, Console};
 
@@ -22,10 +22,10 @@ const SLOW_START: (u64, u64) = (5, 30);
 
 /// The lines of all runs under way.
 pub(crate) struct Progress {
-    face: Face,
+    view: View,
 }
 
-enum Face {
+enum View {
     /// Drawn over and over.
     Terminal(Lines),
     /// Only what is waited for, a line each.
@@ -59,78 +59,78 @@ impl Progress {
     /// Shows lines when standard error is a terminal. Of a replay only runs that wait for a server have one: those of scripts
     /// that were not recorded.
     pub(crate) fn new(is_replay: bool) -> Self {
-        let face = if std::io::stderr().is_terminal() {
-            Face::Terminal(Lines {
+        let view = if std::io::stderr().is_terminal() {
+            View::Terminal(Lines {
                 all: MultiProgress::with_draw_target(ProgressDrawTarget::stderr()),
                 runs: Arc::default(),
                 ticks: Once::new(),
                 waiting_only: is_replay,
             })
         } else {
-            Face::Plain
+            View::Plain
         };
-        Self { face }
+        Self { view }
     }
 
     /// Takes in what a run has got to.
-    pub(crate) fn beat(&self, beat: &Beat<'_>) {
-        let lines = match &self.face {
-            Face::Terminal(lines) => lines,
-            Face::Plain => {
-                if let Some(note) = noted(beat) {
+    pub(crate) fn update(&self, progress: &RunProgress<'_>) {
+        let lines = match &self.view {
+            View::Terminal(lines) => lines,
+            View::Plain => {
+                if let Some(note) = note(progress) {
                     // When standard error is closed there is nobody to tell.
-                    let (mut stderr, name) = (std::io::stderr(), printable(beat.name));
+                    let (mut stderr, name) = (std::io::stderr(), printable(progress.name));
                     let _ = writeln!(Console::new(&mut stderr), "note: {name}: {note}");
                 }
                 return;
             }
         };
         let mut runs = lines.runs.lock().unwrap_or_else(PoisonError::into_inner);
-        if let (0, Some(note)) = (beat.turn, beat.notice) {
+        if let (0, Some(note)) = (progress.turn, progress.notice) {
             // It is not about what the run waits for, and stays.
-            let note = format!("note: {}: {}", printable(beat.name), printable(note));
+            let note = format!("note: {}: {}", printable(progress.name), printable(note));
             let _ = lines.all.println(console::escape(&note));
             return;
         }
-        if beat.is_over {
-            if let Some(line) = runs.remove(beat.name) {
+        if progress.is_over {
+            if let Some(line) = runs.remove(progress.name) {
                 line.finish_and_clear();
                 lines.all.remove(&line);
             }
             return;
         }
-        let waits = beat.starting.is_some_and(|starting| starting.seconds > 0);
-        if lines.waiting_only && !waits && !runs.contains_key(beat.name) {
+        let waits = progress.starting.is_some_and(|starting| starting.seconds > 0);
+        if lines.waiting_only && !waits && !runs.contains_key(progress.name) {
             return;
         }
         lines.ticks.call_once(|| tick(Arc::downgrade(&lines.runs)));
-        let line = runs.entry(beat.name.to_owned()).or_insert_with(|| {
+        let line = runs.entry(progress.name.to_owned()).or_insert_with(|| {
             let line = lines.all.add(ProgressBar::new_spinner());
             if let Ok(style) = ProgressStyle::with_template("{spinner} {msg}") {
                 line.set_style(style);
             }
             line
         });
-        line.set_message(console::escape(&told(beat)));
+        line.set_message(console::escape(&status_line(progress)));
     }
 
     /// Prints without getting in the way of the lines.
-    pub(crate) fn aside<T>(&self, print: impl FnOnce() -> T) -> T {
-        match &self.face {
-            Face::Terminal(lines) => lines.all.suspend(print),
-            Face::Plain => print(),
+    pub(crate) fn suspended<T>(&self, print: impl FnOnce() -> T) -> T {
+        match &self.view {
+            View::Terminal(lines) => lines.all.suspend(print),
+            View::Plain => print(),
         }
     }
 }
 
 /// How much of the input was read, on a terminal: bytes, traces, and the time left.
-pub(crate) struct Bytes {
+pub(crate) struct ReadProgress {
     bar: ProgressBar,
     read: Arc<AtomicU64>,
     traces: Cell<u64>,
 }
 
-impl Bytes {
+impl ReadProgress {
     /// Shown when standard error is a terminal and what is printed goes elsewhere.
     pub(crate) fn new(total: Option<u64>, read: &Arc<AtomicU64>) -> Self {
         let is_seen = std::io::stderr().is_terminal() && !std::io::stdout().is_terminal();
@@ -163,40 +163,39 @@ impl Bytes {
         self.bar.suspend(print)
     }
 
-    /// Takes the bar away.
     pub(crate) fn finish(&self) {
         self.bar.finish_and_clear();
     }
 }
 
 /// Such as `books a seat [gpt-5] #2: turn 3, 4 calls, 1820 tokens, 0.0121`.
-fn told(beat: &Beat<'_>) -> String {
-    let mut text = match beat.starting {
-        Some(starting) => format!("{}: {}", printable(beat.name), waiting(starting)),
-        None => format!("{}: turn {}", printable(beat.name), beat.turn),
+fn status_line(progress: &RunProgress<'_>) -> String {
+    let mut text = match progress.starting {
+        Some(starting) => format!("{}: {}", printable(progress.name), waiting(starting)),
+        None => format!("{}: turn {}", printable(progress.name), progress.turn),
     };
-    match beat.calls {
+    match progress.calls {
         0 => {}
         1 => text.push_str(", 1 call"),
         calls => text.push_str(&format!(", {calls} calls")),
     }
-    if let Some(tokens) = beat.tokens {
+    if let Some(tokens) = progress.tokens {
         text.push_str(&format!(", {tokens} tokens"));
     }
-    if let Some(cost) = beat.cost {
+    if let Some(cost) = progress.cost {
         text.push_str(&format!(", cost {cost:.4}"));
     }
-    if let Some(notice) = beat.notice {
+    if let Some(notice) = progress.notice {
         text.push_str(&format!(", {}", printable(notice)));
     }
     text
 }
 
 /// What is reported where nothing is drawn.
-fn noted(beat: &Beat<'_>) -> Option<String> {
+fn note(progress: &RunProgress<'_>) -> Option<String> {
     let (first, every) = SLOW_START;
     let is_due = |seconds: u64| seconds == first || (seconds > first && seconds.is_multiple_of(every));
-    match (beat.notice, beat.starting) {
+    match (progress.notice, progress.starting) {
         (Some(notice), _) => Some(printable(notice).into_owned()),
         (None, Some(starting)) if is_due(starting.seconds) => Some(waiting(starting)),
         (None, _) => None,
@@ -215,20 +214,34 @@ fn waiting(starting: Starting<'_>) -> String {
 mod tests {
     use super::*;
 
-    const BEAT: Beat<'_> =
-        Beat { name: "t", turn: 0, calls: 0, tokens: None, cost: None, notice: None, starting: None, is_over: false };
+    const AT_START: RunProgress<'_> = RunProgress {
+        name: "t",
+        turn: 0,
+        calls: 0,
+        tokens: None,
+        cost: None,
+        notice: None,
+        starting: None,
+        is_over: false,
+    };
 
     #[test]
     fn a_line_names_the_servers_that_have_not_started() {
-        let beat =
-            |servers: &'static [&'static str], seconds| Beat { starting: Some(Starting { servers, seconds }), ..BEAT };
-        assert_eq!(told(&beat(&["files"], 0)), "t: waiting for server `files` to start");
-        assert_eq!(told(&beat(&["db", "files"], 12)), "t: waiting for servers `db`, `files` to start (12 s)");
+        let progress = |servers: &'static [&'static str], seconds| RunProgress {
+            starting: Some(Starting { servers, seconds }),
+            ..AT_START
+        };
+        assert_eq!(status_line(&progress(&["files"], 0)), "t: waiting for server `files` to start");
+        assert_eq!(
+            status_line(&progress(&["db", "files"], 12)),
+            "t: waiting for servers `db`, `files` to start (12 s)"
+        );
     }
 
     #[test]
     fn without_a_terminal_a_slow_start_is_reported_after_five_seconds_and_every_thirty() {
-        let note = |seconds| noted(&Beat { starting: Some(Starting { servers: &["files"], seconds }), ..BEAT });
+        let note =
+            |seconds| note(&RunProgress { starting: Some(Starting { servers: &["files"], seconds }), ..AT_START });
         let reported: Vec<u64> = (0..100).filter(|seconds| note(*seconds).is_some()).collect();
         assert_eq!(reported, [5, 30, 60, 90]);
         assert_eq!(note(5).as_deref(), Some("waiting for server `files` to start (5 s)"));
@@ -236,16 +249,16 @@ mod tests {
 
     #[test]
     fn a_line_tells_turn_calls_tokens_cost_and_what_is_waited_for() {
-        let beat = Beat { name: "t\u{1b}", turn: 1, ..BEAT };
-        assert_eq!(told(&beat), "t\\u{1b}: turn 1");
+        let progress = RunProgress { name: "t\u{1b}", turn: 1, ..AT_START };
+        assert_eq!(status_line(&progress), "t\\u{1b}: turn 1");
         let notice = Some("429, trying again in 2 s (attempt 2 of 4)");
-        let beat = Beat { turn: 3, calls: 4, tokens: Some(1820), cost: Some(0.01214), notice, ..beat };
+        let progress = RunProgress { turn: 3, calls: 4, tokens: Some(1820), cost: Some(0.01214), notice, ..progress };
         assert_eq!(
-            told(&beat),
+            status_line(&progress),
             "t\\u{1b}: turn 3, 4 calls, 1820 tokens, cost 0.0121, 429, trying again in 2 s (attempt 2 of 4)"
         );
         assert_eq!(
-            told(&Beat { calls: 1, tokens: None, cost: None, notice: None, ..beat }),
+            status_line(&RunProgress { calls: 1, tokens: None, cost: None, notice: None, ..progress }),
             "t\\u{1b}: turn 3, 1 call"
         );
     }

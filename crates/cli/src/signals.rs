@@ -12,7 +12,6 @@ use tokio::time::timeout;
 
 use crate::exit;
 
-/// What a signal reaches.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Signals {
     pub(crate) interrupt: Interrupt,
@@ -52,14 +51,16 @@ impl Signals {
     }
 }
 
-/// From here on a file that grows beyond the limit of the system is an error of writing it. The system's own way is a signal
-/// that ends the program without a word, with a file half written beside its place.
+/// Turns a file that grows beyond the file size limit (`ulimit -f`) into a write error. By default SIGXFSZ ends the program
+/// without a message and leaves a half-written temporary file. Without a limit there is nothing to do.
 #[cfg(unix)]
-pub(crate) fn outlive_limits() {
-    use rustix::process::Signal;
+pub(crate) fn ignore_sigxfsz() {
+    use rustix::process::{Resource, Signal, getrlimit};
     use tokio::signal::unix::{SignalKind, signal};
-    // Without a runtime the system's own way remains. Whoever has listened once is not ended, now or later; programs that are
-    // started from here do not inherit that.
+    if getrlimit(Resource::Fsize).current.is_none() {
+        return;
+    }
+    // Registering a handler needs a runtime once; the handler stays. Child processes do not inherit it.
     let Ok(runtime) = runtime::build() else { return };
     let _context = runtime.enter();
     let _ = signal(SignalKind::from_raw(Signal::XFSZ.as_raw()));
@@ -67,7 +68,7 @@ pub(crate) fn outlive_limits() {
 
 /// There is no such signal.
 #[cfg(not(unix))]
-pub(crate) fn outlive_limits() {}
+pub(crate) fn ignore_sigxfsz() {}
 
 #[expect(clippy::exit, reason = "the user wants an end, and the threads that could return may hang")]
 fn leave(code: u8) {

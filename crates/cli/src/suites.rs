@@ -115,7 +115,7 @@ fn load_one(
     for warning in &said {
         complain(warning);
     }
-    let file = SuiteFile { shown, path: path.to_owned(), suite, trust };
+    let file = SuiteFile::new(shown, path.to_owned(), suite, trust);
     shares(&file).map_or(Ok(Some(File::Suite(file))), Err)
 }
 

@@ -18,7 +18,6 @@ pub(crate) struct Answer {
 /// The content of an answer.
 #[derive(Debug, Clone)]
 pub(crate) enum Content {
-    /// One block of text.
     Text(Template),
     /// Blocks as the protocol has them.
     Blocks(Shape),
@@ -26,7 +25,7 @@ pub(crate) enum Content {
 
 /// The answer to one call.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Filled {
+pub(crate) struct FilledAnswer {
     pub(crate) content: Value,
     pub(crate) structured: Option<Value>,
     pub(crate) is_error: bool,
@@ -34,7 +33,7 @@ pub(crate) struct Filled {
 
 impl Answer {
     /// The answer to a call with these arguments.
-    pub(crate) fn fill(&self, scope: &Scope) -> Result<Filled, Missing> {
+    pub(crate) fn fill(&self, scope: &Scope) -> Result<FilledAnswer, Missing> {
         let structured = self.structured.as_ref().map(|shape| shape.fill(scope)).transpose()?;
         let content = match (&self.content, &structured) {
             (Some(Content::Text(template)), _) => text_block(&template.text(scope)?),
@@ -43,10 +42,9 @@ impl Answer {
             (None, Some(value)) => text_block(&json::canonical(value)),
             (None, None) => json!([]),
         };
-        Ok(Filled { content, structured, is_error: self.is_error })
+        Ok(FilledAnswer { content, structured, is_error: self.is_error })
     }
 
-    /// Every reference in it.
     pub(crate) fn references(&self) -> Vec<&Reference> {
         let content = match &self.content {
             Some(Content::Text(template)) => template.references().collect(),
@@ -57,7 +55,7 @@ impl Answer {
     }
 }
 
-impl Filled {
+impl FilledAnswer {
     pub(crate) fn text(text: &str) -> Self {
         Self { content: text_block(text), structured: None, is_error: false }
     }

@@ -26,11 +26,9 @@ pub enum Fault {
     Garbage,
     /// The answer to a request that nobody sent.
     WrongId,
-    /// The answer twice.
     Duplicate,
     /// An answer of so many mebibytes.
     Flood(u64),
-    /// The process ends.
     Crash,
     /// A JSON-RPC error with this code.
     Error(i64),
@@ -41,7 +39,6 @@ pub enum Fault {
 /// A kind of fault as users meet it.
 #[derive(Debug)]
 pub struct Kind {
-    /// Its name.
     pub name: &'static str,
     /// The number behind the colon.
     pub number: Option<Number>,
@@ -52,7 +49,6 @@ pub struct Kind {
 /// A number that a kind takes.
 #[derive(Debug, Clone, Copy)]
 pub struct Number {
-    /// What it counts.
     pub unit: &'static str,
     /// The least it may be.
     pub least: i64,
@@ -109,9 +105,7 @@ impl Kind {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}\nhint: {hint}")]
 pub struct FaultError {
-    /// What is wrong.
     pub message: String,
-    /// What to do.
     pub hint: String,
 }
 
@@ -197,7 +191,7 @@ impl fmt::Display for Fault {
     }
 }
 
-/// The faults of one run, and whom each strikes.
+/// The faults of one run, and which tools each strikes.
 #[derive(Debug, Clone, Default)]
 pub struct Faults {
     list: Vec<Fault>,
@@ -253,13 +247,12 @@ impl Faults {
         Ok(())
     }
 
-    /// How many there are.
     pub(crate) fn len(&self) -> usize {
         self.list.len()
     }
 
     /// The fault that strikes calls of a tool, with its number: its own before the general one.
-    pub(crate) fn strikes(&self, tool: &str) -> Option<(usize, Fault)> {
+    pub(crate) fn for_tool(&self, tool: &str) -> Option<(usize, Fault)> {
         let at = self.by_tool.get(tool).copied().or(self.general)?;
         Some((at, self.list[at]))
     }
@@ -314,10 +307,10 @@ mod tests {
     #[test]
     fn a_fault_of_a_tool_goes_before_the_general_one() {
         let faults = Faults::read(&["hang", "a=none", "b=c=slow:5"], &["a", "b=c", "d"]).unwrap();
-        assert_eq!(faults.strikes("a"), Some((1, Fault::None)));
-        assert_eq!(faults.strikes("b=c"), Some((2, Fault::Slow(5))));
-        assert_eq!(faults.strikes("d"), Some((0, Fault::Hang)));
-        assert_eq!(Faults::read(&["a=drop"], &["a", "d"]).unwrap().strikes("d"), None);
+        assert_eq!(faults.for_tool("a"), Some((1, Fault::None)));
+        assert_eq!(faults.for_tool("b=c"), Some((2, Fault::Slow(5))));
+        assert_eq!(faults.for_tool("d"), Some((0, Fault::Hang)));
+        assert_eq!(Faults::read(&["a=drop"], &["a", "d"]).unwrap().for_tool("d"), None);
     }
 
     #[test]

@@ -33,7 +33,7 @@ use crate::protocol::{
     Send, Server, era_of, error, id_text, parse, required_keys, unsupported,
 };
 use crate::serve::{End, ServeError};
-use crate::state::{Session, Sessions, State};
+use crate::state::{Counters, Session, Sessions};
 use body::Body;
 use guard::{SESSION, VERSION};
 
@@ -52,19 +52,17 @@ type Response = hyper::Response<Body>;
 #[error("closed on purpose")]
 struct Hangup;
 
-/// What every connection shares.
 struct Shared {
     server: Arc<Server>,
-    desk: Mutex<Desk>,
+    state: Mutex<ServerState>,
     /// Takes why the whole server ends.
     ends: mpsc::UnboundedSender<Result<End, ServeError>>,
     bound_to_loopback: bool,
 }
 
-/// What changes.
-struct Desk {
+struct ServerState {
     log: Log,
-    state: State,
+    counters: Counters,
     sessions: Sessions,
     /// Answers that a client of the older handshake can cancel, by its session and the id of its request.
     waiting: BTreeMap<(String, String), oneshot::Sender<()>>,
@@ -78,9 +76,10 @@ pub async fn serve(
     stop: impl Future<Output = ()>,
 ) -> Result<End, ServeError> {
     let (ends, mut ended) = mpsc::unbounded_channel();
-    let desk = Desk { log, state: server.state(), sessions: Sessions::default(), waiting: BTreeMap::new() };
+    let state =
+        ServerState { log, counters: server.counters(), sessions: Sessions::default(), waiting: BTreeMap::new() };
     let bound_to_loopback = listener.local_addr().is_ok_and(|address| address.ip().is_loopback());
-    let shared = Arc::new(Shared { server, desk: Mutex::new(desk), ends, bound_to_loopback });
+    let shared = Arc::new(Shared { server, state: Mutex::new(state), ends, bound_to_loopback });
     // Dropped with this function, and every connection with it.
     let mut connections = JoinSet::new();
     let mut stop = pin!(stop);
@@ -144,9 +143,9 @@ fn events(messages: &[&Value]) -> Response {
 }
 
 impl Shared {
-    fn desk(&self) -> MutexGuard<'_, Desk> {
+    fn state(&self) -> MutexGuard<'_, ServerState> {
         // Nothing is left half done when a holder of the lock is cut short.
-        self.desk.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A log that cannot be written ends the server.
@@ -159,7 +158,7 @@ impl Shared {
 
     async fn answer(&self, request: hyper::Request<Received>) -> Result<Response, Hangup> {
         let (head, body) = request.into_parts();
-        if let Some(why) = guard::foreign(&head.headers, self.bound_to_loopback) {
+        if let Some(why) = guard::cross_site(&head.headers, self.bound_to_loopback) {
             return Ok(plain(StatusCode::FORBIDDEN, why));
         }
         if head.uri.path() != PATH {
@@ -179,7 +178,7 @@ impl Shared {
     fn delete(&self, headers: &HeaderMap) -> Response {
         match guard::single(headers, &SESSION) {
             None => plain(StatusCode::BAD_REQUEST, "the session to end is missing: send Mcp-Session-Id"),
-            Some(id) if self.desk().sessions.close(id) => empty(StatusCode::NO_CONTENT),
+            Some(id) if self.state().sessions.close(id) => empty(StatusCode::NO_CONTENT),
             Some(_) => plain(StatusCode::NOT_FOUND, "there is no such session"),
         }
     }
@@ -206,12 +205,12 @@ impl Shared {
         let value = match parse(&bytes) {
             Ok(value) => value,
             Err(reply) => {
-                let logged = self.desk().log.raw(Direction::In, &bytes);
+                let logged = self.state().log.raw(Direction::In, &bytes);
                 self.logged(logged)?;
                 return self.say(StatusCode::BAD_REQUEST, &reply);
             }
         };
-        let logged = self.desk().log.message(Direction::In, &value);
+        let logged = self.state().log.message(Direction::In, &value);
         self.logged(logged)?;
         match Incoming::read(value) {
             Err(reply) => self.say(StatusCode::BAD_REQUEST, &reply),
@@ -222,7 +221,7 @@ impl Shared {
 
     /// A message as the whole answer.
     fn say(&self, status: StatusCode, message: &Value) -> Result<Response, Hangup> {
-        let logged = self.desk().log.message(Direction::Out, message);
+        let logged = self.state().log.message(Direction::Out, message);
         self.logged(logged)?;
         Ok(typed(status, "application/json", Body::whole(json::canonical(message))))
     }
@@ -242,11 +241,11 @@ impl Shared {
             _ => match self.session(headers, &Value::Null) {
                 Err((status, reply)) => self.say(status, &reply),
                 Ok(session) => {
-                    let mut desk = self.desk();
+                    let mut state = self.state();
                     let mut greeted = Session { initialized: true };
                     if let Reaction::Cancel(id) =
-                        self.server.receive(&mut desk.state, &mut greeted, message, Era::Legacy)
-                        && let Some(cancelled) = desk.waiting.remove(&(session, id_text(&id)))
+                        self.server.receive(&mut state.counters, &mut greeted, message, Era::Legacy)
+                        && let Some(cancelled) = state.waiting.remove(&(session, id_text(&id)))
                     {
                         // It may have been answered this very moment.
                         let _ = cancelled.send(());
@@ -262,7 +261,7 @@ impl Shared {
         let refuse = |status, why: &str| Err((status, error(id, INVALID_REQUEST, why, None)));
         match guard::single(headers, &SESSION) {
             None => refuse(StatusCode::BAD_REQUEST, "Bad Request: Missing session ID"),
-            Some(session) if self.desk().sessions.has(session) => Ok(session.to_owned()),
+            Some(session) if self.state().sessions.has(session) => Ok(session.to_owned()),
             Some(_) => refuse(StatusCode::NOT_FOUND, "Session not found"),
         }
     }
@@ -306,17 +305,17 @@ impl Shared {
         let Some(plan) = self.react(request, Era::Legacy) else { return Ok(empty(StatusCode::ACCEPTED)) };
         let greeted = opens && matches!(&plan.send, Send::Message(reply) if reply.get("result").is_some());
         let mut response = self.carry_out(plan, Some(session)).await?;
-        if greeted && let Ok(id) = HeaderValue::from_str(&self.desk().sessions.open()) {
+        if greeted && let Ok(id) = HeaderValue::from_str(&self.state().sessions.open()) {
             response.headers_mut().insert(SESSION, id);
         }
         Ok(response)
     }
 
     fn react(&self, request: Request, era: Era) -> Option<Plan> {
-        let mut desk = self.desk();
+        let mut state = self.state();
         // A session exists only once it has been greeted.
         let mut greeted = Session { initialized: true };
-        match self.server.receive(&mut desk.state, &mut greeted, Incoming::Request(request), era) {
+        match self.server.receive(&mut state.counters, &mut greeted, Incoming::Request(request), era) {
             Reaction::Answer(plan) => Some(plan),
             Reaction::Ignore | Reaction::Cancel(_) => None,
         }
@@ -329,7 +328,7 @@ impl Shared {
             return false;
         }
         let cancelled = match session {
-            Some(session) if plan.heeds_cancel => Some(self.wait_for(session, &plan.id)),
+            Some(session) if plan.cancellable => Some(self.wait_for(session, &plan.id)),
             _ => None,
         };
         let cancel = async {
@@ -362,19 +361,19 @@ impl Shared {
             }
             Send::Twice(reply) => {
                 for _ in 0..2 {
-                    let logged = self.desk().log.message(Direction::Out, &reply);
+                    let logged = self.state().log.message(Direction::Out, &reply);
                     self.logged(logged)?;
                 }
                 Ok(events(&[&reply, &reply]))
             }
             Send::Garbage => {
-                let logged = self.desk().log.raw(Direction::Out, GARBAGE);
+                let logged = self.state().log.raw(Direction::Out, GARBAGE);
                 self.logged(logged)?;
                 Ok(typed(StatusCode::OK, "application/json", Body::whole(GARBAGE)))
             }
             Send::Flood(flood) => {
                 let note = format!("a reply with {} MiB of text", flood.mib);
-                let logged = self.desk().log.note(Direction::Out, &note);
+                let logged = self.state().log.note(Direction::Out, &note);
                 self.logged(logged)?;
                 Ok(typed(StatusCode::OK, "application/json", Body::flood(flood)))
             }
@@ -389,7 +388,7 @@ impl Shared {
     fn wait_for(&self, session: String, id: &Value) -> Waiting<'_> {
         let key = (session, id_text(id));
         let (sender, receiver) = oneshot::channel();
-        self.desk().waiting.insert(key.clone(), sender);
+        self.state().waiting.insert(key.clone(), sender);
         Waiting { shared: self, key, receiver }
     }
 }
@@ -414,9 +413,9 @@ impl Drop for Waiting<'_> {
     fn drop(&mut self) {
         self.receiver.close();
         // The sender of another request under this id is not closed, and stays.
-        let mut desk = self.shared.desk();
-        if desk.waiting.get(&self.key).is_some_and(oneshot::Sender::is_closed) {
-            desk.waiting.remove(&self.key);
+        let mut state = self.shared.state();
+        if state.waiting.get(&self.key).is_some_and(oneshot::Sender::is_closed) {
+            state.waiting.remove(&self.key);
         }
     }
 }

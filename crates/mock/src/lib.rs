@@ -1,11 +1,10 @@
 //! An MCP server that misbehaves on request, with framing of its own so that it can break it.
 //!
-//! Three things are kept apart. [`Spec`] is what the server offers, read from a file and never changed. [`State`] is how far
+//! Three things are kept apart. [`Spec`] is what the server offers, read from a file and never changed. [`Counters`] is how far
 //! a run has got. [`serve_stdio`] and [`serve_http`] are the two transports; between them and the other two stands a pure
 //! function from a message to what is to be sent, and when.
 
 mod answer;
-mod base64;
 mod clock;
 pub mod fault;
 mod http;
@@ -25,5 +24,5 @@ pub use protocol::{LEGACY_VERSIONS, MODERN_VERSION, Server};
 pub use sample::of as sample;
 pub use serve::{End, ServeError};
 pub use spec::{Spec, load};
-pub use state::State;
+pub use state::Counters;
 pub use stdio::serve as serve_stdio;

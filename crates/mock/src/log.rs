@@ -18,7 +18,6 @@ pub(crate) enum Direction {
 #[derive(Debug, Default)]
 pub struct Log {
     file: Option<File>,
-    /// Lines so far.
     seq: u64,
 }
 
@@ -34,7 +33,6 @@ impl Log {
         Ok(Self { file: Some(file), seq: 0 })
     }
 
-    /// A message.
     pub(crate) fn message(&mut self, direction: Direction, message: &Value) -> io::Result<()> {
         self.line(direction, "message", || message.clone())
     }

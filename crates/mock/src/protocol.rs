@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use crate::fault::Faults;
 use crate::spec::Spec;
-use crate::state::{Session, State};
+use crate::state::{Counters, Session};
 pub(crate) use envelope::{Era, era_of, required_keys};
 pub use envelope::{LEGACY_VERSIONS, MODERN_VERSION};
 pub(crate) use message::{
@@ -31,42 +31,34 @@ pub struct Server {
 /// What a message calls for.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Reaction {
-    /// Nothing.
     Ignore,
     /// The client no longer wants the answer to the request of this id.
     Cancel(Value),
-    /// An answer.
     Answer(Plan),
 }
 
 /// An answer, or what comes in its place.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Plan {
-    /// The request.
     pub(crate) id: Value,
     /// How long to wait first.
     pub(crate) delay: Duration,
     /// Whether a cancellation stops it.
-    pub(crate) heeds_cancel: bool,
+    pub(crate) cancellable: bool,
     /// The request was refused before anything was done for it; HTTP says so in its status.
     pub(crate) rejected: bool,
     pub(crate) send: Send,
 }
 
-/// What is sent.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Send {
-    /// A message.
     Message(Value),
-    /// The same message twice.
     Twice(Value),
     /// Bytes that are no message.
     Garbage,
     /// A message with a long text between its two parts.
     Flood(Flood),
-    /// The connection ends.
     Close,
-    /// The process ends.
     Crash,
     /// Nothing, ever.
     Never,
@@ -83,7 +75,6 @@ pub(crate) struct Flood {
 /// What a flood is made of, a piece at a time.
 pub(crate) const FLOOD_PIECE: &[u8; 65_536] = &[b'x'; 65_536];
 
-/// Pieces in a mebibyte.
 pub(crate) const PIECES_PER_MIB: u64 = 16;
 
 /// What `garbage` sends: no JSON, no UTF-8, and no line end.
@@ -91,7 +82,7 @@ pub(crate) const GARBAGE: &[u8] = b"\xff\xfe{\"jsonrpc\": not json \xc3\x28";
 
 impl Plan {
     pub(crate) fn now(id: Value, send: Send) -> Self {
-        Self { id, delay: Duration::ZERO, heeds_cancel: true, rejected: false, send }
+        Self { id, delay: Duration::ZERO, cancellable: true, rejected: false, send }
     }
 
     /// A refusal of the request itself.
@@ -107,12 +98,12 @@ impl Server {
     }
 
     /// The run state it starts with.
-    pub fn state(&self) -> State {
-        State::new(&self.spec, &self.faults)
+    pub fn counters(&self) -> Counters {
+        Counters::new(&self.spec, &self.faults)
     }
 
     /// What a message calls for.
-    pub(crate) fn receive(&self, state: &mut State, session: &mut Session, message: Incoming, era: Era) -> Reaction {
+    pub(crate) fn receive(&self, state: &mut Counters, session: &mut Session, message: Incoming, era: Era) -> Reaction {
         match message {
             Incoming::Request(request) => Reaction::Answer(match self.dispatch(state, session, &request, era) {
                 Ok(plan) => plan,

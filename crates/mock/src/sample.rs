@@ -14,16 +14,16 @@ const MAX_DEPTH: usize = 16;
 const MAX_VALUES: usize = 10_000;
 
 /// A sample that is being made.
-struct Making<'s> {
+struct Limits<'s> {
     /// The whole schema, which references lead into.
     root: &'s Value,
     /// Values that may still be made.
     left: Cell<usize>,
 }
 
-impl Making<'_> {
+impl Limits<'_> {
     /// Whether one more value may be made.
-    fn goes_on(&self) -> bool {
+    fn take_one(&self) -> bool {
         let left = self.left.get().checked_sub(1);
         self.left.set(left.unwrap_or(0));
         left.is_some()
@@ -32,11 +32,11 @@ impl Making<'_> {
 
 /// A small value that probably fits a JSON Schema; whoever needs to be sure checks it.
 pub fn of(schema: &Value) -> Value {
-    sample(schema, &Making { root: schema, left: Cell::new(MAX_VALUES) }, MAX_DEPTH)
+    sample(schema, &Limits { root: schema, left: Cell::new(MAX_VALUES) }, MAX_DEPTH)
 }
 
-fn sample(schema: &Value, making: &Making<'_>, depth: usize) -> Value {
-    let (Value::Object(map), Some(depth), true) = (schema, depth.checked_sub(1), making.goes_on()) else {
+fn sample(schema: &Value, limits: &Limits<'_>, depth: usize) -> Value {
+    let (Value::Object(map), Some(depth), true) = (schema, depth.checked_sub(1), limits.take_one()) else {
         return Value::Null;
     };
     for given in ["const", "default"] {
@@ -50,20 +50,20 @@ fn sample(schema: &Value, making: &Making<'_>, depth: usize) -> Value {
         }
     }
     if let Some(target) = map.get("$ref").and_then(Value::as_str) {
-        let found = target.strip_prefix('#').and_then(|pointer| making.root.pointer(pointer));
-        return found.map_or(Value::Null, |found| sample(found, making, depth));
+        let found = target.strip_prefix('#').and_then(|pointer| limits.root.pointer(pointer));
+        return found.map_or(Value::Null, |found| sample(found, limits, depth));
     }
     for list in ["anyOf", "oneOf"] {
         if let Some(first) = map.get(list).and_then(|schemas| schemas.get(0)) {
-            return sample(first, making, depth);
+            return sample(first, limits, depth);
         }
     }
     if let Some(Value::Array(parts)) = map.get("allOf") {
-        return all(map, parts, making, depth);
+        return all(map, parts, limits, depth);
     }
     match type_of(map) {
-        Some("object") => object(map, making, depth),
-        Some("array") => array(map, making, depth),
+        Some("object") => object(map, limits, depth),
+        Some("array") => array(map, limits, depth),
         Some("string") => text(map),
         Some("integer") => number(map, true),
         Some("number") => number(map, false),
@@ -84,12 +84,12 @@ fn type_of(map: &Map<String, Value>) -> Option<&str> {
 }
 
 /// The keys of every part together, where all are objects; else the first part.
-fn all(map: &Map<String, Value>, parts: &[Value], making: &Making<'_>, depth: usize) -> Value {
+fn all(map: &Map<String, Value>, parts: &[Value], limits: &Limits<'_>, depth: usize) -> Value {
     let mut own = map.clone();
     own.remove("allOf");
-    let mut samples: Vec<Value> = parts.iter().map(|part| sample(part, making, depth)).collect();
+    let mut samples: Vec<Value> = parts.iter().map(|part| sample(part, limits, depth)).collect();
     if type_of(&own).is_some() {
-        samples.insert(0, sample(&Value::Object(own), making, depth));
+        samples.insert(0, sample(&Value::Object(own), limits, depth));
     }
     let mut merged = Map::new();
     for value in &samples {
@@ -101,16 +101,16 @@ fn all(map: &Map<String, Value>, parts: &[Value], making: &Making<'_>, depth: us
     Value::Object(merged)
 }
 
-fn object(map: &Map<String, Value>, making: &Making<'_>, depth: usize) -> Value {
+fn object(map: &Map<String, Value>, limits: &Limits<'_>, depth: usize) -> Value {
     let required = map.get("required").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     let keys = required.iter().filter_map(Value::as_str).map(|name| {
         let schema = map.get("properties").and_then(|properties| properties.get(name));
-        (name.to_owned(), schema.map_or(Value::Null, |schema| sample(schema, making, depth)))
+        (name.to_owned(), schema.map_or(Value::Null, |schema| sample(schema, limits, depth)))
     });
     Value::Object(keys.collect())
 }
 
-fn array(map: &Map<String, Value>, making: &Making<'_>, depth: usize) -> Value {
+fn array(map: &Map<String, Value>, limits: &Limits<'_>, depth: usize) -> Value {
     /// More items than this are no small value.
     const MOST: u64 = 100;
     let least = map.get("minItems").and_then(Value::as_u64).unwrap_or(0).min(MOST);
@@ -119,7 +119,7 @@ fn array(map: &Map<String, Value>, making: &Making<'_>, depth: usize) -> Value {
     (0..least)
         .map(|at| {
             let schema = usize::try_from(at).ok().and_then(|at| prefix.get(at)).or(item);
-            schema.map_or(Value::Null, |schema| sample(schema, making, depth))
+            schema.map_or(Value::Null, |schema| sample(schema, limits, depth))
         })
         .collect()
 }

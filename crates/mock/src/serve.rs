@@ -9,9 +9,7 @@ pub enum End {
     InputClosed,
     /// Nobody reads the answers any more.
     OutputClosed,
-    /// It was told to.
     Stopped,
-    /// The fault `crash` struck.
     Crashed,
 }
 

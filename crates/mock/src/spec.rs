@@ -20,46 +20,36 @@ pub(crate) use answers::violations;
 pub use blocks::{ANNOTATIONS, ANSWER, ARGUMENT, FILE, MESSAGE, PROMPT, RESOURCE, RULE, SERVER, TOOL};
 pub use load::load;
 
-/// A server.
 #[derive(Debug, Clone)]
 pub struct Spec {
-    /// Its name.
     pub name: String,
-    /// Its version.
     pub version: String,
     /// How to use it, for models.
     pub instructions: Option<String>,
     /// Its tools, in the order written.
     pub tools: Vec<Tool>,
-    /// Its resources.
     pub resources: Vec<Resource>,
-    /// Its prompts.
     pub prompts: Vec<Prompt>,
     /// How many lists of answers are played in order.
     pub(crate) playlists: usize,
 }
 
-/// A tool.
 #[derive(Debug, Clone)]
 pub struct Tool {
-    /// Its name.
     pub name: String,
-    /// How it is listed.
     pub(crate) listing: Value,
-    /// What arguments must fit.
     pub(crate) input: Schema,
     /// What structured answers must fit.
     pub(crate) output: Option<Schema>,
     /// The first whose conditions hold answers.
     pub(crate) rules: Vec<Rule>,
     /// The answer without a rule.
-    pub(crate) own: Own,
+    pub(crate) default_answer: DefaultAnswer,
 }
 
 /// What a tool answers when no rule does.
 #[derive(Debug, Clone)]
-pub(crate) enum Own {
-    /// What its author wrote.
+pub(crate) enum DefaultAnswer {
     Given(Playlist),
     /// A value made from its output schema.
     Sample(Value),
@@ -86,19 +76,15 @@ pub(crate) struct Rule {
     pub(crate) playlist: Playlist,
 }
 
-/// A resource.
 #[derive(Debug, Clone)]
 pub struct Resource {
-    /// Its address.
     pub uri: String,
     pub(crate) listing: Value,
     pub(crate) contents: Value,
 }
 
-/// A prompt.
 #[derive(Debug, Clone)]
 pub struct Prompt {
-    /// Its name.
     pub name: String,
     pub(crate) listing: Value,
     pub(crate) description: Option<String>,

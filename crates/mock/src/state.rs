@@ -7,14 +7,14 @@ use crate::spec::Spec;
 
 /// Counters of one run. Everything that connects shares them.
 #[derive(Debug)]
-pub struct State {
+pub struct Counters {
     /// Calls that each list of answers has answered.
     played: Vec<usize>,
     /// Calls that each fault has struck.
     struck: Vec<u64>,
 }
 
-impl State {
+impl Counters {
     pub(crate) fn new(spec: &Spec, faults: &Faults) -> Self {
         Self { played: vec![0; spec.playlists], struck: vec![0; faults.len()] }
     }
@@ -40,7 +40,6 @@ impl State {
 /// One client of the older handshake.
 #[derive(Debug, Default)]
 pub(crate) struct Session {
-    /// It has been greeted.
     pub(crate) initialized: bool,
 }
 
@@ -55,7 +54,6 @@ pub(crate) struct Sessions {
 const MAX_SESSIONS: usize = 10_000;
 
 impl Sessions {
-    /// A new session.
     pub(crate) fn open(&mut self) -> String {
         self.last += 1;
         self.open.insert(self.last);

@@ -5,7 +5,7 @@
 //! what is late is kept in order of its time.
 
 #[cfg(test)]
-mod hold;
+mod invariants;
 mod lines;
 
 use std::collections::BTreeMap;
@@ -31,7 +31,7 @@ use crate::protocol::{
 };
 use crate::queue::{Closed, Receiver, Sender, queue};
 use crate::serve::{End, ServeError};
-use crate::state::{Session, State};
+use crate::state::{Counters, Session};
 use lines::{Line, Lines, MAX_LINE};
 
 /// Bytes that are read ahead of the answers.
@@ -46,7 +46,7 @@ const MAX_PENDING: usize = 65_536;
 const GRACE: Duration = Duration::from_millis(500);
 
 /// How often it is looked whether the reader is held up, once the client has hung up.
-const GLANCE: Duration = Duration::from_millis(50);
+const POLL: Duration = Duration::from_millis(50);
 
 /// How far the server has got.
 #[derive(Debug, Default)]
@@ -54,7 +54,7 @@ struct Progress {
     /// Lines that were taken up and answers that were written.
     steps: AtomicU64,
     /// The reader waits for room; it cannot see the end of the input.
-    held_up: AtomicBool,
+    is_blocked: AtomicBool,
 }
 
 impl Progress {
@@ -63,7 +63,6 @@ impl Progress {
     }
 }
 
-/// Something to write.
 #[derive(Debug)]
 enum Frame {
     Bytes(Bytes),
@@ -97,11 +96,11 @@ where
     reader.spawn(read(input, line_sender, ended, Arc::clone(&progress)));
     let mut writer = JoinSet::new();
     writer.spawn(write(output, frame_receiver, Arc::clone(&progress)));
-    let desk = Desk {
+    let state = ServerState {
         server,
         progress: &progress,
         log,
-        state: server.state(),
+        counters: server.counters(),
         session: Session::default(),
         frames,
         pending: BTreeMap::new(),
@@ -109,18 +108,18 @@ where
         last: 0,
         closed: false,
     };
-    let work = desk.run(lines, &mut writer);
-    let overtime = async {
-        let out_of_sight = async {
+    let work = state.run(lines, &mut writer);
+    let after_input = async {
+        let hung_up_unseen = async {
             hung_up.await;
             // As long as the reader gets on, it comes to the end by itself.
-            while !progress.held_up.load(Ordering::Relaxed) {
-                sleep(GLANCE).await;
+            while !progress.is_blocked.load(Ordering::Relaxed) {
+                sleep(POLL).await;
             }
         };
         let end = tokio::select! {
             end = at_end => end,
-            () = out_of_sight => Ok(Ok(())),
+            () = hung_up_unseen => Ok(Ok(())),
         };
         match end {
             Ok(Err(error)) => Err(ServeError::Input(error)),
@@ -139,7 +138,7 @@ where
         biased;
         () = stop => Ok(End::Stopped),
         end = work => end,
-        end = overtime => end,
+        end = after_input => end,
     }
 }
 
@@ -154,11 +153,11 @@ async fn read(
         match input.next().await {
             Ok(Some(line)) => {
                 let size = if let Line::Whole(bytes) = &line { bytes.len() } else { 0 };
-                progress.held_up.store(true, Ordering::Relaxed);
+                progress.is_blocked.store(true, Ordering::Relaxed);
                 if lines.send(line, size).await == Err(Closed) {
                     return;
                 }
-                progress.held_up.store(false, Ordering::Relaxed);
+                progress.is_blocked.store(false, Ordering::Relaxed);
             }
             Ok(None) => break Ok(()),
             Err(error) => break Err(error),
@@ -222,12 +221,11 @@ async fn put(output: impl AsyncWrite + Unpin, frames: &mut Receiver<Frame>, prog
     }
 }
 
-/// Where messages are answered.
-struct Desk<'s> {
+struct ServerState<'s> {
     server: &'s Server,
     progress: &'s Progress,
     log: Log,
-    state: State,
+    counters: Counters,
     session: Session,
     frames: Sender<Frame>,
     /// Answers that wait for their time, in its order.
@@ -249,7 +247,6 @@ async fn outcome(writer: &mut JoinSet<Result<(), ServeError>>) -> Result<(), Ser
     }
 }
 
-/// Why the desk closes.
 enum Stop {
     /// The writer has ended, and knows why.
     Closed,
@@ -269,7 +266,7 @@ impl From<Closed> for Stop {
     }
 }
 
-impl Desk<'_> {
+impl ServerState<'_> {
     async fn run(
         mut self,
         mut lines: Receiver<Line>,
@@ -346,7 +343,7 @@ impl Desk<'_> {
             Err(reply) => return self.send(Send::Message(reply)).await,
         };
         let era = if let Incoming::Request(request) = &message { era_of(request) } else { Era::Legacy };
-        match self.server.receive(&mut self.state, &mut self.session, message, era) {
+        match self.server.receive(&mut self.counters, &mut self.session, message, era) {
             Reaction::Ignore => {}
             Reaction::Cancel(id) => self.cancel(&id),
             Reaction::Answer(plan) if plan.delay.is_zero() => self.send(plan.send).await?,
@@ -363,7 +360,7 @@ impl Desk<'_> {
     fn cancel(&mut self, id: &Value) {
         let id = id_text(id);
         if let Some(key) = self.by_id.get(&id)
-            && self.pending.get(key).is_some_and(|plan| plan.heeds_cancel)
+            && self.pending.get(key).is_some_and(|plan| plan.cancellable)
         {
             self.pending.remove(key);
             self.by_id.remove(&id);

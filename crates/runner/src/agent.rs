@@ -8,27 +8,23 @@ use mcptest_core::trace::{
 };
 use serde_json::{Map, Value, json};
 
-use crate::catalogue::Catalogue;
+use crate::catalog::Catalog;
 
 /// How much of a name that is no tool's goes back to the model.
 const SHOWN: usize = 200;
 
-/// What a model answered.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Reply {
     /// Its text blocks; none for a reply without text.
     pub texts: Vec<String>,
     /// The tools it wants called, in the order it named them.
-    pub calls: Vec<WantedCall>,
-    /// Tokens of this reply.
+    pub calls: Vec<RequestedCall>,
     pub tokens: Tokens,
-    /// Why it stopped.
     pub stop: Stop,
     /// The reply as received, for providers that want it back.
     pub raw: Value,
 }
 
-/// Why a reply ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Stop {
     /// It is complete.
@@ -38,31 +34,26 @@ pub enum Stop {
     Pause,
     /// It was cut at its token limit.
     MaxTokens,
-    /// The model refused.
     Refused,
 }
 
 /// A call a model wants made.
 #[derive(Debug, Clone, PartialEq)]
-pub struct WantedCall {
-    /// The provider's id.
+pub struct RequestedCall {
     pub id: String,
     /// The tool, under its wire name.
     pub wire: String,
-    /// The arguments.
-    pub args: WantedArgs,
+    pub args: RequestedArgs,
     /// Who makes the call, as received.
     pub caller: Option<Value>,
 }
 
 /// Arguments as a model wrote them.
 #[derive(Debug, Clone, PartialEq)]
-pub enum WantedArgs {
-    /// A JSON object.
+pub enum RequestedArgs {
     Object(Map<String, Value>),
     /// Text that is no JSON object, and why.
     Unreadable {
-        /// The text.
         text: String,
         /// What is wrong with it.
         why: String,
@@ -72,7 +63,6 @@ pub enum WantedArgs {
 /// One exchange that is over: a reply, and the answers to its calls.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Exchange {
-    /// The reply.
     pub reply: Reply,
     /// Answers to its calls, in their order.
     pub results: Vec<ToolResult>,
@@ -81,29 +71,23 @@ pub struct Exchange {
 /// A call to be made now.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Dispatch {
-    /// The server.
     pub server: String,
-    /// The tool.
     pub tool: String,
-    /// The arguments.
     pub args: Map<String, Value>,
 }
 
-/// What to do next.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Step {
     /// Ask the model, with everything said so far.
     Ask,
     /// Make these calls, all at once, and give back one answer each, in this order.
     Call(Vec<Dispatch>),
-    /// The run is over.
     Done,
 }
 
-/// A run in progress.
 #[derive(Debug, Clone)]
 pub struct Agent<'a> {
-    catalogue: &'a Catalogue,
+    catalog: &'a Catalog,
     max_turns: u64,
     exchanges: Vec<Exchange>,
     /// Calls of the reply in progress, and the answers that are known without asking a server.
@@ -117,9 +101,9 @@ pub struct Agent<'a> {
 
 impl<'a> Agent<'a> {
     /// A run that has not begun.
-    pub fn new(test: &AgentTest, catalogue: &'a Catalogue) -> Self {
+    pub fn new(test: &AgentTest, catalog: &'a Catalog) -> Self {
         Self {
-            catalogue,
+            catalog,
             max_turns: test.max_turns,
             exchanges: Vec::new(),
             open: Vec::new(),
@@ -141,7 +125,6 @@ impl<'a> Agent<'a> {
         &self.results
     }
 
-    /// Takes in a reply.
     pub fn replied(&mut self, reply: Reply) -> Step {
         let first = self.exchanges.is_empty();
         let count = |so_far: Option<u64>, more: Option<u64>| match (so_far, more) {
@@ -168,13 +151,15 @@ impl<'a> Agent<'a> {
         let mut dispatch = Vec::new();
         self.open.clear();
         for wanted in &reply.calls {
-            let known = self.catalogue.by_wire(&wanted.wire);
+            let known = self.catalog.by_wire(&wanted.wire);
             self.calls.push(ToolCall {
-                name: known.map_or_else(|| self.catalogue.bare(&wanted.wire), |offered| &offered.tool.name).to_owned(),
+                name: known
+                    .map_or_else(|| self.catalog.without_prefix(&wanted.wire), |offered| &offered.tool.name)
+                    .to_owned(),
                 server: Some(known.map_or_else(String::new, |offered| offered.server.clone())),
                 args: Some(match &wanted.args {
-                    WantedArgs::Object(map) => Value::Object(map.clone()),
-                    WantedArgs::Unreadable { text, .. } => Value::String(text.clone()),
+                    RequestedArgs::Object(map) => Value::Object(map.clone()),
+                    RequestedArgs::Unreadable { text, .. } => Value::String(text.clone()),
                 }),
                 caller: wanted.caller.clone().filter(|caller| caller.get("type") != Some(&json!("direct"))),
                 id: Some(wanted.id.clone()).filter(|id| !id.is_empty()),
@@ -184,10 +169,10 @@ impl<'a> Agent<'a> {
                 _ if unsent.is_some() => unsent.map(refusal),
                 (_, None) if wanted.wire.is_empty() => Some(refusal("the call names no tool")),
                 (_, None) => Some(refusal(&format!("unknown tool: {}", json::cut(&wanted.wire, SHOWN)))),
-                (WantedArgs::Unreadable { why, .. }, _) => {
+                (RequestedArgs::Unreadable { why, .. }, _) => {
                     Some(refusal(&format!("the arguments are not a JSON object: {why}")))
                 }
-                (WantedArgs::Object(args), Some(offered)) => {
+                (RequestedArgs::Object(args), Some(offered)) => {
                     dispatch.push(Dispatch {
                         server: offered.server.clone(),
                         tool: offered.tool.name.clone(),

@@ -21,7 +21,6 @@ pub struct Limits {
     pub cost: Option<f64>,
 }
 
-/// What has been spent.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Spent {
     /// Tokens, read and written.

@@ -1,7 +1,7 @@
 //! The file that holds a recorded run: where it lies, what it says, when it no longer fits the suite.
 
-mod census;
 mod inputs;
+mod inventory;
 mod orphans;
 mod store;
 
@@ -15,20 +15,17 @@ use mcptest_core::redact::short_hash;
 use mcptest_core::trace::Trace;
 use serde_json::{Map, Value};
 
-pub use census::{Entry, State, census};
 pub use inputs::inputs;
+pub use inventory::{Entry, State, inventory};
 pub use orphans::Orphans;
 pub use store::{Accepted, Folder, Lock, accept};
 
 /// Longest readable part of a slug.
 const LONGEST_SLUG: usize = 48;
 
-/// A recorded run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cassette {
-    /// The test.
     pub test: String,
-    /// The model.
     pub model: String,
     /// The run, from 1.
     pub run: u64,
@@ -38,7 +35,6 @@ pub struct Cassette {
     pub observed: Value,
     /// What was asked of a model beside the run; shown, never judged.
     pub advisory: Option<Value>,
-    /// What the run did.
     pub trace: Trace,
     /// The version of the format that it was read from; [`VERSION`] is written.
     pub version: u64,
@@ -49,49 +45,37 @@ pub struct Cassette {
 /// Why a cassette cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CassetteError {
-    /// It is not there.
     Missing {
-        /// Where it would be.
         path: PathBuf,
     },
     /// It cannot be read or written.
     Io {
-        /// The file or folder.
         path: PathBuf,
-        /// What was tried.
         what: &'static str,
-        /// What the system says.
         why: String,
     },
     /// It is not a cassette.
     Broken {
-        /// The file.
         path: PathBuf,
         /// What is wrong, and where.
         why: String,
     },
     /// It was written by another version.
     Version {
-        /// The file.
         path: PathBuf,
-        /// The version it names.
         found: String,
     },
     /// It was edited after it was recorded, and nobody accepted that.
     Edited {
-        /// The file.
         path: PathBuf,
     },
     /// Its parts say different things.
     Contradictory {
-        /// The file.
         path: PathBuf,
-        /// Which parts.
         why: String,
     },
     /// The suite says something else now.
     Stale {
-        /// The file.
         path: PathBuf,
         /// Which fields differ, and how.
         changes: String,
@@ -105,17 +89,14 @@ pub enum CassetteError {
     },
     /// A symbolic link stands where a recording should be written.
     Linked {
-        /// The link.
         path: PathBuf,
     },
     /// There are recordings where others are to be moved.
     Taken {
-        /// Their folder.
         path: PathBuf,
     },
     /// Somebody else records into the same folder.
     Locked {
-        /// The folder.
         path: PathBuf,
     },
 }

@@ -18,7 +18,6 @@ impl Stopwatch {
         u64::try_from(self.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
-    /// Time since the start.
     pub fn elapsed(&self) -> Duration {
         self.0.elapsed()
     }

@@ -18,8 +18,8 @@ use crate::cassette::{Cassette, CassetteError, Folder, Lock, OLDEST, Orphans, VE
 use crate::file::Trust;
 use crate::interrupt::Interrupt;
 use crate::live::{self, Live};
-use crate::model::Answers;
-use crate::plan::{Basis, Planned, SuiteFile};
+use crate::model::ModelSource;
+use crate::plan::{CellInputs, Planned, SuiteFile};
 use crate::process::Processes;
 use crate::provider::Access;
 
@@ -38,38 +38,33 @@ pub enum Mode {
 pub struct Options<'a> {
     /// What is asked and kept.
     pub mode: Mode,
-    /// Most runs at once.
     pub jobs: usize,
     /// Leave out what comes after the first row that is no pass.
     pub fail_fast: bool,
     /// This program, for servers that are `mcptest` itself.
     pub program: Option<PathBuf>,
-    /// Answers for environment variables.
     pub environment: &'a (dyn Fn(&str) -> Option<String> + Sync),
     /// Tells that the user wants to stop.
     pub interrupt: &'a Interrupt,
     /// The list that servers are entered in while they run.
     pub processes: &'a Processes,
-    /// What models may cost.
     pub budget: &'a Budget,
     /// Told how far runs for real have got.
-    pub beat: &'a (dyn Fn(&Beat<'_>) + Sync),
+    pub on_progress: &'a (dyn Fn(&RunProgress<'_>) + Sync),
 }
 
 /// How far a run for real has got.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Beat<'a> {
+pub struct RunProgress<'a> {
     /// The name of its row.
     pub name: &'a str,
     /// The turn of the model it is in, from 1; 0 while its servers start.
     pub turn: usize,
-    /// Calls that were answered.
     pub calls: usize,
     /// Tokens so far, where the provider counts them.
     pub tokens: Option<u64>,
     /// What they cost, where there is a price.
     pub cost: Option<f64>,
-    /// What is waited for.
     pub notice: Option<&'a str>,
     /// The servers that have not started yet.
     pub starting: Option<Starting<'a>>,
@@ -93,13 +88,13 @@ impl std::fmt::Debug for Options<'_> {
 }
 
 /// One run, once it was tried.
-type Made = (Option<Origin>, Attempt);
+type Attempted = (Option<Origin>, Attempt);
 
 /// What all runs of a cell share.
 struct CellState {
     /// Read once, by whichever run comes first.
     prepared: OnceLock<Result<Prepared, Trouble>>,
-    attempts: Mutex<Vec<Option<Made>>>,
+    attempts: Mutex<Vec<Option<Attempted>>>,
     left: AtomicUsize,
     /// Runs whose recordings have an old format.
     old: AtomicUsize,
@@ -107,19 +102,19 @@ struct CellState {
 
 /// What a run of a cell starts from.
 struct Prepared {
-    basis: Basis,
+    cell_inputs: CellInputs,
     /// Runs are taken from cassettes.
     replays: bool,
 }
 
 /// What there is to know of the recordings that were replayed, beside their verdicts.
 #[derive(Default)]
-struct Seen {
+struct ReplayNotes {
     edited: usize,
     old: usize,
 }
 
-impl Seen {
+impl ReplayNotes {
     fn notes(&self) -> Vec<String> {
         let count = |count: usize, one: &str, many: &str| match count {
             1 => format!("1 recording {one}"),
@@ -243,19 +238,20 @@ impl<'a> Executor<'a> {
         let mut told = 0;
         let mut over = false;
         let mut file: Option<&Path> = None;
-        let mut seen = Seen::default();
-        let mut tell = |planned: &'a Planned<'a>, rows: Vec<Row>, seen: &mut Seen, events: &mut dyn FnMut(Event)| {
-            if file != Some(&planned.file.path) {
-                file = Some(&planned.file.path);
-                events(Event::SuiteStarted { file: planned.file.shown.clone() });
-            }
-            for row in rows {
-                seen.edited += usize::from(row.edited && row.family == Family::Run);
-                events(Event::RowFinished(Box::new(row)));
-            }
-            let (test, model) = (planned.cell.test.name.clone(), planned.cell.model.to_owned());
-            events(Event::CellFinished { test, model });
-        };
+        let mut seen = ReplayNotes::default();
+        let mut tell =
+            |planned: &'a Planned<'a>, rows: Vec<Row>, seen: &mut ReplayNotes, events: &mut dyn FnMut(Event)| {
+                if file != Some(&planned.file.path) {
+                    file = Some(&planned.file.path);
+                    events(Event::SuiteStarted { file: planned.file.shown.clone() });
+                }
+                for row in rows {
+                    seen.edited += usize::from(row.edited && row.family == Family::Run);
+                    events(Event::RowFinished(Box::new(row)));
+                }
+                let (test, model) = (planned.cell.test.name.clone(), planned.cell.model.to_owned());
+                events(Event::CellFinished { test, model });
+            };
         for (at, rows) in cells {
             waiting.insert(at, rows);
             while let Some(rows) = waiting.remove(&told) {
@@ -284,19 +280,19 @@ impl<'a> Executor<'a> {
         seen.notes().into_iter().for_each(|note| events(Event::Note(note)));
     }
 
-    fn attempt(&self, planned: &Planned<'_>, state: &CellState, run: u64) -> Made {
+    fn attempt(&self, planned: &Planned<'_>, state: &CellState, run: u64) -> Attempted {
         let prepared = match state.prepared.get_or_init(|| self.prepare(planned)) {
             Ok(prepared) => prepared,
-            Err(trouble) => return (None, Attempt::Broken(crowded(trouble.clone()))),
+            Err(trouble) => return (None, Attempt::Broken(with_fd_hint(trouble.clone()))),
         };
         if prepared.replays {
             return (Some(Origin::Replayed), self.replay(planned, prepared, state, run));
         }
-        let origin = if prepared.basis.script.is_some() { Origin::Scripted } else { Origin::Live };
+        let origin = if prepared.cell_inputs.script.is_some() { Origin::Scripted } else { Origin::Live };
         let attempt = match self.go_live(planned, prepared, run) {
             Ok(Some(attempt)) => Attempt::Traced(attempt),
             Ok(None) => return (None, Attempt::Skipped),
-            Err(trouble) => Attempt::Broken(crowded(trouble)),
+            Err(trouble) => Attempt::Broken(with_fd_hint(trouble)),
         };
         (Some(origin), attempt)
     }
@@ -311,15 +307,15 @@ impl<'a> Executor<'a> {
             let message = format!("{SEALED}, so nothing can be recorded");
             return Err(Trouble { message, hint: Some("replay it, or trust it".to_owned()) });
         }
-        let basis = file.basis(cell.test, cell.model)?;
+        let cell_inputs = file.cell_inputs(cell.test, cell.model)?;
         // A script may always run, unless a stranger says which servers it takes; where it was recorded, the recording is what
         // is judged. Whether it was must be certain.
-        let may_run = basis.script.is_some() && (is_trusted || cell.test.servers.is_empty());
+        let may_run = cell_inputs.script.is_some() && (is_trusted || cell.test.servers.is_empty());
         let replays = self.options.mode == Mode::Replay && {
             let recorded = || file.cassettes().runs(&cell.test.name, cell.model);
             !may_run || !recorded().map_err(|error| trouble(&error, None))?.is_empty()
         };
-        Ok(Prepared { basis, replays })
+        Ok(Prepared { cell_inputs, replays })
     }
 
     /// Makes a run for real; nothing when the user stopped it.
@@ -340,21 +336,21 @@ impl<'a> Executor<'a> {
             message: redactor.text(&trouble.message).into_owned(),
             hint: trouble.hint.map(|hint| redactor.text(&hint).into_owned()),
         };
-        let beat = |beat: &Beat<'_>| {
+        let on_progress = |progress: &RunProgress<'_>| {
             // Providers repeat what they were asked, and what tools answered is not clean yet.
-            let notice = beat.notice.map(|notice| redactor.text(notice));
-            (self.options.beat)(&Beat { notice: notice.as_deref(), ..*beat });
+            let notice = progress.notice.map(|notice| redactor.text(notice));
+            (self.options.on_progress)(&RunProgress { notice: notice.as_deref(), ..*progress });
         };
         let model = file.suite.models.get(cell.model);
         let access;
-        let answers = match &prepared.basis.script {
-            Some(script) => Answers::Script(script),
+        let source = match &prepared.cell_inputs.script {
+            Some(script) => ModelSource::Script(script.player(run)),
             None => {
                 access = Access::resolve(cell.model, model, &file.suite.variables, &variables)
                     .map_err(|error| clean(Trouble { message: error.to_string(), hint: Some(error.hint()) }))?
                     .guarding(&redactor);
                 let price = model.and_then(|model| model.price);
-                Answers::Provider { client: &live.client, access: &access, price }
+                ModelSource::Provider { client: &live.client, access: &access, price }
             }
         };
         let request = live::Request {
@@ -362,11 +358,11 @@ impl<'a> Executor<'a> {
             cell,
             run,
             runs: usize::try_from(planned.runs).unwrap_or(usize::MAX),
-            answers,
+            source,
             variables: &variables,
             redactor: &redactor,
             budget: self.options.budget,
-            beat: &beat,
+            on_progress: &on_progress,
         };
         let Some(ran) = live.run(&request, self.options.interrupt).map_err(clean)? else { return Ok(None) };
         let ran = ran.redacted(&redactor).map_err(|error| Trouble {
@@ -378,15 +374,15 @@ impl<'a> Executor<'a> {
                 test: cell.test.name.clone(),
                 model: cell.model.to_owned(),
                 run,
-                inputs: prepared.basis.inputs.clone(),
+                inputs: prepared.cell_inputs.inputs.clone(),
                 observed: ran.observed,
                 advisory: ran.advisory,
                 trace: ran.trace,
                 version: VERSION,
                 edited: false,
             };
-            folder.save(&cassette).map_err(|error| trouble(&error, None))?;
-            return Ok(Some(Box::new(Evidence { recorded: true, ..evidence(cassette) })));
+            let saved = folder.save(&cassette).map_err(|error| trouble(&error, None))?;
+            return Ok(Some(Box::new(Evidence { recorded: true, ..evidence(saved) })));
         }
         let evidence = Evidence { trace: ran.trace, advisory: ran.advisory, ..Evidence::default() };
         Ok(Some(Box::new(evidence)))
@@ -394,7 +390,7 @@ impl<'a> Executor<'a> {
 
     fn replay(&self, planned: &Planned<'_>, prepared: &Prepared, state: &CellState, run: u64) -> Attempt {
         let folder = planned.file.cassettes();
-        let (test, inputs) = (&planned.cell.test.name, &prepared.basis.inputs);
+        let (test, inputs) = (&planned.cell.test.name, &prepared.cell_inputs.inputs);
         match folder.load(test, planned.cell.model, run, inputs) {
             Ok(cassette) => {
                 state.old.fetch_add(usize::from(cassette.version < VERSION), Ordering::Relaxed);
@@ -408,10 +404,10 @@ impl<'a> Executor<'a> {
                 let mut trouble =
                     former.map_or_else(|| trouble(&error, Some(planned)), |former| renamed(&error, planned, &former));
                 let is_missing = matches!(error, CassetteError::Missing { .. });
-                if is_missing && prepared.basis.script.is_some() && planned.file.trust == Trust::Untrusted {
+                if is_missing && prepared.cell_inputs.script.is_some() && planned.file.trust == Trust::Untrusted {
                     trouble.message = format!("{}; {SEALED}", trouble.message);
                 }
-                Attempt::Broken(crowded(trouble))
+                Attempt::Broken(with_fd_hint(trouble))
             }
         }
     }
@@ -449,7 +445,7 @@ fn skipped(planned: &Planned<'_>) -> Vec<Row> {
 
 /// Whatever could not be opened or started, the way out is the same when it was one too many. The system's own number for it
 /// is at the end of its words.
-fn crowded(trouble: Trouble) -> Trouble {
+fn with_fd_hint(trouble: Trouble) -> Trouble {
     let says = |number: &i32| trouble.message.contains(&format!("(os error {number})"));
     let limit = LIMITS.iter().find(|(numbers, _)| numbers.iter().any(says));
     match limit {

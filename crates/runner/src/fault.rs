@@ -14,7 +14,7 @@ pub struct Faults<'a> {
 
 /// What is to become of a call.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Directive {
+pub enum FaultAction {
     /// It goes to its server.
     Send,
     /// It goes to its server, and its answer carries this mark.
@@ -31,20 +31,20 @@ impl<'a> Faults<'a> {
     }
 
     /// Decides about one call: the first fault that matches does.
-    pub fn strike(&mut self, server: &str, tool: &str) -> Directive {
+    pub fn strike(&mut self, server: &str, tool: &str) -> FaultAction {
         let matches = |fault: &Fault| {
             fault.tool.as_deref().is_none_or(|name| name == tool)
                 && fault.server.as_deref().is_none_or(|name| name == server)
         };
         let Some((fault, met)) = self.armed.iter_mut().find(|(fault, _)| matches(fault)) else {
-            return Directive::Send;
+            return FaultAction::Send;
         };
         *met += 1;
         let budget = self.budget_ms;
         let mark = |effect, ms| FaultMark { name: fault.name.clone(), kind: fault.kind, effect, ms };
         let answer = |kind, code, message: &str, mark| {
             let result = error_result(kind, code, message);
-            Directive::Answer(Box::new(ToolResult { fault: Some(Box::new(mark)), ..result }))
+            FaultAction::Answer(Box::new(ToolResult { fault: Some(Box::new(mark)), ..result }))
         };
         let timeout = || {
             let message = format!("no answer within {budget} ms");
@@ -53,9 +53,9 @@ impl<'a> Faults<'a> {
         match fault.kind {
             FaultKind::Hang | FaultKind::Wedged => timeout(),
             FaultKind::RecoverAfter if *met <= fault.failures => timeout(),
-            FaultKind::RecoverAfter => Directive::Send,
+            FaultKind::RecoverAfter => FaultAction::Send,
             FaultKind::Slow if fault.delay_ms >= budget => timeout(),
-            FaultKind::Slow => Directive::SendMarked(mark(FaultEffect::Delay, fault.delay_ms)),
+            FaultKind::Slow => FaultAction::SendMarked(mark(FaultEffect::Delay, fault.delay_ms)),
             FaultKind::Error => {
                 let message = "internal error";
                 answer(ErrorKind::Jsonrpc, Some(-32_603), message, mark(FaultEffect::Error, 0))

@@ -8,7 +8,6 @@ use std::fs::{self, File, FileType, Metadata};
 use std::io::{self, ErrorKind, Read as _};
 use std::path::{Component, Path};
 
-/// Whose files are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trust {
     /// Of somebody who may run programs here: a path is followed wherever it leads.

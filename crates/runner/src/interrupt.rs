@@ -13,17 +13,14 @@ impl Default for Interrupt {
 }
 
 impl Interrupt {
-    /// Asks everybody to stop.
     pub fn set(&self) {
         self.0.send_replace(true);
     }
 
-    /// Whether somebody asked.
     pub fn is_set(&self) -> bool {
         *self.0.borrow()
     }
 
-    /// Waits until somebody asks.
     pub async fn wait(&self) {
         // The sender lives as long as `self`, so the wait cannot fail.
         let _ = self.0.subscribe().wait_for(|set| *set).await;

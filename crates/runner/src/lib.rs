@@ -5,7 +5,7 @@
 pub mod agent;
 pub mod budget;
 pub mod cassette;
-pub mod catalogue;
+pub mod catalog;
 pub mod clock;
 pub mod executor;
 pub mod fault;
@@ -20,4 +20,5 @@ pub mod provider;
 mod resolver;
 pub mod runtime;
 pub mod secrets;
+pub mod temp_file;
 mod tls;

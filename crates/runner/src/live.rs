@@ -19,14 +19,14 @@ use tokio::time::interval;
 
 use crate::agent::{Agent, Dispatch, Step, error_result};
 use crate::budget::Budget;
-use crate::catalogue::Catalogue;
+use crate::catalog::Catalog;
 use crate::clock::Stopwatch;
-use crate::executor::{Beat, Options, Starting};
-use crate::fault::{Directive, Faults};
+use crate::executor::{Options, RunProgress, Starting};
+use crate::fault::{FaultAction, Faults};
 use crate::interrupt::Interrupt;
 use crate::mcp::reply::message_of;
-use crate::mcp::{BadMark, Connection, Endpoint, Target};
-use crate::model::{Answers, Model};
+use crate::mcp::{Connection, Endpoint, InvalidHeaderMark, Target};
+use crate::model::{Model, ModelSource};
 use crate::plan::SuiteFile;
 use crate::process::{Launch, Processes};
 use crate::provider::Client;
@@ -45,21 +45,21 @@ pub(crate) struct Request<'a> {
     pub(crate) cell: Cell<'a>,
     pub(crate) run: u64,
     pub(crate) runs: usize,
-    pub(crate) answers: Answers<'a>,
+    pub(crate) source: ModelSource<'a>,
     pub(crate) budget: &'a Budget,
-    pub(crate) beat: &'a (dyn Fn(&Beat<'_>) + Sync),
+    pub(crate) on_progress: &'a (dyn Fn(&RunProgress<'_>) + Sync),
     pub(crate) variables: &'a Variables<'a>,
     pub(crate) redactor: &'a Redactor,
 }
 
 /// A run that was made.
-pub(crate) struct Ran {
+pub(crate) struct LiveRun {
     pub(crate) trace: Trace,
     pub(crate) observed: Value,
     pub(crate) advisory: Option<Value>,
 }
 
-impl Ran {
+impl LiveRun {
     /// The same without secrets.
     pub(crate) fn redacted(self, redactor: &Redactor) -> Result<Self, JsonError> {
         let mut trace = Trace::read(&redactor.value(self.trace.to_envelope()))?;
@@ -93,32 +93,32 @@ impl Live {
     }
 
     /// Makes a run; nothing when the user stopped it or the budget ended it.
-    pub(crate) fn run(&self, request: &Request<'_>, interrupt: &Interrupt) -> Result<Option<Ran>, Trouble> {
-        let wanted = self.wanted(request)?;
+    pub(crate) fn run(&self, request: &Request<'_>, interrupt: &Interrupt) -> Result<Option<LiveRun>, Trouble> {
+        let configs = self.server_configs(request)?;
         self.runtime.block_on(async {
             tokio::select! {
-                ran = self.converse(request, wanted) => ran,
+                ran = self.run_async(request, configs) => ran,
                 () = interrupt.wait() => Ok(None),
             }
         })
     }
 
-    async fn converse(&self, request: &Request<'_>, wanted: Vec<Wanted>) -> Result<Option<Ran>, Trouble> {
+    async fn run_async(&self, request: &Request<'_>, configs: Vec<ServerConfig>) -> Result<Option<LiveRun>, Trouble> {
         let watch = Stopwatch::start();
         let mut model = Model::new(request);
-        let servers = Servers::open(wanted, &self.processes, |starting| model.starting(starting)).await?;
+        let servers = Servers::connect(configs, &self.processes, |starting| model.starting(starting)).await?;
         for note in servers.notes() {
             model.note(&note);
         }
-        let talked = talk(request, &servers, &mut model).await;
+        let finished = agent_loop(request, &servers, &mut model).await;
         let observed = servers.observed();
         servers.close().await;
-        let Some((mut trace, advisory)) = talked? else { return Ok(None) };
+        let Some((mut trace, advisory)) = finished? else { return Ok(None) };
         trace.conversation.duration_ms = Some(watch.ms());
-        Ok(Some(Ran { trace, observed, advisory }))
+        Ok(Some(LiveRun { trace, observed, advisory }))
     }
 
-    fn wanted(&self, request: &Request<'_>) -> Result<Vec<Wanted>, Trouble> {
+    fn server_configs(&self, request: &Request<'_>) -> Result<Vec<ServerConfig>, Trouble> {
         let suite = &request.file.suite;
         let mut out = Vec::new();
         for name in &request.cell.test.servers {
@@ -154,7 +154,7 @@ impl Live {
                 }
             };
             let timeout = Duration::from_millis(*timeout_ms);
-            out.push(Wanted { name: name.clone(), endpoint, timeout, protocol: *protocol });
+            out.push(ServerConfig { name: name.clone(), endpoint, timeout, protocol: *protocol });
         }
         Ok(out)
     }
@@ -170,7 +170,7 @@ fn unresolved(server: &str, error: &TemplateError) -> Trouble {
 }
 
 /// A server to connect to.
-struct Wanted {
+struct ServerConfig {
     name: String,
     endpoint: Endpoint,
     timeout: Duration,
@@ -183,14 +183,14 @@ struct Servers(BTreeMap<String, Arc<Connection>>);
 impl Servers {
     /// Starts all of them at once. When one fails, the others are ended. `starting` hears every second which of them
     /// are waited for.
-    async fn open(
-        wanted: Vec<Wanted>,
+    async fn connect(
+        configs: Vec<ServerConfig>,
         processes: &Processes,
         starting: impl Fn(Starting<'_>),
     ) -> Result<Self, Trouble> {
         let mut opening = JoinSet::new();
-        let mut waiting: BTreeSet<String> = wanted.iter().map(|server| server.name.clone()).collect();
-        for Wanted { name, endpoint, timeout, protocol } in wanted {
+        let mut waiting: BTreeSet<String> = configs.iter().map(|server| server.name.clone()).collect();
+        for ServerConfig { name, endpoint, timeout, protocol } in configs {
             let processes = processes.clone();
             opening.spawn(async move {
                 let target = Target { name: &name, endpoint, timeout, protocol, processes: &processes };
@@ -238,14 +238,14 @@ impl Servers {
         }
     }
 
-    fn catalogue(&self, order: &[String]) -> Catalogue {
+    fn catalog(&self, order: &[String]) -> Catalog {
         let tools = |name: &String| Some((name.clone(), self.0.get(name)?.tools().to_vec()));
-        Catalogue::new(order.iter().filter_map(tools))
+        Catalog::new(order.iter().filter_map(tools))
     }
 
     /// What whoever watches should know of the servers before they are used.
     fn notes(&self) -> Vec<String> {
-        let note = |server: &String, (tool, why): &(String, BadMark)| {
+        let note = |server: &String, (tool, why): &(String, InvalidHeaderMark)| {
             let tool = json::cut(tool, 80);
             format!("tool `{tool}` of server `{server}` is not offered: its `x-mcp-header` is invalid: {why}")
         };
@@ -285,20 +285,20 @@ impl Servers {
 }
 
 /// The loop between whoever answers for the model and the servers; nothing when the budget ends it.
-async fn talk(
+async fn agent_loop(
     request: &Request<'_>,
     servers: &Servers,
     model: &mut Model<'_>,
 ) -> Result<Option<(Trace, Option<Value>)>, Trouble> {
     let Request { cell, file, .. } = request;
-    let catalogue = servers.catalogue(&cell.test.servers);
+    let catalog = servers.catalog(&cell.test.servers);
     let mut faults = Faults::new(cell.test, &file.suite.faults);
-    let mut agent = Agent::new(cell.test, &catalogue);
+    let mut agent = Agent::new(cell.test, &catalog);
     let mut step = Step::Ask;
     loop {
-        model.beat(&agent);
+        model.report_progress(&agent);
         step = match step {
-            Step::Ask => match model.reply(&agent, &catalogue).await? {
+            Step::Ask => match model.reply(&agent, &catalog).await? {
                 Some(reply) => agent.replied(reply),
                 None => return Ok(None),
             },
@@ -321,12 +321,12 @@ async fn dispatch(calls: Vec<Dispatch>, faults: &mut Faults<'_>, servers: &Serve
     for (at, call) in calls.into_iter().enumerate() {
         // Faults are counted in the order of the calls, whatever finishes first.
         let mark = match faults.strike(&call.server, &call.tool) {
-            Directive::Answer(answer) => {
+            FaultAction::Answer(answer) => {
                 answers[at] = Some(*answer);
                 continue;
             }
-            Directive::SendMarked(mark) => Some(Box::new(mark)),
-            Directive::Send => None,
+            FaultAction::SendMarked(mark) => Some(Box::new(mark)),
+            FaultAction::Send => None,
         };
         let Some(connection) = servers.0.get(&call.server).cloned() else { continue };
         running.spawn(async move {

@@ -3,29 +3,29 @@
 //! `rmcp` negotiates, numbers requests, adds what each era wants in a request, and cancels. Everything below that is
 //! here, because results must be kept as received, children ended with their descendants, and nothing a server does may
 //! hang or fill the memory: `server` knows the way to a server, which is `lines` over the pipes of a child or `http`;
-//! `exchange` knows who waits for what, `catalogue` and `reply` read what came back.
+//! `exchange` knows who waits for what, `catalog` and `reply` read what came back.
 //!
 //! The list of tools is taken once, when connecting: what is judged should not change under the agent's hands.
 
-mod catalogue;
+mod catalog;
 mod endpoint;
 mod error;
 mod events;
 mod exchange;
 mod headers;
-#[cfg(test)]
-mod hold;
 mod http;
+#[cfg(test)]
+mod invariants;
 mod lines;
 mod message;
 pub(crate) mod reply;
 mod server;
 
-pub use catalogue::MAX_TOOLS;
+pub use catalog::MAX_TOOLS;
 pub use endpoint::Endpoint;
 pub use error::{ConnectError, Problem};
 pub use exchange::Counters;
-pub use headers::BadMark;
+pub use headers::InvalidHeaderMark;
 pub use http::MAX_ANSWER;
 pub use lines::MAX_LINE;
 
@@ -50,9 +50,9 @@ use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
 
 use crate::agent::error_result;
-use crate::catalogue::Tool;
+use crate::catalog::Tool;
 use crate::process::Processes;
-use catalogue::Catalogue;
+use catalog::Catalog;
 use exchange::{Exchange, Failure, Reply, error_parts};
 use server::{Outlet, Server};
 
@@ -64,7 +64,6 @@ const CANCEL_GRACE: Duration = Duration::from_secs(1);
 /// How long the client library may take to let go.
 const RELEASE_GRACE: Duration = Duration::from_secs(1);
 
-/// What to connect to.
 #[derive(Debug, Clone)]
 pub struct Target<'a> {
     /// Name of the server in the suite.
@@ -99,14 +98,14 @@ pub struct Connection {
     client: Client,
     server: Server,
     tools: Vec<Tool>,
-    forbidden: Vec<(String, BadMark)>,
+    forbidden: Vec<(String, InvalidHeaderMark)>,
     observed: Observed,
     timeout: Duration,
 }
 
 /// Why a request has no reply.
-enum Lost {
-    Late,
+enum NoReply {
+    Timeout,
     Ended,
 }
 
@@ -167,7 +166,7 @@ impl Connection {
     }
 
     /// Tools of the server that a client must not offer, each with the reason.
-    pub fn forbidden(&self) -> &[(String, BadMark)] {
+    pub fn forbidden(&self) -> &[(String, InvalidHeaderMark)] {
         &self.forbidden
     }
 
@@ -193,7 +192,7 @@ impl Connection {
         let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(args);
         match self.ask(ClientRequest::CallToolRequest(CallToolRequest::new(params))).await {
             Ok((reply, _)) => reply::tool_result(reply),
-            Err(Lost::Late) => {
+            Err(NoReply::Timeout) => {
                 let mut message = format!("no answer within {} ms", self.timeout.as_millis());
                 let noise = self.counters().not_json_rpc - noise;
                 if noise > 0 {
@@ -201,7 +200,7 @@ impl Connection {
                 }
                 error_result(ErrorKind::Timeout, None, &message)
             }
-            Err(Lost::Ended) => error_result(ErrorKind::Transport, None, &self.server.epitaph().await),
+            Err(NoReply::Ended) => error_result(ErrorKind::Transport, None, &self.server.exit_message().await),
         }
     }
 
@@ -214,7 +213,7 @@ impl Connection {
 
     async fn list(&self) -> Result<Vec<Tool>, Problem> {
         let step = || "tools/list".to_owned();
-        let mut catalogue = Catalogue::default();
+        let mut catalog = Catalog::default();
         let mut cursor = None;
         let mut cost = 0;
         loop {
@@ -228,29 +227,29 @@ impl Connection {
                     return Err(Problem::Refused { step: step(), what: error_text(&error) });
                 }
                 Ok((Reply::Failed(failure), _)) => return Err(problem(step(), failure)),
-                Err(Lost::Late) => return Err(Problem::Silent { step: step(), ms: self.timeout.as_millis() }),
-                Err(Lost::Ended) => return Err(self.server.lost(step()).await),
+                Err(NoReply::Timeout) => return Err(Problem::Silent { step: step(), ms: self.timeout.as_millis() }),
+                Err(NoReply::Ended) => return Err(self.server.lost(step()).await),
             };
-            cursor = catalogue.page(page, cost)?;
+            cursor = catalog.page(page, cost)?;
             if cursor.is_none() {
-                return Ok(catalogue.tools);
+                return Ok(catalog.tools);
             }
         }
     }
 
     /// Sends a request and waits for its reply, as received.
-    async fn ask(&self, request: ClientRequest) -> Result<(Reply, usize), Lost> {
+    async fn ask(&self, request: ClientRequest) -> Result<(Reply, usize), NoReply> {
         let exchange = &self.server.exchange;
         if exchange.end_reason().is_some() {
-            return Err(Lost::Ended);
+            return Err(NoReply::Ended);
         }
         let late = sleep(self.timeout);
         tokio::pin!(late);
         let sent = tokio::select! {
             sent = self.client.send_request_with_option(request, PeerRequestOptions::no_options()) => sent,
-            () = &mut late => return Err(Lost::Late),
+            () = &mut late => return Err(NoReply::Timeout),
         };
-        let Ok(handle) = sent else { return Err(Lost::Ended) };
+        let Ok(handle) = sent else { return Err(NoReply::Ended) };
         let mut waiting = Waiting { handle: Some(handle), exchange };
         let is_late = tokio::select! {
             biased;
@@ -263,13 +262,13 @@ impl Connection {
         let handle = waiting.handle.take();
         match (reply, is_late) {
             (Some(reply), _) => Ok(reply),
-            (None, false) => Err(Lost::Ended),
+            (None, false) => Err(NoReply::Ended),
             (None, true) => {
                 if let Some(handle) = handle {
                     let reason = format!("no answer within {} ms", self.timeout.as_millis());
                     let _ = timeout(CANCEL_GRACE, handle.cancel(Some(reason))).await;
                 }
-                Err(Lost::Late)
+                Err(NoReply::Timeout)
             }
         }
     }

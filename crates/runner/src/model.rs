@@ -9,73 +9,61 @@ use serde_json::{Value, json};
 
 use crate::agent::{Agent, Reply};
 use crate::budget::{Price, Spent, cost};
-use crate::catalogue::Catalogue;
-use crate::executor::{Beat, Starting};
+use crate::catalog::Catalog;
+use crate::executor::{RunProgress, Starting};
 use crate::live::Request;
-use crate::provider::script::{Player, Script};
-use crate::provider::{Access, Client, Question};
+use crate::provider::script::Player;
+use crate::provider::{Access, Client, ModelRequest};
 
 /// Most tokens of an advisory answer.
 const ADVICE_TOKENS: u64 = 300;
 
-/// Who answers.
-#[derive(Clone, Copy)]
-pub(crate) enum Answers<'a> {
-    /// A script.
-    Script(&'a Script),
-    /// A provider.
+#[derive(Clone)]
+pub(crate) enum ModelSource<'a> {
+    Script(Player<'a>),
     Provider { client: &'a Client, access: &'a Access, price: Option<Price> },
 }
 
 /// The model of one run.
 pub(crate) struct Model<'a> {
     request: &'a Request<'a>,
-    source: Source<'a>,
+    source: ModelSource<'a>,
     /// The name of the run, for those who watch.
     name: String,
     spent: Spent,
 }
 
-enum Source<'a> {
-    Script(Player<'a>),
-    Provider { client: &'a Client, access: &'a Access, price: Option<Price> },
-}
-
 impl<'a> Model<'a> {
     pub(crate) fn new(request: &'a Request<'a>) -> Self {
-        let source = match request.answers {
-            Answers::Script(script) => Source::Script(script.player(request.run)),
-            Answers::Provider { client, access, price } => Source::Provider { client, access, price },
-        };
         let name = request.cell.row_name(request.runs, Some(request.run), None);
-        Self { request, source, name, spent: Spent::default() }
+        Self { request, source: request.source.clone(), name, spent: Spent::default() }
     }
 
     /// The next reply; nothing when the budget does not allow it.
-    pub(crate) async fn reply(&mut self, agent: &Agent<'_>, catalogue: &Catalogue) -> Result<Option<Reply>, Trouble> {
+    pub(crate) async fn reply(&mut self, agent: &Agent<'_>, catalog: &Catalog) -> Result<Option<Reply>, Trouble> {
         let test = self.request.cell.test;
         let (client, access, price) = match &mut self.source {
-            Source::Script(player) => {
-                let reply = player.reply(catalogue, agent.results());
+            ModelSource::Script(player) => {
+                let reply = player.reply(catalog, agent.results());
                 let failed = |error: crate::provider::script::ScriptError| Trouble {
                     message: error.to_string(),
                     hint: Some(error.hint().to_owned()),
                 };
                 return reply.map(Some).map_err(failed);
             }
-            Source::Provider { client, access, price } => (*client, *access, *price),
+            ModelSource::Provider { client, access, price } => (*client, *access, *price),
         };
-        let question = Question {
+        let question = ModelRequest {
             system: test.system.as_deref(),
             prompt: &test.prompt,
             exchanges: agent.exchanges(),
-            tools: catalogue.offered(),
+            tools: catalog.offered(),
             max_tokens: test.max_tokens,
             temperature: test.temperature,
         };
         let now = self.now(agent.exchanges().len() + 1, agent.results().len());
-        let watch = self.request.beat;
-        let notice = |notice: &str| watch(&Beat { notice: Some(notice), ..now });
+        let watch = self.request.on_progress;
+        let notice = |notice: &str| watch(&RunProgress { notice: Some(notice), ..now });
         let reply = self.ask(client, access, price, &question, &notice).await?;
         if let Some(reply) = &reply {
             self.count(&reply.tokens, price);
@@ -88,13 +76,13 @@ impl<'a> Model<'a> {
     pub(crate) async fn advise(&mut self, trace: &Trace) -> Option<Value> {
         let narrative = self.request.cell.test.gates.narrative.as_ref();
         let wanted = narrative.is_some_and(|narrative| narrative.mode() == ExtractionMode::LlmAssisted);
-        let Source::Provider { client, access, price } = &self.source else { return None };
+        let ModelSource::Provider { client, access, price } = &self.source else { return None };
         let (client, access, price) = (*client, *access, *price);
         if !wanted {
             return None;
         }
         let prompt = advisory_question(trace, self.request.redactor);
-        let question = Question {
+        let question = ModelRequest {
             system: None,
             prompt: &prompt,
             exchanges: &[],
@@ -104,8 +92,8 @@ impl<'a> Model<'a> {
         };
         let calls = trace.tool_calls.as_ref().map_or(0, Vec::len);
         let turns = trace.conversation.turns.iter().flatten().filter(|turn| turn.role == Role::Assistant).count();
-        let (now, watch) = (self.now(turns + 1, calls), self.request.beat);
-        let notice = |notice: &str| watch(&Beat { notice: Some(notice), ..now });
+        let (now, watch) = (self.now(turns + 1, calls), self.request.on_progress);
+        let notice = |notice: &str| watch(&RunProgress { notice: Some(notice), ..now });
         let reply = match self.ask(client, access, price, &question, &notice).await {
             Ok(reply) => reply?,
             Err(Trouble { message, .. }) => {
@@ -121,7 +109,7 @@ impl<'a> Model<'a> {
         client: &Client,
         access: &Access,
         price: Option<Price>,
-        question: &Question<'_>,
+        question: &ModelRequest<'_>,
         notice: &(dyn Fn(&str) + Sync),
     ) -> Result<Option<Reply>, Trouble> {
         let body = access.body(question);
@@ -150,23 +138,23 @@ impl<'a> Model<'a> {
     }
 
     /// Tells whoever watches how far the run has got.
-    pub(crate) fn beat(&self, agent: &Agent<'_>) {
-        (self.request.beat)(&self.now(agent.exchanges().len() + 1, agent.results().len()));
+    pub(crate) fn report_progress(&self, agent: &Agent<'_>) {
+        (self.request.on_progress)(&self.now(agent.exchanges().len() + 1, agent.results().len()));
     }
 
     /// Tells whoever watches which servers the run waits for.
     pub(crate) fn starting(&self, starting: Starting<'_>) {
-        (self.request.beat)(&Beat { starting: Some(starting), ..self.now(0, 0) });
+        (self.request.on_progress)(&RunProgress { starting: Some(starting), ..self.now(0, 0) });
     }
 
     /// Tells whoever watches something about the run before its first turn.
     pub(crate) fn note(&self, note: &str) {
-        (self.request.beat)(&Beat { notice: Some(note), ..self.now(0, 0) });
+        (self.request.on_progress)(&RunProgress { notice: Some(note), ..self.now(0, 0) });
     }
 
-    fn now(&self, turn: usize, calls: usize) -> Beat<'_> {
-        let priced = matches!(self.source, Source::Provider { price: Some(_), .. });
-        Beat {
+    fn now(&self, turn: usize, calls: usize) -> RunProgress<'_> {
+        let priced = matches!(self.source, ModelSource::Provider { price: Some(_), .. });
+        RunProgress {
             name: &self.name,
             turn,
             calls,
@@ -181,7 +169,7 @@ impl<'a> Model<'a> {
 
 impl Drop for Model<'_> {
     fn drop(&mut self) {
-        (self.request.beat)(&Beat { is_over: true, ..self.now(0, 0) });
+        (self.request.on_progress)(&RunProgress { is_over: true, ..self.now(0, 0) });
     }
 }
 

@@ -1,6 +1,8 @@
 //! What is to be run: suites, their cells, and what the runs of a cell start from. Nothing is started here.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use mcptest_core::diag::Source;
 use mcptest_core::redact::Redactor;
@@ -13,40 +15,42 @@ use crate::cassette::{self, Folder};
 use crate::file::{self, Trust};
 use crate::provider::script::{self, Script};
 
-/// A suite that can be used.
+/// A suite that was loaded.
 #[derive(Debug)]
 pub struct SuiteFile {
-    /// The file, as it was typed.
+    /// The path as it was typed.
     pub shown: String,
-    /// The file.
     pub path: PathBuf,
-    /// What it says.
     pub suite: Suite,
-    /// Whose it is. A stranger's starts no server, asks no model, and reads nothing outside of its folder.
+    /// An untrusted suite starts no server, calls no model, and reads nothing outside its folder.
     pub trust: Trust,
+    /// The scripts of its models by their paths in the suite, each loaded once.
+    scripts: Mutex<BTreeMap<String, Result<Arc<Script>, Trouble>>>,
 }
 
 /// A cell that is meant, and how often.
 #[derive(Debug, Clone, Copy)]
 pub struct Planned<'a> {
-    /// Its suite.
     pub file: &'a SuiteFile,
     /// Test and model.
     pub cell: Cell<'a>,
-    /// How many runs.
     pub runs: u64,
 }
 
 /// What the runs of a cell start from.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Basis {
+pub struct CellInputs {
     /// What a recording is held against.
     pub inputs: Value,
-    /// What answers for a scripted model.
-    pub script: Option<Script>,
+    /// The script of a scripted model.
+    pub script: Option<Arc<Script>>,
 }
 
 impl SuiteFile {
+    pub fn new(shown: String, path: PathBuf, suite: Suite, trust: Trust) -> Self {
+        Self { shown, path, suite, trust, scripts: Mutex::default() }
+    }
+
     /// Whether a script answers for a model.
     pub fn is_scripted(&self, model: &str) -> bool {
         self.suite.models.get(model).is_some_and(|model| model.provider == Provider::Script)
@@ -58,7 +62,7 @@ impl SuiteFile {
     }
 
     /// What the runs of a test on a model start from.
-    pub fn basis(&self, test: &AgentTest, model: &str) -> Result<Basis, Trouble> {
+    pub fn cell_inputs(&self, test: &AgentTest, model: &str) -> Result<CellInputs, Trouble> {
         let script = match self.suite.models.get(model).and_then(|model| model.script.as_deref()) {
             Some(script) => Some(self.script(script)?),
             None => None,
@@ -66,11 +70,16 @@ impl SuiteFile {
         let inputs = cassette::inputs(&self.suite, test, model, script.as_ref().map(|script| &*script.hash));
         // Whoever writes a key into a suite need not find it in every recording and report as well. What is looked for is
         // the same on every machine, so both sides of a comparison are.
-        Ok(Basis { inputs: Redactor::new([]).value(inputs), script })
+        Ok(CellInputs { inputs: Redactor::new([]).value(inputs), script })
     }
 
-    /// The script of a model: a path from the folder of the suite.
-    fn script(&self, script: &str) -> Result<Script, Trouble> {
+    /// The script at a path from the folder of the suite.
+    fn script(&self, script: &str) -> Result<Arc<Script>, Trouble> {
+        let mut scripts = self.scripts.lock().unwrap_or_else(PoisonError::into_inner);
+        scripts.entry(script.to_owned()).or_insert_with(|| self.load_script(script).map(Arc::new)).clone()
+    }
+
+    fn load_script(&self, script: &str) -> Result<Script, Trouble> {
         let path = self.path.with_file_name(script);
         let unreadable = |why: String| Trouble {
             message: format!("script {}: {why}", path.display()),

@@ -35,7 +35,6 @@ const POLL: Duration = Duration::from_millis(10);
 /// How a child is started.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Launch {
-    /// Program and arguments.
     pub argv: Vec<String>,
     /// Variables beside the inherited ones.
     pub env: BTreeMap<String, String>,
@@ -50,27 +49,18 @@ pub enum SpawnError {
     /// There is nothing to run.
     #[error("its command is empty")]
     Empty,
-    /// No such program.
     #[error("its program `{0}` was not found")]
     NotFound(String),
-    /// No such working folder.
     #[error("its working folder `{}` is not there", .0.display())]
     NoFolder(PathBuf),
     /// All children are being ended.
     #[error("it was not started, because everything is being ended")]
     Ending,
-    /// The system refused.
     #[error("its program `{program}` could not be started: {source}")]
-    Refused {
-        /// The program.
-        program: String,
-        /// What the system said.
-        source: io::Error,
-    },
+    Refused { program: String, source: io::Error },
 }
 
 impl SpawnError {
-    /// What to do next.
     pub fn hint(&self) -> &'static str {
         match self {
             Self::Empty => "give the program and its arguments as a list, such as [\"npx\", \"-y\", \"some-server\"]",

@@ -19,21 +19,19 @@ use std::sync::Arc;
 
 pub use access::{Access, AccessError};
 pub use error::{AskError, Problem};
-pub use http::Patience;
+pub use http::Timeouts;
 use mcptest_core::json;
 
 use crate::agent::{Exchange, Reply};
-use crate::catalogue::Offered;
+use crate::catalog::Offered;
 use access::Wire;
 
 /// Everything a model is told when it is asked.
 #[derive(Debug, Clone, Copy)]
-pub struct Question<'a> {
+pub struct ModelRequest<'a> {
     /// What it is told before.
     pub system: Option<&'a str>,
-    /// What it is asked.
     pub prompt: &'a str,
-    /// What was said since.
     pub exchanges: &'a [Exchange],
     /// The tools it may call.
     pub tools: &'a [Offered],
@@ -47,27 +45,27 @@ pub struct Question<'a> {
 #[derive(Clone, Default)]
 pub struct Client {
     clients: Arc<http::Clients>,
-    patience: Patience,
+    timeouts: Timeouts,
 }
 
 impl fmt::Debug for Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // The clients below would show the proxy, with its password.
-        f.debug_struct("Client").field("patience", &self.patience).finish_non_exhaustive()
+        f.debug_struct("Client").field("timeouts", &self.timeouts).finish_non_exhaustive()
     }
 }
 
 impl Client {
-    /// A client with this patience instead of the usual.
-    pub fn with(patience: Patience) -> Self {
-        Self { clients: Arc::default(), patience }
+    /// A client with this timeouts instead of the usual.
+    pub fn with(timeouts: Timeouts) -> Self {
+        Self { clients: Arc::default(), timeouts }
     }
 
     /// Asks a model, again where that may help. `notice` is told each time.
     pub async fn ask(
         &self,
         access: &Access,
-        question: &Question<'_>,
+        question: &ModelRequest<'_>,
         notice: &(dyn Fn(&str) + Sync),
     ) -> Result<Reply, AskError> {
         self.send(access, question, &access.body(question), notice).await
@@ -77,16 +75,16 @@ impl Client {
     pub async fn send(
         &self,
         access: &Access,
-        question: &Question<'_>,
+        question: &ModelRequest<'_>,
         body: &[u8],
         notice: &(dyn Fn(&str) + Sync),
     ) -> Result<Reply, AskError> {
         let failed = |problem, attempts| AskError::new(access, problem, attempts);
-        if body.len() > http::LONGEST_QUESTION {
-            let problem = Problem::Overgrown { bytes: body.len(), limit: http::LONGEST_QUESTION };
+        if body.len() > http::MAX_REQUEST {
+            let problem = Problem::RequestTooLong { bytes: body.len(), limit: http::MAX_REQUEST };
             return Err(failed(problem, 0));
         }
-        let answer = http::send(&self.clients, self.patience, access, body, notice).await;
+        let answer = http::send(&self.clients, self.timeouts, access, body, notice).await;
         let answer = answer.map_err(|(problem, attempts)| failed(problem, attempts))?;
         read(access.wire, &answer, question).map_err(|problem| failed(problem, 1))
     }
@@ -94,7 +92,7 @@ impl Client {
 
 impl Access {
     /// The bytes that a question is sent as.
-    pub fn body(&self, question: &Question<'_>) -> Vec<u8> {
+    pub fn body(&self, question: &ModelRequest<'_>) -> Vec<u8> {
         let body = match self.wire {
             Wire::Messages => anthropic::body(self, question),
             Wire::Responses => openai_responses::body(self, question),
@@ -113,7 +111,7 @@ const MOST_CALLS: usize = 1000;
 const MOST_VALUES: usize = 200_000;
 
 /// A reply, from the bytes of a success.
-fn read(wire: Wire, answer: &[u8], question: &Question<'_>) -> Result<Reply, Problem> {
+fn read(wire: Wire, answer: &[u8], question: &ModelRequest<'_>) -> Result<Reply, Problem> {
     let unreadable = |why: String| Problem::Unreadable { why, excerpt: String::from_utf8_lossy(answer).into_owned() };
     if values(answer) > MOST_VALUES {
         return Err(unreadable(format!("it has more than {MOST_VALUES} values")));

@@ -8,7 +8,6 @@ use std::thread;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use tokio::sync::oneshot;
 
-/// Asks the system.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Resolver;
 

@@ -6,7 +6,7 @@ use mcptest_core::redact::Redactor;
 use mcptest_core::suite::{Provider, Suite, Variables};
 
 /// The variables that hold a provider's key when a suite names none.
-pub(crate) fn usual_keys(provider: Provider) -> &'static [&'static str] {
+pub(crate) fn default_key_variables(provider: Provider) -> &'static [&'static str] {
     match provider {
         Provider::Anthropic => &["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"],
         Provider::Openai => &["OPENAI_API_KEY"],
@@ -39,11 +39,12 @@ const WORDS: [&str; 19] = [
 ];
 
 /// Parts of names under which secrets are kept.
-const TELLING: [&str; 8] = ["TOKEN", "SECRET", "PASSW", "PASSPHRASE", "API_KEY", "APIKEY", "PRIVATE_KEY", "CREDENTIAL"];
+const SECRET_NAMES: [&str; 8] =
+    ["TOKEN", "SECRET", "PASSW", "PASSPHRASE", "API_KEY", "APIKEY", "PRIVATE_KEY", "CREDENTIAL"];
 
 /// The variables of one suite whose values must not be written.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Known {
+pub struct Secrets {
     /// Names and values.
     pub values: Vec<(String, String)>,
     /// Variables that the suite names and nobody has set. What they would hold cannot be looked for.
@@ -57,14 +58,14 @@ pub fn redactor(suite: &Suite, variables: &Variables<'_>) -> Redactor {
 
 /// The keys of providers that have a value now, for what belongs to no suite.
 pub fn usual(outside: &dyn Fn(&str) -> Option<String>) -> Vec<(String, String)> {
-    let names = Provider::ALL.iter().flat_map(|provider| usual_keys(*provider));
+    let names = Provider::ALL.iter().flat_map(|provider| default_key_variables(*provider));
     names.filter_map(|name| Some(((*name).to_owned(), outside(name).filter(|value| !value.is_empty())?))).collect()
 }
 
 /// Every secret of a suite, by the names of the variables that hold them. What servers and models read is one, whatever it
 /// looks like; in working folders and prompts a secret is known by its name. What the suite lists as public is none, but what
 /// it names as the holder of a key is one in any case, and so are the usual keys.
-pub fn known(suite: &Suite, variables: &Variables<'_>) -> Known {
+pub fn known(suite: &Suite, variables: &Variables<'_>) -> Secrets {
     // The folder of the suite is no secret, and is in every second path.
     let is_public = |name: &str| name == "SUITE_DIR" || suite.public.contains(name);
     let keys = suite.variables_of_keys();
@@ -72,22 +73,22 @@ pub fn known(suite: &Suite, variables: &Variables<'_>) -> Known {
     let mut names: BTreeSet<&str> = read.collect();
     let is_set = |name: &str| value(name, &suite.variables, variables).is_some();
     let unset = names.iter().filter(|name| !is_set(name)).map(|name| (*name).to_owned()).collect();
-    names.extend(suite.variables_told().into_iter().filter(|name| is_telling(name) && !is_public(name)));
-    names.extend(Provider::ALL.iter().flat_map(|provider| usual_keys(*provider)));
+    names.extend(suite.variables_told().into_iter().filter(|name| names_a_secret(name) && !is_public(name)));
+    names.extend(Provider::ALL.iter().flat_map(|provider| default_key_variables(*provider)));
     let values = names.into_iter().filter_map(|name| {
         let value = value(name, &suite.variables, variables)?;
         (!WORDS.contains(&value.as_str())).then_some((name.to_owned(), value))
     });
-    Known { values: values.collect(), unset }
+    Secrets { values: values.collect(), unset }
 }
 
 fn value(name: &str, own: &BTreeMap<String, String>, variables: &Variables<'_>) -> Option<String> {
     own.get(name).cloned().or_else(|| (variables.outside)(name)).filter(|value| !value.is_empty())
 }
 
-fn is_telling(name: &str) -> bool {
+fn names_a_secret(name: &str) -> bool {
     let name = name.to_ascii_uppercase();
-    TELLING.iter().any(|part| name.contains(part))
+    SECRET_NAMES.iter().any(|part| name.contains(part))
 }
 
 #[cfg(test)]
@@ -126,7 +127,7 @@ agents:
         };
         let variables = Variables { suite_dir: "tests", outside: &outside };
         let suite = mcptest_core::suite::load(&Source::new("s.yml", SUITE.to_owned()), &variables).value.unwrap();
-        let Known { values, unset } = known(&suite, &variables);
+        let Secrets { values, unset } = known(&suite, &variables);
         let names: Vec<&str> = values.iter().map(|(name, _)| name.as_str()).collect();
         let expected = [
             "ANTHROPIC_API_KEY",

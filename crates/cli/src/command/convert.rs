@@ -9,10 +9,10 @@ use super::score::{Complaints, reading, threads};
 use crate::args::Convert;
 use crate::corpus::{Fault, Job, pipeline, source};
 use crate::exit;
-use crate::progress::Bytes;
+use crate::progress::ReadProgress;
 
 /// What came of a job: lines, what could not be read, what there is to tell.
-struct Share {
+struct ConvertedBatch {
     source: Arc<str>,
     text: Vec<u8>,
     traces: u64,
@@ -31,12 +31,12 @@ pub(super) fn run(typed: &Convert, out: &mut dyn Write, err: &mut dyn Write) -> 
     let mut complaints = Complaints::default();
     let sources = source::expand(&typed.inputs, &mut |note| _ = writeln!(err, "{note}"));
     let progress = Arc::new(AtomicU64::new(0));
-    let bar = Bytes::new(source::total(&sources), &progress);
+    let bar = ReadProgress::new(source::total(&sources), &progress);
     let mut broken_out = None;
     let work = |job: &Job| {
         let note = job.note();
-        let mut share =
-            Share { source: Arc::clone(&job.source), text: Vec::new(), traces: 0, faults: Vec::new(), note };
+        let mut batch =
+            ConvertedBatch { source: Arc::clone(&job.source), text: Vec::new(), traces: 0, faults: Vec::new(), note };
         job.read(&options, typed.group_by.as_ref(), &mut |found| {
             match found {
                 Ok((one, group)) => {
@@ -47,24 +47,24 @@ pub(super) fn run(typed: &Convert, out: &mut dyn Write, err: &mut dyn Write) -> 
                         }
                     }
                     // Writing JSON into memory cannot fail.
-                    let _ = serde_json::to_writer(&mut share.text, &envelope);
-                    share.text.push(b'\n');
-                    share.traces += 1;
+                    let _ = serde_json::to_writer(&mut batch.text, &envelope);
+                    batch.text.push(b'\n');
+                    batch.traces += 1;
                 }
-                Err(fault) => share.faults.push(fault),
+                Err(fault) => batch.faults.push(fault),
             }
         });
-        share
+        batch
     };
-    pipeline::run(&sources, &how, threads(&typed.reading), &progress, &work, &mut |share: Share| {
-        bar.advance(share.traces);
-        if let Some(note) = share.note {
+    pipeline::run(&sources, &how, threads(&typed.reading), &progress, &work, &mut |batch: ConvertedBatch| {
+        bar.advance(batch.traces);
+        if let Some(note) = batch.note {
             let _ = bar.pause(|| writeln!(err, "note: {note}"));
         }
-        for fault in &share.faults {
-            bar.pause(|| complaints.fault(&share.source, fault, err));
+        for fault in &batch.faults {
+            bar.pause(|| complaints.fault(&batch.source, fault, err));
         }
-        match out.write_all(&share.text).and_then(|()| out.flush()) {
+        match out.write_all(&batch.text).and_then(|()| out.flush()) {
             Ok(()) => ControlFlow::Continue(()),
             Err(error) => {
                 broken_out = Some(error);

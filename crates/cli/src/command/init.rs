@@ -2,16 +2,16 @@
 //!
 //! However it is made, it is a suite, the tools that a mock server stands in with, and a script that stands in for the
 //! model. `starter` has them ready; `server` asks a server for its tools and `snapshot` makes them of those; `recording`
-//! reads a trace, with what a `cassette` knows beside it, and `retold` makes them of that, with the `gates` it satisfies. `suite` writes suites and scripts, `yaml`
+//! reads a trace, with what a `cassette` knows beside it, and `from_trace` makes them of that, with the `gates` it satisfies. `suite` writes suites and scripts, `yaml`
 //! the values in them, `words` and `secrets` what is known of a server's command; `draft` reads everything back before
 //! `files` writes it.
 
 mod cassette;
 mod draft;
 mod files;
+mod from_trace;
 mod gates;
 mod recording;
-mod retold;
 mod secrets;
 mod server;
 mod snapshot;
@@ -70,12 +70,12 @@ fn make(typed: &Init, environment: Environment<'_>) -> Result<(Draft, String), S
     let names: &[&str] = match (&typed.from_trace, from_server) {
         (None, false) => &starter::NAMES,
         (None, true) => &snapshot::NAMES,
-        (Some(_), _) => &retold::NAMES,
+        (Some(_), _) => &from_trace::NAMES,
     };
     // Nobody waits for a server to be told afterwards that a file is in the way.
     files::refuse_existing(&typed.folder, names)?;
     let draft = match (&typed.from_trace, from_server) {
-        (Some(path), _) => retold::draft(recording::first(path)?),
+        (Some(path), _) => from_trace::draft(recording::first(path)?),
         (None, true) => snapshot::draft(server::ask(typed, environment)?)?,
         (None, false) => starter::draft(),
     };

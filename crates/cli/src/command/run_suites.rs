@@ -144,7 +144,7 @@ fn judge(
         interrupt: &signals.interrupt,
         processes: &signals.processes,
         budget: &budget,
-        beat: &|beat| progress.beat(beat),
+        on_progress: &|update| progress.update(update),
     };
     // Files that cannot be used are told in their place among the others.
     let mut left = files.iter();
@@ -160,7 +160,7 @@ fn judge(
         }
     };
     executor::execute(cells, &options, &mut |event| {
-        progress.aside(|| {
+        progress.suspended(|| {
             if let Event::SuiteStarted { file } = &event {
                 refused_before(Some(file), emit);
             }

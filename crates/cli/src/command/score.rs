@@ -26,15 +26,15 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 pub(super) use self::complaints::Complaints;
-use self::lines::{Share, Told};
+use self::lines::{LineKind, ScoredBatch};
 use self::summary::Summary;
 use super::Environment;
 use crate::args::{Output, ReadingArgs, Score};
 use crate::console::Console;
-use crate::corpus::{Reading, pipeline, source};
+use crate::corpus::{ReadOptions, pipeline, source};
 use crate::exit;
 use crate::input;
-use crate::progress::Bytes;
+use crate::progress::ReadProgress;
 use crate::report::{Colour, Look, Reporters, Verbosity};
 use mcptest_runner::file::Trust;
 
@@ -68,13 +68,13 @@ fn complain(err: &mut dyn Write, text: &str) {
 }
 
 /// How inputs are read, as it was typed.
-pub(super) fn reading(typed: &ReadingArgs, explains: bool) -> Result<(Reading, Options), String> {
+pub(super) fn reading(typed: &ReadingArgs, verbose: bool) -> Result<(ReadOptions, Options), String> {
     let servers = Servers::parse(&typed.server_prefix).map_err(|error| format!("error: --server-prefix: {error}"))?;
-    let reading = Reading { from: typed.from.0, max_record: typed.max_record_bytes(), explains };
+    let reading = ReadOptions { from: typed.from.0, max_record: typed.max_record_bytes(), verbose };
     Ok((reading, Options { servers }))
 }
 
-/// Most threads that are taken without being asked for: each has a share of the input in memory.
+/// Most threads that are started without being asked for: each has a batch of the input in memory.
 const MANY: usize = 32;
 
 /// How many threads to work on.
@@ -146,7 +146,7 @@ fn notes(typed: &Score, has_no_groups: bool, is_whole: bool) -> Vec<&'static str
 fn score(
     typed: &Score,
     scorer: &Scorer,
-    reading: &Reading,
+    reading: &ReadOptions,
     options: &Options,
     look: Look,
     out: &mut Console<'_>,
@@ -174,34 +174,34 @@ fn score(
         }
     };
     let progress = Arc::new(AtomicU64::new(0));
-    let bar = Bytes::new(source::total(&sources), &progress);
+    let bar = ReadProgress::new(source::total(&sources), &progress);
     let mut groups = Groups::default();
     let mut summary = Summary::default();
     let mut printer = lines::Printer::default();
     let mut broken_out = None;
     let mut shown: Option<Arc<str>> = None;
     let mut number = 0;
-    let work = |job: &_| Share::of(job, scorer, options, typed.group_by.as_ref(), wants_rows);
-    pipeline::run(&sources, reading, threads(&typed.reading), &progress, &work, &mut |mut share: Share| {
-        bar.advance(share.traces.len() as u64);
-        if let Some(note) = share.note.take() {
+    let work = |job: &_| ScoredBatch::of(job, scorer, options, typed.group_by.as_ref(), wants_rows);
+    pipeline::run(&sources, reading, threads(&typed.reading), &progress, &work, &mut |mut batch: ScoredBatch| {
+        bar.advance(batch.traces.len() as u64);
+        if let Some(note) = batch.note.take() {
             bar.pause(|| complain(err, &format!("note: {note}")));
         }
-        let written = if prints { printer.write(&share, lines) } else { Ok(()) };
-        let source = Arc::clone(&share.source);
-        for fault in share.faults.drain(..) {
+        let written = if prints { printer.write(&batch, lines) } else { Ok(()) };
+        let source = Arc::clone(&batch.source);
+        for fault in batch.faults.drain(..) {
             bar.pause(|| complaints.fault(&source, &fault, err));
         }
-        for taken in share.traces.drain(..) {
-            if let Told::Trace(verdict) = taken.verdict {
+        for scored in batch.traces.drain(..) {
+            if let LineKind::Trace(verdict) = scored.verdict {
                 summary.trace(verdict);
             }
-            if let Some(row) = taken.row {
+            if let Some(row) = scored.row {
                 let is_first = shown.replace(Arc::clone(&source)).is_none_or(|last| last != source);
                 number = if is_first { 0 } else { number + 1 };
                 rows::emit(&source, row, number, is_first, &mut emit);
             }
-            if let Some((group, run)) = taken.run {
+            if let Some((group, run)) = scored.run {
                 groups.add(&group, run);
             }
         }
@@ -269,11 +269,11 @@ fn unwritten(error: &std::io::Error, err: &mut dyn Write) -> u8 {
 
 /// The reporters, none of which may write where the lines go.
 fn reporters<'a>(typed: &Score, prints: bool, look: Look, out: Console<'a>) -> Result<Reporters<'a>, String> {
-    if prints && let Some(taken) = typed.reporter.iter().find(|choice| choice.is_on_stdout()) {
+    if prints && let Some(scored) = typed.reporter.iter().find(|choice| choice.is_on_stdout()) {
         return Err(format!(
             "error: standard output has the lines of traces, so {} cannot have it too\nhint: --output none, or --reporter {}=PATH",
-            taken.name(),
-            taken.name()
+            scored.name(),
+            scored.name()
         ));
     }
     Reporters::only(typed.reporter.clone(), look, out).map_err(|bad| format!("error: {bad}"))

@@ -7,25 +7,24 @@ use mcptest_core::diag::printable;
 use mcptest_core::import::{self, Format, Unit};
 
 use super::frames::{Frames, Item, LEAVE_OUT};
-use super::job::{Fault, Job, What};
+use super::job::{Fault, Job, Payload};
 use super::source::Source;
 use super::stitch::{Stitch, WINDOW};
 
-/// How sources are read.
 #[derive(Debug, Clone)]
-pub(crate) struct Reading {
+pub(crate) struct ReadOptions {
     /// The format of every source; found out by a look at each without one.
     pub(crate) from: Option<Format>,
     /// Most bytes of a record.
     pub(crate) max_record: usize,
     /// Tell how formats were found out.
-    pub(crate) explains: bool,
+    pub(crate) verbose: bool,
 }
 
 /// Where buffers that are done with come back from.
 pub(super) type Recycled<'a> = &'a dyn Fn() -> Option<String>;
 
-impl Reading {
+impl ReadOptions {
     /// Cuts one source into jobs. `put` returns false when nobody wants more.
     pub(super) fn feed(
         &self,
@@ -36,14 +35,14 @@ impl Reading {
     ) -> bool {
         let name: Arc<str> = source.name.as_str().into();
         let mut is_wanted = true;
-        let mut put = |what: What| {
+        let mut put = |what: Payload| {
             is_wanted = is_wanted && put(Job { source: Arc::clone(&name), what });
             is_wanted
         };
         let input = match source.open(progress) {
             Ok(input) => input,
             Err(refusal) => {
-                return put(What::Fault(Fault { offset: None, message: refusal.message, hint: Some(refusal.hint) }));
+                return put(Payload::Fault(Fault { offset: None, message: refusal.message, hint: Some(refusal.hint) }));
             }
         };
         let unit_of = |text: &str| -> Option<Unit> {
@@ -61,21 +60,21 @@ impl Reading {
             }
             let batch = match item {
                 Item::Broken { offset, message, hint } => {
-                    if !put(What::Fault(Fault { offset: Some(offset), message, hint })) {
+                    if !put(Payload::Fault(Fault { offset: Some(offset), message, hint })) {
                         return false;
                     }
                     continue;
                 }
                 // A pipe that brings nothing is a share without records, as there are when work is split; a file is a mistake.
                 Item::Nothing(message) if source.is_pipe() => {
-                    if self.explains {
-                        put(What::Note(format!("{name}: {message}")));
+                    if self.verbose {
+                        put(Payload::Note(format!("{name}: {message}")));
                     }
                     continue;
                 }
                 Item::Nothing(message) => {
                     let hint = Some(LEAVE_OUT.to_owned());
-                    put(What::Fault(Fault { offset: Some(0), message: message.to_owned(), hint }));
+                    put(Payload::Fault(Fault { offset: Some(0), message: message.to_owned(), hint }));
                     continue;
                 }
                 Item::Batch(batch) => batch,
@@ -84,14 +83,14 @@ impl Reading {
                 && let Some(found) = batch.values.iter().find_map(|range| import::sniff(&batch.text[range.clone()]))
             {
                 format = Some(found.format);
-                if self.explains {
+                if self.verbose {
                     let name = printable(&name).into_owned();
                     let note = format!("{name}: read as {}: {}", found.format, printable(&found.why));
-                    put(What::Note(note));
+                    put(Payload::Note(note));
                 }
             }
             let Some(pieces_of) = format.filter(|format| format.is_in_pieces()) else {
-                if !put(What::Records { batch, format, is_guessed: self.from.is_none() }) {
+                if !put(Payload::Records { batch, format, is_guessed: self.from.is_none() }) {
                     return false;
                 }
                 continue;
@@ -105,7 +104,7 @@ impl Reading {
                             stitch.add(piece, start, &mut |what| _ = put(what));
                         }
                     }
-                    Err(error) => _ = put(What::Fault(Fault::of(error, start))),
+                    Err(error) => _ = put(Payload::Fault(Fault::of(error, start))),
                 }
             }
             frames.recycle(batch.text);

@@ -28,7 +28,7 @@ use serde::de::IgnoredAny;
 use document::Document;
 use lines::Lines;
 use scan::{Scan, Step, is_blank, leading_blanks};
-use window::{Over, Window};
+use window::{Ended, Window};
 
 /// What is found in a source.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,7 +39,6 @@ pub(crate) enum Item {
     Broken {
         /// Where, in the unpacked bytes.
         offset: u64,
-        /// What is wrong.
         message: String,
         /// What to do about it.
         hint: Option<String>,
@@ -86,21 +85,21 @@ pub(crate) struct Frames<'a, R> {
     max_record: usize,
     mode: Mode,
     /// Whether anything was given, since a source without records is not taken for one whose records are fine.
-    is_told: bool,
+    gave_any: bool,
 }
 
 enum Mode {
     Undecided,
     Lines(Lines),
     Document(Document),
-    Over,
+    Ended,
 }
 
 impl<'a, R: Read> Frames<'a, R> {
     /// The values in `input`, each of at most `max_record` bytes. `unit_of` tells what a value is in its format: the
     /// messages of a list are no records, the list is one.
     pub(crate) fn new(input: R, max_record: usize, unit_of: &'a dyn Fn(&str) -> Option<Unit>) -> Self {
-        Self { window: Window::new(input, max_record), unit_of, max_record, mode: Mode::Undecided, is_told: false }
+        Self { window: Window::new(input, max_record), unit_of, max_record, mode: Mode::Undecided, gave_any: false }
     }
 
     /// Takes back the text of a batch that is done with.
@@ -193,7 +192,7 @@ impl<'a, R: Read> Frames<'a, R> {
                 Some(byte) if is_blank(byte) => at += 1,
                 Some(_) => return false,
                 None if self.window.fill() => {}
-                None => return matches!(self.window.over(), Some(Over::Clean)),
+                None => return matches!(self.window.over(), Some(Ended::Clean)),
             }
         }
         false
@@ -259,7 +258,7 @@ impl<R: Read> Iterator for Frames<'_, R> {
             match self.decide() {
                 Ok(mode) => self.mode = mode,
                 Err(item) => {
-                    self.mode = Mode::Over;
+                    self.mode = Mode::Ended;
                     return Some(item);
                 }
             }
@@ -267,12 +266,12 @@ impl<R: Read> Iterator for Frames<'_, R> {
         let item = match &mut self.mode {
             Mode::Lines(lines) => lines.next(&mut self.window),
             Mode::Document(document) => document.next(&mut self.window),
-            Mode::Undecided | Mode::Over => return None,
+            Mode::Undecided | Mode::Ended => return None,
         };
-        let is_told = std::mem::replace(&mut self.is_told, true);
+        let gave_any = std::mem::replace(&mut self.gave_any, true);
         if item.is_none() {
-            self.mode = Mode::Over;
-            if !is_told {
+            self.mode = Mode::Ended;
+            if !gave_any {
                 return Some(Item::Nothing("it holds no record"));
             }
         }

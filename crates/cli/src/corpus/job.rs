@@ -13,12 +13,11 @@ use super::frames::Batch;
 pub(crate) struct Job {
     /// The source, as it was typed.
     pub(crate) source: Arc<str>,
-    pub(crate) what: What,
+    pub(crate) what: Payload,
 }
 
 #[derive(Debug)]
-pub(crate) enum What {
-    /// Values that are records.
+pub(crate) enum Payload {
     Records {
         batch: Batch,
         /// None when no format is known for them.
@@ -63,7 +62,7 @@ impl Job {
     /// What there is to tell, where this is all there is.
     pub(crate) fn note(&self) -> Option<String> {
         match &self.what {
-            What::Note(note) => Some(note.clone()),
+            Payload::Note(note) => Some(note.clone()),
             _ => None,
         }
     }
@@ -81,7 +80,7 @@ impl Job {
     /// Hands over every trace of this share with the place of its record, or why there is none.
     fn each(&self, options: &Options, take: &mut dyn FnMut(u64, Result<Imported<'_>, Fault>)) {
         match &self.what {
-            What::Records { batch, format, is_guessed } => {
+            Payload::Records { batch, format, is_guessed } => {
                 for range in &batch.values {
                     let record = Record { text: &batch.text[range.clone()], header: batch.header.as_deref() };
                     let start = batch.offset + range.start as u64;
@@ -91,7 +90,7 @@ impl Job {
                     }
                 }
             }
-            What::Pieces { format, key, texts, offset } => {
+            Payload::Pieces { format, key, texts, offset } => {
                 let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
                 match format.join(key, &texts, options) {
                     Ok(traces) => traces.into_iter().for_each(|trace| take(*offset, Ok(trace))),
@@ -101,8 +100,8 @@ impl Job {
                     }
                 }
             }
-            What::Fault(fault) => take(fault.offset.unwrap_or(0), Err(fault.clone())),
-            What::Note(_) => {}
+            Payload::Fault(fault) => take(fault.offset.unwrap_or(0), Err(fault.clone())),
+            Payload::Note(_) => {}
         }
     }
 }

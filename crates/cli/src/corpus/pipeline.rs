@@ -10,14 +10,14 @@ use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
-use super::feed::Reading;
-use super::job::{Job, What};
+use super::feed::ReadOptions;
+use super::job::{Job, Payload};
 use super::source::Source;
 
 /// Reads all sources. `work` is done on many threads, `done` by the caller, in order; it may end everything early.
 pub(crate) fn run<T: Send>(
     sources: &[Source],
-    reading: &Reading,
+    reading: &ReadOptions,
     threads: usize,
     progress: &Arc<AtomicU64>,
     work: &(dyn Fn(&Job) -> T + Sync),
@@ -42,7 +42,7 @@ pub(crate) fn run<T: Send>(
                     let Ok((at, job)) = job else { break };
                     let answer = work(&job);
                     // A buffer that nobody takes back is simply let go.
-                    if let What::Records { batch, .. } = job.what {
+                    if let Payload::Records { batch, .. } = job.what {
                         let _ = used.send(batch.text);
                     }
                     if result.send((at, answer)).is_err() {
@@ -75,7 +75,7 @@ pub(crate) fn run<T: Send>(
 /// Reads all sources on this thread.
 fn alone<T>(
     sources: &[Source],
-    reading: &Reading,
+    reading: &ReadOptions,
     progress: &Arc<AtomicU64>,
     work: &(dyn Fn(&Job) -> T + Sync),
     done: &mut dyn FnMut(T) -> ControlFlow<()>,
@@ -91,7 +91,7 @@ fn alone<T>(
 /// Cuts the sources into jobs, as long as there is room for another.
 fn feed(
     sources: &[Source],
-    reading: &Reading,
+    reading: &ReadOptions,
     progress: &Arc<AtomicU64>,
     is_over: &AtomicBool,
     permit: &SyncSender<()>,

@@ -19,7 +19,6 @@ const RECORDS: Wanted = Wanted {
     none: "no .json, .jsonl or .ndjson file in this folder or below it, also none with .gz or .zst",
 };
 
-/// One input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Source {
     /// Its path as it was typed, or `-`.
@@ -29,7 +28,6 @@ pub(crate) struct Source {
     place: Place,
 }
 
-/// Where an input is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Place {
     StandardInput,

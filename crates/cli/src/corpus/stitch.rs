@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use mcptest_core::import::{Format, Piece};
 
-use super::job::{Fault, What};
+use super::job::{Fault, Payload};
 
 /// Most bytes of pieces that are kept.
 pub(super) const WINDOW: usize = 24 * 1024 * 1024;
@@ -55,9 +55,9 @@ impl Stitch {
     }
 
     /// Takes in a piece that stands at `offset`, and hands over what is closed to make room for it.
-    pub(super) fn add(&mut self, piece: &Piece<'_>, offset: u64, closed: &mut dyn FnMut(What)) {
+    pub(super) fn add(&mut self, piece: &Piece<'_>, offset: u64, closed: &mut dyn FnMut(Payload)) {
         if self.closed.contains(&*piece.key) {
-            closed(What::Fault(Fault {
+            closed(Payload::Fault(Fault {
                 offset: Some(offset),
                 message: format!("this piece of the trace {} comes after the trace was closed", piece.key),
                 hint: Some(format!(
@@ -103,7 +103,7 @@ impl Stitch {
     }
 
     /// Hands over the traces that are still open, in the order they began.
-    pub(super) fn finish(mut self, closed: &mut dyn FnMut(What)) {
+    pub(super) fn finish(mut self, closed: &mut dyn FnMut(Payload)) {
         let mut open: Vec<(String, Open)> = std::mem::take(&mut self.open).into_iter().collect();
         open.sort_by_key(|(_, open)| open.began);
         for (key, open) in open {
@@ -111,15 +111,15 @@ impl Stitch {
         }
     }
 
-    fn whole(&self, key: String, open: Open) -> What {
+    fn whole(&self, key: String, open: Open) -> Payload {
         if open.is_too_long {
-            return What::Fault(Fault {
+            return Payload::Fault(Fault {
                 offset: Some(open.offset),
                 message: format!("the trace {key} has more than {} bytes, the limit", self.max_record),
                 hint: Some("raise it with --max-record".to_owned()),
             });
         }
-        What::Pieces { format: self.format, key, texts: open.texts, offset: open.offset }
+        Payload::Pieces { format: self.format, key, texts: open.texts, offset: open.offset }
     }
 }
 
@@ -131,10 +131,10 @@ mod tests {
         Piece { key: key.into(), text: text.into() }
     }
 
-    fn told(what: What) -> String {
+    fn told(what: Payload) -> String {
         match what {
-            What::Pieces { key, texts, offset, .. } => format!("{key}@{offset} {}", texts.join("+")),
-            What::Fault(fault) => format!("fault@{:?} {}", fault.offset, fault.message),
+            Payload::Pieces { key, texts, offset, .. } => format!("{key}@{offset} {}", texts.join("+")),
+            Payload::Fault(fault) => format!("fault@{:?} {}", fault.offset, fault.message),
             _ => "?".to_owned(),
         }
     }

@@ -25,22 +25,22 @@ const FRAME_START: usize = 5;
 
 /// Why the bytes of a source end before their end. It travels inside an [`io::Error`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Trouble {
+pub(super) struct UnpackError {
     pub(super) message: String,
     pub(super) hint: String,
 }
 
-impl std::fmt::Display for Trouble {
+impl std::fmt::Display for UnpackError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.message)
     }
 }
 
-impl std::error::Error for Trouble {}
+impl std::error::Error for UnpackError {}
 
-impl From<Trouble> for io::Error {
-    fn from(trouble: Trouble) -> Self {
-        Self::new(io::ErrorKind::InvalidData, trouble)
+impl From<UnpackError> for io::Error {
+    fn from(error: UnpackError) -> Self {
+        Self::new(io::ErrorKind::InvalidData, error)
     }
 }
 
@@ -56,7 +56,7 @@ pub(crate) struct Unpacked {
     packing: Packing,
     /// How many bytes were given.
     given: u64,
-    trouble: Option<Trouble>,
+    error: Option<UnpackError>,
 }
 
 enum Packing {
@@ -79,7 +79,6 @@ enum Damage {
     Corrupt(String),
     /// It needs more memory than it is given.
     Window,
-    /// Something else follows it.
     Trailing,
 }
 
@@ -94,7 +93,7 @@ impl Unpacked {
             is_over: false,
             packing: Packing::Undecided,
             given: 0,
-            trouble: None,
+            error: None,
         }
     }
 
@@ -142,7 +141,7 @@ impl Unpacked {
             written += step.written;
             let after = self.given + written as u64;
             if let Some(damage) = step.damage {
-                self.trouble = Some(damage.trouble(name, after));
+                self.error = Some(damage.error(name, after));
                 break;
             }
             // With room left in `out`, a decoder that did nothing has nothing more to give without more input.
@@ -156,15 +155,15 @@ impl Unpacked {
                 if !is_whole {
                     let message = format!("the {name} data ends too early, after {after} unpacked bytes");
                     let hint = "what came before is read; it was cut off when it was written or moved".to_owned();
-                    self.trouble = Some(Trouble { message, hint });
+                    self.error = Some(UnpackError { message, hint });
                 }
                 break;
             }
             (self.at, self.end) = (0, 0);
             self.fetch()?;
         }
-        match &self.trouble {
-            Some(trouble) if written == 0 => Err(trouble.clone().into()),
+        match &self.error {
+            Some(error) if written == 0 => Err(error.clone().into()),
             _ => Ok(written),
         }
     }
@@ -172,8 +171,8 @@ impl Unpacked {
 
 impl Read for Unpacked {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        if let Some(trouble) = &self.trouble {
-            return Err(trouble.clone().into());
+        if let Some(error) = &self.error {
+            return Err(error.clone().into());
         }
         self.decide()?;
         let count = if matches!(self.packing, Packing::None) { self.plain(out) } else { self.unpack(out) }?;
@@ -195,7 +194,6 @@ fn read(input: &mut impl Read, out: &mut [u8], progress: &AtomicU64) -> io::Resu
     }
 }
 
-/// How packed data begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Plain,
@@ -203,7 +201,6 @@ enum Kind {
     Zstd,
 }
 
-/// Whether bytes are packed.
 pub(crate) fn is_packed(bytes: &[u8]) -> bool {
     kind(bytes, true) != Some(Kind::Plain)
 }
@@ -227,7 +224,7 @@ fn kind(start: &[u8], is_over: bool) -> Option<Kind> {
 }
 
 impl Damage {
-    fn trouble(self, name: &str, after: u64) -> Trouble {
+    fn error(self, name: &str, after: u64) -> UnpackError {
         let (message, hint) = match self {
             Self::Corrupt(reason) => (
                 format!("the {name} data is damaged after {after} unpacked bytes: {reason}"),
@@ -242,7 +239,7 @@ impl Damage {
                 "what came before is read; a file is packed as a whole or not at all".to_owned(),
             ),
         };
-        Trouble { message, hint }
+        UnpackError { message, hint }
     }
 }
 

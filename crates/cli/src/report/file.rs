@@ -5,8 +5,9 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use mcptest_runner::file::Trust;
+use mcptest_runner::temp_file::TempFile;
 
-use crate::{beside, input};
+use crate::input;
 
 /// Writes a file by way of another one beside it, so that nobody ever reads half a report. Nothing is written through a link:
 /// whoever can put one there would choose which file is replaced. Among folders of a stranger none may be a link either.
@@ -35,13 +36,7 @@ pub(super) fn write(
         Ok(found) if found.is_dir() => return Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a folder")),
         _ => {}
     }
-    let (beside, file) = beside::create(&path)?;
-    let written = fill(file, content).and_then(|file| file.sync_all()).and_then(|()| fs::rename(&beside, &path));
-    if written.is_err() {
-        // It may not even be there; the first error is the one to tell.
-        let _ = fs::remove_file(&beside);
-    }
-    written
+    fill(TempFile::create(&path)?, content)?.replace()
 }
 
 /// Adds to a file that others add to as well, as long as it stays below `most` bytes; `text` is told how many there are left.
@@ -63,7 +58,7 @@ fn linked() -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, "it is a symbolic link, and reports are not written through one")
 }
 
-fn fill(file: File, content: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<File> {
+fn fill<F: Write>(file: F, content: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<F> {
     let mut out = BufWriter::new(file);
     content(&mut out)?;
     out.into_inner().map_err(io::IntoInnerError::into_error)

@@ -43,12 +43,8 @@ fn record(here: &Folder, (test, model, run): (&str, &str, u64), trace: &Value) -
     let path = here.0.join("t/s.yml");
     let source = Source::new("s.yml", std::fs::read_to_string(&path).unwrap());
     let suite = suite::load(&source, &Variables { suite_dir: "t", outside: &|_| None });
-    let file = SuiteFile {
-        shown: "s.yml".to_owned(),
-        path: path.clone(),
-        suite: suite.value.unwrap(),
-        trust: mcptest_runner::file::Trust::Trusted,
-    };
+    let trust = mcptest_runner::file::Trust::Trusted;
+    let file = SuiteFile::new("s.yml".to_owned(), path.clone(), suite.value.unwrap(), trust);
     // A test that is gone was asked what the first one is.
     let agents = &file.suite.agents;
     let asked = agents.iter().find(|agent| agent.name == test).unwrap_or(&agents[0]);
@@ -56,14 +52,16 @@ fn record(here: &Folder, (test, model, run): (&str, &str, u64), trace: &Value) -
         test: test.to_owned(),
         model: model.to_owned(),
         run,
-        inputs: file.basis(asked, model).unwrap().inputs,
+        inputs: file.cell_inputs(asked, model).unwrap().inputs,
         observed: json!({}),
         advisory: None,
         trace: Trace::read(trace).unwrap(),
         version: cassette::VERSION,
         edited: false,
     };
-    cassette::Folder::of(&path).save(&cassette).unwrap()
+    let folder = cassette::Folder::of(&path);
+    folder.save(&cassette).unwrap();
+    folder.path(test, model, run)
 }
 
 /// Records a run of which nothing is known.

@@ -2,12 +2,13 @@
 
 use std::net::IpAddr;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use hyper::HeaderMap;
 use hyper::header::{ACCEPT, CONTENT_TYPE, HOST, HeaderName, ORIGIN};
 use mcptest_core::json;
 use serde_json::Value;
 
-use crate::base64;
 use crate::protocol::{Request, Server};
 
 pub(super) const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
@@ -24,7 +25,7 @@ pub(super) fn single<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<&'
 
 /// Whether a request may come from a page of another site. Such a page can send one to a server on this machine, under
 /// its own name (`Origin`) or, with a name that was made to lead here, under that (`Host`).
-pub(super) fn foreign(headers: &HeaderMap, bound_to_loopback: bool) -> Option<&'static str> {
+pub(super) fn cross_site(headers: &HeaderMap, bound_to_loopback: bool) -> Option<&'static str> {
     if headers.contains_key(ORIGIN) && !single(headers, &ORIGIN).is_some_and(origin_is_local) {
         return Some("the Origin is not of this machine");
     }
@@ -108,7 +109,7 @@ pub(super) fn mismatch(headers: &HeaderMap, request: &Request, version: &str, se
 /// A value as its sender meant it: `=?base64?..?=` stands for what a header cannot hold.
 fn decoded(value: &str) -> Option<String> {
     match value.strip_prefix("=?base64?").and_then(|rest| rest.strip_suffix("?=")) {
-        Some(encoded) => String::from_utf8(base64::decode(encoded)?).ok(),
+        Some(encoded) => String::from_utf8(STANDARD.decode(encoded).ok()?).ok(),
         None => Some(value.to_owned()),
     }
 }
@@ -188,8 +189,8 @@ mod tests {
         }
         assert!(!origin_is_local("localhost") && !origin_is_local("null") && !origin_is_local("file://localhost"));
         let two = headers(&[("origin", "http://localhost"), ("origin", "http://example.test"), ("host", "localhost")]);
-        assert!(foreign(&two, true).is_some());
-        assert!(foreign(&headers(&[("host", "example.test")]), false).is_none());
+        assert!(cross_site(&two, true).is_some());
+        assert!(cross_site(&headers(&[("host", "example.test")]), false).is_none());
     }
 
     #[test]

@@ -11,16 +11,16 @@ use serde_json::{Value, json};
 use super::message::{Refusal, Request, error};
 use super::methods::text;
 use super::{Era, Flood, Plan, Send, Server};
-use crate::answer::{ARGUMENTS, Filled};
+use crate::answer::{ARGUMENTS, FilledAnswer};
 use crate::fault::Fault;
-use crate::spec::{Own, Playlist, Tool, violations};
-use crate::state::State;
+use crate::spec::{DefaultAnswer, Playlist, Tool, violations};
+use crate::state::Counters;
 
 /// Stands where the text of a flood goes.
 const MARK: &str = "\u{0}";
 
 impl Server {
-    pub(super) fn call(&self, state: &mut State, request: &Request, era: Era) -> Result<Plan, Refusal> {
+    pub(super) fn call(&self, state: &mut Counters, request: &Request, era: Era) -> Result<Plan, Refusal> {
         let name = text(&request.params, "name")?;
         let empty = json!({});
         let arguments = match request.params.get("arguments") {
@@ -32,7 +32,7 @@ impl Server {
             return Err(Refusal::params(format!("Unknown tool: {name}")));
         };
         let id = &request.id;
-        let (before, fault) = match self.faults.strikes(name) {
+        let (before, fault) = match self.faults.for_tool(name) {
             Some((number, fault)) => (state.strike(number), fault),
             None => (0, Fault::None),
         };
@@ -42,20 +42,20 @@ impl Server {
         let never = Plan::now(id.clone(), Send::Never);
         Ok(match fault {
             Fault::Hang => never,
-            Fault::Wedged => Plan { heeds_cancel: false, ..never },
+            Fault::Wedged => Plan { cancellable: false, ..never },
             Fault::RecoverAfter(count) if before < count => never,
             Fault::None | Fault::RecoverAfter(_) => Plan::now(id.clone(), Send::Message(reply(id))),
             Fault::Slow(delay) => Plan { delay: ms(delay), ..Plan::now(id.clone(), Send::Message(reply(id))) },
             Fault::ReplyAfterCancel(delay) => {
                 let plan = Plan::now(id.clone(), Send::Message(reply(id)));
-                Plan { delay: ms(delay), heeds_cancel: false, ..plan }
+                Plan { delay: ms(delay), cancellable: false, ..plan }
             }
             Fault::Drop => Plan::now(id.clone(), Send::Close),
             Fault::Garbage => Plan::now(id.clone(), Send::Garbage),
             Fault::WrongId => Plan::now(id.clone(), Send::Message(reply(&wrong(id)))),
             Fault::Duplicate => Plan::now(id.clone(), Send::Twice(reply(id))),
             Fault::Flood(mib) => {
-                let marked = self.reply(id, result(&Filled::text(MARK), era), era, false);
+                let marked = self.reply(id, result(&FilledAnswer::text(MARK), era), era, false);
                 Plan::now(id.clone(), flood(&marked, mib))
             }
             Fault::Crash => Plan::now(id.clone(), Send::Crash),
@@ -63,7 +63,7 @@ impl Server {
                 Plan::now(id.clone(), Send::Message(error(id, code, &format!("fault {fault}"), None)))
             }
             Fault::IsError => {
-                let failed = result(&Filled::error(&format!("fault {fault}")), era);
+                let failed = result(&FilledAnswer::error(&format!("fault {fault}")), era);
                 Plan::now(id.clone(), Send::Message(self.reply(id, failed, era, false)))
             }
         })
@@ -71,31 +71,35 @@ impl Server {
 }
 
 /// The answer of a healthy tool.
-fn answer(state: &mut State, tool: &Tool, arguments: &Value) -> Filled {
+fn answer(state: &mut Counters, tool: &Tool, arguments: &Value) -> FilledAnswer {
     if let Some(why) = violations(&tool.input, arguments) {
-        return Filled::error(&format!("Invalid arguments for `{}`: {why}", tool.name));
+        return FilledAnswer::error(&format!("Invalid arguments for `{}`: {why}", tool.name));
     }
     let rule = tool.rules.iter().find(|rule| rule.when.iter().all(|condition| holds(condition, arguments)));
-    let playlist = match (rule, &tool.own) {
+    let playlist = match (rule, &tool.default_answer) {
         (Some(rule), _) => &rule.playlist,
-        (None, Own::Given(playlist)) => playlist,
-        (None, Own::Sample(value)) => return Filled::structured(value),
-        (None, Own::Echo) => {
-            return Filled::text(&format!("{} called with {}", tool.name, json::canonical(arguments)));
+        (None, DefaultAnswer::Given(playlist)) => playlist,
+        (None, DefaultAnswer::Sample(value)) => return FilledAnswer::structured(value),
+        (None, DefaultAnswer::Echo) => {
+            return FilledAnswer::text(&format!("{} called with {}", tool.name, json::canonical(arguments)));
         }
-        (None, Own::NoRule) => {
-            return Filled::error(&format!("no rule of `{}` matches {}", tool.name, json::excerpt(arguments, 200)));
+        (None, DefaultAnswer::NoRule) => {
+            return FilledAnswer::error(&format!(
+                "no rule of `{}` matches {}",
+                tool.name,
+                json::excerpt(arguments, 200)
+            ));
         }
     };
-    played(state, playlist, tool, arguments)
+    next_answer(state, playlist, tool, arguments)
 }
 
-fn played(state: &mut State, playlist: &Playlist, tool: &Tool, arguments: &Value) -> Filled {
+fn next_answer(state: &mut Counters, playlist: &Playlist, tool: &Tool, arguments: &Value) -> FilledAnswer {
     let at = state.play(playlist.number, playlist.answers.len());
     let filled = match playlist.answers[at].fill(&Scope::new(ARGUMENTS, arguments.clone())) {
         Ok(filled) => filled,
         Err(missing) => {
-            return Filled::error(&format!("the answer needs `{}`, which the call does not give", missing.path));
+            return FilledAnswer::error(&format!("the answer needs `{}`, which the call does not give", missing.path));
         }
     };
     let broken = match (&tool.output, &filled.structured) {
@@ -103,7 +107,9 @@ fn played(state: &mut State, playlist: &Playlist, tool: &Tool, arguments: &Value
         _ => None,
     };
     match broken {
-        Some(why) => Filled::error(&format!("the answer does not fit the output schema of `{}`: {why}", tool.name)),
+        Some(why) => {
+            FilledAnswer::error(&format!("the answer does not fit the output schema of `{}`: {why}", tool.name))
+        }
         None => filled,
     }
 }
@@ -117,7 +123,7 @@ fn holds((target, matcher): &(Target, Matcher), arguments: &Value) -> bool {
 }
 
 /// The result of a call. Before the newest revision structured content was an object; the text holds the rest.
-fn result(filled: &Filled, era: Era) -> Value {
+fn result(filled: &FilledAnswer, era: Era) -> Value {
     let mut out = json!({ "content": filled.content });
     if let Some(value) = &filled.structured
         && (era == Era::Modern || value.is_object())

@@ -17,7 +17,6 @@ const CAPABILITIES_KEY: &str = "io.modelcontextprotocol/clientCapabilities";
 /// Which rules a request goes by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Era {
-    /// The handshake comes first.
     Legacy,
     /// Every request says what it needs to say.
     Modern,

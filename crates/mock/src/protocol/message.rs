@@ -21,7 +21,6 @@ pub(crate) enum Incoming {
     Response,
 }
 
-/// A request.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Request {
     /// Text or a whole number.
@@ -79,7 +78,6 @@ pub(crate) fn refuse(why: &str) -> Value {
     error(&Value::Null, PARSE_ERROR, &format!("Parse error: {why}"), None)
 }
 
-/// An error reply.
 pub(crate) fn error(id: &Value, code: i64, message: &str, data: Option<Value>) -> Value {
     let mut error = json!({ "code": code, "message": message });
     if let Some(data) = data {

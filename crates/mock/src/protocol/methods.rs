@@ -7,7 +7,7 @@ use super::message::{INVALID_PARAMS, METHOD_NOT_FOUND, RESOURCE_NOT_FOUND, Refus
 use super::{Era, LEGACY_VERSIONS, MODERN_VERSION, Plan, Send, Server};
 use crate::answer::ARGUMENTS;
 use crate::spec::Prompt;
-use crate::state::{Session, State};
+use crate::state::{Counters, Session};
 
 /// What a client may ask for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,7 +46,7 @@ impl Server {
 
     pub(super) fn dispatch(
         &self,
-        state: &mut State,
+        state: &mut Counters,
         session: &mut Session,
         request: &Request,
         era: Era,

@@ -153,7 +153,6 @@ impl Manifest<'_> {
         if sound { self.shape(node) } else { None }
     }
 
-    /// A value with references.
     fn shape(&mut self, node: &Node) -> Option<Shape> {
         Shape::read(node, ARGUMENTS, &mut |at, error| {
             self.notes.error(at.span.clone(), error.to_string(), Some(error.hint()));

@@ -2,14 +2,12 @@
 
 use mcptest_core::keys::{Block, Takes, key};
 
-/// The file itself.
 pub static FILE: Block = Block {
     name: "mock file",
     about: "One server that answers as it is told.",
     keys: &[key("mock_server", Takes::Block(&SERVER), "", "the server").required()],
 };
 
-/// The server.
 pub static SERVER: Block = Block {
     name: "mock server",
     about: "What the server is called and what it offers. Tools are always announced, resources and prompts where there is one.",
@@ -23,7 +21,6 @@ pub static SERVER: Block = Block {
     ],
 };
 
-/// One tool.
 pub static TOOL: Block = Block {
     name: "tool",
     about: "A tool and what it answers. Without an answer it repeats the call, or makes up a value that fits its output \
@@ -49,7 +46,6 @@ pub static TOOL: Block = Block {
     ],
 };
 
-/// Hints about a tool.
 pub static ANNOTATIONS: Block = Block {
     name: "annotations",
     about: "Hints about a tool, listed as they are.",
@@ -62,7 +58,6 @@ pub static ANNOTATIONS: Block = Block {
     ],
 };
 
-/// One answer.
 pub static ANSWER: Block = Block {
     name: "answer",
     about: "Text alone is a block of text. As a map it has one of `text`, `content` and `error`, or `structured`, alone or \
@@ -77,7 +72,6 @@ pub static ANSWER: Block = Block {
     ],
 };
 
-/// One rule.
 pub static RULE: Block = Block {
     name: "rule",
     about: "An answer for the calls whose arguments fit.",
@@ -90,7 +84,6 @@ pub static RULE: Block = Block {
     ],
 };
 
-/// One resource.
 pub static RESOURCE: Block = Block {
     name: "resource",
     about: "A resource with its contents.",
@@ -106,7 +99,6 @@ pub static RESOURCE: Block = Block {
     ],
 };
 
-/// One prompt.
 pub static PROMPT: Block = Block {
     name: "prompt",
     about: "A prompt with its messages.",

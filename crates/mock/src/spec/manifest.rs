@@ -3,15 +3,16 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use mcptest_core::matcher::Schema;
 use mcptest_core::suite::Notes;
 use mcptest_core::suite::yaml::Node;
 use mcptest_core::template::Template;
 use serde_json::{Map, Value, json};
 
-use super::{Argument, Own, Prompt, Resource, Spec, Tool, snapshot};
+use super::{Argument, DefaultAnswer, Prompt, Resource, Spec, Tool, snapshot};
 use crate::answer::ARGUMENTS;
-use crate::base64;
 
 /// A manifest that is being read.
 pub(super) struct Manifest<'n> {
@@ -51,7 +52,7 @@ impl<'n> Manifest<'n> {
         read: fn(&mut Self, &Node) -> Option<T>,
     ) -> Vec<T> {
         let items = node.get(key).map_or(&[][..], Node::items);
-        unique(self.notes, items, by, what);
+        check_unique(self.notes, items, by, what);
         items.iter().filter_map(|item| read(self, item)).collect()
     }
 
@@ -68,7 +69,7 @@ impl<'n> Manifest<'n> {
 
     fn tool(&mut self, node: &Node) -> Option<Tool> {
         let name = node.text_at("name")?;
-        name_of_tool(self.notes, node, &name);
+        check_tool_name(self.notes, node, &name);
         let input_at = self.either(node, "input_schema", "inputSchema");
         let input = self.input_schema(input_at);
         let output_at = self.either(node, "output_schema", "outputSchema");
@@ -86,15 +87,15 @@ impl<'n> Manifest<'n> {
         let arguments = input_at.and_then(|at| at.get("properties"));
         let rules = self.rules(node, output.as_ref(), arguments);
         let given = self.playlist(node, output.as_ref(), arguments);
-        let (own, output) = match given {
-            Some(playlist) => (Own::Given(playlist), output),
-            None if !rules.is_empty() => (Own::NoRule, output),
-            None => made_up(self.notes, output, output_at.map(|at| at.span.clone()), &name),
+        let (default_answer, output) = match given {
+            Some(playlist) => (DefaultAnswer::Given(playlist), output),
+            None if !rules.is_empty() => (DefaultAnswer::NoRule, output),
+            None => default_answer(self.notes, output, output_at.map(|at| at.span.clone()), &name),
         };
         if let (Some(_), Some(at)) = (&output, output_at) {
             listing.insert("outputSchema".to_owned(), at.to_json());
         }
-        Some(Tool { name, listing: Value::Object(listing), input: input?, output, rules, own })
+        Some(Tool { name, listing: Value::Object(listing), input: input?, output, rules, default_answer })
     }
 
     fn input_schema(&mut self, node: Option<&Node>) -> Option<Schema> {
@@ -141,7 +142,7 @@ impl<'n> Manifest<'n> {
             }
             (None, Some(blob)) => {
                 let text = blob.text()?;
-                if base64::decode(text).is_none() {
+                if STANDARD.decode(text).is_err() {
                     let hint = "write it on one line with its padding, as `base64 -w0` does";
                     self.notes.error(blob.span.clone(), "`blob` is not base64", Some(hint.to_owned()));
                 }
@@ -162,7 +163,7 @@ impl<'n> Manifest<'n> {
     fn prompt(&mut self, node: &Node) -> Option<Prompt> {
         let name = node.text_at("name")?;
         let items = node.get("arguments").map_or(&[][..], Node::items);
-        unique(self.notes, items, "name", "argument");
+        check_unique(self.notes, items, "name", "argument");
         let read = |item: &Node| {
             Some(Argument { name: item.text_at("name")?, required: item.flag_at("required").unwrap_or(false) })
         };
@@ -204,7 +205,6 @@ impl<'n> Manifest<'n> {
         }
     }
 
-    /// A text with references.
     pub(super) fn template(&mut self, node: &Node) -> Option<Template> {
         let read = Template::parse(node.text()?, ARGUMENTS);
         read.map_err(|error| self.notes.error(node.span.clone(), error.to_string(), Some(error.hint()))).ok()
@@ -217,24 +217,24 @@ pub(super) fn first_key(node: &Node) -> Range<usize> {
 }
 
 /// The answer of a tool without one, and the output schema that is left of its own.
-pub(super) fn made_up(
+pub(super) fn default_answer(
     notes: &mut Notes,
     output: Option<Schema>,
     at: Option<Range<usize>>,
     name: &str,
-) -> (Own, Option<Schema>) {
-    let Some(schema) = output else { return (Own::Echo, None) };
+) -> (DefaultAnswer, Option<Schema>) {
+    let Some(schema) = output else { return (DefaultAnswer::Echo, None) };
     let sample = crate::sample::of(schema.source());
     if schema.check(&sample) == mcptest_core::Answer::Holds {
-        return (Own::Sample(sample), Some(schema));
+        return (DefaultAnswer::Sample(sample), Some(schema));
     }
     let message = format!("no value that fits the output schema of `{name}` was found, so it is not listed");
     notes.warning(at.unwrap_or(0..0), message, Some("give the tool an `answer:` with `structured:`".to_owned()));
-    (Own::Echo, None)
+    (DefaultAnswer::Echo, None)
 }
 
 /// Says so where two items have the same name.
-pub(super) fn unique(notes: &mut Notes, items: &[Node], by: &str, what: &str) {
+pub(super) fn check_unique(notes: &mut Notes, items: &[Node], by: &str, what: &str) {
     let mut seen = BTreeSet::new();
     for item in items {
         if let Some(at) = item.get(by)
@@ -248,7 +248,7 @@ pub(super) fn unique(notes: &mut Notes, items: &[Node], by: &str, what: &str) {
 }
 
 /// Clients and models may refuse a name that is not of the usual letters.
-pub(super) fn name_of_tool(notes: &mut Notes, node: &Node, name: &str) {
+pub(super) fn check_tool_name(notes: &mut Notes, node: &Node, name: &str) {
     let usual = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
     if !(1..=128).contains(&name.len()) || !name.chars().all(usual) {
         let message = "clients may refuse this name of a tool";

@@ -5,7 +5,7 @@ use mcptest_core::suite::Notes;
 use mcptest_core::suite::yaml::{Content, Node};
 use serde_json::{Value, json};
 
-use super::manifest::{first_key, made_up, name_of_tool, unique};
+use super::manifest::{check_tool_name, check_unique, default_answer, first_key};
 use super::{Spec, Tool};
 
 /// What a server made from a snapshot calls itself; a snapshot does not say.
@@ -25,7 +25,7 @@ pub(super) fn read(notes: &mut Notes, root: &Node, list: &Node) -> Option<Spec> 
         let message = "the list goes on: this is its first page";
         notes.warning(cursor.span.clone(), message, Some("ask for the other pages and join their tools".to_owned()));
     }
-    unique(notes, items, "name", "tool");
+    check_unique(notes, items, "name", "tool");
     let tools = items.iter().filter_map(|item| tool(notes, item)).collect();
     Some(Spec {
         name: NAME.to_owned(),
@@ -50,7 +50,7 @@ fn tool(notes: &mut Notes, node: &Node) -> Option<Tool> {
         notes.error(at, "a tool lacks the text `name`", Some("add `\"name\": \"..\"`".to_owned()));
         return None;
     };
-    name_of_tool(notes, node, name);
+    check_tool_name(notes, node, name);
     let mut listing = node.to_json();
     let input = match node.get("inputSchema") {
         Some(at) => schema(notes, at),
@@ -67,13 +67,13 @@ fn tool(notes: &mut Notes, node: &Node) -> Option<Tool> {
     };
     let output_at = node.get("outputSchema");
     let output = output_at.and_then(|at| schema(notes, at));
-    let (own, output) = made_up(notes, output, output_at.map(|at| at.span.clone()), name);
+    let (default_answer, output) = default_answer(notes, output, output_at.map(|at| at.span.clone()), name);
     if output.is_none()
         && let Value::Object(map) = &mut listing
     {
         map.remove("outputSchema");
     }
-    Some(Tool { name: name.to_owned(), listing, input: input?, output, rules: Vec::new(), own })
+    Some(Tool { name: name.to_owned(), listing, input: input?, output, rules: Vec::new(), default_answer })
 }
 
 fn schema(notes: &mut Notes, at: &Node) -> Option<Schema> {

@@ -10,7 +10,6 @@ pub(crate) const MAX_LINE: usize = 16 * 1024 * 1024;
 /// What is asked for at a time.
 const PIECE: usize = 64 * 1024;
 
-/// One line.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Line {
     /// Without its end.

@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use super::{Cassette, CassetteError, VERSION, changes, slug, told};
 use crate::file::{self, Trust};
+use crate::temp_file::TempFile;
 
 /// Largest cassette that is read.
 const MAX_BYTES: u64 = 256 * 1024 * 1024;
@@ -46,7 +47,6 @@ impl Folder {
         Self { trust, ..self }
     }
 
-    /// The folder itself.
     pub fn root(&self) -> &Path {
         &self.root
     }
@@ -65,36 +65,23 @@ impl Folder {
     /// The recording of a run, which must fit what the suite says now.
     pub fn load(&self, test: &str, model: &str, run: u64, inputs: &Value) -> Result<Cassette, CassetteError> {
         let path = self.path(test, model, run);
-        let cassette = Cassette::open_as(&path, self.trust)?;
-        if (cassette.test.as_str(), cassette.model.as_str(), cassette.run) != (test, model, run) {
-            let why = format!(
-                "holds run {} of `{}` on `{}`, not run {run} of `{test}` on `{model}`",
-                cassette.run, cassette.test, cassette.model
-            );
-            return Err(CassetteError::Broken { path, why });
-        }
-        let changes = changes(&cassette.inputs, inputs);
-        if !changes.is_empty() {
-            return Err(CassetteError::Stale { path, changes: told(&changes) });
-        }
-        Ok(cassette)
+        Cassette::open_as(&path, self.trust)?.fitting(path, test, model, run, inputs)
     }
 
-    /// Writes the recording of a run: the file is the old one or the new one, never a part.
-    pub fn save(&self, cassette: &Cassette) -> Result<PathBuf, CassetteError> {
+    /// Writes the recording of a run atomically. Returns what a replay would load: the recording as read back from the bytes
+    /// that were written, so that recording and replaying judge the same.
+    pub fn save(&self, cassette: &Cassette) -> Result<Cassette, CassetteError> {
         let path = self.path(&cassette.test, &cassette.model, cassette.run);
         let folder = path.parent().unwrap_or(&self.root);
         refuse_links(&path, 5)?;
         fs::create_dir_all(folder).map_err(|error| failed(folder, "created", &error))?;
         let text = cassette.to_text();
-        // What the servers said may be more than is read again, in depth or in length.
-        let readable = if text.len() as u64 > MAX_BYTES { Err(too_long()) } else { Ok(()) };
-        let readable = readable.and_then(|()| Cassette::read(&text).map(drop).map_err(|error| error.to_string()));
-        if let Err(why) = readable {
-            return Err(CassetteError::Unkept { path, why });
-        }
-        write_whole(&path, text.as_bytes()).map_err(|error| failed(&path, "written", &error))?;
-        Ok(path)
+        // What servers answered may be too deep or too long to be read again.
+        let saved = if text.len() as u64 > MAX_BYTES { Err(too_long()) } else { Ok(()) };
+        let saved = saved.and_then(|()| Cassette::read(&text).map_err(|error| error.to_string()));
+        let saved = saved.map_err(|why| CassetteError::Unkept { path: path.clone(), why })?;
+        write_atomic(&path, &text)?;
+        saved.fitting(path, &cassette.test, &cassette.model, cassette.run, &cassette.inputs)
     }
 
     /// Gives the recordings of a test to another name of it: all of them, or none. They are complete under the new name
@@ -164,7 +151,7 @@ impl Folder {
             let place = staged.join(&inside);
             let folder = place.parent().unwrap_or(staged);
             fs::create_dir_all(folder).map_err(|error| failed(folder, "created", &error))?;
-            write_whole(&place, text.as_bytes()).map_err(|error| failed(&place, "written", &error))?;
+            write_atomic(&place, &text)?;
             out.push(inside);
         }
         Ok(out)
@@ -282,7 +269,6 @@ impl Folder {
 }
 
 impl Cassette {
-    /// Reads a file.
     pub fn open(path: &Path) -> Result<Self, CassetteError> {
         Self::open_as(path, Trust::Trusted)
     }
@@ -290,16 +276,30 @@ impl Cassette {
     pub(super) fn open_as(path: &Path, trust: Trust) -> Result<Self, CassetteError> {
         Self::read(&text_of(path, trust)?).map_err(|why| CassetteError::unreadable(path, why))
     }
+
+    /// The recording, where it is one of this run with these inputs.
+    fn fitting(self, path: PathBuf, test: &str, model: &str, run: u64, inputs: &Value) -> Result<Self, CassetteError> {
+        if (self.test.as_str(), self.model.as_str(), self.run) != (test, model, run) {
+            let why = format!(
+                "holds run {} of `{}` on `{}`, not run {run} of `{test}` on `{model}`",
+                self.run, self.test, self.model
+            );
+            return Err(CassetteError::Broken { path, why });
+        }
+        let changes = changes(&self.inputs, inputs);
+        if !changes.is_empty() {
+            return Err(CassetteError::Stale { path, changes: told(&changes) });
+        }
+        Ok(self)
+    }
 }
 
 /// What became of the edits of a recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Accepted {
-    /// They are accepted now.
     Now,
     /// They were accepted before, and there are no others.
     Before,
-    /// There are none.
     Unedited,
 }
 
@@ -320,7 +320,7 @@ pub fn accept(path: &Path) -> Result<Accepted, CassetteError> {
         return Ok(if edited { Accepted::Before } else { Accepted::Unedited });
     }
     let text = Cassette::accepted(&text).map_err(|why| CassetteError::unreadable(path, why))?;
-    write_whole(path, text.as_bytes()).map_err(|error| failed(path, "written", &error))?;
+    write_atomic(path, &text)?;
     Ok(Accepted::Now)
 }
 
@@ -406,27 +406,14 @@ fn is_at(_: &File, _: &Path) -> bool {
     true
 }
 
-/// Puts a file in place whole: beside it first, then synced, then renamed over the old one.
-fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    // Always the same name: what a recorder leaves that is killed, the next one replaces. The lock keeps others away.
-    let beside = path.with_file_name(format!(".{name}.new"));
-    match fs::remove_file(&beside) {
-        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
-    // Made anew and never opened: a link or a pipe of that name would lead elsewhere.
-    let written = File::create_new(&beside).and_then(|mut file| {
-        file.write_all(bytes)?;
-        file.sync_all()
+/// Writes a file atomically. Callers hold the lock of the folder.
+fn write_atomic(path: &Path, text: &str) -> Result<(), CassetteError> {
+    let written = TempFile::create_locked(path).and_then(|mut file| {
+        file.write_all(text.as_bytes())?;
+        file.replace()?;
+        path.parent().map_or(Ok(()), sync)
     });
-    let placed = written.and_then(|()| fs::rename(&beside, path));
-    if placed.is_err() {
-        // What is half written is of no use to anybody.
-        let _ = fs::remove_file(&beside);
-        return placed;
-    }
-    path.parent().map_or(Ok(()), sync)
+    written.map_err(|error| failed(path, "written", &error))
 }
 
 /// Makes sure that what was renamed in a folder outlives a crash of the system.

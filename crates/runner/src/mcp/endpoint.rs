@@ -19,7 +19,6 @@ pub enum Endpoint {
     Url {
         /// Its address, `http` or `https`.
         url: String,
-        /// Headers of every request.
         headers: BTreeMap<String, String>,
         /// Token that every request carries.
         bearer: Option<String>,

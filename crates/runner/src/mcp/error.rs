@@ -10,7 +10,6 @@ use crate::process::SpawnError;
 pub struct ConnectError {
     /// Name of the server in the suite.
     pub server: String,
-    /// What went wrong.
     #[source]
     pub problem: Box<Problem>,
     /// The first line on its standard output that was no message.
@@ -28,7 +27,6 @@ pub enum Problem {
     /// It could not be started.
     #[error(transparent)]
     Spawn(#[from] SpawnError),
-    /// Its address is none.
     #[error("its `url` {0}")]
     BadUrl(String),
     /// A header cannot be sent.
@@ -40,51 +38,23 @@ pub enum Problem {
     /// It answered with a status of HTTP that is no success.
     #[error("it answered `{step}` with {what}")]
     Http {
-        /// What it was asked.
         step: String,
-        /// The status.
         status: u16,
         /// The status in words, and what came with it.
         what: String,
     },
     /// It could not be reached, or what came back is no reply.
     #[error("`{step}` has no reply: {what}")]
-    Remote {
-        /// What it was asked.
-        step: String,
-        /// What happened.
-        what: String,
-    },
-    /// It ended.
+    Remote { step: String, what: String },
     #[error("it ended ({status}) without answering `{step}`")]
-    Ended {
-        /// How it ended.
-        status: String,
-        /// What it was asked.
-        step: String,
-    },
+    Ended { status: String, step: String },
     /// It closed its output and lives on.
     #[error("it closed its standard output without answering `{step}`")]
-    Closed {
-        /// What it was asked.
-        step: String,
-    },
-    /// A pipe broke.
+    Closed { step: String },
     #[error("the connection broke at `{step}`: {what}")]
-    Broken {
-        /// What it was asked.
-        step: String,
-        /// What the system said.
-        what: String,
-    },
-    /// It did not answer.
+    Broken { step: String, what: String },
     #[error("it did not answer `{step}` within {ms} ms")]
-    Silent {
-        /// What it was asked.
-        step: String,
-        /// How long it had.
-        ms: u128,
-    },
+    Silent { step: String, ms: u128 },
     /// It sent too much at once.
     #[error("it sent a line of more than {limit} bytes")]
     LineTooLong {
@@ -93,16 +63,10 @@ pub enum Problem {
     },
     /// It answered with an error, or in a way that is no answer.
     #[error("it answered `{step}` with {what}")]
-    Refused {
-        /// What it was asked.
-        step: String,
-        /// What it answered.
-        what: String,
-    },
+    Refused { step: String, what: String },
     /// Its reply is more than can be taken in.
     #[error("it answered `{step}` with a reply that cannot be taken in: {why}")]
     Unreadable {
-        /// What it was asked.
         step: String,
         /// What is too much about it.
         why: String,
@@ -110,7 +74,6 @@ pub enum Problem {
     /// Its reply is not JSON that can mean one thing only.
     #[error("it answered `{step}` with JSON that cannot be read: {why}")]
     Malformed {
-        /// What it was asked.
         step: String,
         /// What is wrong with it.
         why: String,
@@ -140,14 +103,13 @@ pub enum Problem {
     TooManyPages(usize),
     /// Its list of tools is too long.
     #[error("its list of tools takes more than {0} bytes of memory")]
-    CatalogueTooLong(u64),
+    ToolListTooLong(u64),
     /// A tool cannot be offered to a model.
     #[error("its list of tools is wrong: {0}")]
     BadTool(String),
 }
 
 impl Problem {
-    /// What to do next.
     pub fn hint(&self) -> &'static str {
         match self {
             Self::Spawn(problem) => problem.hint(),
@@ -183,7 +145,7 @@ impl Problem {
             Self::Cycle(_) | Self::TooManyPages(_) => "the last page of `tools/list` has no `nextCursor`",
             Self::Unreadable { .. } => "let the server answer with less; real replies are far from these limits",
             Self::Malformed { .. } => "fix the server: every key of an object is there once",
-            Self::TooManyTools(_) | Self::CatalogueTooLong(_) => "let the server offer only the tools under test",
+            Self::TooManyTools(_) | Self::ToolListTooLong(_) => "let the server offer only the tools under test",
             Self::BadTool(_) => "every tool needs a `name` of its own and an `inputSchema`",
         }
     }
@@ -198,7 +160,6 @@ impl Problem {
 }
 
 impl ConnectError {
-    /// What to do next.
     pub fn hint(&self) -> &'static str {
         match &*self.problem {
             Problem::Silent { .. } if self.is_remote => "check `url`, or raise `timeout_ms`",

@@ -19,11 +19,9 @@ const NOISE_SHOWN: usize = 200;
 /// What went over the wire, counted before anything is understood. Over HTTP a body is a line, and so is an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counters {
-    /// Lines received.
     pub lines_in: u64,
     /// Bytes received, without the ends of lines.
     pub bytes_in: u64,
-    /// Lines sent.
     pub lines_out: u64,
     /// Bytes sent, without the ends of lines.
     pub bytes_out: u64,
@@ -33,7 +31,6 @@ pub struct Counters {
     pub unsolicited: u64,
 }
 
-/// A reply as received.
 #[derive(Debug, PartialEq)]
 pub(super) enum Reply {
     Result(Value),
@@ -62,7 +59,6 @@ pub(super) enum End {
     Closed,
     /// A line was longer than this.
     TooLong(usize),
-    /// Reading or writing failed.
     Broken(String),
 }
 

@@ -2,11 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use mcptest_core::json;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::Value;
 
-use crate::catalogue::Tool;
+use crate::catalog::Tool;
 
 pub(super) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 pub(super) const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
@@ -18,13 +20,13 @@ type Marked = Vec<(Vec<String>, HeaderName)>;
 
 /// The arguments that tools want repeated (`x-mcp-header`), by tool.
 #[derive(Debug, Default)]
-pub(super) struct Repeated(BTreeMap<String, Marked>);
+pub(super) struct HeaderArgs(BTreeMap<String, Marked>);
 
 /// Why clients must not offer a tool: its schema asks for arguments in headers against the rules for that. The argument comes
 /// first.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum BadMark {
+pub enum InvalidHeaderMark {
     /// The mark is no name.
     #[error("`{0}`: {1} is not a header name")]
     Name(String, String),
@@ -36,7 +38,7 @@ pub enum BadMark {
     Taken(String, String),
 }
 
-impl Repeated {
+impl HeaderArgs {
     /// What these tools want repeated.
     pub(super) fn of(tools: &[Tool]) -> Self {
         let marked = |tool: &Tool| {
@@ -48,17 +50,17 @@ impl Repeated {
 }
 
 /// Why clients must not offer a tool, if so.
-pub(super) fn forbidden(tool: &Tool) -> Option<BadMark> {
+pub(super) fn forbidden(tool: &Tool) -> Option<InvalidHeaderMark> {
     marked(&tool.input_schema).err()
 }
 
-fn marked(schema: &Value) -> Result<Marked, BadMark> {
+fn marked(schema: &Value) -> Result<Marked, InvalidHeaderMark> {
     let mut out = Vec::new();
     marked_properties(schema, &mut Vec::new(), &mut out)?;
     let mut names = BTreeSet::new();
     // Names of headers are kept in lower case.
     match out.iter().find(|(_, name)| !names.insert(name.as_str())) {
-        Some((path, name)) => Err(BadMark::Taken(shown(path), json::cut(name.as_str(), 80))),
+        Some((path, name)) => Err(InvalidHeaderMark::Taken(shown(path), json::cut(name.as_str(), 80))),
         None => Ok(out),
     }
 }
@@ -68,7 +70,7 @@ fn shown(path: &[String]) -> String {
 }
 
 /// Properties reached by `properties` alone. Depth is bounded by what the JSON parser takes.
-fn marked_properties(schema: &Value, path: &mut Vec<String>, out: &mut Marked) -> Result<(), BadMark> {
+fn marked_properties(schema: &Value, path: &mut Vec<String>, out: &mut Marked) -> Result<(), InvalidHeaderMark> {
     let Some(properties) = schema.get("properties").and_then(Value::as_object) else { return Ok(()) };
     for (key, property) in properties {
         path.push(key.clone());
@@ -76,8 +78,8 @@ fn marked_properties(schema: &Value, path: &mut Vec<String>, out: &mut Marked) -
             let name = mark.as_str().filter(|name| !name.is_empty());
             let name = name.and_then(|name| HeaderName::try_from(format!("mcp-param-{name}")).ok());
             match name {
-                None => return Err(BadMark::Name(shown(path), json::excerpt(mark, 80))),
-                Some(_) if !is_scalar(property.get("type")) => return Err(BadMark::Type(shown(path))),
+                None => return Err(InvalidHeaderMark::Name(shown(path), json::excerpt(mark, 80))),
+                Some(_) if !is_scalar(property.get("type")) => return Err(InvalidHeaderMark::Type(shown(path))),
                 Some(name) => out.push((path.clone(), name)),
             }
         }
@@ -100,7 +102,7 @@ fn is_scalar(kind: Option<&Value>) -> bool {
 }
 
 /// What a message of the stateless era says, as headers.
-pub(super) fn modern(message: &Value, revision: &str, repeated: &Repeated) -> HeaderMap {
+pub(super) fn modern(message: &Value, revision: &str, repeated: &HeaderArgs) -> HeaderMap {
     let mut headers = HeaderMap::new();
     let mut set = |name: HeaderName, value: &str| {
         if let Ok(value) = HeaderValue::try_from(fitting(value)) {
@@ -130,23 +132,7 @@ pub(super) fn modern(message: &Value, revision: &str, repeated: &Repeated) -> He
 fn fitting(text: &str) -> String {
     let is_plain = text.bytes().all(|byte| matches!(byte, b' '..=b'~')) && text.trim_ascii() == text;
     let is_taken = text.starts_with("=?base64?") && text.ends_with("?=");
-    if is_plain && !is_taken { text.to_owned() } else { format!("=?base64?{}?=", base64(text.as_bytes())) }
-}
-
-/// Base64 (RFC 4648) with its padding.
-fn base64(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
-    for group in bytes.chunks(3) {
-        let at = |index: usize| group.get(index).copied().map_or(0, usize::from);
-        let bits = (at(0) << 16) | (at(1) << 8) | at(2);
-        for digit in 0..4 {
-            // A group of n bytes has n + 1 digits.
-            let letter = if digit <= group.len() { DIGITS[(bits >> (18 - 6 * digit)) & 63] } else { b'=' };
-            out.push(char::from(letter));
-        }
-    }
-    out
+    if is_plain && !is_taken { text.to_owned() } else { format!("=?base64?{}?=", STANDARD.encode(text)) }
 }
 
 #[cfg(test)]
@@ -169,7 +155,7 @@ mod tests {
         let check = |properties: Value, expected: Option<&str>| {
             let tool = tool(json!({ "type": "object", "properties": properties }));
             assert_eq!(forbidden(&tool).map(|why| why.to_string()).as_deref(), expected);
-            assert_eq!(Repeated::of(&[tool]).0.is_empty(), expected.is_some());
+            assert_eq!(HeaderArgs::of(&[tool]).0.is_empty(), expected.is_some());
         };
         let mark = |kind: Value, name: Value| json!({ "a": { "type": kind, "x-mcp-header": name } });
         for kind in [json!("string"), json!("integer"), json!("boolean"), json!(["string", "null"])] {
@@ -196,20 +182,6 @@ mod tests {
         let mut out: Vec<_> = headers.iter().map(|(name, value)| (name.as_str(), value.to_str().unwrap())).collect();
         out.sort_unstable();
         out
-    }
-
-    #[test]
-    fn base64_is_that_of_the_standard() {
-        for (text, expected) in [
-            ("", ""),
-            ("f", "Zg=="),
-            ("fo", "Zm8="),
-            ("foo", "Zm9v"),
-            ("foob", "Zm9vYg=="),
-            ("\u{fb}\u{ff}", "w7vDvw=="),
-        ] {
-            assert_eq!(base64(text.as_bytes()), expected);
-        }
     }
 
     #[test]
@@ -242,7 +214,7 @@ mod tests {
         let params = json!({ "name": "q", "arguments": arguments, "_meta": meta });
         let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params });
         assert_eq!(
-            pairs(&modern(&call, "2026-07-28", &Repeated::of(&[tool]))),
+            pairs(&modern(&call, "2026-07-28", &HeaderArgs::of(&[tool]))),
             [
                 ("mcp-method", "tools/call"),
                 ("mcp-name", "q"),
@@ -254,12 +226,12 @@ mod tests {
         );
         let list = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": { "name": "q" } });
         assert_eq!(
-            pairs(&modern(&list, "2026-07-28", &Repeated::default())),
+            pairs(&modern(&list, "2026-07-28", &HeaderArgs::default())),
             [("mcp-method", "tools/list"), ("mcp-protocol-version", "2026-07-28")]
         );
         let answer = json!({ "jsonrpc": "2.0", "id": 1, "result": {} });
         assert_eq!(
-            pairs(&modern(&answer, "2026-07-28", &Repeated::default())),
+            pairs(&modern(&answer, "2026-07-28", &HeaderArgs::default())),
             [("mcp-protocol-version", "2026-07-28")]
         );
     }

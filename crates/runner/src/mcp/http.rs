@@ -25,7 +25,7 @@ use tokio::time::timeout;
 use super::endpoint::{address, header_map, host};
 use super::error::Problem;
 use super::exchange::{Exchange, Failure, Reply};
-use super::headers::{self, Repeated, SESSION, VERSION};
+use super::headers::{self, HeaderArgs, SESSION, VERSION};
 use super::lines::MAX_LINE;
 use super::message::Message;
 use crate::process::printable;
@@ -69,7 +69,6 @@ struct Tasks {
     closed: bool,
 }
 
-/// What every request needs.
 struct Peer {
     client: Client,
     url: Url,
@@ -77,16 +76,16 @@ struct Peer {
     redactor: Redactor,
     exchange: Arc<Exchange>,
     answers: mpsc::Sender<Vec<u8>>,
-    talk: Mutex<Talk>,
+    negotiation: Mutex<Negotiation>,
 }
 
 /// What the current negotiation has come to.
 #[derive(Default)]
-struct Talk {
+struct Negotiation {
     /// The revision of the stateless era; without one there is a handshake.
     modern: Option<String>,
     session: Option<HeaderValue>,
-    repeated: Arc<Repeated>,
+    repeated: Arc<HeaderArgs>,
 }
 
 impl fmt::Debug for Peer {
@@ -119,7 +118,7 @@ impl Http {
         let client = client.build().map_err(|error| Problem::Client(innermost(&error)))?;
         let (answers, mut queue) = mpsc::channel::<Vec<u8>>(QUEUE);
         let exchange = Arc::clone(exchange);
-        let peer = Arc::new(Peer { client, url, headers, redactor, exchange, answers, talk: Mutex::default() });
+        let peer = Arc::new(Peer { client, url, headers, redactor, exchange, answers, negotiation: Mutex::default() });
         let mut tasks = Tasks::default();
         let sender = Arc::clone(&peer);
         tasks.all.spawn(async move {
@@ -137,24 +136,23 @@ impl Http {
         for request in std::mem::take(&mut tasks.requests).into_values() {
             request.abort();
         }
-        *self.0.peer.talk() = Talk { modern, ..Talk::default() };
+        *self.0.peer.negotiation() = Negotiation { modern, ..Negotiation::default() };
     }
 
     /// Whether there is no handshake.
     pub(super) fn is_modern(&self) -> bool {
-        self.0.peer.talk().modern.is_some()
+        self.0.peer.negotiation().modern.is_some()
     }
 
     /// Which arguments go into headers from now on.
-    pub(super) fn repeat(&self, repeated: Repeated) {
-        self.0.peer.talk().repeated = Arc::new(repeated);
+    pub(super) fn repeat(&self, repeated: HeaderArgs) {
+        self.0.peer.negotiation().repeated = Arc::new(repeated);
     }
 
     pub(super) fn outbox(&self) -> Outbox {
         self.0.clone()
     }
 
-    /// Host and port.
     pub(super) fn host(&self) -> String {
         host(&self.0.peer.url)
     }
@@ -168,7 +166,7 @@ impl Http {
     pub(super) async fn end(self) {
         self.0.close();
         let peer = &self.0.peer;
-        if peer.talk().session.is_some() {
+        if peer.negotiation().session.is_some() {
             let delete = peer.client.delete(peer.url.clone()).headers(peer.headers(&Value::Null));
             let _ = timeout(GRACE, delete.send()).await;
         }
@@ -233,7 +231,7 @@ impl Outbox {
 
     /// In the stateless era the end of the connection is the cancellation; before, it means nothing and is told.
     fn cancel(&self, message: Value) {
-        if self.peer.talk().modern.is_none() {
+        if self.peer.negotiation().modern.is_none() {
             let peer = Arc::clone(&self.peer);
             self.spawn(None, async move { drop(peer.tell(&message).await) });
         } else if let Some(number) = message.pointer("/params/requestId").and_then(Value::as_i64)
@@ -258,22 +256,22 @@ impl Outbox {
 }
 
 impl Peer {
-    fn talk(&self) -> MutexGuard<'_, Talk> {
-        self.talk.lock().unwrap_or_else(PoisonError::into_inner)
+    fn negotiation(&self) -> MutexGuard<'_, Negotiation> {
+        self.negotiation.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The headers of a message; null stands for what is none.
     fn headers(&self, message: &Value) -> HeaderMap {
         let mut out = self.headers.clone();
-        let talk = self.talk();
-        if let Some(revision) = &talk.modern {
-            out.extend(headers::modern(message, revision, &talk.repeated));
+        let negotiation = self.negotiation();
+        if let Some(revision) = &negotiation.modern {
+            out.extend(headers::modern(message, revision, &negotiation.repeated));
             return out;
         }
         if let Some(revision) = self.exchange.revision().and_then(|revision| HeaderValue::try_from(revision).ok()) {
             out.insert(VERSION, revision);
         }
-        if let Some(session) = &talk.session {
+        if let Some(session) = &negotiation.session {
             out.insert(SESSION, session.clone());
         }
         out
@@ -330,7 +328,7 @@ impl Peer {
         {
             let mut session = session.clone();
             session.set_sensitive(true);
-            self.talk().session = Some(session);
+            self.negotiation().session = Some(session);
         }
         match kind(&response).as_str() {
             "application/json" => {
@@ -390,7 +388,7 @@ impl Peer {
     /// What an answer without success means, and its body.
     async fn refusal(&self, response: Response) -> (Failure, Vec<u8>) {
         let status = response.status();
-        let in_session = self.talk().session.is_some();
+        let in_session = self.negotiation().session.is_some();
         if status == StatusCode::NOT_FOUND && in_session {
             let what = "the server does not know the session any more (404 Not Found), and a run has only one";
             return (Failure::Broken(what.to_owned()), Vec::new());

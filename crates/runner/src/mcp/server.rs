@@ -12,10 +12,10 @@ use tokio::time::timeout;
 use super::endpoint::Endpoint;
 use super::error::Problem;
 use super::exchange::{End, Exchange};
-use super::headers::{self, BadMark, Repeated};
+use super::headers::{self, HeaderArgs, InvalidHeaderMark};
 use super::http::{Http, Outbox};
 use super::lines::{Lines, Queue};
-use crate::catalogue::Tool;
+use crate::catalog::Tool;
 use crate::process::{Child, Processes, Spawned};
 
 /// How long a server that closed its output may take to end, so that its exit status can be told.
@@ -82,7 +82,7 @@ impl Server {
 
     /// Takes note of the tools for calls that follow. Those that a client must not offer are taken out and returned, with the
     /// reason.
-    pub(super) fn listed(&self, tools: &mut Vec<Tool>) -> Vec<(String, BadMark)> {
+    pub(super) fn listed(&self, tools: &mut Vec<Tool>) -> Vec<(String, InvalidHeaderMark)> {
         let Link::Http(http) = &self.link else { return Vec::new() };
         let mut forbidden = Vec::new();
         if http.is_modern() {
@@ -94,7 +94,7 @@ impl Server {
                 None => true,
             });
         }
-        http.repeat(Repeated::of(tools));
+        http.repeat(HeaderArgs::of(tools));
         forbidden
     }
 
@@ -137,7 +137,7 @@ impl Server {
     }
 
     /// Why a call cannot be answered any more, for its result.
-    pub(super) async fn epitaph(&self) -> String {
+    pub(super) async fn exit_message(&self) -> String {
         let mut text = match self.lost(String::new()).await {
             Problem::Ended { status, .. } => format!("the server ended ({status})"),
             Problem::LineTooLong { limit } => format!("the server sent a line of more than {limit} bytes"),

@@ -11,7 +11,7 @@ use mcptest_core::suite::{Api, Model, Provider, Template, Variables, provider_of
 use reqwest::Url;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 
-use crate::secrets::usual_keys;
+use crate::secrets::default_key_variables;
 use crate::tls;
 
 /// The variable whose value goes out as a bearer token and not as a key of Anthropic.
@@ -27,7 +27,6 @@ pub(super) enum Wire {
 }
 
 impl Wire {
-    /// Its name in messages.
     pub(super) fn as_str(self) -> &'static str {
         match self {
             Self::Messages => "Anthropic Messages",
@@ -79,40 +78,28 @@ impl fmt::Debug for Access {
 pub enum AccessError {
     /// Neither the suite nor the name tells the provider.
     #[error("the model `{model}` is not known by its name")]
-    Unknown {
-        /// The model.
-        model: String,
-    },
+    Unknown { model: String },
     /// A script answers for it.
     #[error("the model `{model}` is played by a script, and no provider is asked")]
-    Scripted {
-        /// The model.
-        model: String,
-    },
+    Scripted { model: String },
     /// A reference in the suite has no answer.
     #[error("the model `{model}`, `{key}`: {error}")]
     Unresolved {
-        /// The model.
         model: String,
         /// The key of its entry.
         key: &'static str,
-        /// What is wrong.
         error: TemplateError,
     },
-    /// The address is none.
     #[error("the model `{model}`: `{from}` is not an address to ask at: {why}")]
     Address {
-        /// The model.
         model: String,
         /// The key or variable that holds it.
         from: &'static str,
         /// What is wrong. The value is not shown, because passwords stand in such places.
         why: String,
     },
-    /// There is no key.
     #[error("the model `{model}` needs a key, and {} not set", none_of(.variables))]
     NoKey {
-        /// The model.
         model: String,
         /// Where a key was looked for.
         variables: Vec<String>,
@@ -120,7 +107,6 @@ pub enum AccessError {
     /// The key cannot be sent.
     #[error("the model `{model}`: the value of {variable} has characters that no header takes")]
     BadKey {
-        /// The model.
         model: String,
         /// The variable that holds it.
         variable: String,
@@ -205,7 +191,7 @@ impl Access {
         let named = entry.and_then(|entry| entry.api_key_env.clone());
         let places = match &named {
             Some(named) => vec![named.clone()],
-            None => usual_keys(provider).iter().map(|name| (*name).to_owned()).collect(),
+            None => default_key_variables(provider).iter().map(|name| (*name).to_owned()).collect(),
         };
         let key = places.iter().find_map(|variable| Some(Key { variable: variable.clone(), value: known(variable)? }));
         // A server on this machine rarely asks for a key. One that the suite names is meant.

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use super::error::Problem;
 use super::wire::{self, Ids};
-use super::{Access, Question};
-use crate::agent::{Exchange, Reply, Stop, WantedCall};
+use super::{Access, ModelRequest};
+use crate::agent::{Exchange, Reply, RequestedCall, Stop};
 
 /// The version of the interface.
 pub(super) const VERSION: &str = "2026-10-21";
@@ -24,7 +24,7 @@ const STOPS: &[(&str, Stop)] = &[
     ("refusal", Stop::Refused),
 ];
 
-pub(super) fn body(access: &Access, question: &Question<'_>) -> Value {
+pub(super) fn body(access: &Access, question: &ModelRequest<'_>) -> Value {
     let mut messages = vec![json!({ "role": "user", "content": question.prompt })];
     for exchange in question.exchanges {
         messages.extend(echo(exchange));
@@ -86,7 +86,7 @@ fn is_call(block: &Value) -> bool {
     block.get("type").is_some_and(|kind| kind == "tool_use")
 }
 
-pub(super) fn reply(raw: Value, question: &Question<'_>) -> Result<Reply, Problem> {
+pub(super) fn reply(raw: Value, question: &ModelRequest<'_>) -> Result<Reply, Problem> {
     let Some(blocks) = raw.get("content").and_then(Value::as_array) else {
         return Err(Problem::unreadable("it has no list `content`", &raw));
     };
@@ -94,7 +94,7 @@ pub(super) fn reply(raw: Value, question: &Question<'_>) -> Result<Reply, Proble
     let texts = blocks.iter().filter(|block| block.get("type").is_some_and(|kind| kind == "text"));
     let texts = texts.filter_map(|block| wire::text_at(block, "text")).map(str::to_owned).collect();
     let mut ids = Ids::new(question.exchanges);
-    let calls = blocks.iter().filter(|block| is_call(block)).map(|block| WantedCall {
+    let calls = blocks.iter().filter(|block| is_call(block)).map(|block| RequestedCall {
         id: ids.take(block.get("id")),
         wire: wire::text_at(block, "name").unwrap_or("").to_owned(),
         args: wire::arguments(block.get("input")),

@@ -8,7 +8,7 @@ use mcptest_core::json;
 use serde_json::Value;
 
 use super::access::{Access, Wire, shown};
-use super::http::LONGEST_WAIT;
+use super::http::MAX_WAIT;
 
 /// How much of somebody else's words is shown.
 const SHOWN: usize = 400;
@@ -23,40 +23,25 @@ pub struct AskError {
     pub address: String,
     /// How often it was asked.
     pub attempts: u32,
-    /// What went wrong.
     #[source]
     pub problem: Box<Problem>,
     hint: String,
 }
 
-/// What went wrong.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Problem {
     /// There is no way to ask at all.
     #[error("HTTPS cannot be prepared: {what}")]
-    NoClient {
-        /// What the system said.
-        what: String,
-    },
+    NoClient { what: String },
     /// Nobody was reached, or the connection broke before an answer.
     #[error("no connection: {what}")]
-    Unreachable {
-        /// What the system said.
-        what: String,
-    },
-    /// No answer in time.
+    Unreachable { what: String },
     #[error("no complete answer within {}", seconds(*.limit))]
-    Silent {
-        /// How long it had.
-        limit: Duration,
-    },
+    Silent { limit: Duration },
     /// The connection broke in the middle of the answer.
     #[error("the connection broke in the middle of the answer: {what}")]
-    Cut {
-        /// What the system said.
-        what: String,
-    },
+    Cut { what: String },
     /// The answer does not end.
     #[error("the answer has more than {limit} bytes")]
     TooLong {
@@ -65,7 +50,7 @@ pub enum Problem {
     },
     /// What was said has grown too much to be sent back.
     #[error("the conversation has grown to {bytes} bytes, and {limit} are the most that are sent")]
-    Overgrown {
+    RequestTooLong {
         /// How long the question would be.
         bytes: usize,
         /// How long it may be.
@@ -74,7 +59,6 @@ pub enum Problem {
     /// The reply wants more calls than any agent makes at once.
     #[error("its reply has {calls} calls, and {limit} are the most")]
     TooMany {
-        /// How many.
         calls: usize,
         /// How many there may be.
         limit: usize,
@@ -82,9 +66,7 @@ pub enum Problem {
     /// It answered with a status that is no success.
     #[error("it answered HTTP {status}{}{}", after_colon(.said), too_patient(*.wait))]
     Status {
-        /// The status.
         status: u16,
-        /// What it said.
         said: String,
         /// How long it asks to be left alone.
         wait: Option<Duration>,
@@ -92,25 +74,15 @@ pub enum Problem {
     /// It points elsewhere. Keys are not carried there.
     #[error("it answered HTTP {status} and points to {to}, which is not followed")]
     Redirect {
-        /// The status.
         status: u16,
         /// Where to, without the query.
         to: String,
     },
     /// It reports an error in an answer that is otherwise a success.
     #[error("it answered with an error{}", after_colon(.said))]
-    Failed {
-        /// What it said.
-        said: String,
-    },
-    /// The answer is none.
+    Failed { said: String },
     #[error("its answer cannot be read: {why}{}", after_colon(.excerpt))]
-    Unreadable {
-        /// What is missing.
-        why: String,
-        /// The start of it.
-        excerpt: String,
-    },
+    Unreadable { why: String, excerpt: String },
     /// The reply ended in a way that makes it useless.
     #[error("its reply ended with `{reason}`{}", after_colon(.detail.as_deref().unwrap_or("")))]
     Stopped {
@@ -126,8 +98,8 @@ fn after_colon(text: &str) -> String {
 }
 
 fn too_patient(wait: Option<Duration>) -> String {
-    match wait.filter(|wait| *wait > LONGEST_WAIT) {
-        Some(wait) => format!("; it asks to wait {}, and {} is the most", seconds(wait), seconds(LONGEST_WAIT)),
+    match wait.filter(|wait| *wait > MAX_WAIT) {
+        Some(wait) => format!("; it asks to wait {}, and {} is the most", seconds(wait), seconds(MAX_WAIT)),
         None => String::new(),
     }
 }
@@ -143,7 +115,7 @@ impl Problem {
         match self {
             Self::NoClient { .. }
             | Self::Unreachable { .. }
-            | Self::Overgrown { .. }
+            | Self::RequestTooLong { .. }
             | Self::Status { .. }
             | Self::Redirect { .. } => false,
             Self::Silent { .. }
@@ -217,7 +189,7 @@ fn clean(access: &Access, problem: Problem) -> Problem {
         Problem::Failed { said } => Problem::Failed { said: words(said) },
         Problem::Unreadable { why, excerpt } => Problem::Unreadable { why: words(why), excerpt: words(excerpt) },
         Problem::Stopped { reason, detail } => Problem::Stopped { reason: words(reason), detail: detail.map(words) },
-        Problem::Silent { .. } | Problem::TooLong { .. } | Problem::Overgrown { .. } | Problem::TooMany { .. } => {
+        Problem::Silent { .. } | Problem::TooLong { .. } | Problem::RequestTooLong { .. } | Problem::TooMany { .. } => {
             problem
         }
     }
@@ -234,7 +206,7 @@ fn hint(access: &Access, problem: &Problem) -> String {
         Problem::TooLong { .. } | Problem::Unreadable { .. } => {
             format!("check that `base_url:` is the address of a server that speaks {}", access.wire.as_str())
         }
-        Problem::Overgrown { .. } => {
+        Problem::RequestTooLong { .. } => {
             "lower `max_turns:`, or have the model and the tools of this test say less".to_owned()
         }
         Problem::TooMany { .. } => "record again; no agent means that many calls at once".to_owned(),

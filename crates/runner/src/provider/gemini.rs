@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use super::error::Problem;
 use super::wire;
-use super::{Access, Question};
-use crate::agent::{Exchange, Reply, Stop, WantedCall};
+use super::{Access, ModelRequest};
+use crate::agent::{Exchange, Reply, RequestedCall, Stop};
 
 /// Whatever is not here broke the reply: a call the interface could not read, a tool that nobody offered.
 const STOPS: &[(&str, Stop)] = &[
@@ -27,7 +27,7 @@ const STOPS: &[(&str, Stop)] = &[
     ("IMAGE_RECITATION", Stop::Refused),
 ];
 
-pub(super) fn body(_: &Access, question: &Question<'_>) -> Value {
+pub(super) fn body(_: &Access, question: &ModelRequest<'_>) -> Value {
     let mut contents = vec![json!({ "role": "user", "parts": [{ "text": question.prompt }] })];
     for exchange in question.exchanges {
         contents.extend(echo(exchange));
@@ -89,7 +89,7 @@ pub(super) fn reply(raw: Value) -> Result<Reply, Problem> {
     wire::all(parts, "parts", is_part, &raw)?;
     for part in parts {
         if let Some(call) = part.get("functionCall") {
-            calls.push(WantedCall {
+            calls.push(RequestedCall {
                 id: wire::text_at(call, "id").unwrap_or("").to_owned(),
                 wire: wire::text_at(call, "name").unwrap_or("").to_owned(),
                 args: wire::arguments(call.get("args")),

@@ -15,20 +15,20 @@ use super::error::{Problem, seconds};
 /// How often a question is asked.
 const ATTEMPTS: u32 = 4;
 /// The longest wait that a provider may ask for.
-pub(super) const LONGEST_WAIT: Duration = Duration::from_mins(1);
+pub(super) const MAX_WAIT: Duration = Duration::from_mins(1);
 /// The longest answer. Arguments are copied a few times on their way to a server and into a trace, so a run costs several
 /// times this at most.
-const LONGEST_ANSWER: usize = 16 << 20;
+const MAX_RESPONSE: usize = 16 << 20;
 /// The longest question: what is said goes back with every further one, so this bounds a conversation. Providers take less.
-pub(super) const LONGEST_QUESTION: usize = 32 << 20;
+pub(super) const MAX_REQUEST: usize = 32 << 20;
 /// The longest answer to a question that went wrong; what is beyond is not read.
-const LONGEST_COMPLAINT: usize = 64 << 10;
+const MAX_ERROR_BODY: usize = 64 << 10;
 /// What is not shown at the end of a complaint that was cut: half a secret may stand there, and would not be found.
-const FRAYED: usize = 4 << 10;
+const CUT_MARGIN: usize = 4 << 10;
 
 /// How long things may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Patience {
+pub struct Timeouts {
     /// Until there is a connection.
     pub connect: Duration,
     /// Until an answer is complete, each time it is asked for.
@@ -37,7 +37,7 @@ pub struct Patience {
     pub pause: Duration,
 }
 
-impl Default for Patience {
+impl Default for Timeouts {
     fn default() -> Self {
         Self {
             connect: Duration::from_secs(30),
@@ -58,7 +58,7 @@ pub(super) struct Clients {
 }
 
 impl Clients {
-    fn get(&self, access: &Access, patience: Patience) -> Result<&reqwest::Client, Problem> {
+    fn get(&self, access: &Access, timeouts: Timeouts) -> Result<&reqwest::Client, Problem> {
         let is_plain = access.is_local && access.endpoint.scheme() == "http";
         let slot = match (access.is_local, is_plain) {
             (false, _) => &self.remote,
@@ -69,7 +69,7 @@ impl Clients {
             return Ok(client);
         }
         let mut builder =
-            crate::tls::client().referer(false).connect_timeout(patience.connect).timeout(patience.attempt);
+            crate::tls::client().referer(false).connect_timeout(timeouts.connect).timeout(timeouts.attempt);
         if access.is_local {
             // A proxy reaches another machine than this one under the name `localhost`.
             builder = builder.no_proxy();
@@ -93,16 +93,16 @@ struct Failed {
 /// Asks until there is an answer. A failure comes with the number of attempts.
 pub(super) async fn send(
     clients: &Clients,
-    patience: Patience,
+    timeouts: Timeouts,
     access: &Access,
     body: &[u8],
     notice: &(dyn Fn(&str) + Sync),
 ) -> Result<Vec<u8>, (Problem, u32)> {
-    let client = clients.get(access, patience).map_err(|problem| (problem, 0))?;
+    let client = clients.get(access, timeouts).map_err(|problem| (problem, 0))?;
     let mut attempt = 1;
-    let mut pause = patience.pause;
+    let mut pause = timeouts.pause;
     loop {
-        let Failed { problem, again } = match once(client, patience, access, body).await {
+        let Failed { problem, again } = match once(client, timeouts, access, body).await {
             Ok(answer) => return Ok(answer),
             Err(failed) => failed,
         };
@@ -110,7 +110,7 @@ pub(super) async fn send(
             Problem::Status { wait: Some(wait), .. } => wait,
             _ => pause,
         };
-        if !again || attempt == ATTEMPTS || wait > LONGEST_WAIT {
+        if !again || attempt == ATTEMPTS || wait > MAX_WAIT {
             return Err((problem, attempt));
         }
         attempt += 1;
@@ -125,7 +125,7 @@ pub(super) async fn send(
     }
 }
 
-async fn once(client: &reqwest::Client, patience: Patience, access: &Access, body: &[u8]) -> Result<Vec<u8>, Failed> {
+async fn once(client: &reqwest::Client, timeouts: Timeouts, access: &Access, body: &[u8]) -> Result<Vec<u8>, Failed> {
     let mut request = client
         .post(access.endpoint.clone())
         .headers(access.headers.clone())
@@ -137,16 +137,16 @@ async fn once(client: &reqwest::Client, patience: Patience, access: &Access, bod
     let mut response = request.send().await.map_err(|error| Failed {
         again: !error.is_builder(),
         problem: if error.is_timeout() {
-            Problem::Silent { limit: if error.is_connect() { patience.connect } else { patience.attempt } }
+            Problem::Silent { limit: if error.is_connect() { timeouts.connect } else { timeouts.attempt } }
         } else {
             Problem::Unreachable { what: cause(error) }
         },
     })?;
     let status = response.status();
     if status.is_success() {
-        return match read(&mut response, patience, LONGEST_ANSWER).await {
+        return match read(&mut response, timeouts, MAX_RESPONSE).await {
             Ok((answer, true)) => Ok(answer),
-            Ok((_, false)) => Err(Failed { problem: Problem::TooLong { limit: LONGEST_ANSWER }, again: false }),
+            Ok((_, false)) => Err(Failed { problem: Problem::TooLong { limit: MAX_RESPONSE }, again: false }),
             // The answer may have cost money already, so it is not asked for again.
             Err(problem) => Err(Failed { problem, again: false }),
         };
@@ -159,10 +159,10 @@ async fn once(client: &reqwest::Client, patience: Patience, access: &Access, bod
     }
     let wait = wait(&response);
     // The status says more than a failure to read what came with it.
-    let complaint = match read(&mut response, patience, LONGEST_COMPLAINT).await {
+    let complaint = match read(&mut response, timeouts, MAX_ERROR_BODY).await {
         Ok((text, true)) => text,
         Ok((mut text, false)) => {
-            text.truncate(LONGEST_COMPLAINT - FRAYED);
+            text.truncate(MAX_ERROR_BODY - CUT_MARGIN);
             text
         }
         Err(_) => Vec::new(),
@@ -184,7 +184,7 @@ fn wait(response: &Response) -> Option<Duration> {
 }
 
 /// The body up to a limit, and whether that was all of it.
-async fn read(response: &mut Response, patience: Patience, limit: usize) -> Result<(Vec<u8>, bool), Problem> {
+async fn read(response: &mut Response, timeouts: Timeouts, limit: usize) -> Result<(Vec<u8>, bool), Problem> {
     let mut out = Vec::new();
     loop {
         match response.chunk().await {
@@ -194,7 +194,7 @@ async fn read(response: &mut Response, patience: Patience, limit: usize) -> Resu
             }
             Ok(Some(chunk)) => out.extend_from_slice(&chunk),
             Ok(None) => return Ok((out, true)),
-            Err(error) if error.is_timeout() => return Err(Problem::Silent { limit: patience.attempt }),
+            Err(error) if error.is_timeout() => return Err(Problem::Silent { limit: timeouts.attempt }),
             Err(error) => return Err(Problem::Cut { what: cause(error) }),
         }
     }

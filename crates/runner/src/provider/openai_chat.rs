@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 
 use super::error::Problem;
 use super::wire::{self, Ids};
-use super::{Access, Question};
-use crate::agent::{Exchange, Reply, Stop, WantedCall};
+use super::{Access, ModelRequest};
+use crate::agent::{Exchange, Reply, RequestedCall, Stop};
 
 /// Some servers say `stop` when they mean `tool_calls`, so the calls themselves decide what happens next.
 const STOPS: &[(&str, Stop)] = &[
@@ -22,7 +22,7 @@ const STOPS: &[(&str, Stop)] = &[
     ("content_filter", Stop::Refused),
 ];
 
-pub(super) fn body(access: &Access, question: &Question<'_>) -> Value {
+pub(super) fn body(access: &Access, question: &ModelRequest<'_>) -> Value {
     let mut messages = Vec::new();
     if let Some(system) = question.system {
         messages.push(json!({ "role": "system", "content": system }));
@@ -75,7 +75,7 @@ fn is_call(call: &Value) -> bool {
     call.get("function").is_some_and(Value::is_object)
 }
 
-pub(super) fn reply(raw: Value, question: &Question<'_>) -> Result<Reply, Problem> {
+pub(super) fn reply(raw: Value, question: &ModelRequest<'_>) -> Result<Reply, Problem> {
     let Some(message) = raw.pointer("/choices/0/message").filter(|message| message.is_object()) else {
         return Err(Problem::unreadable("it has no `choices[0].message`", &raw));
     };
@@ -96,7 +96,7 @@ pub(super) fn reply(raw: Value, question: &Question<'_>) -> Result<Reply, Proble
     let mut ids = Ids::new(question.exchanges);
     let wanted = wire::list(message, "tool_calls", &raw)?;
     wire::all(wanted, "tool_calls", is_call, &raw)?;
-    let calls = wanted.iter().map(|call| WantedCall {
+    let calls = wanted.iter().map(|call| RequestedCall {
         id: ids.take(call.get("id")),
         wire: wire::text_at(&call["function"], "name").unwrap_or("").to_owned(),
         args: wire::arguments(call.pointer("/function/arguments")),
@@ -137,7 +137,7 @@ mod tests {
         let variables = Variables { suite_dir: ".", outside: &|_| Some("key".to_owned()) };
         let access = Access::resolve("m", Some(&model), &BTreeMap::new(), &variables).unwrap();
         let question =
-            Question { system: None, prompt: "Hi", exchanges: &[], tools: &[], max_tokens: 9, temperature: None };
+            ModelRequest { system: None, prompt: "Hi", exchanges: &[], tools: &[], max_tokens: 9, temperature: None };
         assert_eq!(&body(&access, &question), expected, "{base}");
     }
 

@@ -8,12 +8,12 @@ use serde_json::{Value, json};
 
 use super::error::Problem;
 use super::wire::{self, Ids};
-use super::{Access, Question};
-use crate::agent::{Exchange, Reply, Stop, WantedCall};
+use super::{Access, ModelRequest};
+use crate::agent::{Exchange, Reply, RequestedCall, Stop};
 
 const INCOMPLETE: &[(&str, Stop)] = &[("max_output_tokens", Stop::MaxTokens), ("content_filter", Stop::Refused)];
 
-pub(super) fn body(access: &Access, question: &Question<'_>) -> Value {
+pub(super) fn body(access: &Access, question: &ModelRequest<'_>) -> Value {
     let mut input = vec![json!({ "role": "user", "content": question.prompt })];
     for exchange in question.exchanges {
         input.extend(echo(exchange));
@@ -71,7 +71,7 @@ fn is_call(item: &Value) -> bool {
     item.get("type").is_some_and(|kind| kind == "function_call")
 }
 
-pub(super) fn reply(raw: Value, question: &Question<'_>) -> Result<Reply, Problem> {
+pub(super) fn reply(raw: Value, question: &ModelRequest<'_>) -> Result<Reply, Problem> {
     let Some(items) = raw.get("output").and_then(Value::as_array) else {
         return Err(Problem::unreadable("it has no list `output`", &raw));
     };
@@ -88,7 +88,7 @@ pub(super) fn reply(raw: Value, question: &Question<'_>) -> Result<Reply, Proble
     let (mut texts, mut calls) = (Vec::new(), Vec::new());
     for item in items {
         if is_call(item) {
-            calls.push(WantedCall {
+            calls.push(RequestedCall {
                 id: ids.take(item.get("call_id")),
                 wire: wire::text_at(item, "name").unwrap_or("").to_owned(),
                 args: wire::arguments(item.get("arguments")),

@@ -10,13 +10,12 @@ use mcptest_core::trace::{Tokens, ToolResult, Trace};
 use mcptest_core::{json, redact};
 use serde_json::{Map, Value};
 
-use crate::agent::{Reply, Stop, WantedArgs, WantedCall};
-use crate::catalogue::Catalogue;
+use crate::agent::{Reply, RequestedArgs, RequestedCall, Stop};
+use crate::catalog::Catalog;
 
 /// What references in arguments start with.
 const RESULTS: &str = "results";
 
-/// The file.
 pub static SCRIPT: Block = Block {
     name: "script",
     about: "What a scripted model answers, turn by turn.",
@@ -32,14 +31,12 @@ pub static SCRIPT: Block = Block {
     ],
 };
 
-/// One run.
 pub static RUN: Block = Block {
     name: "scripted run",
     about: "The replies of one run.",
     keys: &[key("turns", Takes::List(1, &Takes::Block(&TURN)), "", "replies in order").required()],
 };
 
-/// One reply.
 pub static TURN: Block = Block {
     name: "scripted turn",
     about: "One reply: text, calls, or both.",
@@ -51,7 +48,6 @@ pub static TURN: Block = Block {
     ],
 };
 
-/// One call.
 pub static CALL: Block = Block {
     name: "scripted call",
     about: "A call the model asks for.",
@@ -68,7 +64,6 @@ pub static CALL: Block = Block {
     ],
 };
 
-/// Tokens of a reply.
 pub static USAGE: Block = Block {
     name: "usage",
     about: "Tokens of one reply.",
@@ -108,30 +103,21 @@ pub enum ScriptError {
     /// The model was asked once more than the script has turns.
     #[error("the script of run {run} has {turns} turns, and the model was asked once more")]
     OverEnd {
-        /// The run.
         run: u64,
         /// How many turns there are.
         turns: usize,
     },
     /// A call names a tool that several servers have.
     #[error("the script calls `{tool}`, which several servers have: {servers}")]
-    Ambiguous {
-        /// The tool.
-        tool: String,
-        /// The servers.
-        servers: String,
-    },
-    /// A reference leads nowhere.
+    Ambiguous { tool: String, servers: String },
     #[error("the script reads an earlier answer: {0}")]
     Reference(#[from] Missing),
     /// A reference reads the answer of a call that failed.
     #[error("the script reads the answer to call [{call}], which failed: {why}; so {missing}")]
     OfFailed {
-        /// The reference.
         missing: Missing,
         /// The call, from 0.
         call: usize,
-        /// What its answer says.
         why: String,
     },
 }
@@ -150,7 +136,6 @@ impl ScriptError {
     }
 }
 
-/// Loads a script.
 pub fn load(source: &Source) -> Loaded<Script> {
     let (mut notes, root) = Notes::read(source, "a script", &SCRIPT);
     let hash = redact::hash(source.text().as_bytes());
@@ -225,7 +210,7 @@ impl Script {
 
 impl Player<'_> {
     /// The next reply. `results` are the answers so far.
-    pub fn reply(&mut self, catalogue: &Catalogue, results: &[ToolResult]) -> Result<Reply, ScriptError> {
+    pub fn reply(&mut self, catalog: &Catalog, results: &[ToolResult]) -> Result<Reply, ScriptError> {
         let Some(turn) = self.turns.get(self.asked) else {
             return Err(ScriptError::OverEnd { run: self.run, turns: self.turns.len() });
         };
@@ -234,7 +219,7 @@ impl Player<'_> {
         let mut calls = Vec::new();
         for call in &turn.calls {
             self.called += 1;
-            let mut offered = catalogue.named(&call.tool, call.server.as_deref());
+            let mut offered = catalog.named(&call.tool, call.server.as_deref());
             let wire = match (offered.next(), offered.next()) {
                 (Some(only), None) => only.wire.clone(),
                 (Some(first), Some(second)) => {
@@ -249,11 +234,11 @@ impl Player<'_> {
                 },
             };
             let args = match call.args.fill(&answers).map_err(|missing| because(missing, results))? {
-                Value::Object(map) => WantedArgs::Object(map),
+                Value::Object(map) => RequestedArgs::Object(map),
                 Value::String(text) => read_args(text),
                 other => read_args(other.to_string()),
             };
-            calls.push(WantedCall { id: format!("call_{}", self.called), wire, args, caller: call.caller.clone() });
+            calls.push(RequestedCall { id: format!("call_{}", self.called), wire, args, caller: call.caller.clone() });
         }
         Ok(Reply {
             texts: turn.text.clone().into_iter().collect(),
@@ -282,14 +267,14 @@ fn because(missing: Missing, results: &[ToolResult]) -> ScriptError {
 }
 
 /// Arguments that arrive as text, as most providers send them.
-pub(crate) fn read_args(text: String) -> WantedArgs {
+pub(crate) fn read_args(text: String) -> RequestedArgs {
     match json::parse(&text) {
-        Ok(Value::Object(map)) => WantedArgs::Object(map),
+        Ok(Value::Object(map)) => RequestedArgs::Object(map),
         Ok(other) => {
             let why = format!("found {}", json::describe(&other));
-            WantedArgs::Unreadable { text, why }
+            RequestedArgs::Unreadable { text, why }
         }
-        Err(error) => WantedArgs::Unreadable { why: error.to_string(), text },
+        Err(error) => RequestedArgs::Unreadable { why: error.to_string(), text },
     }
 }
 

@@ -8,8 +8,8 @@ use serde_json::{Map, Value, json};
 
 use super::error::Problem;
 use super::script::read_args;
-use crate::agent::{Exchange, Stop, WantedArgs, WantedCall};
-use crate::catalogue::Tool;
+use crate::agent::{Exchange, RequestedArgs, RequestedCall, Stop};
+use crate::catalog::Tool;
 
 /// JSON Schema of a tool's arguments as providers take it: that of an object. They refuse a whole request for one tool
 /// without it, so a schema that says anything else is replaced, and one that does not say is completed.
@@ -49,11 +49,11 @@ pub(super) fn describe(declaration: &mut Value, tool: &Tool) {
 
 /// Arguments in any shape that servers send: an object, or the text of one. Nothing at all, and empty text, is how many
 /// write a call without arguments.
-pub(super) fn arguments(value: Option<&Value>) -> WantedArgs {
+pub(super) fn arguments(value: Option<&Value>) -> RequestedArgs {
     match value {
-        None | Some(Value::Null) => WantedArgs::Object(Map::new()),
-        Some(Value::Object(map)) => WantedArgs::Object(map.clone()),
-        Some(Value::String(text)) if text.trim().is_empty() => WantedArgs::Object(Map::new()),
+        None | Some(Value::Null) => RequestedArgs::Object(Map::new()),
+        Some(Value::Object(map)) => RequestedArgs::Object(map.clone()),
+        Some(Value::String(text)) if text.trim().is_empty() => RequestedArgs::Object(Map::new()),
         Some(Value::String(text)) => read_args(text.clone()),
         Some(other) => read_args(other.to_string()),
     }
@@ -144,7 +144,7 @@ fn made_up(number: usize) -> String {
 }
 
 /// Gives calls that go back the ids their answers refer to. Those with a good id are left as they came.
-pub(super) fn put_ids<'v>(items: impl Iterator<Item = &'v mut Value>, key: &str, calls: &[WantedCall]) {
+pub(super) fn put_ids<'v>(items: impl Iterator<Item = &'v mut Value>, key: &str, calls: &[RequestedCall]) {
     for (item, call) in items.zip(calls) {
         if let Value::Object(item) = item {
             item.insert(key.to_owned(), call.id.clone().into());

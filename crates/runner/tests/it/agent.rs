@@ -1,17 +1,17 @@
 //! The loop of model and tools, without either.
 
 use mcptest_core::trace::{Tokens, ToolResult};
-use mcptest_runner::agent::{Agent, Dispatch, Reply, Step, Stop, WantedArgs, WantedCall};
+use mcptest_runner::agent::{Agent, Dispatch, Reply, RequestedArgs, RequestedCall, Step, Stop};
 use serde_json::{Value, json};
 
-use crate::support::{catalogue, one_test};
+use crate::support::{catalog, one_test};
 
-fn wanted(wire: &str, args: Value) -> WantedCall {
+fn wanted(wire: &str, args: Value) -> RequestedCall {
     let Value::Object(args) = args else { panic!("arguments are an object") };
-    WantedCall { id: format!("id-{wire}"), wire: wire.to_owned(), args: WantedArgs::Object(args), caller: None }
+    RequestedCall { id: format!("id-{wire}"), wire: wire.to_owned(), args: RequestedArgs::Object(args), caller: None }
 }
 
-fn asks(calls: Vec<WantedCall>) -> Reply {
+fn asks(calls: Vec<RequestedCall>) -> Reply {
     Reply { calls, ..Reply::default() }
 }
 
@@ -30,8 +30,8 @@ fn found(text: &str) -> ToolResult {
 #[test]
 fn parallel_calls_are_dispatched_at_once_and_recorded_in_the_order_they_were_named() {
     let suite = one_test("");
-    let catalogue = catalogue();
-    let mut agent = Agent::new(&suite.agents[0], &catalogue);
+    let catalog = catalog();
+    let mut agent = Agent::new(&suite.agents[0], &catalog);
     let step = agent.replied(Reply {
         texts: vec!["Looking.".to_owned(), "Twice.".to_owned()],
         tokens: Tokens { input: Some(10), output: Some(2), ..Tokens::default() },
@@ -81,8 +81,8 @@ fn parallel_calls_are_dispatched_at_once_and_recorded_in_the_order_they_were_nam
 #[test]
 fn a_reply_without_a_count_leaves_the_sum_unknown() {
     let suite = one_test("");
-    let catalogue = catalogue();
-    let mut agent = Agent::new(&suite.agents[0], &catalogue);
+    let catalog = catalog();
+    let mut agent = Agent::new(&suite.agents[0], &catalog);
     let counted = Tokens { input: Some(10), output: Some(2), ..Tokens::default() };
     agent.replied(Reply { tokens: counted, ..asks(vec![wanted("nobody", json!({}))]) });
     agent.replied(asks(vec![wanted("nobody", json!({}))]));
@@ -93,13 +93,13 @@ fn a_reply_without_a_count_leaves_the_sum_unknown() {
 #[test]
 fn unknown_tools_and_unreadable_arguments_are_recorded_and_answered_without_a_server() {
     let suite = one_test("");
-    let catalogue = catalogue();
-    let mut agent = Agent::new(&suite.agents[0], &catalogue);
-    let torn = WantedArgs::Unreadable { text: "{\"q\":".to_owned(), why: "EOF".to_owned() };
+    let catalog = catalog();
+    let mut agent = Agent::new(&suite.agents[0], &catalog);
+    let torn = RequestedArgs::Unreadable { text: "{\"q\":".to_owned(), why: "EOF".to_owned() };
     let step = agent.replied(asks(vec![
         wanted("delete_all", json!({ "x": 1 })),
         wanted("db__erase", json!({})),
-        WantedCall { args: torn, ..wanted("web__search", json!({})) },
+        RequestedCall { args: torn, ..wanted("web__search", json!({})) },
     ]));
     assert_eq!(step, Step::Ask, "nothing is left for a server to answer");
     agent.replied(says("Gave up."));
@@ -123,8 +123,8 @@ fn unknown_tools_and_unreadable_arguments_are_recorded_and_answered_without_a_se
 #[test]
 fn a_call_that_cannot_be_sent_keeps_its_place_among_those_that_are() {
     let suite = one_test("");
-    let catalogue = catalogue();
-    let mut agent = Agent::new(&suite.agents[0], &catalogue);
+    let catalog = catalog();
+    let mut agent = Agent::new(&suite.agents[0], &catalog);
     agent.replied(asks(vec![
         wanted("web__search", json!({})),
         wanted("nobody", json!({})),
@@ -138,12 +138,12 @@ fn a_call_that_cannot_be_sent_keeps_its_place_among_those_that_are() {
 #[test]
 fn callers_are_kept_for_calls_from_generated_code_only() {
     let suite = one_test("");
-    let catalogue = catalogue();
-    let mut agent = Agent::new(&suite.agents[0], &catalogue);
+    let catalog = catalog();
+    let mut agent = Agent::new(&suite.agents[0], &catalog);
     let code = json!({ "type": "code_execution_20260120", "tool_id": "srvtoolu_1" });
     agent.replied(asks(vec![
-        WantedCall { caller: Some(code.clone()), ..wanted("web__search", json!({})) },
-        WantedCall { caller: Some(json!({ "type": "direct" })), ..wanted("web__open", json!({})) },
+        RequestedCall { caller: Some(code.clone()), ..wanted("web__search", json!({})) },
+        RequestedCall { caller: Some(json!({ "type": "direct" })), ..wanted("web__open", json!({})) },
         wanted("db__query", json!({})),
     ]));
     let calls = agent.into_trace("demo").tool_calls.unwrap();
@@ -154,8 +154,8 @@ fn callers_are_kept_for_calls_from_generated_code_only() {
 fn every_way_to_end_has_its_stop_reason() {
     let ends = |more: &str, replies: Vec<Reply>| {
         let suite = one_test(more);
-        let catalogue = catalogue();
-        let mut agent = Agent::new(&suite.agents[0], &catalogue);
+        let catalog = catalog();
+        let mut agent = Agent::new(&suite.agents[0], &catalog);
         let mut steps = Vec::new();
         for reply in replies {
             let step = agent.replied(reply);
@@ -184,12 +184,12 @@ fn every_way_to_end_has_its_stop_reason() {
 #[test]
 fn calls_of_a_reply_that_was_broken_off_are_recorded_and_not_made() {
     let suite = one_test("");
-    let catalogue = catalogue();
+    let catalog = catalog();
     for (stop, why) in [
         (Stop::MaxTokens, "not sent: the reply was cut at its token limit, so the call may be incomplete"),
         (Stop::Refused, "not sent: the reply ended in a refusal, so the call may be incomplete"),
     ] {
-        let mut agent = Agent::new(&suite.agents[0], &catalogue);
+        let mut agent = Agent::new(&suite.agents[0], &catalog);
         let reply = Reply { stop, ..asks(vec![wanted("web__search", json!({}))]) };
         assert_eq!(agent.replied(reply), Step::Done);
         let results = agent.into_trace("demo").tool_results.unwrap();

@@ -1,8 +1,9 @@
 //! Cassettes: names, files, staleness, what is refused.
 
 use std::fs;
+use std::path::PathBuf;
 
-use mcptest_core::trace::Trace;
+use mcptest_core::trace::{ToolCall, ToolResult, Trace};
 use mcptest_runner::cassette::{
     Accepted, Cassette, CassetteError, Folder, VERSION, accept, changes, fingerprint, inputs, slug,
 };
@@ -32,6 +33,12 @@ fn folder() -> (TempDir, Folder) {
     (temp, folder)
 }
 
+/// Saves a recording and returns its path.
+fn save(folder: &Folder, cassette: &Cassette) -> PathBuf {
+    folder.save(cassette).unwrap();
+    folder.path(&cassette.test, &cassette.model, cassette.run)
+}
+
 /// The message of an error, without the folder of the test.
 fn told(temp: &TempDir, error: &CassetteError) -> String {
     error.to_string().replace(&temp.path().display().to_string(), "")
@@ -59,7 +66,7 @@ fn slugs_are_readable_and_unique_by_a_hash_unless_nothing_was_changed() {
 fn a_cassette_is_read_back_as_it_was_written_and_lies_where_its_names_say() {
     let (temp, folder) = folder();
     let cassette = cassette(2);
-    let path = folder.save(&cassette).unwrap();
+    let path = save(&folder, &cassette);
     assert_eq!(
         path.strip_prefix(temp.path()).unwrap().to_str().unwrap(),
         "cassettes/suite/finds-it-48ae7370/demo/2.json"
@@ -72,6 +79,19 @@ fn a_cassette_is_read_back_as_it_was_written_and_lies_where_its_names_say() {
     let beside: Vec<_> =
         fs::read_dir(path.parent().unwrap()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(beside, ["2.json"], "nothing is left beside it");
+}
+
+#[test]
+fn a_recording_is_judged_as_the_file_says_and_not_as_it_was_in_memory() {
+    let (_temp, folder) = folder();
+    let mut cassette = cassette(1);
+    // In a file null means that there is no structured content.
+    let result = ToolResult { structured_content: Some(Value::Null.into()), ..ToolResult::default() };
+    cassette.trace.tool_calls = Some(vec![ToolCall { name: "look".to_owned(), ..ToolCall::default() }]);
+    cassette.trace.tool_results = Some(vec![Some(result)]);
+    let saved = folder.save(&cassette).unwrap();
+    assert_ne!(saved, cassette);
+    assert_eq!(folder.load("finds it", "demo", 1, &cassette.inputs), Ok(saved));
 }
 
 #[test]
@@ -165,7 +185,7 @@ fn what_is_no_cassette_of_this_run_is_refused_with_its_reason() {
     let (temp, folder) = folder();
     let good = cassette(1);
     let inputs = good.inputs.clone();
-    let path = folder.save(&good).unwrap();
+    let path = save(&folder, &good);
     let text = fs::read_to_string(&path).unwrap();
     let load = |text: &str| {
         fs::write(&path, text).unwrap();
@@ -297,7 +317,7 @@ fn only_names_that_a_recorder_gives_are_recordings_and_nothing_else_is_removed()
 #[test]
 fn the_recording_of_another_run_is_refused() {
     let (temp, folder) = folder();
-    let path = folder.save(&cassette(1)).unwrap();
+    let path = save(&folder, &cassette(1));
     fs::copy(&path, path.with_file_name("2.json")).unwrap();
     assert_eq!(
         told(&temp, &folder.load("finds it", "demo", 2, &cassette(1).inputs).unwrap_err()),
@@ -322,7 +342,7 @@ fn what_could_not_be_read_again_is_not_written() {
 #[test]
 fn what_a_killed_recorder_left_is_replaced_by_the_next() {
     let (_temp, folder) = folder();
-    let path = folder.save(&cassette(1)).unwrap();
+    let path = save(&folder, &cassette(1));
     fs::write(path.with_file_name(".1.json.new"), "half of").unwrap();
     assert_eq!(folder.runs("finds it", "demo"), Ok(vec![1]));
     folder.save(&cassette(1)).unwrap();
@@ -351,7 +371,7 @@ fn in_version_1(text: &str) -> String {
 fn an_old_recording_is_read_and_counts_as_edited_once_it_is_accepted() {
     let (_temp, folder) = folder();
     let good = cassette(1);
-    let path = folder.save(&good).unwrap();
+    let path = save(&folder, &good);
     let text = fs::read_to_string(&path).unwrap();
     fs::write(&path, in_version_1(&text)).unwrap();
     let load = || folder.load("finds it", "demo", 1, &good.inputs);
@@ -364,7 +384,7 @@ fn an_old_recording_is_read_and_counts_as_edited_once_it_is_accepted() {
 fn an_edit_is_accepted_once_and_its_mark_stays_until_the_run_is_recorded_again() {
     let (temp, folder) = folder();
     let good = cassette(1);
-    let path = folder.save(&good).unwrap();
+    let path = save(&folder, &good);
     let text = fs::read_to_string(&path).unwrap();
     let load = || folder.load("finds it", "demo", 1, &good.inputs);
     assert_eq!(accept(&path), Ok(Accepted::Unedited));
@@ -407,7 +427,7 @@ fn an_edit_is_accepted_once_and_its_mark_stays_until_the_run_is_recorded_again()
 #[test]
 fn what_cannot_be_accepted_stays_as_it_is() {
     let (_temp, folder) = folder();
-    let path = folder.save(&cassette(1)).unwrap();
+    let path = save(&folder, &cassette(1));
     let text = fs::read_to_string(&path).unwrap();
     let turns = r#""trace": { "conversation": { "turns": [{ "role": "assistant", "content": "no" }] },"#;
     let contradictory = text.replace("\"trace\": {", turns);
@@ -433,7 +453,7 @@ fn what_cannot_be_accepted_stays_as_it_is() {
 #[test]
 fn an_edit_is_not_accepted_while_the_suite_is_recorded_nor_through_a_link() {
     let (temp, folder) = folder();
-    let path = folder.save(&cassette(1)).unwrap();
+    let path = save(&folder, &cassette(1));
     let text = fs::read_to_string(&path).unwrap().replace("run 1", "run 2");
     fs::write(&path, &text).unwrap();
     let lock = folder.lock().unwrap();
@@ -485,9 +505,9 @@ fn recordings_are_renamed_all_or_none_and_never_over_others() {
     let missing = told(&temp, &folder.rename("finds it", "finds her").unwrap_err());
     assert_eq!(missing, "there is no recording of this run: /cassettes/suite/finds-it-48ae7370");
     assert!(!folder.root().exists());
-    let one = folder.save(&cassette(1)).unwrap();
-    let two = folder.save(&cassette(2)).unwrap();
-    let other = folder.save(&Cassette { test: "finds her".to_owned(), ..cassette(1) }).unwrap();
+    let one = save(&folder, &cassette(1));
+    let two = save(&folder, &cassette(2));
+    let other = save(&folder, &Cassette { test: "finds her".to_owned(), ..cassette(1) });
     let taken = told(&temp, &folder.rename("finds it", "finds her").unwrap_err());
     assert_eq!(taken, "/cassettes/suite/finds-her-7800afb3: there are recordings already, which are not overwritten");
     folder.remove(&other).unwrap();

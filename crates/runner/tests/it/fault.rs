@@ -1,7 +1,7 @@
 //! What a call meets when a fault is armed.
 
 use mcptest_core::trace::{ToolCall, Trace};
-use mcptest_runner::fault::{Directive, Faults};
+use mcptest_runner::fault::{FaultAction, Faults};
 
 use crate::support::one_test;
 
@@ -12,9 +12,9 @@ fn check(inject: &str, recovery: &str, calls: &[(&str, &str)], expected: &[&str]
     let found: Vec<String> = calls
         .iter()
         .map(|(server, tool)| match faults.strike(server, tool) {
-            Directive::Send => "sent".to_owned(),
-            Directive::SendMarked(mark) => format!("sent, {} {} {} ms", mark.name, mark.effect, mark.ms),
-            Directive::Answer(result) => {
+            FaultAction::Send => "sent".to_owned(),
+            FaultAction::SendMarked(mark) => format!("sent, {} {} {} ms", mark.name, mark.effect, mark.ms),
+            FaultAction::Answer(result) => {
                 let mark = result.fault.clone().unwrap();
                 let error = result.error.clone().unwrap();
                 assert_eq!(result.failed(), Some(true));

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use mcptest_core::suite::Protocol;
 use mcptest_core::trace::{CallError, ErrorKind, ToolResult};
-use mcptest_runner::catalogue::Tool;
+use mcptest_runner::catalog::Tool;
 use mcptest_runner::mcp::{Counters, Observed};
 use mcptest_runner::process::STDERR_LIMIT;
 use serde_json::{Map, Value, json};

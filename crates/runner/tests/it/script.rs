@@ -2,11 +2,11 @@
 
 use mcptest_core::diag::Source;
 use mcptest_core::trace::ToolResult;
-use mcptest_runner::agent::{Reply, Stop, WantedArgs};
+use mcptest_runner::agent::{Reply, RequestedArgs, Stop};
 use mcptest_runner::provider::script::{Script, load};
 use serde_json::json;
 
-use crate::support::catalogue;
+use crate::support::catalog;
 
 fn script(text: &str) -> Script {
     let source = Source::new("demo.yml", text);
@@ -42,39 +42,39 @@ fn a_script_plays_its_turns_with_text_calls_usage_and_stop() {
          \x20       usage: { input: 10, output: 3 }\n\
          \x20     - { text: No., stop: refused }\n",
     );
-    let catalogue = catalogue();
+    let catalog = catalog();
     let mut player = script.player(1);
-    let first = player.reply(&catalogue, &[]).unwrap();
+    let first = player.reply(&catalog, &[]).unwrap();
     assert_eq!(first.texts, ["Looking."]);
     assert_eq!((first.tokens.input, first.tokens.output, first.stop), (Some(10), Some(3), Stop::End));
     let calls: Vec<_> = first.calls.iter().map(|call| (&*call.id, &*call.wire, call.caller.clone())).collect();
     let program = Some(json!({ "type": "program" }));
     assert_eq!(calls, [("call_1", "web__search", None), ("call_2", "db__query", program)]);
-    assert_eq!(first.calls[0].args, WantedArgs::Object(json!({ "q": "rain" }).as_object().unwrap().clone()));
-    let second = player.reply(&catalogue, &[]).unwrap();
+    assert_eq!(first.calls[0].args, RequestedArgs::Object(json!({ "q": "rain" }).as_object().unwrap().clone()));
+    let second = player.reply(&catalog, &[]).unwrap();
     assert_eq!(second, Reply { texts: vec!["No.".to_owned()], stop: Stop::Refused, ..Reply::default() });
-    let over = player.reply(&catalogue, &[]).unwrap_err();
+    let over = player.reply(&catalog, &[]).unwrap_err();
     assert_eq!(over.to_string(), "the script of run 1 has 2 turns, and the model was asked once more");
 }
 
 #[test]
 fn runs_start_over_after_the_last() {
     let script = script("{ script: 1, runs: [{ turns: [{ text: one }] }, { turns: [{ text: two }] }] }");
-    let said = |run| script.player(run).reply(&catalogue(), &[]).unwrap().texts.join("");
+    let said = |run| script.player(run).reply(&catalog(), &[]).unwrap().texts.join("");
     assert_eq!([1, 2, 3, 4].map(said), ["one", "two", "one", "two"]);
 }
 
 /// The arguments a call gets from `args`, after one answer; or the error.
-fn args(args: &str) -> Result<WantedArgs, String> {
+fn args(args: &str) -> Result<RequestedArgs, String> {
     let script =
         script(&format!("{{ script: 1, runs: [{{ turns: [{{ calls: [{{ tool: search, args: {args} }}] }}] }}] }}"));
-    let reply = script.player(1).reply(&catalogue(), &[answer()]);
+    let reply = script.player(1).reply(&catalog(), &[answer()]);
     reply.map(|reply| reply.calls[0].args.clone()).map_err(|error| error.to_string())
 }
 
 #[test]
 fn references_read_earlier_answers_and_keep_their_type_when_they_are_the_whole_text() {
-    let object = |value: serde_json::Value| Ok(WantedArgs::Object(value.as_object().unwrap().clone()));
+    let object = |value: serde_json::Value| Ok(RequestedArgs::Object(value.as_object().unwrap().clone()));
     assert_eq!(args(r#"{ id: "${results[0].structured_content.id}" }"#), object(json!({ "id": 7 })));
     assert_eq!(
         args(r#"{ all: ["${results[0].structured_content.tags}", "n${results[-1].structured_content.id}!"] }"#),
@@ -94,10 +94,10 @@ fn references_read_earlier_answers_and_keep_their_type_when_they_are_the_whole_t
 
 #[test]
 fn arguments_given_as_text_are_sent_as_a_model_would_send_them() {
-    assert_eq!(args(r#"'{"q": 1}'"#), Ok(WantedArgs::Object(json!({ "q": 1 }).as_object().unwrap().clone())));
-    let Ok(WantedArgs::Unreadable { text, why }) = args(r#"'{"q": '"#) else { panic!("it is no JSON") };
+    assert_eq!(args(r#"'{"q": 1}'"#), Ok(RequestedArgs::Object(json!({ "q": 1 }).as_object().unwrap().clone())));
+    let Ok(RequestedArgs::Unreadable { text, why }) = args(r#"'{"q": '"#) else { panic!("it is no JSON") };
     assert_eq!((text.as_str(), why.as_str()), ("{\"q\": ", "line 1, column 6: EOF while parsing a value"));
-    let Ok(WantedArgs::Unreadable { text, why }) = args("[1]") else { panic!("it is no object") };
+    let Ok(RequestedArgs::Unreadable { text, why }) = args("[1]") else { panic!("it is no object") };
     assert_eq!((text.as_str(), why.as_str()), ("[1]", "found a list of 1"));
 }
 
@@ -105,7 +105,7 @@ fn arguments_given_as_text_are_sent_as_a_model_would_send_them() {
 fn a_tool_that_nobody_has_is_asked_for_all_the_same_and_one_that_several_have_needs_its_server() {
     let wire = |call: &str| {
         let script = script(&format!("{{ script: 1, runs: [{{ turns: [{{ calls: [{call}] }}] }}] }}"));
-        let reply = script.player(1).reply(&catalogue(), &[]);
+        let reply = script.player(1).reply(&catalog(), &[]);
         reply.map(|reply| reply.calls[0].wire.clone()).map_err(|error| error.to_string())
     };
     assert_eq!(wire("{ tool: nothing }"), Ok("nothing".to_owned()));

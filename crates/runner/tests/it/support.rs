@@ -2,7 +2,7 @@
 
 use mcptest_core::diag::Source;
 use mcptest_core::suite::{self, Suite, Variables};
-use mcptest_runner::catalogue::{Catalogue, Tool};
+use mcptest_runner::catalog::{Catalog, Tool};
 use serde_json::json;
 
 /// A suite that must load.
@@ -37,7 +37,7 @@ pub(crate) fn one_test(more: &str) -> Suite {
 }
 
 /// `web` has search and open, `db` has query; both have ping.
-pub(crate) fn catalogue() -> Catalogue {
+pub(crate) fn catalog() -> Catalog {
     let tools = |names: &[&str]| {
         names
             .iter()
@@ -50,8 +50,5 @@ pub(crate) fn catalogue() -> Catalogue {
             })
             .collect()
     };
-    Catalogue::new([
-        ("web".to_owned(), tools(&["search", "open", "ping"])),
-        ("db".to_owned(), tools(&["query", "ping"])),
-    ])
+    Catalog::new([("web".to_owned(), tools(&["search", "open", "ping"])), ("db".to_owned(), tools(&["query", "ping"]))])
 }

@@ -15,9 +15,9 @@ use std::time::Duration;
 
 use mcptest_core::suite::{Api, Model, Provider, Template, Variables};
 use mcptest_core::trace::{Tokens, ToolResult};
-use mcptest_runner::agent::{Exchange, Reply, WantedArgs, WantedCall, error_result};
-use mcptest_runner::catalogue::{Catalogue, Tool};
-use mcptest_runner::provider::{Access, AskError, Client, Patience, Question};
+use mcptest_runner::agent::{Exchange, Reply, RequestedArgs, RequestedCall, error_result};
+use mcptest_runner::catalog::{Catalog, Tool};
+use mcptest_runner::provider::{Access, AskError, Client, ModelRequest, Timeouts};
 use serde_json::{Map, Value, json};
 use server::{Answer, Request, Server};
 
@@ -25,8 +25,8 @@ use server::{Answer, Request, Server};
 pub(crate) const KEY: &str = "sk-test-0123456789abcdef";
 
 /// Long enough for a loaded machine, short enough for a test.
-pub(crate) const PATIENCE: Patience =
-    Patience { connect: Duration::from_secs(20), attempt: Duration::from_secs(20), pause: Duration::from_millis(5) };
+pub(crate) const PATIENCE: Timeouts =
+    Timeouts { connect: Duration::from_secs(20), attempt: Duration::from_secs(20), pause: Duration::from_millis(5) };
 
 /// An interface as a suite names it.
 #[derive(Debug, Clone, Copy)]
@@ -61,7 +61,7 @@ pub(crate) fn access_to(spoken: Spoken, base: &str) -> Access {
 pub(crate) async fn ask_at(
     spoken: Spoken,
     answers: Vec<Answer>,
-    question: &Question<'_>,
+    question: &ModelRequest<'_>,
 ) -> (Result<Reply, AskError>, Vec<Request>, Vec<String>) {
     let server = Server::start(answers).await;
     let notes = std::sync::Mutex::new(Vec::new());
@@ -83,7 +83,7 @@ pub(crate) async fn failure(spoken: Spoken, body: Value) -> String {
 }
 
 /// The request that a question becomes, and its body.
-pub(crate) async fn request(spoken: Spoken, question: &Question<'_>, any: Value) -> Request {
+pub(crate) async fn request(spoken: Spoken, question: &ModelRequest<'_>, any: Value) -> Request {
     let (reply, mut requests, _) = ask_at(spoken, vec![Answer::json(&any)], question).await;
     reply.unwrap();
     assert_eq!(requests.len(), 1);
@@ -91,11 +91,11 @@ pub(crate) async fn request(spoken: Spoken, question: &Question<'_>, any: Value)
 }
 
 /// The plainest question.
-pub(crate) const QUESTION: Question<'_> =
-    Question { system: None, prompt: "Find it.", exchanges: &[], tools: &[], max_tokens: 256, temperature: None };
+pub(crate) const QUESTION: ModelRequest<'_> =
+    ModelRequest { system: None, prompt: "Find it.", exchanges: &[], tools: &[], max_tokens: 256, temperature: None };
 
 /// One tool with a description and a schema, one without either.
-pub(crate) fn tools() -> Catalogue {
+pub(crate) fn tools() -> Catalog {
     let tool = |name: &str, description: Option<&str>, input_schema: Value| Tool {
         name: name.to_owned(),
         description: description.map(str::to_owned),
@@ -104,7 +104,7 @@ pub(crate) fn tools() -> Catalogue {
         other: Map::new(),
     };
     let schema = json!({ "type": "object", "properties": { "q": { "type": "string" } }, "required": ["q"] });
-    Catalogue::new([
+    Catalog::new([
         ("web".to_owned(), vec![tool("search", Some("Searches."), schema)]),
         ("db".to_owned(), vec![tool("query", None, json!(true))]),
     ])
@@ -127,9 +127,9 @@ pub(crate) fn answered(reply: Reply) -> Vec<Exchange> {
     vec![Exchange { reply, results: vec![found("one"), broken("no such table")] }]
 }
 
-pub(crate) fn call(id: &str, wire: &str, args: Value, caller: Option<Value>) -> WantedCall {
+pub(crate) fn call(id: &str, wire: &str, args: Value, caller: Option<Value>) -> RequestedCall {
     let Value::Object(args) = args else { panic!("arguments are an object") };
-    WantedCall { id: id.to_owned(), wire: wire.to_owned(), args: WantedArgs::Object(args), caller }
+    RequestedCall { id: id.to_owned(), wire: wire.to_owned(), args: RequestedArgs::Object(args), caller }
 }
 
 pub(crate) fn tokens(input: u64, output: u64, cached: Option<u64>, total: Option<u64>) -> Tokens {

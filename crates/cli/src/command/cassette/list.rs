@@ -1,7 +1,7 @@
 //! `mcptest cassette list`: every cassette of a suite, and whether it still fits.
 
 use mcptest_core::diag::printable;
-use mcptest_runner::cassette::{Entry, OLDEST, State, census};
+use mcptest_runner::cassette::{Entry, OLDEST, State, inventory};
 use serde::Serialize;
 
 use super::super::{Answer, Environment};
@@ -39,7 +39,7 @@ pub(super) fn run(typed: &CassetteList, environment: Environment<'_>) -> Answer 
         listed.push(match file {
             File::Refused { name, why } => Listed { file: name, found: Err(why) },
             File::Suite(file) => {
-                let found = census(&file).map_err(|error| {
+                let found = inventory(&file).map_err(|error| {
                     let hint = "check that it is a folder and may be read";
                     let why = format!("error: {}\nhint: {hint}\n", printable(&error.to_string()));
                     complaints.push_str(&why);

@@ -1,7 +1,7 @@
 //! `mcptest cassette prune`: removes the cassettes that no test replays.
 
 use mcptest_core::diag::printable;
-use mcptest_runner::cassette::{CassetteError, State, census};
+use mcptest_runner::cassette::{CassetteError, State, inventory};
 use mcptest_runner::plan::SuiteFile;
 
 use super::super::{Answer, Environment};
@@ -48,7 +48,7 @@ fn prune(file: &SuiteFile, for_good: bool, pruned: &mut Pruned) -> Result<(), Ca
     let folder = file.cassettes();
     // Held until all is done, so that nothing is recorded meanwhile; where nothing lies, no folder is made for it.
     let _lock = if for_good && folder.root().is_dir() { Some(folder.lock()?) } else { None };
-    for entry in census(file)? {
+    for entry in inventory(file)? {
         let State::Unused(why) = &entry.state else { continue };
         let shown = entry.path.to_string_lossy();
         let shown = printable(&shown);

@@ -11,7 +11,7 @@ use mcptest_core::diag::printable;
 use mcptest_core::redact::Redactor;
 use mcptest_core::suite::Variables;
 use mcptest_runner::file::Trust;
-use mcptest_runner::secrets::{self, Known};
+use mcptest_runner::secrets::{self, Secrets};
 use serde::Serialize;
 
 use self::look::{Finding, look};
@@ -134,7 +134,7 @@ impl Search {
             }
         };
         let folder = input::folder(&file.path);
-        let Known { values, unset } =
+        let Secrets { values, unset } =
             secrets::known(&file.suite, &Variables { suite_dir: &folder, outside: &environment });
         self.values.extend(values);
         self.unset.extend(unset);

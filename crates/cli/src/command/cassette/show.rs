@@ -83,7 +83,6 @@ fn field(out: &mut String, name: &str, text: &str) {
     out.push_str(&format!("  {name:<8} {text}\n"));
 }
 
-/// A value in short.
 fn value(value: &Value) -> String {
     printable(&json::excerpt(value, MAX_VALUE)).into_owned()
 }

@@ -4,8 +4,9 @@ use std::fs;
 use std::io::{self, ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
+use mcptest_runner::temp_file::TempFile;
+
 use super::Stop;
-use crate::beside;
 use crate::input::shown;
 
 /// The suite, which `mcptest run` finds by itself.
@@ -47,17 +48,20 @@ pub(super) fn refuse_existing(folder: &Path, names: &[&str]) -> Result<(), Stop>
     Err(Stop::new(message, format!("move {it} away, or name another folder, as in `mcptest init tests/first`")))
 }
 
-/// Writes the files. Where one cannot be written, everything that this call made is gone again.
+/// Writes the files. When one cannot be written, everything that this call created is removed.
 pub(super) fn write(folder: &Path, files: &[File]) -> Result<(), Stop> {
-    let mut made = Made::default();
+    let mut created = Created::default();
+    let mut written = Vec::new();
     for file in files {
         let target = folder.join(file.name);
-        made.write(&target, &file.text).map_err(|error| unwritten(folder, file, &error))?;
+        let temp_file = created.temp_file(&target, &file.text).map_err(|error| unwritten(folder, file, &error))?;
+        written.push((file, target, temp_file));
     }
-    for (temporary, file) in made.temporary.iter().zip(files) {
-        made.move_in(temporary).map_err(|error| unwritten(folder, file, &error))?;
+    for (file, target, temp_file) in written {
+        temp_file.place_new().map_err(|error| unwritten(folder, file, &error))?;
+        created.files.push(target);
     }
-    made.is_whole = true;
+    created.is_complete = true;
     Ok(())
 }
 
@@ -71,35 +75,25 @@ fn unwritten(folder: &Path, file: &File, error: &io::Error) -> Stop {
     Stop::new(message, "check the folder and its permissions, or name another folder; nothing was left behind")
 }
 
-/// What this call made so far. Dropped before it is whole, it takes everything back.
+/// What this call created so far. Unless it is complete, it is removed when dropped.
 #[derive(Debug, Default)]
-struct Made {
+struct Created {
     folders: Vec<PathBuf>,
-    temporary: Vec<Temporary>,
-    files: std::cell::RefCell<Vec<PathBuf>>,
-    is_whole: bool,
+    files: Vec<PathBuf>,
+    is_complete: bool,
 }
 
-/// A file under another name than its own.
-#[derive(Debug)]
-struct Temporary {
-    path: PathBuf,
-    target: PathBuf,
-}
-
-impl Made {
-    /// Writes a file under a temporary name beside its own.
-    fn write(&mut self, target: &Path, text: &str) -> io::Result<()> {
+impl Created {
+    fn temp_file(&mut self, target: &Path, text: &str) -> io::Result<TempFile> {
         if let Some(folder) = target.parent() {
             self.folder(folder)?;
         }
-        let (path, mut file) = beside::create(target)?;
-        self.temporary.push(Temporary { path, target: target.to_owned() });
+        let mut file = TempFile::create(target)?;
         file.write_all(text.as_bytes())?;
-        file.sync_all()
+        Ok(file)
     }
 
-    /// Makes a folder with those above it.
+    /// Creates a folder with those above it.
     fn folder(&mut self, folder: &Path) -> io::Result<()> {
         let mut missing: Vec<&Path> =
             folder.ancestors().filter(|path| !path.as_os_str().is_empty()).take_while(|path| !path.exists()).collect();
@@ -110,34 +104,15 @@ impl Made {
         }
         Ok(())
     }
-
-    /// Gives a file its own name, unless somebody else has taken it meanwhile.
-    fn move_in(&self, temporary: &Temporary) -> io::Result<()> {
-        let Temporary { path, target } = temporary;
-        match fs::hard_link(path, target) {
-            Ok(()) => {
-                self.files.borrow_mut().push(target.clone());
-                fs::remove_file(path)
-            }
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => Err(error),
-            // Not every file system has links; there the name is free as far as one can see.
-            Err(_) if fs::symlink_metadata(target).is_err() => {
-                fs::rename(path, target)?;
-                self.files.borrow_mut().push(target.clone());
-                Ok(())
-            }
-            Err(error) => Err(error),
-        }
-    }
 }
 
-impl Drop for Made {
+impl Drop for Created {
     fn drop(&mut self) {
-        if self.is_whole {
+        if self.is_complete {
             return;
         }
         // What cannot be removed stays; there is nobody left to tell.
-        for path in self.files.borrow().iter().chain(self.temporary.iter().map(|temporary| &temporary.path)) {
+        for path in &self.files {
             let _ = fs::remove_file(path);
         }
         for folder in self.folders.iter().rev() {

@@ -23,27 +23,14 @@ pub(super) struct Candidate {
 pub(super) struct Way {
     /// What it demands, a comment each.
     pub(super) about: Vec<String>,
-    /// Its lines.
     pub(super) lines: Vec<String>,
 }
 
 /// A gate as it goes into a suite.
 #[derive(Debug, Clone)]
 pub(super) enum Settled {
-    /// It holds.
-    Held {
-        /// Its name.
-        gate: &'static str,
-        /// How it is written.
-        way: Way,
-    },
-    /// It is left out.
-    LeftOut {
-        /// Its name.
-        gate: &'static str,
-        /// Why.
-        why: String,
-    },
+    Held { gate: &'static str, way: Way },
+    LeftOut { gate: &'static str, why: String },
 }
 
 impl Settled {
@@ -96,7 +83,6 @@ fn objection(lines: &[String], trace: &Trace) -> Option<String> {
     })
 }
 
-/// No call is wasted.
 pub(super) fn golden_path(names: &[&str]) -> Candidate {
     let about = vec!["No call more than these, none twice.".to_owned()];
     let names: Vec<String> = names.iter().map(|name| yaml::text(name, Dollar::Sign)).collect();

@@ -12,7 +12,7 @@ use mcptest_core::trace::ToolCall;
 
 use super::Stop;
 use super::cassette::Cassette;
-use crate::corpus::{Fault, Job, Reading, pipeline, source};
+use crate::corpus::{Fault, Job, ReadOptions, pipeline, source};
 use crate::input::shown;
 use crate::report::text::many;
 
@@ -33,9 +33,9 @@ pub(super) struct Recording {
     pub(super) notes: Vec<String>,
 }
 
-/// What a share of the work found: its first trace, how many it has, and what could not be read.
+/// What a batch of the input holds: its first trace, how many it has, and what could not be read.
 #[derive(Default)]
-struct Share {
+struct Traces {
     first: Option<(Trace, Option<Cassette>)>,
     count: usize,
     faults: Vec<Fault>,
@@ -91,29 +91,29 @@ fn hint(fault: &Fault, path: &Path) -> String {
 }
 
 /// Reads the whole file, to count what is in it, and keeps its first trace.
-fn read(path: &Path) -> Result<Share, Stop> {
+fn read(path: &Path) -> Result<Traces, Stop> {
     if path.is_dir() {
         return Err(Stop::new(format!("{}: is a folder", shown(path)), "name one file"));
     }
     let sources = source::expand(&[path.to_owned()], &mut |_| {});
-    let reading = Reading { from: None, max_record: MAX_RECORD, explains: false };
+    let reading = ReadOptions { from: None, max_record: MAX_RECORD, verbose: false };
     let options = Options::default();
     let work = |job: &Job| {
-        let mut share = Share::default();
+        let mut traces = Traces::default();
         job.read(&options, None, &mut |found| match found {
             Ok((one, _)) => {
-                share.count += 1;
-                share.first.get_or_insert_with(|| (one.trace, Cassette::of(&one.fields)));
+                traces.count += 1;
+                traces.first.get_or_insert_with(|| (one.trace, Cassette::of(&one.fields)));
             }
-            Err(fault) => share.faults.push(fault),
+            Err(fault) => traces.faults.push(fault),
         });
-        share
+        traces
     };
-    let mut all = Share::default();
-    pipeline::run(&sources, &reading, 1, &Arc::new(AtomicU64::new(0)), &work, &mut |share: Share| {
-        all.count += share.count;
-        all.first = all.first.take().or(share.first);
-        all.faults.extend(share.faults);
+    let mut all = Traces::default();
+    pipeline::run(&sources, &reading, 1, &Arc::new(AtomicU64::new(0)), &work, &mut |traces: Traces| {
+        all.count += traces.count;
+        all.first = all.first.take().or(traces.first);
+        all.faults.extend(traces.faults);
         ControlFlow::Continue(())
     });
     Ok(all)

@@ -11,7 +11,6 @@ use super::yaml::{self, Dollar};
 /// Lines of a suite that reach the real server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Real {
-    /// The lines.
     pub(super) lines: Vec<String>,
     /// The variables that were put in place of values.
     pub(super) hidden: Vec<String>,

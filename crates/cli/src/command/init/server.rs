@@ -5,7 +5,7 @@ use std::path::{Component, Path};
 use std::time::Duration;
 
 use mcptest_core::suite::Protocol;
-use mcptest_runner::catalogue::Tool;
+use mcptest_runner::catalog::Tool;
 use mcptest_runner::mcp::{Connection, Endpoint, Target};
 use mcptest_runner::process::Launch;
 

@@ -8,7 +8,7 @@ use mcptest_core::matcher::Schema;
 use mcptest_core::redact::Redactor;
 use mcptest_core::trace::{ToolCall, ToolResult};
 use mcptest_core::{Answer, Trace, json};
-use mcptest_runner::catalogue::Tool;
+use mcptest_runner::catalog::Tool;
 use serde_json::{Map, Value, json};
 
 use super::Stop;
@@ -48,7 +48,6 @@ enum Caution {
     ReadOnly,
     /// It says nothing, and has the name of one that looks.
     Looks,
-    /// It may.
     May,
 }
 

@@ -8,7 +8,6 @@ use std::collections::BTreeMap;
 pub(super) struct CommandLine {
     /// Variables that were set in front of it.
     pub(super) env: BTreeMap<String, String>,
-    /// Program and arguments.
     pub(super) argv: Vec<String>,
 }
 
@@ -34,7 +33,6 @@ impl std::fmt::Display for Unsplit {
 }
 
 impl CommandLine {
-    /// Splits a command line.
     pub(super) fn read(line: &str) -> Result<Self, Unsplit> {
         let mut out = Self::default();
         for Word { text, bare_name } in split(line)? {

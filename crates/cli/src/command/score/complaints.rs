@@ -10,14 +10,12 @@ use crate::corpus::Fault;
 /// Most complaints that are told one by one.
 const MOST: usize = 20;
 
-/// Faults so far.
 #[derive(Default)]
 pub(crate) struct Complaints {
     count: usize,
 }
 
 impl Complaints {
-    /// Tells of a fault.
     pub(crate) fn fault(&mut self, source: &str, fault: &Fault, err: &mut dyn Write) {
         self.count += 1;
         if self.count > MOST {

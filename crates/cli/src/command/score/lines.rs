@@ -1,6 +1,6 @@
 //! The lines on standard output.
 //!
-//! A share of the input is scored without knowing how many traces came before it, so the number of a trace is put into its
+//! A batch of the input is scored without knowing how many traces came before it, so the number of a trace is put into its
 //! line when the line is printed.
 
 use std::borrow::Cow;
@@ -25,34 +25,33 @@ pub(super) const INPUT: &str = "input";
 const USUAL: usize = 1 << 15;
 
 /// What came of a job.
-pub(super) struct Share {
+pub(super) struct ScoredBatch {
     pub(super) source: Arc<str>,
     /// Lines, each without its number.
     text: Vec<u8>,
-    /// Where the numbers belong.
     cuts: Vec<usize>,
-    pub(super) traces: Vec<Taken>,
+    pub(super) traces: Vec<ScoredTrace>,
     pub(super) faults: Vec<Fault>,
     pub(super) note: Option<String>,
 }
 
 /// What is kept of a trace once its line is written.
-pub(super) struct Taken {
-    pub(super) verdict: Told,
+pub(super) struct ScoredTrace {
+    pub(super) verdict: LineKind,
     pub(super) run: Option<(String, Run)>,
     pub(super) row: Option<Box<Row>>,
 }
 
 /// What the summary is told of a line.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Told {
+pub(super) enum LineKind {
     /// Its verdict; none when nothing was judged.
     Trace(Option<RowVerdict>),
     /// There is no trace: complaints count it.
     Unread,
 }
 
-impl Share {
+impl ScoredBatch {
     /// Scores every trace of a job.
     pub(super) fn of(
         job: &Job,
@@ -80,12 +79,16 @@ impl Share {
                     rows::trace(one.id.as_deref(), trace, &result)
                 });
                 let run = group.zip(run);
-                out.traces.push(Taken { verdict: Told::Trace(result.verdict), run, row });
+                out.traces.push(ScoredTrace { verdict: LineKind::Trace(result.verdict), run, row });
             }
             Err(fault) => {
                 out.line(|text| put(text, &Unread::new(&fault.place(), &fault.message)));
                 if wants_rows {
-                    out.traces.push(Taken { verdict: Told::Unread, run: None, row: Some(rows::fault(&fault)) });
+                    out.traces.push(ScoredTrace {
+                        verdict: LineKind::Unread,
+                        run: None,
+                        row: Some(rows::fault(&fault)),
+                    });
                 }
                 out.faults.push(fault);
             }
@@ -145,23 +148,23 @@ pub(super) struct Printer {
 }
 
 impl Printer {
-    pub(super) fn write(&mut self, share: &Share, out: &mut dyn Write) -> io::Result<()> {
-        if self.source.as_ref().is_none_or(|source| *source != share.source) {
-            self.source = Some(Arc::clone(&share.source));
+    pub(super) fn write(&mut self, batch: &ScoredBatch, out: &mut dyn Write) -> io::Result<()> {
+        if self.source.as_ref().is_none_or(|source| *source != batch.source) {
+            self.source = Some(Arc::clone(&batch.source));
             self.next = 0;
         }
-        if share.cuts.is_empty() {
+        if batch.cuts.is_empty() {
             return Ok(());
         }
-        let mut text = Vec::with_capacity(share.text.len() + 8 * share.cuts.len());
+        let mut text = Vec::with_capacity(batch.text.len() + 8 * batch.cuts.len());
         let mut from = 0;
-        for cut in &share.cuts {
-            text.extend_from_slice(&share.text[from..*cut]);
+        for cut in &batch.cuts {
+            text.extend_from_slice(&batch.text[from..*cut]);
             write!(text, "{}", self.next)?;
             self.next += 1;
             from = *cut;
         }
-        text.extend_from_slice(&share.text[from..]);
+        text.extend_from_slice(&batch.text[from..]);
         out.write_all(&text)?;
         out.flush()
     }
@@ -170,10 +173,8 @@ impl Printer {
 /// Runs whose groups are judged by one thread at a time: enough to be worth a thread, few enough to be held in memory.
 const PART: u64 = 1024;
 
-/// Some groups, judged.
 pub(super) struct Part<'a> {
     pub(super) groups: Vec<GroupLine<'a>>,
-    /// Their lines.
     pub(super) text: Vec<u8>,
 }
 

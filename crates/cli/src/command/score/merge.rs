@@ -12,7 +12,7 @@ use mcptest_core::report::RowVerdict;
 use mcptest_core::score::{Groups, Merged, Scorer};
 use serde::Deserialize;
 
-use super::lines::{INPUT, Told};
+use super::lines::{INPUT, LineKind};
 use super::summary::Summary;
 use super::{Complaints, complain, lines};
 use crate::args::{Output, Score};
@@ -38,8 +38,8 @@ pub(super) fn run(typed: &Score, scorer: &Scorer, out: &mut dyn Write, err: &mut
                         *open.entry(group).or_default() -= i128::from(runs);
                         return;
                     }
-                    Ok(Merged::Trace { group }) => match told(line) {
-                        Some(Told::Trace(verdict)) => {
+                    Ok(Merged::Trace { group }) => match line_kind(line) {
+                        Some(LineKind::Trace(verdict)) => {
                             is_foreign |= verdict.is_some() != scorer.judges_trace(group.is_some());
                             summary.trace(verdict);
                             if let Some(group) = group {
@@ -47,7 +47,7 @@ pub(super) fn run(typed: &Score, scorer: &Scorer, out: &mut dyn Write, err: &mut
                             }
                             return;
                         }
-                        Some(Told::Unread) => {
+                        Some(LineKind::Unread) => {
                             unread += 1;
                             return;
                         }
@@ -93,7 +93,7 @@ pub(super) fn run(typed: &Score, scorer: &Scorer, out: &mut dyn Write, err: &mut
 }
 
 /// The verdict in the line of a trace, or that there was no trace to judge.
-fn told(line: &str) -> Option<Told> {
+fn line_kind(line: &str) -> Option<LineKind> {
     #[derive(Deserialize)]
     struct Line<'a> {
         #[serde(borrow)]
@@ -109,11 +109,11 @@ fn told(line: &str) -> Option<Told> {
     let line: Line<'_> = serde_json::from_str(line).ok()?;
     let is_unread = line.failures.first().is_some_and(|failure| failure.gate == INPUT);
     if is_unread {
-        return Some(Told::Unread);
+        return Some(LineKind::Unread);
     }
     match line.verdict {
-        Some(word) => RowVerdict::from_word(&word).map(|verdict| Told::Trace(Some(verdict))),
-        None => Some(Told::Trace(None)),
+        Some(word) => RowVerdict::from_word(&word).map(|verdict| LineKind::Trace(Some(verdict))),
+        None => Some(LineKind::Trace(None)),
     }
 }
 

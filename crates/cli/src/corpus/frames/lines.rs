@@ -15,21 +15,21 @@ pub(super) struct Lines {
     /// How much of the window is known to hold no line end.
     seen: usize,
     is_skipping: bool,
-    torn: Option<Torn>,
+    mixed: Option<MixedLines>,
 }
 
 impl Lines {
     pub(super) fn new(max_record: usize) -> Self {
-        Self { max_record, seen: 0, is_skipping: false, torn: None }
+        Self { max_record, seen: 0, is_skipping: false, mixed: None }
     }
 
     pub(super) fn next<R: Read>(&mut self, window: &mut Window<R>) -> Option<Item> {
         loop {
-            if let Some(torn) = &mut self.torn {
-                if let Some(item) = torn.next(self.max_record) {
+            if let Some(mixed) = &mut self.mixed {
+                if let Some(item) = mixed.next(self.max_record) {
                     return Some(item);
                 }
-                self.torn = None;
+                self.mixed = None;
             }
             if self.is_skipping {
                 let end = memchr(b'\n', window.filled());
@@ -81,7 +81,7 @@ impl Lines {
         let text = match String::from_utf8(bytes) {
             Ok(text) => text,
             Err(error) => {
-                self.torn = Some(Torn { bytes: error.into_bytes(), at: 0, offset });
+                self.mixed = Some(MixedLines { bytes: error.into_bytes(), at: 0, offset });
                 return None;
             }
         };
@@ -89,7 +89,7 @@ impl Lines {
         let mut at = 0;
         for end in memchr_iter(b'\n', text.as_bytes()).chain([text.len()]) {
             if is_too_long(&text.as_bytes()[at..end], self.max_record) {
-                self.torn = Some(Torn { bytes: text.into_bytes(), at: 0, offset });
+                self.mixed = Some(MixedLines { bytes: text.into_bytes(), at: 0, offset });
                 return None;
             }
             values.extend(trimmed(text.as_bytes(), at..end));
@@ -107,13 +107,13 @@ impl Lines {
 }
 
 /// Lines of which some are broken.
-struct Torn {
+struct MixedLines {
     bytes: Vec<u8>,
     at: usize,
     offset: u64,
 }
 
-impl Torn {
+impl MixedLines {
     /// The next lines that are in order, or the next that is not.
     fn next(&mut self, max_record: usize) -> Option<Item> {
         let (start, mut text) = (self.at, String::new());

@@ -130,7 +130,7 @@ impl Scan {
                     if depth == 2
                         && self.is_watched
                         && byte == b'['
-                        && let Some(key) = container(&value[..at - 1])
+                        && let Some(key) = list_of_records(&value[..at - 1])
                     {
                         break Some(Step::List { key, after: at });
                     }
@@ -188,7 +188,7 @@ fn zeros(word: u64) -> u64 {
 }
 
 /// Whether the list that follows these bytes of an object is a list of records; then where the members before it end.
-fn container(before: &[u8]) -> Option<usize> {
+fn list_of_records(before: &[u8]) -> Option<usize> {
     let key = trim_end(trim_end(before).strip_suffix(b":")?);
     let rest = CONTAINERS.iter().find_map(|name| key.strip_suffix(name.as_bytes()))?;
     // A quotation mark inside of a key has a backslash before it, so what looks like a whole key here is one.

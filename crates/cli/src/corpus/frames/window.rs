@@ -3,7 +3,7 @@
 use std::io::{ErrorKind, Read};
 
 use super::Item;
-use crate::corpus::unpack::Trouble;
+use crate::corpus::unpack::UnpackError;
 
 /// How much text a batch has, and how much is read at a time.
 pub(super) const BATCH: usize = 1024 * 1024;
@@ -20,17 +20,16 @@ pub(super) struct Window<R> {
     base: u64,
     /// How large the buffer may become.
     most: usize,
-    over: Option<Over>,
+    over: Option<Ended>,
     spare: Vec<Vec<u8>>,
 }
 
-/// Why nothing more comes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Over {
+pub(super) enum Ended {
     /// The source is at its end.
     Clean,
     /// It cannot be read on.
-    Failed(Trouble),
+    Failed(UnpackError),
 }
 
 impl<R: Read> Window<R> {
@@ -62,36 +61,35 @@ impl<R: Read> Window<R> {
         let to = self.bytes.len().min(self.end + BATCH);
         loop {
             match self.input.read(&mut self.bytes[self.end..to]) {
-                Ok(0) => self.over = Some(Over::Clean),
+                Ok(0) => self.over = Some(Ended::Clean),
                 Ok(count) => self.end += count,
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 Err(error) => {
-                    let known = error.get_ref().and_then(|inner| inner.downcast_ref::<Trouble>());
-                    let trouble = known.cloned().unwrap_or_else(|| Trouble {
+                    let known = error.get_ref().and_then(|inner| inner.downcast_ref::<UnpackError>());
+                    let trouble = known.cloned().unwrap_or_else(|| UnpackError {
                         message: format!("cannot be read on: {error}"),
                         hint: "what came before is read; check the disk or whatever writes it".to_owned(),
                     });
-                    self.over = Some(Over::Failed(trouble));
+                    self.over = Some(Ended::Failed(trouble));
                 }
             }
             return self.over.is_none();
         }
     }
 
-    pub(super) fn over(&self) -> Option<&Over> {
+    pub(super) fn over(&self) -> Option<&Ended> {
         self.over.as_ref()
     }
 
     /// What kept the source from being read to its end, told once.
     pub(super) fn failure(&mut self) -> Option<Item> {
-        if self.over == Some(Over::Clean) {
+        if self.over == Some(Ended::Clean) {
             return None;
         }
-        let Some(Over::Failed(Trouble { message, hint })) = self.over.replace(Over::Clean) else { return None };
+        let Some(Ended::Failed(UnpackError { message, hint })) = self.over.replace(Ended::Clean) else { return None };
         Some(Item::broken(self.offset(self.end), message, hint))
     }
 
-    /// Forgets the first bytes.
     pub(super) fn discard(&mut self, count: usize) {
         self.bytes.copy_within(count..self.end, 0);
         self.end -= count;

@@ -68,7 +68,7 @@ impl Peer {
 
     /// Asks for the rest of a stream that ended without its reply; `lost` is what is reported where nobody can be asked.
     async fn resume(&self, events: &mut Events, number: i64, lost: Failure) -> Result<Response, Failure> {
-        let Some(id) = last_id(events).filter(|_| self.talk().modern.is_none()) else { return Err(lost) };
+        let Some(id) = last_id(events).filter(|_| self.negotiation().modern.is_none()) else { return Err(lost) };
         pause(events).await;
         if !self.exchange.waits(number) {
             return Err(lost);

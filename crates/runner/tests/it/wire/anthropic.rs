@@ -1,7 +1,7 @@
 //! Anthropic Messages.
 
 use mcptest_runner::agent::{Reply, Stop};
-use mcptest_runner::provider::Question;
+use mcptest_runner::provider::ModelRequest;
 use serde_json::{Value, json};
 
 use super::{MESSAGES, QUESTION, answered, call, failure, found, reply, request, tokens, tools};
@@ -37,7 +37,7 @@ fn busy() -> Value {
 #[tokio::test]
 async fn the_first_request_has_system_prompt_and_tools() {
     let tools = tools();
-    let question = Question { system: Some("Be brief."), tools: tools.offered(), ..QUESTION };
+    let question = ModelRequest { system: Some("Be brief."), tools: tools.offered(), ..QUESTION };
     let request = request(MESSAGES, &question, done()).await;
     assert_eq!(request.line, "POST /v1/messages");
     assert_eq!(
@@ -81,7 +81,7 @@ async fn a_reply_with_parallel_calls_is_read_without_thinking_and_without_tools_
 #[tokio::test]
 async fn content_goes_back_as_it_came_with_all_results_in_one_message_and_the_container() {
     let exchanges = answered(reply(MESSAGES, busy()).await);
-    let question = Question { exchanges: &exchanges, temperature: Some(0.5), ..QUESTION };
+    let question = ModelRequest { exchanges: &exchanges, temperature: Some(0.5), ..QUESTION };
     assert_eq!(
         request(MESSAGES, &question, done()).await.body(),
         json!({
@@ -113,7 +113,7 @@ async fn a_paused_reply_goes_back_alone_and_an_empty_one_not_at_all() {
         assert_eq!(reply.stop, Stop::Pause);
         exchanges.push(mcptest_runner::agent::Exchange { reply, results: vec![] });
     }
-    let body = request(MESSAGES, &Question { exchanges: &exchanges, ..QUESTION }, done()).await.body();
+    let body = request(MESSAGES, &ModelRequest { exchanges: &exchanges, ..QUESTION }, done()).await.body();
     assert_eq!(
         body["messages"],
         json!([
@@ -170,7 +170,7 @@ async fn ids_that_a_compatible_server_repeats_are_replaced_in_reply_and_echo() {
     let ids: Vec<_> = reply.calls.iter().map(|call| call.id.as_str()).collect();
     assert_eq!(ids, ["toolu_1", "call00002"]);
     let exchanges = answered(reply);
-    let sent = request(MESSAGES, &Question { exchanges: &exchanges, ..QUESTION }, done()).await.body();
+    let sent = request(MESSAGES, &ModelRequest { exchanges: &exchanges, ..QUESTION }, done()).await.body();
     body["content"][8]["id"] = json!("call00002");
     assert_eq!(sent["messages"][1]["content"], body["content"]);
     assert_eq!(sent["messages"][2]["content"][1]["tool_use_id"], "call00002");
@@ -208,7 +208,7 @@ async fn results_without_text_are_told_in_json_without_their_data() {
         ),
     ] {
         exchanges[0].results = vec![first, second];
-        let sent = request(MESSAGES, &Question { exchanges: &exchanges, ..QUESTION }, done()).await.body();
+        let sent = request(MESSAGES, &ModelRequest { exchanges: &exchanges, ..QUESTION }, done()).await.body();
         assert_eq!(sent["messages"][2]["content"], expected);
     }
 }

@@ -1,8 +1,8 @@
 //! `OpenAI` Chat Completions, and the habits of servers that speak it.
 
 use mcptest_core::trace::Tokens;
-use mcptest_runner::agent::{Reply, Stop, WantedArgs};
-use mcptest_runner::provider::Question;
+use mcptest_runner::agent::{Reply, RequestedArgs, Stop};
+use mcptest_runner::provider::ModelRequest;
 use serde_json::{Value, json};
 
 use super::{CHAT, QUESTION, answered, call, failure, reply, request, tokens, tools};
@@ -32,7 +32,8 @@ fn busy() -> Value {
 #[tokio::test]
 async fn the_first_request_has_system_prompt_and_tools() {
     let tools = tools();
-    let question = Question { system: Some("Be brief."), tools: tools.offered(), temperature: Some(0.5), ..QUESTION };
+    let question =
+        ModelRequest { system: Some("Be brief."), tools: tools.offered(), temperature: Some(0.5), ..QUESTION };
     let request = request(CHAT, &question, done()).await;
     assert_eq!(request.line, "POST /chat/completions");
     assert_eq!(
@@ -80,7 +81,7 @@ async fn a_reply_with_parallel_calls_is_read_without_reasoning() {
 async fn the_message_goes_back_as_it_came_with_one_answer_per_call() {
     let exchanges = answered(reply(CHAT, busy()).await);
     assert_eq!(
-        request(CHAT, &Question { exchanges: &exchanges, ..QUESTION }, done()).await.body(),
+        request(CHAT, &ModelRequest { exchanges: &exchanges, ..QUESTION }, done()).await.body(),
         json!({
             "model": "model-1",
             "max_tokens": 256,
@@ -120,7 +121,7 @@ async fn calls_without_a_usable_id_get_one_that_the_echo_has_too() {
         }
     );
     let mut exchanges = answered(first);
-    let question = Question { exchanges: &exchanges, ..QUESTION };
+    let question = ModelRequest { exchanges: &exchanges, ..QUESTION };
     // A server that counts from the start in every reply uses an id again, which is one too many.
     let mut again = busy();
     again["choices"][0]["message"]["tool_calls"][0]["id"] = json!("call00002");
@@ -142,7 +143,7 @@ async fn calls_without_a_usable_id_get_one_that_the_echo_has_too() {
     let ids: Vec<_> = second.calls.iter().map(|call| call.id.as_str()).collect();
     assert_eq!(ids, ["call00003", "call_2"]);
     exchanges.extend(answered(second));
-    let sent = request(CHAT, &Question { exchanges: &exchanges, ..QUESTION }, done()).await.body();
+    let sent = request(CHAT, &ModelRequest { exchanges: &exchanges, ..QUESTION }, done()).await.body();
     let mut echoed = again["choices"][0]["message"].clone();
     echoed["tool_calls"][0]["id"] = json!("call00003");
     assert_eq!(sent["messages"][4], echoed);
@@ -159,7 +160,7 @@ async fn arguments_that_are_no_object_are_kept_as_text() {
         body["choices"][0]["message"]["tool_calls"][0]["function"]["arguments"] = arguments;
         assert_eq!(
             reply(CHAT, body).await.calls[0].args,
-            WantedArgs::Unreadable { text: text.to_owned(), why: why.to_owned() }
+            RequestedArgs::Unreadable { text: text.to_owned(), why: why.to_owned() }
         );
     }
 }

@@ -2,7 +2,7 @@
 
 use mcptest_core::trace::Tokens;
 use mcptest_runner::agent::{Reply, Stop};
-use mcptest_runner::provider::Question;
+use mcptest_runner::provider::ModelRequest;
 use serde_json::{Value, json};
 
 use super::{GEMINI, QUESTION, answered, call, failure, reply, request, tokens, tools};
@@ -35,7 +35,8 @@ fn busy() -> Value {
 #[tokio::test]
 async fn the_first_request_has_system_prompt_and_tools() {
     let tools = tools();
-    let question = Question { system: Some("Be brief."), tools: tools.offered(), temperature: Some(0.5), ..QUESTION };
+    let question =
+        ModelRequest { system: Some("Be brief."), tools: tools.offered(), temperature: Some(0.5), ..QUESTION };
     let request = request(GEMINI, &question, done()).await;
     assert_eq!(request.line, "POST /v1beta/models/model-1:generateContent");
     assert_eq!(
@@ -75,7 +76,7 @@ async fn a_reply_with_parallel_calls_is_read_without_thoughts() {
 async fn parts_go_back_as_they_came_with_all_answers_in_one_content() {
     let exchanges = answered(reply(GEMINI, busy()).await);
     assert_eq!(
-        request(GEMINI, &Question { exchanges: &exchanges, ..QUESTION }, done()).await.body(),
+        request(GEMINI, &ModelRequest { exchanges: &exchanges, ..QUESTION }, done()).await.body(),
         json!({
             "generationConfig": { "maxOutputTokens": 256 },
             "contents": [

@@ -1,7 +1,7 @@
 //! `OpenAI` Responses.
 
 use mcptest_runner::agent::{Reply, Stop};
-use mcptest_runner::provider::Question;
+use mcptest_runner::provider::ModelRequest;
 use serde_json::{Value, json};
 
 use super::{QUESTION, RESPONSES, answered, call, failure, reply, request, tokens, tools};
@@ -37,7 +37,8 @@ fn busy() -> Value {
 #[tokio::test]
 async fn the_first_request_has_system_prompt_and_tools() {
     let tools = tools();
-    let question = Question { system: Some("Be brief."), tools: tools.offered(), temperature: Some(0.5), ..QUESTION };
+    let question =
+        ModelRequest { system: Some("Be brief."), tools: tools.offered(), temperature: Some(0.5), ..QUESTION };
     let request = request(RESPONSES, &question, done()).await;
     assert_eq!(request.line, "POST /responses");
     assert_eq!(
@@ -91,7 +92,7 @@ async fn output_goes_back_as_it_came_and_each_call_is_answered_to_its_caller() {
                        "caller": { "type": "program", "caller_id": "call_p" } }));
     input.push(json!({ "type": "function_call_output", "call_id": "call_2", "output": "error: no such table" }));
     assert_eq!(
-        request(RESPONSES, &Question { exchanges: &exchanges, ..QUESTION }, done()).await.body(),
+        request(RESPONSES, &ModelRequest { exchanges: &exchanges, ..QUESTION }, done()).await.body(),
         json!({
             "model": "model-1",
             "max_output_tokens": 256,

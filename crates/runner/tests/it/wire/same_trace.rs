@@ -2,7 +2,7 @@
 
 use mcptest_core::trace::ToolResult;
 use mcptest_runner::agent::{Agent, Dispatch, Step};
-use mcptest_runner::provider::{Client, Question};
+use mcptest_runner::provider::{Client, ModelRequest};
 use serde_json::{Value, json};
 
 use super::server::{Answer, Server};
@@ -81,21 +81,21 @@ fn serve(call: &Dispatch) -> ToolResult {
 async fn played(spoken: Spoken, replies: [Value; 3]) -> Value {
     let suite = one_test("");
     let test = &suite.agents[0];
-    let catalogue = tools();
+    let catalog = tools();
     let server = Server::start(replies.iter().map(Answer::json).collect()).await;
     let access = access_to(spoken, &server.base());
     let client = Client::with(PATIENCE);
-    let mut agent = Agent::new(test, &catalogue);
+    let mut agent = Agent::new(test, &catalog);
     let mut step = Step::Ask;
     // Three replies and two rounds of calls.
     for _ in 0..5 {
         step = match step {
             Step::Ask => {
-                let question = Question {
+                let question = ModelRequest {
                     system: test.system.as_deref(),
                     prompt: &test.prompt,
                     exchanges: agent.exchanges(),
-                    tools: catalogue.offered(),
+                    tools: catalog.offered(),
                     max_tokens: test.max_tokens,
                     temperature: test.temperature,
                 };

@@ -4,7 +4,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use mcptest_runner::agent::Reply;
-use mcptest_runner::provider::{AskError, Client, Patience, Problem, Question};
+use mcptest_runner::provider::{AskError, Client, ModelRequest, Problem, Timeouts};
 use serde_json::{Value, json};
 
 use super::server::{Answer, Request, Server};
@@ -30,7 +30,7 @@ fn told(error: &AskError, server: &Server) -> String {
     text.replace(&server.base(), "http://server")
 }
 
-async fn ask(server: &Server, path: &str, patience: Patience) -> (Result<Reply, AskError>, Vec<String>) {
+async fn ask(server: &Server, path: &str, patience: Timeouts) -> (Result<Reply, AskError>, Vec<String>) {
     let notes = Mutex::new(Vec::new());
     let note = |text: &str| notes.lock().unwrap().push(text.to_owned());
     let client = Client::with(patience);
@@ -188,7 +188,7 @@ async fn a_duplicate_key_in_an_answer_is_an_error_over_every_interface() {
 #[tokio::test]
 async fn a_server_that_never_answers_is_given_up() {
     let server = Server::start(vec![Answer::Hang]).await;
-    let patience = Patience { attempt: Duration::from_millis(150), ..PATIENCE };
+    let patience = Timeouts { attempt: Duration::from_millis(150), ..PATIENCE };
     let (reply, notes) = ask(&server, "", patience).await;
     assert_eq!(
         told(&reply.unwrap_err(), &server),
@@ -347,7 +347,7 @@ async fn a_query_in_the_address_is_sent_and_not_shown() {
 async fn the_same_question_is_the_same_bytes() {
     let tools = super::tools();
     for spoken in ALL {
-        let question = Question { system: Some("Be brief."), tools: tools.offered(), ..QUESTION };
+        let question = ModelRequest { system: Some("Be brief."), tools: tools.offered(), ..QUESTION };
         let mut bytes = Vec::new();
         for _ in 0..2 {
             // Nothing reads this answer, which does not matter to what was asked.

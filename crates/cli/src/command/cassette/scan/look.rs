@@ -23,7 +23,6 @@ pub(super) struct Finding {
     pub(super) line: Option<usize>,
     /// The JSON pointer of the text, or of the entry whose key it is; nothing where the file is no JSON.
     pub(super) pointer: Option<String>,
-    /// What would stand there.
     pub(super) placeholder: String,
 }
 
@@ -35,7 +34,6 @@ impl Finding {
     }
 }
 
-/// Searches a file.
 pub(super) fn look(path: &Path, redactor: &Redactor) -> io::Result<Vec<Finding>> {
     let Some(bytes) = file::read(path, MAX_BYTES, Trust::Trusted)? else {
         return Err(io::Error::other(format!("it has more than {MAX_BYTES} bytes, the limit")));

@@ -1,7 +1,7 @@
 //! Every tool of every server of a test, under the name the model sees.
 //!
 //! The wire name is `<server>__<tool>`. Providers take letters, digits, `_` and `-`, at most 64 of them; a name they would
-//! refuse is respelt and made unique by a hash. The way back is this list, so nothing needs to be undone by rule.
+//! refuse is sanitized and made unique by a hash. The way back is this list, so nothing needs to be undone by rule.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,9 +14,7 @@ const LONGEST: usize = 64;
 /// A tool as a server offers it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tool {
-    /// Its name.
     pub name: String,
-    /// What it is for.
     pub description: Option<String>,
     /// JSON Schema of its arguments.
     pub input_schema: Value,
@@ -33,19 +31,18 @@ pub struct Offered {
     pub wire: String,
     /// The server that has it.
     pub server: String,
-    /// The tool.
     pub tool: Tool,
 }
 
 /// The tools of a test.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Catalogue {
+pub struct Catalog {
     offered: Vec<Offered>,
     by_wire: BTreeMap<String, usize>,
     servers: BTreeSet<String>,
 }
 
-impl Catalogue {
+impl Catalog {
     /// The tools of these servers, in their order.
     pub fn new(servers: impl IntoIterator<Item = (String, Vec<Tool>)>) -> Self {
         let mut out = Self::default();
@@ -59,12 +56,12 @@ impl Catalogue {
                     continue;
                 }
                 let mut wire = wire_name(&full);
-                // A name can be spelt like one that was respelt, so that it must be tried until one is free.
+                // A name can be spelt like one that was sanitized, so that it must be tried until one is free.
                 for attempt in 1.. {
                     if !out.by_wire.contains_key(&wire) {
                         break;
                     }
-                    wire = respelt(&full, attempt);
+                    wire = sanitized(&full, attempt);
                 }
                 out.by_wire.insert(wire.clone(), out.offered.len());
                 out.offered.push(Offered { wire, server: server.clone(), tool });
@@ -73,7 +70,6 @@ impl Catalogue {
         out
     }
 
-    /// Every tool.
     pub fn offered(&self) -> &[Offered] {
         &self.offered
     }
@@ -84,7 +80,7 @@ impl Catalogue {
     }
 
     /// The name of a tool that nobody has, as it would be recorded: without the prefix of a server.
-    pub fn bare<'w>(&self, wire: &'w str) -> &'w str {
+    pub fn without_prefix<'w>(&self, wire: &'w str) -> &'w str {
         match wire.split_once("__") {
             Some((server, tool)) if self.servers.contains(server) => tool,
             _ => wire,
@@ -101,7 +97,7 @@ impl Catalogue {
 
 fn wire_name(full: &str) -> String {
     let plain = full.len() <= LONGEST && full.chars().all(is_plain);
-    if plain { full.to_owned() } else { respelt(full, 1) }
+    if plain { full.to_owned() } else { sanitized(full, 1) }
 }
 
 fn is_plain(c: char) -> bool {
@@ -109,7 +105,7 @@ fn is_plain(c: char) -> bool {
 }
 
 /// What can be kept of a name, and a hash of all of it, which is another for every attempt.
-fn respelt(full: &str, attempt: usize) -> String {
+fn sanitized(full: &str, attempt: usize) -> String {
     let kept: String = full.chars().map(|c| if is_plain(c) { c } else { '_' }).take(LONGEST - 9).collect();
     let hash = if attempt == 1 { short_hash(full) } else { short_hash(&format!("{full}\0{attempt}")) };
     format!("{kept}_{hash}")
@@ -127,12 +123,12 @@ mod tests {
 
     fn check(server: &str, tools: &[&str], expected: &[&str]) {
         let tools: Vec<Tool> = tools.iter().map(|name| tool(name)).collect();
-        let catalogue = Catalogue::new([(server.to_owned(), tools.clone())]);
-        let wires: Vec<&str> = catalogue.offered().iter().map(|offered| offered.wire.as_str()).collect();
+        let catalog = Catalog::new([(server.to_owned(), tools.clone())]);
+        let wires: Vec<&str> = catalog.offered().iter().map(|offered| offered.wire.as_str()).collect();
         assert_eq!(wires, expected);
         for (wire, tool) in wires.iter().zip(&tools) {
             assert!(wire.len() <= LONGEST && wire.chars().all(is_plain), "{wire}");
-            assert_eq!(catalogue.by_wire(wire).map(|offered| &offered.tool), Some(tool));
+            assert_eq!(catalog.by_wire(wire).map(|offered| &offered.tool), Some(tool));
         }
     }
 
@@ -147,24 +143,24 @@ mod tests {
 
     #[test]
     fn a_tool_cannot_hide_another_by_taking_the_name_it_would_be_given() {
-        let free = respelt("fs__read.file", 2);
+        let free = sanitized("fs__read.file", 2);
         check("fs", &["read_file_3d6b9878", "read.file"], &["fs__read_file_3d6b9878", &free]);
-        let catalogue = Catalogue::new([
-            ("a".to_owned(), vec![tool("b__c"), tool("b__c"), tool(&respelt("a__b__c", 1)["a__".len()..])]),
+        let catalog = Catalog::new([
+            ("a".to_owned(), vec![tool("b__c"), tool("b__c"), tool(&sanitized("a__b__c", 1)["a__".len()..])]),
             ("a__b".to_owned(), vec![tool("c")]),
         ]);
-        let found: Vec<&str> = catalogue.offered().iter().map(|offered| offered.server.as_str()).collect();
-        assert_eq!((found, catalogue.by_wire.len()), (vec!["a", "a", "a__b"], 3));
+        let found: Vec<&str> = catalog.offered().iter().map(|offered| offered.server.as_str()).collect();
+        assert_eq!((found, catalog.by_wire.len()), (vec!["a", "a", "a__b"], 3));
     }
 
     #[test]
     fn a_tool_is_found_by_name_alone_or_on_its_server() {
-        let catalogue =
-            Catalogue::new([("a".to_owned(), vec![tool("get"), tool("put")]), ("b".to_owned(), vec![tool("get")])]);
-        let wires = |tool, server| catalogue.named(tool, server).map(|o| o.wire.as_str()).collect::<Vec<_>>();
+        let catalog =
+            Catalog::new([("a".to_owned(), vec![tool("get"), tool("put")]), ("b".to_owned(), vec![tool("get")])]);
+        let wires = |tool, server| catalog.named(tool, server).map(|o| o.wire.as_str()).collect::<Vec<_>>();
         assert_eq!(wires("get", None), ["a__get", "b__get"]);
         assert_eq!(wires("get", Some("b")), ["b__get"]);
         assert_eq!(wires("drop", None), [""; 0]);
-        assert_eq!(catalogue.by_wire("get"), None);
+        assert_eq!(catalog.by_wire("get"), None);
     }
 }

@@ -33,7 +33,6 @@ pub(super) fn settled(trace: &Trace, replayed: &Trace, calls: &[ToolCall]) -> Ve
     out
 }
 
-/// A ceiling on tokens.
 fn tokens(trace: &Trace, replayed: &Trace) -> Settled {
     let left_out = |why: &str| Settled::LeftOut { gate: "a ceiling on tokens", why: why.to_owned() };
     let Some(spent) = trace.conversation.tokens.spent() else {

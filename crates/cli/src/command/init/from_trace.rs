@@ -1,10 +1,10 @@
 //! From a trace: its calls in a script, its answers in a mock server, and the gates that it satisfies.
 //!
 //! What the trace does not tell is not made up: the files say what is unknown, and what stands there instead. `answers`
-//! makes the mock server, `demands` the gates.
+//! makes the mock server, `gate_candidates` the gates.
 
 mod answers;
-mod demands;
+mod gate_candidates;
 
 use std::collections::BTreeSet;
 
@@ -72,7 +72,7 @@ pub(super) fn draft(recording: Recording) -> Draft {
         about_prompt,
         prompt,
         max_turns,
-        gates: demands::settled(&trace, &replayed, &calls),
+        gates: gate_candidates::settled(&trace, &replayed, &calls),
     };
     let told = suite.gates_in_words();
     let what =

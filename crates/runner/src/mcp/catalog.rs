@@ -6,7 +6,7 @@ use mcptest_core::json;
 use serde_json::Value;
 
 use super::error::Problem;
-use crate::catalogue::Tool;
+use crate::catalog::Tool;
 
 /// The most tools a server may have.
 pub const MAX_TOOLS: usize = 10_000;
@@ -17,14 +17,14 @@ const MAX_COST: u64 = 64 * 1024 * 1024;
 
 /// A list of tools while its pages come in.
 #[derive(Debug, Default)]
-pub(super) struct Catalogue {
+pub(super) struct Catalog {
     pub(super) tools: Vec<Tool>,
     names: BTreeSet<String>,
     cursors: BTreeSet<String>,
     pages: usize,
 }
 
-impl Catalogue {
+impl Catalog {
     /// Takes in a page and returns the cursor of the next one. `cost` is how much memory all pages so far take together.
     pub(super) fn page(&mut self, result: Value, cost: u64) -> Result<Option<String>, Problem> {
         self.pages += 1;
@@ -32,7 +32,7 @@ impl Catalogue {
             return Err(Problem::TooManyPages(MAX_PAGES));
         }
         if cost > MAX_COST {
-            return Err(Problem::CatalogueTooLong(MAX_COST));
+            return Err(Problem::ToolListTooLong(MAX_COST));
         }
         let Value::Object(mut page) = result else {
             return Err(refused(format!("{}, not an object", json::describe(&result))));
@@ -105,17 +105,17 @@ mod tests {
     }
 
     fn problem(page: Value) -> String {
-        Catalogue::default().page(page, 0).unwrap_err().to_string()
+        Catalog::default().page(page, 0).unwrap_err().to_string()
     }
 
     #[test]
     fn nothing_of_a_tool_is_lost() {
-        let mut catalogue = Catalogue::default();
+        let mut catalog = Catalog::default();
         let page = json!({ "tools": [{
             "name": "a", "description": "d", "inputSchema": { "type": "object", "x-new": 1 },
             "annotations": { "readOnlyHint": true, "y": 2 }, "outputSchema": {}, "z": [3],
         }] });
-        assert_eq!(catalogue.page(page, 0).unwrap(), None);
+        assert_eq!(catalog.page(page, 0).unwrap(), None);
         let expected = Tool {
             name: "a".to_owned(),
             description: Some("d".to_owned()),
@@ -123,38 +123,38 @@ mod tests {
             annotations: Some(json!({ "readOnlyHint": true, "y": 2 })),
             other: json!({ "outputSchema": {}, "z": [3] }).as_object().cloned().unwrap(),
         };
-        assert_eq!(catalogue.tools, [expected]);
+        assert_eq!(catalog.tools, [expected]);
     }
 
     #[test]
     fn a_list_ends_where_no_cursor_is_given() {
         for end in [json!({ "tools": [] }), json!({ "tools": [], "nextCursor": null, "x": 1 })] {
-            assert_eq!(Catalogue::default().page(end, 0).unwrap(), None);
+            assert_eq!(Catalog::default().page(end, 0).unwrap(), None);
         }
-        assert_eq!(Catalogue::default().page(json!({ "tools": [], "nextCursor": "" }), 0).unwrap(), None);
-        let next = Catalogue::default().page(json!({ "tools": [], "nextCursor": "b" }), 0).unwrap();
+        assert_eq!(Catalog::default().page(json!({ "tools": [], "nextCursor": "" }), 0).unwrap(), None);
+        let next = Catalog::default().page(json!({ "tools": [], "nextCursor": "b" }), 0).unwrap();
         assert_eq!(next.as_deref(), Some("b"));
     }
 
     #[test]
     fn a_cursor_that_comes_twice_is_found_however_long_the_circle() {
-        let mut catalogue = Catalogue::default();
+        let mut catalog = Catalog::default();
         for cursor in ["a", "b", "c"] {
-            catalogue.page(json!({ "tools": [], "nextCursor": cursor }), 0).unwrap();
+            catalog.page(json!({ "tools": [], "nextCursor": cursor }), 0).unwrap();
         }
-        let circle = catalogue.page(json!({ "tools": [], "nextCursor": "a" }), 0).unwrap_err();
+        let circle = catalog.page(json!({ "tools": [], "nextCursor": "a" }), 0).unwrap_err();
         assert_eq!(circle.to_string(), "its list of tools goes in circles: the cursor \"a\" came twice");
     }
 
     #[test]
     fn each_bound_holds_on_both_sides() {
         let page = |count: usize| json!({ "tools": (0..count).map(|n| entry(&n.to_string())).collect::<Vec<_>>() });
-        assert!(Catalogue::default().page(page(MAX_TOOLS), MAX_COST).is_ok());
+        assert!(Catalog::default().page(page(MAX_TOOLS), MAX_COST).is_ok());
         assert_eq!(problem(page(MAX_TOOLS + 1)), "it lists more than 10000 tools");
-        let long = Catalogue::default().page(page(0), MAX_COST + 1).unwrap_err();
+        let long = Catalog::default().page(page(0), MAX_COST + 1).unwrap_err();
         assert_eq!(long.to_string(), "its list of tools takes more than 67108864 bytes of memory");
 
-        let mut endless = Catalogue::default();
+        let mut endless = Catalog::default();
         for n in 0..MAX_PAGES {
             endless.page(json!({ "tools": [], "nextCursor": n.to_string() }), 0).unwrap();
         }

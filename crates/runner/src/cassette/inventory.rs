@@ -31,7 +31,6 @@ pub struct Entry {
 /// What a recording is good for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum State {
-    /// It can be replayed.
     Ok,
     /// It can be replayed, and was edited after it was recorded.
     Edited,
@@ -77,7 +76,7 @@ impl State {
 }
 
 /// Every recording of a suite and every run that lacks one, in the order of paths.
-pub fn census(file: &SuiteFile) -> Result<Vec<Entry>, CassetteError> {
+pub fn inventory(file: &SuiteFile) -> Result<Vec<Entry>, CassetteError> {
     let folder = file.cassettes();
     let mut out = Vec::new();
     for test in &file.suite.agents {
@@ -85,8 +84,8 @@ pub fn census(file: &SuiteFile) -> Result<Vec<Entry>, CassetteError> {
             let recorded = folder.runs(&test.name, model)?;
             // Without any recording a scripted model answers by itself, and nothing is missing.
             if !recorded.is_empty() || !file.is_scripted(model) {
-                let basis = file.basis(test, model).map(|basis| basis.inputs);
-                cell(&folder, (test, model), &recorded, &basis, &mut out);
+                let inputs = file.cell_inputs(test, model).map(|cell| cell.inputs);
+                cell(&folder, (test, model), &recorded, &inputs, &mut out);
             }
         }
     }
