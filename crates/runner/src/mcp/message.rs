@@ -217,18 +217,23 @@ mod tests {
     #[test]
     fn a_reply_with_a_duplicate_key_at_any_level_is_an_error() {
         let cases = [
-            (r#""result":{"isError":true,"isError":false,"content":[]}"#, "isError"),
-            (r#""result":{"content":[{"type":"text","text":"a","te\u0078t":"b"}]}"#, "text"),
-            (r#""error":{"code":1,"message":"a","data":{"x":[{"y":1,"y":1}]}}"#, "y"),
-            (r#""result":{"content":[]},"result":{"content":[],"isError":true}"#, "result"),
-            (r#""result":{},"error":{"code":1},"error":null"#, "error"),
-            (r#""result":{},"jsonrpc":"2.0""#, "jsonrpc"),
-            (r#""id":1,"result":{}"#, "id"),
-            (r#""result":{},"_meta":1,"_meta":2"#, "_meta"),
+            (r#""result":{"isError":true,"isError":false,"content":[]}"#, "result: duplicate key \"isError\""),
+            (
+                r#""result":{"content":[{"type":"text","text":"a","te\u0078t":"b"}]}"#,
+                "result.content[0]: duplicate key \"text\"",
+            ),
+            (
+                r#""error":{"code":1,"message":"a","data":{"x":[{"y":1,"y":1}]}}"#,
+                "error.data.x[0]: duplicate key \"y\"",
+            ),
+            (r#""result":{"content":[]},"result":{"content":[],"isError":true}"#, "duplicate key \"result\""),
+            (r#""result":{},"error":{"code":1},"error":null"#, "duplicate key \"error\""),
+            (r#""result":{},"jsonrpc":"2.0""#, "duplicate key \"jsonrpc\""),
+            (r#""id":1,"result":{}"#, "duplicate key \"id\""),
+            (r#""result":{},"_meta":1,"_meta":2"#, "duplicate key \"_meta\""),
         ];
-        for (rest, key) in cases {
-            let why = format!("duplicate key {key:?}");
-            let expected = (Some(1), Reply::Failed(Failure::Malformed(why)));
+        for (rest, why) in cases {
+            let expected = (Some(1), Reply::Failed(Failure::Malformed(why.to_owned())));
             assert_eq!(reply(&format!(r#"{{"jsonrpc":"2.0","id":1,{rest}}}"#)), expected, "{rest}");
         }
     }
