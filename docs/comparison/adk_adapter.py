@@ -1,4 +1,4 @@
-"""Google ADK: `TrajectoryEvaluator`, which is the metric `tool_trajectory_avg_score`."""
+"""Google ADK: `TrajectoryEvaluator`, the metric `tool_trajectory_avg_score`."""
 
 from google.adk.evaluation.eval_case import IntermediateData, Invocation
 from google.adk.evaluation.eval_metrics import EvalMetric, ToolTrajectoryCriterion
@@ -9,7 +9,7 @@ from google.genai import types
 import harness
 
 Match = ToolTrajectoryCriterion.MatchType
-# Nothing forbids extras but EXACT, so it stands for the same set as well.
+# Only EXACT forbids extra calls, so it is also used for the same set.
 MODES = {"strict": Match.EXACT, "same-set": Match.EXACT, "subsequence": Match.IN_ORDER, "superset": Match.ANY_ORDER}
 
 
@@ -21,7 +21,7 @@ def invocation(calls):
 
 
 def judge(case):
-    # Arguments are compared whole or not at all; "the expected ones are there" cannot be said.
+    # Arguments are compared whole or not at all. There is no check for "contains the expected ones".
     if case["kind"] != "calls" or case["mode"] not in MODES or case["arguments"] != "exact":
         return harness.MODEL if case["kind"] == "claim" else None
     criterion = ToolTrajectoryCriterion(threshold=1.0, match_type=MODES[case["mode"]])

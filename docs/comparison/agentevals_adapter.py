@@ -1,4 +1,4 @@
-"""agentevals: `create_trajectory_match_evaluator` on messages in the shape of OpenAI's."""
+"""agentevals: `create_trajectory_match_evaluator` on OpenAI messages."""
 
 import json
 
@@ -7,12 +7,12 @@ from agentevals.trajectory.match import create_trajectory_match_evaluator
 import harness
 
 MODES = {"strict": "strict", "superset": "superset", "subset": "subset", "same-set": "unordered"}
-# Its "superset" of arguments means: the recorded ones hold the expected ones.
+# Its "superset" of arguments means that the recorded ones contain the expected ones.
 ARGUMENTS = {"exact": "exact", "within": "superset"}
 
 
 def messages(calls):
-    """One message per call, unless the recording says that calls shared one."""
+    """One message per call, unless the recording says that calls share one."""
     if calls is None:
         return None
     grouped = {}
@@ -34,7 +34,7 @@ def judge(case):
     if case["kind"] == "calls" and case["mode"] in MODES:
         mode, args, reference = MODES[case["mode"]], ARGUMENTS[case["arguments"]], case["expected"]
     elif case["kind"] == "forbidden":
-        # There is no list of forbidden tools; the nearest is a list of allowed ones, whatever their arguments.
+        # There is no list of forbidden tools. The closest is a list of allowed ones with any arguments.
         mode, args = "subset", "ignore"
         reference = [call for call in case["recorded"] or [] if call["name"] != case["forbidden"]]
     else:

@@ -8,7 +8,7 @@ import harness
 
 
 class NoModel(DeepEvalBaseLLM):
-    """The metric wants a model when it is made, and asks it nothing as long as no `available_tools` are given."""
+    """The metric requires a model at construction, but never calls it without `available_tools`."""
 
     def load_model(self):
         return self
@@ -47,11 +47,11 @@ def judge(case):
         mode = case.get("mode", "superset")
         metric = ToolCorrectnessMetric(
             model=NoModel(),
-            # Arguments are compared by the share of those that agree. As a bar for "the expected ones are there", 0.5
-            # (the default) is right more often than 1; everywhere else only 1 means that all is well.
+            # Arguments are scored by the share that agrees. As a threshold for "contains the expected ones", 0.5
+            # (the default) is right more often than 1. Everywhere else, only 1 means a pass.
             threshold=0.5 if case.get("arguments") == "within" else 1.0,
             evaluation_params=parameters + [ToolCallParams.OUTPUT] if outputs else parameters,
-            # Nothing forbids extras but the exact match, so it stands for the same set as well.
+            # Only the exact match forbids extra calls, so it is also used for the same set.
             should_exact_match=mode in ("strict", "same-set"),
             should_consider_ordering=mode == "subsequence",
             async_mode=False,

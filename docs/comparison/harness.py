@@ -1,8 +1,8 @@
-"""What every adapter shares: reading the cases, calling the tool, and printing what it said as one JSON object.
+"""Shared by all adapters: reads the cases, calls the tool, and prints its verdicts as one JSON object.
 
 An adapter is a function from a case to a verdict. A verdict is `pass`, `fail`, `unassessable`, a number, `interval` or
-`point`; None means that the tool has nothing of the kind, MODEL that it has, and asks a model. An exception is the
-verdict `error`, because that is what a user of the tool gets.
+`point`. None means that the tool has no such check, MODEL that its check asks a model. An exception is the verdict
+`error`, because that is what a user of the tool gets.
 """
 
 import argparse
@@ -18,7 +18,7 @@ def passed(holds):
 
 
 def arguments(call):
-    """The arguments as tools take them that want them parsed: what is no JSON, or not recorded, is None."""
+    """Parsed arguments. None if they are not JSON or were not recorded."""
     if "text" in call:
         try:
             return json.loads(call["text"])
@@ -28,7 +28,7 @@ def arguments(call):
 
 
 def run(package, judge):
-    """`package` is the name of a Python package, or a function that tells the version."""
+    """`package` is the name of a Python package, or a function that returns the version."""
     parser = argparse.ArgumentParser()
     parser.add_argument("cases")
     parser.add_argument("--only", help="one case, for measuring a process")
@@ -39,7 +39,7 @@ def run(package, judge):
     for case in cases:
         if options.only in (None, case["id"]):
             said[case["id"]] = attempt(judge, case)
-    # The last line counts: some tools print a greeting of their own.
+    # Only the last line counts: some tools print a banner.
     version = package() if callable(package) else importlib.metadata.version(package)
     print(json.dumps({"version": version, "verdicts": said}))
 
@@ -47,6 +47,6 @@ def run(package, judge):
 def attempt(judge, case):
     try:
         return {"verdict": judge(case)}
-    except Exception as error:  # whatever a tool raises is its answer
+    except Exception as error:  # an exception is the tool's answer
         print(f"{case['id']}: {type(error).__name__}: {error}", file=sys.stderr)
         return {"verdict": "error", "error": type(error).__name__}

@@ -1,4 +1,4 @@
-"""Inspect: the reducer `pass_k` and the metric `ci_wilson`. It leaves matching of calls to scorers that users write."""
+"""Inspect: the reducer `pass_k` and the metric `ci_wilson`. It leaves call matching to user-written scorers."""
 
 from inspect_ai.scorer import SampleScore, Score, ci_wilson, pass_k
 

@@ -1,4 +1,4 @@
-"""mcp-eval: the evaluators behind `Expect`, on metrics as it makes them of its own traces."""
+"""mcp-eval: the evaluators behind `Expect`, on the metrics that it computes from its own traces."""
 
 from collections import Counter
 
@@ -10,8 +10,8 @@ import harness
 
 
 def metrics(calls):
-    # A session that left no trace has metrics without calls. Arguments are demanded, so those that are missing or
-    # broken go in as none.
+    # A session without a trace has metrics without calls. Arguments are required, so missing or broken ones are
+    # passed as none.
     return TestMetrics(
         tool_calls=[
             ToolCall(
@@ -28,7 +28,7 @@ def metrics(calls):
 
 
 def wanted(case):
-    """A check looks for one thing, so a reference becomes several: names and their order, arguments, numbers."""
+    """A check tests one thing, so a reference becomes several: names and order, arguments, counts."""
     if case["kind"] == "forbidden":
         return [Expect.tools.count(case["forbidden"], 0)]
     if case["kind"] not in ("calls", "status"):
@@ -39,8 +39,8 @@ def wanted(case):
     if case["kind"] == "status":
         return [*arguments, *(Expect.tools.success_rate(1.0, name) for name in names)]
     if case["mode"] == "subset":
-        # Limits for the tools that are allowed and none for all others. A best number of steps is not given, because
-        # a run with fewer has a score above 1, which the result refuses.
+        # Limits for the allowed tools and zero for all others. No optimal number of steps is given, because
+        # a run with fewer has a score above 1, which the result rejects.
         return [
             Expect.path.efficiency(
                 allow_extra_steps=len(names),
@@ -51,7 +51,7 @@ def wanted(case):
         ]
     if case["mode"] == "superset":
         return [*arguments, *often]
-    # Nothing but the exact sequence forbids tools that are not named, so it stands for the same set as well.
+    # Only the exact sequence forbids unnamed tools, so it is also used for the same set.
     return [*arguments, Expect.tools.sequence(names, allow_other_calls=case["mode"] == "subsequence")]
 
 

@@ -1,4 +1,4 @@
-"""mcptest: `mcptest score` on one trace per case, with a gates file for each. Needs nothing but the program."""
+"""mcptest: `mcptest score` on one trace per case, with a gates file for each. Needs only the program."""
 
 import json
 import os
@@ -12,7 +12,7 @@ PROGRAM = os.environ["MCPTEST"]
 
 
 def trace(case):
-    """The envelope; what was not recorded is absent."""
+    """The envelope. Unrecorded values are absent."""
     if case["recorded"] is None:
         return {"final_response": "-"}
     calls, results = [], []
@@ -23,7 +23,7 @@ def trace(case):
 
 
 def broken(call):
-    """Broken arguments exist only in the words of the model, so this one is a log of Chat Completions."""
+    """Broken arguments exist only as model output, so this case is a Chat Completions log."""
     function = {"name": call["name"], "arguments": call["text"]}
     turn = {"role": "assistant", "content": None, "tool_calls": [{"id": "1", "type": "function", "function": function}]}
     return {"messages": [{"role": "user", "content": "-"}, turn]}
@@ -39,7 +39,7 @@ def gates(case):
     if case["kind"] == "status":
         calls = [{**call, "status": "ok"} for call in calls]
     mode = case.get("mode", "superset")
-    # `unordered` lets other calls pass unless a limit is set.
+    # `unordered` allows other calls unless a limit is set.
     rest = {"mode": "unordered", "max_extra": 0} if mode == "same-set" else {"mode": mode}
     return {"trajectory": {"calls": calls, **rest}}
 

@@ -1,5 +1,5 @@
 // promptfoo: the `trajectory:*` and `trace-*` assertions on spans, through the library's `runAssertion`. Called in its own
-// process, which leaves out the database and the table of the command line and is the fastest way there is.
+// process, without the database and the command line's table, which is the fastest option.
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -22,7 +22,7 @@ function spans(calls) {
   }));
 }
 
-// An assertion looks for one thing, so a reference becomes several: names and their order, arguments, numbers.
+// An assertion tests one thing, so a reference becomes several: names and order, arguments, counts.
 function wanted(c) {
   if (c.kind === 'forbidden') return [{ type: 'not-trajectory:tool-used', value: [c.forbidden] }];
   if (c.kind === 'status') return [...used(c), { type: 'trace-error-spans', value: { pattern: c.expected[0].name, max_count: 0 } }];
@@ -30,7 +30,7 @@ function wanted(c) {
   const mode = c.arguments === 'exact' ? 'exact' : 'partial';
   const list = c.expected.map(({ name, args }) => ({ type: 'trajectory:tool-args-match', value: { name, args, mode } }));
   const steps = c.expected.map((call) => call.name);
-  // An empty sequence is refused, so "no call" is said by the number of steps.
+  // An empty sequence is rejected, so "no call" is checked by the number of steps.
   if (c.mode === 'strict' && steps.length === 0) list.push({ type: 'trajectory:step-count', value: { type: 'tool', max: 0 } });
   else if (c.mode === 'strict') list.push({ type: 'trajectory:tool-sequence', value: { mode: 'exact', steps } });
   if (c.mode === 'subsequence') list.push({ type: 'trajectory:tool-sequence', value: { mode: 'in_order', steps } });
@@ -77,4 +77,4 @@ for (const c of JSON.parse(readFileSync(casesPath, 'utf8')).cases) {
 }
 const { version } = JSON.parse(readFileSync(join(home, 'node_modules/promptfoo/package.json'), 'utf8'));
 console.log(JSON.stringify({ version, verdicts }));
-process.exit(0); // the library keeps timers
+process.exit(0); // the library keeps timers alive

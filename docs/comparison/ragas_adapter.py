@@ -1,6 +1,6 @@
-"""Ragas: `ToolCallAccuracy`, which computes a score; only 1 is taken for a pass.
+"""Ragas: `ToolCallAccuracy`, which computes a score; only 1 counts as a pass.
 
-Its other metric of calls, `ToolCallF1`, compares sets, so that calls made twice count once.
+Its other call metric, `ToolCallF1`, compares sets, so repeated calls count once.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ import harness
 
 
 def calls(case, side):
-    # It demands arguments, so those that are missing or broken go in as none.
+    # It requires arguments, so missing or broken ones are passed as none.
     return [ToolCall(name=call["name"], args=harness.arguments(call) or {}) for call in case[side]]
 
 
@@ -22,8 +22,8 @@ def judge(case):
         return harness.MODEL if case["kind"] == "claim" else None
     if case["mode"] not in ("strict", "same-set", "superset"):
         return None
-    # Nothing allows extras. Where there are none, "these calls in any order" is the nearest question to "at least
-    # these", and its score of arguments asks for the expected ones only.
+    # Nothing allows extra calls. If there are none, "these calls in any order" is the closest check to "at least
+    # these", and its argument score only checks the expected ones.
     metric = ToolCallAccuracy(strict_order=case["mode"] == "strict")
     turn = AIMessage(content="-", tool_calls=calls(case, "recorded"))
     sample = MultiTurnSample(user_input=[HumanMessage(content="-"), turn], reference_tool_calls=calls(case, "expected"))

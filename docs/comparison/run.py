@@ -1,10 +1,10 @@
-"""Runs every case through every tool and prints what docs/comparison.md shows: verdicts, versions, sizes, costs.
+"""Runs every case through every tool and prints the tables of docs/comparison.md: verdicts, versions, sizes, costs.
 
     python3 docs/comparison/run.py --install DIR    # once; needs PyPI, npm and a Node that promptfoo accepts
     python3 docs/comparison/run.py --peers DIR --mcptest target/release/mcptest
 
-Not a part of CI, because installing needs a network. Judging needs none: where the system lets a process give up its
-network (`unshare`), the adapters run without one. No model is asked and no key is set.
+Not part of CI, because installing needs a network. The run itself needs none: where the system allows it (`unshare`),
+the adapters run without a network. No model is called and no key is set.
 """
 
 import argparse
@@ -18,10 +18,10 @@ import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 CASES = HERE / "cases.json"
-MEASURED = "order-kept"  # one trajectory of two calls that every tool with a matcher passes
+MEASURED = "order-kept"  # a trajectory of two calls that every tool with a matcher passes
 
-# Name, folder and adapter, and what to install. Two do not import with the newest of what they depend on, so an older
-# one is asked for: Ragas 0.4.3 (https://github.com/vibrantlabsai/ragas/issues/2745), and mcp-eval 0.1.10, which needs
+# Name, folder and adapter, and what to install. Two do not import with the newest versions of their dependencies, so
+# older ones are pinned: Ragas 0.4.3 (https://github.com/vibrantlabsai/ragas/issues/2745), and mcp-eval 0.1.10, which needs
 # the first major version of the SDK.
 PYTHON_PEERS = [
     ("agentevals", "agentevals", ["agentevals"]),
@@ -42,7 +42,7 @@ QUIET = {
 
 def install(folder, node):
     folder.mkdir(parents=True, exist_ok=True)
-    # Registries hold other packages of this project's name. They are not this program and must not come in unseen.
+    # Registries have other packages with this project's name. They must not be installed by accident.
     constraints = folder / "constraints.txt"
     constraints.write_text("mcptest<0\n", encoding="utf-8")
     for _, name, packages in PYTHON_PEERS:
@@ -64,7 +64,7 @@ def install(folder, node):
 
 
 def commands(peers, node):
-    """How to start each adapter, without the flags for one case."""
+    """The command of each adapter, without the flags for one case."""
     started = {"mcptest": [sys.executable, HERE / "mcptest_adapter.py", CASES]}
     for title, name, _ in PYTHON_PEERS:
         started[title] = [peers / name / "bin" / "python", HERE / f"{name}_adapter.py", CASES]
@@ -81,9 +81,9 @@ def without_network():
 
 
 def measure(command, env):
-    """Processor time and peak memory of one process, the best of three.
+    """CPU time and peak memory of one process, best of three.
 
-    The clock on the wall would measure what else the machine does, and most of all for those who read many files.
+    Wall-clock time would include other work on the machine, most of all for tools that read many files.
     """
     best = None
     for _ in range(3):
@@ -98,7 +98,7 @@ def measure(command, env):
 
 
 def size(folder):
-    """Bytes of what was installed: no caches of the interpreter, and not the installer itself."""
+    """Installed bytes, without interpreter caches and without the installer itself."""
     total = folder.stat().st_size if folder.is_file() else 0
     for root, folders, files in os.walk(folder):
         folders[:] = [f for f in folders if f != "__pycache__" and f.split("-")[0] not in ("pip", "setuptools")]
@@ -136,7 +136,7 @@ def main():
     peers, program = options.peers.resolve(), options.mcptest.resolve()
     started = commands(peers, shutil.which(options.node))
     with tempfile.TemporaryDirectory() as scratch:
-        # A home of their own and no keys: what a tool finds is what it brought. Compiled files go aside as well.
+        # A separate home and no keys, so a tool finds only what it brought. Compiled files are kept apart as well.
         env = {
             "PATH": os.environ["PATH"],
             "HOME": scratch,
@@ -160,7 +160,7 @@ def main():
                 sys.exit(f"{title} ended with {done.returncode}:\n{done.stderr}")
             said[title] = json.loads(done.stdout.strip().splitlines()[-1])
 
-        print(f"Network while judging: {'none' if offline else 'not taken away'}.\n")
+        print(f"Network during the run: {'none' if offline else 'available'}.\n")
         rows = [
             [
                 f"`{c['id']}`",
@@ -187,7 +187,7 @@ def tally(cases, verdicts):
 
 
 def costs(started, said, peers, program, env, scratch):
-    """One process for one trajectory: ours is the program itself; the interpreters alone show where others start."""
+    """One process for one trajectory. Ours is the program itself; the bare interpreters are the baseline of the others."""
     case = next(c for c in json.loads(CASES.read_text(encoding="utf-8"))["cases"] if c["id"] == MEASURED)
     gates, trace = pathlib.Path(scratch, "gates.yml"), pathlib.Path(scratch, "trace.json")
     calls = [{"name": call["name"], "args": {"exact": call["args"]}} for call in case["expected"]]
