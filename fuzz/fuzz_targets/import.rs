@@ -5,13 +5,13 @@
 //! read. Start from `crates/core/tests/it/import/found`. What is found goes there, and is held by an ordinary test.
 #![no_main]
 
-#[path = "../../crates/core/tests/it/import/hold.rs"]
-mod hold;
+#[path = "../../crates/core/tests/it/import/invariants.rs"]
+mod invariants;
 
 use std::sync::LazyLock;
 
 use libfuzzer_sys::fuzz_target;
 
-static HELD: LazyLock<hold::Held> = LazyLock::new(hold::Held::new);
+static INVARIANTS: LazyLock<invariants::Invariants> = LazyLock::new(invariants::Invariants::new);
 
-fuzz_target!(|bytes: &[u8]| HELD.check_bytes(bytes));
+fuzz_target!(|bytes: &[u8]| INVARIANTS.check_bytes(bytes));

@@ -1,22 +1,25 @@
 //! Traces that other programs recorded, as envelopes.
 //!
-//! One file per format. An importer reads one record as text and never guesses: what a format cannot say stays
-//! unknown, and content it does not understand is refused, since a call that is dropped silently could turn a failure
-//! into a pass. Formats come in two kinds. In most of them a record is a whole trace, or several. In the others a trace
-//! lies in pieces (spans, session lines) over its file: pieces are sorted by their key first and put together after.
+//! One module per format. Formats of messages read their own JSON into a [`Message`](message::Message) of text, calls and
+//! answers, and [`Builder`](builder::Builder) makes a trace of messages. Formats of spans merge messages with spans.
+//!
+//! An importer never guesses: what a format does not record stays unknown, and content it does not understand is refused,
+//! since a call that is dropped silently could turn a failure into a pass. Most formats have one or several whole traces in
+//! a record. In the others the pieces of a trace (spans, session lines) are spread over the file: pieces are grouped by
+//! their key first and joined after.
 
 mod anthropic;
+mod bounded_list;
 mod builder;
 mod cassette;
 mod claude_code;
 mod content;
-mod copies;
+mod copy_budget;
+mod duplicates;
 mod envelope;
 mod inspect;
-mod keyed;
 mod langchain;
-mod listed;
-mod look;
+mod message;
 mod openai_chat;
 mod openai_content;
 mod openai_responses;
@@ -24,10 +27,11 @@ mod otel;
 mod otlp;
 mod results;
 mod servers;
+mod shape;
 mod spans;
-mod stray;
 mod tau;
-mod tellings;
+mod unique_map;
+mod unread_calls;
 mod wire;
 
 use std::borrow::Cow;
@@ -36,8 +40,8 @@ use std::fmt;
 
 use crate::json::{self, JsonError};
 use crate::trace::{Trace, words};
-use look::Look;
 pub use servers::{PrefixError, Servers};
+use shape::Shape;
 
 words! {
     /// The formats that can be read.
@@ -46,17 +50,17 @@ words! {
         Envelope = "envelope",
         /// A cassette of this project.
         Cassette = "cassette",
-        /// Messages of the Chat Completions interface of `OpenAI`.
+        /// Messages of the Chat Completions API of `OpenAI`.
         OpenaiChat = "openai-chat",
-        /// Messages of the Messages interface of Anthropic.
+        /// Messages of the Messages API of Anthropic.
         Anthropic = "anthropic",
         /// Session files and streams of Claude Code.
         ClaudeCode = "claude-code",
-        /// Exports of OpenTelemetry, in the JSON of its wire.
+        /// Exports of OpenTelemetry in OTLP/JSON.
         Otlp = "otlp",
         /// Results of tau-bench and tau2.
         Tau = "tau",
-        /// Items of the Responses interface of `OpenAI`.
+        /// Items of the Responses API of `OpenAI`.
         OpenaiResponses = "openai-responses",
         /// Messages of `LangChain` and states of `LangGraph`.
         Langchain = "langchain",
@@ -74,46 +78,46 @@ pub enum Unit {
     Record,
     /// A value is one of the messages of a record; the list around it is the record.
     Message,
-    /// A value is a piece of a trace whose other pieces lie elsewhere in the file.
+    /// A value is a piece of a trace whose other pieces are elsewhere in the file.
     Piece,
 }
 
-/// What a value looks like.
+/// The format of a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sniffed {
     /// The format.
     pub format: Format,
     /// What the value is in that format.
     pub unit: Unit,
-    /// By what it was told, for people: "it has `resourceSpans`".
+    /// What shows the format, for messages: "it has `resourceSpans`".
     pub why: Cow<'static, str>,
 }
 
-/// What is known beside the records.
+/// Options for reading records.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// How names of tools tell their server.
+    /// How to find the server of a tool by its name.
     pub servers: Servers,
 }
 
-/// A record as it stands in a file.
+/// A record of a file.
 #[derive(Debug, Clone, Copy)]
 pub struct Record<'a> {
     /// Its JSON.
     pub text: &'a str,
-    /// What the document says before the list this record is an element of, as one JSON object: an Inspect log names its
-    /// model there. None for a record that is no such element.
+    /// The keys of the document before the list that this record is an element of, as one JSON object: an Inspect log names
+    /// its model there. `None` for a record that is not such an element.
     pub header: Option<&'a str>,
 }
 
-/// One trace and what its format says beside it.
+/// One trace, with its name and group.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Imported<'a> {
     /// The name its format gives it.
     pub id: Option<String>,
-    /// The group it says it belongs to; only envelopes say.
+    /// The group it belongs to; only envelopes have one.
     pub group: Option<String>,
-    /// The JSON in which paths such as `--group-by` are looked up: the record itself, or for traces made of pieces an
+    /// The JSON in which paths such as that of `--group-by` are looked up: the record itself, or for a trace in pieces an
     /// object with what all pieces share.
     pub fields: Cow<'a, str>,
     /// The trace.
@@ -129,7 +133,7 @@ pub struct Piece<'a> {
     pub text: Cow<'a, str>,
 }
 
-/// Why a record cannot be taken.
+/// Why a record cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ImportError {
     /// Byte in the text of the record, where it is known.
@@ -158,7 +162,7 @@ impl ImportError {
         self
     }
 
-    /// The same inside of something larger, whose bytes are not those of the part.
+    /// The error of a part of the record. The byte offset of the part is not that of the record.
     fn at(mut self, place: &str) -> Self {
         self.offset = None;
         self.message = format!("{place}: {}", self.message);
@@ -166,7 +170,7 @@ impl ImportError {
     }
 }
 
-/// Without a position: that of a text inside the record would mislead.
+/// Without an offset: the text may be inside of another text.
 impl From<JsonError> for ImportError {
     fn from(error: JsonError) -> Self {
         Self::new(error.message)
@@ -174,35 +178,34 @@ impl From<JsonError> for ImportError {
 }
 
 impl Format {
-    /// What a value is in this format, where it could be one of it.
-    fn sniff(self, look: &Look<'_>) -> Option<Sniffed> {
+    fn sniff(self, shape: &Shape<'_>) -> Option<Sniffed> {
         let (unit, why) = match self {
-            Self::Envelope => envelope::sniff(look),
-            Self::Cassette => cassette::sniff(look),
-            Self::OpenaiChat => openai_chat::sniff(look),
-            Self::Anthropic => anthropic::sniff(look),
-            Self::ClaudeCode => claude_code::sniff(look),
-            Self::Otlp => otlp::sniff(look),
-            Self::Tau => tau::sniff(look),
-            Self::OpenaiResponses => openai_responses::sniff(look),
-            Self::Langchain => langchain::sniff(look),
-            Self::Otel => otel::sniff(look),
-            Self::Inspect => inspect::sniff(look),
+            Self::Envelope => envelope::sniff(shape),
+            Self::Cassette => cassette::sniff(shape),
+            Self::OpenaiChat => openai_chat::sniff(shape),
+            Self::Anthropic => anthropic::sniff(shape),
+            Self::ClaudeCode => claude_code::sniff(shape),
+            Self::Otlp => otlp::sniff(shape),
+            Self::Tau => tau::sniff(shape),
+            Self::OpenaiResponses => openai_responses::sniff(shape),
+            Self::Langchain => langchain::sniff(shape),
+            Self::Otel => otel::sniff(shape),
+            Self::Inspect => inspect::sniff(shape),
         }?;
         Some(Sniffed { format: self, unit, why })
     }
 
-    /// What a value is in this format; `None` when it does not look like it.
+    /// What a value is in this format; `None` when it does not look like this format.
     pub fn unit_of(self, text: &str) -> Option<Unit> {
-        self.sniff(&Look::at(text)?).map(|found| found.unit)
+        self.sniff(&Shape::of(text)?).map(|found| found.unit)
     }
 
-    /// Whether traces of this format lie in pieces over their file.
+    /// Whether the traces of this format are in pieces.
     pub fn is_in_pieces(self) -> bool {
         matches!(self, Self::ClaudeCode | Self::Otlp | Self::Otel)
     }
 
-    /// The traces of one record. For formats whose traces lie in pieces use [`Format::split`] and [`Format::join`].
+    /// The traces of one record. For a whole file of a format in pieces use [`Format::split`] and [`Format::join`].
     pub fn read<'a>(self, record: Record<'a>, options: &Options) -> Result<Vec<Imported<'a>>, ImportError> {
         wire::check(record.text)?;
         record.header.map_or(Ok(()), wire::check)?;
@@ -218,17 +221,17 @@ impl Format {
             Self::ClaudeCode | Self::Otlp | Self::Otel => {
                 let pieces = self.pieces(record.text)?;
                 let mut order: BTreeMap<&str, usize> = BTreeMap::new();
-                let mut keyed: Vec<(&str, Vec<&str>)> = Vec::new();
+                let mut groups: Vec<(&str, Vec<&str>)> = Vec::new();
                 for piece in &pieces {
-                    let next = keyed.len();
+                    let next = groups.len();
                     let at = *order.entry(&piece.key).or_insert(next);
                     if at == next {
-                        keyed.push((&piece.key, Vec::new()));
+                        groups.push((&piece.key, Vec::new()));
                     }
-                    keyed[at].1.push(&piece.text);
+                    groups[at].1.push(&piece.text);
                 }
                 let mut out = Vec::new();
-                for (key, texts) in keyed {
+                for (key, texts) in groups {
                     out.extend(self.join(key, &texts, options)?);
                 }
                 Ok(out)
@@ -236,8 +239,7 @@ impl Format {
         }
     }
 
-    /// The pieces in one value of a file; none when the value is only bookkeeping. Formats that are not in pieces have
-    /// none.
+    /// The pieces in one value of a file. A value may have none, and so have formats that are not in pieces.
     pub fn split(self, text: &str) -> Result<Vec<Piece<'_>>, ImportError> {
         wire::check(text)?;
         self.pieces(text)
@@ -263,25 +265,25 @@ impl Format {
     }
 }
 
-/// What a value looks like; `None` when it looks like nothing known. Text that is no JSON looks like nothing.
+/// The format that a value looks like; `None` for no known format, or for text that is not JSON.
 pub fn sniff(text: &str) -> Option<Sniffed> {
-    let look = Look::at(text)?;
-    // Messages of Chat Completions are the plainest there are: what others add to theirs is looked for first.
+    let shape = Shape::of(text)?;
+    // Messages of Chat Completions have nothing that others lack, so they come last.
     let others = Format::ALL.iter().filter(|format| **format != Format::OpenaiChat);
-    others.chain([&Format::OpenaiChat]).find_map(|format| format.sniff(&look))
+    others.chain([&Format::OpenaiChat]).find_map(|format| format.sniff(&shape))
 }
 
-/// The keys of a value that looks like nothing known, for a message.
+/// Describes a value of an unknown format, for a message.
 pub fn describe(text: &str) -> String {
-    match Look::at(text) {
-        Some(Look::Object(map)) if map.is_empty() => "an empty object".to_owned(),
-        Some(Look::Object(map)) => {
+    match Shape::of(text) {
+        Some(Shape::Object(map)) if map.is_empty() => "an empty object".to_owned(),
+        Some(Shape::Object(map)) => {
             let keys: Vec<&str> = map.keys().map(|key| &**key).take(8).collect();
             json::cut(&format!("an object with the keys {}", keys.join(", ")), 200)
         }
-        Some(Look::List(items)) if items.is_empty() => "an empty list".to_owned(),
-        Some(Look::List(items)) => format!("a list of {}", items.len()),
-        Some(Look::Other) => "neither an object nor a list".to_owned(),
-        None => "no JSON".to_owned(),
+        Some(Shape::List(items)) if items.is_empty() => "an empty list".to_owned(),
+        Some(Shape::List(items)) => format!("a list of {}", items.len()),
+        Some(Shape::Other) => "neither an object nor a list".to_owned(),
+        None => "not JSON".to_owned(),
     }
 }

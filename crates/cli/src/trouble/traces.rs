@@ -25,7 +25,7 @@ pub(super) static TROUBLES: [Trouble; 16] = [
             "must be …, found …",
             ": expected …, found …",
             "has both `choices` and `response`",
-            "a trace has to be whole",
+            "a trace must be complete",
             "it has no `messages`",
             "there are no messages",
             "there are no items",

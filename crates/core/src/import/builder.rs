@@ -1,9 +1,9 @@
-//! Puts a trace together from messages: turns, calls, and the answers to them.
+//! Makes a trace of messages: turns, calls, and the answers to them.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::fmt::Display;
 
-use serde_json::Value;
-
+use super::message::{Answer, Call, Message, Part, Server, Spent};
 use super::{ImportError, Options, results};
 use crate::trace::{Conversation, Role, StopReason, Tokens, ToolCall, ToolResult, Trace, Turn};
 
@@ -13,19 +13,26 @@ pub(super) struct Builder<'o> {
     calls: Vec<ToolCall>,
     results: Vec<Option<ToolResult>>,
     turns: Vec<Turn>,
-    /// Calls without an answer yet, by the id they were made under. Ids may be used again: the earliest call is answered
-    /// first.
-    waiting: BTreeMap<Option<String>, VecDeque<usize>>,
-    tokens: Spent,
+    /// Calls without an answer yet. Ids may be reused: the earliest call is answered first.
+    waiting: BTreeMap<Waiting, VecDeque<usize>>,
+    pub(super) spent: Spent,
+    model: Model,
+    /// Why the last reply ended.
+    pub(super) stop: Option<StopReason>,
 }
 
-/// Tokens of all replies together; unknown once a reply did not say.
-#[derive(Debug, Clone, Copy, Default)]
-enum Spent {
-    #[default]
-    Nothing,
-    Known(Tokens),
-    Unknown,
+/// What an answer names its call by.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Waiting {
+    Id(Option<String>),
+    Function(String),
+}
+
+/// The model that all replies name.
+#[derive(Debug, Default)]
+struct Model {
+    name: Option<String>,
+    differs: bool,
 }
 
 impl<'o> Builder<'o> {
@@ -36,29 +43,61 @@ impl<'o> Builder<'o> {
             results: Vec::new(),
             turns: Vec::new(),
             waiting: BTreeMap::new(),
-            tokens: Spent::Nothing,
+            spent: Spent::Nothing,
+            model: Model::default(),
+            stop: None,
         }
     }
 
-    /// What is known beside the records.
-    pub(super) fn options(&self) -> &'o Options {
-        self.options
-    }
-
-    /// Adds a message and returns its place.
-    pub(super) fn turn(&mut self, role: Role, content: Option<String>) -> usize {
-        self.turns.push(Turn { role, content });
-        self.turns.len() - 1
-    }
-
-    /// Adds text to a message that is already there: recorders write the parts of one message apart.
-    pub(super) fn say(&mut self, turn: usize, text: &str) {
-        if let Some(turn) = self.turns.get_mut(turn) {
-            match &mut turn.content {
-                Some(said) => said.extend(["\n", text]),
-                said => *said = Some(text.to_owned()),
+    /// Adds a message. Returns the number of its turn; a message that only answers calls has none.
+    pub(super) fn add(&mut self, message: Message, place: &dyn Display) -> Result<Option<usize>, ImportError> {
+        let Message { role, parts, model, spent, stop } = message;
+        if role == Role::Assistant {
+            self.spend(spent);
+            self.name_model(model.as_deref());
+            self.stop = stop;
+            let turn = self.turn(Role::Assistant, None);
+            return self.append(turn, parts, place).map(|()| Some(turn));
+        }
+        // The answers that a message of the user carries come before its text.
+        let has_own_turn =
+            role == Role::User && (parts.is_empty() || parts.iter().any(|part| !matches!(part, Part::Answer(_))));
+        let mut text: Option<String> = None;
+        for part in parts {
+            match part {
+                Part::Text(more) => join(&mut text, more),
+                Part::Answer(answer) => self.answer(answer, place)?,
+                Part::Other => {}
+                Part::Call(call) => {
+                    let found = format!("{place}{} is a call in a message of the {}", call.at, role.as_str());
+                    return Err(ImportError::new(found)
+                        .hint("only the model makes calls; the messages of the record may be in the wrong order"));
+                }
             }
         }
+        Ok(has_own_turn.then(|| self.turn(role, text)))
+    }
+
+    /// Adds parts to a message of the model: recorders may write the parts of one message separately.
+    pub(super) fn append(&mut self, turn: usize, parts: Vec<Part>, place: &dyn Display) -> Result<(), ImportError> {
+        for part in parts {
+            match part {
+                Part::Text(text) => {
+                    if let Some(turn) = self.turns.get_mut(turn) {
+                        join(&mut turn.content, text);
+                    }
+                }
+                Part::Call(call) => self.call(call, turn),
+                Part::Answer(answer) => self.answer(answer, place)?,
+                Part::Other => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn turn(&mut self, role: Role, content: Option<String>) -> usize {
+        self.turns.push(Turn { role, content });
+        self.turns.len() - 1
     }
 
     /// Who spoke last.
@@ -66,89 +105,68 @@ impl<'o> Builder<'o> {
         self.turns.last().map(|turn| turn.role)
     }
 
-    /// Adds a call under the name it had on the wire; `turn` is the place of the message that made it.
-    pub(super) fn call(&mut self, turn: Option<usize>, id: Option<&str>, name: &str, args: Option<Value>) -> usize {
-        let (server, name) = self.split(name);
-        let call = ToolCall { name, server, args, caller: None, id: id.map(str::to_owned), turn };
-        self.made(call)
-    }
-
-    /// The server, where a name on the wire tells it, and the name of the tool.
-    pub(super) fn split(&self, name: &str) -> (Option<String>, String) {
-        let (server, name) = self.options.servers.split(name);
-        (server.map(str::to_owned), name.to_owned())
-    }
-
-    /// Names the server of a call whose name does not tell it.
-    pub(super) fn belongs(&mut self, call: usize, server: String) {
-        if let Some(call) = self.calls.get_mut(call) {
-            call.server.get_or_insert(server);
-        }
-    }
-
-    /// Adds a call that is already whole.
-    pub(super) fn made(&mut self, call: ToolCall) -> usize {
+    fn call(&mut self, call: Call, turn: usize) {
+        let (server, name) = match call.server {
+            Server::Known(server) => (server, call.name.clone()),
+            ref by_name => {
+                let (server, name) = self.options.servers.split(&call.name);
+                let fallback = if let Server::FromNameOr(server) = by_name { Some(&**server) } else { None };
+                (server.or(fallback).map(str::to_owned), name.to_owned())
+            }
+        };
         let at = self.calls.len();
-        let waiting = self.waiting.entry(call.id.clone()).or_default();
-        // An id that is used again in a later message belongs to the later call: what still waited stays without an answer.
-        while call.turn.is_some() && waiting.front().is_some_and(|earlier| self.calls[*earlier].turn != call.turn) {
+        let waiting = self.waiting.entry(Waiting::Id(call.id.clone())).or_default();
+        // An id that a later message uses again belongs to the later call. The earlier one stays without an answer.
+        while waiting.front().is_some_and(|earlier| self.calls[*earlier].turn != Some(turn)) {
             waiting.pop_front();
         }
         waiting.push_back(at);
-        self.calls.push(call);
-        self.results.push(None);
-        at
-    }
-
-    /// Adds the answer to the earliest call under this id that has none, and the turn that carries it. `place` is where the
-    /// answer stands, for the error when no such call was made.
-    pub(super) fn answer(&mut self, id: Option<&str>, result: ToolResult, place: &str) -> Result<usize, ImportError> {
-        let key = id.map(str::to_owned);
-        let waiting = self.waiting.get_mut(&key);
-        let Some(at) = waiting.and_then(|queue| next_open(queue, &self.results)) else {
-            let which = id.map_or_else(|| "a call without an id".to_owned(), |id| format!("the call {id:?}"));
-            return Err(ImportError::new(format!(
-                "{place} answers {which}, but no call before it waits for that answer"
-            ))
-            .hint("the record may have lost its beginning; a trace has to be whole to be judged"));
-        };
-        self.answer_to(at, result);
-        Ok(at)
-    }
-
-    /// Adds the answer to a call that the format names by other means than its id, and the turn that carries it.
-    pub(super) fn answer_to(&mut self, at: usize, result: ToolResult) {
-        self.turn(Role::Tool, results::text(&result));
-        self.ended(at, result);
-    }
-
-    /// Sets how a call ended when no message carries an answer.
-    pub(super) fn ended(&mut self, at: usize, result: ToolResult) {
-        if let Some(slot) = self.results.get_mut(at) {
-            *slot = Some(result);
+        if call.is_answered_by_name {
+            self.waiting.entry(Waiting::Function(call.name)).or_default().push_back(at);
         }
+        self.calls.push(ToolCall { name, server, args: call.args, caller: call.caller, id: call.id, turn: Some(turn) });
+        if let Some(result) = call.result.as_ref().filter(|result| result.content.is_some()) {
+            self.turn(Role::Tool, results::text(result));
+        }
+        self.results.push(call.result);
     }
 
-    /// Takes the earliest call that has no answer yet off a queue of calls.
-    pub(super) fn next_open(&self, queue: &mut VecDeque<usize>) -> Option<usize> {
-        next_open(queue, &self.results)
-    }
-
-    /// Adds what one reply of the model spent; `None` when the reply does not say, which leaves the sum unknown.
-    pub(super) fn spend(&mut self, tokens: Option<Tokens>) {
-        self.tokens = match (self.tokens, tokens) {
-            (Spent::Unknown, _) | (_, None) => Spent::Unknown,
-            (Spent::Nothing, Some(tokens)) => Spent::Known(tokens),
-            (Spent::Known(sum), Some(tokens)) => {
-                let add = |a: Option<u64>, b: Option<u64>| Some(a?.saturating_add(b?));
-                Spent::Known(Tokens {
-                    input: add(sum.input, tokens.input),
-                    output: add(sum.output, tokens.output),
-                    cached: add(sum.cached, tokens.cached),
-                    total: add(sum.total, tokens.total),
-                })
+    /// Adds the answer to the earliest call that it names, and the turn that carries it.
+    fn answer(&mut self, answer: Answer, place: &dyn Display) -> Result<(), ImportError> {
+        let (key, which) = match (answer.id, answer.function) {
+            (None, Some(function)) => {
+                let which = format!("a call of {function:?}");
+                (Waiting::Function(function), which)
             }
+            (Some(id), _) => {
+                let which = format!("the call {id:?}");
+                (Waiting::Id(Some(id)), which)
+            }
+            (None, None) => (Waiting::Id(None), "a call without an id".to_owned()),
         };
+        let waiting = self.waiting.get_mut(&key);
+        let Some(at) = waiting.and_then(|waiting| next_open(waiting, &self.results)) else {
+            let found = format!("{place}{} answers {which}, but no earlier call waits for that answer", answer.at);
+            return Err(
+                ImportError::new(found).hint("the beginning of the record may be missing; a trace must be complete")
+            );
+        };
+        self.turn(Role::Tool, results::text(&answer.result));
+        self.results[at] = Some(answer.result);
+        Ok(())
+    }
+
+    pub(super) fn spend(&mut self, spent: Spent) {
+        self.spent = self.spent.plus(spent);
+    }
+
+    /// Notes the model of a reply. The model of the trace is unknown when replies name different ones.
+    pub(super) fn name_model(&mut self, name: Option<&str>) {
+        match (&self.model.name, name) {
+            (_, None) => {}
+            (None, Some(name)) => self.model.name = Some(name.to_owned()),
+            (Some(known), Some(name)) => self.model.differs |= known != name,
+        }
     }
 
     /// The calls so far.
@@ -156,35 +174,35 @@ impl<'o> Builder<'o> {
         &self.calls
     }
 
-    /// The trace. Tokens are those of [`Builder::spend`]. Where no message is the model's, its replies were not recorded, and
-    /// nobody can tell that it called nothing.
-    pub(super) fn finish(
-        self,
-        model: Option<String>,
-        stop_reason: Option<StopReason>,
-        duration_ms: Option<u64>,
-    ) -> Trace {
+    /// The trace, with the model that its replies name, else the given one. Without any message of the model its replies were
+    /// not recorded, so nobody can tell that it called nothing.
+    pub(super) fn finish(self, model: Option<String>, duration_ms: Option<u64>) -> Trace {
         let last = self.turns.iter().rev().find(|turn| turn.role == Role::Assistant);
         let is_known = last.is_some() || !self.calls.is_empty();
+        let Model { name, differs } = self.model;
         Trace {
             final_response: last.map(|turn| turn.content.clone().unwrap_or_else(String::new)),
             tool_calls: is_known.then_some(self.calls),
             tool_results: is_known.then_some(self.results),
             conversation: Conversation {
-                model,
+                model: name.or(model).filter(|_| !differs),
                 turns: Some(self.turns),
-                tokens: match self.tokens {
-                    Spent::Known(tokens) => tokens,
-                    Spent::Nothing | Spent::Unknown => Tokens::default(),
-                },
-                stop_reason,
+                tokens: self.spent.tokens().unwrap_or_else(Tokens::default),
+                stop_reason: self.stop,
                 duration_ms,
             },
         }
     }
 }
 
-/// A call may have been answered by other means than the queue it waits in.
+fn join(text: &mut Option<String>, more: String) {
+    match text {
+        Some(text) => text.extend(["\n", &*more]),
+        None => *text = Some(more),
+    }
+}
+
+/// The earliest call of a queue without an answer. Calls may have been answered under another key.
 fn next_open(queue: &mut VecDeque<usize>, results: &[Option<ToolResult>]) -> Option<usize> {
     while let Some(at) = queue.pop_front() {
         if results.get(at).is_some_and(Option::is_none) {

@@ -1,4 +1,4 @@
-//! A cassette of this project: a trace and what was asked.
+//! A cassette of this project: a trace and its test.
 
 use std::borrow::Cow;
 
@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::look::Look;
+use super::shape::Shape;
 use super::wire::Text;
 use super::{ImportError, Imported, Record, Unit, wire};
 use crate::cassette::{Unreadable, check};
@@ -14,18 +14,16 @@ use crate::json;
 use crate::report::row_name;
 use crate::trace::Envelope;
 
-pub(super) fn sniff(look: &Look<'_>) -> Option<(Unit, Cow<'static, str>)> {
-    look.has(&["mcptest", "trace"]).then_some((Unit::Record, Cow::Borrowed("it has `mcptest` and `trace`")))
+pub(super) fn sniff(shape: &Shape<'_>) -> Option<(Unit, Cow<'static, str>)> {
+    shape.has(&["mcptest", "trace"]).then_some((Unit::Record, Cow::Borrowed("it has `mcptest` and `trace`")))
 }
 
 #[derive(Deserialize)]
 struct Cassette<'a> {
     #[serde(borrow)]
     test: Option<Text<'a>>,
-    #[serde(borrow)]
     model: Option<Text<'a>>,
     run: Option<u64>,
-    #[serde(borrow)]
     trace: Option<&'a RawValue>,
 }
 

@@ -1,14 +1,14 @@
 //! Session files of Claude Code, and the streams that `claude -p --output-format stream-json` writes.
 //!
-//! A line is one event. What makes this format hard:
+//! A line is one event:
 //!
-//! - A message of the model has one line per block; the lines share `message.id`, other lines may stand between them, and
-//!   each repeats `usage` as far as it was known then.
-//! - Calls made side by side fork the tree that `parentUuid` spans, so a walk along it loses calls. The order of the file
-//!   and the ids of calls are what is followed here.
-//! - Sub-agents are traces of their own. Their lines are marked by `isSidechain` (with `agentId`, or in old files only by
-//!   the root that `parentUuid` leads to), stand inside lines of type `progress`, or have `parent_tool_use_id` in a stream.
-//! - Much of a file is bookkeeping, and some lines of the user are the harness's words.
+//! - A message of the model has one line per block. The lines share `message.id`, other lines may come between them, and each
+//!   repeats `usage` as far as it was known.
+//! - Parallel calls fork the tree of `parentUuid`, so a walk along it would lose calls. Lines are read in the order of the
+//!   file, and answers find their calls by id.
+//! - Sub-agents are traces of their own. Their lines have `isSidechain` (with `agentId`, or in old files only the root that
+//!   `parentUuid` leads to), are inside lines of type `progress`, or have `parent_tool_use_id` in a stream.
+//! - Many lines are bookkeeping, and some lines of the user are written by the harness.
 
 mod chain;
 mod line;
@@ -20,28 +20,28 @@ use serde::Deserialize;
 use serde_json::json;
 use serde_json::value::RawValue;
 
-use super::look::Look;
+use super::shape::Shape;
 use super::wire::{self, Text};
 use super::{ImportError, Imported, Options, Piece, Unit};
 
-pub(super) fn sniff(look: &Look<'_>) -> Option<(Unit, Cow<'static, str>)> {
-    match look {
-        Look::List(_) => look.elements().iter().find_map(told_by_line),
-        _ => told_by_line(look),
+pub(super) fn sniff(shape: &Shape<'_>) -> Option<(Unit, Cow<'static, str>)> {
+    match shape {
+        Shape::List(_) => shape.elements().iter().find_map(recognize_line),
+        _ => recognize_line(shape),
     }
 }
 
-fn told_by_line(look: &Look<'_>) -> Option<(Unit, Cow<'static, str>)> {
-    let kind = look.text("type")?;
-    let why = if look.has(&["sessionId"]) {
+fn recognize_line(shape: &Shape<'_>) -> Option<(Unit, Cow<'static, str>)> {
+    let kind = shape.text("type")?;
+    let why = if shape.has(&["sessionId"]) {
         "it has `sessionId` and `type`"
-    } else if look.has(&["session_id"])
-        && (look.has(&["uuid"]) || matches!(&*kind, "system" | "assistant" | "user" | "result"))
+    } else if shape.has(&["session_id"])
+        && (shape.has(&["uuid"]) || matches!(&*kind, "system" | "assistant" | "user" | "result"))
     {
         "it has `session_id` and `type`"
-    } else if kind == "file-history-snapshot" && look.has(&["messageId", "snapshot"]) {
+    } else if kind == "file-history-snapshot" && shape.has(&["messageId", "snapshot"]) {
         "it is a `file-history-snapshot`"
-    } else if kind == "summary" && look.has(&["summary", "leafUuid"]) {
+    } else if kind == "summary" && shape.has(&["summary", "leafUuid"]) {
         "it is a `summary` with `leafUuid`"
     } else {
         return None;
@@ -49,29 +49,24 @@ fn told_by_line(look: &Look<'_>) -> Option<(Unit, Cow<'static, str>)> {
     Some((Unit::Piece, Cow::Borrowed(why)))
 }
 
-/// As much of a line as tells whether it matters.
+/// The keys that show whether a line matters.
 #[derive(Deserialize)]
 #[serde(expecting = "a line of a session")]
 struct Outside<'a> {
     #[serde(borrow, rename = "type")]
     kind: Option<Text<'a>>,
-    #[serde(borrow)]
     subtype: Option<&'a RawValue>,
-    #[serde(borrow, rename = "sessionId")]
+    #[serde(rename = "sessionId")]
     session: Option<Text<'a>>,
-    #[serde(borrow)]
     session_id: Option<Text<'a>>,
-    #[serde(borrow)]
     uuid: Option<Text<'a>>,
-    #[serde(borrow, rename = "parentUuid")]
+    #[serde(rename = "parentUuid")]
     parent: Option<Text<'a>>,
-    #[serde(borrow, rename = "agentId")]
+    #[serde(rename = "agentId")]
     agent: Option<Text<'a>>,
     #[serde(rename = "isSidechain")]
     is_side: Option<bool>,
-    #[serde(borrow)]
     message: Option<&'a RawValue>,
-    #[serde(borrow)]
     data: Option<&'a RawValue>,
 }
 
@@ -91,7 +86,7 @@ pub(super) fn split(text: &str) -> Result<Vec<Piece<'_>>, ImportError> {
 fn piece(text: &str) -> Result<Option<Piece<'_>>, ImportError> {
     let line: Outside<'_> = wire::typed(text)?;
     let Some(kind) = line.kind.as_deref() else {
-        return Err(ImportError::new("type must be a text, found no such key")
+        return Err(ImportError::new("type must be a text, but the key is missing")
             .hint("every line of a session or a stream of Claude Code has a type"));
     };
     let matters = match kind {
@@ -100,7 +95,7 @@ fn piece(text: &str) -> Result<Option<Piece<'_>>, ImportError> {
         "progress" => line.data.is_some_and(holds_a_line),
         _ if line.message.is_some_and(holds_content) => {
             return Err(ImportError::new(format!("type {kind:?} is not known, and the line has a message"))
-                .hint("the message may hold calls, and a trace without them could be judged wrongly"));
+                .hint("the message may hold calls; a trace without them could pass by mistake"));
         }
         _ => false,
     };
@@ -108,7 +103,7 @@ fn piece(text: &str) -> Result<Option<Piece<'_>>, ImportError> {
     if matters {
         return Ok(Some(Piece { key, text: Cow::Borrowed(text) }));
     }
-    // Without an agent's name a side-chain holds together by `parentUuid` alone, through lines of any type.
+    // Without the name of an agent, only `parentUuid` connects the lines of a sidechain, and lines of any type may be links.
     let is_link = line.is_side == Some(true) && line.agent.is_none();
     Ok(line.uuid.filter(|_| is_link).map(|uuid| {
         let kept = json!({ "type": "link", "uuid": &*uuid, "parentUuid": line.parent.as_deref(), "isSidechain": true });
@@ -118,11 +113,11 @@ fn piece(text: &str) -> Result<Option<Piece<'_>>, ImportError> {
 
 /// Whether the data of a `progress` line hold a line of a sub-agent.
 fn holds_a_line(data: &RawValue) -> bool {
-    Look::at(data.get()).is_some_and(|data| data.get("message").is_some_and(|line| line.get().starts_with('{')))
+    Shape::of(data.get()).is_some_and(|data| data.get("message").is_some_and(|line| line.get().starts_with('{')))
 }
 
 fn holds_content(message: &RawValue) -> bool {
-    Look::at(message.get()).is_some_and(|message| message.has(&["content"]))
+    Shape::of(message.get()).is_some_and(|message| message.has(&["content"]))
 }
 
 pub(super) fn join(key: &str, pieces: &[&str], options: &Options) -> Result<Vec<Imported<'static>>, ImportError> {

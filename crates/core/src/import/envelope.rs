@@ -1,8 +1,8 @@
-//! The envelope of this project, with the name and the group that a record may give it.
+//! The envelope of this project, with the name and the group that a record may have.
 
 use std::borrow::Cow;
 
-use super::look::Look;
+use super::shape::Shape;
 use super::{ImportError, Imported, Record, Unit, wire};
 use crate::trace::{Envelope, Trace};
 
@@ -12,10 +12,10 @@ const OTHERS: [&str; 4] = ["messages", "traj", "values", "simulations"];
 /// Keys of which any shows an envelope.
 const KEYS: [&str; 3] = ["tool_calls", "tool_results", "conversation"];
 
-pub(super) fn sniff(look: &Look<'_>) -> Option<(Unit, Cow<'static, str>)> {
-    let key = KEYS.iter().find(|key| look.get(key).is_some())?;
+pub(super) fn sniff(shape: &Shape<'_>) -> Option<(Unit, Cow<'static, str>)> {
+    let key = KEYS.iter().find(|key| shape.get(key).is_some())?;
     // A message of a conversation has calls too, and a reply of a provider may name the conversation it belongs to.
-    let is_other = ["role", "type", "object"].iter().chain(&OTHERS).any(|key| look.has(&[key]));
+    let is_other = ["role", "type", "object"].iter().chain(&OTHERS).any(|key| shape.has(&[key]));
     (!is_other).then(|| (Unit::Record, format!("it has `{key}`").into()))
 }
 

@@ -1,120 +1,121 @@
-//! Conversations of the Chat Completions interface of `OpenAI` and of the many that copy it.
+//! Conversations of the Chat Completions API of `OpenAI` and of the many APIs that copy it.
 //!
 //! A record is a list of messages, or an object that has one: a training example, a logged request, or a logged request
-//! with its reply in `choices` or `response`. Arguments stand as JSON text, and as a value where an imitator writes
-//! one. Ids may be missing, empty or used again. Whether a call failed is not told. The count of tokens beside a reply is
-//! for that reply alone: earlier replies of the same conversation had a price too, which then is unknown.
+//! with its reply in `choices` or `response`. Arguments are JSON text; some copies of the API write a value. Ids may be
+//! missing, empty or reused. The format does not say whether a call failed. The usage of a reply is for that reply alone:
+//! what earlier replies of the conversation cost is unknown.
 
 pub(super) mod messages;
 
 use std::borrow::Cow;
+use std::fmt::Display;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::listed::Listed;
-use super::look::Look;
-use super::stray::{self, Stray};
-use super::tellings::{self, Also};
+use super::bounded_list::BoundedList;
+use super::builder::Builder;
+use super::duplicates;
+use super::message::{Place, Spent, Usage, stop_reason};
+use super::shape::Shape;
+use super::unread_calls::{self, UnreadCalls};
 use super::wire::{self, Name, Text};
 use super::{ImportError, Imported, Options, Record, Unit};
-use crate::trace::StopReason;
-use messages::{At, Message, PARTS, Talk, Usage};
+use messages::{ChatMessage, HasFailed, PARTS, USAGE};
 
 const ROLES: [&str; 6] = ["system", "developer", "user", "assistant", "tool", "function"];
 
-/// Keys that messages or records of other formats have beside `role` or `messages`.
+/// Keys that messages or records of other formats have next to `role` or `messages`.
 const OTHERS_MESSAGE: [&str; 4] = ["type", "parts", "turn_idx", "requestor"];
 const OTHERS_RECORD: [&str; 6] = ["system", "epoch", "termination_reason", "reward_info", "traj", "stop_reason"];
 
-pub(super) fn sniff(look: &Look<'_>) -> Option<(Unit, Cow<'static, str>)> {
+pub(super) fn sniff(shape: &Shape<'_>) -> Option<(Unit, Cow<'static, str>)> {
     let found = |unit, why: &'static str| Some((unit, Cow::Borrowed(why)));
-    if are_messages(look) {
+    if are_messages(shape) {
         return found(Unit::Record, "its elements have `role` and `content`");
     }
-    if is_message(look) {
+    if is_message(shape) {
         return found(Unit::Message, "it has `role` and `content`");
     }
-    if OTHERS_RECORD.iter().any(|key| look.get(key).is_some()) {
+    if OTHERS_RECORD.iter().any(|key| shape.get(key).is_some()) {
         return None;
     }
-    if look.inside("messages").is_some_and(|list| are_messages(&list)) {
+    if shape.child("messages").is_some_and(|list| are_messages(&list)) {
         return found(Unit::Record, "it has `messages` with `role` and `content`");
     }
-    if look.text("object").as_deref() == Some("chat.completion") {
+    if shape.text("object").as_deref() == Some("chat.completion") {
         return found(Unit::Record, "its `object` is `chat.completion`");
     }
-    let asked = look.inside("request").and_then(|request| request.inside("messages"));
-    let answered = look.inside("response").is_some_and(|response| response.has(&["choices"]));
+    let asked = shape.child("request").and_then(|request| request.child("messages"));
+    let answered = shape.child("response").is_some_and(|response| response.has(&["choices"]));
     if answered && asked.is_some_and(|list| are_messages(&list)) {
         return found(Unit::Record, "it has `request.messages` and `response.choices`");
     }
     None
 }
 
-fn are_messages(look: &Look<'_>) -> bool {
-    let Look::List(items) = look else { return false };
-    !items.is_empty() && items.iter().all(|item| Look::at(item.get()).is_some_and(|message| is_message(&message)))
+fn are_messages(shape: &Shape<'_>) -> bool {
+    let Shape::List(items) = shape else { return false };
+    !items.is_empty() && items.iter().all(|item| Shape::of(item.get()).is_some_and(|message| is_message(&message)))
 }
 
-fn is_message(look: &Look<'_>) -> bool {
-    let Look::Object(map) = look else { return false };
-    look.text("role").is_some_and(|role| ROLES.contains(&&*role))
+fn is_message(shape: &Shape<'_>) -> bool {
+    let Shape::Object(map) = shape else { return false };
+    shape.text("role").is_some_and(|role| ROLES.contains(&&*role))
         && ["content", "tool_calls", "function_call", "refusal"].iter().any(|key| map.contains_key(*key))
-        && !OTHERS_MESSAGE.iter().any(|key| look.get(key).is_some())
-        && look.inside("content").is_none_or(|content| match &content {
-            Look::List(_) => PARTS.fit(&content),
-            Look::Object(_) => false,
-            Look::Other => true,
+        && !OTHERS_MESSAGE.iter().any(|key| shape.get(key).is_some())
+        && shape.child("content").is_none_or(|content| match &content {
+            Shape::List(_) => PARTS.fit(&content),
+            Shape::Object(_) => false,
+            Shape::Other => true,
         })
-        && look.inside("tool_calls").is_none_or(|calls| {
+        && shape.child("tool_calls").is_none_or(|calls| {
             calls
                 .elements()
                 .iter()
-                .all(|call| ["function", "custom"].iter().any(|key| matches!(call.inside(key), Some(Look::Object(_)))))
+                .all(|call| ["function", "custom"].iter().any(|key| matches!(call.child(key), Some(Shape::Object(_)))))
         })
 }
 
-/// Keys of a record that are read, and keys beside a conversation that tell of calls which nobody made: what there was to call,
-/// and what should have been called.
-const READ: [&str; 17] = [
-    "id",
-    "model",
-    "messages",
-    "request",
-    "choices",
-    "usage",
-    "response",
-    "tool_calls",
-    "toolCalls",
-    "steps",
-    "input",
-    "inputs",
-    "output",
-    "outputs",
-    "completion",
-    "conversation",
-    "history",
-];
-const NOT_MADE: [&str; 17] = [
-    "tools",
-    "functions",
-    "metadata",
-    "expected",
-    "expected_output",
-    "expected_tool_calls",
-    "reference",
-    "reference_output",
-    "reference_outputs",
-    "ground_truth",
-    "gold",
-    "golden",
-    "target",
-    "ideal",
-    "label",
-    "labels",
-    "rubric",
-];
+/// Whether a key of a record is read, or holds calls that nobody made: tools to call, and expected calls.
+fn is_known(key: &str) -> bool {
+    matches!(
+        key,
+        "id" | "model"
+            | "messages"
+            | "request"
+            | "choices"
+            | "usage"
+            | "response"
+            | "tool_calls"
+            | "toolCalls"
+            | "steps"
+            | "input"
+            | "inputs"
+            | "output"
+            | "outputs"
+            | "completion"
+            | "conversation"
+            | "history"
+            | "tools"
+            | "functions"
+            | "metadata"
+            | "expected"
+            | "expected_output"
+            | "expected_tool_calls"
+            | "reference"
+            | "reference_output"
+            | "reference_outputs"
+            | "ground_truth"
+            | "gold"
+            | "golden"
+            | "target"
+            | "ideal"
+            | "label"
+            | "labels"
+            | "rubric"
+    )
+}
 
 /// A record that is an object.
 #[derive(Deserialize)]
@@ -122,32 +123,24 @@ struct Logged<'a> {
     id: Option<Name>,
     #[serde(borrow)]
     model: Option<Text<'a>>,
-    messages: Option<Listed<Message<'a>>>,
+    messages: Option<BoundedList<ChatMessage<'a>>>,
     request: Option<Request<'a>>,
     choices: Option<Vec<Choice<'a>>>,
-    usage: Option<Usage>,
+    usage: Option<&'a RawValue>,
     response: Option<Completion<'a>>,
     #[serde(default)]
-    tool_calls: Stray,
+    tool_calls: UnreadCalls,
     #[serde(default, rename = "toolCalls")]
-    camel_calls: Stray,
+    camel_calls: UnreadCalls,
     #[serde(default)]
-    steps: Stray,
-    // Where a record may tell the conversation once more.
-    input: Option<&'a RawValue>,
-    inputs: Option<&'a RawValue>,
-    output: Option<&'a RawValue>,
-    outputs: Option<&'a RawValue>,
-    completion: Option<&'a RawValue>,
-    conversation: Option<&'a RawValue>,
-    history: Option<&'a RawValue>,
+    steps: UnreadCalls,
 }
 
 #[derive(Deserialize)]
 struct Request<'a> {
     #[serde(borrow)]
     model: Option<Text<'a>>,
-    messages: Option<Listed<Message<'a>>>,
+    messages: Option<BoundedList<ChatMessage<'a>>>,
 }
 
 #[derive(Deserialize)]
@@ -157,159 +150,155 @@ struct Completion<'a> {
     #[serde(borrow)]
     model: Option<Text<'a>>,
     choices: Option<Vec<Choice<'a>>>,
-    usage: Option<Usage>,
+    usage: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
 struct Choice<'a> {
     #[serde(borrow)]
-    message: Option<Message<'a>>,
+    message: Option<ChatMessage<'a>>,
     finish_reason: Option<Text<'a>>,
 }
 
 pub(super) fn read<'a>(record: Record<'a>, options: &Options) -> Result<Vec<Imported<'a>>, ImportError> {
-    let mut talk = Talk::new(options, |_, _| None);
-    let (id, model, stop) = if record.text.trim_start().starts_with('[') {
-        let messages: Listed<Message<'a>> = wire::typed(record.text)?;
+    let mut builder = Builder::new(options);
+    let (id, model) = if record.text.trim_start().starts_with('[') {
+        let messages: BoundedList<ChatMessage<'a>> = wire::typed(record.text)?;
         not_empty(&messages)?;
-        add_all(&mut talk, &messages, true)?;
-        (None, None, None)
+        add_all(&mut builder, &messages)?;
+        (None, None)
     } else {
-        logged(&mut talk, wire::typed(record.text)?, record.text)?
+        logged(&mut builder, wire::typed(record.text)?, record.text)?
     };
-    let stop = if talk.refused { Some(StopReason::Refused) } else { stop };
-    let trace = talk.builder.finish(model, stop, None);
-    Ok(vec![Imported { id, group: None, fields: record.text.into(), trace }])
+    Ok(vec![Imported { id, group: None, fields: record.text.into(), trace: builder.finish(model, None) }])
 }
 
-/// Name, model and end of a record that is an object.
-type Known = (Option<String>, Option<String>, Option<StopReason>);
-
-fn logged<'a>(talk: &mut Talk<'_>, mut record: Logged<'a>, text: &'a str) -> Result<Known, ImportError> {
-    let strays = [("tool_calls", record.tool_calls), ("toolCalls", record.camel_calls), ("steps", record.steps)];
-    stray::refuse(&"record", &strays)?;
-    check_beside(text)?;
-    let longer = record.longer(text)?;
+/// Adds the conversation of a record that is an object. Returns its name and its model.
+fn logged<'a>(
+    builder: &mut Builder<'_>,
+    mut record: Logged<'a>,
+    text: &'a str,
+) -> Result<(Option<String>, Option<String>), ImportError> {
+    let unread = [("tool_calls", record.tool_calls), ("toolCalls", record.camel_calls), ("steps", record.steps)];
+    unread_calls::refuse(&"record", &unread)?;
+    let longest = match Shape::of(text) {
+        Some(shape) => {
+            check_other_keys(&shape)?;
+            longest(&shape)?
+        }
+        None => None,
+    };
     let sent = record.request.as_ref().and_then(|request| request.messages.as_ref()).map(|messages| messages.len());
-    if let Some((key, list)) = longer {
+    if let Some((key, list)) = longest {
         record.messages = Some(wire::typed(list.get()).map_err(|error| error.at(key))?);
     }
     let Logged { id, model, messages, request, choices, usage, response, .. } = record;
-    let (asked_model, asked) = request.map_or((None, None), |request| (request.model, request.messages));
-    let Some(messages) = messages.or(asked) else {
+    let (request_model, request_messages) = request.map_or((None, None), |request| (request.model, request.messages));
+    let Some(messages) = messages.or(request_messages) else {
         return Err(ImportError::new("it has no `messages`")
-            .hint("a reply alone is no trace: put the messages that were sent beside it as `messages`"));
+            .hint("a reply alone is not a trace: add the messages that were sent as `messages`"));
     };
     not_empty(&messages)?;
-    let reply = match (choices, response) {
+    let (prefix, reply) = match (choices, response) {
         (Some(_), Some(_)) => {
             return Err(ImportError::new("it has both `choices` and `response`").hint("keep the one that is the reply"));
         }
-        (Some(choices), None) => Some(("", None, None, choices, usage)),
-        (None, Some(response)) => {
-            let choices = response.choices.ok_or_else(|| {
-                ImportError::new("response has no `choices`").hint("a reply holds its message in `choices[0].message`")
-            })?;
-            Some(("response.", response.id, response.model, choices, response.usage.or(usage)))
+        (choices, None) => ("", Completion { id: None, model: None, choices, usage }),
+        (None, Some(response)) if response.choices.is_none() => {
+            return Err(
+                ImportError::new("response has no `choices`").hint("a reply has its message in `choices[0].message`")
+            );
         }
-        (None, None) => None,
+        (None, Some(response)) => ("response.", Completion { usage: response.usage.or(usage), ..response }),
     };
-    let text_of = |model: Option<Text<'_>>| model.map(|model| model.0.into_owned());
-    let Some((prefix, reply_id, reply_model, choices, usage)) = reply else {
-        add_all(talk, &messages, usage.is_none())?;
-        if let Some(usage) = usage {
-            talk.builder.spend(Some(usage.tokens()));
-        }
-        return Ok((id.map(|id| id.0), text_of(model.or(asked_model)), None));
+    let name = id.or(reply.id).map(|id| id.0);
+    let model = reply.model.or(model).or(request_model).map(|model| model.0.into_owned());
+    let place = format!("{prefix}usage");
+    let usage = reply.usage.map(|raw| USAGE.read(raw)).transpose().map_err(|error| error.at(&place))?;
+    let usage = usage.map(Usage::with_cache_in_input);
+    let Some(choices) = reply.choices else {
+        add_all(builder, &messages)?;
+        // A count without a reply is for the whole record.
+        builder.spent = usage.map_or(builder.spent, Spent::Known);
+        return Ok((name, model));
     };
     let [Choice { message: Some(message), finish_reason }] = &choices[..] else {
         let found = if choices.len() == 1 { "one without".to_owned() } else { choices.len().to_string() };
         return Err(ImportError::new(format!("{prefix}choices must be one reply with a `message`, found {found}"))
-            .hint("which of several replies the agent went on with is not told; keep that one"));
+            .hint("keep the reply that the agent continued with"));
     };
-    // Some loggers append the reply to the messages they sent, and then all that came after it.
-    if sent.is_some_and(|sent| sent + 1 < messages.len() && messages[sent].same(message)) {
-        add_all(talk, &messages, true)?;
-        return Ok((id.or(reply_id).map(|id| id.0), text_of(reply_model.or(model).or(asked_model)), None));
+    // Some loggers append the reply to the messages they sent, and then everything that came after it.
+    if sent.is_some_and(|sent| sent + 1 < messages.len() && messages[sent].is_same(message)) {
+        add_all(builder, &messages)?;
+        return Ok((name, model));
     }
-    let repeated = messages.last().is_some_and(|last| last.same(message));
-    add_all(talk, &messages[..messages.len() - usize::from(repeated)], true)?;
-    talk.add(message, &format_args!("{prefix}choices[0].message"))?;
-    talk.builder.spend(usage.map(Usage::tokens).or_else(|| message.tokens()));
-    let stop = finish_reason.as_deref().filter(|_| !message.makes_calls()).and_then(stop);
-    Ok((id.or(reply_id).map(|id| id.0), text_of(reply_model.or(model).or(asked_model)), stop))
+    let is_repeated = messages.last().is_some_and(|last| last.is_same(message));
+    add_all(builder, &messages[..messages.len() - usize::from(is_repeated)])?;
+    let place = format!("{prefix}choices[0].message");
+    builder.stop = None;
+    let Some(mut reply) = message.read(|_, _| None, &place)? else { return Ok((name, model)) };
+    if let Some(tokens) = usage {
+        reply.spent = Spent::Known(tokens);
+    }
+    // A reply with calls has not ended the run, even where its end is called `stop`.
+    let stop = finish_reason.as_deref().filter(|_| !message.makes_calls()).and_then(stop_reason);
+    let stop = reply.stop.or(stop);
+    builder.add(reply, &place)?;
+    builder.stop = stop;
+    Ok((name, model))
 }
 
 /// Refuses a record with calls under a key that is not read.
-fn check_beside(text: &str) -> Result<(), ImportError> {
-    if !stray::is_hinted(text) {
-        return Ok(());
-    }
-    let Some(Look::Object(keys)) = Look::at(text) else { return Ok(()) };
-    let beside = keys.iter().filter(|(key, _)| !READ.contains(&&***key) && !NOT_MADE.contains(&&***key));
-    for (key, value) in beside {
-        stray::refuse(&"record", &[(key, Stray::below(key, value.get()))])?;
+fn check_other_keys(shape: &Shape<'_>) -> Result<(), ImportError> {
+    let Shape::Object(keys) = shape else { return Ok(()) };
+    for (key, value) in keys.iter().filter(|(key, _)| !is_known(key)) {
+        unread_calls::refuse(&"record", &[(key, UnreadCalls::has_nested_calls(key, value.get()))])?;
     }
     Ok(())
 }
 
-impl<'a> Logged<'a> {
-    /// The list that holds the conversation and more, where the record tells it more than once.
-    fn longer(&self, text: &'a str) -> Result<Option<tellings::Place<'a>>, ImportError> {
-        let asked_too =
-            self.messages.is_some() && self.request.as_ref().is_some_and(|request| request.messages.is_some());
-        let beside =
-            [self.input, self.inputs, self.output, self.outputs, self.completion, self.conversation, self.history];
-        if !asked_too && beside.iter().all(Option::is_none) {
-            return Ok(None);
-        }
-        let look = Look::at(text);
-        let asked = look.as_ref().and_then(|look| look.inside("request")?.get("messages"));
-        let own = look.as_ref().and_then(|look| look.get("messages"));
-        let (key, own, asked) = match (own, asked) {
-            (Some(own), asked) => ("messages", own, asked),
-            (None, Some(asked)) => ("request.messages", asked, None),
-            (None, None) => return Ok(None),
-        };
-        let beside = [
-            Also::whole("request.messages", asked),
-            Also::whole("input", self.input),
-            Also::whole("inputs", self.inputs),
-            Also::whole("conversation", self.conversation),
-            Also::whole("history", self.history),
-            Also::reply("output", self.output),
-            Also::reply("outputs", self.outputs),
-            Also::reply("completion", self.completion),
-        ];
-        tellings::longest(key, tellings::gists_for(own, &beside)?, &beside)
+/// The list that holds the most of the conversation, where the record has it more than once.
+fn longest<'a>(shape: &Shape<'a>) -> Result<Option<duplicates::List<'a>>, ImportError> {
+    const REQUEST: &str = "request.messages";
+    let (key, own) = match (shape.get("messages"), shape.find(REQUEST)) {
+        (Some(own), _) => ("messages", own),
+        (None, Some(own)) => (REQUEST, own),
+        (None, None) => return Ok(None),
+    };
+    let whole = [REQUEST, "input", "inputs", "conversation", "history"];
+    let whole = if key == REQUEST { &whole[1..] } else { &whole[..] };
+    let repeats = duplicates::repeats(shape, whole, &["output", "outputs", "completion"]);
+    if repeats.is_empty() {
+        return Ok(None);
     }
+    duplicates::longest(key, duplicates::keys_for(own, &repeats)?, &repeats)
 }
 
-fn not_empty(messages: &[Message<'_>]) -> Result<(), ImportError> {
+fn not_empty(messages: &[ChatMessage<'_>]) -> Result<(), ImportError> {
     if messages.is_empty() {
-        return Err(ImportError::new("there are no messages").hint("an empty conversation has nothing to judge"));
+        return Err(ImportError::new("there are no messages").hint("an empty conversation cannot be evaluated"));
     }
     Ok(())
 }
 
-/// Adds all messages, and what each reply says it spent where that is wanted.
-fn add_all(talk: &mut Talk<'_>, messages: &[Message<'_>], spend: bool) -> Result<(), ImportError> {
+fn add_all(builder: &mut Builder<'_>, messages: &[ChatMessage<'_>]) -> Result<(), ImportError> {
     for (at, message) in messages.iter().enumerate() {
-        talk.add(message, &At("messages", at))?;
-        if spend && message.is_reply() {
-            talk.builder.spend(message.tokens());
-        }
+        add(builder, message, |_, _| None, &Place::Element("messages", at))?;
     }
     Ok(())
 }
 
-/// Why a reply that wants no tools ended. One that wants some has not ended the run, and how it went on is not told;
-/// imitators call its end `stop` all the same.
-fn stop(word: &str) -> Option<StopReason> {
-    match word {
-        "stop" => Some(StopReason::Completed),
-        "length" => Some(StopReason::MaxTokens),
-        "content_filter" => Some(StopReason::Refused),
-        _ => None,
+/// Adds a message.
+pub(super) fn add(
+    builder: &mut Builder<'_>,
+    message: &ChatMessage<'_>,
+    has_failed: HasFailed,
+    place: &dyn Display,
+) -> Result<(), ImportError> {
+    // A refusal ends a run only where nothing follows it.
+    builder.stop = None;
+    if let Some(message) = message.read(has_failed, place)? {
+        builder.add(message, place)?;
     }
+    Ok(())
 }

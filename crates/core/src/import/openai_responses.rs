@@ -1,9 +1,9 @@
-//! Items of the Responses interface of `OpenAI`.
+//! Items of the Responses API of `OpenAI`.
 //!
 //! A record is a reply (`object: response`), an object with the `input` and the `output` of an exchange, or a list of
-//! items. A message and the calls beside it are items of their own: all that the model writes between two answers is one
-//! turn here. Besides functions there are calls that the provider runs itself, with their answer inside the call, and MCP
-//! calls that name their server. Every one of them is a call of the trace; what such an item does not tell stays unknown.
+//! items. A message and its calls are separate items: everything that the model writes between two answers is one turn.
+//! Besides functions there are calls that the provider runs itself, with the answer in the item, and MCP calls that name
+//! their server. Each of them is a call of the trace; what an item does not record stays unknown.
 
 mod exchange;
 mod items;
@@ -13,28 +13,37 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use super::bounded_list::BoundedList;
 use super::content::Content;
-use super::listed::Listed;
-use super::look::Look;
-use super::tellings::{self, Also, Gist};
-use super::wire::{self, Name, Text, Whole};
+use super::duplicates::{self, MessageKey};
+use super::message::{Message, Part, Place, Spent, Usage, UsageKeys};
+use super::shape::Shape;
+use super::wire::{self, Name, Text};
 use super::{ImportError, Imported, Options, Record, Unit};
-use crate::trace::{Role, StopReason, Tokens};
-use exchange::{At, Exchange};
+use crate::trace::{Role, StopReason};
+use exchange::Exchange;
 use items::Item;
 
-pub(super) fn sniff(look: &Look<'_>) -> Option<(Unit, Cow<'static, str>)> {
+const USAGE: UsageKeys = UsageKeys {
+    input: "input_tokens",
+    output: "output_tokens",
+    total: Some("total_tokens"),
+    cached: &["input_tokens_details", "cached_tokens"],
+    written: None,
+};
+
+pub(super) fn sniff(shape: &Shape<'_>) -> Option<(Unit, Cow<'static, str>)> {
     let found = |unit, why: &'static str| Some((unit, Cow::Borrowed(why)));
-    if look.text("object").as_deref() == Some("response") {
+    if shape.text("object").as_deref() == Some("response") {
         return found(Unit::Record, "its `object` is `response`");
     }
-    if items::are_items(look) {
+    if items::are_items(shape) {
         return found(Unit::Record, "its elements are items such as `function_call`");
     }
-    if items::is_item(look) {
+    if items::is_item(shape) {
         return found(Unit::Message, "its `type` is that of an item such as `function_call`");
     }
-    if look.inside("output").is_some_and(|output| items::are_items(&output)) {
+    if shape.child("output").is_some_and(|output| items::are_items(&output)) {
         return found(Unit::Record, "it has `output` with items such as `function_call`");
     }
     None
@@ -48,16 +57,10 @@ struct Reply<'a> {
     model: Option<Text<'a>>,
     previous_response_id: Option<Text<'a>>,
     input: Option<Content<'a, Item<'a>>>,
-    output: Option<Listed<Item<'a>>>,
+    output: Option<BoundedList<Item<'a>>>,
     status: Option<Text<'a>>,
     incomplete_details: Option<Incomplete<'a>>,
-    usage: Option<Usage>,
-    // Where a record may tell the conversation once more.
-    messages: Option<&'a RawValue>,
-    conversation: Option<&'a RawValue>,
-    history: Option<&'a RawValue>,
-    choices: Option<&'a RawValue>,
-    response: Option<&'a RawValue>,
+    usage: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
@@ -66,111 +69,89 @@ struct Incomplete<'a> {
     reason: Option<Text<'a>>,
 }
 
-#[derive(Deserialize)]
-struct Usage {
-    input_tokens: Option<Whole>,
-    output_tokens: Option<Whole>,
-    total_tokens: Option<Whole>,
-    input_tokens_details: Option<Details>,
-}
-
-#[derive(Deserialize)]
-struct Details {
-    cached_tokens: Option<Whole>,
-}
-
 pub(super) fn read<'a>(record: Record<'a>, options: &Options) -> Result<Vec<Imported<'a>>, ImportError> {
     let mut exchange = Exchange::new(options);
     let (id, model, stop) = if record.text.trim_start().starts_with('[') {
-        let items: Listed<Item<'a>> = wire::typed(record.text)?;
+        let items: BoundedList<Item<'a>> = wire::typed(record.text)?;
         if items.is_empty() {
-            return Err(ImportError::new("there are no items").hint("an empty conversation has nothing to judge"));
+            return Err(ImportError::new("there are no items").hint("an empty conversation cannot be evaluated"));
         }
         add_all(&mut exchange, &items, "items")?;
-        exchange.builder.spend(None);
+        exchange.builder.spend(Spent::Unknown);
         (None, None, None)
     } else {
         let reply: Reply<'a> = wire::typed(record.text)?;
-        match reply.longer(record.text)? {
+        match reply.longest(record.text)? {
             None => read_reply(&mut exchange, &reply)?,
             Some((key, list)) => {
-                let items: Listed<Item<'a>> = wire::typed(list.get()).map_err(|error| error.at(key))?;
+                let items: BoundedList<Item<'a>> = wire::typed(list.get()).map_err(|error| error.at(key))?;
                 add_all(&mut exchange, &items, key)?;
-                exchange.builder.spend(None);
+                exchange.builder.spend(Spent::Unknown);
             }
         }
         let stop = stop(&reply, exchange.waiting);
         (reply.id.map(|id| id.0), reply.model.map(|model| model.0.into_owned()), stop)
     };
-    let stop = if exchange.refused { Some(StopReason::Refused) } else { stop };
-    let trace = exchange.builder.finish(model, stop, None);
+    exchange.builder.stop = if exchange.is_refused { Some(StopReason::Refused) } else { stop };
+    let trace = exchange.builder.finish(model, None);
     Ok(vec![Imported { id, group: None, fields: record.text.into(), trace }])
 }
 
 impl<'a> Reply<'a> {
-    /// The list that holds the exchange and more, where the record tells it more than once.
-    fn longer(&self, text: &'a str) -> Result<Option<tellings::Place<'a>>, ImportError> {
-        let beside = [
-            Also::whole("messages", self.messages),
-            Also::whole("conversation", self.conversation),
-            Also::whole("history", self.history),
-            Also::reply("choices", self.choices),
-            Also::reply("response", self.response),
-        ];
-        if beside.iter().all(|also| also.raw.is_none()) {
+    /// The list that holds the most of the exchange, where the record has it more than once.
+    fn longest(&self, text: &'a str) -> Result<Option<duplicates::List<'a>>, ImportError> {
+        let Some(shape) = Shape::of(text) else { return Ok(None) };
+        let repeats = duplicates::repeats(&shape, &["messages", "conversation", "history"], &["choices", "response"]);
+        if repeats.is_empty() {
             return Ok(None);
         }
-        let mut gists = match &self.input {
-            Some(Content::Text(text)) => vec![Gist::of_user(text)],
+        let mut keys = match &self.input {
+            Some(Content::Text(text)) => vec![MessageKey::of_user(text)],
             _ => Vec::new(),
         };
-        let look = Look::at(text);
         for key in ["input", "output"] {
-            let list = look.as_ref().and_then(|look| look.get(key)).filter(|list| list.get().starts_with('['));
-            gists.extend(list.map(tellings::gists).transpose()?.into_iter().flatten());
+            let list = shape.get(key).filter(|list| list.get().starts_with('['));
+            keys.extend(list.map(duplicates::keys).transpose()?.into_iter().flatten());
         }
-        tellings::longest("output", gists, &beside)
+        duplicates::longest("output", keys, &repeats)
     }
 }
 
 fn read_reply(exchange: &mut Exchange<'_>, reply: &Reply<'_>) -> Result<(), ImportError> {
     if let Some(before) = &reply.previous_response_id {
-        return Err(ImportError::new(format!("it continues the reply {:?}, which is not part of it", &**before))
-            .hint("a trace has to be whole to be judged: put all that was sent and replied in `input` and `output`"));
+        return Err(ImportError::new(format!("it continues the reply {:?}, which is not in the record", &**before))
+            .hint("a trace must be complete: put everything that was sent and received in `input` and `output`"));
     }
     let Some(output) = &reply.output else {
-        return Err(ImportError::new("it has no `output`").hint("a reply holds its items in `output`"));
+        return Err(ImportError::new("it has no `output`").hint("a reply has its items in `output`"));
     };
     match &reply.input {
         None => {}
         Some(Content::Text(text)) => {
-            exchange.builder.turn(Role::User, Some(text.to_string()));
+            let message = Message::with_parts(Role::User, vec![Part::Text(text.to_string())]);
+            exchange.builder.add(message, &"input")?;
         }
         Some(Content::List(items)) => add_all(exchange, items, "input")?,
     }
-    // The count of tokens is for this reply alone.
-    if exchange.replied() {
-        exchange.builder.spend(None);
+    // The usage is that of this reply alone.
+    if exchange.has_replied {
+        exchange.builder.spend(Spent::Unknown);
     }
-    exchange.pause();
+    exchange.end_turn();
     add_all(exchange, output, "output")?;
-    exchange.builder.spend(reply.usage.as_ref().map(|usage| Tokens {
-        input: usage.input_tokens.map(|count| count.0),
-        output: usage.output_tokens.map(|count| count.0),
-        cached: usage.input_tokens_details.as_ref().and_then(|details| details.cached_tokens).map(|count| count.0),
-        total: usage.total_tokens.map(|count| count.0),
-    }));
+    let usage = reply.usage.map(|raw| USAGE.read(raw)).transpose().map_err(|error| error.at("usage"))?;
+    exchange.builder.spend(Spent::reported(usage.map(Usage::with_cache_in_input)));
     Ok(())
 }
 
-fn add_all(exchange: &mut Exchange<'_>, items: &[Item<'_>], list: &'static str) -> Result<(), ImportError> {
+fn add_all(exchange: &mut Exchange<'_>, items: &[Item<'_>], list: &str) -> Result<(), ImportError> {
     for (at, item) in items.iter().enumerate() {
-        exchange.add(item, &At(list, at))?;
+        exchange.add(item, &Place::Element(list, at))?;
     }
     Ok(())
 }
 
-/// A reply is complete also when it waits for the answers to its calls; the run is not.
+/// A reply is also complete when it waits for answers to its calls; the run is not.
 fn stop(reply: &Reply<'_>, waiting: usize) -> Option<StopReason> {
     let reason = reply.incomplete_details.as_ref().and_then(|details| details.reason.as_deref());
     match (reply.status.as_deref()?, reason) {

@@ -1,7 +1,7 @@
 //! OpenTelemetry spans as flat JSON, one object per span with its attributes as an object.
 //!
-//! There is no standard for it. The ids stand in the span or in its `context`, the parent as `parent_span_id` or
-//! `parent_id`, times in nanoseconds or as dates, the status as an object or beside the span.
+//! There is no standard for it. Ids are in the span or in its `context`, the parent is `parent_span_id` or `parent_id`, times
+//! are nanoseconds or dates, and the status is an object or several keys of the span.
 
 use std::borrow::Cow;
 use std::rc::Rc;
@@ -9,46 +9,46 @@ use std::rc::Rc;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::keyed::Keyed;
-use super::look::Look;
+use super::shape::Shape;
 use super::spans::{self, Attributes, Event, Moment, Span};
-use super::wire::{self, Text, nothing_for_null};
+use super::unique_map::UniqueMap;
+use super::wire::{self, Text, null_as_default};
 use super::{ImportError, Imported, Options, Piece, Unit};
 
-pub(super) fn sniff(look: &Look<'_>) -> Option<(Unit, Cow<'static, str>)> {
+pub(super) fn sniff(shape: &Shape<'_>) -> Option<(Unit, Cow<'static, str>)> {
     let first;
-    let look = match look {
-        Look::List(items) => {
-            first = Look::at(items.first()?.get())?;
+    let shape = match shape {
+        Shape::List(items) => {
+            first = Shape::of(items.first()?.get())?;
             &first
         }
         other => other,
     };
-    let any = |look: &Look<'_>, keys: [&str; 2]| keys.iter().any(|key| look.has(&[key]));
-    let ids = |look: &Look<'_>| any(look, ["trace_id", "traceId"]) && any(look, ["span_id", "spanId"]);
-    let has_ids = ids(look) || look.inside("context").is_some_and(|context| ids(&context));
+    let any = |shape: &Shape<'_>, keys: [&str; 2]| keys.iter().any(|key| shape.has(&[key]));
+    let ids = |shape: &Shape<'_>| any(shape, ["trace_id", "traceId"]) && any(shape, ["span_id", "spanId"]);
+    let has_ids = ids(shape) || shape.child("context").is_some_and(|context| ids(&context));
     let timed = ["start_time", "startTime", "start_time_unix_nano", "startTimeUnixNano"];
-    // Records of logs carry the same ids, and neither a name nor a start.
-    let is_span = has_ids && look.has(&["name"]) && timed.iter().any(|key| look.has(&[key]));
-    // On the wire of OTLP attributes are a list.
-    let is_flat = look.get("attributes").is_none_or(|value| value.get().starts_with('{'));
+    // Log records have the same ids, but neither a name nor a start.
+    let is_span = has_ids && shape.has(&["name"]) && timed.iter().any(|key| shape.has(&[key]));
+    // In OTLP attributes are a list.
+    let is_flat = shape.get("attributes").is_none_or(|value| value.get().starts_with('{'));
     (is_span && is_flat).then_some((Unit::Piece, Cow::Borrowed("it has a trace id, a span id and a start")))
 }
 
 /// The ids of a span.
 #[derive(Deserialize, Default)]
 struct Ids<'a> {
-    #[serde(borrow, default, alias = "traceId")]
+    #[serde(borrow, alias = "traceId")]
     trace_id: Option<Text<'a>>,
-    #[serde(borrow, default, alias = "spanId")]
+    #[serde(alias = "spanId")]
     span_id: Option<Text<'a>>,
 }
 
 #[derive(Deserialize)]
-struct Belongs<'a> {
-    #[serde(borrow, default, alias = "traceId")]
+struct TraceId<'a> {
+    #[serde(borrow, alias = "traceId")]
     trace_id: Option<Text<'a>>,
-    #[serde(borrow, default, deserialize_with = "nothing_for_null")]
+    #[serde(default, deserialize_with = "null_as_default")]
     context: Ids<'a>,
 }
 
@@ -62,66 +62,61 @@ pub(super) fn split(text: &str) -> Result<Vec<Piece<'_>>, ImportError> {
 }
 
 fn piece(text: &str) -> Result<Piece<'_>, ImportError> {
-    let belongs: Belongs<'_> = wire::typed(text)?;
-    let told = belongs.trace_id.or(belongs.context.trace_id);
-    let key = told.as_ref().and_then(|told| spans::id(told)).map(Cow::into_owned);
+    let span: TraceId<'_> = wire::typed(text)?;
+    let id = span.trace_id.or(span.context.trace_id);
+    let key = id.as_ref().and_then(|id| spans::id(id)).map(Cow::into_owned);
     let key = key.ok_or_else(|| {
         ImportError::new("the span has no trace id")
-            .hint("it stands in `trace_id`, `traceId` or `context.trace_id`, and tells which spans belong together")
+            .hint("set `trace_id`, `traceId` or `context.trace_id`; it shows which spans belong together")
     })?;
     Ok(Piece { key: key.into(), text: text.into() })
 }
 
 #[derive(Deserialize)]
 struct Wire<'a> {
-    #[serde(borrow, default, alias = "spanId")]
+    #[serde(borrow, alias = "spanId")]
     span_id: Option<Text<'a>>,
-    #[serde(borrow, default, deserialize_with = "nothing_for_null")]
+    #[serde(default, deserialize_with = "null_as_default")]
     context: Ids<'a>,
-    #[serde(borrow, default, alias = "parentSpanId", alias = "parent_id", alias = "parentId")]
+    #[serde(alias = "parentSpanId", alias = "parent_id", alias = "parentId")]
     parent_span_id: Option<Text<'a>>,
-    #[serde(borrow, default)]
     name: Option<Text<'a>>,
-    #[serde(default, alias = "startTime", alias = "start_time_unix_nano", alias = "startTimeUnixNano")]
+    #[serde(alias = "startTime", alias = "start_time_unix_nano", alias = "startTimeUnixNano")]
     start_time: Option<Moment>,
-    #[serde(default, alias = "endTime", alias = "end_time_unix_nano", alias = "endTimeUnixNano")]
+    #[serde(alias = "endTime", alias = "end_time_unix_nano", alias = "endTimeUnixNano")]
     end_time: Option<Moment>,
-    #[serde(borrow, default)]
     status: Option<&'a RawValue>,
-    #[serde(borrow, default)]
     status_code: Option<&'a RawValue>,
-    #[serde(borrow, default, rename = "statusCode")]
+    #[serde(rename = "statusCode")]
     camel_status_code: Option<&'a RawValue>,
-    #[serde(borrow, default, rename = "StatusCode")]
+    #[serde(rename = "StatusCode")]
     pascal_status_code: Option<&'a RawValue>,
-    #[serde(borrow, default, rename = "status.code")]
+    #[serde(rename = "status.code")]
     dotted_status_code: Option<&'a RawValue>,
-    #[serde(borrow, default, rename = "otel.status_code")]
+    #[serde(rename = "otel.status_code")]
     prefixed_status_code: Option<&'a RawValue>,
-    #[serde(borrow, default)]
     status_message: Option<Text<'a>>,
-    #[serde(borrow, default, deserialize_with = "nothing_for_null")]
-    attributes: Keyed<'a, &'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "nothing_for_null")]
+    #[serde(default, deserialize_with = "null_as_default")]
+    attributes: UniqueMap<'a, &'a RawValue>,
+    #[serde(default, deserialize_with = "null_as_default")]
     events: Vec<WireEvent<'a>>,
-    #[serde(borrow, default, deserialize_with = "nothing_for_null")]
+    #[serde(default, deserialize_with = "null_as_default")]
     span_events: Vec<WireEvent<'a>>,
-    #[serde(borrow, default)]
     resource: Option<Resource<'a>>,
 }
 
 #[derive(Deserialize)]
 struct WireEvent<'a> {
-    #[serde(borrow, default, alias = "event_name")]
+    #[serde(borrow, alias = "event_name")]
     name: Option<Text<'a>>,
-    #[serde(borrow, default, deserialize_with = "nothing_for_null")]
-    attributes: Keyed<'a, &'a RawValue>,
+    #[serde(default, deserialize_with = "null_as_default")]
+    attributes: UniqueMap<'a, &'a RawValue>,
 }
 
 #[derive(Deserialize)]
 struct Resource<'a> {
-    #[serde(borrow, default, deserialize_with = "nothing_for_null")]
-    attributes: Keyed<'a, &'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "null_as_default")]
+    attributes: UniqueMap<'a, &'a RawValue>,
 }
 
 pub(super) fn join(key: &str, pieces: &[&str], options: &Options) -> Result<Vec<Imported<'static>>, ImportError> {
@@ -133,16 +128,16 @@ pub(super) fn join(key: &str, pieces: &[&str], options: &Options) -> Result<Vec<
 }
 
 fn span(wire: Wire<'_>) -> Result<Span<'_>, ImportError> {
-    let told = wire.status.map(spans::Status::read).transpose().map_err(|error| error.at("status"))?;
-    let (status, said) = told.unwrap_or_default();
-    let beside = spans::Status::of([
+    let status = wire.status.map(spans::Status::read).transpose().map_err(|error| error.at("status"))?;
+    let (status, message) = status.unwrap_or_default();
+    let other = spans::Status::of([
         wire.status_code,
         wire.camel_status_code,
         wire.pascal_status_code,
         wire.dotted_status_code,
         wire.prefixed_status_code,
     ]);
-    let message = said.or(wire.status_message);
+    let message = message.or(wire.status_message);
     let events = wire.events.into_iter().chain(wire.span_events).map(|event| Event {
         name: event.name.map_or(Cow::Borrowed(""), |name| name.0),
         attributes: Attributes::plain(event.attributes),
@@ -155,7 +150,7 @@ fn span(wire: Wire<'_>) -> Result<Span<'_>, ImportError> {
         start: wire.start_time.map(|moment| moment.0),
         // A span that is still open has an end of 0.
         end: wire.end_time.map(|moment| moment.0).filter(|end| *end > 0),
-        status: status.max(beside),
+        status: status.max(other),
         status_message: message.map(|text| text.0),
         attributes: Attributes::plain(wire.attributes),
         events: events.collect(),

@@ -1,7 +1,7 @@
-//! Exports of OpenTelemetry in the JSON of its wire: `resourceSpans`, `scopeSpans`, `spans`.
+//! Exports of OpenTelemetry in OTLP/JSON: `resourceSpans`, `scopeSpans`, `spans`.
 //!
-//! A line of a file is one export, and the spans of a trace may lie in many of them. Spans are kept in groups by trace,
-//! each with the resource it was recorded for. Older exporters and other languages spell some keys differently.
+//! A line of a file is one export, and the spans of a trace may be in several exports. Spans are grouped by trace, each group
+//! with the resource of its spans. Older exporters and other languages spell some keys differently.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -10,28 +10,28 @@ use std::rc::Rc;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::copies::Copies;
-use super::look::Look;
+use super::copy_budget::CopyBudget;
+use super::shape::Shape;
 use super::spans::{self, Attributes, Event, KeyValue, Moment, Span};
-use super::wire::{self, Text, nothing_for_null};
+use super::wire::{self, Text, null_as_default};
 use super::{ImportError, Imported, Options, Piece, Unit};
 
 const KEYS: [&str; 2] = ["resourceSpans", "resource_spans"];
 
-pub(super) fn sniff(look: &Look<'_>) -> Option<(Unit, Cow<'static, str>)> {
-    let is_list = |key: &&&str| look.get(key).is_some_and(|value| value.get().starts_with('['));
+pub(super) fn sniff(shape: &Shape<'_>) -> Option<(Unit, Cow<'static, str>)> {
+    let is_list = |key: &&&str| shape.get(key).is_some_and(|value| value.get().starts_with('['));
     KEYS.iter().find(is_list).map(|key| (Unit::Piece, format!("it has `{key}`").into()))
 }
 
 #[derive(Deserialize)]
 struct Export<'a> {
-    #[serde(borrow, rename = "resourceSpans", alias = "resource_spans", deserialize_with = "nothing_for_null")]
+    #[serde(borrow, rename = "resourceSpans", alias = "resource_spans", deserialize_with = "null_as_default")]
     resources: Vec<Resource<'a>>,
 }
 
 #[derive(Deserialize)]
 struct Resource<'a> {
-    #[serde(borrow, default)]
+    #[serde(borrow)]
     resource: Option<&'a RawValue>,
     #[serde(
         borrow,
@@ -40,27 +40,26 @@ struct Resource<'a> {
         alias = "scope_spans",
         alias = "instrumentationLibrarySpans",
         alias = "instrumentation_library_spans",
-        deserialize_with = "nothing_for_null"
+        deserialize_with = "null_as_default"
     )]
     scopes: Vec<Scope<'a>>,
 }
 
 #[derive(Deserialize)]
 struct Scope<'a> {
-    #[serde(borrow, default, deserialize_with = "nothing_for_null")]
+    #[serde(borrow, default, deserialize_with = "null_as_default")]
     spans: Vec<&'a RawValue>,
 }
 
-/// The part of a span that tells its trace.
 #[derive(Deserialize)]
-struct Belongs<'a> {
+struct TraceId<'a> {
     #[serde(borrow, rename = "traceId", alias = "trace_id")]
     trace: Text<'a>,
 }
 
 pub(super) fn split(text: &str) -> Result<Vec<Piece<'_>>, ImportError> {
     let export: Export<'_> = wire::typed(text)?;
-    let copies = Copies::of(text);
+    let budget = CopyBudget::of(text);
     let mut out: Vec<(String, String)> = Vec::new();
     for (resource_at, resource) in export.resources.into_iter().enumerate() {
         let mut places: BTreeMap<String, usize> = BTreeMap::new();
@@ -68,14 +67,14 @@ pub(super) fn split(text: &str) -> Result<Vec<Piece<'_>>, ImportError> {
         for (scope_at, scope) in resource.scopes.into_iter().enumerate() {
             for (span_at, span) in scope.spans.into_iter().enumerate() {
                 let place = || format!("resourceSpans[{resource_at}].scopeSpans[{scope_at}].spans[{span_at}]");
-                let belongs: Belongs<'_> = wire::typed(span.get()).map_err(|error| error.at(&place()))?;
-                let Some(key) = spans::id(&belongs.trace) else {
+                let id: TraceId<'_> = wire::typed(span.get()).map_err(|error| error.at(&place()))?;
+                let Some(key) = spans::id(&id.trace) else {
                     return Err(ImportError::new(format!("{}.traceId is empty", place())));
                 };
                 let at = *places.entry(key.clone().into_owned()).or_insert(out.len());
                 if at == out.len() {
                     let resource = resource.resource.map_or("null", RawValue::get);
-                    copies.take(resource.len(), &format!("resourceSpans[{resource_at}].resource"))?;
+                    budget.take(resource.len(), &format!("resourceSpans[{resource_at}].resource"))?;
                     out.push((key.into_owned(), format!("{{\"resource\":{resource},\"spans\":[")));
                 }
                 let group = &mut out[at].1;
@@ -92,44 +91,41 @@ pub(super) fn split(text: &str) -> Result<Vec<Piece<'_>>, ImportError> {
 
 #[derive(Deserialize)]
 struct Group<'a> {
-    #[serde(borrow, default)]
-    resource: Option<&'a RawValue>,
     #[serde(borrow)]
+    resource: Option<&'a RawValue>,
     spans: Vec<Wire<'a>>,
 }
 
 #[derive(Deserialize, Default)]
 struct Attributed<'a> {
-    #[serde(borrow, default, deserialize_with = "nothing_for_null")]
+    #[serde(borrow, default, deserialize_with = "null_as_default")]
     attributes: Vec<KeyValue<'a>>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Wire<'a> {
-    #[serde(borrow, default, alias = "span_id")]
+    #[serde(borrow, alias = "span_id")]
     span_id: Option<Text<'a>>,
-    #[serde(borrow, default, alias = "parent_span_id")]
+    #[serde(alias = "parent_span_id")]
     parent_span_id: Option<Text<'a>>,
-    #[serde(borrow, default)]
     name: Option<Text<'a>>,
-    #[serde(default, alias = "start_time_unix_nano")]
+    #[serde(alias = "start_time_unix_nano")]
     start_time_unix_nano: Option<Moment>,
-    #[serde(default, alias = "end_time_unix_nano")]
+    #[serde(alias = "end_time_unix_nano")]
     end_time_unix_nano: Option<Moment>,
-    #[serde(borrow, default)]
     status: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "nothing_for_null")]
+    #[serde(default, deserialize_with = "null_as_default")]
     attributes: Vec<KeyValue<'a>>,
-    #[serde(borrow, default, deserialize_with = "nothing_for_null")]
+    #[serde(default, deserialize_with = "null_as_default")]
     events: Vec<WireEvent<'a>>,
 }
 
 #[derive(Deserialize)]
 struct WireEvent<'a> {
-    #[serde(borrow, default)]
+    #[serde(borrow)]
     name: Option<Text<'a>>,
-    #[serde(borrow, default, deserialize_with = "nothing_for_null")]
+    #[serde(default, deserialize_with = "null_as_default")]
     attributes: Vec<KeyValue<'a>>,
 }
 
@@ -158,8 +154,8 @@ fn span<'a>(wire: Wire<'a>, resource: Option<Rc<Attributes<'a>>>) -> Result<Span
         let name = event.name.map_or(Cow::Borrowed(""), |name| name.0);
         events.push(Event { name, attributes: Attributes::tagged(event.attributes)? });
     }
-    let told = wire.status.map(spans::Status::read).transpose().map_err(|error| error.at("status"))?;
-    let (status, said) = told.unwrap_or_default();
+    let status = wire.status.map(spans::Status::read).transpose().map_err(|error| error.at("status"))?;
+    let (status, message) = status.unwrap_or_default();
     Ok(Span {
         id: wire.span_id.as_ref().and_then(own_id),
         parent: wire.parent_span_id.as_ref().and_then(own_id),
@@ -168,7 +164,7 @@ fn span<'a>(wire: Wire<'a>, resource: Option<Rc<Attributes<'a>>>) -> Result<Span
         // A span that is still open has an end of 0.
         end: wire.end_time_unix_nano.map(|moment| moment.0).filter(|end| *end > 0),
         status,
-        status_message: said.map(|text| text.0),
+        status_message: message.map(|text| text.0),
         attributes: Attributes::tagged(wire.attributes)?,
         events,
         resource,

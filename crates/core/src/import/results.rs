@@ -1,7 +1,7 @@
-//! What a tool answered, in the shapes that recorders give it.
+//! Answers of tools as recorders write them.
 //!
-//! Answers of MCP tools often come wrapped: the result object or its list of blocks as JSON text inside a text. They are
-//! unwrapped, so that a gate sees what the tool said and whether it failed.
+//! Answers of MCP tools are often wrapped: the result object or its list of blocks is JSON inside a text. They are unwrapped,
+//! so that a gate sees what the tool answered and whether it failed.
 
 use serde_json::{Map, Value, json};
 
@@ -9,16 +9,16 @@ use super::wire;
 use crate::json;
 use crate::trace::{CallError, ErrorKind, LazyValue, ToolResult};
 
-/// Most layers of JSON text inside JSON text that are taken off.
+/// Most layers of JSON inside of text that are unwrapped.
 const MAX_LAYERS: usize = 3;
 
-/// An answer that is one text; what failed is told by the format, where it tells.
+/// An answer that is one text. `is_error` is what the format says, if anything.
 pub(super) fn of_text(text: &str, is_error: Option<bool>) -> ToolResult {
     finish(inside(text).unwrap_or_else(|| plain(text)), is_error)
 }
 
-/// Whether it is worth reading a text as JSON. Most answers are JSON of a tool's own, and reading them only to find no
-/// result of MCP inside would be half the cost of an import.
+/// Whether a text may be a wrapped result. Most answers are JSON of the tool's own; parsing all of them would be half the cost
+/// of an import.
 fn may_be_wrapped(text: &str) -> bool {
     match text.trim_start().as_bytes().first() {
         Some(b'{') => text.contains("\"content\""),
@@ -28,7 +28,7 @@ fn may_be_wrapped(text: &str) -> bool {
     }
 }
 
-/// An answer that is a JSON value: text, a list of blocks, a result of MCP, or anything else, which is kept as its JSON.
+/// An answer that is a JSON value: a text, a list of blocks, a result of MCP, or anything else, which becomes its JSON.
 pub(super) fn of_value(value: Value, is_error: Option<bool>) -> ToolResult {
     match value {
         Value::String(text) => of_text(&text, is_error),
@@ -41,8 +41,8 @@ pub(super) fn of_value(value: Value, is_error: Option<bool>) -> ToolResult {
     }
 }
 
-/// An answer that is a list of content blocks. Blocks that MCP does not know are kept as their JSON, and a text that stands
-/// alone is looked into like an answer that is one text.
+/// An answer that is a list of content blocks. Blocks that MCP does not have become their JSON. A single text may be a wrapped
+/// result.
 pub(super) fn of_blocks(blocks: Vec<Value>, is_error: Option<bool>) -> ToolResult {
     let lone = match blocks.as_slice() {
         [block] if block.get("type").and_then(Value::as_str) == Some("text") => {
@@ -62,6 +62,15 @@ pub(super) fn of_blocks(blocks: Vec<Value>, is_error: Option<bool>) -> ToolResul
     finish(inner, is_error)
 }
 
+/// An answer that is a list: of content blocks where all of them have a type.
+pub(super) fn of_list(list: Vec<Value>, is_error: Option<bool>) -> ToolResult {
+    if list.iter().all(|block| block.get("type").is_some_and(Value::is_string)) {
+        of_blocks(list, is_error)
+    } else {
+        of_value(Value::Array(list), is_error)
+    }
+}
+
 /// The text a person would read of an answer, for the turn that carries it.
 pub(super) fn text(result: &ToolResult) -> Option<String> {
     let texts: Vec<&str> = result.texts().collect();
@@ -77,16 +86,16 @@ fn plain(text: &str) -> ToolResult {
     ToolResult { content: Some(vec![json!({ "type": "text", "text": text }).into()]), ..ToolResult::default() }
 }
 
-/// An answer that was read before it was known whether the call failed.
-pub(super) fn judged(result: ToolResult, is_error: Option<bool>) -> ToolResult {
+/// Adds what the format says about failure to an answer that was read before.
+pub(super) fn with_error_flag(result: ToolResult, is_error: Option<bool>) -> ToolResult {
     finish(result, is_error)
 }
 
-/// What a format says of failure goes before what the answer itself says: a harness may fail a call that answered.
+/// A call has failed if the format or the answer says so: a harness may fail a call that answered.
 fn finish(mut result: ToolResult, is_error: Option<bool>) -> ToolResult {
     result.is_error = match (is_error, result.is_error) {
         (Some(true), _) | (_, Some(true)) => Some(true),
-        (told, own) => told.or(own),
+        (format, own) => format.or(own),
     };
     if result.is_error == Some(true) && result.error.is_none() {
         let message = text(&result).unwrap_or_default();
@@ -95,7 +104,7 @@ fn finish(mut result: ToolResult, is_error: Option<bool>) -> ToolResult {
     result
 }
 
-/// The result of MCP that a value is or holds; `None` when it is something else.
+/// The result of MCP that a value is or contains; `None` when it is something else.
 fn unwrapped(value: Value, layer: usize) -> Option<ToolResult> {
     match value {
         Value::Object(map) if is_result(&map) => Some(result(map)),
@@ -113,7 +122,7 @@ fn is_result(map: &Map<String, Value>) -> bool {
     let known =
         ["content", "isError", "structuredContent", "_meta", "is_error", "structured_content", "meta", "resultType"];
     let is_flag = |key: &str| map.get(key).is_none_or(|flag| flag.is_boolean() || flag.is_null());
-    // A list without anything in it is a result only where something else says so.
+    // An empty list is a result only where another key shows it.
     blocks.is_some_and(|blocks| blocks.iter().all(is_block) && (!blocks.is_empty() || map.len() > 1))
         && map.keys().all(|key| known.contains(&key.as_str()))
         && is_flag("isError")
@@ -138,7 +147,7 @@ fn result(mut map: Map<String, Value>) -> ToolResult {
     let is_error = flags.iter().flatten().copied().reduce(|a, b| a || b);
     let structured_content = take(["structuredContent", "structured_content"]);
     let Some(Value::Array(content)) = take(["content", "content"]) else { return ToolResult::default() };
-    // The result of another tool may be inside: what failed there failed here.
+    // The result of another tool may be inside: if that failed, this failed.
     let inner = match &*content {
         [block] => block.get("text").and_then(Value::as_str).and_then(inside).and_then(|inner| inner.is_error),
         _ => None,
@@ -184,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lone_text_among_blocks_is_looked_into_and_strange_blocks_become_text() {
+    fn a_single_text_block_is_unwrapped_and_unknown_blocks_become_text() {
         let wrapped = json!({ "content": [{ "type": "text", "text": "no" }], "isError": true }).to_string();
         let lone = of_blocks(vec![json!({ "type": "text", "text": wrapped })], Some(false));
         assert_eq!((lone.is_error, lone.content), (Some(true), Some(content("no"))));
@@ -195,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_told_by_the_format_or_by_the_answer_is_a_failure() {
+    fn a_call_failed_if_the_format_or_the_answer_says_so() {
         let good = json!({ "content": [{ "type": "text", "text": "ok" }] });
         assert_eq!(of_value(good, Some(true)).is_error, Some(true));
         let bad = json!({ "content": [{ "type": "text", "text": "no" }], "isError": true });
@@ -203,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flag_that_is_none_and_a_result_inside_a_result_are_not_taken_for_success() {
+    fn an_invalid_flag_and_a_failed_result_inside_a_result_are_not_a_success() {
         assert_eq!(of_text(r#"{"content":[],"isError":"true"}"#, None).is_error, None);
         assert_eq!(of_text(r#"{"content":[]}"#, None).is_error, None);
         assert_eq!(of_text(r#"{"content":[],"isError":false,"is_error":true}"#, None).is_error, Some(true));

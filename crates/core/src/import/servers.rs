@@ -1,9 +1,8 @@
-//! Which server a tool belongs to, where its name tells.
+//! Finds the server of a tool by the tool's name.
 
-/// How names of tools tell their server.
+/// How to find the server of a tool by its name.
 ///
-/// `mcp__mail__send` and `mail__send` both mean `send` of the server `mail`, unless prefixes were given or names are to
-/// stay whole.
+/// `mcp__mail__send` and `mail__send` both mean `send` of the server `mail`, unless prefixes are given or names are not split.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Servers(How);
 
@@ -12,20 +11,20 @@ enum How {
     /// By `__`.
     #[default]
     Underscores,
-    /// Names stay as they are.
+    /// Names are not split.
     Whole,
     /// By these prefixes, longest first, each with its server.
     Prefixes(Vec<(String, String)>),
 }
 
-/// A prefix that tells no server.
+/// A prefix without a server.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` names no server: write `PREFIX=SERVER`, a prefix such as `mail_`, or `none` alone")]
 pub struct PrefixError(String);
 
 impl Servers {
-    /// From prefixes as typed: `mail_` (the server is `mail`), `m.=mail`, or `none` for names that stay whole. No prefix
-    /// at all is the usual way.
+    /// From prefixes as typed: `mail_` (the server is `mail`), `m.=mail`, or `none` to split no name. Without prefixes names
+    /// are split at `__`.
     pub fn parse(prefixes: &[String]) -> Result<Self, PrefixError> {
         if prefixes.is_empty() {
             return Ok(Self::default());
@@ -46,7 +45,7 @@ impl Servers {
         Ok(Self(How::Prefixes(out)))
     }
 
-    /// The server, where the name tells it, and the name without it.
+    /// The server, if the name has it, and the rest of the name.
     pub(super) fn split<'a>(&'a self, name: &'a str) -> (Option<&'a str>, &'a str) {
         let whole = (None, name);
         match &self.0 {
@@ -74,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_tell_their_server_by_underscores_by_prefixes_or_not_at_all() {
+    fn names_are_split_by_underscores_by_prefixes_or_not_at_all() {
         let cases = [
             (&[][..], "mcp__mail__send", (Some("mail"), "send")),
             (&[], "mail__send", (Some("mail"), "send")),

@@ -1,48 +1,44 @@
-//! From the spans of one trace to the trace that they tell of.
+//! Makes a trace of spans.
 //!
-//! What is evidence of what:
-//!
-//! - A span of a tool is evidence that the tool ran: its call, its answer, whether it failed, how long it took. Several
-//!   spans of one call are one call. A call that fails is known to; one that ended otherwise is known not to have failed,
-//!   unless its answer is an error of MCP or its status is none that is known. A span that was delivered twice is one.
-//! - Messages that spans of models carry tell the turns, and of calls what their spans lack. A call that only a message
-//!   tells of is a call too, dispatched when the reply was there; whether it failed is not known then. A call in a message
-//!   belongs to the span with its id, else to the first span without another owner that names the same tool with the same
-//!   arguments.
-//! - Recording messages, arguments and answers is optional. Without messages the turns are unknown, and so is the final
-//!   response.
+//! - A span of a tool shows that the tool ran: its call, its answer, whether it failed, how long it took. Several spans of
+//!   one call are one call, and a span that was delivered twice is one span. A span that ended without a failure means that
+//!   the call did not fail, unless its answer is an error of MCP or its status is unknown.
+//! - Messages in spans of models are the turns, and add to calls what their spans lack. A call that only a message has is a
+//!   call too, dispatched when the reply was complete; whether it failed is unknown. A call in a message belongs to the span
+//!   with its id, else to the first free span that names the same tool with the same arguments.
+//! - Recording messages, arguments and answers is optional. Without messages the turns and the final response are unknown.
 //! - Tokens are those of replies. Agents repeat the sum, so theirs count only where no span is that of a model.
 //!
-//! A trace in which no model, no agent and no tool is seen is not one of an agent, and yields nothing.
+//! Spans without any model, agent or tool are not a trace of an agent, and are left out.
 
 mod attributes;
 mod calls;
+mod conversation;
 mod flattened;
-mod marks;
+mod ids_times;
+mod merge_calls;
 mod messages;
 mod replies;
-mod talk;
 mod tree;
-mod unite;
 mod vocabulary;
 
 use std::borrow::Cow;
 use std::rc::Rc;
 
 pub(super) use attributes::{Attributes, KeyValue};
-pub(super) use marks::{Moment, Status, id};
+pub(super) use ids_times::{Moment, Status, id};
 
 use super::{ImportError, Imported, Options};
 use crate::json;
-use crate::trace::{Conversation, Trace};
+use crate::trace::{Conversation, Tokens, Trace};
 use calls::Calls;
+use merge_calls::MergedCalls;
 use replies::Replies;
 use serde_json::Value;
 use tree::Tree;
-use unite::Union;
 use vocabulary::Kind;
 
-/// A span, whichever shape it came in.
+/// A span of either format.
 pub(super) struct Span<'a> {
     pub(super) id: Option<Cow<'a, str>>,
     pub(super) parent: Option<Cow<'a, str>>,
@@ -54,11 +50,10 @@ pub(super) struct Span<'a> {
     pub(super) status_message: Option<Cow<'a, str>>,
     pub(super) attributes: Attributes<'a>,
     pub(super) events: Vec<Event<'a>>,
-    /// What the program that recorded it says of itself, which many spans share.
+    /// Attributes of the program that recorded the span, which many spans share.
     pub(super) resource: Option<Rc<Attributes<'a>>>,
 }
 
-/// Something that happened during a span.
 pub(super) struct Event<'a> {
     pub(super) name: Cow<'a, str>,
     pub(super) attributes: Attributes<'a>,
@@ -69,7 +64,7 @@ impl Span<'_> {
         self.status == Status::Failed
     }
 
-    /// The span in a message.
+    /// The span in an error message.
     fn label(&self) -> String {
         match &self.id {
             Some(id) => format!("span {:?} ({id})", json::cut(&self.name, 60)),
@@ -81,14 +76,14 @@ impl Span<'_> {
         Some(self.end?.checked_sub(self.start?)? / 1_000_000)
     }
 
-    /// Start and end; what is unknown is as early as it can be.
+    /// Start and end; an unknown time is as early as possible.
     fn times(&self) -> (u64, u64) {
         let start = self.start.unwrap_or(0);
         (start, self.end.unwrap_or(start).max(start))
     }
 }
 
-/// The trace that spans tell of, under the id that they share.
+/// The trace of spans that share a trace id.
 pub(super) fn trace(key: &str, spans: Vec<Span<'_>>, options: &Options) -> Result<Vec<Imported<'static>>, ImportError> {
     let tree = Tree::of(spans)?;
     if tree.kinds.iter().all(|kind| *kind == Kind::Other) {
@@ -100,11 +95,11 @@ pub(super) fn trace(key: &str, spans: Vec<Span<'_>>, options: &Options) -> Resul
     let fields = fields(key, &tree)?;
 
     let (model, stop_reason) = (replies.model.clone(), replies.stop_reason);
-    let final_response = replies.main.closing().map(str::to_owned);
-    let tokens = unite::tokens(&replies.spent);
-    let Union { calls, results, turns, went_on } = Union::of(calls, replies, options)?;
-    let final_response = final_response.filter(|_| !went_on);
-    // Where neither tools nor messages were recorded, nobody can tell that no tool was called.
+    let final_response = replies.main.closing.clone();
+    let tokens = replies.spent.tokens().unwrap_or_else(Tokens::default);
+    let MergedCalls { calls, results, turns, is_cut } = MergedCalls::of(calls, replies, options)?;
+    let final_response = final_response.filter(|_| !is_cut);
+    // Without any recorded tool or message, nobody can tell that no tool was called.
     let is_known = !calls.is_empty() || turns.is_some();
     let trace = Trace {
         tool_calls: is_known.then_some(calls),
@@ -115,7 +110,7 @@ pub(super) fn trace(key: &str, spans: Vec<Span<'_>>, options: &Options) -> Resul
     Ok(vec![Imported { id: Some(key.to_owned()), group: None, fields: fields.into(), trace }])
 }
 
-/// From the first to the last moment at which a model, an agent or a tool was at work.
+/// From the first start to the last end of a model, an agent or a tool.
 fn duration(tree: &Tree<'_>) -> Option<u64> {
     let mut whole: Option<(u64, u64)> = None;
     for (span, kind) in tree.spans.iter().zip(&tree.kinds) {
@@ -127,7 +122,7 @@ fn duration(tree: &Tree<'_>) -> Option<u64> {
     whole.and_then(|(first, last)| Some(last.checked_sub(first)? / 1_000_000))
 }
 
-/// What all spans share: the id, and the attributes of the first span that nothing surrounds.
+/// The trace id, and the attributes of the first root span.
 fn fields(key: &str, tree: &Tree<'_>) -> Result<String, ImportError> {
     let root = (0..tree.spans.len()).find(|&at| tree.depth[at] == 0).or(Some(0)).and_then(|at| tree.spans.get(at));
     let mut out = String::from("{\"trace_id\":");

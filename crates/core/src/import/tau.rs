@@ -1,11 +1,11 @@
-//! Results of tau-bench and tau2, which play an agent against a simulated user.
+//! Results of tau-bench and tau2, which test an agent with a simulated user.
 //!
-//! A record of tau-bench is one run, its conversation in `traj` as Chat Completions has it. Its harness has no flag for a
-//! call that failed: it answers with a text of its own making, which is as good as one. Runs that broke keep only the
-//! error, and agents that act through plain text leave no calls that could be read.
+//! A record of tau-bench is one run, with its conversation in `traj` as messages of Chat Completions. It has no flag for a call
+//! that failed, but its harness answers such a call with a fixed text. Runs that broke keep only the error, and agents that
+//! act through plain text record no calls.
 //!
-//! tau2 writes one document with all runs in `simulations`, or one file for each. There the simulated user calls tools
-//! too, marked with `requestor`; those calls and their answers are not the agent's and are left out.
+//! tau2 writes one document with all runs in `simulations`, or one file for each. There the simulated user calls tools too,
+//! marked with `requestor`; those calls and their answers are left out.
 
 mod tau2;
 
@@ -15,31 +15,33 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
-use super::copies::Copies;
-use super::listed::Listed;
-use super::look::Look;
-use super::openai_chat::messages::{At, Message, Talk};
-use super::tellings;
+use super::bounded_list::BoundedList;
+use super::builder::Builder;
+use super::copy_budget::CopyBudget;
+use super::duplicates;
+use super::message::Place;
+use super::openai_chat::{self, messages::ChatMessage};
+use super::shape::Shape;
 use super::wire::{self, Name, Text};
 use super::{ImportError, Imported, Options, Record, Unit};
 use crate::trace::{Conversation, StopReason, Trace};
 
-pub(super) fn sniff(look: &Look<'_>) -> Option<(Unit, Cow<'static, str>)> {
+pub(super) fn sniff(shape: &Shape<'_>) -> Option<(Unit, Cow<'static, str>)> {
     let found = |why: &'static str| Some((Unit::Record, Cow::Borrowed(why)));
-    let is_list = |key: &str| matches!(look.inside(key), Some(Look::List(_)));
-    if look.has(&["task_id"]) && is_list("traj") {
+    let is_list = |key: &str| matches!(shape.child(key), Some(Shape::List(_)));
+    if shape.has(&["task_id"]) && is_list("traj") {
         return found("it has `task_id` and `traj`");
     }
-    if is_list("simulations") && (look.has(&["info"]) || look.has(&["tasks"])) {
+    if is_list("simulations") && (shape.has(&["info"]) || shape.has(&["tasks"])) {
         return found("it has `simulations`");
     }
-    if look.has(&["task_id", "termination_reason"]) && (is_list("messages") || is_list("ticks")) {
+    if shape.has(&["task_id", "termination_reason"]) && (is_list("messages") || is_list("ticks")) {
         return found("it has `task_id`, `termination_reason` and `messages`");
     }
     None
 }
 
-/// Any of the three: a run of either program, or the document around the runs of tau2.
+/// A run of either program, or a document with runs of tau2.
 #[derive(Deserialize)]
 struct Run<'a> {
     id: Option<Name>,
@@ -47,8 +49,8 @@ struct Run<'a> {
     trial: Option<Name>,
     info: Option<Info<'a>>,
     #[serde(borrow)]
-    traj: Option<Listed<Message<'a>>>,
-    messages: Option<Listed<tau2::Message<'a>>>,
+    traj: Option<BoundedList<ChatMessage<'a>>>,
+    messages: Option<BoundedList<tau2::TauMessage<'a>>>,
     ticks: Option<IgnoredAny>,
     termination_reason: Option<Text<'a>>,
     duration: Option<f64>,
@@ -56,7 +58,7 @@ struct Run<'a> {
     simulation_index: Option<Vec<IgnoredAny>>,
 }
 
-/// What is said of a run, or of all of them.
+/// Information about a run, or about all of them.
 #[derive(Deserialize)]
 struct Info<'a> {
     /// Why a run of tau-bench broke.
@@ -94,18 +96,18 @@ pub(super) fn read<'a>(record: Record<'a>, options: &Options) -> Result<Vec<Impo
         return Err(ImportError::new(
             "`simulations` is empty, and `simulation_index` names runs in files of their own",
         )
-        .hint("read the files in the folder `simulations` beside this one"));
+        .hint("read the files in the folder `simulations` next to this file"));
     }
-    for (key, is_told) in [("traj", run.traj.is_some()), ("messages", run.messages.is_some())] {
-        if is_told {
-            return Err(tellings::differ("simulations", key));
+    for (key, is_present) in [("traj", run.traj.is_some()), ("messages", run.messages.is_some())] {
+        if is_present {
+            return Err(duplicates::differ("simulations", key));
         }
     }
     let model = run.info.as_ref().and_then(Info::model);
-    let copies = Copies::of(record.text);
+    let budget = CopyBudget::of(record.text);
     let mut out = Vec::new();
     for (at, raw) in simulations.iter().enumerate() {
-        copies.take(model.map_or(0, str::len), "info.agent_info.llm")?;
+        budget.take(model.map_or(0, str::len), "info.agent_info.llm")?;
         let text = raw.get();
         let read = wire::typed::<Run<'a>>(text).and_then(|run| run.imported(text, model, options));
         out.push(read.map_err(|error| ImportError {
@@ -124,12 +126,12 @@ impl<'a> Run<'a> {
             (None, Some(task), Some(trial)) => Some(format!("{}/{}", task.0, trial.0)),
             (None, task, _) => task.map(|task| task.0),
         };
-        let tells = [self.traj.as_ref().map(|traj| traj.len()), self.messages.as_ref().map(|messages| messages.len())];
-        if tells.iter().all(|told| told.is_some_and(|count| count > 0)) {
-            return Err(tellings::differ("traj", "messages"));
+        let counts = [self.traj.as_ref().map(|traj| traj.len()), self.messages.as_ref().map(|messages| messages.len())];
+        if counts.iter().all(|count| count.is_some_and(|count| count > 0)) {
+            return Err(duplicates::differ("traj", "messages"));
         }
         let model = model.map(str::to_owned);
-        let duration = self.duration.and_then(tau2::milliseconds);
+        let duration = self.duration.and_then(wire::milliseconds);
         let trace = match (&self.traj, &self.messages) {
             (Some(traj), _) => {
                 let broke = self.info.is_some_and(|info| info.error.is_some());
@@ -144,12 +146,14 @@ impl<'a> Run<'a> {
                 if messages.is_empty() {
                     nothing(model, stop, duration)
                 } else {
-                    tau2::talk(messages, options)?.finish(model, stop, duration)
+                    let mut builder = tau2::conversation(messages, options)?;
+                    builder.stop = stop;
+                    builder.finish(model, duration)
                 }
             }
             (None, None) if self.ticks.is_some() => {
                 return Err(ImportError::new("it has `ticks` in place of `messages`")
-                    .hint("conversations by voice, in which both sides speak at once, cannot be judged"));
+                    .hint("voice conversations, in which both sides speak at once, cannot be evaluated"));
             }
             (None, None) => {
                 return Err(ImportError::new("it has neither `traj` nor `messages`")
@@ -160,7 +164,7 @@ impl<'a> Run<'a> {
     }
 }
 
-/// A run that broke before anything was written down: what it did until then is not known.
+/// A run that broke before anything was recorded: what it did is unknown.
 fn nothing(model: Option<String>, stop_reason: Option<StopReason>, duration_ms: Option<u64>) -> Trace {
     Trace {
         conversation: Conversation { model, stop_reason, duration_ms, ..Conversation::default() },
@@ -168,31 +172,29 @@ fn nothing(model: Option<String>, stop_reason: Option<StopReason>, duration_ms: 
     }
 }
 
-fn bench(traj: &[Message<'_>], broke: bool, options: &Options) -> Result<Trace, ImportError> {
-    let mut talk = Talk::new(options, failed);
+fn bench(traj: &[ChatMessage<'_>], broke: bool, options: &Options) -> Result<Trace, ImportError> {
+    let mut builder = Builder::new(options);
     for (at, message) in traj.iter().enumerate() {
         if message.plain_user_text().is_some_and(|text| text.starts_with("API output: ")) {
-            return Err(ImportError::new(format!("traj[{at}].content answers a call that stands in plain text"))
-                .hint("the agents `react` and `act` of tau-bench leave no calls to judge; `tool-calling` does"));
+            return Err(ImportError::new(format!("traj[{at}].content answers a call in plain text")).hint(
+                "the agents `react` and `act` of tau-bench record no calls that could be evaluated; `tool-calling` does",
+            ));
         }
-        talk.add(message, &At("traj", at))?;
-        if message.is_reply() {
-            talk.builder.spend(message.tokens());
-        }
+        openai_chat::add(&mut builder, message, has_failed, &Place::Element("traj", at))?;
     }
-    let is_over = traj.last().and_then(Message::plain_user_text).is_some_and(|text| text.contains("###STOP###"));
-    let stop = match (broke, is_over) {
+    let is_over = traj.last().and_then(ChatMessage::plain_user_text).is_some_and(|text| text.contains("###STOP###"));
+    builder.stop = match (broke, is_over) {
         (true, _) => Some(StopReason::Error),
         (false, true) => Some(StopReason::Completed),
-        // A tool may end a run as well, and so may the limit of steps: the record is the same.
+        // A tool or the limit of steps may also have ended the run: the record is the same.
         (false, false) => None,
     };
-    Ok(talk.builder.finish(None, stop, None))
+    Ok(builder.finish(None, None))
 }
 
-/// The harness answers itself when a tool raises an error or does not exist.
-#[expect(clippy::unnecessary_wraps, reason = "it stands for answers in general, which may not tell")]
-fn failed(name: Option<&str>, text: &str) -> Option<bool> {
+/// The harness answers by itself when a tool raises an error or does not exist.
+#[expect(clippy::unnecessary_wraps, reason = "other formats do not know")]
+fn has_failed(name: Option<&str>, text: &str) -> Option<bool> {
     let is_unknown = text.strip_prefix("Unknown action ").is_some_and(|rest| name == Some(rest));
     Some(is_unknown || text.starts_with("Error: "))
 }

@@ -1,4 +1,4 @@
-//! Reading the JSON of a record: typed, borrowed where it can be, with errors that say where.
+//! Reads the JSON of a record into types, borrowed where possible, with errors that have a place.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use super::ImportError;
 use crate::json;
 
-/// Text that stays in its record unless it has escapes. `Cow` alone is copied inside an `Option` or a list.
+/// Text that is borrowed from its record unless it has escapes. `serde` copies a `Cow` in an `Option` or a list.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Text<'a>(pub(super) Cow<'a, str>);
 
@@ -43,7 +43,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
     }
 }
 
-/// A whole number that may be a number or, as 64-bit numbers are on some wires, a text.
+/// A whole number, which may be a text as in OTLP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Whole(pub(super) u64);
 
@@ -61,7 +61,7 @@ impl<'de> Deserialize<'de> for Whole {
     }
 }
 
-/// A name that may be a text or a number.
+/// A name, which may be a number.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Name(pub(super) String);
 
@@ -75,14 +75,12 @@ impl<'de> Deserialize<'de> for Name {
     }
 }
 
-/// A value that is there even when it is `null`, for keys where that differs from no key.
-pub(super) fn even_null<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
-    deserializer: D,
-) -> Result<Option<T>, D::Error> {
+/// A key that is present even when its value is `null`.
+pub(super) fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
     T::deserialize(deserializer).map(Some)
 }
 
-/// Refuses a record that is not JSON, or that can be read in two ways. Whatever is read out of it needs no further check.
+/// Refuses a record that is not JSON, or that can be read in two ways. What is read from it afterwards needs no check.
 pub(super) fn check(text: &str) -> Result<(), ImportError> {
     json::check(text).map_err(|error| {
         let is_json = serde_json::from_str::<IgnoredAny>(text).is_ok();
@@ -91,16 +89,15 @@ pub(super) fn check(text: &str) -> Result<(), ImportError> {
     })
 }
 
-/// Reads a record, or a part of one, into the shape its format has.
+/// Reads a record, or a part of one, into the types of its format.
 pub(super) fn typed<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, ImportError> {
     json::read(text).map_err(|error| ImportError { offset: error.offset(text), message: error.message, hint: None })
 }
 
-/// Deepest nesting of a value in a record. An envelope lays some levels around a value, and has to be read again.
+/// Deepest nesting of a value in a record. An envelope adds some levels around it, and must be readable again.
 const MAX_DEPTH: usize = json::MAX_DEPTH - 8;
 
-/// A JSON text inside a text of the record, which holds a value of a trace. A value that would be too deep in an envelope is
-/// an error.
+/// Parses JSON inside a text of the record. A value that would be too deep in an envelope is an error.
 pub(super) fn parse(text: &str) -> Result<Value, ImportError> {
     json::check(text)?;
     bounded(text)
@@ -108,20 +105,19 @@ pub(super) fn parse(text: &str) -> Result<Value, ImportError> {
 
 fn bounded(text: &str) -> Result<Value, ImportError> {
     let value: Value = json::read(text)?;
-    // Every level takes two bytes, which spares most values the walk.
+    // Every level takes two bytes, so most values need no walk.
     if text.len() > 2 * MAX_DEPTH && json::deeper_than(&value, MAX_DEPTH) {
         return Err(ImportError::new(format!("it is nested more than {MAX_DEPTH} levels deep")));
     }
     Ok(value)
 }
 
-/// A JSON value in full.
 pub(super) fn value(raw: &RawValue) -> Result<Value, ImportError> {
     bounded(raw.get())
 }
 
-/// Arguments that stand as a JSON text. Text that is no JSON is kept as it is, and matches nothing; nothing at all and
-/// `null` are how many write a call without arguments.
+/// Arguments that are JSON in a text. Text that is not JSON is kept, and matches nothing. Empty text and `null` are common for
+/// a call without arguments.
 pub(super) fn arguments_in_text(text: &str) -> Value {
     if matches!(text.trim(), "" | "null") {
         return Value::Object(Map::new());
@@ -129,7 +125,7 @@ pub(super) fn arguments_in_text(text: &str) -> Value {
     parse(text).unwrap_or_else(|_| Value::String(text.to_owned()))
 }
 
-/// Arguments in either form: a JSON value, or a JSON text that holds one. `null` is a call without arguments.
+/// Arguments that are a JSON value, or JSON in a text. `null` is a call without arguments.
 pub(super) fn arguments(raw: &RawValue) -> Result<Value, ImportError> {
     match value(raw)? {
         Value::Null => Ok(Value::Object(Map::new())),
@@ -138,7 +134,7 @@ pub(super) fn arguments(raw: &RawValue) -> Result<Value, ImportError> {
     }
 }
 
-/// The name a record gives itself: a text or a number. Anything else names nothing.
+/// A text or a number as a name; `None` for anything else.
 pub(super) fn name(raw: &RawValue) -> Option<String> {
     match serde_json::from_str(raw.get()).ok()? {
         Value::String(text) => Some(text),
@@ -147,9 +143,16 @@ pub(super) fn name(raw: &RawValue) -> Option<String> {
     }
 }
 
-/// `null` is the same as nothing.
-pub(super) fn nothing_for_null<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(
+/// `null` is read like a missing key.
+pub(super) fn null_as_default<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(
     deserializer: D,
 ) -> Result<T, D::Error> {
     Option::<T>::deserialize(deserializer).map(Option::unwrap_or_default).map_err(D::Error::custom)
+}
+
+/// Whole milliseconds of a time in seconds.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "neither negative nor beyond 2^53")]
+pub(super) fn milliseconds(seconds: f64) -> Option<u64> {
+    let ms = (seconds * 1000.0).round();
+    (0.0..9_007_199_254_740_992.0).contains(&ms).then_some(ms as u64)
 }

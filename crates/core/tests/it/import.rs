@@ -1,12 +1,12 @@
-//! Every format through fixtures: `import/<format>/NAME.json` or `.jsonl` is read, and what comes out is held against
-//! `NAME.out`. `IMPORTS=overwrite cargo test -p mcptest-core` writes the expected side anew, for review.
+//! Every format with fixtures: `import/<format>/NAME.json` or `.jsonl` is read, and the result is compared with `NAME.out`.
+//! `IMPORTS=overwrite cargo test -p mcptest-core` rewrites the expected files.
 
+mod ambiguous;
 mod anthropic;
 mod claude_code;
 mod corpus;
-mod doubt;
-mod hold;
 mod inspect;
+mod invariants;
 mod langchain;
 mod large;
 mod native;
@@ -37,13 +37,13 @@ fn read_with<'a>(format: Format, text: &'a str, prefixes: &[&str]) -> Result<Vec
     format.read(Record { text, header: None }, &Options { servers: Servers::parse(&prefixes).unwrap() })
 }
 
-/// What a record is refused with: message, and hint after ` / `.
+/// The error of a record: its message, and its hint after ` / `.
 fn refusal(format: Format, text: &str) -> String {
     let error = read(format, text).unwrap_err();
     error.hint.map_or_else(|| error.message.clone(), |hint| format!("{} / {hint}", error.message))
 }
 
-/// The values of a file: its lines where each is one, else the whole of it, or the elements of the list it is.
+/// The values of a file: its lines, the elements of its list, or the whole file.
 fn values(format: Format, text: &str) -> Vec<String> {
     let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
     if lines.iter().all(|line| serde_json::from_str::<Value>(line).is_ok()) {
@@ -62,7 +62,7 @@ fn sniffed(text: &str) -> Option<(Format, Unit)> {
     sniff(text).map(|found| (found.format, found.unit))
 }
 
-/// What a file gives: every trace, or the error of its record.
+/// Every trace of a file, or the error of its record.
 fn outcome(format: Format, text: &str) -> Value {
     let options = Options::default();
     let shown = |result: Result<Vec<Imported<'_>>, ImportError>| match result {
@@ -101,7 +101,7 @@ fn outcome(format: Format, text: &str) -> Value {
     Value::Array(out)
 }
 
-/// Holds every fixture of a format against what it is expected to give.
+/// Compares every fixture of a format with its expected result.
 fn check_fixtures(format: Format) {
     let folder = folder().join(format.as_str());
     let mut paths: Vec<PathBuf> = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();

@@ -1,19 +1,20 @@
-//! One chain of a session as a trace: what one agent said and did.
+//! One chain of a session as a trace: the messages and calls of one agent.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use super::line::{Line, Message};
-use crate::import::anthropic::blocks::{self, Beside};
-use crate::import::anthropic::reply::{Model, Usage, stopped};
+use super::line::{self, Line, LineMessage};
+use crate::import::anthropic::blocks;
 use crate::import::builder::Builder;
-use crate::import::content::Place;
+use crate::import::message::{Message, Part, Place, Spent, Usage, stop_reason};
 use crate::import::wire::{self, Text};
 use crate::import::{ImportError, Imported, Options};
-use crate::trace::{Role, StopReason, Tokens, Trace};
+use crate::trace::{LazyValue, Role, StopReason, Tokens, Trace};
 
-/// The model that the harness gives for its own words.
+/// The model that the harness names for its own messages.
 const HARNESS: &str = "<synthetic>";
+
+const PLACE: Place<'static> = Place::Key("message");
 
 /// A chain in the making.
 pub(super) struct Chain<'a, 'o> {
@@ -22,11 +23,10 @@ pub(super) struct Chain<'a, 'o> {
     replies: Vec<Reply>,
     /// Where the reply of a message is.
     places: BTreeMap<Text<'a>, usize>,
-    /// The reply that was told last.
+    /// The reply of the last line.
     last: Option<usize>,
-    model: Model,
     stop: Option<StopReason>,
-    /// What no line contradicts; nothing where lines differ.
+    /// Fields on which all lines agree; `None` where they differ.
     shared: BTreeMap<&'static str, Option<Text<'a>>>,
     /// Whether there is more than the line that ends a stream.
     has_lines: bool,
@@ -36,7 +36,7 @@ pub(super) struct Chain<'a, 'o> {
     duration_ms: Option<u64>,
 }
 
-/// A message of the model, over all its lines.
+/// A message of the model, from all its lines.
 struct Reply {
     turn: usize,
     usage: Option<Usage>,
@@ -50,12 +50,12 @@ struct End {
     text: Option<String>,
 }
 
-/// How a sub-agent ended, as the chain that started it tells.
+/// How a sub-agent ended, as reported by the chain that started it.
 pub(super) struct Closing<'a> {
-    /// By what its chain may go: its name in a session, the call that started it in a stream.
+    /// How to find its chain: by its name in a session, by the call that started it in a stream.
     pub(super) names: [Option<Text<'a>>; 2],
     duration_ms: Option<u64>,
-    said: Option<String>,
+    text: Option<String>,
     usage: Option<Usage>,
 }
 
@@ -67,7 +67,6 @@ impl<'a, 'o> Chain<'a, 'o> {
             replies: Vec::new(),
             places: BTreeMap::new(),
             last: None,
-            model: Model::default(),
             stop: None,
             shared: BTreeMap::new(),
             has_lines: false,
@@ -81,9 +80,9 @@ impl<'a, 'o> Chain<'a, 'o> {
         self.agent.is_none()
     }
 
-    /// Takes in what a line says of its surroundings.
+    /// Notes what a line says about its session.
     pub(super) fn share(&mut self, line: &Line<'a>) {
-        let told = [
+        let fields = [
             ("sessionId", &line.session),
             ("session_id", &line.session_id),
             ("cwd", &line.cwd),
@@ -93,7 +92,7 @@ impl<'a, 'o> Chain<'a, 'o> {
             ("teamName", &line.team),
             ("parent_tool_use_id", &line.parent_tool_use_id),
         ];
-        for (key, value) in told {
+        for (key, value) in fields {
             let Some(value) = value else { continue };
             let known = self.shared.entry(key).or_insert_with(|| Some(value.clone()));
             if known.as_ref().is_some_and(|known| known != value) {
@@ -102,20 +101,19 @@ impl<'a, 'o> Chain<'a, 'o> {
         }
     }
 
-    /// Reads a line, and gives what it tells of how a sub-agent ended.
+    /// Reads a line. Returns how a sub-agent ended, where the line says so.
     pub(super) fn line(&mut self, line: &Line<'a>) -> Result<Option<Closing<'a>>, ImportError> {
         self.is_over = line.kind.as_deref() == Some("result");
         match line.kind.as_deref() {
             Some("assistant") => self.assistant(line, message(line)?).map(|()| None),
             Some("user") => self.user(line, message(line)?),
             Some("result") => {
-                self.ends.push(end(line));
+                self.ends.push(end(line)?);
                 Ok(None)
             }
-            Some("progress") => Err(ImportError::new("data.message is a line of type `progress` itself").hint(
-                "sub-agents of sub-agents are not read, and a trace without their calls could be judged wrongly",
-            )),
-            // What else there is can hold no call.
+            Some("progress") => Err(ImportError::new("data.message is a line of type `progress` itself")
+                .hint("sub-agents of sub-agents are not read; a trace without their calls could pass by mistake")),
+            // No other line holds a call.
             _ => {
                 self.has_lines = true;
                 Ok(None)
@@ -123,77 +121,98 @@ impl<'a, 'o> Chain<'a, 'o> {
         }
     }
 
-    fn assistant(&mut self, line: &Line<'a>, message: &Message<'a>) -> Result<(), ImportError> {
+    fn assistant(&mut self, line: &Line<'a>, message: &LineMessage<'a>) -> Result<(), ImportError> {
         self.has_lines = true;
-        let place = Place::Key("message");
         let Some(content) = &message.content else { return Err(no_content()) };
-        let is_harness = message.model.as_deref() == Some(HARNESS);
-        if is_harness || line.is_failure() {
+        if message.model.as_deref() == Some(HARNESS) || line.is_failure() {
             if line.is_failure() {
                 self.stop = Some(StopReason::Error);
             }
-            return blocks::instructions(content, place);
+            return blocks::check_system(content, PLACE);
         }
+        let parts = blocks::parts(content, PLACE)?;
+        let usage = line::usage(message.usage, "message.usage")?;
         let known = message.id.as_ref().and_then(|id| self.places.get(id).copied());
         let at = known.unwrap_or(self.replies.len());
-        if known.is_none() {
-            self.replies.push(Reply { turn: self.builder.turn(Role::Assistant, None), usage: None });
-            if let Some(id) = &message.id {
-                self.places.insert(id.clone(), at);
+        match self.replies.get_mut(at) {
+            Some(reply) => {
+                reply.usage = match (reply.usage, usage) {
+                    (Some(known), Some(more)) => Some(greater(known, more)),
+                    (known, more) => known.or(more),
+                };
+                self.builder.append(reply.turn, parts, &PLACE)?;
             }
+            None => self.reply(parts, usage)?,
         }
-        let Some(reply) = self.replies.get_mut(at) else { return Ok(()) };
-        reply.usage = match (reply.usage, message.usage) {
-            (Some(known), Some(told)) => Some(known.max(told)),
-            (known, told) => known.or(told),
-        };
-        let turn = reply.turn;
-        // Only the last line of a message knows why it ended.
-        let told = message.stop_reason.as_deref();
-        if self.last != Some(at) || told.is_some() {
-            self.stop = told.and_then(stopped);
+        if let Some(id) = &message.id {
+            self.places.insert(id.clone(), at);
+        }
+        // Only the last line of a message says why it ended.
+        let word = message.stop_reason.as_deref();
+        if self.last != Some(at) || word.is_some() {
+            self.stop = word.and_then(stop_reason);
         }
         self.last = Some(at);
-        self.model.told_as(message.model.as_deref());
-        blocks::assistant(&mut self.builder, turn, content, place)
+        self.builder.name_model(message.model.as_deref());
+        Ok(())
     }
 
-    fn user(&mut self, line: &Line<'a>, message: &Message<'a>) -> Result<Option<Closing<'a>>, ImportError> {
+    /// Adds a message of the model.
+    fn reply(&mut self, parts: Vec<Part>, usage: Option<Usage>) -> Result<(), ImportError> {
+        let turn = self.builder.add(Message::with_parts(Role::Assistant, parts), &PLACE)?;
+        self.replies.extend(turn.map(|turn| Reply { turn, usage }));
+        Ok(())
+    }
+
+    fn user(&mut self, line: &Line<'a>, message: &LineMessage<'a>) -> Result<Option<Closing<'a>>, ImportError> {
         self.has_lines = true;
         let Some(content) = &message.content else { return Err(no_content()) };
         let kept = line.kept();
         let structured = line.mcp.as_ref().and_then(|mcp| mcp.structured_content).map(wire::value).transpose()?;
-        let beside =
-            Beside { is_hidden: line.is_hidden(), duration_ms: kept.duration_ms(), structured_content: structured };
-        blocks::user(&mut self.builder, content, Place::Key("message"), &beside)?;
-        if !beside.is_hidden {
+        let mut message = Message::with_parts(Role::User, blocks::parts(content, PLACE)?);
+        // What the harness kept belongs to the one call that the line answers.
+        let mut answers = message.parts.iter_mut().filter_map(|part| match part {
+            Part::Answer(answer) => Some(&mut answer.result),
+            _ => None,
+        });
+        if let (Some(result), None) = (answers.next(), answers.next()) {
+            result.duration_ms = kept.duration_ms();
+            result.structured_content = structured.map(LazyValue::from).or(result.structured_content.take());
+        }
+        if line.is_hidden() {
+            // The text is the harness's and not a turn.
+            message.parts.retain(|part| matches!(part, Part::Answer(_) | Part::Call(_)));
+        } else {
             self.stop = None;
         }
-        Ok(kept.agent.map(|agent| Closing {
+        if !(line.is_hidden() && message.parts.is_empty()) {
+            self.builder.add(message, &PLACE)?;
+        }
+        Ok(kept.agent.clone().map(|agent| Closing {
             names: [Some(agent), line.first_call()],
-            duration_ms: beside.duration_ms,
-            said: kept.content.and_then(|raw| blocks::texts(raw.get())),
-            usage: kept.usage,
+            duration_ms: kept.duration_ms(),
+            text: kept.content.and_then(|raw| blocks::texts(raw.get())),
+            usage: line::usage(kept.usage, "").ok().flatten(),
         }))
     }
 
-    /// Adds how the chain ended. Lines of type `progress` leave out the closing message of a sub-agent; the answer to the
-    /// call that started it has it.
-    pub(super) fn close(&mut self, closing: &Closing<'_>) {
+    /// Adds how the chain ended. Lines of type `progress` lack the closing message of a sub-agent; the answer to the call that
+    /// started it has it.
+    pub(super) fn close(&mut self, closing: &Closing<'_>) -> Result<(), ImportError> {
         if let Some(ms) = closing.duration_ms {
             self.duration_ms = Some(ms.saturating_add(self.duration_ms.unwrap_or(0)));
         }
-        if self.builder.last_role() != Some(Role::Assistant)
-            && let Some(said) = &closing.said
-        {
-            let turn = self.builder.turn(Role::Assistant, Some(said.clone()));
-            self.replies.push(Reply { turn, usage: closing.usage });
+        match &closing.text {
+            Some(text) if self.builder.last_role() != Some(Role::Assistant) => {
+                self.reply(vec![Part::Text(text.clone())], closing.usage)
+            }
+            _ => Ok(()),
         }
     }
 
     pub(super) fn finish(mut self, key: &str) -> Imported<'static> {
         for reply in &self.replies {
-            self.builder.spend(reply.usage.as_ref().map(Usage::tokens));
+            self.builder.spend(Spent::reported(reply.usage.map(Usage::with_cache_apart)));
         }
         let session = (!key.is_empty()).then_some(key);
         let parts: Vec<&str> = session.into_iter().chain(self.agent.as_deref()).collect();
@@ -201,27 +220,28 @@ impl<'a, 'o> Chain<'a, 'o> {
         let shared: BTreeMap<&str, &str> =
             self.shared.iter().filter_map(|(key, value)| Some((*key, &**value.as_ref()?))).collect();
         let fields = serde_json::json!(shared).to_string();
-        let told = self.ends.last().and_then(|end| end.stop);
-        let stop = match (told, self.stop) {
-            // The harness ended well; how the model's last reply ended says more.
+        let end = self.ends.last().and_then(|end| end.stop);
+        let stop = match (end, self.stop) {
+            // The harness ended well; the end of the last reply says more.
             (Some(StopReason::Completed) | None, Some(own)) => Some(own),
-            (told, _) => told,
+            (end, _) => end,
         };
         let duration_ms = match self.ends.as_slice() {
             [] => self.duration_ms,
             ends => ends.iter().try_fold(0_u64, |sum, end| Some(sum.saturating_add(end.duration_ms?))),
         };
-        let mut trace = self.builder.finish(self.model.name(), stop, duration_ms);
-        // Several ends are of several runs in one session, and whether each counts all before it is not told.
+        self.builder.stop = stop;
+        let mut trace = self.builder.finish(None, duration_ms);
+        // Several ends are those of several runs in one session. Whether each includes the earlier ones is unknown.
         if let [end] = self.ends.as_slice() {
-            trace.conversation.tokens = most(trace.conversation.tokens, end.usage.as_ref());
+            trace.conversation.tokens = most(trace.conversation.tokens, end.usage);
         }
         let last = self.ends.pop();
-        // The end of a run that went well repeats the closing message, or the last part of it. Where it says something else,
-        // the recorded turns are not all that was said.
-        if let Some(End { stop: Some(StopReason::Completed), text: Some(told), .. }) = &last
+        // The end of a successful run repeats the closing message, or its last part. Where it has another text, turns are
+        // missing.
+        if let Some(End { stop: Some(StopReason::Completed), text: Some(text), .. }) = &last
             && self.is_over
-            && trace.final_response.as_ref().is_some_and(|said| !said.trim_end().ends_with(told.trim()))
+            && trace.final_response.as_ref().is_some_and(|closing| !closing.trim_end().ends_with(text.trim()))
         {
             (trace.final_response, trace.conversation.turns) = (None, None);
             trace.tool_calls.iter_mut().flatten().for_each(|call| call.turn = None);
@@ -234,38 +254,49 @@ impl<'a, 'o> Chain<'a, 'o> {
     }
 }
 
-/// The tokens of a run: its end counts them whole, its messages only as far as they had come when they were written. A run
-/// that broke may end with zeros, so the greater count holds.
-fn most(sum: Tokens, told: Option<&Usage>) -> Tokens {
-    let told = told.map(Usage::tokens).unwrap_or_default();
+/// The tokens of a run. Its end has all of them, its messages only those that were known when they were written. A run that
+/// broke may end with zeros, so the greater count is used.
+fn most(sum: Tokens, end: Option<Usage>) -> Tokens {
+    let end = end.map_or_else(Tokens::default, Usage::with_cache_apart);
     Tokens {
-        input: told.input.max(sum.input),
-        output: told.output.max(sum.output),
-        cached: told.cached.max(sum.cached),
+        input: end.input.max(sum.input),
+        output: end.output.max(sum.output),
+        cached: end.cached.max(sum.cached),
         total: None,
     }
 }
 
-fn end(line: &Line<'_>) -> End {
-    let failed = line.is_error == Some(true);
-    let stop = match line.subtype.as_deref() {
-        Some("error_max_turns") => Some(StopReason::MaxTurns),
-        Some("success") if !failed => line.stop_reason.as_deref().and_then(stopped).or(Some(StopReason::Completed)),
-        Some(word) if failed || word.starts_with("error") => Some(StopReason::Error),
-        _ => failed.then_some(StopReason::Error),
-    };
-    End {
-        stop,
-        duration_ms: line.duration_ms.map(|ms| ms.0),
-        usage: line.usage,
-        text: line.result.and_then(wire::name),
+/// The greater of two reports, count by count: while a reply streams in, its counts only grow.
+fn greater(a: Usage, b: Usage) -> Usage {
+    Usage {
+        input: a.input.max(b.input),
+        output: a.output.max(b.output),
+        total: a.total.max(b.total),
+        cached: a.cached.max(b.cached),
+        written: a.written.max(b.written),
     }
 }
 
-fn message<'l, 'a>(line: &'l Line<'a>) -> Result<&'l Message<'a>, ImportError> {
-    line.message.as_ref().ok_or_else(|| ImportError::new("message must be an object, found no such key"))
+fn end(line: &Line<'_>) -> Result<End, ImportError> {
+    let failed = line.is_error == Some(true);
+    let stop = match line.subtype.as_deref() {
+        Some("error_max_turns") => Some(StopReason::MaxTurns),
+        Some("success") if !failed => line.stop_reason.as_deref().and_then(stop_reason).or(Some(StopReason::Completed)),
+        Some(word) if failed || word.starts_with("error") => Some(StopReason::Error),
+        _ => failed.then_some(StopReason::Error),
+    };
+    Ok(End {
+        stop,
+        duration_ms: line.duration_ms.map(|ms| ms.0),
+        usage: line::usage(line.usage, "usage")?,
+        text: line.result.and_then(wire::name),
+    })
+}
+
+fn message<'l, 'a>(line: &'l Line<'a>) -> Result<&'l LineMessage<'a>, ImportError> {
+    line.message.as_ref().ok_or_else(|| ImportError::new("message must be an object, but the key is missing"))
 }
 
 fn no_content() -> ImportError {
-    ImportError::new("message.content must be a text or a list of blocks, found no such key")
+    ImportError::new("message.content must be a text or a list of blocks, but the key is missing")
 }

@@ -1,12 +1,13 @@
-//! One line of a session or a stream, as far as it matters to a trace.
+//! One line of a session or a stream.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::import::anthropic::blocks::{About, Block};
-use crate::import::anthropic::reply::Usage;
 use crate::import::content::Content;
+use crate::import::message::Usage;
 use crate::import::wire::{self, Text, Whole};
+use crate::import::{ImportError, anthropic::blocks::USAGE};
 
 /// A line. Keys in camel case are those of sessions, keys with underscores those of streams.
 #[derive(Deserialize)]
@@ -14,81 +15,67 @@ use crate::import::wire::{self, Text, Whole};
 pub(super) struct Line<'a> {
     #[serde(borrow, rename = "type")]
     pub(super) kind: Option<Text<'a>>,
-    #[serde(borrow)]
     pub(super) uuid: Option<Text<'a>>,
-    #[serde(borrow, rename = "parentUuid")]
+    #[serde(rename = "parentUuid")]
     pub(super) parent: Option<Text<'a>>,
     #[serde(rename = "isSidechain")]
     pub(super) is_side: Option<bool>,
     /// The harness wrote it for the model to read.
     #[serde(rename = "isMeta")]
     is_meta: Option<bool>,
-    /// It stands for what was left behind when the context was full.
+    /// A summary that replaces earlier messages when the context is full.
     #[serde(rename = "isCompactSummary")]
     is_summary: Option<bool>,
     /// The same as `isMeta`, in a stream.
     #[serde(rename = "isSynthetic")]
     is_synthetic: Option<bool>,
-    /// The harness speaks for the model because the model could not be asked.
+    /// The harness wrote it in place of the model, because the request failed.
     #[serde(rename = "isApiErrorMessage")]
     is_api_error: Option<bool>,
     /// The same in a stream.
-    #[serde(borrow)]
     error: Option<&'a RawValue>,
-    #[serde(borrow, rename = "agentId")]
+    #[serde(rename = "agentId")]
     pub(super) agent: Option<Text<'a>>,
-    #[serde(borrow, rename = "teamName")]
+    #[serde(rename = "teamName")]
     pub(super) team: Option<Text<'a>>,
-    #[serde(borrow)]
     pub(super) parent_tool_use_id: Option<Text<'a>>,
-    #[serde(borrow, rename = "parentToolUseID")]
+    #[serde(rename = "parentToolUseID")]
     pub(super) parent_call: Option<Text<'a>>,
-    #[serde(borrow, rename = "sessionId")]
+    #[serde(rename = "sessionId")]
     pub(super) session: Option<Text<'a>>,
-    #[serde(borrow)]
     pub(super) session_id: Option<Text<'a>>,
-    #[serde(borrow)]
     pub(super) cwd: Option<Text<'a>>,
-    #[serde(borrow, rename = "gitBranch")]
+    #[serde(rename = "gitBranch")]
     pub(super) branch: Option<Text<'a>>,
-    #[serde(borrow)]
     pub(super) version: Option<Text<'a>>,
-    #[serde(borrow)]
-    pub(super) message: Option<Message<'a>>,
-    #[serde(borrow, rename = "toolUseResult", alias = "tool_use_result")]
-    result_beside: Option<&'a RawValue>,
-    #[serde(borrow, rename = "mcpMeta")]
+    pub(super) message: Option<LineMessage<'a>>,
+    #[serde(rename = "toolUseResult", alias = "tool_use_result")]
+    kept_result: Option<&'a RawValue>,
+    #[serde(rename = "mcpMeta")]
     pub(super) mcp: Option<Mcp<'a>>,
-    #[serde(borrow)]
     pub(super) data: Option<Data<'a>>,
-    // The rest is of the line that ends a stream.
-    #[serde(borrow)]
+    // Keys of the line that ends a stream.
     pub(super) subtype: Option<Text<'a>>,
     pub(super) is_error: Option<bool>,
-    #[serde(borrow)]
     pub(super) stop_reason: Option<Text<'a>>,
     pub(super) duration_ms: Option<Whole>,
-    pub(super) usage: Option<Usage>,
-    #[serde(borrow)]
+    pub(super) usage: Option<&'a RawValue>,
     pub(super) result: Option<&'a RawValue>,
 }
 
-/// A message in the shape of the Messages interface.
+/// A message of the Messages API.
 #[derive(Deserialize)]
 #[serde(expecting = "a message")]
-pub(super) struct Message<'a> {
+pub(super) struct LineMessage<'a> {
     #[serde(borrow)]
     pub(super) id: Option<Text<'a>>,
-    #[serde(borrow)]
     pub(super) model: Option<Text<'a>>,
-    #[serde(borrow)]
     pub(super) content: Option<Content<'a, Block<'a>>>,
-    #[serde(borrow)]
     pub(super) stop_reason: Option<Text<'a>>,
-    pub(super) usage: Option<Usage>,
+    pub(super) usage: Option<&'a RawValue>,
 }
 
-/// What a tool of a server gave that its content does not show.
+/// What an MCP tool returned besides its content.
 #[derive(Deserialize)]
 #[serde(expecting = "an object")]
 pub(super) struct Mcp<'a> {
@@ -102,11 +89,11 @@ pub(super) struct Mcp<'a> {
 pub(super) struct Data<'a> {
     #[serde(borrow)]
     pub(super) message: Option<Box<Line<'a>>>,
-    #[serde(borrow, rename = "agentId")]
+    #[serde(rename = "agentId")]
     pub(super) agent: Option<Text<'a>>,
 }
 
-/// What the harness kept of a result beside what the model saw. Its shape is the tool's own.
+/// What the harness kept of a result besides what the model saw. Its keys depend on the tool.
 #[derive(Deserialize, Default)]
 pub(super) struct Kept<'a> {
     #[serde(rename = "durationMs")]
@@ -115,9 +102,13 @@ pub(super) struct Kept<'a> {
     total_duration_ms: Option<Whole>,
     #[serde(borrow, rename = "agentId")]
     pub(super) agent: Option<Text<'a>>,
-    #[serde(borrow)]
     pub(super) content: Option<&'a RawValue>,
-    pub(super) usage: Option<Usage>,
+    pub(super) usage: Option<&'a RawValue>,
+}
+
+/// The tokens that a reply reports, at `place`.
+pub(super) fn usage(raw: Option<&RawValue>, place: &str) -> Result<Option<Usage>, ImportError> {
+    raw.map(|raw| USAGE.read(raw)).transpose().map_err(|error| error.at(place))
 }
 
 impl Kept<'_> {
@@ -127,20 +118,21 @@ impl Kept<'_> {
 }
 
 impl<'a> Line<'a> {
-    /// Whether a line of the user is the harness's.
+    /// Whether the harness wrote a line of the user.
     pub(super) fn is_hidden(&self) -> bool {
         [self.is_meta, self.is_summary, self.is_synthetic].contains(&Some(true))
     }
 
-    /// Whether a line of the model is the harness's, and whether it tells of a failure then.
+    /// Whether the harness wrote a line of the model to report a failure.
     pub(super) fn is_failure(&self) -> bool {
         self.is_api_error == Some(true) || self.error.is_some()
     }
 
-    /// What the harness kept of a result, where its shape is one that is known.
+    /// What the harness kept of a result, where its keys are known ones.
     pub(super) fn kept(&self) -> Kept<'a> {
-        let raw = self.result_beside.map(RawValue::get).filter(|text| text.starts_with('{'));
-        raw.and_then(|text| wire::typed(text).ok()).unwrap_or_default()
+        let raw = self.kept_result.map(RawValue::get).filter(|text| text.starts_with('{'));
+        let kept = raw.and_then(|text| wire::typed::<Kept<'a>>(text).ok());
+        kept.filter(|kept| usage(kept.usage, "").is_ok()).unwrap_or_default()
     }
 
     /// The call that the first block of the line makes or answers.
@@ -156,7 +148,7 @@ impl<'a> Line<'a> {
         self.first().map(|(About::Call(id) | About::Answer(id))| id)
     }
 
-    /// Takes out the blocks that are not kept; each is asked for with its place and what it is about.
+    /// Removes the blocks that `is_kept` rejects, by their place and their call.
     pub(super) fn retain(&mut self, mut is_kept: impl FnMut(usize, Option<About<'a>>) -> bool) {
         let content = self.message.as_mut().and_then(|message| message.content.as_mut());
         if let Some(Content::List(blocks)) = content {

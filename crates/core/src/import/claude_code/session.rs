@@ -9,7 +9,7 @@ use crate::import::anthropic::blocks::About;
 use crate::import::wire::{self, Text};
 use crate::import::{ImportError, Imported, Options};
 
-/// The name of a sub-agent whose lines do not even tell a root.
+/// The name of a sub-agent without a known root.
 const NAMELESS: &str = "sidechain";
 
 pub(super) fn join(key: &str, pieces: &[&str], options: &Options) -> Result<Vec<Imported<'static>>, ImportError> {
@@ -29,7 +29,7 @@ pub(super) fn join(key: &str, pieces: &[&str], options: &Options) -> Result<Vec<
         let chain_of = |name| session.agents.get(*session.numbers.get(name)?)?.chain;
         let place = closing.names.iter().filter(|name| name.is_some()).find_map(chain_of);
         if let Some(chain) = place.and_then(|place| session.chains.get_mut(place)) {
-            chain.close(closing);
+            chain.close(closing)?;
         }
     }
     // The main chain first, the others as they appear. The sort is stable.
@@ -40,14 +40,14 @@ pub(super) fn join(key: &str, pieces: &[&str], options: &Options) -> Result<Vec<
 struct Session<'a, 'o> {
     options: &'o Options,
     chains: Vec<Chain<'a, 'o>>,
-    /// Every agent that a line belongs to, and its number among them by its name. Lines are told apart by that number: a
-    /// long name of a root would be copied for every line below it.
+    /// Every agent, and the number of each by its name. Lines refer to agents by number: a long name would be copied for every
+    /// line.
     agents: Vec<Agent<'a>>,
     numbers: BTreeMap<Option<Text<'a>>, usize>,
     /// The agent that a line belongs to, by its uuid.
     names: BTreeMap<Text<'a>, usize>,
-    /// Lines that were read, each with the first call it speaks of and with all others: a file may tell a line twice, as
-    /// progress of the main chain and as a line of the sub-agent, and again when it has grown.
+    /// Lines that were read, with each call they make or answer: a file may repeat a line, as progress of the main chain, as a
+    /// line of the sub-agent, and again when it has grown.
     seen: BTreeSet<(Text<'a>, Option<About<'a>>)>,
     closings: Vec<Closing<'a>>,
 }
@@ -104,7 +104,7 @@ impl<'a> Session<'a, '_> {
         if line.agent.is_some() {
             return self.number(line.agent.clone());
         }
-        // An old side-chain goes by its root. A parent that is not in the file stands for the root that is lost with it.
+        // An old sidechain is named after its root. A parent that is not in the file is used in place of a missing root.
         if let Some(parent) = &line.parent {
             match self.names.get(parent) {
                 None => return self.number(Some(parent.clone())),
@@ -136,8 +136,8 @@ impl<'a> Session<'a, '_> {
     }
 }
 
-/// Leaves in a line what was not read before under its uuid, and tells whether there is anything. A line that was read may
-/// come again with further calls, which count; its words and its first calls were taken the first time.
+/// Keeps those parts of a line that were not read before under its uuid, and returns whether there are any. A line may come
+/// again with more calls, which count; its text and its first calls were read the first time.
 fn keep_new<'a>(seen: &mut BTreeSet<(Text<'a>, Option<About<'a>>)>, line: &mut Line<'a>) -> bool {
     let Some(uuid) = line.uuid.clone() else { return true };
     let is_new = seen.insert((uuid.clone(), line.first()));

@@ -1,120 +1,78 @@
-//! One message in any of its three shapes, and messages put together to a trace.
+//! One message in any of its three shapes, and messages into a trace.
 
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::calls::{self, Chunk, Invalid, Valid};
-use super::said::{self, Said};
-use crate::import::anthropic::reply::{Model, stopped};
+use super::calls::{self, LcCall};
+use super::content::{self, Read};
+use crate::import::bounded_list::{BoundedList, Element};
 use crate::import::builder::Builder;
-use crate::import::content::Place;
-use crate::import::listed::{Element, Listed};
-use crate::import::stray::{self, Stray};
-use crate::import::wire::{self, Text, Whole};
-use crate::import::{ImportError, Options, results};
-use crate::trace::{LazyValue, Role, StopReason, Tokens, Trace};
+use crate::import::message::{Answer, Message, Part, Place, Spent, Usage, UsageKeys, id, stop_reason};
+use crate::import::openai_chat::messages::USAGE as OPENAI_USAGE;
+use crate::import::unread_calls::with_unread_calls;
+use crate::import::wire::{self, Text};
+use crate::import::{ImportError, results};
+use crate::trace::{LazyValue, Role, Tokens};
 
-/// A message. `data` or `kwargs` hold the fields where they are not flat.
-#[derive(Deserialize)]
-#[serde(expecting = "a message")]
-pub(super) struct Message<'a> {
-    #[serde(borrow, rename = "type")]
-    kind: Option<Text<'a>>,
-    /// A text, or the path of a class where the message is a constructor.
-    #[serde(borrow)]
-    id: Option<&'a RawValue>,
-    #[serde(borrow)]
-    data: Option<Box<Message<'a>>>,
-    #[serde(borrow)]
-    kwargs: Option<Box<Message<'a>>>,
-    #[serde(borrow)]
-    role: Option<Text<'a>>,
-    #[serde(borrow)]
-    pub(super) content: Option<&'a RawValue>,
-    #[serde(borrow)]
-    pub(super) tool_calls: Option<Listed<Valid<'a>>>,
-    #[serde(borrow)]
-    pub(super) invalid_tool_calls: Option<Listed<Invalid<'a>>>,
-    #[serde(borrow)]
-    pub(super) tool_call_chunks: Option<Listed<Chunk<'a>>>,
-    #[serde(borrow)]
-    pub(super) additional_kwargs: Option<&'a RawValue>,
-    #[serde(borrow)]
-    tool_call_id: Option<Text<'a>>,
-    #[serde(borrow)]
-    status: Option<Text<'a>>,
-    #[serde(borrow)]
-    artifact: Option<&'a RawValue>,
-    usage_metadata: Option<Usage>,
-    #[serde(borrow)]
-    response_metadata: Option<Response<'a>>,
-    // Keys of other programs.
-    #[serde(default, rename = "toolCalls")]
-    camel_calls: Stray,
-    #[serde(default, rename = "toolInvocations")]
-    invocations: Stray,
-    #[serde(default)]
-    function_call: Stray,
+const USAGE: UsageKeys = UsageKeys {
+    input: "input_tokens",
+    output: "output_tokens",
+    total: Some("total_tokens"),
+    cached: &["input_token_details", "cache_read"],
+    written: None,
+};
+
+with_unread_calls! {
+    /// A message. Where its fields are not flat, they are in `data` or `kwargs`.
+    #[derive(Deserialize)]
+    #[serde(expecting = "a message")]
+    pub(super) struct LcMessage<'a> {
+        #[serde(borrow, rename = "type")]
+        kind: Option<Text<'a>>,
+        /// A text, or the path of a class where the message is a constructor.
+        id: Option<&'a RawValue>,
+        data: Option<Box<LcMessage<'a>>>,
+        kwargs: Option<Box<LcMessage<'a>>>,
+        role: Option<Text<'a>>,
+        content: Option<&'a RawValue>,
+        pub(super) tool_calls: Option<BoundedList<LcCall<'a>>>,
+        pub(super) invalid_tool_calls: Option<BoundedList<LcCall<'a>>>,
+        pub(super) tool_call_chunks: Option<BoundedList<LcCall<'a>>>,
+        pub(super) additional_kwargs: Option<&'a RawValue>,
+        tool_call_id: Option<Text<'a>>,
+        status: Option<Text<'a>>,
+        artifact: Option<&'a RawValue>,
+        usage_metadata: Option<&'a RawValue>,
+        response_metadata: Option<Response<'a>>,
+    }
+    unread: [toolCalls, toolInvocations, function_call]
 }
 
-/// Tokens; those of the cache are among those of the input.
+/// What the provider said about a reply, in its own words.
 #[derive(Deserialize)]
-#[serde(expecting = "the usage of a reply")]
-struct Usage {
-    input_tokens: Option<Whole>,
-    output_tokens: Option<Whole>,
-    total_tokens: Option<Whole>,
-    input_token_details: Option<Details>,
-}
-
-#[derive(Deserialize)]
-#[serde(expecting = "details of the input")]
-struct Details {
-    cache_read: Option<Whole>,
-}
-
-/// What the provider said beside the message, in its own words.
-#[derive(Deserialize)]
-#[serde(expecting = "what the provider said")]
 struct Response<'a> {
     #[serde(borrow)]
     finish_reason: Option<&'a RawValue>,
-    #[serde(borrow)]
     stop_reason: Option<&'a RawValue>,
-    #[serde(borrow)]
     model_name: Option<&'a RawValue>,
-    #[serde(borrow)]
     model: Option<&'a RawValue>,
-    #[serde(borrow)]
     token_usage: Option<&'a RawValue>,
 }
 
-/// Tokens as `OpenAI` counts them, which is all that old logs have.
-#[derive(Deserialize)]
-struct OldUsage {
-    #[serde(rename = "prompt_tokens")]
-    prompt: Option<Whole>,
-    #[serde(rename = "completion_tokens")]
-    completion: Option<Whole>,
-    #[serde(rename = "total_tokens")]
-    total: Option<Whole>,
-}
-
-/// Whose message it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Speaker {
     Human,
     Ai,
-    /// A part of a message of the model.
+    /// A chunk of a message of the model.
     AiChunk,
     System,
     Tool,
-    /// The answer to a call of the time before calls had ids.
+    /// The answer to a call without an id, in old logs.
     Function,
-    /// Told by `role`.
+    /// The message has a `role`.
     Chat,
-    /// Takes a message out of a state, which undoes nothing that happened.
+    /// Removes a message from a state, which does not undo what happened.
     Remove,
 }
 
@@ -135,16 +93,16 @@ impl Speaker {
     }
 }
 
-impl Element for Message<'_> {
-    fn is_void(&self) -> bool {
+impl Element for LcMessage<'_> {
+    fn is_incomplete(&self) -> bool {
         let kind = self.kind.as_deref();
         kind.is_none_or(|kind| kind != "constructor" && kind != "not_implemented" && Speaker::of(kind).is_none())
     }
 }
 
-impl<'a> Message<'a> {
+impl<'a> LcMessage<'a> {
     /// The fields, wherever they are.
-    fn fields(&self) -> &Message<'a> {
+    fn fields(&self) -> &LcMessage<'a> {
         self.data.as_deref().or(self.kwargs.as_deref()).unwrap_or(self)
     }
 
@@ -152,8 +110,8 @@ impl<'a> Message<'a> {
         let kind = match self.kind.as_deref() {
             Some("constructor") => self.id.and_then(super::class),
             Some("not_implemented") => {
-                return Err(ImportError::new(format!("{place} was not serialised: only its `repr` was kept"))
-                    .hint("such a message may hold calls, and a trace without them could be judged wrongly"));
+                return Err(ImportError::new(format!("{place} was not serialized: only its `repr` was kept"))
+                    .hint("such a message may hold calls; a trace without them could pass by mistake"));
             }
             kind => kind.map(str::to_owned),
         };
@@ -165,163 +123,155 @@ impl<'a> Message<'a> {
             Some(_) => "messages with a role are `openai-chat` or `anthropic`",
             None => "messages of this format have a type such as `human`, `ai` or `tool`",
         };
-        Err(ImportError::new(format!("{place}.type is no type of a message, found {found}")).hint(hint))
+        Err(ImportError::new(format!("{place}.type must be a type of message, found {found}")).hint(hint))
     }
 
-    /// Whether a person speaks.
     pub(super) fn is_of_the_user(&self) -> bool {
         self.speaker(Place::Key("")).is_ok_and(|speaker| speaker == Speaker::Human)
     }
 
-    fn tokens(&self) -> Option<Tokens> {
-        if let Some(usage) = &self.usage_metadata {
-            let cached = usage.input_token_details.as_ref().and_then(|details| details.cache_read);
-            let [input, output, cached, total] = [usage.input_tokens, usage.output_tokens, cached, usage.total_tokens]
-                .map(|count| count.map(|count| count.0));
-            return Some(Tokens { input, output, cached, total });
+    fn tokens(&self, place: Place<'_>) -> Result<Option<Tokens>, ImportError> {
+        if let Some(raw) = self.usage_metadata {
+            let usage = USAGE.read(raw).map_err(|error| error.at(&format!("{place}.usage_metadata")))?;
+            return Ok(Some(usage.with_cache_in_input()));
         }
-        let raw = self.response_metadata.as_ref()?.token_usage?;
-        let old: OldUsage = wire::typed(raw.get()).ok()?;
-        let [input, output, total] = [old.prompt, old.completion, old.total].map(|count| count.map(|count| count.0));
-        input.and(output).map(|_| Tokens { input, output, cached: None, total })
-    }
-}
-
-/// Messages as far as they are read.
-pub(super) struct Reader<'o> {
-    builder: Builder<'o>,
-    model: Model,
-    stop: Option<StopReason>,
-}
-
-impl<'o> Reader<'o> {
-    pub(super) fn new(options: &'o Options) -> Self {
-        Self { builder: Builder::new(options), model: Model::default(), stop: None }
+        // Old logs have only what `OpenAI` reported.
+        let raw = self.response_metadata.as_ref().and_then(|response| response.token_usage);
+        let old = raw.and_then(|raw| OPENAI_USAGE.read(raw).ok()).filter(|old| old.input.and(old.output).is_some());
+        Ok(old.map(|old| Usage { cached: None, ..old }.with_cache_in_input()))
     }
 
-    /// The builder of the trace.
-    pub(super) fn builder(&self) -> &Builder<'o> {
-        &self.builder
-    }
-
-    pub(super) fn finish(self) -> Trace {
-        self.builder.finish(self.model.name(), self.stop, None)
-    }
-
-    pub(super) fn messages(&mut self, name: &str, messages: &[Message<'_>]) -> Result<(), ImportError> {
-        let mut at = 0;
-        while let Some(message) = messages.get(at) {
-            let place = Place::Element(name, at);
-            let speaker = message.speaker(place)?;
-            // Chunks of one message follow each other under its id.
-            let mut end = at + 1;
-            if speaker == Speaker::AiChunk {
-                let id = own_id(message);
-                let goes_on = |next: &Message<'_>| {
-                    next.speaker(place).is_ok_and(|speaker| speaker == Speaker::AiChunk) && own_id(next) == id
-                };
-                while id.is_some() && messages.get(end).is_some_and(goes_on) {
-                    end += 1;
-                }
-            }
-            let group: Vec<&Message<'_>> = messages[at..end].iter().map(Message::fields).collect();
-            self.message(speaker, &group, place)?;
-            at = end;
-        }
-        Ok(())
-    }
-
-    fn message(&mut self, speaker: Speaker, group: &[&Message<'_>], place: Place<'_>) -> Result<(), ImportError> {
-        let Some(message) = group.first() else { return Ok(()) };
-        for message in group {
-            let strays = [
-                ("toolCalls", message.camel_calls),
-                ("toolInvocations", message.invocations),
-                ("function_call", message.function_call),
-            ];
-            stray::refuse(&place, &strays)?;
-        }
-        match speaker {
-            Speaker::Human => self.human(message, place),
-            Speaker::Ai | Speaker::AiChunk => self.ai(group, place),
-            Speaker::System | Speaker::Remove => Ok(()),
-            Speaker::Tool => self.answer(message, message.tool_call_id.as_deref().filter(|id| !id.is_empty()), place),
-            Speaker::Function => self.answer(message, None, place),
-            Speaker::Chat => match message.role.as_deref() {
-                Some("user" | "human") => self.human(message, place),
-                Some("assistant" | "ai") => self.ai(group, place),
-                Some("system" | "developer") => Ok(()),
-                role => {
-                    let found = role.map_or_else(|| "no such key".to_owned(), |role| format!("{role:?}"));
-                    Err(ImportError::new(format!(
-                        "{place}.role must be \"user\", \"assistant\" or \"system\", found {found}"
-                    ))
-                    .hint("a message of an unknown speaker may hold calls or answers"))
-                }
-            },
-        }
-    }
-
-    fn human(&mut self, message: &Message<'_>, place: Place<'_>) -> Result<(), ImportError> {
-        let said = Said::of(message.content, place)?;
-        said.holds_no_call(place)?;
-        self.builder.turn(Role::User, said.text());
-        Ok(())
-    }
-
-    fn ai(&mut self, group: &[&Message<'_>], place: Place<'_>) -> Result<(), ImportError> {
-        let mut parts = Vec::new();
-        for message in group {
-            parts.push(Said::of(message.content, place)?);
-        }
-        let turn = self.builder.turn(Role::Assistant, said::text(&parts));
-        calls::add(&mut self.builder, turn, group, &parts, place)?;
-        let mut spent = group.iter().filter_map(|message| message.tokens());
-        // The counts of chunks add up to those of their message.
-        let first = spent.next();
-        self.builder.spend(first.map(|first| spent.fold(first, sum)));
-        self.stop = None;
-        for told in group.iter().filter_map(|message| message.response_metadata.as_ref()) {
-            let word = told.finish_reason.or(told.stop_reason).and_then(wire::name);
-            self.stop = word.and_then(|word| ended(&word)).or(self.stop);
-            self.model.told_as(told.model_name.or(told.model).and_then(wire::name).as_deref());
-        }
-        Ok(())
-    }
-
-    fn answer(&mut self, message: &Message<'_>, id: Option<&str>, place: Place<'_>) -> Result<(), ImportError> {
-        let is_error = match message.status.as_deref() {
+    /// The answer of a tool.
+    fn answer(&self, id: Option<String>, place: Place<'_>) -> Result<Message, ImportError> {
+        let is_error = match self.status.as_deref() {
             Some("error") => Some(true),
             Some("success") => Some(false),
             _ => None,
         };
-        let value = message
-            .content
-            .map(wire::value)
-            .transpose()
-            .map_err(|error| ImportError { message: format!("{place}.content: {}", error.message), ..error })?;
-        let mut result = match value {
-            Some(Value::Array(blocks))
-                if blocks.iter().all(|block| block.get("type").is_some_and(Value::is_string)) =>
-            {
-                results::of_blocks(blocks, is_error)
-            }
+        let value = self.content.map(wire::value).transpose();
+        let mut result = match value.map_err(|error| error.at(&format!("{place}.content")))? {
+            Some(Value::Array(list)) => results::of_list(list, is_error),
             value => results::of_value(value.unwrap_or(Value::Null), is_error),
         };
-        let kept = message.artifact.and_then(|raw| wire::value(raw).ok());
-        result.structured_content = result
-            .structured_content
-            .or_else(|| kept?.get("structured_content").filter(|value| !value.is_null()).cloned().map(LazyValue::from));
-        self.builder.answer(id, result, &place.to_string())?;
-        Ok(())
+        let artifact = self.artifact.and_then(|raw| wire::value(raw).ok());
+        let structured = || artifact?.get("structured_content").filter(|value| !value.is_null()).cloned();
+        result.structured_content = result.structured_content.or_else(|| structured().map(LazyValue::from));
+        Ok(Message::with_parts(Role::Tool, vec![Part::Answer(Answer { id, result, ..Answer::default() })]))
     }
 }
 
-fn own_id<'m>(message: &'m Message<'_>) -> Option<&'m str> {
+pub(super) fn add_all(builder: &mut Builder<'_>, name: &str, messages: &[LcMessage<'_>]) -> Result<(), ImportError> {
+    let mut at = 0;
+    while let Some(message) = messages.get(at) {
+        let place = Place::Element(name, at);
+        let speaker = message.speaker(place)?;
+        // Chunks of one message follow each other under its id.
+        let mut end = at + 1;
+        if speaker == Speaker::AiChunk {
+            let id = own_id(message);
+            let continues = |next: &LcMessage<'_>| {
+                next.speaker(place).is_ok_and(|speaker| speaker == Speaker::AiChunk) && own_id(next) == id
+            };
+            while id.is_some() && messages.get(end).is_some_and(continues) {
+                end += 1;
+            }
+        }
+        let chunks: Vec<&LcMessage<'_>> = messages[at..end].iter().map(LcMessage::fields).collect();
+        if let Some(message) = read(speaker, &chunks, place)? {
+            builder.add(message, &place)?;
+        }
+        at = end;
+    }
+    Ok(())
+}
+
+/// What a message says, from all its chunks; `None` for one that is not part of the conversation.
+fn read(speaker: Speaker, chunks: &[&LcMessage<'_>], place: Place<'_>) -> Result<Option<Message>, ImportError> {
+    let Some(message) = chunks.first() else { return Ok(None) };
+    for message in chunks {
+        message.refuse_unread_calls(&place)?;
+    }
+    let speaker = match (speaker, message.role.as_deref()) {
+        (Speaker::Chat, Some("user" | "human")) => Speaker::Human,
+        (Speaker::Chat, Some("assistant" | "ai")) => Speaker::Ai,
+        (Speaker::Chat, Some("system" | "developer")) => Speaker::System,
+        (speaker, _) => speaker,
+    };
+    match speaker {
+        Speaker::Human => human(message, place).map(Some),
+        Speaker::Ai | Speaker::AiChunk => ai(chunks, place).map(Some),
+        Speaker::System | Speaker::Remove => Ok(None),
+        Speaker::Tool => message.answer(id(message.tool_call_id.as_deref()), place).map(Some),
+        Speaker::Function => message.answer(None, place).map(Some),
+        Speaker::Chat => {
+            let found = message.role.as_deref().map_or_else(|| "no such key".to_owned(), |role| format!("{role:?}"));
+            Err(ImportError::new(format!("{place}.role must be \"user\", \"assistant\" or \"system\", found {found}"))
+                .hint("a message of an unknown speaker may hold calls or answers"))
+        }
+    }
+}
+
+fn human(message: &LcMessage<'_>, place: Place<'_>) -> Result<Message, ImportError> {
+    let mut out = Message::new(Role::User);
+    for (at, read) in content::read(message.content, place)?.into_iter().enumerate() {
+        match read {
+            Read::Part(part @ (Part::Text(_) | Part::Other)) => out.parts.push(part),
+            _ => {
+                return Err(ImportError::new(format!(
+                    "{place}.content[{at}] is a call or an answer in a message of the user"
+                ))
+                .hint("this looks like `anthropic`"));
+            }
+        }
+    }
+    Ok(out)
+}
+
+fn ai(chunks: &[&LcMessage<'_>], place: Place<'_>) -> Result<Message, ImportError> {
+    let mut out = Message::new(Role::Assistant);
+    let mut content = Vec::new();
+    for message in chunks {
+        content.extend(content::read(message.content, place)?);
+    }
+    let texts = content.iter().filter_map(|read| match read {
+        Read::Part(part @ Part::Text(_)) => Some(part.clone()),
+        _ => None,
+    });
+    out.parts.extend(texts);
+    if chunks.len() > 1 {
+        // Chunks cut a text anywhere, so nothing goes between them.
+        let text: String = out
+            .parts
+            .drain(..)
+            .filter_map(|part| if let Part::Text(text) = part { Some(text) } else { None })
+            .collect();
+        out.parts.extend((!text.is_empty()).then_some(Part::Text(text)));
+    }
+    out.parts.extend(calls::parts(chunks, content, place)?);
+    // The counts of chunks add up to those of their message.
+    let mut spent: Option<Tokens> = None;
+    for message in chunks {
+        let tokens = message.tokens(place)?;
+        spent = match (spent, tokens) {
+            (Some(sum), Some(tokens)) => Some(add(sum, tokens)),
+            (sum, tokens) => sum.or(tokens),
+        };
+    }
+    out.spent = Spent::reported(spent);
+    for response in chunks.iter().filter_map(|message| message.response_metadata.as_ref()) {
+        let word = response.finish_reason.or(response.stop_reason).and_then(wire::name);
+        out.stop = word.and_then(|word| stop_reason(&word)).or(out.stop);
+        out.model = response.model_name.or(response.model).and_then(wire::name).or(out.model);
+    }
+    Ok(out)
+}
+
+fn own_id<'m>(message: &'m LcMessage<'_>) -> Option<&'m str> {
     message.fields().id.map(RawValue::get)
 }
 
-fn sum(a: Tokens, b: Tokens) -> Tokens {
+/// The sum of two counts, where a count that is missing adds nothing.
+fn add(a: Tokens, b: Tokens) -> Tokens {
     let add = |a: Option<u64>, b: Option<u64>| match (a, b) {
         (Some(a), Some(b)) => Some(a.saturating_add(b)),
         (a, b) => a.or(b),
@@ -331,15 +281,5 @@ fn sum(a: Tokens, b: Tokens) -> Tokens {
         output: add(a.output, b.output),
         cached: add(a.cached, b.cached),
         total: add(a.total, b.total),
-    }
-}
-
-/// What the words of several providers for the end of a reply mean for the run.
-fn ended(word: &str) -> Option<StopReason> {
-    match word {
-        "stop" | "STOP" => Some(StopReason::Completed),
-        "length" | "MAX_TOKENS" => Some(StopReason::MaxTokens),
-        "content_filter" | "SAFETY" => Some(StopReason::Refused),
-        _ => stopped(word),
     }
 }

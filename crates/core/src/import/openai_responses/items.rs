@@ -1,4 +1,4 @@
-//! What the items of Responses are, and what one item tells of a call and its answer.
+//! The types of items, and the call and the answer that an item holds.
 
 use std::fmt::Display;
 
@@ -7,15 +7,16 @@ use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use crate::import::listed::Element;
-use crate::import::look::Look;
-use crate::import::openai_content::{Content, Parts, said};
-use crate::import::stray::Stray;
+use crate::import::bounded_list::Element;
+use crate::import::message::{self, Message};
+use crate::import::openai_content::{self, Content, PartTypes};
+use crate::import::shape::Shape;
+use crate::import::unread_calls::with_unread_calls;
 use crate::import::wire::{self, Text};
 use crate::import::{ImportError, results};
-use crate::trace::{CallError, ErrorKind, ToolResult};
+use crate::trace::{CallError, ErrorKind, Role, ToolResult};
 
-pub(super) const PARTS: Parts = Parts {
+pub(super) const PARTS: PartTypes = PartTypes {
     texts: &["input_text", "output_text", "text"],
     others: &["input_image", "input_file", "input_audio", "output_audio", "reasoning_text", "summary_text"],
 };
@@ -23,19 +24,18 @@ pub(super) const PARTS: Parts = Parts {
 /// Whose messages there are.
 const ROLES: [&str; 4] = ["system", "developer", "user", "assistant"];
 
-/// What an item is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Message,
-    /// Neither text nor call nor answer. An approval is no call: what was approved is called in an item of its own.
-    Aside,
-    /// A call of a function, or of a tool that takes free text; it has the name of the tool.
+    /// Neither text nor call nor answer. An approval is not a call: what was approved is called in an item of its own.
+    Neither,
+    /// A call of a function, or of a tool that takes free text. The item names the tool.
     Named,
-    /// A call of a tool of the provider, by the name of the tool. Whoever runs it answers in an item of its own.
-    Asked(&'static str),
-    /// The same, run by the provider, with the answer inside.
+    /// A call of a tool that the provider defines. Whoever runs it answers in an item of its own.
+    Requested(&'static str),
+    /// The same, run by the provider, with the answer in the item.
     Run(&'static str),
-    /// A call of an MCP tool, run by the provider, with the answer inside.
+    /// A call of an MCP tool, run by the provider, with the answer in the item.
     Mcp,
     Answer,
 }
@@ -43,19 +43,19 @@ pub(super) enum Kind {
 pub(super) fn kind(word: &str) -> Option<Kind> {
     Some(match word {
         "message" => Kind::Message,
-        "reasoning" | "mcp_list_tools" | "mcp_approval_request" | "mcp_approval_response" => Kind::Aside,
+        "reasoning" | "mcp_list_tools" | "mcp_approval_request" | "mcp_approval_response" => Kind::Neither,
         "function_call" | "custom_tool_call" => Kind::Named,
         "mcp_call" => Kind::Mcp,
         "web_search_call" => Kind::Run("web_search"),
         "file_search_call" => Kind::Run("file_search"),
         "code_interpreter_call" => Kind::Run("code_interpreter"),
         "image_generation_call" => Kind::Run("image_generation"),
-        "computer_call" => Kind::Asked("computer"),
-        "local_shell_call" => Kind::Asked("local_shell"),
-        "shell_call" => Kind::Asked("shell"),
-        "apply_patch_call" => Kind::Asked("apply_patch"),
-        "tool_search_call" => Kind::Asked("tool_search"),
-        "program" => Kind::Asked("program"),
+        "computer_call" => Kind::Requested("computer"),
+        "local_shell_call" => Kind::Requested("local_shell"),
+        "shell_call" => Kind::Requested("shell"),
+        "apply_patch_call" => Kind::Requested("apply_patch"),
+        "tool_search_call" => Kind::Requested("tool_search"),
+        "program" => Kind::Requested("program"),
         "function_call_output"
         | "custom_tool_call_output"
         | "computer_call_output"
@@ -68,45 +68,42 @@ pub(super) fn kind(word: &str) -> Option<Kind> {
     })
 }
 
-/// An item. Which keys it has depends on its type.
-#[derive(Debug, Deserialize)]
-pub(super) struct Item<'a> {
-    #[serde(rename = "type", borrow)]
-    pub(super) kind: Option<Text<'a>>,
-    id: Option<Text<'a>>,
-    call_id: Option<Text<'a>>,
-    pub(super) role: Option<Text<'a>>,
-    pub(super) content: Option<Content<'a>>,
-    pub(super) name: Option<Text<'a>>,
-    pub(super) server_label: Option<Text<'a>>,
-    status: Option<Text<'a>>,
-    pub(super) caller: Option<&'a RawValue>,
-    /// No key of this interface: messages of Chat Completions have their calls there.
-    pub(super) tool_calls: Option<IgnoredAny>,
-    #[serde(default, deserialize_with = "wire::even_null")]
-    arguments: Option<&'a RawValue>,
-    input: Option<&'a RawValue>,
-    action: Option<&'a RawValue>,
-    actions: Option<&'a RawValue>,
-    operation: Option<&'a RawValue>,
-    queries: Option<&'a RawValue>,
-    code: Option<&'a RawValue>,
-    output: Option<&'a RawValue>,
-    outputs: Option<&'a RawValue>,
-    results: Option<&'a RawValue>,
-    result: Option<&'a RawValue>,
-    tools: Option<&'a RawValue>,
-    error: Option<&'a RawValue>,
-    #[serde(default, rename = "toolCalls")]
-    pub(super) camel_calls: Stray,
-    #[serde(default, rename = "toolInvocations")]
-    pub(super) invocations: Stray,
-    #[serde(default)]
-    pub(super) function_call: Stray,
+with_unread_calls! {
+    /// An item. Which keys it has depends on its type.
+    #[derive(Debug, Deserialize)]
+    pub(super) struct Item<'a> {
+        #[serde(rename = "type", borrow)]
+        pub(super) kind: Option<Text<'a>>,
+        id: Option<Text<'a>>,
+        call_id: Option<Text<'a>>,
+        pub(super) role: Option<Text<'a>>,
+        pub(super) content: Option<Content<'a>>,
+        name: Option<Text<'a>>,
+        pub(super) server_label: Option<Text<'a>>,
+        status: Option<Text<'a>>,
+        caller: Option<&'a RawValue>,
+        /// Only messages of Chat Completions have this.
+        pub(super) tool_calls: Option<IgnoredAny>,
+        #[serde(default, deserialize_with = "wire::present")]
+        arguments: Option<&'a RawValue>,
+        input: Option<&'a RawValue>,
+        action: Option<&'a RawValue>,
+        actions: Option<&'a RawValue>,
+        operation: Option<&'a RawValue>,
+        queries: Option<&'a RawValue>,
+        code: Option<&'a RawValue>,
+        output: Option<&'a RawValue>,
+        outputs: Option<&'a RawValue>,
+        results: Option<&'a RawValue>,
+        result: Option<&'a RawValue>,
+        tools: Option<&'a RawValue>,
+        error: Option<&'a RawValue>,
+    }
+    unread: [toolCalls, toolInvocations, function_call]
 }
 
 impl Element for Item<'_> {
-    fn is_void(&self) -> bool {
+    fn is_incomplete(&self) -> bool {
         match (self.kind.as_deref(), self.role.as_deref()) {
             (Some(word), _) => kind(word).is_none(),
             (None, role) => role.is_none_or(|role| !ROLES.contains(&role)),
@@ -115,20 +112,29 @@ impl Element for Item<'_> {
 }
 
 impl Item<'_> {
-    /// The name under which a call and its answer find each other.
-    pub(super) fn call(&self) -> Option<String> {
-        let id = self.call_id.as_deref().or(self.id.as_deref()).filter(|id| !id.is_empty());
-        id.map(str::to_owned)
+    /// The id that a call and its answer share.
+    pub(super) fn call_id(&self) -> Option<String> {
+        message::id(self.call_id.as_deref().or(self.id.as_deref()))
     }
 
-    /// What a tool was called with, under whichever key its kind has; `None` when the item does not tell.
+    pub(super) fn tool(&self, place: &dyn Display) -> Result<String, ImportError> {
+        let no_name = || ImportError::new(format!("{place} has no `name`")).hint("a call names its tool");
+        self.name.as_deref().map(str::to_owned).ok_or_else(no_name)
+    }
+
+    /// The code of the model that made the call; `None` where the model made it itself.
+    pub(super) fn caller(&self, place: &dyn Display) -> Result<Option<Value>, ImportError> {
+        let caller = self.caller.map(|raw| value(raw, "caller", place)).transpose()?;
+        Ok(caller.filter(|caller| caller.is_object() && caller.get("type").and_then(Value::as_str) != Some("direct")))
+    }
+
+    /// The arguments of a call, under the key that its type has; `None` when the item does not record them.
     pub(super) fn args(&self, is_free_text: bool, place: &dyn Display) -> Result<Option<Value>, ImportError> {
         if is_free_text {
             return self.input.map(|raw| value(raw, "input", place)).transpose();
         }
         if let Some(raw) = self.arguments {
-            let read = wire::arguments(raw);
-            return read.map(Some).map_err(|error| ImportError::new(format!("{place}.arguments: {}", error.message)));
+            return wire::arguments(raw).map(Some).map_err(|error| error.at(&format!("{place}.arguments")));
         }
         for (key, raw) in [("action", self.action), ("operation", self.operation)] {
             if let Some(raw) = raw {
@@ -144,8 +150,8 @@ impl Item<'_> {
         Ok((!out.is_empty()).then_some(Value::Object(out)))
     }
 
-    /// How a call went that the provider ran; `None` while that is not known.
-    pub(super) fn ran(&self, place: &dyn Display) -> Result<Option<ToolResult>, ImportError> {
+    /// The result of a call that the provider ran; `None` while it is not known.
+    pub(super) fn provider_result(&self, place: &dyn Display) -> Result<Option<ToolResult>, ImportError> {
         let is_error = match self.status.as_deref() {
             Some("completed") => Some(false),
             Some("failed") => Some(true),
@@ -158,8 +164,8 @@ impl Item<'_> {
         }))
     }
 
-    /// The same of an MCP call, which has `error` when it failed.
-    pub(super) fn ran_mcp(&self, place: &dyn Display) -> Result<Option<ToolResult>, ImportError> {
+    /// The result of an MCP call, which has `error` when it failed.
+    pub(super) fn mcp_result(&self, place: &dyn Display) -> Result<Option<ToolResult>, ImportError> {
         if let Some(raw) = self.error {
             return value(raw, "error", place).map(|error| Some(mcp_error(error)));
         }
@@ -173,32 +179,33 @@ impl Item<'_> {
         Ok(Some(results::of_value(value(raw, "output", place)?, is_error)))
     }
 
-    /// An answer that is an item of its own. Only a patch tells whether it could be applied.
+    /// An answer that is an item of its own. Only patches report whether they failed.
     pub(super) fn answer(&self, word: &str, place: &dyn Display) -> Result<ToolResult, ImportError> {
         let is_error = match (word, self.status.as_deref()) {
             ("apply_patch_call_output", Some("completed")) => Some(false),
             ("apply_patch_call_output", Some("failed")) => Some(true),
             _ => None,
         };
-        let told = [("output", self.output), ("result", self.result), ("tools", self.tools)];
-        let Some((key, raw)) = told.into_iter().find_map(|(key, raw)| Some((key, raw?))) else {
+        let outputs = [("output", self.output), ("result", self.result), ("tools", self.tools)];
+        let Some((key, raw)) = outputs.into_iter().find_map(|(key, raw)| Some((key, raw?))) else {
             return Ok(ToolResult { is_error, ..ToolResult::default() });
         };
         // A list of parts is text like any other; a list of anything else is kept as its JSON.
         if raw.get().starts_with('[')
             && let Ok(content) = wire::typed::<Content<'_>>(raw.get())
-            && let Ok(said) = said(Some(&content), &PARTS, place)
         {
-            let text = said.text.map_or(Value::Null, Value::String);
-            return Ok(results::of_value(text, is_error));
+            let mut parts = Message::new(Role::Tool);
+            if openai_content::add(&mut parts, Some(&content), &PARTS, place).is_ok() {
+                return Ok(results::of_value(parts.text().map_or(Value::Null, Value::String), is_error));
+            }
         }
         Ok(results::of_value(value(raw, key, place)?, is_error))
     }
 }
 
 /// The value of a key of the item at `place`.
-pub(super) fn value(raw: &RawValue, key: &str, place: &dyn Display) -> Result<Value, ImportError> {
-    wire::value(raw).map_err(|error| ImportError::new(format!("{place}.{key}: {}", error.message)))
+fn value(raw: &RawValue, key: &str, place: &dyn Display) -> Result<Value, ImportError> {
+    wire::value(raw).map_err(|error| error.at(&format!("{place}.{key}")))
 }
 
 /// What code printed, as one text; other outputs stay as they are.
@@ -220,38 +227,39 @@ fn mcp_error(error: Value) -> ToolResult {
         _ => ErrorKind::Tool,
     };
     let code = map.get("code").and_then(Value::as_i64);
-    let said = ["content", "message"].iter().find_map(|key| map.remove(*key)).filter(|said| !said.is_null());
-    let mut result = results::of_value(said.unwrap_or(Value::Object(map)), Some(true));
+    let text = ["content", "message"].iter().find_map(|key| map.remove(*key)).filter(|text| !text.is_null());
+    let mut result = results::of_value(text.unwrap_or(Value::Object(map)), Some(true));
     let message = results::text(&result).unwrap_or_default();
     result.error = Some(Box::new(CallError { kind, code, message }));
     result
 }
 
 /// Whether a value is a list of items, of which messages may leave their type out.
-pub(super) fn are_items(look: &Look<'_>) -> bool {
-    let Look::List(items) = look else { return false };
-    let looks: Vec<Look<'_>> = look.elements();
-    looks.len() == items.len()
-        && looks.iter().any(is_item)
-        && looks.iter().all(|one| is_item(one) || (one.get("type").is_none() && is_message(one)))
+pub(super) fn are_items(shape: &Shape<'_>) -> bool {
+    let Shape::List(items) = shape else { return false };
+    let shapes = shape.elements();
+    shapes.len() == items.len()
+        && shapes.iter().any(is_item)
+        && shapes.iter().all(|one| is_item(one) || (one.get("type").is_none() && is_message(one)))
 }
 
 /// Whether a value is an item with a type.
-pub(super) fn is_item(look: &Look<'_>) -> bool {
-    let Some(word) = look.text("type") else { return false };
+pub(super) fn is_item(shape: &Shape<'_>) -> bool {
+    let Some(word) = shape.text("type") else { return false };
     match kind(&word) {
         None => false,
-        Some(Kind::Message) => is_message(look),
-        Some(Kind::Aside) => look.has(&["id"]) || look.has(&["summary"]) || look.has(&["approval_request_id"]),
-        Some(Kind::Named | Kind::Mcp) => look.has(&["name"]),
-        Some(Kind::Asked(_) | Kind::Run(_) | Kind::Answer) => look.has(&["id"]) || look.has(&["call_id"]),
+        Some(Kind::Message) => is_message(shape),
+        Some(Kind::Neither) => shape.has(&["id"]) || shape.has(&["summary"]) || shape.has(&["approval_request_id"]),
+        Some(Kind::Named | Kind::Mcp) => shape.has(&["name"]),
+        Some(Kind::Requested(_) | Kind::Run(_) | Kind::Answer) => shape.has(&["id"]) || shape.has(&["call_id"]),
     }
 }
 
 /// Messages of other providers have the same type, with parts of plain `text` and with the end of a reply inside.
-fn is_message(look: &Look<'_>) -> bool {
-    let plain = |content: &Look<'_>| content.elements().iter().any(|part| part.text("type").as_deref() == Some("text"));
-    look.text("role").is_some_and(|role| ROLES.contains(&&*role))
-        && !["stop_reason", "tool_calls", "function_call"].iter().any(|key| look.get(key).is_some())
-        && look.inside("content").is_none_or(|content| PARTS.fit(&content) && !plain(&content))
+fn is_message(shape: &Shape<'_>) -> bool {
+    let plain =
+        |content: &Shape<'_>| content.elements().iter().any(|part| part.text("type").as_deref() == Some("text"));
+    shape.text("role").is_some_and(|role| ROLES.contains(&&*role))
+        && !["stop_reason", "tool_calls", "function_call"].iter().any(|key| shape.get(key).is_some())
+        && shape.child("content").is_none_or(|content| PARTS.fit(&content) && !plain(&content))
 }

@@ -1,5 +1,5 @@
-//! Attributes of spans in both of their spellings, decoded only when they are asked for: most are never needed, and
-//! those that hold whole conversations are large.
+//! Attributes of spans in both encodings, decoded only when needed: most never are, and those that hold whole conversations
+//! are large.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -10,27 +10,25 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::super::ImportError;
-use super::super::keyed::Keyed;
+use super::super::unique_map::UniqueMap;
 use super::super::wire::{self, Text, Whole};
 use crate::json;
 
-/// How values of attributes are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Spelling {
-    /// As plain JSON.
+enum Encoding {
+    /// JSON.
     Plain,
-    /// As on the wire of OTLP: `{"stringValue": ..}`.
+    /// OTLP: `{"stringValue": ..}`.
     Tagged,
 }
 
 /// The attributes of a span, an event or a resource.
 #[derive(Debug, Clone)]
 pub(in super::super) struct Attributes<'a> {
-    spelling: Spelling,
+    encoding: Encoding,
     entries: BTreeMap<Cow<'a, str>, &'a RawValue>,
 }
 
-/// One attribute.
 #[derive(Debug, Clone)]
 pub(super) enum Attribute<'a> {
     Text(Cow<'a, str>),
@@ -38,23 +36,21 @@ pub(super) enum Attribute<'a> {
     Json(Cow<'a, str>),
 }
 
-/// A key and its value on the wire of OTLP.
+/// A key and its value in OTLP.
 #[derive(Deserialize)]
 pub(in super::super) struct KeyValue<'a> {
     #[serde(borrow)]
     key: Text<'a>,
-    #[serde(borrow, default)]
     value: Option<&'a RawValue>,
 }
 
 impl<'a> Attributes<'a> {
-    pub(in super::super) fn plain(entries: Keyed<'a, &'a RawValue>) -> Self {
+    pub(in super::super) fn plain(entries: UniqueMap<'a, &'a RawValue>) -> Self {
         let entries = entries.0.into_iter().map(|(key, value)| (key.0, value)).collect();
-        Self { spelling: Spelling::Plain, entries }
+        Self { encoding: Encoding::Plain, entries }
     }
 
-    /// On the wire of OTLP attributes are a list. A key may stand there again with the same value; with another one it is
-    /// refused, since which of them holds is not told.
+    /// In OTLP attributes are a list. A key may be repeated with the same value. With another value it is refused.
     pub(in super::super) fn tagged(list: Vec<KeyValue<'a>>) -> Result<Self, ImportError> {
         let mut entries: BTreeMap<Cow<'a, str>, &'a RawValue> = BTreeMap::new();
         for KeyValue { key, value } in list {
@@ -65,14 +61,17 @@ impl<'a> Attributes<'a> {
                 }
                 Entry::Occupied(place) if place.get().get() == value.get() => {}
                 Entry::Occupied(place) => {
-                    return Err(ImportError::new(format!("attribute `{}` stands twice and differs", place.key())));
+                    return Err(ImportError::new(format!(
+                        "attribute `{}` occurs twice with different values",
+                        place.key()
+                    )));
                 }
             }
         }
-        Ok(Self { spelling: Spelling::Tagged, entries })
+        Ok(Self { encoding: Encoding::Tagged, entries })
     }
 
-    /// Adds what others, written in the same way, have under other keys.
+    /// Adds the attributes of others under keys that are not there yet. Both have the same encoding.
     pub(super) fn fill(&mut self, others: Self) {
         for (key, value) in others.entries {
             self.entries.entry(key).or_insert(value);
@@ -85,7 +84,7 @@ impl<'a> Attributes<'a> {
         self.decode(raw).map_err(|error| error.at(&format!("attribute `{key}`")))
     }
 
-    /// The first of several names of one attribute, with the name found.
+    /// The attribute under the first of several keys that is there, with that key.
     pub(super) fn first<'k>(&self, keys: &[&'k str]) -> Result<Option<(&'k str, Attribute<'a>)>, ImportError> {
         for key in keys {
             if let Some(found) = self.get(key)? {
@@ -95,12 +94,12 @@ impl<'a> Attributes<'a> {
         Ok(None)
     }
 
-    /// The first of several names that holds a text, or a number where a text is meant.
+    /// The same as a text. A number becomes a text.
     pub(super) fn text(&self, keys: &[&str]) -> Result<Option<Cow<'a, str>>, ImportError> {
         Ok(self.first(keys)?.and_then(|(_, found)| found.text()).filter(|text| !text.is_empty()))
     }
 
-    /// The first of several names that holds a count.
+    /// The same as a count.
     pub(super) fn count(&self, keys: &[&str]) -> Result<Option<u64>, ImportError> {
         let Some((key, found)) = self.first(keys)? else { return Ok(None) };
         let read = match &found {
@@ -115,7 +114,7 @@ impl<'a> Attributes<'a> {
         keys.iter().any(|key| self.entries.contains_key(*key))
     }
 
-    /// Every attribute whose key starts so, with the rest of its key.
+    /// Every attribute with this prefix, with the rest of its key.
     pub(super) fn below(
         &self,
         prefix: &str,
@@ -126,7 +125,7 @@ impl<'a> Attributes<'a> {
         entries.map_while(move |(key, raw)| Some((key.strip_prefix(&prefix)?, self.decode(raw))))
     }
 
-    /// Writes all of it as one plain JSON object. What is plain already is copied as it stands.
+    /// Writes all attributes as one plain JSON object.
     pub(super) fn write(&self, out: &mut String) -> Result<(), ImportError> {
         out.push('{');
         for (place, (key, raw)) in self.entries.iter().enumerate() {
@@ -135,9 +134,9 @@ impl<'a> Attributes<'a> {
             }
             json::write_canonical(&Value::String(key.clone().into_owned()), out);
             out.push(':');
-            match self.spelling {
-                Spelling::Plain => out.push_str(raw.get()),
-                Spelling::Tagged => match wire::typed::<Any<'_>>(raw.get())? {
+            match self.encoding {
+                Encoding::Plain => out.push_str(raw.get()),
+                Encoding::Tagged => match wire::typed::<Any<'_>>(raw.get())? {
                     Any { text: Some(text), .. } => out.push_str(text.get()),
                     any => json::write_canonical(&any.value()?, out),
                 },
@@ -148,7 +147,7 @@ impl<'a> Attributes<'a> {
     }
 
     fn decode(&self, raw: &'a RawValue) -> Result<Option<Attribute<'a>>, ImportError> {
-        if self.spelling == Spelling::Plain {
+        if self.encoding == Encoding::Plain {
             return plain(raw);
         }
         match wire::typed::<Any<'a>>(raw.get())? {
@@ -176,14 +175,14 @@ impl<'a> Attribute<'a> {
         }
     }
 
-    /// The JSON that it holds: what a text says, where it is one.
+    /// The JSON in the attribute. A text may contain JSON.
     pub(super) fn document(self) -> Cow<'a, str> {
         match self {
             Self::Text(text) | Self::Json(text) => text,
         }
     }
 
-    /// The value as it was recorded: a text stays a text.
+    /// The value as recorded: a text stays a text.
     pub(super) fn value(self) -> Result<Value, ImportError> {
         match self {
             Self::Text(text) => Ok(Value::String(text.into_owned())),
@@ -191,29 +190,29 @@ impl<'a> Attribute<'a> {
         }
     }
 
-    /// Texts of a list; a single text is a list of one, and may hold the list as JSON.
+    /// The texts of a list, which may be JSON in a text; a single text is a list of one.
     pub(super) fn words(self) -> Vec<String> {
         let document = self.clone().document();
         serde_json::from_str(&document).unwrap_or_else(|_| self.text().map(Cow::into_owned).into_iter().collect())
     }
 }
 
-/// A value on the wire of OTLP. One of the fields is there.
+/// A value in OTLP, with one of these fields.
 #[derive(Deserialize)]
 struct Any<'a> {
-    #[serde(borrow, default, rename = "stringValue", alias = "string_value")]
+    #[serde(borrow, rename = "stringValue", alias = "string_value")]
     text: Option<&'a RawValue>,
-    #[serde(borrow, default, rename = "intValue", alias = "int_value")]
+    #[serde(rename = "intValue", alias = "int_value")]
     whole: Option<&'a RawValue>,
-    #[serde(borrow, default, rename = "doubleValue", alias = "double_value")]
+    #[serde(rename = "doubleValue", alias = "double_value")]
     number: Option<&'a RawValue>,
-    #[serde(borrow, default, rename = "boolValue", alias = "bool_value")]
+    #[serde(rename = "boolValue", alias = "bool_value")]
     truth: Option<&'a RawValue>,
-    #[serde(borrow, default, rename = "bytesValue", alias = "bytes_value")]
+    #[serde(rename = "bytesValue", alias = "bytes_value")]
     bytes: Option<&'a RawValue>,
-    #[serde(borrow, default, rename = "arrayValue", alias = "array_value")]
+    #[serde(rename = "arrayValue", alias = "array_value")]
     list: Option<List<'a>>,
-    #[serde(borrow, default, rename = "kvlistValue", alias = "kvlist_value")]
+    #[serde(rename = "kvlistValue", alias = "kvlist_value")]
     fields: Option<Fields<'a>>,
 }
 
@@ -233,7 +232,6 @@ struct Fields<'a> {
 struct Field<'a> {
     #[serde(borrow)]
     key: Text<'a>,
-    #[serde(borrow, default)]
     value: Option<Any<'a>>,
 }
 
@@ -246,7 +244,7 @@ impl<'a> Any<'a> {
         self.text.or(self.whole).or(self.number).or(self.truth).or(self.bytes)
     }
 
-    /// As plain JSON. As deep as the text it was read from, which the parser bounds.
+    /// As plain JSON. The parser limits its depth.
     fn value(self) -> Result<Value, ImportError> {
         if let Some(list) = self.list {
             return list.values.into_iter().map(Any::value).collect();
@@ -261,7 +259,7 @@ impl<'a> Any<'a> {
             }
             return Ok(Value::Object(map));
         }
-        // A 64-bit number stands as text on this wire.
+        // OTLP writes a 64-bit number as text.
         if let Some(whole) = self.whole.and_then(|raw| serde_json::from_str::<String>(raw.get()).ok()) {
             return Ok(whole.parse::<i64>().map_or(Value::String(whole), Value::from));
         }

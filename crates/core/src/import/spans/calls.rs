@@ -1,10 +1,9 @@
-//! Calls that spans are evidence of, each once.
+//! The calls of spans, each once.
 //!
-//! One call is often seen several times: by the framework that dispatched it, by the MCP client that sent it and by the
-//! MCP server that ran it. Such spans lie inside one another and name the same tool, or carry the same id at the same time
-//! and contradict each other in no argument; the outermost stands for the call and the others add what it lacks. A tool that
-//! calls another tool is two calls, and so is one that calls itself with other arguments or is called again by an agent
-//! inside it.
+//! One call often has several spans: of the framework that dispatched it, of the MCP client that sent it and of the MCP server
+//! that ran it. Such spans are nested and name the same tool, or have the same id at the same time and no different
+//! arguments. The outermost one is the call, and the others add what it lacks. A tool that calls another tool is two calls,
+//! and so is one that calls itself with other arguments or is called again by an agent inside it.
 
 use std::collections::BTreeMap;
 
@@ -16,32 +15,32 @@ use super::vocabulary::{self, Kind};
 use super::{Span, Status};
 use crate::trace::{CallError, ErrorKind};
 
-/// A call, as far as its spans tell.
+/// A call, from its spans.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Call {
-    /// The name on the wire.
+pub(super) struct SpanCall {
+    /// The name as recorded.
     pub(super) name: String,
     pub(super) id: Option<String>,
     pub(super) server: Option<String>,
     pub(super) args: Option<Value>,
-    /// How the span that told the arguments writes them: under which attribute, and whether as a span of MCP.
+    /// The attribute that holds the arguments, and whether it is of a span of MCP.
     pub(super) written: Option<(&'static str, bool)>,
     pub(super) answer: Option<Value>,
     pub(super) failure: Option<CallError>,
-    /// How the last span at each depth below failed, if it did: a client that tries again and succeeds has not failed.
+    /// The failure of the last span at each inner depth, if any: a client that retries and succeeds has not failed.
     pub(super) inner: BTreeMap<usize, Option<CallError>>,
-    /// Whether it is over, and in a way that is known, so that it would have failed by now.
+    /// Whether it ended with a known status.
     pub(super) ended: bool,
     pub(super) start: u64,
     pub(super) end: Option<u64>,
     pub(super) duration_ms: Option<u64>,
-    /// The call inside which it was made, and the agent that made it.
+    /// The call that it was made in, and the agent that made it.
     pub(super) scope: (Option<usize>, Option<usize>),
 }
 
-/// Every call, in the order of dispatch, and which of them each span belongs to.
+/// Every call in the order of dispatch, and the call of each span.
 pub(super) struct Calls {
-    pub(super) list: Vec<Call>,
+    pub(super) list: Vec<SpanCall>,
     pub(super) of_span: Vec<Option<usize>>,
 }
 
@@ -57,7 +56,7 @@ impl Calls {
             let span = &tree.spans[at];
             let mut call = read(span).map_err(|error| error.at(&span.label()))?;
             names[at] = Some(call.name.clone());
-            let same = made.around(tree, at, &call, &names, options).or_else(|| made.beside(&call, &by_id));
+            let same = made.around(tree, at, &call, &names, options).or_else(|| made.same_id(&call, &by_id));
             let home = match same {
                 Some(home) => {
                     made.list[home].fill(call, tree.depth[at]);
@@ -85,12 +84,12 @@ impl Calls {
         Ok(made)
     }
 
-    /// The call that a span around this one tells of, when it is the same.
+    /// The call of the span around this one, when it is the same call.
     fn around(
         &self,
         tree: &Tree<'_>,
         at: usize,
-        call: &Call,
+        call: &SpanCall,
         names: &[Option<String>],
         options: &Options,
     ) -> Option<usize> {
@@ -101,8 +100,8 @@ impl Calls {
         if matches!(ids, (Some(a), Some(b)) if a != b) {
             return None;
         }
-        let is_told_as_one = matches!(ids, (Some(a), Some(b)) if a == b);
-        if !is_told_as_one && is_given_otherwise(&tree.spans[outer], &tree.spans[at]) {
+        let has_same_id = matches!(ids, (Some(a), Some(b)) if a == b);
+        if !has_same_id && has_other_arguments(&tree.spans[outer], &tree.spans[at]) {
             return None;
         }
         let name = names[outer].as_deref()?;
@@ -112,14 +111,14 @@ impl Calls {
         is_same.then_some(home)
     }
 
-    /// The call that a span elsewhere tells of under the same id and at the same time. An id alone is not enough: the runs
-    /// of one trace may count their calls anew, and a tool that is tried again may keep its id.
-    fn beside(&self, call: &Call, by_id: &BTreeMap<String, Vec<usize>>) -> Option<usize> {
+    /// The call of a span elsewhere with the same id at the same time. An id alone is not enough: several runs in one trace may
+    /// reuse ids, and so may a retry.
+    fn same_id(&self, call: &SpanCall, by_id: &BTreeMap<String, Vec<usize>>) -> Option<usize> {
         let homes = by_id.get(call.id.as_ref()?)?;
-        // Calls under one id follow each other, so only the last few could overlap; looking further would cost too much.
+        // Calls with one id follow each other, so only the last few can overlap. Comparing all would take too long.
         homes.iter().rev().take(8).copied().find(|&home| {
             let known = &self.list[home];
-            known.name == call.name && known.is_at_the_time_of(call) && !known.contradicts(call)
+            known.name == call.name && known.overlaps(call) && !known.contradicts(call)
         })
     }
 
@@ -131,7 +130,7 @@ impl Calls {
         for (new, &old) in order.iter().enumerate() {
             place[old] = new;
         }
-        let mut slots: Vec<Option<Call>> = std::mem::take(&mut self.list).into_iter().map(Some).collect();
+        let mut slots: Vec<Option<SpanCall>> = std::mem::take(&mut self.list).into_iter().map(Some).collect();
         self.list = order.iter().filter_map(|&old| slots[old].take()).collect();
         for call in &mut self.list {
             call.scope.0 = call.scope.0.map(|old| place[old]);
@@ -142,25 +141,25 @@ impl Calls {
     }
 }
 
-impl Call {
-    /// Whether two calls share more than the moment at which one ends and the other starts.
-    fn is_at_the_time_of(&self, other: &Self) -> bool {
+impl SpanCall {
+    /// Whether two calls overlap in time. Touching is not enough.
+    fn overlaps(&self, other: &Self) -> bool {
         let (Some(end), Some(other_end)) = (self.end, other.end) else { return self.start == other.start };
         let holds = |outer: (u64, u64), inner: (u64, u64)| outer.0 <= inner.0 && inner.1 <= outer.1;
         let (own, others) = ((self.start, end), (other.start, other_end));
         holds(own, others) || holds(others, own) || (self.start < other_end && other.start < end)
     }
 
-    /// Whether arguments tell that two calls are not one. Nothing but an id and a time holds spans beside each other
-    /// together, so arguments that were written in different ways are compared too, unless one of them is text that is no
-    /// JSON: a recorder's way to print them.
+    /// Whether different arguments show that two calls are not one. Spans that are not nested share only an id and a time, so
+    /// arguments in different attributes are compared too, except text that is not JSON, which is how some recorders print
+    /// arguments.
     fn contradicts(&self, other: &Self) -> bool {
         let (Some(own), Some(others)) = (&self.args, &other.args) else { return false };
         let are_comparable = self.written == other.written || !(own.is_string() || others.is_string());
         own != others && are_comparable
     }
 
-    /// Adds what another span of the same call tells.
+    /// Adds what another span of the same call has.
     fn fill(&mut self, inner: Self, depth: usize) {
         self.id = self.id.take().or(inner.id);
         self.server = self.server.take().or(inner.server);
@@ -169,35 +168,35 @@ impl Call {
         }
         self.answer = self.answer.take().or(inner.answer);
         self.inner.insert(depth, inner.failure);
-        // Beside each other, the longer one is the outer one.
+        // Of two spans that are not nested, the longer one is the outer one.
         if inner.start < self.start && inner.end >= self.end {
             (self.start, self.end, self.duration_ms) = (inner.start, inner.end, inner.duration_ms);
         }
     }
 }
 
-/// Whether two spans, one inside the other, are of two calls by their arguments. Layers may write down the arguments of one
-/// call in their own ways, so only spans that write them in the same way are compared.
-fn is_given_otherwise(outer: &Span<'_>, inner: &Span<'_>) -> bool {
+/// Whether different arguments show that two nested spans are two calls. Layers may record the arguments of one call
+/// differently, so only spans that use the same attribute are compared.
+fn has_other_arguments(outer: &Span<'_>, inner: &Span<'_>) -> bool {
     let keys = [outer, inner].map(vocabulary::key_of_arguments);
     if keys[0].is_none() || keys[0] != keys[1] || vocabulary::is_mcp(outer) != vocabulary::is_mcp(inner) {
         return false;
     }
     match [outer, inner].map(vocabulary::arguments) {
-        // Text that is no JSON is a recorder's way to print arguments.
+        // Text that is not JSON is how some recorders print arguments.
         [Ok(Some(a)), Ok(Some(b))] => a != b && !a.is_string() && !b.is_string(),
         _ => false,
     }
 }
 
-/// Whether `whole` is the name of a tool with that of its server before it.
+/// Whether `whole` is the name of a tool with its server as a prefix.
 fn is_prefixed(whole: &str, name: &str, options: &Options) -> bool {
     let by_rule = options.servers.split(whole).1 == name;
     by_rule || whole.strip_suffix(name).is_some_and(|prefix| prefix.ends_with(['_', '-', '.', '/', ':']))
 }
 
-fn read(span: &Span<'_>) -> Result<Call, ImportError> {
-    let mut call = Call {
+fn read(span: &Span<'_>) -> Result<SpanCall, ImportError> {
+    let mut call = SpanCall {
         name: vocabulary::tool_name(span)?.into_owned(),
         id: vocabulary::call_id(span)?,
         server: vocabulary::server(span)?,
@@ -209,14 +208,14 @@ fn read(span: &Span<'_>) -> Result<Call, ImportError> {
         start: span.start.unwrap_or(0),
         end: span.end,
         duration_ms: span.duration_ms(),
-        ..Call::default()
+        ..SpanCall::default()
     };
-    if let Some((id, said, failed)) = call.answer.as_ref().and_then(vocabulary::message_of_tool) {
+    if let Some((id, content, has_failed)) = call.answer.as_ref().and_then(vocabulary::message_of_tool) {
         call.id.get_or_insert(id);
-        if failed && call.failure.is_none() {
+        if has_failed && call.failure.is_none() {
             call.failure = Some(CallError { kind: ErrorKind::Tool, code: None, message: String::new() });
         }
-        call.answer = Some(said);
+        call.answer = Some(content);
     }
     Ok(call)
 }

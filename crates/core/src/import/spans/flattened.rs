@@ -1,11 +1,13 @@
-//! Messages that lie flattened in attributes, one attribute per field: `llm.output_messages.0.message.role` in
+//! Messages that are flattened into attributes, one attribute per field: `llm.output_messages.0.message.role` in
 //! `OpenInference`, `gen_ai.completion.0.role` in Traceloop.
 
 use std::collections::BTreeMap;
 
+use super::super::message::{Answer, Call, Message, Part, stop_reason};
 use super::super::{ImportError, results, wire};
 use super::attributes::{Attribute, Attributes};
-use super::messages::{Answer, Mention, Message, Speaker, speaker};
+use super::messages::role;
+use crate::trace::Role;
 
 /// Words between fields that add nothing to them.
 const FILLERS: [&str; 4] = ["message", "tool_call", "function", "message_content"];
@@ -17,13 +19,12 @@ struct Flat {
     tool_call_id: Option<String>,
     finish: Option<String>,
     texts: BTreeMap<u32, String>,
-    /// Parts by place, each with the name of its type.
-    parts: BTreeMap<u32, Part>,
-    calls: BTreeMap<u32, Part>,
+    parts: BTreeMap<u32, Piece>,
+    calls: BTreeMap<u32, Piece>,
 }
 
 #[derive(Default)]
-struct Part {
+struct Piece {
     kind: Option<String>,
     text: Option<String>,
     id: Option<String>,
@@ -35,8 +36,8 @@ struct Part {
 pub(super) fn messages(
     attributes: &Attributes<'_>,
     prefix: &str,
-    default: Speaker,
-) -> Result<Option<Vec<Message>>, ImportError> {
+    default: Role,
+) -> Result<Option<Vec<Option<Message>>>, ImportError> {
     let mut flat: BTreeMap<u32, Flat> = BTreeMap::new();
     for (rest, found) in attributes.below(prefix) {
         let Some(text) = found.map_err(|error| error.at(&format!("{prefix}{rest}")))?.map(Attribute::document) else {
@@ -88,35 +89,41 @@ fn put(message: &mut Flat, words: &[&str], text: String) {
     }
 }
 
-fn build(flat: Flat, default: Speaker) -> Result<Message, ImportError> {
-    let mut out = Message::new(flat.role.as_deref().map_or(Ok(default), speaker)?);
-    out.finish = flat.finish;
-    out.texts.extend(flat.content.filter(|text| !text.is_empty()));
-    out.texts.extend(flat.texts.into_values());
-    let listed = !flat.calls.is_empty();
-    for (place, part) in flat.parts {
-        let kind = part.kind.as_deref().unwrap_or("text");
+/// The message; `None` for a system prompt.
+fn build(flat: Flat, default: Role) -> Result<Option<Message>, ImportError> {
+    let role = flat.role.as_deref().map_or(Ok(Some(default)), role)?;
+    let mut out = Message::new(role.unwrap_or(Role::User));
+    out.stop = flat.finish.as_deref().and_then(stop_reason);
+    let content = flat.content.filter(|text| !text.is_empty());
+    out.parts.extend(content.into_iter().chain(flat.texts.into_values()).map(Part::Text));
+    let is_listed = !flat.calls.is_empty();
+    for (place, piece) in flat.parts {
+        let kind = piece.kind.as_deref().unwrap_or("text");
         let is_call = ["tool", "call", "function"].iter().any(|word| kind.contains(word));
-        match part {
-            Part { text: Some(text), .. } if kind == "text" => out.texts.push(text),
-            // Calls that are listed beside the parts are told once.
-            _ if !is_call || listed => {}
-            part if part.name.is_some() => out.calls.push(mention(part)?),
+        match piece {
+            Piece { text: Some(text), .. } if kind == "text" => out.parts.push(Part::Text(text)),
+            // A call that is also in the list of calls is read there.
+            _ if !is_call || is_listed => {}
+            piece if piece.name.is_some() => out.parts.push(Part::Call(piece.call()?)),
             _ => return Err(ImportError::new(format!("contents.{place} is a {kind} without a name"))),
         }
     }
-    for (place, call) in flat.calls {
-        out.calls.push(mention(call).map_err(|error| error.at(&format!("tool_calls.{place}")))?);
+    for (place, piece) in flat.calls {
+        let call = piece.call().map_err(|error| error.at(&format!("tool_calls.{place}")))?;
+        out.parts.push(Part::Call(call));
     }
-    if out.speaker == Speaker::Tool {
-        let result = results::of_text(&out.texts.join("\n"), None);
-        out.texts.clear();
-        out.answers.push(Answer { id: flat.tool_call_id, result });
+    if role == Some(Role::Tool) {
+        let result = results::of_text(&out.text().unwrap_or_else(String::new), None);
+        out.parts.retain(|part| !matches!(part, Part::Text(_)));
+        out.parts.push(Part::Answer(Answer { id: flat.tool_call_id, result, ..Answer::default() }));
     }
-    Ok(out)
+    Ok(role.map(|_| out))
 }
 
-fn mention(part: Part) -> Result<Mention, ImportError> {
-    let name = part.name.ok_or_else(|| ImportError::new("it is a call without a name"))?;
-    Ok(Mention { id: part.id, name, args: part.arguments.map(|text| wire::arguments_in_text(&text)) })
+impl Piece {
+    fn call(self) -> Result<Call, ImportError> {
+        let name = self.name.ok_or_else(|| ImportError::new("it is a call without a name"))?;
+        let args = self.arguments.map(|text| wire::arguments_in_text(&text));
+        Ok(Call { id: self.id, name, args, ..Call::default() })
+    }
 }

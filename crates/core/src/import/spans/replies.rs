@@ -1,38 +1,38 @@
 //! Replies of models, and the conversations they belong to.
 //!
-//! A library below a framework tells of the same reply again, inside: such spans are one reply. Where no span is that of a
-//! model, agents tell what their models would have told. Replies of one agent inside one call are one conversation. The
-//! conversation of the run is the one that ends last, together with those that were over before it began: an agent that
-//! works while another one waits is that one's helper, and its calls count while its words do not.
+//! A library below a framework records the same reply again, in a nested span: such spans are one reply. Where no span is that
+//! of a model, agents have what their models would have. Replies of one agent in one call are one conversation. The
+//! conversation of the run is the one that ends last, together with those that ended before it began. An agent that works
+//! while another one waits is a helper: its calls count, its messages do not.
 
 use std::collections::BTreeMap;
 
 use super::super::ImportError;
+use super::super::message::{Spent, stop_reason};
 use super::Span;
 use super::calls::Calls;
-use super::talk::{self, Talk};
+use super::conversation::{self, Conversation};
 use super::tree::Tree;
 use super::vocabulary::{self, Kind};
 use crate::trace::{StopReason, Tokens};
 
-/// One reply: its spans, the outermost first.
+/// One reply, with its spans from the outermost to the innermost.
 struct Reply {
     spans: Vec<usize>,
     scope: Scope,
 }
 
-/// The call inside which something happened, and the agent it happened for.
+/// The call and the agent that something happened in.
 pub(super) type Scope = (Option<usize>, Option<usize>);
 
-/// All that was said.
 pub(super) struct Replies {
-    /// What each reply spent; `None` where its span does not say.
-    pub(super) spent: Vec<Option<Tokens>>,
-    /// The conversation of the run, with all agents that spoke in it.
-    pub(super) main: Talk,
+    /// What all replies cost.
+    pub(super) spent: Spent,
+    /// The conversation of the run, of all its agents.
+    pub(super) main: Conversation,
     pub(super) main_scopes: Vec<Scope>,
-    /// What helpers said.
-    pub(super) others: Vec<(Scope, Talk)>,
+    /// The conversations of helpers.
+    pub(super) others: Vec<(Scope, Conversation)>,
     pub(super) model: Option<String>,
     pub(super) stop_reason: Option<StopReason>,
 }
@@ -40,44 +40,43 @@ pub(super) struct Replies {
 impl Replies {
     pub(super) fn of(tree: &Tree<'_>, calls: &Calls) -> Result<Self, ImportError> {
         let replies = replies(tree, calls)?;
-        let mut spent = Vec::new();
+        let mut spent = Spent::Nothing;
         let mut groups: BTreeMap<Scope, Vec<&Reply>> = BTreeMap::new();
         for reply in &replies {
             let (tokens, lost) = cost(tree, reply)?;
             if !lost {
-                spent.push(tokens);
+                spent = spent.plus(Spent::reported(tokens));
                 groups.entry(reply.scope).or_default().push(reply);
             }
         }
         let main_scopes = main_scopes(tree, &groups);
-        let (mut main, mut others) = (Talk::default(), Vec::new());
+        let (mut main, mut others) = (Conversation::default(), Vec::new());
         let (mut model, mut last) = (None, None);
         for scope in &main_scopes {
             for reply in groups.remove(scope).into_iter().flatten() {
-                hear(&mut main, tree, reply)?;
+                append(&mut main, tree, reply)?;
                 model = first(tree, reply, vocabulary::model)?.or(model);
                 last = Some(reply);
             }
         }
         for (scope, replies) in groups {
-            let mut talk = Talk::default();
+            let mut other = Conversation::default();
             for reply in replies {
-                hear(&mut talk, tree, reply)?;
+                append(&mut other, tree, reply)?;
             }
-            others.push((scope, talk));
+            others.push((scope, other));
         }
-        let word = match last {
-            Some(reply) => first(tree, reply, vocabulary::finish)?.or_else(|| main.finish().map(str::to_owned)),
-            None => None,
+        let word = last.map_or(Ok(None), |reply| first(tree, reply, vocabulary::finish))?;
+        let stop = match word {
+            _ if is_broken(tree, &replies) => Some(StopReason::Error),
+            Some(word) => stop_reason(&word),
+            None => main.stop,
         };
-        let broke = is_broken(tree, &replies);
-        let stop_reason =
-            if broke { Some(StopReason::Error) } else { word.as_deref().and_then(vocabulary::stop_reason) };
-        Ok(Self { spent, main, main_scopes, others, model, stop_reason })
+        Ok(Self { spent, main, main_scopes, others, model, stop_reason: stop })
     }
 }
 
-/// The replies in order, spans that tell of one reply together.
+/// The replies in order, each with all its spans.
 fn replies(tree: &Tree<'_>, calls: &Calls) -> Result<Vec<Reply>, ImportError> {
     let scope = |at: usize| (tree.tool[at].and_then(|outer| calls.of_span[outer]), tree.agent[at]);
     let mut list: Vec<Reply> = Vec::new();
@@ -95,7 +94,7 @@ fn replies(tree: &Tree<'_>, calls: &Calls) -> Result<Vec<Reply>, ImportError> {
     }
     if list.is_empty() {
         for at in tree.of_kind(Kind::Agent).filter(|&at| tree.near[at].is_none()) {
-            if vocabulary::tells_of_reply(&tree.spans[at]).map_err(|error| error.at(&tree.spans[at].label()))? {
+            if vocabulary::has_reply(&tree.spans[at]).map_err(|error| error.at(&tree.spans[at].label()))? {
                 list.push(Reply { spans: vec![at], scope: (None, Some(at)) });
             }
         }
@@ -104,32 +103,27 @@ fn replies(tree: &Tree<'_>, calls: &Calls) -> Result<Vec<Reply>, ImportError> {
     Ok(list)
 }
 
-/// What a reply spent: as its outermost span says, else as those inside say together. Also whether there was no reply at
-/// all, because asking for it failed.
+/// What a reply cost: as its outermost span says, else the sum of the inner ones. Also whether there was no reply because the
+/// request failed.
 fn cost(tree: &Tree<'_>, reply: &Reply) -> Result<(Option<Tokens>, bool), ImportError> {
-    let mut sum: Option<Tokens> = None;
+    let mut sum = Spent::Nothing;
     for (place, &at) in reply.spans.iter().enumerate() {
         let span = &tree.spans[at];
         let Some(found) = vocabulary::tokens(span).map_err(|error| error.at(&span.label()))? else { continue };
         if place == 0 {
             return Ok((Some(found), false));
         }
-        let add = |a: Option<u64>, b: Option<u64>| Some(a?.saturating_add(b?));
-        sum = Some(sum.map_or(found, |sum| Tokens {
-            input: add(sum.input, found.input),
-            output: add(sum.output, found.output),
-            cached: add(sum.cached, found.cached),
-            total: add(sum.total, found.total),
-        }));
+        sum = sum.plus(Spent::Known(found));
     }
-    let is_asked_in_vain = |span: &Span<'_>| -> Result<bool, ImportError> {
-        Ok(span.has_failed() && !talk::has_reply(span).map_err(|error| error.at(&span.label()))?)
+    let has_no_reply = |span: &Span<'_>| -> Result<bool, ImportError> {
+        Ok(span.has_failed() && !conversation::has_reply(span).map_err(|error| error.at(&span.label()))?)
     };
-    let outer = reply.spans.first().filter(|_| sum.is_none()).map(|&at| is_asked_in_vain(&tree.spans[at]));
+    let sum = sum.tokens();
+    let outer = reply.spans.first().filter(|_| sum.is_none()).map(|&at| has_no_reply(&tree.spans[at]));
     Ok((sum, outer.transpose()?.unwrap_or(false)))
 }
 
-/// Which conversations make that of the run, in order.
+/// The conversations that make up that of the run, in order.
 fn main_scopes(tree: &Tree<'_>, groups: &BTreeMap<Scope, Vec<&Reply>>) -> Vec<Scope> {
     let outermost = |scope: &Scope| scope.0.is_none();
     let any_outermost = groups.keys().any(outermost);
@@ -153,13 +147,13 @@ fn main_scopes(tree: &Tree<'_>, groups: &BTreeMap<Scope, Vec<&Reply>>) -> Vec<Sc
     out
 }
 
-fn hear(talk: &mut Talk, tree: &Tree<'_>, reply: &Reply) -> Result<(), ImportError> {
+fn append(conversation: &mut Conversation, tree: &Tree<'_>, reply: &Reply) -> Result<(), ImportError> {
     let spans: Vec<&Span<'_>> = reply.spans.iter().map(|&at| &tree.spans[at]).collect();
     let (start, end) = spans.first().map_or((0, 0), |span| span.times());
-    talk.reply(&spans, start, end)
+    conversation.append(&spans, start, end)
 }
 
-/// What the first span of a reply says that says it.
+/// The first value that a span of a reply has.
 fn first<T>(
     tree: &Tree<'_>,
     reply: &Reply,
@@ -174,7 +168,7 @@ fn first<T>(
     Ok(None)
 }
 
-/// Whether the run broke: an agent that nothing surrounds failed, or the last reply of all did.
+/// Whether the run broke: a root agent failed, or the last reply did.
 fn is_broken(tree: &Tree<'_>, replies: &[Reply]) -> bool {
     let agents = tree.of_kind(Kind::Agent).filter(|&at| tree.near[at].is_none()).any(|at| tree.spans[at].has_failed());
     let last = replies.last().and_then(|reply| reply.spans.first());

@@ -1,5 +1,5 @@
-//! Spans in the order of their start, and what lies above each. Files hold spans in the order of their end, parents may
-//! be missing, and nothing keeps a file from linking spans in a ring.
+//! Spans in the order of their start, and the ancestors of each. Files have spans in the order of their end, parents may be
+//! missing, and spans may form a cycle.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -9,24 +9,24 @@ use super::vocabulary::{self, Kind};
 use super::{Span, Status};
 use crate::json;
 
-/// The spans of one trace, sorted, with what lies above each.
+/// The spans of one trace, sorted, with the ancestors of each.
 pub(super) struct Tree<'a> {
     pub(super) spans: Vec<Span<'a>>,
     pub(super) kinds: Vec<Kind>,
-    /// How many spans lie above.
+    /// The number of ancestors.
     pub(super) depth: Vec<usize>,
-    /// The nearest span above that is no [`Kind::Other`].
+    /// The nearest ancestor that is not [`Kind::Other`].
     pub(super) near: Vec<Option<usize>>,
-    /// The nearest span above in which a tool ran.
+    /// The nearest ancestor that is a tool.
     pub(super) tool: Vec<Option<usize>>,
-    /// The nearest span above in which an agent was at work.
+    /// The nearest ancestor that is an agent.
     pub(super) agent: Vec<Option<usize>>,
 }
 
 impl<'a> Tree<'a> {
     pub(super) fn of(mut spans: Vec<Span<'a>>) -> Result<Self, ImportError> {
         for span in &mut spans {
-            // What a span tells twice and differently is the worse of both.
+            // Of two different statuses the worse one counts.
             span.status = span.status.max(vocabulary::status(span).map_err(|error| error.at(&span.label()))?);
         }
         let spans = once(spans)?;
@@ -62,14 +62,14 @@ impl<'a> Tree<'a> {
         Ok(Self { spans, kinds, depth, near, tool, agent })
     }
 
-    /// Where spans of a kind are, in order.
+    /// The places of spans of a kind, in order.
     pub(super) fn of_kind(&self, kind: Kind) -> impl Iterator<Item = usize> {
         (0..self.kinds.len()).filter(move |&at| self.kinds[at] == kind)
     }
 }
 
-/// Each span once. A span may be delivered again, and by some recorders also while it is open. Spans that share no more than
-/// their id are two, and which of them others lie below cannot be told.
+/// Each span once. A span may be delivered again, by some recorders also while it is open. Different spans with the same id are
+/// refused, since the parent of their children is unclear.
 fn once<'a>(spans: Vec<Span<'a>>) -> Result<Vec<Span<'a>>, ImportError> {
     let mut places: BTreeMap<&str, usize> = BTreeMap::new();
     let mut again = Vec::new();
@@ -85,37 +85,37 @@ fn once<'a>(spans: Vec<Span<'a>>) -> Result<Vec<Span<'a>>, ImportError> {
     }
     let mut slots: Vec<Option<Span<'a>>> = spans.into_iter().map(Some).collect();
     for (first, at) in again {
-        let (Some(known), Some(told)) = (slots[first].take(), slots[at].take()) else { continue };
-        if is_same(&known, &told).map_err(|error| error.at(&told.label()))? {
-            slots[first] = Some(united(known, told)?);
-        } else if [&known, &told].iter().all(|span| matches!(vocabulary::kind(span), Ok(Kind::Other))) {
-            (slots[first], slots[at]) = (Some(known), Some(told));
+        let (Some(known), Some(again)) = (slots[first].take(), slots[at].take()) else { continue };
+        if is_same(&known, &again).map_err(|error| error.at(&again.label()))? {
+            slots[first] = Some(merged(known, again)?);
+        } else if [&known, &again].iter().all(|span| matches!(vocabulary::kind(span), Ok(Kind::Other))) {
+            (slots[first], slots[at]) = (Some(known), Some(again));
         } else {
-            return Err(ImportError::new(format!("{} and {} have the same id", known.label(), told.label()))
-                .hint("what happened inside of which of them is not told, so calls could be taken for one another"));
+            return Err(ImportError::new(format!("{} and {} have the same id", known.label(), again.label()))
+                .hint("which of them is the parent of other spans is unclear, so calls could be mixed up"));
         }
     }
     Ok(slots.into_iter().flatten().collect())
 }
 
-/// Whether two spans with one id are two deliveries of one span: nothing that both tell of it differs.
-fn is_same(known: &Span<'_>, told: &Span<'_>) -> Result<bool, ImportError> {
-    let is_open = known.end.is_none() || told.end.is_none();
-    if known.name != told.name || known.start != told.start || !(is_open || known.end == told.end) {
+/// Whether two spans with one id are two deliveries of one span: nothing that both have differs.
+fn is_same(known: &Span<'_>, again: &Span<'_>) -> Result<bool, ImportError> {
+    let is_open = known.end.is_none() || again.end.is_none();
+    if known.name != again.name || known.start != again.start || !(is_open || known.end == again.end) {
         return Ok(false);
     }
     let differ = |[a, b]: [Option<String>; 2]| a.is_some() && b.is_some() && a != b;
-    let names = [vocabulary::told_name(known)?, vocabulary::told_name(told)?];
-    let ids = [vocabulary::call_id(known)?, vocabulary::call_id(told)?];
-    let given = [vocabulary::arguments(known)?, vocabulary::arguments(told)?];
+    let names = [vocabulary::name_in_attributes(known)?, vocabulary::name_in_attributes(again)?];
+    let ids = [vocabulary::call_id(known)?, vocabulary::call_id(again)?];
+    let given = [vocabulary::arguments(known)?, vocabulary::arguments(again)?];
     let given = given.map(|args| args.map(|args| json::canonical(&args)));
     Ok(![names.map(|name| name.map(Cow::into_owned)), ids, given].into_iter().any(differ))
 }
 
-/// One span of two deliveries. What was told last counts, unless only the earlier one has the end; what it does not tell the
-/// other adds. A failure that either tells stays.
-fn united<'a>(known: Span<'a>, told: Span<'a>) -> Result<Span<'a>, ImportError> {
-    let (mut kept, other) = if told.end.is_some() || known.end.is_none() { (told, known) } else { (known, told) };
+/// One span of two deliveries. The later one counts, unless only the earlier one has ended; the other adds what it lacks. A
+/// failure of either stays.
+fn merged<'a>(known: Span<'a>, again: Span<'a>) -> Result<Span<'a>, ImportError> {
+    let (mut kept, other) = if again.end.is_some() || known.end.is_none() { (again, known) } else { (known, again) };
     let failed = [&kept, &other].map(vocabulary::failure);
     let [own, others] = failed.map(|failure| failure.map_err(|error| error.at(&kept.label())));
     let (own, others) = (own?, others?);
@@ -130,21 +130,20 @@ fn united<'a>(known: Span<'a>, told: Span<'a>) -> Result<Span<'a>, ImportError> 
     Ok(kept)
 }
 
-/// Calls and replies have to have an order: their times, or that of the file when none has a time.
+/// Calls and replies must have an order: that of their times, or that of the file when none has a time.
 fn check_times(spans: &[Span<'_>], kinds: &[Kind]) -> Result<(), ImportError> {
     let mut known = spans.iter().zip(kinds).filter(|(_, kind)| matches!(kind, Kind::Tool | Kind::Model));
     let without = known.clone().find(|(span, _)| span.start.is_none());
     match without {
-        Some((span, _)) if known.any(|(span, _)| span.start.is_some()) => Err(ImportError::new(format!(
-            "{} has no start time, so its place among the others is unknown",
-            span.label()
-        ))
-        .hint("spans of calls and of replies need a start time, or none of them may have one")),
+        Some((span, _)) if known.any(|(span, _)| span.start.is_some()) => {
+            Err(ImportError::new(format!("{} has no start time, so its order is unknown", span.label()))
+                .hint("spans of calls and of replies need a start time, or none of them may have one"))
+        }
         _ => Ok(()),
     }
 }
 
-/// The span above each, where it is there.
+/// The parent of each span, where it is there.
 fn parents(spans: &[Span<'_>]) -> Vec<Option<usize>> {
     let mut places: BTreeMap<&str, usize> = BTreeMap::new();
     for (at, span) in spans.iter().enumerate() {
@@ -156,7 +155,7 @@ fn parents(spans: &[Span<'_>]) -> Vec<Option<usize>> {
     spans.iter().map(parent).collect()
 }
 
-/// All spans with every parent before its children, and how deep each lies. A ring is cut where it is entered.
+/// All spans with every parent before its children, and the depth of each. A cycle is cut where it is entered.
 fn walk_down(up: &[Option<usize>]) -> (Vec<usize>, Vec<usize>) {
     let (mut order, mut depth) = (Vec::with_capacity(up.len()), vec![usize::MAX; up.len()]);
     let mut entered = vec![false; up.len()];

@@ -1,5 +1,5 @@
-//! What a span says of itself, in any of the vocabularies: the `GenAI` conventions of OpenTelemetry in their versions,
-//! `OpenInference`, Traceloop, the agent kit of Google, and spans of MCP clients and servers.
+//! The attributes of spans in several conventions: the versions of the `GenAI` conventions of OpenTelemetry, `OpenInference`,
+//! Traceloop, the Agent Development Kit of Google, and spans of MCP clients and servers.
 
 use std::borrow::Cow;
 
@@ -8,9 +8,9 @@ use serde_json::Value;
 use super::super::{ImportError, wire};
 use super::attributes::Attribute;
 use super::{Span, Status};
-use crate::trace::{CallError, ErrorKind, StopReason, Tokens};
+use crate::trace::{CallError, ErrorKind, Tokens};
 
-/// What happened during a span.
+/// What a span records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// A model replied.
@@ -26,20 +26,19 @@ pub(super) enum Kind {
 const OPERATION: &str = "gen_ai.operation.name";
 const TOOL_NAME: &str = "gen_ai.tool.name";
 
-/// Tells what a span is.
 pub(super) fn kind(span: &Span<'_>) -> Result<Kind, ImportError> {
-    let kind = kind_told(span)?;
-    // A call in words that are not known may not be passed over.
+    let kind = known_kind(span)?;
+    // A call in unknown words must not be left out.
     if kind == Kind::Other && span.attributes.has(&[TOOL_NAME, "gen_ai.tool.call.id", "tool.name", "ai.toolCall.name"])
     {
-        return Err(ImportError::new("it tells of a tool, but not that one ran").hint(
+        return Err(ImportError::new("it names a tool, but does not say that the tool ran").hint(
             "tools run in spans with `gen_ai.operation.name` of `execute_tool` or `openinference.span.kind` of `TOOL`",
         ));
     }
     Ok(kind)
 }
 
-fn kind_told(span: &Span<'_>) -> Result<Kind, ImportError> {
+fn known_kind(span: &Span<'_>) -> Result<Kind, ImportError> {
     let word = |key: &str| span.attributes.text(&[key]);
     if word("mcp.method.name")?.as_deref() == Some("tools/call") {
         return Ok(Kind::Tool);
@@ -68,7 +67,7 @@ fn kind_told(span: &Span<'_>) -> Result<Kind, ImportError> {
         });
     }
     let is_tool = span.attributes.has(&[TOOL_NAME]) || span.name.starts_with("execute_tool ");
-    // Recorders that name no operation still say which model they asked.
+    // Recorders that name no operation still name the model.
     let is_model = span.attributes.has(&["gen_ai.request.model", "gen_ai.response.model", "llm.request.type"]);
     Ok(match (is_tool, is_model) {
         (true, _) => Kind::Tool,
@@ -77,32 +76,32 @@ fn kind_told(span: &Span<'_>) -> Result<Kind, ImportError> {
     })
 }
 
-/// Whether a tool ran by way of MCP, as its client or its server tells it.
+/// Whether the span is of an MCP client or server.
 pub(super) fn is_mcp(span: &Span<'_>) -> bool {
     span.attributes.has(&["mcp.method.name"])
 }
 
-/// The name of the tool, where attributes tell it.
-pub(super) fn told_name<'a>(span: &Span<'a>) -> Result<Option<Cow<'a, str>>, ImportError> {
+/// The name of the tool, if an attribute has it.
+pub(super) fn name_in_attributes<'a>(span: &Span<'a>) -> Result<Option<Cow<'a, str>>, ImportError> {
     span.attributes.text(&[TOOL_NAME, "tool.name", "mcp.tool.name", "traceloop.entity.name"])
 }
 
 /// The name of the tool that ran.
 pub(super) fn tool_name<'s>(span: &'s Span<'_>) -> Result<Cow<'s, str>, ImportError> {
-    if let Some(name) = told_name(span)? {
+    if let Some(name) = name_in_attributes(span)? {
         return Ok(name);
     }
     let name = &*span.name;
     let after = |word: &str| name.split_once(word).map(|(_, rest)| rest.trim()).filter(|rest| !rest.is_empty());
     let is_mcp = is_mcp(span);
-    let told = match (after("execute_tool "), after("tools/call ")) {
+    let name = match (after("execute_tool "), after("tools/call ")) {
         (Some(rest), _) | (None, Some(rest)) => Some(rest),
-        // In `OpenInference` the span itself bears the name of its tool.
+        // In `OpenInference` the span has the name of its tool.
         (None, None) => Some(name.strip_suffix(".tool").unwrap_or(name)).filter(|name| !name.is_empty() && !is_mcp),
     };
-    told.map(Cow::Borrowed).ok_or_else(|| {
-        ImportError::new("it tells of a tool that ran and does not name it")
-            .hint("the name of a tool stands in the attribute `gen_ai.tool.name`")
+    name.map(Cow::Borrowed).ok_or_else(|| {
+        ImportError::new("it is a span of a tool and does not name the tool")
+            .hint("set the attribute `gen_ai.tool.name`")
     })
 }
 
@@ -112,45 +111,45 @@ pub(super) fn call_id(span: &Span<'_>) -> Result<Option<String>, ImportError> {
     Ok(span.attributes.text(&keys)?.map(Cow::into_owned))
 }
 
-/// The server whose tool it is, where the span tells.
+/// The server of the tool, if the span names it.
 pub(super) fn server(span: &Span<'_>) -> Result<Option<String>, ImportError> {
     Ok(span.attributes.text(&["mcp.server.name", "fastmcp.server.name"])?.map(Cow::into_owned))
 }
 
-/// Attributes that hold what a tool was given.
+/// Attributes that hold arguments.
 const ARGUMENTS: [&str; 4] =
     ["gen_ai.tool.call.arguments", "gcp.vertex.agent.tool_call_args", "tool_arguments", "input.value"];
 const WRAPPED_ARGUMENTS: &str = "traceloop.entity.input";
 const PARAMETERS: &str = "tool.parameters";
 
-/// Under which of its attributes a span holds what the tool was given.
+/// The attribute in which a span has the arguments.
 pub(super) fn key_of_arguments(span: &Span<'_>) -> Option<&'static str> {
     let keys = ARGUMENTS.into_iter().chain([WRAPPED_ARGUMENTS, PARAMETERS]);
     keys.into_iter().find(|key| matches!(span.attributes.get(key), Ok(Some(_))))
 }
 
-/// What the tool was given. Recording it is optional.
+/// The arguments. Recording them is optional.
 pub(super) fn arguments(span: &Span<'_>) -> Result<Option<Value>, ImportError> {
     if let Some((_, found)) = span.attributes.first(&ARGUMENTS)? {
-        return given(found).map(Some);
+        return parse_arguments(found).map(Some);
     }
     if let Some(found) = span.attributes.get(WRAPPED_ARGUMENTS)? {
-        return Ok(unwrapped(given(found)?));
+        return Ok(unwrapped(parse_arguments(found)?));
     }
-    // By its definition this one describes parameters; recorders also put the arguments there.
+    // This attribute is for the schema of the parameters; recorders also put the arguments there.
     let Some(found) = span.attributes.get(PARAMETERS)? else { return Ok(None) };
     let is_schema = |value: &Value| value.get("properties").is_some() || value.get("type").is_some();
-    Ok(Some(given(found)?).filter(|value| value.is_object() && !is_schema(value)))
+    Ok(Some(parse_arguments(found)?).filter(|value| value.is_object() && !is_schema(value)))
 }
 
-fn given(found: Attribute<'_>) -> Result<Value, ImportError> {
+fn parse_arguments(found: Attribute<'_>) -> Result<Value, ImportError> {
     match found {
         Attribute::Text(text) => Ok(wire::arguments_in_text(&text)),
         json @ Attribute::Json(_) => json.value(),
     }
 }
 
-/// The arguments inside what Traceloop records of the call of a function; `None` where they cannot be told.
+/// The arguments in what Traceloop records of a call; `None` where they are unclear.
 fn unwrapped(value: Value) -> Option<Value> {
     let Value::Object(mut map) = value else { return None };
     let is_call = map.get("args").is_none_or(|args| args.as_array().is_some_and(Vec::is_empty));
@@ -158,7 +157,7 @@ fn unwrapped(value: Value) -> Option<Value> {
     inner.filter(Value::is_object)
 }
 
-/// What the tool answered. Recording it is optional.
+/// The answer. Recording it is optional.
 pub(super) fn answer(span: &Span<'_>) -> Result<Option<Value>, ImportError> {
     let keys = ["gen_ai.tool.call.result", "gcp.vertex.agent.tool_response", "tool_response", "output.value"];
     match span.attributes.first(&keys)? {
@@ -167,8 +166,8 @@ pub(super) fn answer(span: &Span<'_>) -> Result<Option<Value>, ImportError> {
     }
 }
 
-/// The answer inside a message of `LangChain`, which its recorder writes in place of the answer: the id of the call, what
-/// the tool said, and whether it failed. `None` for any other answer.
+/// The answer in a message of `LangChain`, which its recorder writes in place of the answer: the id of the call, the content,
+/// and whether the call failed. `None` for any other answer.
 pub(super) fn message_of_tool(answer: &Value) -> Option<(String, Value, bool)> {
     let parsed = match answer {
         Value::String(text) if text.contains("\"tool_call_id\"") => wire::parse(text).ok()?,
@@ -181,7 +180,7 @@ pub(super) fn message_of_tool(answer: &Value) -> Option<(String, Value, bool)> {
     Some((id, map.remove("content")?, failed))
 }
 
-/// What attributes say of how a span ended. Exporters to systems without a status keep it there.
+/// The status in attributes, where exporters to systems without a status keep it.
 pub(super) fn status(span: &Span<'_>) -> Result<Status, ImportError> {
     let code = span.attributes.get("otel.status_code")?.map(Attribute::document);
     let error = span.attributes.get("error")?.map(Attribute::document);
@@ -194,8 +193,8 @@ pub(super) fn status(span: &Span<'_>) -> Result<Status, ImportError> {
     Ok(code.map_or(Status::Unset, |code| Status::by_code(&code)).max(flag))
 }
 
-/// How a span failed; `None` when it did not. An exception that left no status is a failure: a span that got over it would
-/// say that it went well.
+/// How a span failed; `None` when it did not. An exception without a status is a failure: a span that handled it would have a
+/// good status.
 pub(super) fn failure(span: &Span<'_>) -> Result<Option<CallError>, ImportError> {
     let kind = span.attributes.text(&["error.type"])?;
     let raised = span.status == Status::Unset && span.events.iter().any(|event| event.name == "exception");
@@ -223,7 +222,7 @@ pub(super) fn failure(span: &Span<'_>) -> Result<Option<CallError>, ImportError>
     Ok(Some(CallError { kind: layer, code, message: message.unwrap_or_else(|| name.to_owned()) }))
 }
 
-/// The model that replied, else the one that was asked.
+/// The model that replied, else the requested one.
 pub(super) fn model(span: &Span<'_>) -> Result<Option<String>, ImportError> {
     let keys = [
         "gen_ai.response.model",
@@ -235,7 +234,7 @@ pub(super) fn model(span: &Span<'_>) -> Result<Option<String>, ImportError> {
     Ok(span.attributes.text(&keys)?.map(Cow::into_owned))
 }
 
-/// What a reply spent; `None` when its span does not say.
+/// What a reply cost; `None` when its span does not say.
 pub(super) fn tokens(span: &Span<'_>) -> Result<Option<Tokens>, ImportError> {
     let count = |keys: &[&str]| span.attributes.count(keys);
     let tokens = Tokens {
@@ -251,25 +250,14 @@ pub(super) fn tokens(span: &Span<'_>) -> Result<Option<Tokens>, ImportError> {
     Ok((tokens != Tokens { cached: tokens.cached, ..Tokens::default() }).then_some(tokens))
 }
 
-/// Why a reply ended, as its span says it.
+/// Why a reply ended, in the words of its span.
 pub(super) fn finish(span: &Span<'_>) -> Result<Option<String>, ImportError> {
     let found = span.attributes.first(&["gen_ai.response.finish_reasons", "llm.response.finish_reason"])?;
     Ok(found.and_then(|(_, found)| found.words().pop()))
 }
 
-/// Why the run ended, by the word for the end of its last reply. A reply that ended in calls tells nothing.
-pub(super) fn stop_reason(word: &str) -> Option<StopReason> {
-    match &*word.to_ascii_lowercase() {
-        "stop" | "end_turn" | "stop_sequence" | "completed" => Some(StopReason::Completed),
-        "length" | "max_tokens" | "model_context_window_exceeded" => Some(StopReason::MaxTokens),
-        "content_filter" | "refusal" | "safety" => Some(StopReason::Refused),
-        "error" => Some(StopReason::Error),
-        _ => None,
-    }
-}
-
-/// Whether a span says anything that a reply of a model says.
-pub(super) fn tells_of_reply(span: &Span<'_>) -> Result<bool, ImportError> {
+/// Whether a span has messages or tokens, as that of a model has.
+pub(super) fn has_reply(span: &Span<'_>) -> Result<bool, ImportError> {
     let has_messages = span.attributes.has(&["gen_ai.input.messages", "gen_ai.output.messages"])
         || span.attributes.below("llm.output_messages.").next().is_some()
         || span.attributes.below("llm.input_messages.").next().is_some();

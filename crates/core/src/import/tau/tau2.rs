@@ -1,54 +1,52 @@
-//! Messages of tau2 into a trace.
+//! Messages of tau2.
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use crate::import::bounded_list::Element;
 use crate::import::builder::Builder;
-use crate::import::listed::Element;
-use crate::import::openai_chat::messages::Usage;
-use crate::import::stray::{self, Stray};
+use crate::import::message::{self, At, Call, Message, Part, Place, Spent, Usage};
+use crate::import::openai_chat::messages::USAGE;
+use crate::import::unread_calls::with_unread_calls;
 use crate::import::wire::{self, Text};
 use crate::import::{ImportError, Options, results};
 use crate::trace::{Role, StopReason};
 
-/// A message: of a speaker, or the answer of a tool, or several of these in `tool_messages`.
-#[derive(Debug, Deserialize)]
-pub(super) struct Message<'a> {
-    #[serde(borrow)]
-    role: Option<Text<'a>>,
-    content: Option<Text<'a>>,
-    /// Whether `content` is sound and no text.
-    is_audio: Option<bool>,
-    tool_calls: Option<Vec<Call<'a>>>,
-    usage: Option<Usage>,
-    raw_data: Option<IgnoredAny>,
-    tool_messages: Option<Vec<Answer<'a>>>,
-    id: Option<Text<'a>>,
-    requestor: Option<Text<'a>>,
-    error: Option<bool>,
-    #[serde(default, rename = "toolCalls")]
-    camel_calls: Stray,
-    #[serde(default, rename = "toolInvocations")]
-    invocations: Stray,
-    #[serde(default)]
-    function_call: Stray,
+with_unread_calls! {
+    /// A message of one side, the answer of a tool, or several answers in `tool_messages`.
+    #[derive(Debug, Deserialize)]
+    pub(super) struct TauMessage<'a> {
+        #[serde(borrow)]
+        role: Option<Text<'a>>,
+        content: Option<Text<'a>>,
+        /// Whether `content` is sound.
+        is_audio: Option<bool>,
+        tool_calls: Option<Vec<TauCall<'a>>>,
+        usage: Option<&'a RawValue>,
+        raw_data: Option<IgnoredAny>,
+        tool_messages: Option<Vec<TauAnswer<'a>>>,
+        id: Option<Text<'a>>,
+        requestor: Option<Text<'a>>,
+        error: Option<bool>,
+    }
+    unread: [toolCalls, toolInvocations, function_call]
 }
 
 #[derive(Debug, Deserialize)]
-struct Call<'a> {
+struct TauCall<'a> {
     #[serde(borrow)]
     id: Option<Text<'a>>,
     name: Text<'a>,
-    #[serde(default, deserialize_with = "wire::even_null")]
+    #[serde(default, deserialize_with = "wire::present")]
     arguments: Option<&'a RawValue>,
     requestor: Option<Text<'a>>,
 }
 
-/// The answer to one call, under the id of the call.
+/// The answer to one call, with the id of the call.
 #[derive(Debug, Deserialize)]
-struct Answer<'a> {
+struct TauAnswer<'a> {
     #[serde(borrow)]
     id: Option<Text<'a>>,
     content: Option<Text<'a>>,
@@ -56,84 +54,96 @@ struct Answer<'a> {
     error: Option<bool>,
 }
 
-const OWN_SIDE: &str = "a message carries the calls of its own side; whose call this is cannot be told";
-
-/// The conversation, without what the simulated user did on its own.
-pub(super) fn talk<'o>(messages: &[Message<'_>], options: &'o Options) -> Result<Builder<'o>, ImportError> {
+/// The conversation, without the calls of the simulated user.
+pub(super) fn conversation<'o>(messages: &[TauMessage<'_>], options: &'o Options) -> Result<Builder<'o>, ImportError> {
     let mut builder = Builder::new(options);
     for (at, message) in messages.iter().enumerate() {
-        let strays = [
-            ("toolCalls", message.camel_calls),
-            ("toolInvocations", message.invocations),
-            ("function_call", message.function_call),
-        ];
-        stray::refuse(&format_args!("messages[{at}]"), &strays)?;
-        let text = message.content.as_deref().filter(|_| message.is_audio != Some(true)).map(str::to_owned);
-        let calls = message.tool_calls.as_deref().unwrap_or_default();
-        match message.role.as_deref() {
-            Some("system") => {}
-            Some("user") => {
-                if let Some((call, _)) = calls.iter().enumerate().find(|(_, call)| !is_users(call.requestor.as_ref())) {
-                    return Err(ImportError::new(format!(
-                        "messages[{at}].tool_calls[{call}].requestor must be user in a message of the user"
-                    ))
-                    .hint(OWN_SIDE));
-                }
-                // A message that is only calls never reached the agent.
-                if text.is_some() || calls.is_empty() {
-                    builder.turn(Role::User, text);
-                }
-            }
-            Some("assistant") => {
-                // The greeting at the start is a text of the harness.
-                let is_greeting = at == 0 && message.usage.is_none() && message.raw_data.is_none() && calls.is_empty();
-                if !is_greeting {
-                    builder.spend(message.usage.map(Usage::tokens));
-                }
-                let turn = builder.turn(Role::Assistant, text);
-                for (index, call) in calls.iter().enumerate() {
-                    if is_users(call.requestor.as_ref()) {
-                        return Err(ImportError::new(format!(
-                            "messages[{at}].tool_calls[{index}].requestor must be assistant in a message of the assistant"
-                        ))
-                        .hint(OWN_SIDE));
-                    }
-                    let args = call.arguments.map(wire::arguments).transpose().map_err(|error| {
-                        let place = format!("messages[{at}].tool_calls[{index}].arguments");
-                        ImportError::new(format!("{place}: {}", error.message))
-                    })?;
-                    builder.call(Some(turn), id(call.id.as_ref()), &call.name, args);
-                }
-            }
-            Some("tool") => match &message.tool_messages {
-                Some(answers) => {
-                    for (index, one) in answers.iter().enumerate() {
-                        answer(&mut builder, one, &format!("messages[{at}].tool_messages[{index}]"))?;
-                    }
-                }
-                None => answer(&mut builder, &message.as_answer(), &format!("messages[{at}]"))?,
-            },
-            other => {
-                let found = other.map_or_else(|| "none".to_owned(), |role| format!("{role:?}"));
-                return Err(ImportError::new(format!(
-                    "messages[{at}].role must be system, user, assistant or tool, found {found}"
-                ))
-                .hint("`--from` names the format of a record"));
-            }
+        let place = Place::Element("messages", at);
+        if let Some(message) = message.read(at == 0, place)? {
+            builder.add(message, &place)?;
         }
     }
     Ok(builder)
 }
 
-impl Element for Message<'_> {
-    fn is_void(&self) -> bool {
+impl Element for TauMessage<'_> {
+    fn is_incomplete(&self) -> bool {
         !matches!(self.role.as_deref(), Some("system" | "user" | "assistant" | "tool"))
     }
 }
 
-impl<'a> Message<'a> {
-    fn as_answer(&self) -> Answer<'a> {
-        Answer {
+impl TauMessage<'_> {
+    /// What the message says to or from the agent; `None` when that is nothing.
+    fn read(&self, is_first: bool, place: Place<'_>) -> Result<Option<Message>, ImportError> {
+        self.refuse_unread_calls(&place)?;
+        let text = self.content.as_deref().filter(|_| self.is_audio != Some(true));
+        let text = text.map(|text| Part::Text(text.to_owned()));
+        let calls = self.tool_calls.as_deref().unwrap_or_default();
+        Ok(match self.role.as_deref() {
+            Some("system") => None,
+            Some("user") => {
+                check_side(calls, "user", place)?;
+                // A message of nothing but calls never reached the agent.
+                let is_said = text.is_some() || calls.is_empty();
+                is_said.then(|| Message::with_parts(Role::User, text.into_iter().collect()))
+            }
+            Some("assistant") => {
+                check_side(calls, "assistant", place)?;
+                let usage = self.usage.map(|raw| USAGE.read(raw)).transpose();
+                let usage = usage.map_err(|error| error.at(&format!("{place}.usage")))?;
+                // The greeting at the start is a text of the harness.
+                let is_greeting = is_first && usage.is_none() && self.raw_data.is_none() && calls.is_empty();
+                let spent = Spent::reported(usage.map(Usage::with_cache_in_input));
+                let mut parts: Vec<Part> = text.into_iter().collect();
+                for (at, call) in calls.iter().enumerate() {
+                    parts.push(Part::Call(call.read(place, At::new("tool_calls", at))?));
+                }
+                let spent = if is_greeting { Spent::Nothing } else { spent };
+                Some(Message { spent, ..Message::with_parts(Role::Assistant, parts) })
+            }
+            Some("tool") => {
+                let own = [self.as_answer()];
+                let answers = match &self.tool_messages {
+                    Some(answers) => {
+                        answers.iter().enumerate().map(|(at, answer)| (At::new("tool_messages", at), answer)).collect()
+                    }
+                    None => vec![(At::default(), &own[0])],
+                };
+                let answers = answers.into_iter().filter(|(_, answer)| !is_users(answer.requestor.as_ref()));
+                Some(Message::with_parts(Role::Tool, answers.map(|(at, answer)| answer.read(at)).collect()))
+            }
+            other => {
+                let found = other.map_or_else(|| "none".to_owned(), |role| format!("{role:?}"));
+                let error = format!("{place}.role must be system, user, assistant or tool, found {found}");
+                return Err(ImportError::new(error).hint("`--from` names the format of a record"));
+            }
+        })
+    }
+}
+
+/// A message carries the calls of its own side.
+fn check_side(calls: &[TauCall<'_>], side: &str, place: Place<'_>) -> Result<(), ImportError> {
+    match calls.iter().position(|call| is_users(call.requestor.as_ref()) != (side == "user")) {
+        None => Ok(()),
+        Some(at) => {
+            let error = format!("{place}.tool_calls[{at}].requestor must be {side} in a message of the {side}");
+            Err(ImportError::new(error)
+                .hint("a message carries the calls of its own side; whose call this is, is unclear"))
+        }
+    }
+}
+
+impl TauCall<'_> {
+    fn read(&self, place: Place<'_>, at: At) -> Result<Call, ImportError> {
+        let args = self.arguments.map(wire::arguments).transpose();
+        let args = args.map_err(|error| error.at(&format!("{place}{at}.arguments")))?;
+        Ok(Call { id: message::id(self.id.as_deref()), name: self.name.to_string(), args, at, ..Call::default() })
+    }
+}
+
+impl<'a> TauMessage<'a> {
+    fn as_answer(&self) -> TauAnswer<'a> {
+        TauAnswer {
             id: self.id.clone(),
             content: self.content.clone(),
             requestor: self.requestor.clone(),
@@ -142,24 +152,19 @@ impl<'a> Message<'a> {
     }
 }
 
-fn answer(builder: &mut Builder<'_>, answer: &Answer<'_>, place: &str) -> Result<(), ImportError> {
-    if is_users(answer.requestor.as_ref()) {
-        return Ok(());
+impl TauAnswer<'_> {
+    fn read(&self, at: At) -> Part {
+        let result = match self.content.as_deref() {
+            Some(text) => results::of_text(text, self.error),
+            None => results::of_value(Value::Null, self.error),
+        };
+        Part::Answer(message::Answer { id: message::id(self.id.as_deref()), function: None, result, at })
     }
-    let result = match answer.content.as_deref() {
-        Some(text) => results::of_text(text, answer.error),
-        None => results::of_value(Value::Null, answer.error),
-    };
-    builder.answer(id(answer.id.as_ref()), result, place).map(|_| ())
 }
 
-/// Who asked for a call; the agent, where nothing is said.
+/// Whether the simulated user asked for a call. A call without a requestor is the agent's.
 fn is_users(requestor: Option<&Text<'_>>) -> bool {
     requestor.is_some_and(|requestor| &**requestor == "user")
-}
-
-fn id<'t>(id: Option<&'t Text<'_>>) -> Option<&'t str> {
-    id.map(|id| &**id).filter(|id| !id.is_empty())
 }
 
 /// Why a run ended. Whichever side says goodbye, the conversation is complete.
@@ -176,11 +181,4 @@ pub(super) fn stop(word: &str) -> Option<StopReason> {
         | "unexpected_error" => Some(StopReason::Error),
         _ => None,
     }
-}
-
-/// Whole milliseconds of a time in seconds.
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "neither negative nor beyond 2^53")]
-pub(super) fn milliseconds(seconds: f64) -> Option<u64> {
-    let ms = (seconds * 1000.0).round();
-    (0.0..9_007_199_254_740_992.0).contains(&ms).then_some(ms as u64)
 }

@@ -1,4 +1,4 @@
-//! Messages of the Messages interface of Anthropic.
+//! Messages of the Messages API of Anthropic.
 
 use mcptest_core::import::{Format, Unit};
 use mcptest_core::trace::ToolResult;
@@ -11,7 +11,7 @@ fn fixtures() {
 }
 
 #[test]
-fn values_are_told_by_blocks_replies_and_requests() {
+fn values_are_recognized_by_blocks_replies_and_requests() {
     let record = Some((Format::Anthropic, Unit::Record));
     let message = Some((Format::Anthropic, Unit::Message));
     let cases = [
@@ -39,7 +39,7 @@ fn values_are_told_by_blocks_replies_and_requests() {
 }
 
 #[test]
-fn prefixes_tell_the_server_of_plain_tools_only() {
+fn prefixes_name_the_server_of_plain_tools_only() {
     let text = r#"[{"role":"assistant","content":[
         {"type":"tool_use","id":"a","name":"tap_open","input":{}},
         {"type":"server_tool_use","id":"b","name":"tap_search","input":{}},
@@ -63,9 +63,9 @@ fn a_call_without_an_answer_stays_unanswered_and_arguments_may_be_a_text() {
 }
 
 #[test]
-fn what_may_hide_a_call_is_refused_with_its_path() {
+fn anything_that_could_be_a_call_is_refused_with_its_path() {
     let chat = " / this looks like `openai-chat`";
-    let hidden = " / it may hold a call or an answer, and a trace without it could be judged wrongly";
+    let hidden = " / it may hold a call or an answer; a trace without it could pass by mistake";
     let cases = [
         (
             r#"{"messages":[{"role":"user","content":"a"},{"role":"assistant","content":[{"type":"text","text":"b"},{"type":"robot_call"}]}]}"#,
@@ -77,11 +77,11 @@ fn what_may_hide_a_call_is_refused_with_its_path() {
         ),
         (
             r#"[{"role":"assistant","content":[{"toolUse":{}}]}]"#,
-            "[0].content[0].type must be a text, found no such key / blocks of this format have a type; `--from` names the format of a file".to_owned(),
+            "[0].content[0].type must be a text, but the key is missing / blocks of this format have a type; `--from` names the format of a file".to_owned(),
         ),
         (
             r#"[{"role":"assistant","content":null,"tool_calls":[]}]"#,
-            format!("[0].tool_calls is no key of this format{chat}"),
+            format!("[0].tool_calls is not a key of this format{chat}"),
         ),
         (
             r#"[{"role":"tool","tool_call_id":"a","content":"b"}]"#,
@@ -93,11 +93,11 @@ fn what_may_hide_a_call_is_refused_with_its_path() {
         ),
         (
             r#"[{"role":"assistant"}]"#,
-            format!("[0].content must be a text or a list of blocks, found no such key{chat}"),
+            format!("[0].content must be a text or a list of blocks, but the key is missing{chat}"),
         ),
         (
             r#"[{"role":"user","content":[{"type":"tool_use","name":"f"}]}]"#,
-            "[0].content[0] is a call in a message of the user / only the model makes calls; a trace whose messages changed places cannot be judged".to_owned(),
+            "[0].content[0] is a call in a message of the user / only the model makes calls; the messages of the record may be in the wrong order".to_owned(),
         ),
         (
             r#"[{"role":"system","content":[{"type":"tool_result","tool_use_id":"f"}]}]"#,
@@ -105,7 +105,7 @@ fn what_may_hide_a_call_is_refused_with_its_path() {
         ),
         (
             r#"[{"role":"assistant","content":[{"type":"tool_use","id":"a"}]}]"#,
-            "[0].content[0].name must be a text, found no such key".to_owned(),
+            "[0].content[0].name must be a text, but the key is missing".to_owned(),
         ),
         (
             r#"[{"role":"assistant","content":[{"type":"tool_use","name":"f","caller":"me"}]}]"#,
@@ -117,7 +117,7 @@ fn what_may_hide_a_call_is_refused_with_its_path() {
         ),
         (
             r#"[{"role":"user","content":[{"type":"tool_result","tool_use_id":"x","content":"b"}]}]"#,
-            "[0].content[0] answers the call \"x\", but no call before it waits for that answer / the record may have lost its beginning; a trace has to be whole to be judged".to_owned(),
+            "[0].content[0] answers the call \"x\", but no earlier call waits for that answer / the beginning of the record may be missing; a trace must be complete".to_owned(),
         ),
         (
             r#"{"message":[]}"#,

@@ -10,7 +10,7 @@ fn fixtures() {
 }
 
 #[test]
-fn lines_are_told_by_their_session_and_some_by_their_type() {
+fn lines_are_recognized_by_their_session_or_type() {
     let piece = Some((Format::ClaudeCode, Unit::Piece));
     let cases = [
         (r#"{"type":"user","sessionId":"s","message":{}}"#, piece),
@@ -30,7 +30,7 @@ fn lines_are_told_by_their_session_and_some_by_their_type() {
 }
 
 #[test]
-fn bookkeeping_makes_no_pieces_and_a_nameless_side_chain_keeps_its_links() {
+fn bookkeeping_lines_are_not_pieces_but_an_unnamed_sidechain_keeps_its_links() {
     let piece = |key: &'static str, text: &'static str| Piece { key: key.into(), text: text.into() };
     let user = r#"{"type":"user","sessionId":"s","message":{"content":"x"}}"#;
     let cases = [
@@ -51,7 +51,7 @@ fn bookkeeping_makes_no_pieces_and_a_nameless_side_chain_keeps_its_links() {
 }
 
 #[test]
-fn fields_are_what_no_line_contradicts() {
+fn fields_are_those_on_which_all_lines_agree() {
     let text = std::fs::read_to_string(folder().join("claude-code/sub_agents.jsonl")).unwrap();
     let moved = text.replacen("/srv/garden", "/srv/shed", 1);
     let pieces: Vec<&str> = moved.lines().filter(|line| !line.contains("hook_progress")).collect();
@@ -60,7 +60,7 @@ fn fields_are_what_no_line_contradicts() {
     let side = r#"{"cwd":"/srv/garden","gitBranch":"main","sessionId":"s-2","version":"2.1.0"}"#;
     let scout = r#"{"agentId":"scout","cwd":"/srv/garden","gitBranch":"main","sessionId":"s-2","version":"2.1.0"}"#;
     let main = r#"{"gitBranch":"main","sessionId":"s-2","version":"2.1.0"}"#;
-    // Without the hook between them, the two lines around it no longer hang together.
+    // Without the hook line the two lines around it are no longer connected.
     assert_eq!(fields, [main, scout, side, side, side, side]);
     let stream = r#"[{"type":"system","subtype":"init","session_id":"t","cwd":"/w"},
         {"type":"assistant","session_id":"t","parent_tool_use_id":"c","message":{"content":[]}}]"#;
@@ -70,24 +70,24 @@ fn fields_are_what_no_line_contradicts() {
 }
 
 #[test]
-fn what_may_hide_a_call_is_refused_with_its_line() {
+fn anything_that_could_be_a_call_is_refused_with_its_line() {
     let cases = [
         (
             r#"{"type":"robot","sessionId":"s","message":{"content":[]}}"#,
-            "type \"robot\" is not known, and the line has a message / the message may hold calls, and a trace without them could be judged wrongly",
+            "type \"robot\" is not known, and the line has a message / the message may hold calls; a trace without them could pass by mistake",
         ),
         (
             r#"{"sessionId":"s"}"#,
-            "type must be a text, found no such key / every line of a session or a stream of Claude Code has a type",
+            "type must be a text, but the key is missing / every line of a session or a stream of Claude Code has a type",
         ),
-        (r#"{"type":"user","sessionId":"s"}"#, "message must be an object, found no such key"),
+        (r#"{"type":"user","sessionId":"s"}"#, "message must be an object, but the key is missing"),
         (
             r#"{"type":"user","uuid":"u","message":{"role":"user"}}"#,
-            "message.content must be a text or a list of blocks, found no such key, in the line with the uuid \"u\"",
+            "message.content must be a text or a list of blocks, but the key is missing, in the line with the uuid \"u\"",
         ),
         (
             r#"{"type":"assistant","uuid":"u","message":{"content":[{"type":"robot_call"}]}}"#,
-            "message.content[0].type \"robot_call\" is not known, in the line with the uuid \"u\" / it may hold a call or an answer, and a trace without it could be judged wrongly",
+            "message.content[0].type \"robot_call\" is not known, in the line with the uuid \"u\" / it may hold a call or an answer; a trace without it could pass by mistake",
         ),
         (
             r#"{"type":"assistant","isApiErrorMessage":true,"message":{"content":[{"type":"tool_use","name":"f"}]}}"#,
@@ -95,11 +95,11 @@ fn what_may_hide_a_call_is_refused_with_its_line() {
         ),
         (
             r#"{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t"}]}}"#,
-            "message.content[0] answers the call \"t\", but no call before it waits for that answer / the record may have lost its beginning; a trace has to be whole to be judged",
+            "message.content[0] answers the call \"t\", but no earlier call waits for that answer / the beginning of the record may be missing; a trace must be complete",
         ),
         (
             r#"{"type":"progress","data":{"message":{"type":"progress","uuid":"u","data":{"message":{}}}}}"#,
-            "data.message is a line of type `progress` itself, in the line with the uuid \"u\" / sub-agents of sub-agents are not read, and a trace without their calls could be judged wrongly",
+            "data.message is a line of type `progress` itself, in the line with the uuid \"u\" / sub-agents of sub-agents are not read; a trace without their calls could pass by mistake",
         ),
     ];
     for (text, expected) in cases {

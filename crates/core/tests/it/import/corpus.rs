@@ -1,4 +1,4 @@
-//! What must hold of any text, held for fixtures, for fixtures that were damaged, and for what fuzzing found.
+//! The invariants of importers, checked for fixtures, for damaged fixtures and for findings of fuzzing.
 
 use std::fs;
 use std::path::PathBuf;
@@ -7,9 +7,9 @@ use mcptest_core::import::Format;
 use serde_json::{Value, json};
 
 use super::folder;
-use super::hold::Held;
+use super::invariants::Invariants;
 
-/// The number that stands for the format that a text looks like.
+/// The number for the format that a text looks like.
 const ANY: usize = Format::ALL.len();
 
 fn files(folder: PathBuf) -> Vec<PathBuf> {
@@ -31,31 +31,31 @@ fn fixtures() -> Vec<(usize, String)> {
 }
 
 #[test]
-fn all_that_must_hold_holds_for_fixtures() {
-    let held = Held::new();
+fn invariants_hold_for_fixtures() {
+    let invariants = Invariants::new();
     for (format, text) in fixtures() {
         for how in [1, 2] {
-            held.check(format, how, &text);
+            invariants.check(format, how, &text);
         }
-        held.check(ANY, 0, &text);
+        invariants.check(ANY, 0, &text);
     }
 }
 
 #[test]
-fn all_that_must_hold_holds_for_fixtures_that_were_cut() {
-    let held = Held::new();
+fn invariants_hold_for_truncated_fixtures() {
+    let invariants = Invariants::new();
     for (format, text) in fixtures() {
-        // Long files are cut at fewer places, which are never the same in two of them.
+        // Long files are cut at fewer places.
         let step = 97.max(text.len() / 20);
         for end in (97..text.len()).step_by(step).filter(|end| text.is_char_boundary(*end)) {
-            held.check(format, 0, &text[..end]);
+            invariants.check(format, 0, &text[..end]);
         }
     }
 }
 
 #[test]
-fn all_that_must_hold_holds_for_fixtures_whose_bytes_were_lost_repeated_or_swapped() {
-    let held = Held::new();
+fn invariants_hold_for_fixtures_with_bytes_lost_repeated_or_swapped() {
+    let invariants = Invariants::new();
     for (format, text) in fixtures() {
         let bytes = text.as_bytes();
         for (round, at) in (41..bytes.len()).step_by(bytes.len() / 12 + 1).enumerate() {
@@ -66,14 +66,14 @@ fn all_that_must_hold_holds_for_fixtures_whose_bytes_were_lost_repeated_or_swapp
                 1 => drop(damaged.splice(at..at, bytes[at..end].to_vec())),
                 _ => damaged.swap(at, end - 1),
             }
-            held.check(format, 0, &String::from_utf8_lossy(&damaged));
+            invariants.check(format, 0, &String::from_utf8_lossy(&damaged));
         }
     }
 }
 
 #[test]
-fn all_that_must_hold_holds_for_fixtures_whose_values_were_lost_repeated_or_replaced() {
-    let held = Held::new();
+fn invariants_hold_for_fixtures_with_values_lost_repeated_or_replaced() {
+    let invariants = Invariants::new();
     for (format, text) in fixtures() {
         let whole = serde_json::from_str::<Value>(&text).ok();
         let lines = || text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect::<Vec<Value>>();
@@ -86,20 +86,20 @@ fn all_that_must_hold_holds_for_fixtures_whose_values_were_lost_repeated_or_repl
             let mut damaged = Value::Array(values.clone());
             damage(&mut damaged, path, round);
             let lines: Vec<String> = damaged.as_array().unwrap().iter().map(Value::to_string).collect();
-            held.check(format, 0, &lines.join("\n"));
+            invariants.check(format, 0, &lines.join("\n"));
         }
     }
 }
 
 #[test]
-fn all_that_must_hold_holds_for_what_fuzzing_found() {
-    let held = Held::new();
+fn invariants_hold_for_findings_of_fuzzing() {
+    let invariants = Invariants::new();
     for path in files(folder().join("found")) {
-        held.check_bytes(&fs::read(path).unwrap());
+        invariants.check_bytes(&fs::read(path).unwrap());
     }
 }
 
-/// The JSON pointers of all that is inside a value.
+/// The JSON pointers of everything in a value.
 fn pointers(value: &Value, path: &str, out: &mut Vec<String>) {
     match value {
         Value::Array(items) => {
@@ -120,7 +120,7 @@ fn pointers(value: &Value, path: &str, out: &mut Vec<String>) {
     }
 }
 
-/// Takes the value at a path out, puts another in its place or, in a list, tells it twice.
+/// Removes the value at a path, replaces it or, in a list, repeats it.
 fn damage(root: &mut Value, path: &str, round: usize) {
     let (parent, key) = path.rsplit_once('/').unwrap();
     let parent = root.pointer_mut(parent).unwrap();

@@ -11,7 +11,7 @@ fn fixtures() {
 }
 
 #[test]
-fn a_sample_that_stands_by_itself_takes_the_model_from_the_header_of_its_log() {
+fn a_single_sample_takes_the_model_from_the_header_of_its_log() {
     let text = r#"{"id": 1, "epoch": 3, "input": "", "target": "", "messages": [], "output": {"model": "m-1"}}"#;
     let header = Some(r#"{"version": 2, "eval": {"model": "vendor/m"}}"#);
     for (header, model) in [(header, "vendor/m"), (None, "m-1")] {
@@ -31,7 +31,7 @@ fn the_fields_of_a_sample_are_its_own_text() {
 }
 
 #[test]
-fn a_limit_tells_how_the_run_ended_unless_it_says_nothing_of_the_run() {
+fn a_limit_is_the_stop_reason_unless_the_operator_stopped_the_run() {
     for (kind, expected) in [
         ("message", Some("max_turns")),
         ("token", Some("max_tokens")),
@@ -47,14 +47,14 @@ fn a_limit_tells_how_the_run_ended_unless_it_says_nothing_of_the_run() {
 }
 
 #[test]
-fn a_reference_to_a_text_that_is_not_there_stays_as_it_is() {
+fn a_reference_to_a_missing_attachment_is_kept() {
     let text = r#"{"id": 1, "attachments": {}, "messages": [{"role": "user", "content": "attachment://00"}]}"#;
     let one = read(Format::Inspect, text).unwrap().remove(0);
     assert_eq!(one.trace.conversation.turns.unwrap()[0].content.as_deref(), Some("attachment://00"));
 }
 
 #[test]
-fn what_could_hide_a_call_is_refused_with_its_place() {
+fn anything_that_could_be_a_call_is_refused_with_its_place() {
     let of = |message: &str| refusal(Format::Inspect, &format!(r#"{{"id": 1, "messages": [{message}]}}"#));
     assert_eq!(
         of(r#"{"role": "assistant", "content": [{"type": "text", "text": "a"}, {"type": "tool_thing"}]}"#),
@@ -75,16 +75,16 @@ fn what_could_hide_a_call_is_refused_with_its_place() {
     );
     assert_eq!(
         of(r#"{"role": "tool", "content": "a", "tool_call_id": "x"}"#),
-        "messages[0] answers the call \"x\", but no call before it waits for that answer / the record may have lost its \
-         beginning; a trace has to be whole to be judged"
+        "messages[0] answers the call \"x\", but no earlier call waits for that answer / the beginning of the record may be \
+         missing; a trace must be complete"
     );
     assert_eq!(
         refusal(Format::Inspect, r#"{"id": 1}"#),
-        "the sample has no `messages` / a log that keeps no conversations cannot be judged"
+        "the sample has no `messages` / a log without conversations cannot be evaluated"
     );
     assert_eq!(
         refusal(Format::Inspect, r#"{"eval": {}, "status": "success"}"#),
-        "the log has no samples / a log of only its header cannot be judged: read it with its samples"
+        "the log has no samples / a log without samples cannot be evaluated"
     );
     assert_eq!(
         refusal(Format::Inspect, r#"{"eval": {}, "samples": [{"id": [], "messages": []}]}"#),

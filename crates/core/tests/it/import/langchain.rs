@@ -10,7 +10,7 @@ fn fixtures() {
 }
 
 #[test]
-fn three_shapes_of_one_conversation_are_one_trace() {
+fn one_conversation_in_three_shapes_is_the_same_trace() {
     let text = std::fs::read_to_string(folder().join("langchain/shapes.jsonl")).unwrap();
     let traces: Vec<_> = text.lines().map(|line| read(Format::Langchain, line).unwrap().remove(0).trace).collect();
     assert_eq!(traces.len(), 3);
@@ -18,7 +18,7 @@ fn three_shapes_of_one_conversation_are_one_trace() {
 }
 
 #[test]
-fn values_are_told_by_the_types_of_their_messages() {
+fn values_are_recognized_by_the_types_of_their_messages() {
     let record = Some((Format::Langchain, Unit::Record));
     let message = Some((Format::Langchain, Unit::Message));
     let cases = [
@@ -43,20 +43,20 @@ fn values_are_told_by_the_types_of_their_messages() {
 }
 
 #[test]
-fn what_may_hide_a_call_is_refused_with_its_path() {
-    let hidden = "it may hold a call or an answer, and a trace without it could be judged wrongly";
+fn anything_that_could_be_a_call_is_refused_with_its_path() {
+    let hidden = "it may hold a call or an answer; a trace without it could pass by mistake";
     let cases = [
         (
             r#"[{"role":"user","content":"a"}]"#,
-            "[0].type is no type of a message, found no such key / messages with a role are `openai-chat` or `anthropic`".to_owned(),
+            "[0].type must be a type of message, found no such key / messages with a role are `openai-chat` or `anthropic`".to_owned(),
         ),
         (
             r#"{"messages":[{"type":"human","content":"a"},{"type":"robot","content":"a"}]}"#,
-            "messages[1].type is no type of a message, found \"robot\" / messages of this format have a type such as `human`, `ai` or `tool`".to_owned(),
+            "messages[1].type must be a type of message, found \"robot\" / messages of this format have a type such as `human`, `ai` or `tool`".to_owned(),
         ),
         (
             r#"[{"lc":1,"type":"not_implemented","id":["langchain","AIMessage"],"repr":"AIMessage()"}]"#,
-            "[0] was not serialised: only its `repr` was kept / such a message may hold calls, and a trace without them could be judged wrongly".to_owned(),
+            "[0] was not serialized: only its `repr` was kept / such a message may hold calls; a trace without them could pass by mistake".to_owned(),
         ),
         (
             r#"[{"type":"chat","role":"robot","content":"a"}]"#,
@@ -76,15 +76,15 @@ fn what_may_hide_a_call_is_refused_with_its_path() {
         ),
         (
             r#"[{"type":"ai","content":"","additional_kwargs":{"tool_outputs":[{"type":"web_search_call"}]}}]"#,
-            "[0].additional_kwargs.tool_outputs is not read / it holds calls of tools that the provider ran, and a trace without them could be judged wrongly".to_owned(),
+            "[0].additional_kwargs.tool_outputs is not read / it holds calls of tools that the provider ran; a trace without them could pass by mistake".to_owned(),
         ),
         (
             r#"[{"type":"ai","content":"","additional_kwargs":{"tool_calls":[{"id":"a"}]}}]"#,
-            "[0].additional_kwargs: [0]: missing field `function`".to_owned(),
+            "[0].additional_kwargs.tool_calls[0] has no `function` / a call has its name and arguments in `function`".to_owned(),
         ),
         (
             r#"[{"type":"ai","content":"","invalid_tool_calls":[{"args":"{","id":"a"}]}]"#,
-            "[0].invalid_tool_calls[0].name must be a text, found no such key".to_owned(),
+            "[0].invalid_tool_calls[0].name must be a text, but the key is missing".to_owned(),
         ),
         (
             r#"[{"type":"ai","content":"","tool_calls":[{"name":"f","args":{"a":1,"a":2}}]}]"#,
@@ -92,21 +92,21 @@ fn what_may_hide_a_call_is_refused_with_its_path() {
         ),
         (
             r#"[{"type":"ai","content":[{"text":"a"}]}]"#,
-            "[0].content[0].type must be a text, found no such key / a block without a type may hold a call or an answer, or what the model said last".to_owned(),
+            "[0].content[0].type must be a text, but the key is missing / a block without a type may hold a call, an answer or the last words of the model".to_owned(),
         ),
         (r#"[{"type":"ai","content":{}}]"#, "[0].content: expected a text or a list, found an object".to_owned()),
         (
             r#"[{"type":"tool","content":"a","tool_call_id":"x"}]"#,
-            "[0] answers the call \"x\", but no call before it waits for that answer / the record may have lost its beginning; a trace has to be whole to be judged".to_owned(),
+            "[0] answers the call \"x\", but no earlier call waits for that answer / the beginning of the record may be missing; a trace must be complete".to_owned(),
         ),
         (
             r#"{"outputs":{"messages":[{"type":"ai","content":"a"}]},"inputs":{"messages":[{"role":"user","content":"a"}]}}"#,
-            "inputs.messages[0].type is no type of a message, found no such key / messages with a role are `openai-chat` or `anthropic`".to_owned(),
+            "inputs.messages[0].type must be a type of message, found no such key / messages with a role are `openai-chat` or `anthropic`".to_owned(),
         ),
         (r#"{"messages":{}}"#, "messages: expected a list, found an object".to_owned()),
         (
             r#"{"inputs":{}}"#,
-            "it has no `messages`, and none below `values` or `outputs` / a record is a list of messages or an object around one; `--from` names the format of a file".to_owned(),
+            "it has no `messages`, and none in `values` or `outputs` / a record is a list of messages or an object with one; `--from` names the format of a file".to_owned(),
         ),
     ];
     for (text, expected) in cases {

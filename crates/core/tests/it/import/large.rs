@@ -1,4 +1,4 @@
-//! Inputs that are deep, or that refer to one part again and again: each ends, and in little memory.
+//! Inputs that are deep, or that refer to one part many times: reading ends, with little memory.
 
 use mcptest_core::import::{Format, describe, sniff};
 use serde_json::json;
@@ -7,13 +7,13 @@ use super::{read, refusal};
 
 const DEEP: usize = 5_000;
 
-/// Something nested without end: so often what opens, then what closes it.
+/// A deeply nested text.
 fn nested(open: &str, inner: &str, close: &str) -> String {
     format!("{}{inner}{}", open.repeat(DEEP), close.repeat(DEEP))
 }
 
 #[test]
-fn a_value_of_any_depth_is_looked_at_without_descending() {
+fn a_value_of_any_depth_is_described_without_descending() {
     for (text, words) in [
         (nested("[", "", "]"), "a list of 1"),
         (nested("[{\"type\":", "1", "}]"), "a list of 1"),
@@ -22,7 +22,7 @@ fn a_value_of_any_depth_is_looked_at_without_descending() {
     ] {
         assert_eq!(sniff(&text), None, "{words}");
         assert_eq!(describe(&text), words);
-        // What an envelope says beside its trace is passed over.
+        // Other keys of an envelope are not read.
         for format in Format::ALL.iter().filter(|format| **format != Format::Envelope) {
             assert!(read(*format, &text).is_err(), "{format:?} takes {words}");
         }
@@ -30,7 +30,7 @@ fn a_value_of_any_depth_is_looked_at_without_descending() {
 }
 
 #[test]
-fn messages_nested_as_deep_as_the_parser_goes_are_refused() {
+fn messages_nested_beyond_the_limit_of_the_parser_are_refused() {
     let open = |open: &str, times: usize, close: &str| format!("[{}{}]", open.repeat(times), close.repeat(times));
     let data = open("{\"type\":\"ai\",\"data\":", 130, "}").replace(":}", ":{}}");
     assert_eq!(refusal(Format::Langchain, &data), "recursion limit exceeded");
@@ -39,7 +39,7 @@ fn messages_nested_as_deep_as_the_parser_goes_are_refused() {
 }
 
 #[test]
-fn arguments_that_an_envelope_could_not_hold_are_refused_and_in_a_text_stay_text() {
+fn arguments_too_deep_for_an_envelope_are_refused_and_stay_text_in_a_text() {
     let deep = |levels: usize| format!("{}1{}", "[".repeat(levels), "]".repeat(levels));
     let call = |arguments: &str| {
         let function = format!("{{\"name\":\"f\",\"arguments\":{arguments}}}");
@@ -65,15 +65,16 @@ fn choices_inside_choices_are_refused() {
     });
     assert_eq!(
         refusal(Format::Otel, &text.to_string()),
-        "span \"chat\" (s): gen_ai.output.messages[0]: message.message is no part of a message, and could hold a call"
+        "span \"chat\" (s): gen_ai.output.messages[0]: message.message is not part of a message, and could hold a call"
     );
 }
 
 #[test]
-fn a_text_that_would_be_copied_without_end_is_refused() {
+fn a_text_that_would_be_copied_too_often_is_refused() {
     let long = "x".repeat(100_000);
     let often = |one: serde_json::Value| vec![one; 200];
-    let hint = " is needed so often that its copies would not fit into memory / split the record, or leave out what is needed again and again";
+    let hint =
+        " is used so often that its copies would not fit into memory / split the record, or remove what is repeated";
     let sample = json!({
         "attachments": { "a": long },
         "messages": often(json!({ "role": "user", "content": "attachment://a" })),
@@ -91,7 +92,7 @@ fn a_text_that_would_be_copied_without_end_is_refused() {
 }
 
 #[test]
-fn a_list_is_no_message() {
+fn a_list_is_not_a_message() {
     for (format, text) in [
         (Format::Inspect, r#"{"messages":[["assistant","done"]]}"#),
         (Format::OpenaiChat, r#"[["assistant",null,"done",null,null,null,null,null,null]]"#),
@@ -106,7 +107,7 @@ fn a_list_is_no_message() {
 }
 
 #[test]
-fn a_list_of_nothing_but_empty_objects_is_refused_at_the_first() {
+fn a_list_of_empty_objects_is_refused_at_the_first() {
     let many = format!("[{}{{}}]", "{},".repeat(300_000));
     let within = |before: &str, after: &str| format!("{before}{many}{after}");
     let cases = [
@@ -114,43 +115,43 @@ fn a_list_of_nothing_but_empty_objects_is_refused_at_the_first() {
         (
             Format::OpenaiChat,
             within(r#"[{"role":"assistant","tool_calls":"#, "}]"),
-            "messages[0].tool_calls[0] has no `function` / a call has its name and arguments below `function`",
+            "messages[0].tool_calls[0] has no `function` / a call has its name and arguments in `function`",
         ),
         (
             Format::OpenaiChat,
             within(r#"[{"role":"user","content":"#, "}]"),
-            "messages[0].content[0] has no `type` / known are text, refusal, image_url, input_audio, video_url, audio_url, file, thinking, reasoning; any other part could hold a call",
+            "messages[0].content[0] has no `type` / known types are text, refusal, image_url, input_audio, video_url, audio_url, file, thinking, reasoning; any other part could hold a call",
         ),
-        (Format::OpenaiResponses, many.clone(), "items[0] has no `type` / every item but a message has one"),
+        (Format::OpenaiResponses, many.clone(), "items[0] has no `type` / every item except a message has a type"),
         (
             Format::Anthropic,
             many.clone(),
-            "[0].content must be a text or a list of blocks, found no such key / messages of this format have a role and a content; `--from` names the format of a file",
+            "[0].content must be a text or a list of blocks, but the key is missing / messages of this format have a role and a content; `--from` names the format of a file",
         ),
         (
             Format::Anthropic,
             within(r#"[{"role":"user","content":"#, "}]"),
-            "[0].content[0].type must be a text, found no such key / blocks of this format have a type; `--from` names the format of a file",
+            "[0].content[0].type must be a text, but the key is missing / blocks of this format have a type; `--from` names the format of a file",
         ),
         (
             Format::Langchain,
             many.clone(),
-            "[0].type is no type of a message, found no such key / messages of this format have a type such as `human`, `ai` or `tool`",
+            "[0].type must be a type of message, found no such key / messages of this format have a type such as `human`, `ai` or `tool`",
         ),
         (
             Format::Langchain,
             within(r#"[{"type":"ai","content":"","tool_calls":"#, "}]"),
-            "[0].tool_calls[0].name must be a text, found no such key",
+            "[0].tool_calls[0].name must be a text, but the key is missing",
         ),
         (
             Format::Langchain,
             within(r#"[{"type":"ai","content":"","tool_call_chunks":"#, "}]"),
-            "[0].tool_call_chunks[0].name must be a text, found no such key",
+            "[0].tool_call_chunks[0].name must be a text, but the key is missing",
         ),
         (
             Format::Langchain,
             within(r#"[{"type":"ai","content":"#, "}]"),
-            "[0].content[0].type must be a text, found no such key / a block without a type may hold a call or an answer, or what the model said last",
+            "[0].content[0].type must be a text, but the key is missing / a block without a type may hold a call, an answer or the last words of the model",
         ),
         (
             Format::Tau,
@@ -161,11 +162,11 @@ fn a_list_of_nothing_but_empty_objects_is_refused_at_the_first() {
     for (format, text, expected) in cases {
         assert_eq!(refusal(format, &text), expected);
     }
-    // The reply that closes a list is not taken for its last message when the list has more that is none.
+    // A reply that repeats the last message does not hide an incomplete message before it.
     let reply = r#"{"role":"assistant","content":"Bye"}"#;
     let text = format!(r#"{{"messages":[{{"role":"user","content":"Hi"}},{{}},{reply}],"response":{reply}}}"#);
     assert_eq!(
         refusal(Format::Anthropic, &text),
-        "messages[1].content must be a text or a list of blocks, found no such key / messages of this format have a role and a content; `--from` names the format of a file"
+        "messages[1].content must be a text or a list of blocks, but the key is missing / messages of this format have a role and a content; `--from` names the format of a file"
     );
 }

@@ -11,14 +11,14 @@ fn fixtures() {
 }
 
 #[test]
-fn a_record_may_carry_its_name_and_its_group() {
+fn a_record_may_have_a_name_and_a_group() {
     let text = r#"{"id": 7, "group": "refunds", "tool_calls": []}"#;
     let one = read(Format::Envelope, text).unwrap().remove(0);
     assert_eq!((one.id.as_deref(), one.group.as_deref(), &*one.fields), (Some("7"), Some("refunds"), text));
 }
 
 #[test]
-fn what_is_no_envelope_is_refused_with_its_place() {
+fn an_invalid_envelope_is_refused_with_its_place() {
     assert_eq!(refusal(Format::Envelope, r#"{"tool_calls": 3}"#), "tool_calls: expected a list, found a number");
     assert_eq!(
         refusal(Format::Envelope, r#"{"group": [], "tool_calls": []}"#),
@@ -60,7 +60,7 @@ fn a_cassette_that_was_edited_or_contradicts_itself_is_refused() {
 }
 
 #[test]
-fn a_run_that_is_told_in_two_ways_is_refused() {
+fn a_run_that_is_described_twice_is_refused() {
     for other in ["messages", "traj", "values", "simulations", "trace"] {
         let text = format!(r#"{{"tool_calls": [], "final_response": "Hi", "{other}": []}}"#);
         assert_eq!(

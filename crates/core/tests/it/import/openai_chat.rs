@@ -1,4 +1,4 @@
-//! Conversations of Chat Completions: fixtures, what they are told by, and refusals.
+//! Conversations of Chat Completions: fixtures, recognition and refusals.
 
 use mcptest_core::import::{Format, Unit};
 
@@ -10,13 +10,13 @@ fn fixtures() {
 }
 
 #[test]
-fn a_record_stands_for_itself_where_paths_are_looked_up() {
+fn paths_are_looked_up_in_the_record_itself() {
     let text = r#"{"id": "x", "mood": "calm", "messages": [{"role": "user", "content": "Hi"}]}"#;
     assert_eq!(read(Format::OpenaiChat, text).unwrap()[0].fields, text);
 }
 
 #[test]
-fn names_tell_their_server_by_the_prefixes_that_were_given() {
+fn servers_are_found_by_the_given_prefixes() {
     let text = r#"[{"role": "assistant", "tool_calls": [
         {"id": "a", "type": "function", "function": {"name": "home_dim", "arguments": "{}"}},
         {"id": "b", "type": "custom", "custom": {"name": "home_note", "input": "x"}}]}]"#;
@@ -27,7 +27,7 @@ fn names_tell_their_server_by_the_prefixes_that_were_given() {
 }
 
 #[test]
-fn conversations_are_told_by_their_messages() {
+fn conversations_are_recognized_by_their_messages() {
     let cases = [
         (r#"{"role": "user", "content": "Hi"}"#, Some(Unit::Message)),
         (r#"{"role": "assistant", "content": null}"#, Some(Unit::Message)),
@@ -77,11 +77,11 @@ fn what_is_not_understood_is_refused_with_its_path() {
         ),
         (
             r#"[{"role": "user", "content": [{"type": "tool-call", "text": "x"}]}]"#,
-            "messages[0].content[0].type is \"tool-call\", which is not understood / known are text, refusal, image_url, input_audio, video_url, audio_url, file, thinking, reasoning; any other part could hold a call",
+            "messages[0].content[0].type is \"tool-call\", which is not understood / known types are text, refusal, image_url, input_audio, video_url, audio_url, file, thinking, reasoning; any other part could hold a call",
         ),
         (
             r#"[{"role": "user", "content": [{"text": "x"}]}]"#,
-            "messages[0].content[0] has no `type` / known are text, refusal, image_url, input_audio, video_url, audio_url, file, thinking, reasoning; any other part could hold a call",
+            "messages[0].content[0] has no `type` / known types are text, refusal, image_url, input_audio, video_url, audio_url, file, thinking, reasoning; any other part could hold a call",
         ),
         (
             r#"[{"role": "user", "content": [{"type": "text"}]}]"#,
@@ -99,7 +99,7 @@ fn what_is_not_understood_is_refused_with_its_path() {
         ),
         (
             r#"[{"role": "user", "tool_calls": [{"id": "a", "function": {"name": "f", "arguments": "{}"}}]}]"#,
-            "messages[0] has calls, but its role is \"user\" / only the assistant calls tools; the calls of a simulated user are read from `tau`",
+            "messages[0] has calls, but its role is \"user\" / only the assistant calls tools; for the calls of a simulated user use `--from tau`",
         ),
         (
             r#"[{"role": "assistant", "tool_calls": [{"id": "a", "name": "f", "args": {}, "type": "tool_call"}]}]"#,
@@ -115,7 +115,7 @@ fn what_is_not_understood_is_refused_with_its_path() {
         ),
         (
             r#"[{"role": "assistant", "tool_calls": [{"id": "a", "name": "f", "arguments": {}}]}]"#,
-            "messages[0].tool_calls[0] has no `function` / a call has its name and arguments below `function`",
+            "messages[0].tool_calls[0] has no `function` / a call has its name and arguments in `function`",
         ),
         (
             r#"[{"role": "assistant", "tool_calls": [{"id": "a", "function": {"name": "f", "arguments": {"n": 1, "n": 2}}}]}]"#,
@@ -127,11 +127,11 @@ fn what_is_not_understood_is_refused_with_its_path() {
         ),
         (
             r#"[{"role": "user", "content": "Hi"}, {"role": "tool", "tool_call_id": "a", "content": "x"}]"#,
-            "messages[1] answers the call \"a\", but no call before it waits for that answer / the record may have lost its beginning; a trace has to be whole to be judged",
+            "messages[1] answers the call \"a\", but no earlier call waits for that answer / the beginning of the record may be missing; a trace must be complete",
         ),
         (
             r#"[{"role": "assistant", "function_call": {"name": "f"}}, {"role": "function", "name": "g", "content": "x"}]"#,
-            "messages[1] answers \"g\", but no call of it before waits for an answer / the record may have lost its beginning; a trace has to be whole to be judged",
+            "messages[1] answers a call of \"g\", but no earlier call waits for that answer / the beginning of the record may be missing; a trace must be complete",
         ),
     ];
     for (text, expected) in cases {
@@ -142,23 +142,23 @@ fn what_is_not_understood_is_refused_with_its_path() {
 #[test]
 fn a_record_that_is_not_one_conversation_with_one_reply_is_refused() {
     let cases = [
-        ("[]", "there are no messages / an empty conversation has nothing to judge"),
-        (r#"{"messages": []}"#, "there are no messages / an empty conversation has nothing to judge"),
+        ("[]", "there are no messages / an empty conversation cannot be evaluated"),
+        (r#"{"messages": []}"#, "there are no messages / an empty conversation cannot be evaluated"),
         (
             r#"{"object": "chat.completion", "choices": []}"#,
-            "it has no `messages` / a reply alone is no trace: put the messages that were sent beside it as `messages`",
+            "it has no `messages` / a reply alone is not a trace: add the messages that were sent as `messages`",
         ),
         (
             r#"{"messages": [{"role": "user", "content": "Hi"}], "choices": [{"message": {"role": "assistant"}}, {"message": {"role": "assistant"}}]}"#,
-            "choices must be one reply with a `message`, found 2 / which of several replies the agent went on with is not told; keep that one",
+            "choices must be one reply with a `message`, found 2 / keep the reply that the agent continued with",
         ),
         (
             r#"{"messages": [{"role": "user", "content": "Hi"}], "response": {"choices": [{"text": "x"}]}}"#,
-            "response.choices must be one reply with a `message`, found one without / which of several replies the agent went on with is not told; keep that one",
+            "response.choices must be one reply with a `message`, found one without / keep the reply that the agent continued with",
         ),
         (
             r#"{"messages": [{"role": "user", "content": "Hi"}], "response": {"output": []}}"#,
-            "response has no `choices` / a reply holds its message in `choices[0].message`",
+            "response has no `choices` / a reply has its message in `choices[0].message`",
         ),
         (
             r#"{"messages": [{"role": "user", "content": "Hi"}], "response": "Hello"}"#,
@@ -180,7 +180,7 @@ fn a_record_that_is_not_one_conversation_with_one_reply_is_refused() {
 }
 
 #[test]
-fn an_id_that_is_used_again_belongs_to_the_later_call() {
+fn a_reused_id_belongs_to_the_later_call() {
     let text = r#"[{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{}"}}]},
         {"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function","function":{"name":"g","arguments":"{}"}}]},
         {"role":"tool","tool_call_id":"c","content":"done"}]"#;

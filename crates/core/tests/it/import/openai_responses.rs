@@ -1,4 +1,4 @@
-//! Items of Responses: fixtures, what they are told by, and refusals.
+//! Items of Responses: fixtures, recognition and refusals.
 
 use mcptest_core::import::{Format, Unit};
 
@@ -10,13 +10,13 @@ fn fixtures() {
 }
 
 #[test]
-fn a_record_stands_for_itself_where_paths_are_looked_up() {
+fn paths_are_looked_up_in_the_record_itself() {
     let text = r#"{"object": "response", "mood": "calm", "output": []}"#;
     assert_eq!(read(Format::OpenaiResponses, text).unwrap()[0].fields, text);
 }
 
 #[test]
-fn functions_tell_their_server_by_name_and_mcp_calls_by_label() {
+fn functions_have_their_server_in_the_name_and_mcp_calls_in_a_label() {
     let text = r#"[{"type": "function_call", "call_id": "a", "name": "mail_send", "arguments": "{}"},
         {"type": "mcp_call", "id": "b", "server_label": "post", "name": "mail_send", "arguments": "{}"},
         {"type": "web_search_call", "id": "c"}]"#;
@@ -27,7 +27,7 @@ fn functions_tell_their_server_by_name_and_mcp_calls_by_label() {
 }
 
 #[test]
-fn exchanges_are_told_by_their_items() {
+fn exchanges_are_recognized_by_their_items() {
     let cases = [
         (r#"{"object": "response", "output": []}"#, Some(Unit::Record)),
         (r#"{"object": "response", "conversation": {"id": "c"}, "output": []}"#, Some(Unit::Record)),
@@ -63,15 +63,15 @@ fn what_is_not_understood_is_refused_with_its_path() {
     let cases = [
         (
             r#"[{"role": "user", "content": "Hi"}, {"type": "levitation_call", "id": "a"}]"#,
-            "items[1].type is \"levitation_call\", which is not understood / an item that is not known could be a call; calls are never left out silently",
+            "items[1].type is \"levitation_call\", which is not understood / an unknown item could be a call, and calls are never left out",
         ),
         (
             r#"{"input": [{"type": "item_reference", "id": "msg_1"}], "output": []}"#,
-            "input[0].type is \"item_reference\", which is not understood / the item it points to is not part of the record; a trace has to be whole",
+            "input[0].type is \"item_reference\", which is not understood / the item it refers to is not in the record; a trace must be complete",
         ),
         (
             r#"{"output": [{"type": "compaction", "encrypted_content": "x"}]}"#,
-            "output[0].type is \"compaction\", which is not understood / calls before it are not part of the record; a trace has to be whole",
+            "output[0].type is \"compaction\", which is not understood / calls before it are not in the record; a trace must be complete",
         ),
         (
             r#"[{"type": "ai", "content": "x"}]"#,
@@ -81,7 +81,7 @@ fn what_is_not_understood_is_refused_with_its_path() {
             r#"[{"type": "assistant", "uuid": "a"}]"#,
             "items[0].type is \"assistant\", which is not understood / this looks like `claude-code`",
         ),
-        (r#"[{"id": "a"}]"#, "items[0] has no `type` / every item but a message has one"),
+        (r#"[{"id": "a"}]"#, "items[0] has no `type` / every item except a message has a type"),
         (
             r#"[{"role": "tool", "tool_call_id": "a", "content": "x"}]"#,
             "items[0].role must be system, developer, user or assistant, found \"tool\" / this looks like `openai-chat`",
@@ -111,13 +111,13 @@ fn what_is_not_understood_is_refused_with_its_path() {
         ),
         (
             r#"[{"type": "function_call_output", "call_id": "a", "output": "x"}]"#,
-            "items[0] answers the call \"a\", but no call before it waits for that answer / the record may have lost its beginning; a trace has to be whole to be judged",
+            "items[0] answers the call \"a\", but no earlier call waits for that answer / the beginning of the record may be missing; a trace must be complete",
         ),
-        ("[]", "there are no items / an empty conversation has nothing to judge"),
-        (r#"{"object": "response"}"#, "it has no `output` / a reply holds its items in `output`"),
+        ("[]", "there are no items / an empty conversation cannot be evaluated"),
+        (r#"{"object": "response"}"#, "it has no `output` / a reply has its items in `output`"),
         (
             r#"{"object": "response", "previous_response_id": "resp_0", "output": []}"#,
-            "it continues the reply \"resp_0\", which is not part of it / a trace has to be whole to be judged: put all that was sent and replied in `input` and `output`",
+            "it continues the reply \"resp_0\", which is not in the record / a trace must be complete: put everything that was sent and received in `input` and `output`",
         ),
     ];
     for (text, expected) in cases {

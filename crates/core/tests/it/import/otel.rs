@@ -12,7 +12,7 @@ fn fixtures() {
 }
 
 #[test]
-fn a_status_is_understood_in_every_spelling_or_unknown() {
+fn a_status_is_read_in_every_spelling_or_unknown() {
     for (status, expected) in [
         (json!({ "status": { "code": "ERROR" } }), Some(true)),
         (json!({ "status": { "code": "Error" } }), Some(true)),
@@ -74,7 +74,7 @@ fn a_status_is_understood_in_every_spelling_or_unknown() {
 }
 
 #[test]
-fn an_exception_is_a_failure_unless_the_span_says_that_it_went_well() {
+fn an_exception_is_a_failure_unless_the_status_is_ok() {
     let exception = json!([{ "name": "exception", "attributes": { "exception.message": "no such order" } }]);
     for (status, expected) in
         [(json!({}), Some(true)), (json!({ "code": 1 }), Some(false)), (json!({ "code": 9 }), None)]
@@ -111,7 +111,7 @@ fn a_span_that_is_delivered_twice_is_one() {
     open["attributes"] = json!({});
     assert_eq!(called(&[open.clone(), span.clone()]), one);
     assert_eq!(called(&[span.clone(), open]), one);
-    // What only one of them tells is told.
+    // What only one of them has is kept.
     let mut answered = span.clone();
     answered["attributes"] = json!({ "gen_ai.tool.call.result": "done" });
     for spans in [[&span, &answered], [&answered, &span]] {
@@ -134,7 +134,7 @@ fn messages_that_only_one_delivery_of_a_span_has_are_read() {
 }
 
 #[test]
-fn a_failure_that_one_delivery_of_a_span_tells_stays() {
+fn a_failure_in_one_delivery_of_a_span_stays() {
     let span = tool("1", "", "{}");
     let good = {
         let mut span = span.clone();
@@ -165,14 +165,14 @@ fn a_failure_that_one_delivery_of_a_span_tells_stays() {
 }
 
 #[test]
-fn spans_that_share_no_more_than_their_id_are_not_one() {
+fn different_spans_with_the_same_id_are_refused_or_kept_apart() {
     let span = tool("1", "", r#"{"n": 1}"#);
     let open = {
         let mut span = span.clone();
         span["end_time"] = Value::Null;
         span
     };
-    let hint = "what happened inside of which of them is not told, so calls could be taken for one another";
+    let hint = "which of them is the parent of other spans is unclear, so calls could be mixed up";
     for (other, name) in [
         (json!({ "name": "execute_tool u" }), "execute_tool u"),
         (json!({ "start_time": 2 }), "execute_tool t"),
@@ -192,7 +192,7 @@ fn spans_that_share_no_more_than_their_id_are_not_one() {
             );
         }
     }
-    // Spans that tell of nothing that matters are kept apart.
+    // Other spans are kept apart.
     let aside = |name: &str| json!({ "trace_id": "ab", "span_id": "2", "name": name, "start_time": 1 });
     let one = vec![("t".to_owned(), Some(json!({ "n": 1 })))];
     assert_eq!(called(&[aside("a"), span, aside("b")]), one);
@@ -207,7 +207,7 @@ fn a_tool_inside_itself_is_another_call_when_its_arguments_differ() {
     let below = tool("3", "2", r#"{"n": 3}"#);
     let three = ("t".to_owned(), Some(json!({ "n": 3 })));
     assert_eq!(called(&[outer.clone(), tool("2", "1", r#"{"n": 2}"#), below]), [one.clone(), two, three]);
-    // Another layer writes the arguments of the same call in its own way.
+    // Another layer may record the arguments of the same call differently.
     let mut layer = tool("2", "1", "{}");
     layer["attributes"] =
         json!({ "openinference.span.kind": "TOOL", "tool.name": "t", "input.value": "{\"input\": 1}" });
@@ -215,7 +215,7 @@ fn a_tool_inside_itself_is_another_call_when_its_arguments_differ() {
 }
 
 #[test]
-fn spans_beside_each_other_are_one_call_only_at_one_time_and_with_the_same_arguments() {
+fn sibling_spans_are_one_call_only_at_the_same_time_with_the_same_arguments() {
     let beside = |id: &str, (start, end): (u64, u64), args: Option<&str>| {
         let mut span = tool(id, "", "{}");
         (span["start_time"], span["end_time"]) = (json!(start), json!(end));
@@ -224,14 +224,14 @@ fn spans_beside_each_other_are_one_call_only_at_one_time_and_with_the_same_argum
     };
     let (one, two) = (Some(r#"{"n": 1}"#), Some(r#"{"n": 2}"#));
     let cases = [
-        // Other arguments are another call, whatever the times.
+        // Other arguments are another call at any time.
         ((1, 9), one, (1, 9), two, 2),
         ((1, 9), one, (3, 5), two, 2),
         ((1, 5), one, (3, 9), two, 2),
         ((1, 5), one, (5, 9), two, 2),
         ((5, 5), one, (5, 5), two, 2),
         ((1, 9), Some("n=1"), (3, 5), Some("n=2"), 2),
-        // The same arguments are the same call where the times are more than neighbours.
+        // The same arguments are the same call where the times overlap.
         ((1, 9), one, (1, 9), one, 1),
         ((1, 9), one, (3, 5), Some(r#"{"n":1}"#), 1),
         ((3, 5), one, (1, 9), one, 1),
@@ -239,7 +239,7 @@ fn spans_beside_each_other_are_one_call_only_at_one_time_and_with_the_same_argum
         ((5, 5), one, (5, 5), one, 1),
         ((1, 5), one, (5, 9), one, 2),
         ((1, 5), one, (6, 9), one, 2),
-        // What one span does not tell contradicts nothing.
+        // Missing arguments do not contradict.
         ((1, 9), one, (3, 5), None, 1),
         ((1, 5), None, (5, 9), None, 2),
     ];
@@ -247,7 +247,7 @@ fn spans_beside_each_other_are_one_call_only_at_one_time_and_with_the_same_argum
         let spans = [beside("1", first, args), beside("2", second, other_args)];
         assert_eq!(called(&spans).len(), expected, "{} {}", spans[0], spans[1]);
     }
-    // Another layer may print arguments, and otherwise has to tell the same.
+    // Another layer may print arguments; otherwise they must be the same.
     for (printed, expected) in [("n=1", 1), (r#"{"n": 1}"#, 1), (r#"{"n": 2}"#, 2)] {
         let mut layer = beside("2", (3, 5), None);
         layer["attributes"] = json!({ "openinference.span.kind": "TOOL", "tool.name": "t", "tool.id": "c",
@@ -257,7 +257,7 @@ fn spans_beside_each_other_are_one_call_only_at_one_time_and_with_the_same_argum
 }
 
 #[test]
-fn a_list_of_spans_in_one_value_is_as_many_pieces() {
+fn a_list_of_spans_is_one_piece_per_span() {
     let span =
         |trace: &str, id: &str| json!({ "trace_id": trace, "span_id": id, "name": "execute_tool t", "start_time": 1 });
     let text = json!([span("ab", "1"), span("cd", "2"), span("ab", "3")]).to_string();
@@ -267,7 +267,7 @@ fn a_list_of_spans_in_one_value_is_as_many_pieces() {
 }
 
 #[test]
-fn only_spans_are_taken_for_spans() {
+fn only_spans_are_recognized_as_spans() {
     let cases: [(Value, bool); 6] = [
         (json!({ "trace_id": "a", "span_id": "b", "name": "n", "start_time": 1 }), true),
         (json!({ "context": { "trace_id": "a", "span_id": "b" }, "name": "n", "start_time": "x" }), true),
@@ -285,8 +285,7 @@ fn only_spans_are_taken_for_spans() {
 fn a_span_without_a_trace_is_refused() {
     assert_eq!(
         refusal(Format::Otel, r#"{"span_id": "1", "name": "n"}"#),
-        "the span has no trace id / it stands in `trace_id`, `traceId` or `context.trace_id`, and tells which spans belong \
-         together"
+        "the span has no trace id / set `trace_id`, `traceId` or `context.trace_id`; it shows which spans belong together"
     );
     assert_eq!(
         refusal(Format::Otel, r#"{"trace_id": "a", "span_id": "1", "name": "n", "start_time": "soon"}"#),

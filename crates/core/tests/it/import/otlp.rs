@@ -78,14 +78,14 @@ fn spans_of_one_trace_under_one_resource_are_one_piece() {
 }
 
 #[test]
-fn a_trace_without_agents_models_and_tools_is_none() {
+fn spans_without_agents_models_and_tools_are_left_out() {
     let text =
         export(&[("GET /", &[("http.request.method", "GET")], 1), ("mcp", &[("mcp.method.name", "initialize")], 2)]);
     assert_eq!(read(Format::Otlp, &text).unwrap(), []);
 }
 
 #[test]
-fn a_name_tells_its_server_by_the_prefixes_given() {
+fn servers_are_found_by_the_given_prefixes() {
     let text = export(&[("x", &[TOOL, ("gen_ai.tool.name", "mail_send")], 1)]);
     let call =
         |text: &str| read_with(Format::Otlp, text, &["mail_"]).unwrap().remove(0).trace.tool_calls.unwrap().remove(0);
@@ -102,7 +102,7 @@ fn spans_without_any_time_keep_the_order_of_the_file() {
 }
 
 #[test]
-fn a_ring_of_parents_is_read() {
+fn a_cycle_of_parents_is_read() {
     let text = json!({ "resourceSpans": [{ "scopeSpans": [{ "spans": [
         { "traceId": "ab", "spanId": "1", "parentSpanId": "2", "name": "execute_tool t", "startTimeUnixNano": "1" },
         { "traceId": "ab", "spanId": "2", "parentSpanId": "1", "name": "execute_tool u", "startTimeUnixNano": "2" },
@@ -114,7 +114,7 @@ fn a_ring_of_parents_is_read() {
 }
 
 #[test]
-fn history_that_was_rewritten_is_not_told_twice_and_hides_no_call() {
+fn rewritten_history_is_not_repeated_and_hides_no_call() {
     let reply = |name: &str| {
         format!(r#"[{{"role":"assistant","parts":[{{"type":"tool_call","id":"{name}","name":"{name}"}}]}}]"#)
     };
@@ -136,7 +136,7 @@ fn history_that_was_rewritten_is_not_told_twice_and_hides_no_call() {
 }
 
 #[test]
-fn a_reply_that_failed_spent_nothing_and_a_run_that_ends_so_broke() {
+fn a_failed_reply_costs_nothing_and_breaks_the_run_if_it_is_the_last() {
     let good = [CHAT, ("gen_ai.usage.input_tokens", "3"), ("gen_ai.usage.output_tokens", "4")];
     let failed = |text: String| text.replacen(r#""name":"lost""#, r#""name":"lost","status":{"code":2}"#, 1);
     let text = failed(export(&[("chat", &good, 1), ("lost", &[CHAT], 5)]));
@@ -169,13 +169,13 @@ fn a_status_is_read_as_in_flat_spans() {
 }
 
 #[test]
-fn an_export_is_told_by_its_list_of_resources() {
+fn an_export_is_recognized_by_its_list_of_resources() {
     assert_eq!(sniffed(r#"{"resourceSpans": {}}"#), None);
     assert_eq!(sniffed(r#"{"resourceLogs": []}"#), None);
 }
 
 #[test]
-fn what_could_hide_a_call_is_refused_with_its_place() {
+fn anything_that_could_be_a_call_is_refused_with_its_place() {
     let out = |messages: &str| {
         let text = export(&[("chat m", &[CHAT, ("gen_ai.output.messages", messages)], 1)]);
         refusal(Format::Otlp, &text)
@@ -195,8 +195,8 @@ fn what_could_hide_a_call_is_refused_with_its_place() {
     assert_eq!(
         out(r#"[{"role": "assistant", "par"#),
         format!(
-            "{place}: it is not JSON: EOF while parsing a string / what was cut when it was recorded cannot be read: see the limits of the \
-             recorder"
+            "{place}: it is not JSON: EOF while parsing a string / a recorder that cuts long values may have cut it: raise its \
+             limits"
         )
     );
     assert_eq!(
@@ -205,12 +205,12 @@ fn what_could_hide_a_call_is_refused_with_its_place() {
     );
     assert_eq!(
         out(r#"[{"role": "tool", "parts": [{"type": "tool_call_response", "id": "x", "response": 1}]}]"#),
-        "a message answers the call \"x\", but no span and no message tells of that call / the trace may have lost spans; a \
+        "a message answers the call \"x\", but no span and no message has that call / the trace may have lost spans; a \
          trace has to be whole to be judged"
     );
     assert_eq!(
         refusal(Format::Otlp, &export(&[("", &[TOOL], 1)])),
-        "span \"\" (0000000000000001): it tells of a tool that ran and does not name it / the name of a tool stands in the \
+        "span \"\" (0000000000000001): it is a span of a tool and does not name the tool / the name of a tool stands in the \
          attribute `gen_ai.tool.name`"
     );
     assert_eq!(
@@ -221,7 +221,7 @@ fn what_could_hide_a_call_is_refused_with_its_place() {
         export(&[("execute_tool a", &[], 1), ("execute_tool b", &[], 2)]).replacen("startTimeUnixNano", "unknown", 1);
     assert_eq!(
         refusal(Format::Otlp, &some),
-        "span \"execute_tool a\" (0000000000000001) has no start time, so its place among the others is unknown / spans of \
+        "span \"execute_tool a\" (0000000000000001) has no start time, so its order is unknown / spans of \
          calls and of replies need a start time, or none of them may have one"
     );
     let spans = |span: &str| format!(r#"{{"resourceSpans": [{{"scopeSpans": [{{"spans": [{span}]}}]}}]}}"#);
@@ -242,26 +242,26 @@ fn one_span(attributes: &str) -> String {
 }
 
 #[test]
-fn where_neither_tools_nor_messages_were_recorded_calls_are_unknown() {
+fn calls_are_unknown_without_recorded_tools_and_messages() {
     let text = one_span(r#"{"key":"gen_ai.operation.name","value":{"stringValue":"chat"}}"#);
     let trace = read(Format::Otlp, &text).unwrap().remove(0).trace;
     assert_eq!((trace.tool_calls, trace.tool_results), (None, None));
 }
 
 #[test]
-fn a_tool_in_words_that_are_not_known_is_refused() {
+fn a_tool_in_unknown_words_is_refused() {
     let text = one_span(
         r#"{"key":"gen_ai.operation.name","value":{"stringValue":"tool_call"}},{"key":"gen_ai.tool.name","value":{"stringValue":"f"}}"#,
     );
     assert_eq!(
         refusal(Format::Otlp, &text),
-        "span \"x\" (1111111111111111): it tells of a tool, but not that one ran / tools run in spans with \
+        "span \"x\" (1111111111111111): it names a tool, but does not say that the tool ran / tools run in spans with \
          `gen_ai.operation.name` of `execute_tool` or `openinference.span.kind` of `TOOL`"
     );
 }
 
 #[test]
-fn a_call_after_the_last_reply_that_no_reply_tells_of_leaves_the_closing_message_unknown() {
+fn the_closing_message_is_unknown_when_a_call_follows_the_last_reply() {
     let said = r#"[{"role":"assistant","parts":[{"type":"text","content":"Done."}]}]"#;
     let called =
         r#"[{"role":"assistant","parts":[{"type":"text","content":"Now."},{"type":"tool_call","id":"a","name":"t"}]}]"#;
@@ -277,7 +277,7 @@ fn a_call_after_the_last_reply_that_no_reply_tells_of_leaves_the_closing_message
 }
 
 #[test]
-fn a_reply_that_was_recorded_counts_though_its_span_failed() {
+fn a_recorded_reply_counts_even_if_its_span_failed() {
     let reply = r#"[{"role":"assistant","parts":[{"type":"tool_call","id":"a","name":"t"}]}]"#;
     let attributes = [CHAT, ("gen_ai.input.messages", "[]"), ("gen_ai.output.messages", reply)];
     let text =

@@ -1,4 +1,4 @@
-//! Results of tau-bench and tau2: fixtures, what they are told by, and refusals.
+//! Results of tau-bench and tau2: fixtures, recognition and refusals.
 
 use std::fs;
 
@@ -32,7 +32,7 @@ fn a_run_of_tau2_reads_the_same_from_its_document_and_alone_with_what_stands_bef
 }
 
 #[test]
-fn ends_of_runs_are_told_in_their_words() {
+fn termination_reasons_become_stop_reasons() {
     let cases = [
         ("user_stop", Some("completed")),
         ("agent_stop", Some("completed")),
@@ -54,7 +54,7 @@ fn ends_of_runs_are_told_in_their_words() {
 }
 
 #[test]
-fn results_are_told_by_their_keys() {
+fn results_are_recognized_by_their_keys() {
     let cases = [
         (r#"{"task_id": 0, "reward": 0.0, "info": {}, "traj": [], "trial": 0}"#, true),
         (r#"{"info": {}, "tasks": [], "simulations": []}"#, true),
@@ -80,7 +80,7 @@ fn what_is_not_understood_is_refused_with_its_path() {
     let cases = [
         (
             r#"{"task_id": 0, "traj": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Action: {}"}, {"role": "user", "content": "API output: 4"}]}"#.to_owned(),
-            "traj[2].content answers a call that stands in plain text / the agents `react` and `act` of tau-bench leave no calls to judge; `tool-calling` does",
+            "traj[2].content answers a call in plain text / the agents `react` and `act` of tau-bench record no calls that could be evaluated; `tool-calling` does",
         ),
         (
             r#"{"task_id": 0, "traj": [{"role": "assistant", "content": [{"type": "tool_use"}]}]}"#.to_owned(),
@@ -92,11 +92,11 @@ fn what_is_not_understood_is_refused_with_its_path() {
         ),
         (
             r#"{"task_id": 0, "termination_reason": "user_stop", "messages": null, "ticks": [{"tick_id": 0}]}"#.to_owned(),
-            "it has `ticks` in place of `messages` / conversations by voice, in which both sides speak at once, cannot be judged",
+            "it has `ticks` in place of `messages` / voice conversations, in which both sides speak at once, cannot be evaluated",
         ),
         (
             r#"{"info": {}, "tasks": [], "simulations": [], "simulation_index": [{"id": "s"}]}"#.to_owned(),
-            "`simulations` is empty, and `simulation_index` names runs in files of their own / read the files in the folder `simulations` beside this one",
+            "`simulations` is empty, and `simulation_index` names runs in files of their own / read the files in the folder `simulations` next to this file",
         ),
         (
             r#"{"info": {}, "simulations": [{"messages": [{"role": "user"}]}, {"messages": [{"role": "bot"}]}]}"#.to_owned(),
@@ -108,11 +108,11 @@ fn what_is_not_understood_is_refused_with_its_path() {
         ),
         (
             tau2(r#"{"role": "user", "tool_calls": [{"id": "a", "name": "f", "arguments": {}, "requestor": "assistant"}]}"#),
-            "messages[1].tool_calls[0].requestor must be user in a message of the user / a message carries the calls of its own side; whose call this is cannot be told",
+            "messages[1].tool_calls[0].requestor must be user in a message of the user / a message carries the calls of its own side; whose call this is, is unclear",
         ),
         (
             tau2(r#"{"role": "assistant", "tool_calls": [{"id": "a", "name": "f", "arguments": {}, "requestor": "user"}]}"#),
-            "messages[1].tool_calls[0].requestor must be assistant in a message of the assistant / a message carries the calls of its own side; whose call this is cannot be told",
+            "messages[1].tool_calls[0].requestor must be assistant in a message of the assistant / a message carries the calls of its own side; whose call this is, is unclear",
         ),
         (
             tau2(r#"{"role": "assistant", "tool_calls": [{"id": "a", "name": "f", "arguments": {"n": 1, "n": 2}}]}"#),
@@ -120,11 +120,11 @@ fn what_is_not_understood_is_refused_with_its_path() {
         ),
         (
             tau2(r#"{"role": "tool", "id": "a", "content": "x", "error": false}"#),
-            "messages[1] answers the call \"a\", but no call before it waits for that answer / the record may have lost its beginning; a trace has to be whole to be judged",
+            "messages[1] answers the call \"a\", but no earlier call waits for that answer / the beginning of the record may be missing; a trace must be complete",
         ),
         (
             tau2(r#"{"role": "tool", "tool_messages": [{"id": "a", "content": "x"}]}"#),
-            "messages[1].tool_messages[0] answers the call \"a\", but no call before it waits for that answer / the record may have lost its beginning; a trace has to be whole to be judged",
+            "messages[1].tool_messages[0] answers the call \"a\", but no earlier call waits for that answer / the beginning of the record may be missing; a trace must be complete",
         ),
     ];
     for (text, expected) in cases {
@@ -133,7 +133,7 @@ fn what_is_not_understood_is_refused_with_its_path() {
 }
 
 #[test]
-fn the_place_of_a_mistake_is_counted_from_the_start_of_the_document() {
+fn the_offset_of_an_error_is_counted_from_the_start_of_the_document() {
     let text = r#"{"info": {}, "simulations": [{"messages": []}, {"messages": [{"role": 3}]}]}"#;
     let error = read(Format::Tau, text).unwrap_err();
     assert_eq!(error.message, "simulations[1]: messages[0].role: expected a text, found a number");

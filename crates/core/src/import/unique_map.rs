@@ -1,5 +1,4 @@
-//! An object with keys of its own choosing, of which each stands once. `serde` keeps the last of several values without a
-//! word, and which of them holds is not told.
+//! An object with arbitrary keys, each of them once. `serde` alone would silently keep the last of several values.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -10,21 +9,20 @@ use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, Visitor};
 
 use super::wire::Text;
 
-/// The values of an object by their keys.
 #[derive(Debug, Clone)]
-pub(super) struct Keyed<'a, V>(pub(super) BTreeMap<Text<'a>, V>);
+pub(super) struct UniqueMap<'a, V>(pub(super) BTreeMap<Text<'a>, V>);
 
-impl<V> Default for Keyed<'_, V> {
+impl<V> Default for UniqueMap<'_, V> {
     fn default() -> Self {
         Self(BTreeMap::new())
     }
 }
 
-impl<'de: 'a, 'a, V: Deserialize<'de>> Deserialize<'de> for Keyed<'a, V> {
+impl<'de: 'a, 'a, V: Deserialize<'de>> Deserialize<'de> for UniqueMap<'a, V> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Build<V>(PhantomData<V>);
         impl<'de, V: Deserialize<'de>> Visitor<'de> for Build<V> {
-            type Value = Keyed<'de, V>;
+            type Value = UniqueMap<'de, V>;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("an object")
             }
@@ -40,7 +38,7 @@ impl<'de: 'a, 'a, V: Deserialize<'de>> Deserialize<'de> for Keyed<'a, V> {
                         }
                     }
                 }
-                Ok(Keyed(out))
+                Ok(UniqueMap(out))
             }
         }
         deserializer.deserialize_map(Build(PhantomData))

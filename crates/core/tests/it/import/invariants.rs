@@ -1,5 +1,5 @@
-//! What must hold of any text that is given to the importers. The fuzz target `import` includes this file, so that what
-//! fuzzing looks for is what the tests hold.
+//! What must be true for any text that importers read. The fuzz target `import` includes this file, so that tests and fuzzing
+//! check the same.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use mcptest_core::{Target, Trace, json};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-/// Every gate. Assertions stand apart, since they look at more of a trace than gates do.
+/// Every gate. Assertions are separate, since they read more of a trace than gates do.
 const GATES: &str = r"
 trajectory:
   mode: superset
@@ -37,7 +37,7 @@ expect:
   - { target: conversation.turns, matcher: { schema: { type: array } } }
 "#;
 
-/// Paths that records of all formats are asked for.
+/// Paths that are looked up in records of all formats.
 const PATHS: [&str; 7] = [
     "id",
     "messages[0].role",
@@ -48,15 +48,15 @@ const PATHS: [&str; 7] = [
     "resourceSpans[*].scopeSpans[0].spans[*].name",
 ];
 
-/// The ways to score: by nothing, by every gate, and by assertions and what the data says of its outcome.
-pub(crate) struct Held {
+/// Scorers without gates, with every gate, and with assertions and an outcome.
+pub(crate) struct Invariants {
     plain: Scorer,
     gates: Scorer,
     asserted: Scorer,
     paths: Vec<Target>,
 }
 
-impl Held {
+impl Invariants {
     pub(crate) fn new() -> Self {
         let outcome = Outcome { path: Target::parse("reward").unwrap(), pass: Value::from(1) };
         let both = format!("{ASSERTIONS}{GATES}");
@@ -68,13 +68,13 @@ impl Held {
         }
     }
 
-    /// Holds bytes as fuzzing makes them: the first chooses the format, the second how it is read, the rest is the text.
+    /// Checks bytes of fuzzing: the first chooses the format, the second how it is read, the rest is the text.
     pub(crate) fn check_bytes(&self, bytes: &[u8]) {
         let [format, how, text @ ..] = bytes else { return };
         self.check(usize::from(*format), *how, &String::from_utf8_lossy(text));
     }
 
-    /// Holds a text. The format is `Format::ALL[format]`, and the one it looks like where there is no such format.
+    /// Checks a text. The format is `Format::ALL[format]`, or the one it looks like where there is no such format.
     pub(crate) fn check(&self, format: usize, how: u8, text: &str) {
         self.look(text);
         let chosen = Format::ALL.get(format % (Format::ALL.len() + 1)).copied();
@@ -91,7 +91,7 @@ impl Held {
         }
     }
 
-    /// Holds what a text makes by itself: each of its lines a piece, or the whole of it a record.
+    /// Checks a text as pieces, one per line, or as one record.
     fn each(&self, format: Format, text: &str, options: &Options) {
         if !format.is_in_pieces() {
             return self.record(format, Record { text, header: None }, options);
@@ -122,7 +122,7 @@ impl Held {
             Err(error) => told(error, record.text),
         }
         if format == Format::Envelope && record.header.is_none() {
-            // One description of a trace reads text and values.
+            // A trace is read alike from text and from values.
             let of_value = json::parse(record.text).map(|value| Trace::read(&value));
             match (Trace::from_json(record.text), of_value) {
                 (Ok(of_text), Ok(of_value)) => assert_eq!(Ok(of_text), of_value),
@@ -132,7 +132,7 @@ impl Held {
         }
     }
 
-    /// Holds traces, and gives what gates find in them.
+    /// Checks traces, and returns what gates find in them.
     fn traces(&self, traces: &[Imported<'_>]) -> Vec<String> {
         for one in traces {
             let envelope = one.trace.to_envelope();
@@ -145,7 +145,7 @@ impl Held {
         by_gates
     }
 
-    /// Holds what is found in a text before any format is chosen.
+    /// Checks what is found in a text before any format is chosen.
     fn look(&self, text: &str) {
         assert!(!describe(text).is_empty());
         if let Some(found) = sniff(text) {
@@ -178,7 +178,7 @@ fn looks_like(text: &str) -> Option<Format> {
     sniff(text).or_else(first).map(|found| found.format)
 }
 
-/// A refusal says something that can be read at once, and points into its text.
+/// An error has a short message, and an offset within its text.
 fn told(error: &ImportError, text: &str) {
     assert!((1..=2_000).contains(&error.message.len()), "{:.300}", error.message);
     assert!(error.offset.is_none_or(|offset| offset <= text.len()), "{error:?}");
@@ -186,14 +186,14 @@ fn told(error: &ImportError, text: &str) {
 
 /// The line of a trace.
 fn line(one: &Imported<'_>, found: &Scored, group: Option<&str>) -> String {
-    // A record may name no group at the path that was given; then it has the one it names by itself.
+    // A record without a group at the given path has its own group.
     let path = Target::parse("id").unwrap();
     let named = group_of(one, Some(&path)).or_else(|_| group_of(one, None)).unwrap();
     let line = TraceLine { id: one.id.as_deref(), group: group.or(named.as_deref()), scored: found };
     serde_json::to_string(&line).unwrap()
 }
 
-/// The lines of traces. Those of groups give the same lines when they are merged.
+/// The lines of traces. Merging gives the same lines for groups.
 fn grouped(scorer: &Scorer, traces: &[Imported<'_>]) -> Vec<String> {
     let mut out = Vec::new();
     let mut groups = Groups::default();

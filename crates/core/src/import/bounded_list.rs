@@ -1,7 +1,7 @@
-//! Lists of records, in memory that is bounded by their text.
+//! Lists that take memory in proportion to their text.
 //!
-//! An element takes the same memory whatever it says, so that `{}` is as large as a message with everything. A list of
-//! nothing else would be hundreds of times as large as its text.
+//! In memory every element has the same size: `{}` is as large as a message with all its keys. A list of many `{}` would be
+//! hundreds of times as large as its text.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -9,47 +9,46 @@ use std::ops::Deref;
 
 use serde::de::{Deserialize, Deserializer, IgnoredAny, SeqAccess, Visitor};
 
-/// An element of a list.
 pub(super) trait Element {
-    /// Whether it lacks what makes it one. Whoever reads the list has to refuse it then.
-    fn is_void(&self) -> bool;
+    /// Whether it lacks a key that it must have. The reader of the list has to refuse it.
+    fn is_incomplete(&self) -> bool;
 }
 
-/// The elements of a list, up to and with the first that is void: there the record is refused, so that what comes after it
-/// need not be kept.
+/// The elements of a list, up to and including the first incomplete one. The record is refused there, so the rest need not be
+/// kept.
 #[derive(Debug)]
-pub(super) struct Listed<T>(pub(super) Vec<T>);
+pub(super) struct BoundedList<T>(pub(super) Vec<T>);
 
-impl<T> Deref for Listed<T> {
+impl<T> Deref for BoundedList<T> {
     type Target = [T];
     fn deref(&self) -> &[T] {
         &self.0
     }
 }
 
-impl<'de, T: Deserialize<'de> + Element> Deserialize<'de> for Listed<T> {
+impl<'de, T: Deserialize<'de> + Element> Deserialize<'de> for BoundedList<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Build<T>(PhantomData<T>);
         impl<'de, T: Deserialize<'de> + Element> Visitor<'de> for Build<T> {
-            type Value = Listed<T>;
+            type Value = BoundedList<T>;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a list")
             }
             fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Self::Value, A::Error> {
-                elements(list).map(Listed)
+                elements(list).map(BoundedList)
             }
         }
         deserializer.deserialize_seq(Build(PhantomData))
     }
 }
 
-/// The elements of a list as [`Listed`] keeps them.
+/// The elements of a list as [`BoundedList`] keeps them.
 pub(super) fn elements<'de, A: SeqAccess<'de>, T: Deserialize<'de> + Element>(mut list: A) -> Result<Vec<T>, A::Error> {
     let mut out: Vec<T> = Vec::new();
     while let Some(element) = list.next_element::<T>()? {
-        let is_void = element.is_void();
+        let is_incomplete = element.is_incomplete();
         out.push(element);
-        if is_void {
+        if is_incomplete {
             while list.next_element::<IgnoredAny>()?.is_some() {}
             break;
         }
@@ -67,21 +66,21 @@ mod tests {
     }
 
     impl Element for One {
-        fn is_void(&self) -> bool {
+        fn is_incomplete(&self) -> bool {
             self.name.is_none()
         }
     }
 
     #[test]
-    fn a_list_is_kept_up_to_its_first_element_that_is_none() {
+    fn a_list_is_read_up_to_its_first_incomplete_element() {
         for (text, expected) in [
             ("[]", vec![]),
             (r#"[{"name": 1}, {"name": 2}]"#, vec![Some(1), Some(2)]),
             (r#"[{"name": 1}, {}, {"name": 2}, {}, [3]]"#, vec![Some(1), None]),
         ] {
-            let read: Listed<One> = serde_json::from_str(text).unwrap();
+            let read: BoundedList<One> = serde_json::from_str(text).unwrap();
             assert_eq!(read.iter().map(|one| one.name).collect::<Vec<_>>(), expected, "{text}");
         }
-        assert!(serde_json::from_str::<Listed<One>>("[{}, {]").is_err());
+        assert!(serde_json::from_str::<BoundedList<One>>("[{}, {]").is_err());
     }
 }

@@ -1,4 +1,4 @@
-//! A look at the outside of a value, to tell formats apart: its keys or elements, each still as text.
+//! The outermost level of a JSON value, to recognize formats by: its keys or elements, each still as text.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -7,19 +7,15 @@ use serde_json::value::RawValue;
 
 use super::wire::Text;
 
-/// The outside of a value.
-pub(super) enum Look<'a> {
-    /// Keys and the text of their values.
+pub(super) enum Shape<'a> {
     Object(BTreeMap<Cow<'a, str>, &'a RawValue>),
-    /// The text of the elements.
     List(Vec<&'a RawValue>),
-    /// A scalar.
     Other,
 }
 
-impl<'a> Look<'a> {
+impl<'a> Shape<'a> {
     /// Looks at a JSON text; `None` when it is none.
-    pub(super) fn at(text: &'a str) -> Option<Self> {
+    pub(super) fn of(text: &'a str) -> Option<Self> {
         match text.trim_start().as_bytes().first()? {
             b'{' => {
                 let map: BTreeMap<Text<'a>, &'a RawValue> = serde_json::from_str(text).ok()?;
@@ -46,14 +42,21 @@ impl<'a> Look<'a> {
         serde_json::from_str::<Text<'a>>(self.get(key)?.get()).ok().map(|text| text.0)
     }
 
-    /// A look at the value of a key.
-    pub(super) fn inside(&self, key: &str) -> Option<Look<'a>> {
-        Look::at(self.get(key)?.get())
+    /// The value at a path such as `request.messages`.
+    pub(super) fn find(&self, path: &str) -> Option<&'a RawValue> {
+        match path.split_once('.') {
+            Some((key, rest)) => self.child(key)?.find(rest),
+            None => self.get(path),
+        }
     }
 
-    /// A look at every element of a list; nothing for anything else.
-    pub(super) fn elements(&self) -> Vec<Look<'a>> {
+    pub(super) fn child(&self, key: &str) -> Option<Shape<'a>> {
+        Shape::of(self.get(key)?.get())
+    }
+
+    /// The elements of a list; none for anything else.
+    pub(super) fn elements(&self) -> Vec<Shape<'a>> {
         let Self::List(items) = self else { return Vec::new() };
-        items.iter().filter_map(|item| Look::at(item.get())).collect()
+        items.iter().filter_map(|item| Shape::of(item.get())).collect()
     }
 }

@@ -1,6 +1,6 @@
-//! Keys under which other programs keep the calls of a message. A format that does not have such a key would pass over it,
-//! and with it over calls; so the key is named here, and refused when there is something in it. Around a conversation keys
-//! have any name, so there what counts is what calls look like.
+//! Calls under keys that a format does not read. Other programs keep the calls of a message under keys of their own; a format
+//! without such a key would skip it and the calls in it, so a key that is not empty is refused. Next to a conversation any key
+//! may hold calls, so there calls are recognized by their shape.
 
 use std::fmt::Display;
 
@@ -8,14 +8,14 @@ use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use super::ImportError;
-use super::look::Look;
+use super::shape::Shape;
 use super::wire::Text;
 
-/// Whether something that could be calls stands at a key: a list or an object with anything in it, or the JSON of one.
+/// Whether a key holds what could be calls: a list or an object that is not empty, or the JSON of one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Stray(bool);
+pub(super) struct UnreadCalls(bool);
 
-impl<'de> Deserialize<'de> for Stray {
+impl<'de> Deserialize<'de> for UnreadCalls {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = <&RawValue>::deserialize(deserializer)?.get();
         Ok(Self(match text.as_bytes() {
@@ -28,71 +28,93 @@ impl<'de> Deserialize<'de> for Stray {
     }
 }
 
+/// Declares the JSON of a message together with keys that its format does not have, but other programs do.
+macro_rules! with_unread_calls {
+    (
+        $(#[$meta:meta])*
+        $vis:vis struct $name:ident<'a> { $($(#[$field_meta:meta])* $field_vis:vis $field:ident: $type:ty,)* }
+        unread: [$($key:ident),*]
+    ) => {
+        $(#[$meta])*
+        #[expect(non_snake_case, reason = "keys as JSON has them")]
+        $vis struct $name<'a> {
+            $($(#[$field_meta])* $field_vis $field: $type,)*
+            $(#[serde(default)] $key: $crate::import::unread_calls::UnreadCalls,)*
+        }
+
+        impl $name<'_> {
+            pub(super) fn refuse_unread_calls(&self, place: &dyn std::fmt::Display) -> Result<(), $crate::import::ImportError> {
+                $crate::import::unread_calls::refuse(place, &[$((stringify!($key), self.$key)),*])
+            }
+        }
+    };
+}
+pub(super) use with_unread_calls;
+
 /// Keys of messages that hold their calls.
 const CALLS: [&str; 7] =
     ["tool_calls", "function_call", "toolCalls", "functionCall", "toolInvocations", "function_calls", "tool_uses"];
 
-/// Types of parts, items and events that are calls, and keys of which such a one has some.
+/// Types of parts, items and events that are calls, and keys of which each has at least one.
 const TYPES: [&str; 6] = ["tool_use", "tool_call", "tool-call", "toolCall", "function_call", "mcp_call"];
 const FIELDS: [&str; 9] = ["id", "name", "tool", "tool_name", "toolName", "function", "arguments", "args", "input"];
 
-/// What every one of those words has in it, which spares a value without any the search.
+/// Every one of those words contains one of these, so a value without any need not be searched.
 const HINTS: [&str; 8] =
     ["tool_call", "tool_use", "tool-call", "toolCall", "toolInvocations", "function_call", "functionCall", "mcp_call"];
 
-/// How far below a key calls are looked for: `{"result": {"data": {"messages": [{"content": [{"type": ..` and some more.
+/// How deep calls are searched: `{"result": {"data": {"messages": [{"content": [{"type": ..` and some more.
 const DEPTH: usize = 10;
 
-/// Whether a JSON text could tell of a call at all.
-pub(super) fn is_hinted(text: &str) -> bool {
+/// Whether a JSON text could hold a call at all.
+fn is_hinted(text: &str) -> bool {
     HINTS.iter().any(|hint| text.contains(hint))
 }
 
-impl Stray {
-    /// Whether calls stand anywhere in a value. Names of keys beside a conversation are anybody's, so that this one is told
-    /// by its shape: a message with calls, or a part, an item or an event that is one.
-    pub(super) fn below(key: &str, text: &str) -> Self {
+impl UnreadCalls {
+    /// Whether a value holds calls at any depth: a message with calls, or a part, an item or an event that is a call.
+    pub(super) fn has_nested_calls(key: &str, text: &str) -> Self {
         Self(is_calls(key, text, false) || (is_hinted(text) && holds_calls(text, DEPTH)))
     }
 }
 
 fn holds_calls(text: &str, depth: usize) -> bool {
     let Some(below) = depth.checked_sub(1) else { return false };
-    match Look::at(text) {
-        Some(Look::List(items)) => items.iter().any(|item| holds_calls(item.get(), below)),
-        Some(look @ Look::Object(_)) => {
-            let is_message = look.has(&["role"]);
-            let is_call = look.text("type").is_some_and(|word| TYPES.contains(&&*word))
-                && FIELDS.iter().any(|key| look.has(&[key]));
-            let Look::Object(map) = look else { return false };
+    match Shape::of(text) {
+        Some(Shape::List(items)) => items.iter().any(|item| holds_calls(item.get(), below)),
+        Some(shape @ Shape::Object(_)) => {
+            let is_message = shape.has(&["role"]);
+            let is_call = shape.text("type").is_some_and(|word| TYPES.contains(&&*word))
+                && FIELDS.iter().any(|key| shape.has(&[key]));
+            let Shape::Object(map) = shape else { return false };
             is_call
                 || map
                     .iter()
                     .any(|(key, value)| is_calls(key, value.get(), is_message) || holds_calls(value.get(), below))
         }
-        // A value may stand as its JSON.
-        Some(Look::Other) if text.starts_with('"') => serde_json::from_str::<Text<'_>>(text)
+        // A value may be JSON in a text.
+        Some(Shape::Other) if text.starts_with('"') => serde_json::from_str::<Text<'_>>(text)
             .is_ok_and(|inner| inner.0.trim_start().starts_with(['[', '{']) && holds_calls(&inner.0, below)),
         _ => false,
     }
 }
 
-/// Whether the value of a key is calls. Beside a conversation `function_call` may also be a setting of a request, which names
-/// a function and gives it nothing.
+/// Whether the value of a key is calls. Next to a conversation `function_call` may also be a setting of a request, which names
+/// a function without arguments.
 fn is_calls(key: &str, text: &str, is_in_message: bool) -> bool {
-    let is_filled = CALLS.contains(&key) && serde_json::from_str::<Stray>(text).is_ok_and(|stray| stray.0);
+    let is_filled = CALLS.contains(&key) && serde_json::from_str::<UnreadCalls>(text).is_ok_and(|unread| unread.0);
     let is_setting =
-        || key == "function_call" && !is_in_message && Look::at(text).is_none_or(|look| !look.has(&["arguments"]));
+        || key == "function_call" && !is_in_message && Shape::of(text).is_none_or(|shape| !shape.has(&["arguments"]));
     is_filled && !is_setting()
 }
 
-/// Refuses the first of these keys of the value at `place` that holds something.
-pub(super) fn refuse(place: &dyn Display, keys: &[(&str, Stray)]) -> Result<(), ImportError> {
-    match keys.iter().find(|(_, stray)| stray.0) {
+/// Refuses the first of these keys that holds something.
+pub(super) fn refuse(place: &dyn Display, keys: &[(&str, UnreadCalls)]) -> Result<(), ImportError> {
+    match keys.iter().find(|(_, unread)| unread.0) {
         None => Ok(()),
         Some((key, _)) => {
-            Err(ImportError::new(format!("{place}.{key} is no key of this format, and could hold calls"))
-                .hint("a trace without those calls could be judged wrongly; write them as this format has them"))
+            Err(ImportError::new(format!("{place}.{key} is not a key of this format, and could hold calls"))
+                .hint("a trace without those calls could pass by mistake; write them as this format does"))
         }
     }
 }
@@ -102,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn calls_are_told_by_their_shape() {
+    fn calls_are_recognized_by_their_shape() {
         for (key, text, expected) in [
             ("trajectory", r#"[{"role": "assistant", "tool_calls": [{"id": "a"}]}]"#, true),
             ("trace", r#"[{"step": 1, "toolCalls": [{"id": "a"}]}]"#, true),
@@ -122,15 +144,15 @@ mod tests {
             ("note", "\"it wanted tool_calls: [1]\"", false),
             ("task", r#"{"actions": [{"name": "f", "arguments": {}}]}"#, false),
         ] {
-            assert_eq!(Stray::below(key, text), Stray(expected), "{key}: {text}");
+            assert_eq!(UnreadCalls::has_nested_calls(key, text), UnreadCalls(expected), "{key}: {text}");
         }
         let nested = |depth: usize| format!("{}{}{}", "[".repeat(depth), r#"{"tool_calls": [1]}"#, "]".repeat(depth));
-        assert_eq!(Stray::below("a", &nested(DEPTH - 1)), Stray(true));
-        assert_eq!(Stray::below("a", &nested(DEPTH)), Stray(false));
+        assert_eq!(UnreadCalls::has_nested_calls("a", &nested(DEPTH - 1)), UnreadCalls(true));
+        assert_eq!(UnreadCalls::has_nested_calls("a", &nested(DEPTH)), UnreadCalls(false));
     }
 
     #[test]
-    fn only_what_could_be_calls_is_something() {
+    fn only_values_that_could_be_calls_are_refused() {
         for (text, expected) in [
             ("null", false),
             ("true", false),
@@ -146,7 +168,7 @@ mod tests {
             ("[1, {\"a\": [2]}]", true),
             ("{\"a\": null}", true),
         ] {
-            assert_eq!(serde_json::from_str::<Stray>(text).unwrap(), Stray(expected), "{text}");
+            assert_eq!(serde_json::from_str::<UnreadCalls>(text).unwrap(), UnreadCalls(expected), "{text}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Ids, times and states of spans in the spellings that exporters give them.
+//! Ids, times and statuses of spans as exporters write them.
 
 use std::borrow::Cow;
 
@@ -7,12 +7,12 @@ use serde_json::value::RawValue;
 use serde_json::{Number, Value};
 
 use super::super::ImportError;
-use super::super::keyed::Keyed;
+use super::super::unique_map::UniqueMap;
 use super::super::wire::{self, Text};
 use crate::json;
 
-/// An id in one spelling: small hexadecimal digits. Exporters that follow the usual JSON of Protocol Buffers write
-/// base64, consoles write `0x`. `None` for no id, which is written as nothing or as zeros.
+/// An id in lowercase hexadecimal digits. Exporters that follow the usual JSON of Protocol Buffers write base64, consoles
+/// write `0x`. `None` for an empty id or one of zeros.
 pub(in super::super) fn id(text: &str) -> Option<Cow<'_, str>> {
     let text = text.strip_prefix("0x").unwrap_or(text);
     if text.bytes().all(|byte| byte == b'0') {
@@ -33,32 +33,31 @@ pub(in super::super) fn id(text: &str) -> Option<Cow<'_, str>> {
     Some(text.into())
 }
 
-/// What a span says of how it ended, from the best to the worst.
+/// The status of a span, from the best to the worst.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub(in super::super) enum Status {
-    /// Nothing. Recorders set a status when something failed.
+    /// Recorders set a status when something failed.
     #[default]
     Unset,
     Good,
-    /// In words that are not known.
+    /// A word that is not known.
     Unknown,
     Failed,
 }
 
 impl Status {
-    /// By the codes of a span, as JSON, under whichever keys they stand. When they differ the worst counts.
+    /// The worst of several codes of a span, as JSON.
     pub(in super::super) fn of<'a>(codes: impl IntoIterator<Item = Option<&'a RawValue>>) -> Self {
         codes.into_iter().flatten().map(|code| Self::by_code(code.get())).max().unwrap_or_default()
     }
 
-    /// By a status as a span has it, and what it says beside its code: a code alone, or an object around one. Keys of which
-    /// none is known could say anything.
+    /// The status of a span and its message: a code, or an object with one. An object without any known key is unknown.
     pub(in super::super) fn read(raw: &RawValue) -> Result<(Self, Option<Text<'_>>), ImportError> {
         if !raw.get().starts_with('{') {
             return Ok((Self::by_code(raw.get()), None));
         }
-        let Keyed(keys) = wire::typed::<Keyed<'_, &RawValue>>(raw.get())?;
-        let (mut status, mut said, mut is_known) = (None, [None, None], keys.is_empty());
+        let UniqueMap(keys) = wire::typed::<UniqueMap<'_, &RawValue>>(raw.get())?;
+        let (mut status, mut texts, mut is_known) = (None, [None, None], keys.is_empty());
         for (key, value) in keys {
             let place = match &*key.0 {
                 "code" | "Code" | "statusCode" | "status_code" | "StatusCode" => None,
@@ -70,16 +69,16 @@ impl Status {
             match place {
                 _ if value.get() == "null" => {}
                 None => status = status.max(Some(Self::by_code(value.get()))),
-                Some(place) => said[place] = Some(wire::typed(value.get()).map_err(|error| error.at(&key.0))?),
+                Some(place) => texts[place] = Some(wire::typed(value.get()).map_err(|error| error.at(&key.0))?),
             }
         }
-        let [message, description] = said;
-        let unsaid = if is_known { Self::Unset } else { Self::Unknown };
-        Ok((status.unwrap_or(unsaid), message.or(description)))
+        let [message, description] = texts;
+        let default = if is_known { Self::Unset } else { Self::Unknown };
+        Ok((status.unwrap_or(default), message.or(description)))
     }
 
-    /// By one code: a number, or a word that languages write with and without the name of its type before it. A word that
-    /// only ends in a known one may mean the opposite.
+    /// The status of one code: a number, or a word with or without the prefix that some languages write. A word that only ends
+    /// in a known one may mean the opposite.
     pub(super) fn by_code(code: &str) -> Self {
         let code = code.trim_matches('"').trim().to_ascii_uppercase();
         let word = ["STATUS_CODE_", "STATUSCODE."].iter().find_map(|prefix| code.strip_prefix(prefix));
@@ -92,7 +91,7 @@ impl Status {
         }
     }
 
-    /// Numbers that went through a language without whole ones are written as `2.0`.
+    /// Languages without integers write `2.0`.
     fn by_number(text: &str) -> Self {
         match text.strip_suffix(".0").unwrap_or(text) {
             "0" => Self::Unset,
@@ -157,7 +156,7 @@ fn nanoseconds(number: &Number) -> Option<u64> {
     number.as_u64().or_else(|| float().map(|float| float as u64))
 }
 
-/// Nanoseconds since 1970 of a date such as `2026-01-02T03:04:05.678Z`. One without a zone is taken as UTC.
+/// Nanoseconds since 1970 of a date such as `2026-01-02T03:04:05.678Z`. Without a zone it is UTC.
 fn date(text: &str) -> Option<u64> {
     let (day, rest) = text.split_once(['T', ' '])?;
     let mut parts = day.splitn(3, '-').map(|part| part.parse::<i64>().ok());
@@ -187,7 +186,7 @@ fn date(text: &str) -> Option<u64> {
             if *sign == b'-' { -seconds } else { seconds }
         }
     };
-    // Days from the first of March of year 0, so that a leap day ends a year.
+    // Days since March 1 of year 0, so that a leap day is the last day of a year.
     let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
     let days = year * 365 + year / 4 - year / 100 + year / 400 + (month * 153 + 2) / 5 + day - 1 - 719_468;
     let seconds = u64::try_from(days * 86_400 + hour * 3600 + minute * 60 + second - offset).ok()?;
@@ -200,7 +199,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_id_has_one_spelling() {
+    fn ids_are_normalized() {
         for (written, expected) in [
             ("0123456789abcdef", Some("0123456789abcdef")),
             ("0x0123456789ABCDEF", Some("0123456789abcdef")),

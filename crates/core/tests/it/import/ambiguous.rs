@@ -1,5 +1,5 @@
-//! Recordings that leave something open or contradict themselves: what is not known stays unknown, and what cannot be told
-//! is refused. None of it becomes a trace without calls.
+//! Recordings that are incomplete or contradict themselves: what is not recorded stays unknown, and what is unclear is
+//! refused. None of them becomes a trace without calls.
 
 use mcptest_core::import::Format;
 
@@ -13,7 +13,7 @@ fn calls(format: Format, text: &str) -> Option<Vec<String>> {
 }
 
 #[test]
-fn where_the_model_never_spoke_calls_are_unknown() {
+fn calls_are_unknown_without_a_message_of_the_model() {
     let alone = [
         (Format::OpenaiChat, r#"[{"role": "system", "content": "Be kind."}, {"role": "user", "content": "Hi"}]"#),
         (Format::OpenaiChat, r#"{"messages": [{"role": "user", "content": "Hi"}]}"#),
@@ -34,7 +34,7 @@ fn where_the_model_never_spoke_calls_are_unknown() {
 }
 
 #[test]
-fn a_sample_that_kept_no_messages_is_one_of_which_only_the_rest_is_known() {
+fn a_sample_without_messages_keeps_what_else_is_known() {
     let text = r#"{"id": 1, "epoch": 1, "input": "", "target": "", "messages": [], "output": {"model": "m", "choices": [
         {"message": {"role": "assistant", "content": "Sent."}, "stop_reason": "stop"}]},
         "model_usage": {"m": {"input_tokens": 5, "output_tokens": 2, "total_tokens": 7}}}"#;
@@ -45,7 +45,7 @@ fn a_sample_that_kept_no_messages_is_one_of_which_only_the_rest_is_known() {
 }
 
 #[test]
-fn the_closing_message_is_the_last_of_the_model_and_empty_when_it_only_calls() {
+fn the_closing_message_is_the_last_of_the_model_and_empty_when_it_has_only_calls() {
     let cases = [
         (
             Format::OpenaiChat,
@@ -86,7 +86,7 @@ fn the_closing_message_is_the_last_of_the_model_and_empty_when_it_only_calls() {
 }
 
 #[test]
-fn a_stream_whose_end_quotes_another_message_has_an_unknown_closing_message() {
+fn the_closing_message_is_unknown_when_the_end_of_a_stream_has_another_text() {
     let stream = |said: &str, end: &str| {
         format!(
             r#"[{{"type": "assistant", "session_id": "t", "message": {{"id": "m", "content": [{said}]}}}},
@@ -110,7 +110,7 @@ fn a_stream_whose_end_quotes_another_message_has_an_unknown_closing_message() {
         let trace = read(Format::ClaudeCode, &text).unwrap().remove(0).trace;
         assert_eq!(trace.final_response.as_deref(), expected, "{text}");
     }
-    // What follows the end of a run belongs to the next, which is not over.
+    // What follows the end of a run belongs to the next run, which has not ended.
     let text = stream(call, good).replace("]\n", "").replacen(
         r#""result": "All sent."}]"#,
         r#""result": "All sent."}, {"type": "assistant", "session_id": "t", "message": {"id": "n", "content": "Next."}}]"#,
@@ -120,7 +120,7 @@ fn a_stream_whose_end_quotes_another_message_has_an_unknown_closing_message() {
 }
 
 #[test]
-fn a_line_that_comes_again_with_a_further_call_adds_that_call_once() {
+fn a_repeated_line_with_one_more_call_adds_that_call_once() {
     let block = |id: &str| format!(r#"{{"type": "tool_use", "id": "{id}", "name": "{id}", "input": {{}}}}"#);
     let text = r#"{"type": "text", "text": "On it."}"#.to_owned();
     let line = |blocks: &[&String]| {
@@ -142,7 +142,7 @@ fn a_line_that_comes_again_with_a_further_call_adds_that_call_once() {
     let lines = format!("[{},{}]", line(&[&text, &a]), line(&[&text, &a, &b]));
     let trace = read(Format::ClaudeCode, &lines).unwrap().remove(0).trace;
     assert_eq!(trace.final_response.as_deref(), Some("On it."));
-    // A provider answers in the message that calls.
+    // A provider answers in the message with the call.
     let provided = r#"[{"type": "assistant", "sessionId": "s", "uuid": "u", "message": {"id": "m", "content": [
         {"type": "server_tool_use", "id": "a", "name": "web_search", "input": {}},
         {"type": "web_search_tool_result", "tool_use_id": "a", "content": []}]}}]"#;
@@ -151,7 +151,7 @@ fn a_line_that_comes_again_with_a_further_call_adds_that_call_once() {
 }
 
 #[test]
-fn a_key_that_stands_twice_is_refused_wherever_it_is_evidence() {
+fn a_duplicate_key_is_refused_everywhere() {
     let call = r#"{"id": "a", "function": {"name": "f", "arguments": "{}"}}"#;
     let cases = [
         (
@@ -216,7 +216,7 @@ fn a_key_that_stands_twice_is_refused_wherever_it_is_evidence() {
             r#"{"resourceSpans": [{"scopeSpans": [{"spans": [{"traceId": "ab", "spanId": "1", "name": "x", "attributes": [
                 {"key": "gen_ai.tool.name", "value": {"stringValue": "a"}},
                 {"key": "gen_ai.tool.name", "value": {"stringValue": "b"}}]}]}]}]}"#.to_owned(),
-            "a span (1): attribute `gen_ai.tool.name` stands twice and differs",
+            "a span (1): attribute `gen_ai.tool.name` occurs twice with different values",
         ),
         (
             Format::Otlp,
@@ -240,7 +240,7 @@ fn a_key_that_stands_twice_is_refused_wherever_it_is_evidence() {
     for (format, text, expected) in cases {
         assert_eq!(refusal(format, &text), expected, "{text}");
     }
-    // Also under a key that nobody reads, and in what no gate looks at.
+    // Also under a key that nobody reads.
     for format in Format::ALL {
         let text = r#"{"unread": [{"x": 1, "x": 1}], "tool_calls": [], "trace": {}, "messages": []}"#;
         assert_eq!(refusal(*format, text), "unread[0]: duplicate key \"x\"", "{format}");
@@ -254,9 +254,9 @@ fn a_key_that_stands_twice_is_refused_wherever_it_is_evidence() {
 }
 
 #[test]
-fn calls_under_a_key_of_another_program_are_refused_and_an_empty_key_is_none() {
+fn calls_under_a_key_of_another_program_are_refused_but_an_empty_key_is_not() {
     let chat = |key: &str| format!(r#"[{{"role": "assistant", "content": "", {key}}}]"#);
-    let hint = " / a trace without those calls could be judged wrongly; write them as this format has them";
+    let hint = " / a trace without those calls could pass by mistake; write them as this format does";
     for (format, around, place) in [
         (Format::OpenaiChat, ["", ""], "messages[0]"),
         (Format::Anthropic, ["", ""], "[0]"),
@@ -273,7 +273,7 @@ fn calls_under_a_key_of_another_program_are_refused_and_an_empty_key_is_none() {
             ),
         ] {
             let of = |value: &str| format!("{}{}{}", around[0], chat(&format!("\"{key}\": {value}")), around[1]);
-            let told = format!("{place}.{key} is no key of this format, and could hold calls{hint}");
+            let told = format!("{place}.{key} is not a key of this format, and could hold calls{hint}");
             assert_eq!(refusal(format, &of(filled)), told);
             for empty in ["[]", "null"] {
                 assert_eq!(calls(format, &of(empty)), Some(vec![]), "{format:?} {key}");
@@ -310,7 +310,7 @@ fn calls_under_a_key_of_another_program_are_refused_and_an_empty_key_is_none() {
             "[0].function_call",
         ),
     ] {
-        assert_eq!(refusal(format, &text), format!("{told} is no key of this format, and could hold calls{hint}"));
+        assert_eq!(refusal(format, &text), format!("{told} is not a key of this format, and could hold calls{hint}"));
     }
     assert_eq!(calls(Format::OpenaiChat, &of("additional_kwargs", r#"{"refusal": null}"#)), Some(vec![]));
     let steps = format!(r#"{{"messages": {}, "steps": 3}}"#, chat("\"name\": null"));
@@ -323,13 +323,13 @@ fn calls_under_a_key_of_another_program_are_refused_and_an_empty_key_is_none() {
     assert_eq!(
         refusal(Format::Otel, &span.to_string()),
         format!(
-            "span \"chat\" (1): gen_ai.output.messages[0]: message.toolInvocations is no key of this format, and could hold calls{hint}"
+            "span \"chat\" (1): gen_ai.output.messages[0]: message.toolInvocations is not a key of this format, and could hold calls{hint}"
         )
     );
 }
 
 #[test]
-fn tools_that_ran_inside_a_run_have_to_be_calls_of_its_messages() {
+fn tools_that_ran_inside_a_run_must_be_calls_of_its_messages() {
     let run = |calls: &str, runs: &str| {
         format!(
             r#"{{"id": "r", "run_type": "chain", "inputs": {{"messages": [{{"type": "human", "content": "Hi"}}]}}, "outputs": {{"messages": [
@@ -344,19 +344,17 @@ fn tools_that_ran_inside_a_run_have_to_be_calls_of_its_messages() {
     };
     assert_eq!(calls(Format::Langchain, &run(call, &inside("mcp__s__f"))).unwrap(), ["f"]);
     assert_eq!(calls(Format::Langchain, &run(call, "")).unwrap(), ["f"]);
-    let hint = "a trace without those calls could be judged wrongly; runs with messages can be scored by themselves";
-    for (calls, runs, told) in
-        [("", inside("f"), "1 against 0"), (call, format!("{0},{0}", inside("f")), "2 against 1")]
-    {
+    let hint = "a trace without those calls could pass by mistake; runs with messages can be scored by themselves";
+    for (calls, runs, [ran, called]) in [("", inside("f"), [1, 0]), (call, format!("{0},{0}", inside("f")), [2, 1])] {
         assert_eq!(
             refusal(Format::Langchain, &run(calls, &runs)),
-            format!("child_runs has more runs of the tool \"f\" than the messages have calls of it: {told} / {hint}")
+            format!("child_runs has {ran} runs of the tool \"f\", but the messages have {called} calls of it / {hint}")
         );
     }
 }
 
 #[test]
-fn a_conversation_that_is_told_again_is_read_once_and_the_longer_telling_counts() {
+fn a_repeated_conversation_is_read_once_from_its_longest_copy() {
     let (hi, bye) =
         (r#"{"role": "user", "content": "Hi"}"#, r#"{"role": "assistant", "content": "Bye", "refusal": null}"#);
     let call = |id: &str| {
@@ -433,7 +431,7 @@ fn a_conversation_that_is_told_again_is_read_once_and_the_longer_telling_counts(
 }
 
 #[test]
-fn a_record_that_tells_two_conversations_is_refused_with_both_keys() {
+fn a_record_with_two_conversations_is_refused_with_both_keys() {
     let call = r#"{"role": "assistant", "content": null, "tool_calls": [{"id": "a", "function": {"name": "f"}}]}"#;
     let (hi, bye) = (r#"{"role": "user", "content": "Hi"}"#, r#"{"role": "assistant", "content": "Bye"}"#);
     let messages = format!(r#""messages": [{hi}, {bye}]"#);
@@ -492,27 +490,25 @@ fn a_record_that_tells_two_conversations_is_refused_with_both_keys() {
         (Format::Tau, format!(r#"{{"simulations": [], "messages": [{bye}]}}"#), ["simulations", "messages"]),
         (Format::Inspect, format!("{{{sample}}}"), ["messages", "output"]),
     ];
-    let hint =
-        "one has to hold all of the other, from its beginning or to its end; keep the one that tells what happened";
+    let hint = "one must be the beginning or the end of the other; keep the one that is right";
     for (format, text, [one, other]) in cases {
-        let told = format!("`{one}` and `{other}` do not tell one conversation / {hint}");
+        let told = format!("`{one}` and `{other}` hold different conversations / {hint}");
         assert_eq!(refusal(format, &text), told, "{text}");
     }
-    // A limit stops a sample between a reply and the calls in it.
+    // A limit stops a sample before the calls of its last reply.
     let stopped = format!(r#"{{{sample}, "limit": {{"type": "message", "limit": 1}}}}"#);
     assert_eq!(calls(Format::Inspect, &stopped), Some(vec![]));
     let steps = format!(r#"{{"messages": [{human}, {ai}], "intermediate_steps": [[{{"tool": "f"}}, "x"]]}}"#);
     assert_eq!(
         refusal(Format::Langchain, &steps),
-        "record.intermediate_steps is no key of this format, and could hold calls / a trace without those calls could be judged \
-         wrongly; write them as this format has them"
+        "record.intermediate_steps is not a key of this format, and could hold calls / a trace without those calls could pass by \
+         mistake; write them as this format does"
     );
 }
 
 #[test]
-fn tellings_that_differ_in_whether_a_call_failed_are_refused() {
-    let hint =
-        "one has to hold all of the other, from its beginning or to its end; keep the one that tells what happened";
+fn copies_that_differ_in_whether_a_call_failed_are_refused() {
+    let hint = "one must be the beginning or the end of the other; keep the one that is right";
     let langchain = |one: &str, other: &str| {
         let list = |state: &str| {
             format!(
@@ -529,7 +525,7 @@ fn tellings_that_differ_in_whether_a_call_failed_are_refused() {
                     {{"type": "message", "role": "assistant", "status": "incomplete", "content": "Bye"}}]"#
             )
         };
-        // The end of a reply tells nothing of a call.
+        // The status of a reply says nothing about a call.
         let again = list(other).replace(r#""status": "incomplete", "#, "");
         format!(r#"{{"output": {}, "messages": {again}}}"#, list(one))
     };
@@ -548,7 +544,7 @@ fn tellings_that_differ_in_whether_a_call_failed_are_refused() {
             if agree {
                 assert_eq!(calls(Format::Langchain, &text).unwrap(), ["f"], "{text}");
             } else {
-                let told = format!("`messages` and `outputs.messages` do not tell one conversation / {hint}");
+                let told = format!("`messages` and `outputs.messages` hold different conversations / {hint}");
                 assert_eq!(refusal(Format::Langchain, &text), told, "{text}");
             }
         }
@@ -571,7 +567,7 @@ fn tellings_that_differ_in_whether_a_call_failed_are_refused() {
             if agree {
                 assert_eq!(calls(Format::OpenaiResponses, &text).unwrap(), ["f"], "{text}");
             } else {
-                let told = format!("`output` and `messages` do not tell one conversation / {hint}");
+                let told = format!("`output` and `messages` hold different conversations / {hint}");
                 assert_eq!(refusal(Format::OpenaiResponses, &text), told, "{text}");
             }
         }
@@ -579,7 +575,7 @@ fn tellings_that_differ_in_whether_a_call_failed_are_refused() {
 }
 
 #[test]
-fn calls_beside_a_conversation_are_refused_whatever_their_key() {
+fn calls_next_to_a_conversation_are_refused_under_any_key() {
     let said = r#""messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Bye"}]"#;
     let call = r#"{"role": "assistant", "content": null, "tool_calls": [{"id": "a", "function": {"name": "f"}}]}"#;
     let used = r#"{"role": "assistant", "content": [{"type": "tool_use", "id": "a", "name": "f", "input": {}}]}"#;
@@ -607,12 +603,12 @@ fn calls_beside_a_conversation_are_refused_whatever_their_key() {
         assert_eq!(
             refusal(Format::OpenaiChat, &text),
             format!(
-                "record.{key} is no key of this format, and could hold calls / a trace without those calls could be judged \
-                 wrongly; write them as this format has them"
+                "record.{key} is not a key of this format, and could hold calls / a trace without those calls could pass by \
+                 mistake; write them as this format does"
             )
         );
     }
-    // Tools to call and calls to make are no calls that were made.
+    // Tools to call and expected calls are not calls that were made.
     for beside in [
         r#""tools": [{"type": "function", "function": {"name": "f", "parameters": {"tool_calls": [1]}}}]"#.to_owned(),
         format!(r#""functions": {list}"#),

@@ -1,0 +1,202 @@
+//! The messages of a sample, and its attachments.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+
+use super::super::copy_budget::CopyBudget;
+use super::super::message::{Answer, At, Call, Message, Part, Server};
+use super::super::unique_map::UniqueMap;
+use super::super::unread_calls::with_unread_calls;
+use super::super::wire::{self, Text, null_as_default};
+use super::super::{ImportError, results};
+use crate::json;
+use crate::trace::{CallError, ErrorKind, Role};
+
+const REFERENCE: &str = "attachment://";
+
+with_unread_calls! {
+    #[derive(Deserialize)]
+    pub(super) struct SampleMessage<'a> {
+        #[serde(borrow)]
+        role: Text<'a>,
+        content: Option<&'a RawValue>,
+        #[serde(default, deserialize_with = "null_as_default")]
+        tool_calls: Vec<SampleCall<'a>>,
+        tool_call_id: Option<Text<'a>>,
+        error: Option<ToolError<'a>>,
+    }
+    unread: [toolCalls, toolInvocations, function_call]
+}
+
+#[derive(Deserialize)]
+struct SampleCall<'a> {
+    #[serde(borrow)]
+    id: Option<Text<'a>>,
+    function: Text<'a>,
+    arguments: Option<&'a RawValue>,
+    parse_error: Option<Text<'a>>,
+}
+
+#[derive(Deserialize)]
+struct ToolError<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Option<Text<'a>>,
+    message: Option<Text<'a>>,
+}
+
+#[derive(Deserialize)]
+struct Block<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Text<'a>,
+    text: Option<Text<'a>>,
+    id: Option<Text<'a>>,
+    name: Option<Text<'a>>,
+    context: Option<Text<'a>>,
+    arguments: Option<&'a RawValue>,
+    result: Option<&'a RawValue>,
+    error: Option<Text<'a>>,
+}
+
+/// What the messages of a sample refer to.
+pub(super) struct Context<'a> {
+    pub(super) attachments: Attachments<'a>,
+    /// How long calls took, by their id.
+    pub(super) durations: BTreeMap<String, u64>,
+}
+
+impl Context<'_> {
+    /// What a message says; `None` for a system prompt.
+    pub(super) fn read(&self, message: &SampleMessage<'_>, place: &str) -> Result<Option<Message>, ImportError> {
+        message.refuse_unread_calls(&place)?;
+        let role = match &*message.role {
+            "system" => return Ok(None),
+            "user" => Role::User,
+            "assistant" => Role::Assistant,
+            "tool" => Role::Tool,
+            other => {
+                let found = format!("{place}.role must be system, user, assistant or tool, found {other:?}");
+                return Err(ImportError::new(found));
+            }
+        };
+        let mut out = Message::with_parts(role, self.parts(message.content, place)?);
+        if role == Role::Tool {
+            out.parts = vec![Part::Answer(self.answer(message, &out))];
+            return Ok(Some(out));
+        }
+        for (at, call) in message.tool_calls.iter().enumerate() {
+            let at = At::new("tool_calls", at);
+            let args = call.arguments.map(|raw| self.attachments.resolve_in(wire::arguments(raw)?)).transpose();
+            let args = args.map_err(|error| error.at(&format!("{place}{at}.arguments")))?;
+            // Arguments that could not be parsed are recorded as an empty object, which is not what the model wrote.
+            let is_lost = |args: &Value| call.parse_error.is_some() && args.as_object().is_some_and(Map::is_empty);
+            let args = args.filter(|args| !is_lost(args));
+            let id = call.id.as_deref().map(str::to_owned);
+            out.parts.push(Part::Call(Call { id, name: call.function.to_string(), args, at, ..Call::default() }));
+        }
+        Ok(Some(out))
+    }
+
+    fn answer(&self, message: &SampleMessage<'_>, content: &Message) -> Answer {
+        let text = content.text().unwrap_or_else(String::new);
+        let mut result = results::of_text(&text, Some(message.error.is_some()));
+        if let Some(error) = &message.error {
+            let kind = match error.kind.as_deref() {
+                Some("timeout") => ErrorKind::Timeout,
+                _ => ErrorKind::Tool,
+            };
+            let message = error.message.as_deref().map_or_else(String::new, str::to_owned);
+            result.error = Some(Box::new(CallError { kind, code: None, message }));
+        }
+        let id = message.tool_call_id.as_deref().map(str::to_owned);
+        result.duration_ms = id.as_ref().and_then(|id| self.durations.get(id).copied());
+        Answer { id, result, ..Answer::default() }
+    }
+
+    fn parts(&self, content: Option<&RawValue>, place: &str) -> Result<Vec<Part>, ImportError> {
+        let Some(content) = content else { return Ok(Vec::new()) };
+        if !content.get().starts_with('[') {
+            let text = wire::typed::<Text<'_>>(content.get()).and_then(|text| self.attachments.resolve(&text));
+            let text = text.map_err(|error| error.at(&format!("{place}.content")))?;
+            return Ok(Some(text).filter(|text| !text.is_empty()).map(Part::Text).into_iter().collect());
+        }
+        let blocks: Vec<Block<'_>> =
+            wire::typed(content.get()).map_err(|error| error.at(&format!("{place}.content")))?;
+        let read = blocks.into_iter().enumerate();
+        read.map(|(at, block)| self.part(block).map_err(|error| error.at(&format!("{place}.content[{at}]")))).collect()
+    }
+
+    fn part(&self, block: Block<'_>) -> Result<Part, ImportError> {
+        match &*block.kind {
+            "text" => match block.text {
+                Some(text) => self.attachments.resolve(&text).map(Part::Text),
+                None => Ok(Part::Other),
+            },
+            "tool_use" => self.provider_call(block).map(Part::Call),
+            "reasoning" | "image" | "audio" | "video" | "document" | "data" => Ok(Part::Other),
+            other => Err(ImportError::new(format!("type {other:?} is not known, and could be a call or an answer"))
+                .hint("blocks are `text`, `reasoning`, `tool_use`, `data` and media")),
+        }
+    }
+
+    /// A call that the provider of the model made by itself, with its answer.
+    fn provider_call(&self, block: Block<'_>) -> Result<Call, ImportError> {
+        let name = block.name.ok_or_else(|| ImportError::new("a tool_use has no `name`"))?;
+        let value = block.result.map(wire::value).transpose()?;
+        let value = value.map(|value| self.attachments.resolve_in(value)).transpose()?;
+        let error = block.error.map(|error| error.0.into_owned());
+        let mut result = value.map(|value| results::of_value(value, Some(error.is_some())));
+        if let (Some(message), Some(result)) = (error, &mut result) {
+            result.error = Some(Box::new(CallError { kind: ErrorKind::Tool, code: None, message }));
+        }
+        let server = block.context.map(|server| server.0.into_owned()).filter(|server| !server.is_empty());
+        Ok(Call {
+            id: block.id.map(|id| id.0.into_owned()),
+            name: name.0.into_owned(),
+            server: server.map_or(Server::FromName, Server::FromNameOr),
+            args: block.arguments.map(wire::arguments).transpose()?,
+            result,
+            ..Call::default()
+        })
+    }
+}
+
+/// Texts that a log keeps apart from the messages that refer to them.
+pub(super) struct Attachments<'a> {
+    texts: UniqueMap<'a, Text<'a>>,
+    budget: CopyBudget,
+}
+
+impl<'a> Attachments<'a> {
+    /// Attachments are read only where the sample refers to them.
+    pub(super) fn of(raw: Option<&'a RawValue>, sample: &str) -> Result<Self, ImportError> {
+        let raw = raw.filter(|_| sample.contains(REFERENCE));
+        let read = raw.map(|raw| wire::typed(raw.get())).transpose().map_err(|error| error.at("attachments"))?;
+        Ok(Self { texts: read.unwrap_or_default(), budget: CopyBudget::of(sample) })
+    }
+
+    fn resolve(&self, text: &str) -> Result<String, ImportError> {
+        let name = text.strip_prefix(REFERENCE).map(|name| Text(name.into()));
+        let Some(found) = name.and_then(|name| self.texts.0.get(&name)) else { return Ok(text.to_owned()) };
+        self.budget.take(found.len(), &format!("the text of {:?}", json::cut(text, 60)))?;
+        Ok(found.to_string())
+    }
+
+    /// Resolves a text, or the texts of an object, which is where arguments have theirs.
+    fn resolve_in(&self, value: Value) -> Result<Value, ImportError> {
+        Ok(match value {
+            Value::String(text) => Value::String(self.resolve(&text)?),
+            Value::Object(mut map) => {
+                for value in map.values_mut() {
+                    if let Value::String(text) = value {
+                        *text = self.resolve(text)?;
+                    }
+                }
+                Value::Object(map)
+            }
+            other => other,
+        })
+    }
+}

@@ -1,0 +1,253 @@
+//! One conversation, put together from the spans of its replies.
+//!
+//! Every reply comes with the messages before it, so each repeats the earlier ones. Only what follows the last known reply is
+//! new. A recorder may cut or rewrite these earlier messages; then everything up to the last reply among them counts as known,
+//! except messages with a call that was not known before.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::mem;
+
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::super::message::{Call, Message, Part};
+use super::super::{ImportError, wire};
+use super::attributes::{Attribute, Attributes};
+use super::{Span, flattened, messages};
+use crate::json;
+use crate::trace::{Role, StopReason};
+
+#[derive(Default)]
+pub(super) struct Conversation {
+    /// Each message with its time.
+    pub(super) messages: Vec<(u64, Message)>,
+    /// Whether messages may be missing: recording them is optional.
+    gap: bool,
+    /// The text of the last reply, where its span has it; empty when the reply has no text.
+    pub(super) closing: Option<String>,
+    /// Why the last reply ended, according to its message.
+    pub(super) stop: Option<StopReason>,
+    /// When the last reply was complete.
+    pub(super) end: u64,
+    /// Every known call, once by its id and once by its name and arguments.
+    known: BTreeSet<String>,
+}
+
+/// Messages as a span has them.
+enum Recorded<'a> {
+    /// A list as JSON, and its key.
+    Json(Cow<'a, str>, &'static str),
+    /// Messages; `None` for a system prompt.
+    Read(Vec<Option<Message>>),
+}
+
+impl Conversation {
+    /// Adds a reply and the messages before it, each from the first span that has them. The outermost span comes first.
+    pub(super) fn append(&mut self, spans: &[&Span<'_>], start: u64, end: u64) -> Result<(), ImportError> {
+        let (mut before, mut after) = (None, None);
+        for span in spans {
+            let at = |error: ImportError| error.at(&span.label());
+            before = before.map_or_else(|| input(span).map_err(at), |known| Ok(Some(known)))?;
+            after = after.map_or_else(|| output(span).map_err(at), |known| Ok(Some(known)))?;
+        }
+        let label = spans.first().map(|span| span.label()).unwrap_or_default();
+        match before {
+            Some(recorded) => self.append_new(recorded, start).map_err(|error| error.at(&label))?,
+            None => self.gap = true,
+        }
+        (self.closing, self.stop, self.end) = (None, None, end);
+        match after {
+            Some(recorded) => {
+                let mut replies = Vec::new();
+                let all = |message| {
+                    replies.push(message);
+                    false
+                };
+                each_backwards(recorded, Role::Assistant, all).map_err(|error| error.at(&label))?;
+                for message in replies.into_iter().rev() {
+                    self.closing = Some(message.text().unwrap_or_else(String::new));
+                    self.stop = message.stop;
+                    self.push(end, message);
+                }
+            }
+            None => self.gap = true,
+        }
+        Ok(())
+    }
+
+    /// Adds those of the messages before a reply that are new.
+    fn append_new(&mut self, recorded: Recorded<'_>, time: u64) -> Result<(), ImportError> {
+        let is_reply = |message: &Message| message.role == Role::Assistant;
+        let anchor = self.messages.iter().rev().map(|(_, message)| message).find(|message| is_reply(message));
+        let (mut late, mut found) = (Vec::new(), false);
+        each_backwards(recorded, Role::User, |message| {
+            found = anchor.is_some_and(|anchor| is_repeat(anchor, &message));
+            if !found {
+                late.push(message);
+            }
+            found
+        })?;
+        let has_history = found || late.iter().any(is_reply);
+        late.reverse();
+        if anchor.is_none() {
+            // There are only questions so far, and these repeat them.
+            self.messages.clear();
+        } else if !found && let Some(last) = late.iter().rposition(is_reply) {
+            let fresh = late.split_off(last + 1);
+            let earlier = mem::replace(&mut late, fresh);
+            let unknown = earlier.into_iter().filter(|message| self.has_unknown_call(message)).collect::<Vec<_>>();
+            late.splice(0..0, unknown);
+        }
+        self.gap &= !has_history;
+        for message in late {
+            self.push(time, message);
+        }
+        Ok(())
+    }
+
+    fn push(&mut self, time: u64, message: Message) {
+        self.known.extend(message.calls().flat_map(names_of));
+        self.messages.push((time, message));
+    }
+
+    fn has_unknown_call(&self, message: &Message) -> bool {
+        message.calls().any(|call| !names_of(call).any(|name| self.known.contains(&name)))
+    }
+
+    /// Whether no message is missing.
+    pub(super) fn is_complete(&self) -> bool {
+        !self.gap && !self.messages.is_empty()
+    }
+}
+
+/// Whether a message repeats another. Ids are not compared: some recorders give a call another id when they repeat it.
+fn is_repeat(a: &Message, b: &Message) -> bool {
+    a.role == b.role
+        && a.texts().eq(b.texts())
+        && a.calls().map(|call| (&call.name, &call.args)).eq(b.calls().map(|call| (&call.name, &call.args)))
+        && a.answers().map(|answer| &answer.result).eq(b.answers().map(|answer| &answer.result))
+}
+
+/// What a call is known by: its id, and its name with its arguments.
+fn names_of(call: &Call) -> impl Iterator<Item = String> {
+    let id = call.id.as_ref().map(|id| format!("id {id}"));
+    let args = call.args.as_ref().map_or_else(String::new, json::canonical);
+    id.into_iter().chain([format!("call {} {args}", call.name)])
+}
+
+/// Hands over messages from the last to the first until `take` says to stop. System prompts are left out.
+fn each_backwards(
+    recorded: Recorded<'_>,
+    default: Role,
+    mut take: impl FnMut(Message) -> bool,
+) -> Result<(), ImportError> {
+    match recorded {
+        Recorded::Read(list) => {
+            list.into_iter().rev().flatten().any(take);
+        }
+        Recorded::Json(text, key) => {
+            let items: Vec<&RawValue> = wire::check(&text).and_then(|()| wire::typed(&text)).map_err(|error| {
+                error.at(key).hint("a recorder that cuts long values may have cut it: raise its limits")
+            })?;
+            for (place, item) in items.into_iter().enumerate().rev() {
+                let message = messages::message(item.get(), Some(default));
+                let message = message.map_err(|error| error.at(&format!("{key}[{place}]")))?;
+                if message.is_some_and(&mut take) {
+                    break;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The messages before a reply.
+fn input<'a>(span: &Span<'a>) -> Result<Option<Recorded<'a>>, ImportError> {
+    side(span, Role::User, "gen_ai.input.messages", "gen_ai.prompt", ["llm.input_messages.", "gen_ai.prompt."])
+}
+
+/// Whether a span has the reply.
+pub(super) fn has_reply(span: &Span<'_>) -> Result<bool, ImportError> {
+    output(span).map(|reply| reply.is_some())
+}
+
+/// The reply.
+fn output<'a>(span: &Span<'a>) -> Result<Option<Recorded<'a>>, ImportError> {
+    let flat = ["llm.output_messages.", "gen_ai.completion."];
+    side(span, Role::Assistant, "gen_ai.output.messages", "gen_ai.completion", flat)
+}
+
+fn side<'a>(
+    span: &Span<'a>,
+    role: Role,
+    key: &'static str,
+    old: &'static str,
+    flat: [&str; 2],
+) -> Result<Option<Recorded<'a>>, ImportError> {
+    for attributes in std::iter::once(&span.attributes).chain(span.events.iter().map(|event| &event.attributes)) {
+        if let Some(found) = attributes.get(key)? {
+            return Ok(Some(Recorded::Json(found.document(), key)));
+        }
+        if let Some(found) = attributes.get(old)? {
+            let text = found.document();
+            // Some recorders write plain text under this older key.
+            if text.trim_start().starts_with('[') {
+                return Ok(Some(Recorded::Json(text, old)));
+            }
+            let message = Message::with_parts(role, vec![Part::Text(text.into_owned())]);
+            return Ok(Some(Recorded::Read(vec![Some(message)])));
+        }
+    }
+    for prefix in flat {
+        if let Some(list) = flattened::messages(&span.attributes, prefix, role)? {
+            return Ok(Some(Recorded::Read(list)));
+        }
+    }
+    from_events(span, role)
+}
+
+/// The messages that a span has in events, one in each.
+fn from_events<'a>(span: &Span<'a>, side: Role) -> Result<Option<Recorded<'a>>, ImportError> {
+    let mut list = Vec::new();
+    for event in &span.events {
+        let role = match &*event.name {
+            "gen_ai.system.message" => None,
+            "gen_ai.user.message" => Some(Role::User),
+            "gen_ai.assistant.message" | "gen_ai.choice" => Some(Role::Assistant),
+            "gen_ai.tool.message" => Some(Role::Tool),
+            _ => continue,
+        };
+        if (event.name == "gen_ai.choice") == (side == Role::Assistant) {
+            let text = event_as_message(&event.attributes)?;
+            list.push(messages::message(&text, role).map_err(|error| error.at(&event.name))?);
+        }
+    }
+    Ok((!list.is_empty()).then_some(Recorded::Read(list)))
+}
+
+/// An event as the JSON of a message. What is structured in a message may be JSON text in an event.
+fn event_as_message(attributes: &Attributes<'_>) -> Result<String, ImportError> {
+    let mut out = String::from("{");
+    let fields = [
+        ("content", "content"),
+        ("id", "tool_call_id"),
+        ("finish_reason", "finish_reason"),
+        ("tool_calls", "tool_calls"),
+        ("message", "message"),
+    ];
+    for (key, field) in fields {
+        let Some(found) = attributes.get(key)? else { continue };
+        let holds_json = matches!(key, "tool_calls" | "message") || matches!(found, Attribute::Json(_));
+        let document = found.document();
+        out.push_str(if out.len() > 1 { "," } else { "" });
+        out.push_str(&format!("\"{field}\":"));
+        if holds_json {
+            out.push_str(&document);
+        } else {
+            json::write_canonical(&Value::String(document.into_owned()), &mut out);
+        }
+    }
+    out.push('}');
+    Ok(out)
+}
