@@ -258,10 +258,10 @@ mod tests {
         assert_eq!(first(&format!("{row}\n{gate}")), "narrative (a gate, reads each run)");
         assert_eq!(first("? UNASSESSABLE  stays steady (stability)"), "unassessable (a verdict)");
         assert_eq!(first("! REFUSED   tests/a.yml"), "REFUSED (a word of reports)");
-        assert_eq!(first("✗ expect: 0 of 2 hold"), "expect (a key of a suite)");
+        assert_eq!(first("✗ expect: 0 of 2 assertions passed"), "expect (a key of a suite)");
         // A message below a row says more than the row.
         assert_eq!(
-            first(&format!("{row}\n    ✗ narrative: x\n      tool_calls[1] (a) is one too many: the reference has 1")),
+            first(&format!("{row}\n    ✗ narrative: x\n      tool_calls[1] (a) is an extra call: the reference has 1")),
             "A call is one too many (call-too-many)"
         );
         assert!(explain("FAIL: no such disk", false).is_err(), "a line of another program");

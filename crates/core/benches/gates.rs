@@ -17,8 +17,9 @@ use std::time::{Duration, Instant};
 
 use mcptest_core::Trace;
 use mcptest_core::eval::{
-    AxesParams, DependencyEdge, Expect, ExpectedArgs, ExpectedCall, GoldenPath, GoldenPathGate, MatchMode, Narrative,
-    NarrativeParams, OrderEdge, RecoveryGate, StabilityGate, Trajectory, TrajectoryAxes, TrajectoryParams,
+    DependencyEdge, ExpectedArgs, ExpectedCall, GoldenPath, GoldenPathGate, MatchMode, NarrativeGate, NarrativeParams,
+    OrderEdge, RecoveryGate, RecoveryParams, StabilityGate, StabilityParams, TrajectoryAxesGate, TrajectoryAxesParams,
+    TrajectoryGate, TrajectoryParams,
 };
 use serde_json::{Value, json};
 
@@ -36,11 +37,11 @@ fn main() -> ExitCode {
         print!("{size:>10} calls");
     }
     println!();
-    let golden = GoldenPathGate { golden: GoldenPath::new(["search", "open", "note"]), expect: Expect::Default };
+    let golden = GoldenPathGate::new(GoldenPath::new(["search", "open", "note"]).into()).unwrap();
     let axes = axes();
-    let recovery = RecoveryGate::default();
-    let stability = StabilityGate::default();
-    let strict: Vec<Trajectory> = SIZES.iter().map(|size| reference(MatchMode::Strict, *size)).collect();
+    let recovery = RecoveryGate::new(RecoveryParams::default()).unwrap();
+    let stability = StabilityGate::new(StabilityParams::default()).unwrap();
+    let strict: Vec<TrajectoryGate> = SIZES.iter().map(|size| reference(MatchMode::Strict, *size)).collect();
     // No promise for strict: the reference grows with the trace, so large sizes read twice as much memory.
     let _ = row("strict", |at, trace| drop(black_box(strict[at].evaluate(trace))));
     failed |= row("golden_path", |_, trace| drop(black_box(golden.evaluate(trace))));
@@ -69,7 +70,7 @@ fn main() -> ExitCode {
     println!("  1,000 runs against 100 runs: x{:.1}", many.as_secs_f64() / fewer.as_secs_f64());
 
     println!("\nnarrative: ns per byte of the message, and time against a tenth of it");
-    let narrative = Narrative::new(NarrativeParams::default()).unwrap();
+    let narrative = NarrativeGate::new(NarrativeParams::default()).unwrap();
     let story = "I checked the order, and your reservation for May 17, 2024, has been updated; the `old` one \
         was not deleted. Would you like me to send \"the file\"? - 2 bags added (free)\n";
     let endless = "the order was closed and the bag, I sent it, added, if canceled and put the ";
@@ -128,7 +129,7 @@ fn grow(name: &str, sizes: &[usize], run: impl Fn(usize), units: impl Fn(usize) 
 }
 
 /// As many claims as calls, up to 100,000 of each.
-fn deeds(name: &str, gate: &Narrative, tool: &str, key: &str, text: &str) -> bool {
+fn deeds(name: &str, gate: &NarrativeGate, tool: &str, key: &str, text: &str) -> bool {
     let done = |size: &usize| {
         let calls: Vec<Value> = (0..*size)
             .map(|at| json!({ "name": tool, "args": { key: text, "note": format!("file{}.txt", at % 100) } }))
@@ -146,7 +147,7 @@ fn deeds(name: &str, gate: &Narrative, tool: &str, key: &str, text: &str) -> boo
     grow(name, &sizes, run, |_| 100_000)
 }
 
-fn messages(name: &str, gate: &Narrative, piece: &str) -> bool {
+fn messages(name: &str, gate: &NarrativeGate, piece: &str) -> bool {
     let told = |size: &usize| {
         Trace::read(&json!({
             "tool_calls": [{ "name": "update_reservation", "args": { "bag": 1 } }, { "name": "send_file", "args": {} }],
@@ -189,8 +190,8 @@ fn best(run: impl Fn()) -> Duration {
     (0..7).map(|_| time(repeat)).min().unwrap() / repeat
 }
 
-fn axes() -> TrajectoryAxes {
-    TrajectoryAxes::new(AxesParams {
+fn axes() -> TrajectoryAxesGate {
+    TrajectoryAxesGate::new(TrajectoryAxesParams {
         dependencies: vec![DependencyEdge {
             producer: "search".into(),
             consumer: "open".into(),
@@ -198,7 +199,7 @@ fn axes() -> TrajectoryAxes {
             ..DependencyEdge::default()
         }],
         order: vec![OrderEdge { first: "search".into(), second: "note".into(), required: true }],
-        ..AxesParams::default()
+        ..TrajectoryAxesParams::default()
     })
     .unwrap()
 }
@@ -233,15 +234,15 @@ fn session(calls: usize, path: usize) -> Trace {
     .unwrap()
 }
 
-fn reference(mode: MatchMode, calls: usize) -> Trajectory {
+fn reference(mode: MatchMode, calls: usize) -> TrajectoryGate {
     let recorded = session(calls, 0).tool_calls.unwrap();
     let rule = |name: String, args: Value| ExpectedCall { name, args: ExpectedArgs::Exact(args) }.into();
     let calls = recorded.into_iter().map(|call| rule(call.name, call.args.unwrap())).collect();
-    Trajectory::new(TrajectoryParams { mode, calls, ..TrajectoryParams::default() }).unwrap()
+    TrajectoryGate::new(TrajectoryParams { mode, calls, ..TrajectoryParams::default() }).unwrap()
 }
 
 /// Expectations that each fit many calls, so that taking the first fit would fail.
-fn overlapping(size: usize) -> (Trajectory, Trace) {
+fn overlapping(size: usize) -> (TrajectoryGate, Trace) {
     let recorded: Vec<Value> = (0..size)
         .map(|at| json!({ "name": "search", "server": "s", "args": { "q": at % 10, "tag": at % 7, "n": at } }))
         .collect();
@@ -256,6 +257,7 @@ fn overlapping(size: usize) -> (Trajectory, Trace) {
             ExpectedCall { name: "search".into(), args: ExpectedArgs::Subset(args) }.into()
         })
         .collect();
-    let gate = Trajectory::new(TrajectoryParams { mode: MatchMode::Unordered, calls, ..TrajectoryParams::default() });
+    let gate =
+        TrajectoryGate::new(TrajectoryParams { mode: MatchMode::Unordered, calls, ..TrajectoryParams::default() });
     (gate.unwrap(), Trace::read(&json!({ "tool_calls": recorded })).unwrap())
 }

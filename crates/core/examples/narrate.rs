@@ -16,7 +16,7 @@ use std::error::Error;
 use std::io::Read as _;
 
 use mcptest_core::eval::narrative::Item;
-use mcptest_core::eval::{Narrative, NarrativeParams};
+use mcptest_core::eval::{NarrativeGate, NarrativeParams};
 use mcptest_core::{Trace, json};
 use serde_json::{Value, json};
 
@@ -40,7 +40,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 fn show(message: &str, trace: &Trace) -> Result<(), Box<dyn Error>> {
-    let outcome = Narrative::new(NarrativeParams::default())?.evaluate(trace);
+    let outcome = NarrativeGate::new(NarrativeParams::default())?.evaluate(trace);
     println!("{:<24}{:<12}{:<10}{:<32}words", "claim", "bytes", "strength", "backing");
     for claim in &outcome.detail.claims {
         let word = |value: Value| value.as_str().unwrap_or("").to_owned();

@@ -12,9 +12,9 @@ use std::error::Error;
 
 use mcptest_core::eval::stability::SUB_SCORES;
 use mcptest_core::eval::{
-    AxesParams, DependencyEdge, ExpectedArgs, ExpectedCall, GateOutcome, GoldenPath, GoldenPathGate, MatchMode,
-    Narrative, NarrativeParams, OrderEdge, RecoveryGate, RecoveryParams, ReliabilityGate, StabilityGate, Trajectory,
-    TrajectoryAxes, TrajectoryParams,
+    DependencyEdge, ExpectedArgs, ExpectedCall, GateOutcome, GoldenPath, GoldenPathGate, MatchMode, NarrativeGate,
+    NarrativeParams, OrderEdge, RecoveryGate, RecoveryParams, ReliabilityGate, ReliabilityParams, StabilityGate,
+    StabilityParams, TrajectoryAxesGate, TrajectoryAxesParams, TrajectoryGate, TrajectoryParams,
 };
 use mcptest_core::{Trace, Verdict, json};
 use serde_json::json;
@@ -44,7 +44,7 @@ fn sub_scores(trace: &Trace) {
 }
 
 fn all_gates(trace: &Trace) -> Result<(), Box<dyn Error>> {
-    let trajectory = Trajectory::new(TrajectoryParams {
+    let trajectory = TrajectoryGate::new(TrajectoryParams {
         mode: MatchMode::Subsequence,
         calls: vec![
             ExpectedCall { name: "find_trains".into(), args: ExpectedArgs::Subset(json!({ "to": "Bergen" })) }.into(),
@@ -54,7 +54,7 @@ fn all_gates(trace: &Trace) -> Result<(), Box<dyn Error>> {
         ],
         ..TrajectoryParams::default()
     })?;
-    let axes = TrajectoryAxes::new(AxesParams {
+    let axes = TrajectoryAxesGate::new(TrajectoryAxesParams {
         dependencies: vec![DependencyEdge {
             producer: "find_trains".into(),
             consumer: "hold_seat".into(),
@@ -62,21 +62,16 @@ fn all_gates(trace: &Trace) -> Result<(), Box<dyn Error>> {
             ..DependencyEdge::default()
         }],
         order: vec![OrderEdge { first: "hold_seat".into(), second: "send_email".into(), required: true }],
-        ..AxesParams::default()
+        ..TrajectoryAxesParams::default()
     })?;
-    let golden = GoldenPathGate {
-        golden: GoldenPath::new(["find_trains", "hold_seat", "send_email"]),
-        expect: mcptest_core::eval::Expect::Default,
-    };
-    let recovery = RecoveryGate {
-        params: RecoveryParams {
-            max_recovery_ms: Some(5000),
-            require_clean_timeout: true,
-            require_call: true,
-            ..RecoveryParams::default()
-        },
-    };
-    let narrative = Narrative::new(NarrativeParams::default())?;
+    let golden = GoldenPathGate::new(GoldenPath::new(["find_trains", "hold_seat", "send_email"]).into())?;
+    let recovery = RecoveryGate::new(RecoveryParams {
+        max_recovery_ms: Some(5000),
+        require_clean_timeout: true,
+        require_call: true,
+        ..RecoveryParams::default()
+    })?;
+    let narrative = NarrativeGate::new(NarrativeParams::default())?;
     let (trajectory, recovery) = (trajectory.evaluate(trace), recovery.evaluate(trace));
     let passed = trajectory.verdict == Verdict::Pass && recovery.verdict == Verdict::Pass;
     show("trajectory", &trajectory);
@@ -84,9 +79,9 @@ fn all_gates(trace: &Trace) -> Result<(), Box<dyn Error>> {
     show("golden_path", &golden.evaluate(trace));
     show("recovery", &recovery);
     show("narrative", &narrative.evaluate(trace));
-    // Gates over runs want several runs; here the one run stands for three that went the same way.
-    show("stability", &StabilityGate::default().evaluate(&[trace, trace, trace]));
-    show("reliability", &ReliabilityGate::default().evaluate(&[passed; 3]));
+    // Gates over runs need several runs. Here one trace stands for three identical runs.
+    show("stability", &StabilityGate::new(StabilityParams::default())?.evaluate(&[trace, trace, trace]));
+    show("reliability", &ReliabilityGate::new(ReliabilityParams::default())?.evaluate(&[passed; 3]));
     Ok(())
 }
 

@@ -119,7 +119,7 @@ impl Assertion {
         let target = match Target::parse(target) {
             Ok(target) => Some(target),
             Err(error) => {
-                problems.push(Problem::new("/target", format!("malformed target `{target}`: {error}")));
+                problems.push(Problem::new("/target", format!("invalid target `{target}`: {error}")));
                 None
             }
         };
@@ -141,7 +141,7 @@ impl Assertion {
         check_target(scope, &target)?;
         if let (Scope::Gate(_), Some(value)) = (scope, exact_no_number(&matcher)) {
             let shown = json::excerpt(value, 40);
-            let problem = Problem::new("/matcher", format!("metrics are numbers: `exact: {shown}` can never hold"));
+            let problem = Problem::new("/matcher", format!("metrics are numbers: `exact: {shown}` never matches"));
             return Err(match value {
                 Value::Bool(word) => problem.hint(format!("write `exact: {}`", i32::from(*word))),
                 Value::String(text) if text.trim().parse::<f64>().is_ok() => {
@@ -289,16 +289,16 @@ fn check_target(scope: Scope, target: &Target) -> Result<(), Problem> {
         Scope::Envelope if root.starts_with("tool_") && ENVELOPE_ROOTS.contains(&root) => match target.second_key() {
             Some(key) => {
                 let index = if key.parse::<u64>().is_ok() { key } else { "0" };
-                let problem = Problem::new("/target", format!("`{root}` is a list: `{key}` selects nothing in it"));
-                Err(problem.hint(format!("say which: `{root}[{index}]`, or `{root}[*]` for all of them")))
+                let problem = Problem::new("/target", format!("`{root}` is a list, so `{key}` selects nothing"));
+                Err(problem.hint(format!("select an item: `{root}[{index}]`, or `{root}[*]` for all of them")))
             }
             None => Ok(()),
         },
         Scope::Envelope if ENVELOPE_ROOTS.contains(&root) => Ok(()),
         Scope::Envelope => {
-            let problem = Problem::new("/target", format!("a trace has no `{root}`"));
+            let problem = Problem::new("/target", format!("a trace has no field `{root}`"));
             Err(match eval::GATES.iter().find(|gate| gate.prefix == root) {
-                Some(gate) => problem.hint(format!("metrics belong in the `expect:` of `{}:`", gate.kind)),
+                Some(gate) => problem.hint(format!("use metrics in the `expect:` of `{}:`", gate.kind)),
                 None => problem.hint(suggest(root, ENVELOPE_ROOTS)),
             })
         }

@@ -1,6 +1,6 @@
-//! Problems with what a person wrote: all of them at once, each with its place, what is wrong and what to do.
+//! Problems in what a user wrote, all of them at once, each with its location, a message and a hint.
 //!
-//! A [`Problem`] lies inside a rule and knows its JSON pointer; a [`Diagnostic`] lies in a file and knows its line.
+//! A [`Problem`] is inside a rule and has a JSON pointer; a [`Diagnostic`] is in a file and has a span.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -17,7 +17,7 @@ pub struct Problem {
     pub message: String,
     /// What to do about it.
     pub hint: Option<String>,
-    /// It lies on the key that the path ends with, and not on the key's value.
+    /// The problem is the last key of the path, not its value.
     pub on_key: bool,
 }
 
@@ -27,14 +27,14 @@ impl Problem {
         Self { path: path.into(), message: message.into(), hint: None, on_key: false }
     }
 
-    /// The same problem, of the key and not of its value.
+    /// Marks the key, not its value, as the problem.
     #[must_use]
     pub fn on_key(mut self) -> Self {
         self.on_key = true;
         self
     }
 
-    /// The same problem with a hint.
+    /// Adds a hint.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
@@ -60,18 +60,18 @@ impl fmt::Display for Problem {
 pub struct Problems(pub Vec<Problem>);
 
 impl Problems {
-    /// Adds one problem.
+    /// Adds a problem.
     pub fn push(&mut self, problem: Problem) {
         self.0.push(problem);
     }
 
-    /// Adds the problems of a part that sits at `path`.
+    /// Adds the problems of the part at `path`.
     pub fn extend_at(&mut self, path: &str, inner: Problems) {
         self.0
             .extend(inner.0.into_iter().map(|problem| Problem { path: format!("{path}{}", problem.path), ..problem }));
     }
 
-    /// `value` when there is no problem, the problems otherwise.
+    /// `Ok(value)` if there is no problem.
     pub fn or<T>(self, value: T) -> Result<T, Self> {
         if self.0.is_empty() { Ok(value) } else { Err(self) }
     }
@@ -97,7 +97,7 @@ impl fmt::Display for Problems {
 
 impl std::error::Error for Problems {}
 
-/// A file as its author sees it.
+/// A source file: its name and text.
 #[derive(Debug, Clone)]
 pub struct Source {
     name: String,
@@ -107,7 +107,7 @@ pub struct Source {
 }
 
 impl Source {
-    /// A file by the name it is shown under.
+    /// A file under the name to show it by.
     pub fn new(name: impl Into<String>, text: impl Into<String>) -> Self {
         let text = text.into();
         let starts = text.match_indices('\n').map(|(at, _)| at + 1);
@@ -134,7 +134,7 @@ impl Source {
         (line, before.trim_start_matches('\u{feff}').chars().count() + 1)
     }
 
-    /// What stands before and after a byte in its line, without the line's end and without a byte order mark.
+    /// The text before and after a byte in its line, without the line ending and without a byte order mark.
     fn around(&self, byte: usize) -> (&str, &str) {
         let byte = self.text.floor_char_boundary(byte);
         let line = self.lines.partition_point(|start| *start <= byte);
@@ -144,7 +144,7 @@ impl Source {
         (if after.is_empty() { before.trim_end_matches('\r') } else { before }, after)
     }
 
-    /// The text of a line, from 1, without its end and without a byte order mark.
+    /// The text of a line, from 1, without the line ending and without a byte order mark.
     pub fn line(&self, line: usize) -> &str {
         let start = self.lines.get(line - 1).copied().unwrap_or(self.text.len());
         let end = self.lines.get(line).copied().unwrap_or(self.text.len());
@@ -152,17 +152,17 @@ impl Source {
     }
 }
 
-/// Whether a diagnostic stops anything.
+/// How serious a diagnostic is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
     /// The file cannot be used.
     Error,
-    /// The file can be used, but hardly means what it says.
+    /// The file can be used, but is probably wrong.
     Warning,
 }
 
 impl Severity {
-    /// The word it is shown by.
+    /// The word in messages.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Error => "error",
@@ -171,7 +171,7 @@ impl Severity {
     }
 }
 
-/// One thing to say about a place in a file.
+/// An error or a warning at a place in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Diagnostic {
     /// How bad it is.
@@ -185,7 +185,7 @@ pub struct Diagnostic {
 }
 
 impl Diagnostic {
-    /// The diagnostic as a person reads it: place, message, the line with a caret, hint.
+    /// The diagnostic as text: location, message, the line with carets, hint.
     pub fn render(&self, source: &Source) -> String {
         let mark = Mark::of(source, &self.span);
         let gutter = " ".repeat(mark.line.to_string().len());
@@ -212,7 +212,7 @@ pub struct Mark {
     pub line: usize,
     /// Column, from 1, in characters.
     pub column: usize,
-    /// The line as it may be printed; of a long one the part around the place.
+    /// The line, made printable; for a long line the part around the place.
     pub text: String,
     /// Characters of `text` before the place.
     pub start: usize,
@@ -225,8 +225,8 @@ impl Mark {
     pub fn of(source: &Source, span: &Range<usize>) -> Self {
         let (line, column) = source.place(span.start);
         let (before, after) = source.around(span.start);
-        // A long line is shown around the place, so that the caret always stands under it. Only what is shown is looked at:
-        // a line may be as long as a file, and have a mistake in every word.
+        // A long line is cut around the place, so that the caret is always under it. Only the shown part is processed: a line
+        // may be as long as a file, with a mistake in every word.
         let lead = match before.char_indices().rev().nth(LEAD - 1) {
             Some((from, _)) if column > MAX_SHOWN - LEAD - 1 => &before[from..],
             _ => before,
@@ -246,10 +246,10 @@ impl Mark {
         }
     }
 
-    /// Three lines of text: room, the line with its number, and carets below what is meant.
+    /// Three lines of text: a blank gutter, the line with its number, and the carets.
     pub fn lines(&self) -> [String; 3] {
         let gutter = " ".repeat(self.line.to_string().len());
-        // Tabs are kept, so that the caret stands under its character however wide they are shown.
+        // Tabs are kept, so that the caret is under its character at any tab width.
         let pad: String = self.text.chars().take(self.start).map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
         [
             format!("{gutter} |"),
@@ -259,18 +259,18 @@ impl Mark {
     }
 }
 
-/// Most characters of a line that are shown.
+/// Maximum characters of a line to show.
 const MAX_SHOWN: usize = 160;
 
-/// Characters that are shown before a place in a line that is too long.
+/// Characters to show before the place in a long line.
 const LEAD: usize = 39;
 
-/// Whether a character does something to a terminal or cannot be seen: control characters, the line ends of Unicode, what
-/// turns the direction of writing, and the code points that Unicode calls default-ignorable, which could hide a text from
-/// whoever reads it. The selectors that turn a sign into an emoji and back are left alone: many texts have them.
+/// Whether a character controls the terminal or is invisible: control characters, Unicode line separators, bidirectional
+/// controls, and default-ignorable code points, which could hide text from the reader. Emoji variation selectors are allowed:
+/// they are common.
 pub(crate) fn acts(c: char) -> bool {
     match c {
-        // Nearly every text ends here.
+        // The common case.
         ' '..='~' => false,
         '\u{ad}'
         | '\u{34f}'
@@ -293,26 +293,25 @@ pub(crate) fn acts(c: char) -> bool {
     }
 }
 
-/// A text that does nothing but stand there: control characters, which could move the cursor or hide a part, and characters
-/// that cannot be seen are shown by their code. Tabs are kept.
+/// Escapes control characters, which could move the cursor or hide text, and invisible characters. Tabs are kept.
 pub fn printable(text: &str) -> Cow<'_, str> {
-    let acts = |c: char| acts(c) && c != '\t';
-    if !text.contains(acts) {
+    let is_escaped = |c: char| acts(c) && c != '\t';
+    if !text.contains(is_escaped) {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len() + 8);
     for c in text.chars() {
-        if acts(c) { out.extend(c.escape_default()) } else { out.push(c) }
+        if is_escaped(c) { out.extend(c.escape_default()) } else { out.push(c) }
     }
     Cow::Owned(out)
 }
 
-/// Whether a character cannot be copied from a screen as it is.
+/// Whether a character cannot be copied from a terminal unchanged.
 pub fn is_unprintable(c: char) -> bool {
     c == '\t' || acts(c)
 }
 
-/// A word as a shell reads it; none for one that cannot be copied from a screen.
+/// A word quoted for a shell; `None` if it cannot be copied from a terminal.
 pub fn shell_word(word: &str) -> Option<String> {
     if word.contains(is_unprintable) {
         return None;
@@ -324,14 +323,14 @@ pub fn shell_word(word: &str) -> Option<String> {
     Some(format!("'{}'", word.replace('\'', "'\\''")))
 }
 
-/// The candidate nearest to `word`, when it is near enough to be what the writer meant.
+/// The candidate nearest to `word`, if it is near enough.
 pub fn did_you_mean<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let word: String = word.chars().take(64).flat_map(char::to_lowercase).collect();
     let letters = word.chars().count();
     let near = |distance: usize, candidate: &str| distance * 3 <= candidate.len().max(word.len()) + 1;
     candidates
         .into_iter()
-        // Words of very different length are never near, and most words are: no need to measure them.
+        // Words of very different length are never near: skip the distance.
         .filter(|candidate| near(candidate.chars().count().abs_diff(letters), candidate))
         .map(|candidate| (strsim::damerau_levenshtein(&word, &candidate.to_lowercase()), candidate))
         .filter(|(distance, candidate)| near(*distance, candidate))
@@ -339,10 +338,10 @@ pub fn did_you_mean<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str
         .map(|(_, candidate)| candidate)
 }
 
-/// Most names that a hint lists.
+/// Maximum names in a hint.
 const MAX_LISTED: usize = 30;
 
-/// "did you mean `x`?", or the list of what is allowed when nothing is near.
+/// "did you mean `x`?", or the list of candidates when nothing is near.
 pub fn suggest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str> + Clone) -> String {
     if let Some(near) = did_you_mean(word, candidates.clone()) {
         return format!("did you mean `{near}`?");
@@ -353,7 +352,7 @@ pub fn suggest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str> + C
         0 => String::new(),
         more => format!(", and {more} more"),
     };
-    format!("one of: {}{more}", listed.join(", "))
+    format!("expected one of: {}{more}", listed.join(", "))
 }
 
 #[cfg(test)]
@@ -365,14 +364,14 @@ mod tests {
         let modes = ["strict", "subset", "superset"];
         assert_eq!(suggest("strct", modes), "did you mean `strict`?");
         assert_eq!(suggest("Superset", modes), "did you mean `superset`?");
-        assert_eq!(suggest("banana", modes), "one of: strict, subset, superset");
+        assert_eq!(suggest("banana", modes), "expected one of: strict, subset, superset");
         let many: Vec<_> = (10..99).map(|at| format!("name-{at}")).collect();
         let listed = suggest("other", many.iter().map(String::as_str));
         assert!(listed.ends_with("name-38, name-39, and 59 more"), "{listed}");
     }
 
     #[test]
-    fn control_characters_of_a_file_are_shown_and_not_obeyed() {
+    fn control_characters_are_escaped() {
         let source = Source::new("a\u{1b}.yml", "\tk\u{1b}[2Jy: b\u{202e}d # \u{e9}\u{9b}\r\n");
         let diagnostic = Diagnostic {
             severity: Severity::Error,
@@ -391,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_quoted_where_a_shell_would_read_them_otherwise() {
+    fn words_are_quoted_for_the_shell_where_needed() {
         assert_eq!(shell_word("tests/a-b.yml").as_deref(), Some("tests/a-b.yml"));
         assert_eq!(shell_word("books a seat").as_deref(), Some("'books a seat'"));
         assert_eq!(shell_word("it's $HOME").as_deref(), Some("'it'\\''s $HOME'"));

@@ -1,76 +1,73 @@
-//! From the traces of a test to what its assertions and gates say of them. Nothing is counted or printed here.
+//! Evaluates the assertions and gates of a test on its traces. Nothing is counted or printed here.
 
-mod picture;
+mod visual;
 
 use serde::{Deserialize, Serialize};
 
 use crate::assertion::{Assertion, Check};
 use crate::eval::recovery::is_later;
-use crate::eval::{GateFailure, GateKind, GateOutcome, Judge, Metrics, Verdict};
+use crate::eval::{GateFailure, GateKind, GateOutcome, Judge, Metrics, Verdict, plural};
 use crate::suite::{AgentTest, Fault, Gates};
 use crate::trace::{FaultEffect, FaultKind, StopReason, Trace, fill_results};
-pub use picture::{DrawnCall, DrawnClaim, Picture};
+pub use visual::{Visual, VisualCall, VisualClaim};
 
-/// What one gate, or the assertions of a test, say.
+/// The result of one gate, or of the assertions of a test.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Checked {
-    /// The gate; none for the test's own assertions.
+pub struct CheckResult {
+    /// `None` for the test's own assertions.
     #[serde(skip)]
     pub gate: Option<GateKind>,
-    /// The name it is shown by: the gate's, or `expect`.
+    /// The name in reports: the gate's, or `expect`.
     pub name: &'static str,
-    /// The verdict.
     pub verdict: Verdict,
     /// One line with its numbers.
     pub line: String,
-    /// Every metric that has a value.
     pub metrics: Metrics,
     /// Why the verdict is not a pass.
     pub failures: Vec<GateFailure>,
-    /// What a report can draw of it.
+    /// What a report can draw.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub picture: Option<Picture>,
-    /// Which of the test's own assertions is the first that does not hold.
+    pub picture: Option<Visual>,
+    /// Index of the first of the test's own assertions that failed.
     #[serde(skip)]
     pub first: Option<usize>,
 }
 
-impl<D> From<(GateKind, GateOutcome<D>)> for Checked {
-    fn from((kind, outcome): (GateKind, GateOutcome<D>)) -> Self {
-        Self {
-            gate: Some(kind),
-            name: kind.name(),
-            verdict: outcome.verdict,
-            line: outcome.line,
-            metrics: outcome.metrics,
-            failures: outcome.failures,
-            picture: None,
-            first: None,
-        }
+impl CheckResult {
+    fn new(gate: Option<GateKind>, verdict: Verdict, line: String, failures: Vec<GateFailure>) -> Self {
+        let name = gate.map_or("expect", GateKind::name);
+        Self { gate, name, verdict, line, metrics: Metrics::default(), failures, picture: None, first: None }
     }
 }
 
-/// What a test's assertions and its gates over single runs say of one run, in the order of the reference.
-pub fn run(expect: &[Assertion], gates: &Gates, trace: &Trace) -> Vec<Checked> {
+impl<D> From<(GateKind, GateOutcome<D>)> for CheckResult {
+    fn from((kind, outcome): (GateKind, GateOutcome<D>)) -> Self {
+        let GateOutcome { verdict, metrics, failures, line, detail: _ } = outcome;
+        Self { metrics, ..Self::new(Some(kind), verdict, line, failures) }
+    }
+}
+
+/// Evaluates the assertions of a test and its per-run gates on one run, in the order of the reference.
+pub fn run(expect: &[Assertion], gates: &Gates, trace: &Trace) -> Vec<CheckResult> {
     checks(expect, gates, trace, Judge::default)
 }
 
-/// The same for those who read no lines: most have none.
-pub(crate) fn run_tersely(expect: &[Assertion], gates: &Gates, trace: &Trace) -> Vec<Checked> {
+/// The same, with the lines of most checks left empty.
+pub(crate) fn run_tersely(expect: &[Assertion], gates: &Gates, trace: &Trace) -> Vec<CheckResult> {
     checks(expect, gates, trace, Judge::terse)
 }
 
-fn checks(expect: &[Assertion], gates: &Gates, trace: &Trace, judge: fn() -> Judge) -> Vec<Checked> {
-    let mut out = Vec::with_capacity(MOST_CHECKS);
+fn checks(expect: &[Assertion], gates: &Gates, trace: &Trace, judge: fn() -> Judge) -> Vec<CheckResult> {
+    let mut out = Vec::with_capacity(MAX_CHECKS);
     if !expect.is_empty() {
-        out.push(expectations(expect, trace));
+        out.push(assertions(expect, trace));
     }
-    // Whoever reads no lines looks at no pictures.
+    // A caller that reads no lines draws nothing either.
     let is_shown = !judge().is_terse;
     if let Some(gate) = &gates.trajectory {
         let outcome = gate.judged(trace, judge());
-        let picture = (is_shown && trace.tool_calls.is_some()).then(|| Picture::calls(gate, &outcome.detail));
-        out.push(Checked { picture, ..(GateKind::Trajectory, outcome).into() });
+        let picture = (is_shown && trace.tool_calls.is_some()).then(|| Visual::calls(gate, &outcome.detail));
+        out.push(CheckResult { picture, ..(GateKind::Trajectory, outcome).into() });
     }
     if let Some(gate) = &gates.trajectory_axes {
         out.push((GateKind::TrajectoryAxes, gate.judged(trace, judge())).into());
@@ -83,17 +80,17 @@ fn checks(expect: &[Assertion], gates: &Gates, trace: &Trace, judge: fn() -> Jud
     }
     if let Some(gate) = &gates.narrative {
         let outcome = gate.judged(trace, judge());
-        let picture = (is_shown && !outcome.detail.claims.is_empty()).then(|| Picture::claims(&outcome.detail));
-        out.push(Checked { picture, ..(GateKind::Narrative, outcome).into() });
+        let picture = (is_shown && !outcome.detail.claims.is_empty()).then(|| Visual::claims(&outcome.detail));
+        out.push(CheckResult { picture, ..(GateKind::Narrative, outcome).into() });
     }
     out
 }
 
-/// The assertions and the gates over single runs.
-const MOST_CHECKS: usize = 6;
+/// The assertions and the five per-run gates.
+const MAX_CHECKS: usize = 6;
 
-/// What the gates over runs say of all runs of a cell; `outcomes` tells which of them passed by themselves.
-pub fn runs(gates: &Gates, traces: &[&Trace], outcomes: &[bool]) -> Vec<Checked> {
+/// Evaluates the gates over runs on all runs of a cell. `outcomes` says which of them passed their own checks.
+pub fn runs(gates: &Gates, traces: &[&Trace], outcomes: &[bool]) -> Vec<CheckResult> {
     let mut out = Vec::new();
     if let Some(gate) = &gates.stability {
         out.push((GateKind::Stability, gate.evaluate(traces)).into());
@@ -104,26 +101,20 @@ pub fn runs(gates: &Gates, traces: &[&Trace], outcomes: &[bool]) -> Vec<Checked>
     out
 }
 
-/// The gates over runs of a cell of which a run could not be judged.
-pub fn without_runs(gates: &Gates, why: &str) -> Vec<Checked> {
+/// The gates over runs of a cell with a run that could not be evaluated: all are errors.
+pub fn without_runs(gates: &Gates, why: &str) -> Vec<CheckResult> {
     let over_runs = [
         gates.stability.as_ref().map(|_| GateKind::Stability),
         gates.reliability.as_ref().map(|_| GateKind::Reliability),
     ];
-    let checked = |kind: GateKind| Checked {
-        gate: Some(kind),
-        name: kind.name(),
-        verdict: Verdict::Error,
-        line: why.to_owned(),
-        metrics: Metrics::default(),
-        failures: vec![GateFailure { target: kind.name().to_owned(), reason: why.to_owned(), diffs: Vec::new() }],
-        picture: None,
-        first: None,
+    let error = |kind: GateKind| {
+        let failure = GateFailure { target: kind.name().to_owned(), reason: why.to_owned(), diffs: Vec::new() };
+        CheckResult::new(Some(kind), Verdict::Error, why.to_owned(), vec![failure])
     };
-    over_runs.into_iter().flatten().map(checked).collect()
+    over_runs.into_iter().flatten().map(error).collect()
 }
 
-fn expectations(expect: &[Assertion], trace: &Trace) -> Checked {
+fn assertions(expect: &[Assertion], trace: &Trace) -> CheckResult {
     let mut envelope = trace.to_envelope();
     if let serde_json::Value::Object(map) = &mut envelope {
         fill_results(map);
@@ -141,47 +132,35 @@ fn expectations(expect: &[Assertion], trace: &Trace) -> Checked {
         first = first.or(Some(at));
         failures.push(GateFailure { target: assertion.target().to_string(), reason, diffs });
     }
-    let held = expect.len() - failures.len();
-    Checked {
-        gate: None,
-        name: "expect",
-        verdict,
-        line: format!("{held} of {} hold", expect.len()),
-        metrics: Metrics::default(),
-        failures,
-        picture: None,
-        first,
-    }
+    let passed = expect.len() - failures.len();
+    let line = format!("{passed} of {} passed", plural(expect.len(), "assertion"));
+    CheckResult { first, ..CheckResult::new(None, verdict, line, failures) }
 }
 
-/// Proof of what became of one injected fault in one run.
+/// What happened with one injected fault in one run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Receipt {
-    /// Name of the fault.
     pub fault: String,
-    /// What it does.
     pub kind: FaultKind,
-    /// Calls it was injected into, by their place in the trace.
+    /// Indices of the calls it was injected into.
     pub injected: Vec<usize>,
-    /// Those that were denied an answer.
+    /// Those that got no answer.
     pub met: Vec<usize>,
-    /// Virtual time its calls took.
+    /// Virtual time of those calls.
     pub ms: u64,
-    /// How the run came out of it.
     pub recovered: Recovered,
 }
 
-/// How a run came out of a fault.
+/// How a run recovered from a fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Recovered {
-    /// No call was denied an answer, so there was nothing to come out of.
+    /// Every call got an answer, so there was nothing to recover from.
     Unmet,
     /// This later call succeeded.
     Call(usize),
-    /// No later call is known to have succeeded, but the run ended with an answer.
+    /// The run ended with an answer, but no later call is known to have succeeded.
     Answer,
-    /// It did not.
     Not,
 }
 

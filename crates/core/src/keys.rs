@@ -1,134 +1,136 @@
-//! The one description of what a file may hold: blocks of keys, each with its type, default and meaning.
+//! Key tables: the blocks of a file, and the type, default and meaning of each key.
 //!
-//! Checking, JSON Schema and reference documents are all made from these tables, so they cannot disagree.
+//! Validation, JSON Schema and the reference pages are all generated from these tables, so they cannot disagree.
 
 use crate::eval::{EXPECT, GateKind};
 
 /// A map with known keys.
 #[derive(Debug)]
 pub struct Block {
-    /// What it is called in messages and documents.
+    /// The name in messages and documents.
     pub name: &'static str,
-    /// What it is for.
     pub about: &'static str,
-    /// Its keys, in the order of the reference.
+    /// In the order of the reference.
     pub keys: &'static [Key],
 }
 
-/// One key of a block.
 #[derive(Debug, Clone, Copy)]
 pub struct Key {
-    /// The key.
     pub name: &'static str,
-    /// What it takes.
-    pub takes: Takes,
-    /// Whether it must be given.
+    pub value_type: ValueType,
     pub required: bool,
-    /// The value when it is left out; empty for none.
+    /// The value when the key is left out; empty for none.
     pub default: &'static str,
-    /// What it does.
     pub meaning: &'static str,
-    /// How it is written; empty where the type says it all.
+    /// Empty where the type is example enough.
     pub example: &'static str,
 }
 
-/// What a key takes.
+/// What a key accepts.
 #[derive(Debug, Clone, Copy)]
-pub enum Takes {
-    /// Text that is not empty.
+pub enum ValueType {
+    /// A string that is not empty.
     Text,
-    /// Text that may be empty.
+    /// A string that may be empty.
     AnyText,
-    /// Text in which `${VAR}` stays until a run goes live.
+    /// A string in which `${VAR}` is resolved only when a live run starts.
     Template,
     /// A whole number of at least this.
-    Whole(u64),
-    /// A number from one to another, both included.
+    Integer(u64),
+    /// A number in an inclusive range.
     Number(f64, f64),
     /// A number of at least 0.
-    Amount,
-    /// `true` or `false`.
+    NonNegative,
     Bool,
     /// One of these words.
     Word(&'static [&'static str]),
     /// One of these numbers.
     OneOf(&'static [u64]),
-    /// A list, of at least so many.
-    List(usize, &'static Takes),
+    /// A list with a minimum length.
+    List(usize, &'static ValueType),
     /// A map from names to values.
-    Map(&'static Takes),
+    Map(&'static ValueType),
     /// A map with known keys.
-    Block(&'static Block),
+    Object(&'static Block),
     /// The block of a gate: its parameters and `expect`.
     Gate(GateKind),
-    /// Text, or a list of text.
+    /// A string, or a list of strings.
     TextOrList,
-    /// Text, or a map with known keys where text does not say enough.
+    /// A string, or a map with known keys for what a string cannot express.
     TextOr(&'static Block),
-    /// Any value.
     Any,
-    /// A matcher.
     Matcher,
     /// A JSON Schema.
     Schema,
-    /// What a call's arguments must be: `any`, `ignore`, or one of [`ARGS_RULES`].
+    /// Rules for the arguments of a call: `any`, `ignore`, or one of [`ARGS_RULES`].
     CallArgs,
 }
 
 /// The rules for a call's arguments that take a value.
 pub const ARGS_RULES: [&str; 4] = ["exact", "subset", "schema", "match"];
 
-impl Takes {
-    /// What it takes, in words, for messages and tables.
+impl ValueType {
+    /// The type in words, for messages and tables.
     pub fn describe(&self) -> String {
         match self {
-            Self::Text | Self::AnyText | Self::Template => "text".to_owned(),
-            Self::Whole(0) => "a whole number".to_owned(),
-            Self::Whole(least) => format!("a whole number of at least {least}"),
+            Self::Text | Self::AnyText | Self::Template => "a string".to_owned(),
+            Self::Integer(0) => "a whole number".to_owned(),
+            Self::Integer(least) => format!("a whole number of at least {least}"),
             Self::Number(least, most) => format!("a number from {least} to {most}"),
-            Self::Amount => "a number of at least 0".to_owned(),
+            Self::NonNegative => "a number of at least 0".to_owned(),
             Self::Bool => "true or false".to_owned(),
             Self::Word(words) => format!("one of {}", words.join(", ")),
             Self::OneOf(numbers) => {
                 let words: Vec<_> = numbers.iter().map(u64::to_string).collect();
                 format!("one of {}", words.join(", "))
             }
-            Self::List(_, Self::Block(block)) => format!("a list, each item {}", article(block.name)),
-            Self::List(_, inner) => format!("a list of {}", inner.describe()),
-            Self::Map(Self::Block(block)) => format!("a map of names, each {}", article(block.name)),
+            Self::List(_, inner) => format!("a list of {}", inner.plural()),
             Self::Map(Self::Matcher) => "a map from paths to matchers".to_owned(),
-            Self::Map(inner) => format!("a map of {}", inner.describe()),
-            Self::Block(block) => format!("a map ({})", block.name),
+            Self::Map(inner) => format!("a map from names to {}", inner.plural()),
+            Self::Object(block) => format!("a map ({})", block.name),
             Self::Gate(kind) => format!("a map (gate {})", kind.name()),
-            Self::TextOrList => "text or a list of text".to_owned(),
-            Self::TextOr(block) => format!("text or a map ({})", block.name),
+            Self::TextOrList => "a string or a list of strings".to_owned(),
+            Self::TextOr(block) => format!("a string or a map ({})", block.name),
             Self::Any => "any value".to_owned(),
             Self::Matcher => "a matcher".to_owned(),
             Self::Schema => "a JSON Schema".to_owned(),
-            Self::CallArgs => format!("any, ignore, or one of {}", ARGS_RULES.join(", ")),
+            Self::CallArgs => format!("any, ignore, or a map with one of {}", ARGS_RULES.join(", ")),
+        }
+    }
+
+    /// Several values of the type, in words.
+    fn plural(&self) -> String {
+        match self {
+            Self::Text | Self::AnyText | Self::Template => "strings".to_owned(),
+            Self::Object(block) => match block.name.strip_suffix('y') {
+                Some(stem) => format!("{stem}ies"),
+                None => format!("{}s", block.name),
+            },
+            Self::TextOrList => "strings or lists of strings".to_owned(),
+            Self::Matcher => "matchers".to_owned(),
+            Self::Any => "values".to_owned(),
+            other => other.describe(),
         }
     }
 }
 
 /// A name with its article: `an agent test`.
-pub(crate) fn article(name: &str) -> String {
+pub(crate) fn with_article(name: &str) -> String {
     let vowel = name.starts_with(['a', 'e', 'i', 'o', 'u']);
     format!("{} {name}", if vowel { "an" } else { "a" })
 }
 
-/// A key that may be left out.
-pub const fn key(name: &'static str, takes: Takes, default: &'static str, meaning: &'static str) -> Key {
-    Key { name, takes, required: false, default, meaning, example: "" }
+/// An optional key.
+pub const fn key(name: &'static str, value_type: ValueType, default: &'static str, meaning: &'static str) -> Key {
+    Key { name, value_type, required: false, default, meaning, example: "" }
 }
 
 impl Key {
-    /// The same key, which must be given.
     #[must_use]
     pub const fn required(self) -> Self {
         Self { required: true, ..self }
     }
 
-    /// The same key with an example.
     #[must_use]
     pub const fn example(self, example: &'static str) -> Self {
         Self { example, ..self }
@@ -136,7 +138,7 @@ impl Key {
 }
 
 impl Block {
-    /// Its keys, as the keys of gates come too.
+    /// References to its keys, the form in which a gate's keys come too.
     pub fn all(&'static self) -> Vec<&'static Key> {
         self.keys.iter().collect()
     }

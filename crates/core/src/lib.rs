@@ -2,12 +2,15 @@
 //!
 //! A [`Trace`] is what a run observably did: tool calls, arguments, results, usage. A gate turns traces into
 //! metrics and a [`Verdict`]. Everything here is a pure function: no I/O, no clock, no model, no randomness, and
-//! no input makes it panic. Evidence that was not recorded stays unknown: a gate that needs it answers
+//! no input makes it panic. Evidence that was not recorded stays unknown: a gate that needs it returns
 //! [`Verdict::Unassessable`], never a pass.
+//!
+//! What this page lists is the promised surface. Modules marked `#[doc(hidden)]` belong to the `mcptest` program and may
+//! change in any release.
 //!
 //! ```
 //! use mcptest_core::Trace;
-//! use mcptest_core::eval::{ExpectedCall, Trajectory, TrajectoryParams, MatchMode};
+//! use mcptest_core::eval::{ExpectedCall, TrajectoryGate, TrajectoryParams, MatchMode};
 //! use mcptest_core::Verdict;
 //! use serde_json::json;
 //!
@@ -17,7 +20,7 @@
 //!         { "name": "hold_room", "server": "hotel", "args": { "room": 12 } },
 //!     ],
 //! }))?;
-//! let gate = Trajectory::new(TrajectoryParams {
+//! let gate = TrajectoryGate::new(TrajectoryParams {
 //!     mode: MatchMode::Subsequence,
 //!     calls: vec![ExpectedCall::by_name("hold_room").into()],
 //!     ..TrajectoryParams::default()
@@ -28,26 +31,42 @@
 #![warn(missing_docs)]
 
 pub mod assertion;
-pub mod cassette;
-pub mod diag;
 pub mod eval;
-pub mod event;
-pub mod import;
-pub mod json;
-pub mod judge;
-pub mod keys;
 pub mod matcher;
-pub mod redact;
-pub mod report;
-pub mod score;
-pub mod suite;
 pub mod target;
-pub mod template;
 pub mod trace;
 
+// Used by the `mcptest` program only, and not part of the promised surface.
+#[doc(hidden)]
+pub mod cassette;
+#[doc(hidden)]
+pub mod diag;
+#[doc(hidden)]
+pub mod event;
+#[doc(hidden)]
+pub mod import;
+#[doc(hidden)]
+pub mod json;
+#[doc(hidden)]
+pub mod judge;
+#[doc(hidden)]
+pub mod keys;
+#[doc(hidden)]
+pub mod redact;
+#[doc(hidden)]
+pub mod report;
+#[doc(hidden)]
+pub mod score;
+#[doc(hidden)]
+pub mod suite;
+#[doc(hidden)]
+pub mod template;
+
 pub use assertion::{Assertion, AssertionDiff, Scope};
+#[doc(inline)]
 pub use diag::{Problem, Problems};
 pub use eval::{GateOutcome, Verdict};
+#[doc(inline)]
 pub use json::JsonError;
 pub use matcher::{Answer, Matcher};
 pub use target::Target;

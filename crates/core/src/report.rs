@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::diag::Mark;
 use crate::eval::{GateKind, Verdict};
 use crate::event::Event;
-use crate::judge::{Checked, Receipt};
+use crate::judge::{CheckResult, Receipt};
 use crate::trace::{Trace, words};
 pub use cell::{Attempt, Cell, Evidence};
 pub use flips::{Baseline, Flip, Flips, Rate};
@@ -135,7 +135,7 @@ pub struct Row {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub edited: bool,
     /// What was checked.
-    pub checks: Vec<Checked>,
+    pub checks: Vec<CheckResult>,
     /// Why it could not be judged.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<Trouble>,

@@ -16,10 +16,13 @@ use serde_json::Value;
 
 use crate::assertion::Assertion;
 use crate::eval::stability::{Digest, Measures};
-use crate::eval::{GateFailure, GateKind, Narrative, NarrativeParams, ReliabilityGate, StabilityGate, Verdict};
+use crate::eval::{
+    GateFailure, GateKind, NarrativeGate, NarrativeParams, RecoveryGate, RecoveryParams, ReliabilityGate,
+    ReliabilityParams, StabilityGate, StabilityParams, Verdict,
+};
 use crate::import::{ImportError, Imported};
 use crate::json;
-use crate::judge::{self, Checked};
+use crate::judge::{self, CheckResult};
 use crate::report::RowVerdict;
 use crate::suite::Gates;
 use crate::target::Target;
@@ -91,7 +94,7 @@ impl Scorer {
         self.rules.as_deref()
     }
 
-    /// Leaves [`Checked::line`] empty where it can: only reports show it, and its words cost more than many a gate.
+    /// Leaves [`CheckResult::line`] empty where it can: only reports show it, and its words cost more than many a gate.
     #[must_use]
     pub fn without_lines(self) -> Self {
         Self { is_terse: true, ..self }
@@ -147,7 +150,7 @@ impl Scorer {
         Scored { verdict, checks, session, failures, run }
     }
 
-    fn verdict(&self, checks: &[Checked], is_grouped: bool) -> Option<RowVerdict> {
+    fn verdict(&self, checks: &[CheckResult], is_grouped: bool) -> Option<RowVerdict> {
         let worst = checks.iter().map(|check| check.verdict).max()?;
         let absorbs = self.gates.reliability.is_some() && self.outcome.is_none() && is_grouped;
         let verdict = match worst {
@@ -177,7 +180,11 @@ impl Scorer {
     fn reliability(&self) -> Option<(Cow<'_, ReliabilityGate>, bool)> {
         match &self.gates.reliability {
             Some(gate) => Some((Cow::Borrowed(gate), self.judges)),
-            None => self.outcome.as_ref().map(|_| (Cow::Owned(ReliabilityGate::default()), false)),
+            None if self.outcome.is_some() => {
+                let measured = ReliabilityGate::new(ReliabilityParams::default()).ok()?;
+                Some((Cow::Owned(measured), false))
+            }
+            None => None,
         }
     }
 }
@@ -204,9 +211,9 @@ pub fn group_of(imported: &Imported<'_>, group_by: Option<&Target>) -> Result<Op
 /// The gates that need no parameters, for their metrics.
 fn measured() -> Gates {
     Gates {
-        stability: Some(StabilityGate::default()),
-        recovery: Some(crate::eval::RecoveryGate::default()),
-        narrative: Narrative::new(NarrativeParams::default()).ok(),
+        stability: StabilityGate::new(StabilityParams::default()).ok(),
+        recovery: RecoveryGate::new(RecoveryParams::default()).ok(),
+        narrative: NarrativeGate::new(NarrativeParams::default()).ok(),
         ..Gates::default()
     }
 }
@@ -221,7 +228,7 @@ pub struct Scored {
     /// The verdict; none when nothing was judged.
     pub verdict: Option<RowVerdict>,
     /// What was checked, its failures taken out.
-    pub checks: Vec<Checked>,
+    pub checks: Vec<CheckResult>,
     /// The sub-scores of the session.
     session: Option<Measures>,
     /// Why the verdict is not a pass, each with its gate.

@@ -1,8 +1,8 @@
-//! The suite file: what a user writes, checked and explained.
+//! The suite file: reading, validation and diagnostics.
 //!
-//! `yaml` reads text into a tree of values and places, `check` holds the tree against the key tables of `blocks`,
-//! `lower` makes a [`Suite`] of it, `lint` says what loads but hardly means what it says. Every problem is collected;
-//! a [`Suite`] exists only when there is none.
+//! `yaml` reads text into a tree of values with spans, `check` validates the tree against the key tables of `blocks`, `lower`
+//! builds a [`Suite`] from it, `lint` warns about suspicious but valid suites. Every problem is collected; a [`Suite`] exists
+//! only when there is none.
 
 mod blocks;
 mod check;
@@ -12,7 +12,7 @@ pub mod interpolate;
 mod lint;
 mod lower;
 pub mod schema;
-mod slips;
+mod syntax_hints;
 pub mod yaml;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,33 +20,32 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::assertion::Assertion;
 use crate::diag::{Diagnostic, Mark, Severity, Source};
 use crate::eval::{
-    GateKind, GoldenPathGate, Narrative, RecoveryGate, ReliabilityGate, StabilityGate, Trajectory, TrajectoryAxes,
+    GateKind, GoldenPathGate, NarrativeGate, RecoveryGate, RecoveryParams, ReliabilityGate, StabilityGate,
+    TrajectoryAxesGate, TrajectoryGate,
 };
 use crate::trace::{FaultKind, words};
 pub use blocks::{AGENT, FAULT, FAULT_TARGET, GATE_FILE, MODEL, PRICE, SERVER, SUITE};
-pub use check::Notes;
+pub use check::Diagnostics;
 pub use interpolate::{Template, Variables};
 pub use lower::provider_of;
 
-/// Most runs of one test. All of them are held against each other, so they are in memory together.
+/// Maximum runs of one test. They are compared with each other, so all are in memory together.
 pub const MAX_RUNS: u64 = 100_000;
 
 /// One suite file.
 #[derive(Debug, Clone)]
 pub struct Suite {
-    /// Its own variables, for what is resolved when a run goes live.
+    /// Its own variables, for templates that are resolved when a live run starts.
     pub variables: BTreeMap<String, String>,
-    /// The same as written, without what the environment answers.
+    /// The same as written, with references unresolved.
     pub variables_as_written: BTreeMap<String, Template>,
-    /// Variables that hold no secrets, although servers or models read them.
+    /// Variables that hold no secrets, although servers or models use them.
     pub public: BTreeSet<String>,
-    /// Servers by name.
     pub servers: BTreeMap<String, Server>,
-    /// Faults in the order written.
+    /// In the order written.
     pub faults: Vec<Fault>,
-    /// Models by name.
     pub models: BTreeMap<String, Model>,
-    /// Agent tests in the order written.
+    /// In the order written.
     pub agents: Vec<AgentTest>,
 }
 
@@ -82,7 +81,7 @@ impl Suite {
         names.flat_map(|name| std::iter::once(name).chain(of_own(name))).collect()
     }
 
-    /// The variables that hold a key or a token by the key of the suite that names them.
+    /// The variables that hold an API key or a token.
     pub fn variables_of_keys(&self) -> BTreeSet<&str> {
         let tokens = self.servers.values().filter_map(|server| match &server.transport {
             Transport::Url { bearer_token_env, .. } => bearer_token_env.as_deref(),
@@ -92,44 +91,37 @@ impl Suite {
     }
 }
 
-/// How a server is reached.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Server {
-    /// Command or address.
     pub transport: Transport,
-    /// Time limit of one call.
     pub timeout_ms: u64,
-    /// Which era of the protocol is spoken.
     pub protocol: Protocol,
 }
 
-/// Command or address of a server.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Transport {
     /// A child process.
     Command {
         /// Program and arguments.
         argv: Vec<Template>,
-        /// Its environment, beside the inherited one.
+        /// Added to the inherited environment.
         env: BTreeMap<String, Template>,
-        /// Its working folder.
         cwd: Option<Template>,
     },
-    /// An address.
+    /// Streamable HTTP.
     Url {
-        /// The address.
         url: Template,
         /// Headers of every request.
         headers: BTreeMap<String, Template>,
-        /// Variable that holds a bearer token.
+        /// Environment variable that holds a bearer token.
         bearer_token_env: Option<String>,
     },
 }
 
 words! {
-    /// Which era of the protocol a server speaks.
+    /// The protocol generation of a server.
     Protocol {
-        /// Found out by asking.
+        /// Detected by asking the server.
         Auto = "auto",
         /// The stateless revision.
         Modern = "modern",
@@ -139,21 +131,21 @@ words! {
 }
 
 words! {
-    /// Whose interface a model has.
+    /// The API that a model is called through.
     Provider {
         /// Anthropic Messages.
         Anthropic = "anthropic",
-        /// The interface of `OpenAI`, and everything that speaks like it.
+        /// `OpenAI` and compatible APIs.
         Openai = "openai",
         /// Google Gemini.
         Gemini = "gemini",
-        /// A script; for examples and tests.
+        /// A script file, for examples and tests.
         Script = "script",
     }
 }
 
 words! {
-    /// Which of the interfaces of `OpenAI`.
+    /// Which `OpenAI` API.
     Api {
         /// Chat Completions.
         Chat = "chat",
@@ -162,118 +154,87 @@ words! {
     }
 }
 
-/// A model and how it is reached.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Model {
-    /// Whose interface.
     pub provider: Provider,
-    /// The name the provider knows it by.
+    /// The provider's name for it.
     pub model: Option<Template>,
-    /// Address of the interface.
     pub base_url: Option<Template>,
-    /// Variable that holds the key.
+    /// Environment variable that holds the API key.
     pub api_key_env: Option<String>,
-    /// Which interface, for `OpenAI`.
     pub api: Option<Api>,
-    /// Price of a million tokens read and written.
+    /// Price per million input and output tokens.
     pub price: Option<(f64, f64)>,
-    /// File of the script.
     pub script: Option<String>,
 }
 
 /// A fault that tests may inject.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
-    /// Its name.
     pub name: String,
-    /// Tool it strikes; any tool of the server without one.
+    /// `None` for every tool of the server.
     pub tool: Option<String>,
-    /// Server it strikes; any server without one.
+    /// `None` for every server.
     pub server: Option<String>,
-    /// What it does.
     pub kind: FaultKind,
-    /// How late `slow` answers.
+    /// The delay of kind `slow`.
     pub delay_ms: u64,
-    /// How often `recover_after` fails.
+    /// The number of failures of kind `recover_after`.
     pub failures: u64,
 }
 
 /// One entry of `agents`.
 #[derive(Debug, Clone)]
 pub struct AgentTest {
-    /// Its name.
     pub name: String,
     /// Line of its name, from 1.
     pub line: usize,
-    /// Where it says what.
     pub marks: Marks,
-    /// The models it runs on.
     pub models: Vec<String>,
-    /// Written as `models`, so that names show the model.
+    /// Declared with `models`, so that names show the model.
     pub is_matrix: bool,
-    /// The servers it may use.
     pub servers: Vec<String>,
-    /// What the agent is asked.
     pub prompt: String,
-    /// The same as written.
     pub prompt_as_written: Template,
-    /// What it is told before.
     pub system: Option<String>,
-    /// The same as written.
     pub system_as_written: Option<Template>,
-    /// Independent runs.
     pub runs: u64,
-    /// Most turns of one run.
     pub max_turns: u64,
-    /// Most tokens of one reply.
     pub max_tokens: u64,
     /// Sent only when given.
     pub temperature: Option<f64>,
-    /// Labels to select by.
     pub tags: Vec<String>,
-    /// Faults to inject, by their place in [`Suite::faults`].
+    /// Indices into [`Suite::faults`].
     pub inject: Vec<usize>,
-    /// Assertions on the trace.
     pub expect: Vec<Assertion>,
-    /// Gates.
     pub gates: Gates,
-    /// Variables of the environment that decide which recording is meant or what it has to show, and that were not read. Such
-    /// a test has no checks and cannot be judged.
+    /// Environment variables that affect which recording is used or how it is checked, and that were not read. Such a test has
+    /// no checks and cannot be evaluated.
     pub unread: BTreeSet<String>,
 }
 
-/// Places in the file that a report points at when a test does not pass.
+/// Places in the file that a report points at when a test fails.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Marks {
-    /// Its name.
     pub name: Mark,
-    /// The keys of its gates.
     pub gates: Vec<(GateKind, Mark)>,
-    /// Each of its assertions.
     pub expect: Vec<Mark>,
 }
 
-/// Gate blocks; a unit of their own, loaded with a suite or without one.
+/// Gates, loaded with a suite or from a file of their own.
 #[derive(Debug, Clone, Default)]
 pub struct Gates {
-    /// Calls against a reference.
-    pub trajectory: Option<Trajectory>,
-    /// Order and data flow.
-    pub trajectory_axes: Option<TrajectoryAxes>,
-    /// Wasted calls.
+    pub trajectory: Option<TrajectoryGate>,
+    pub trajectory_axes: Option<TrajectoryAxesGate>,
     pub golden_path: Option<GoldenPathGate>,
-    /// Steadiness.
     pub stability: Option<StabilityGate>,
-    /// Pass rates.
     pub reliability: Option<ReliabilityGate>,
-    /// Behaviour after a fault.
     pub recovery: Option<RecoveryGate>,
-    /// Story against deeds.
-    pub narrative: Option<Narrative>,
+    pub narrative: Option<NarrativeGate>,
 }
 
 impl Gates {
-    /// Whether any gate judges single runs.
+    /// Whether there is any per-run gate.
     pub fn judges_runs(&self) -> bool {
         self.trajectory.is_some()
             || self.trajectory_axes.is_some()
@@ -282,19 +243,18 @@ impl Gates {
             || self.narrative.is_some()
     }
 
-    /// Virtual time after which an injected fault counts as a timeout: that of `recovery`, or its default without the gate.
+    /// Virtual time after which an injected fault counts as a timeout: `recovery`'s, or its default without the gate.
     pub fn detection_budget_ms(&self) -> u64 {
-        let default = || RecoveryGate::default().params.max_detection_ms;
-        self.recovery.as_ref().map_or_else(default, |gate| gate.params.max_detection_ms)
+        let default = || RecoveryParams::default().max_detection_ms;
+        self.recovery.as_ref().map_or_else(default, |gate| gate.params().max_detection_ms)
     }
 
-    /// Whether there is no gate at all.
     pub fn is_empty(&self) -> bool {
         !self.judges_runs() && self.stability.is_none() && self.reliability.is_none()
     }
 }
 
-/// What loading gives: the value where there is no error, and everything there is to say.
+/// The result of loading: the value if there is no error, and all diagnostics.
 #[derive(Debug, Clone)]
 pub struct Loaded<T> {
     /// The value; absent when any diagnostic is an error.
@@ -312,16 +272,16 @@ impl<T> Loaded<T> {
     }
 }
 
-/// Loads a suite. `variables` answers for `${..}` outside `servers` and `models`.
+/// Loads a suite. `variables` resolves `${..}` outside `servers` and `models`.
 pub fn load(source: &Source, variables: &Variables<'_>) -> Loaded<Suite> {
     lowered(source, lower::Lower::new(source, variables))
 }
 
-/// Loads a suite of a stranger: the environment is not read. A reference to it takes its default or stays as written; where that
-/// would have a say in a verdict, [`AgentTest::unread`] names it.
+/// Loads an untrusted suite: the environment is not read. A reference to it takes its default or stays as written; where that
+/// could affect a verdict, [`AgentTest::unread`] names it.
 pub fn load_untrusted(source: &Source, suite_dir: &str) -> Loaded<Suite> {
     let variables = Variables { suite_dir, outside: &|_| None };
-    lowered(source, lower::Lower::sealed(source, &variables))
+    lowered(source, lower::Lower::untrusted(source, &variables))
 }
 
 fn lowered(source: &Source, mut lower: lower::Lower<'_>) -> Loaded<Suite> {
@@ -333,9 +293,9 @@ fn lowered(source: &Source, mut lower: lower::Lower<'_>) -> Loaded<Suite> {
     if let Some((suite, places)) = &suite
         && lower.is_sound()
     {
-        lint::lint(suite, places, &mut lower.notes.diagnostics);
+        lint::lint(suite, places, &mut lower.diagnostics.list);
     }
-    lower.notes.finish(suite.map(|(suite, _)| suite))
+    lower.diagnostics.finish(suite.map(|(suite, _)| suite))
 }
 
 /// Loads gate blocks and `expect` from a file of their own.
@@ -346,5 +306,5 @@ pub fn load_gates(source: &Source, variables: &Variables<'_>) -> Loaded<(Vec<Ass
     };
     let mut lower = lower::Lower::new(source, variables);
     let gates = lower.gate_file(root);
-    lower.notes.finish(gates)
+    lower.diagnostics.finish(gates)
 }

@@ -69,7 +69,7 @@ fn parameters(gate: &GateInfo) -> String {
     let page = Page::Gate(gate.kind);
     let mut text = key_table("parameter", gate.params, page);
     text.push_str("\nAlso `expect`, a list of [assertions](../suite.md#assertion).\n");
-    for block in gate.params.iter().filter_map(|param| inner(&param.takes)) {
+    for block in gate.params.iter().filter_map(|param| inner(&param.value_type)) {
         let keys = key_table("key", block.keys, page);
         text.push_str(&format!("\n### {}\n\n{}\n\n{keys}", block.name, block.about));
     }

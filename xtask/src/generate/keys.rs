@@ -1,7 +1,7 @@
 //! Tables of keys: of suites, mock servers, scripts and gates.
 
 use mcptest_core::eval::{ASSERTION, GATES, GateInfo, GateKind};
-use mcptest_core::keys::{ARGS_RULES, Block, Key, Takes};
+use mcptest_core::keys::{ARGS_RULES, Block, Key, ValueType};
 use mcptest_core::matcher::MATCHERS;
 use mcptest_core::suite::{AGENT, FAULT, FAULT_TARGET, GATE_FILE, MODEL, PRICE, SERVER, SUITE};
 use mcptest_mock::{KINDS, spec};
@@ -89,13 +89,19 @@ pub(super) fn key_table<'a>(heading: &str, keys: impl IntoIterator<Item = &'a Ke
             default => format!("`{default}`"),
         };
         let example = if key.example.is_empty() { String::new() } else { format!("`{}`", key.example) };
-        text.push_str(&row(&[&format!("`{}`", key.name), &takes(&key.takes, page), &default, key.meaning, &example]));
+        text.push_str(&row(&[
+            &format!("`{}`", key.name),
+            &takes(&key.value_type, page),
+            &default,
+            key.meaning,
+            &example,
+        ]));
     }
     text
 }
 
 /// What a key takes, with links to what is described in a section of its own.
-fn takes(takes: &Takes, page: Page) -> String {
+fn takes(takes: &ValueType, page: Page) -> String {
     let link = |block: &Block| {
         let owner = gate_blocks().into_iter().find(|(_, other)| other.name == block.name);
         let home = match (owner, page) {
@@ -107,19 +113,21 @@ fn takes(takes: &Takes, page: Page) -> String {
         home.link(block.name, page)
     };
     match takes {
-        Takes::Block(block) => format!("a map: {}", link(block)),
-        Takes::List(_, Takes::Block(block)) => format!("a list, each item: {}", link(block)),
-        Takes::TextOr(block) => format!("text, or a map: {}", link(block)),
-        Takes::List(_, Takes::TextOr(block)) => format!("a list, each item text or a map: {}", link(block)),
-        Takes::Map(Takes::Matcher) => format!("a map from paths, each value a {}", Page::Suite.link("matcher", page)),
-        Takes::Map(Takes::Block(block)) => format!("a map from names, each value: {}", link(block)),
-        Takes::Gate(kind) => format!("a map: [{kind}]({})", Page::Gate(*kind).address(page)),
-        Takes::Matcher => format!("a {}", Page::Suite.link("matcher", page)),
-        Takes::Word(words) => {
+        ValueType::Object(block) => format!("a map: {}", link(block)),
+        ValueType::List(_, ValueType::Object(block)) => format!("a list, each item: {}", link(block)),
+        ValueType::TextOr(block) => format!("text, or a map: {}", link(block)),
+        ValueType::List(_, ValueType::TextOr(block)) => format!("a list, each item text or a map: {}", link(block)),
+        ValueType::Map(ValueType::Matcher) => {
+            format!("a map from paths, each value a {}", Page::Suite.link("matcher", page))
+        }
+        ValueType::Map(ValueType::Object(block)) => format!("a map from names, each value: {}", link(block)),
+        ValueType::Gate(kind) => format!("a map: [{kind}]({})", Page::Gate(*kind).address(page)),
+        ValueType::Matcher => format!("a {}", Page::Suite.link("matcher", page)),
+        ValueType::Word(words) => {
             let words: Vec<_> = words.iter().map(|word| format!("`{word}`")).collect();
             words.join(", ")
         }
-        Takes::CallArgs => format!("`any`, `ignore`, or a map with one of `{}`", ARGS_RULES.join("`, `")),
+        ValueType::CallArgs => format!("`any`, `ignore`, or a map with one of `{}`", ARGS_RULES.join("`, `")),
         _ => takes.describe(),
     }
 }
@@ -127,16 +135,16 @@ fn takes(takes: &Takes, page: Page) -> String {
 /// The blocks inside gates, each with the gate that has it.
 fn gate_blocks() -> Vec<(GateKind, &'static Block)> {
     let of_gate = |gate: &'static GateInfo| {
-        gate.params.iter().filter_map(|key| inner(&key.takes)).map(|block| (gate.kind, block))
+        gate.params.iter().filter_map(|key| inner(&key.value_type)).map(|block| (gate.kind, block))
     };
     GATES.iter().flat_map(of_gate).collect()
 }
 
 /// The block a value is made of, if any.
-pub(super) fn inner(takes: &Takes) -> Option<&'static Block> {
+pub(super) fn inner(takes: &ValueType) -> Option<&'static Block> {
     match takes {
-        Takes::Block(block) | Takes::TextOr(block) => Some(block),
-        Takes::List(_, inner_takes) | Takes::Map(inner_takes) => inner(inner_takes),
+        ValueType::Object(block) | ValueType::TextOr(block) => Some(block),
+        ValueType::List(_, inner_takes) | ValueType::Map(inner_takes) => inner(inner_takes),
         _ => None,
     }
 }

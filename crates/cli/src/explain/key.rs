@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use mcptest_core::eval::{GATES, GateKind};
-use mcptest_core::keys::{Block, Key, Takes, gate_keys};
+use mcptest_core::keys::{Block, Key, ValueType, gate_keys};
 use mcptest_core::suite::{GATE_FILE, SUITE};
 use mcptest_mock::spec::FILE as MOCK_FILE;
 use mcptest_runner::provider::script::SCRIPT;
@@ -35,7 +35,7 @@ fn walk(file: &'static str, path: &str, keys: impl Iterator<Item = &'static Key>
     for key in keys {
         let here = if path.is_empty() { key.name.to_owned() } else { format!("{path}.{}", key.name) };
         out.push(Placed { path: here.clone(), file, key });
-        let (below, mark) = below(&key.takes);
+        let (below, mark) = below(&key.value_type);
         match below {
             Some(Below::Block(block)) => walk(file, &format!("{here}{mark}"), block.keys.iter(), out),
             Some(Below::Gate(kind)) => walk(file, &here, gate_keys(kind), out),
@@ -50,12 +50,12 @@ enum Below {
 }
 
 /// The keys below a value, and how its items are written.
-fn below(takes: &Takes) -> (Option<Below>, &'static str) {
+fn below(takes: &ValueType) -> (Option<Below>, &'static str) {
     match takes {
-        Takes::Block(block) | Takes::TextOr(block) => (Some(Below::Block(block)), ""),
-        Takes::Gate(kind) => (Some(Below::Gate(*kind)), ""),
-        Takes::List(_, inner) => (below(inner).0, "[*]"),
-        Takes::Map(inner) => (below(inner).0, ".NAME"),
+        ValueType::Object(block) | ValueType::TextOr(block) => (Some(Below::Block(block)), ""),
+        ValueType::Gate(kind) => (Some(Below::Gate(*kind)), ""),
+        ValueType::List(_, inner) => (below(inner).0, "[*]"),
+        ValueType::Map(inner) => (below(inner).0, ".NAME"),
         _ => (None, ""),
     }
 }
@@ -103,7 +103,7 @@ pub(super) fn explain(asked: &str, page: &mut Page) {
         let more =
             if paths.len() > shown.len() { format!(" and {} more", paths.len() - shown.len()) } else { String::new() };
         page.item("stands at", &format!("{}{more}", shown.join(", ")));
-        page.item("takes", &key.takes.describe());
+        page.item("takes", &key.value_type.describe());
         match (key.required, key.default) {
             (true, _) => page.item("required", "yes"),
             (false, "") => page.item("left out", "nothing is set"),

@@ -3,7 +3,7 @@
 use mcptest_core::diag::printable;
 use mcptest_core::eval::GateFailure;
 use mcptest_core::json;
-use mcptest_core::judge::{Checked, Receipt, Recovered};
+use mcptest_core::judge::{CheckResult, Receipt, Recovered};
 use mcptest_core::report::{Row, RowVerdict};
 use mcptest_core::{AssertionDiff, Verdict};
 use serde_json::Value;
@@ -175,12 +175,12 @@ pub(super) fn reason(row: &Row) -> String {
     })
 }
 
-/// A check and its numbers: `trajectory: 1 mismatch, strict`.
-pub(super) fn numbers(checked: &Checked) -> String {
+/// A check and its numbers: `trajectory: 1 mismatch (strict)`.
+pub(super) fn numbers(checked: &CheckResult) -> String {
     format!("{}: {}", checked.name, one_line(&checked.line))
 }
 
-fn check(checked: &Checked, out: &mut Lines) {
+fn check(checked: &CheckResult, out: &mut Lines) {
     let verdict = RowVerdict::from(checked.verdict);
     let (mark, _) = mark(verdict);
     // Some gates put their numbers into the reason; they are not said twice.
@@ -380,17 +380,17 @@ mod tests {
             reason: format!("reason {at}"),
             diffs: if at == 0 { (0..9).map(found).collect() } else { Vec::new() },
         });
-        let checked = Checked {
+        let checked = CheckResult {
             gate: None,
             name: "expect",
             verdict: Verdict::Fail,
-            line: "0 of 12 hold".to_owned(),
+            line: "0 of 12 assertions passed".to_owned(),
             metrics: Metrics::default(),
             failures: failures.collect(),
             picture: None,
             first: None,
         };
-        let mut expected = vec!["✗ expect: 0 of 12 hold".to_owned(), "  reason 0".to_owned()];
+        let mut expected = vec!["✗ expect: 0 of 12 assertions passed".to_owned(), "  reason 0".to_owned()];
         expected.extend((0..8).map(|at| format!("    /{at}: missing")));
         expected.push("    and 1 more difference".to_owned());
         expected.extend((1..10).map(|at| format!("  reason {at}")));

@@ -6,7 +6,7 @@ use mcptest_core::Verdict;
 use mcptest_core::diag::printable;
 use mcptest_core::eval::GateKind;
 use mcptest_core::json;
-use mcptest_core::judge::Checked;
+use mcptest_core::judge::CheckResult;
 use mcptest_core::report::Row;
 use mcptest_core::trace::{ToolCall, ToolResult, Trace};
 
@@ -29,7 +29,8 @@ const MAX_SAID: usize = 240;
 /// that is what does not hold.
 pub(super) fn lines(row: &Row) -> Vec<(usize, String)> {
     let mut out = Vec::new();
-    let is_about_words = |check: &Checked| check.name == GateKind::Narrative.name() && check.verdict == Verdict::Fail;
+    let is_about_words =
+        |check: &CheckResult| check.name == GateKind::Narrative.name() && check.verdict == Verdict::Fail;
     if row.checks.iter().any(is_about_words)
         && let Some(said) = row.trace.as_deref().and_then(|trace| trace.final_response.as_deref())
     {

@@ -551,7 +551,7 @@ fn a_reporter_that_cannot_be_had_is_refused() {
     assert_eq!(refused("jsn=a"), "there is no reporter `jsn` (hint: did you mean `json`?)");
     assert_eq!(
         refused(""),
-        "there is no reporter `` (hint: one of: pretty, json, ndjson, junit, github, markdown, html)"
+        "there is no reporter `` (hint: expected one of: pretty, json, ndjson, junit, github, markdown, html)"
     );
     assert_eq!(refused("junit="), "the path is missing (hint: `junit=PATH`, or `junit` alone for standard output)");
     let clash = |chosen: [&str; 2]| {

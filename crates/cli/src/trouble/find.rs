@@ -230,9 +230,9 @@ mod tests {
     #[test]
     fn the_special_message_wins_over_the_general_one_it_contains() {
         let names = |message: &str| find(message).iter().map(|trouble| trouble.name).collect::<Vec<_>>();
-        assert_eq!(names("error: `runs` takes a whole number of at least 1, found text (\"3\")"), ["wrong-type"]);
+        assert_eq!(names("error: `runs` must be a whole number of at least 1, found a string (\"3\")"), ["wrong-type"]);
         assert_eq!(
-            names("error: `contains-all` takes a list of at least one item, found a list of 0"),
+            names("error: `contains-all` must be a list of at least one item, found a list of 0"),
             ["unknown-matcher"]
         );
     }
@@ -240,7 +240,7 @@ mod tests {
     #[test]
     fn several_messages_are_all_told() {
         let two =
-            "a.yml:3:5: error: unknown key `promt` in an agent test\n\na.yml:4:5: error: the test asserts nothing\n";
+            "a.yml:3:5: error: unknown key `promt` in an agent test\n\na.yml:4:5: error: the test checks nothing\n";
         let names: Vec<&str> = find(two).iter().map(|trouble| trouble.name).collect();
         assert_eq!(names, ["asserts-nothing", "unknown-key"]);
     }

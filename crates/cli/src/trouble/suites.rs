@@ -6,8 +6,8 @@ pub(super) static TROUBLES: [Trouble; 37] = [
     trouble(
         "not-yaml",
         "The file is not YAML",
-        &["not YAML: …"],
-        "error: not YAML: tabs disallowed within this context (block indentation)",
+        &["invalid YAML: …"],
+        "error: invalid YAML: tabs disallowed within this context (block indentation)",
         "The file breaks a rule of YAML, so nobody can tell what it says. The place is where the reader noticed, and the slip \
          is often on the line before.",
         &[
@@ -27,16 +27,16 @@ pub(super) static TROUBLES: [Trouble; 37] = [
         "yaml-feature",
         "The file uses a part of YAML that suites do not have",
         &[
-            "a second document starts here",
-            "the tag `…` has no meaning here",
-            "`…` is not a number that JSON knows",
-            "aliases add more than … values",
-            "anchors mark more than … values",
+            "a second YAML document starts here",
+            "the YAML tag `…` is not supported",
+            "`…` is not a valid JSON number",
+            "aliases expand to more than … values",
+            "anchors cover more than … values",
             "an alias refers to a value that contains it",
             "`<<` merges a map or a list of maps",
-            "a key must be text, found …",
+            "a key must be a string, found …",
         ],
-        "error: a second document starts here",
+        "error: a second YAML document starts here",
         "A suite is one document of plain maps, lists, texts, numbers and truth values. Tags, several documents and numbers \
          such as `.inf` could mean something else on another machine, so they are refused.",
         &[
@@ -47,16 +47,16 @@ pub(super) static TROUBLES: [Trouble; 37] = [
     trouble(
         "nests-too-deep",
         "Something nests too deep",
-        &["nests deeper than … levels"],
-        "error: nests deeper than 128 levels",
+        &["nested deeper than … levels"],
+        "error: nested deeper than 128 levels",
         "Values are read up to 128 levels deep, so that no file can exhaust the memory.",
         &["Look for an alias that grows, or for a value that was generated.", "Write the value flatter."],
     ),
     trouble(
         "key-given-twice",
         "A key is given twice",
-        &["the key `…` is given twice; first on line …"],
-        "error: the key `prompt` is given twice; first on line 4",
+        &["duplicate key `…`, first used on line …"],
+        "error: duplicate key `prompt`, first used on line 4",
         "One map has the same key two times. Most readers of YAML keep the last and drop the first without a word.",
         &["Remove one of them.", "If these are two items of a list, begin each with `- `."],
     ),
@@ -75,16 +75,16 @@ pub(super) static TROUBLES: [Trouble; 37] = [
     trouble(
         "missing-key",
         "A key is missing",
-        &["lacks the key `…`"],
-        "error: an agent test lacks the key `prompt`: what the agent is asked",
+        &["missing key `…` in …"],
+        "error: missing key `prompt` in an agent test: what the agent is asked",
         "The block cannot mean anything without this key.",
         &["Add the key as the hint shows it."],
     ),
     trouble(
         "wrong-type",
         "A value is of the wrong type",
-        &["takes …, found …", "must be a map, found …"],
-        "error: `runs` takes a whole number of at least 1, found text (\"3\")",
+        &["must be …, found …"],
+        "error: `runs` must be a whole number of at least 1, found a string (\"3\")",
         "The key takes another kind of value. Text is never turned into a number or a truth value by itself: `\"3\"` and `yes` \
          are texts.",
         &[
@@ -104,13 +104,13 @@ pub(super) static TROUBLES: [Trouble; 37] = [
         "name-given-twice",
         "Two things have one name",
         &[
-            "the test `…` is given twice; first on line …",
-            "the fault `…` is given twice; first on line …",
-            "the server `…` is listed twice",
-            "the model `…` is listed twice",
-            "the fault `…` is listed twice",
+            "duplicate test `…`, first used on line …",
+            "duplicate fault `…`, first used on line …",
+            "server `…` is listed twice",
+            "model `…` is listed twice",
+            "fault `…` is listed twice",
         ],
-        "error: the test `weather` is given twice; first on line 2",
+        "error: duplicate test `weather`, first used on line 2",
         "Recordings, reports and `inject:` find tests, faults and servers by their names.",
         &["Rename one of them, or remove it from the list."],
     ),
@@ -125,8 +125,8 @@ pub(super) static TROUBLES: [Trouble; 37] = [
     trouble(
         "public-key",
         "A variable that holds a key is listed as public",
-        &["`…` holds a key or a token, which cannot be public"],
-        "error: `MCP_TOKEN` holds a key or a token, which cannot be public",
+        &["`…` holds a key or token and cannot be public"],
+        "error: `MCP_TOKEN` holds a key or token and cannot be public",
         "`public:` lists variables whose values may be recorded and reported. What `bearer_token_env` and `api_key_env` name is a \
          secret in any case.",
         &["Remove it from `public:`.", "If it is no secret, pass it in `env:` or `headers:` instead."],
@@ -134,8 +134,8 @@ pub(super) static TROUBLES: [Trouble; 37] = [
     trouble(
         "variable-not-set",
         "A variable is not set",
-        &["the variable `…` is not set"],
-        "error: the variable `CITTY` is not set",
+        &["variable `…` is not set"],
+        "error: variable `CITTY` is not set",
         "`${NAME}` is looked up in `variables:` of the suite and then in the environment. An empty value counts as not set. In \
          `servers` and `models` it is looked up only when a run goes live, so a replay needs no keys.",
         &[
@@ -146,8 +146,8 @@ pub(super) static TROUBLES: [Trouble; 37] = [
     trouble(
         "unknown-model",
         "The model is not known by its name",
-        &["the model `…` is not known by its name"],
-        "error: the model `llama3` is not known by its name",
+        &["unknown model `…`"],
+        "error: unknown model `llama3`",
         "Names that begin with `claude-`, `gpt-`, `chatgpt-`, `o1` and the like, or `gemini-` tell whose model it is. For any \
          other name the suite has to say it.",
         &[
@@ -158,7 +158,7 @@ pub(super) static TROUBLES: [Trouble; 37] = [
     trouble(
         "no-model",
         "A test has no model, or two ways to say it",
-        &["the test has no model", "a test has either `model` or `models`"],
+        &["the test has no model", "a test cannot have both `model` and `models`"],
         "error: the test has no model",
         "A test runs on the one model in `model:`, or on each of the list in `models:`.",
         &["Add `model: NAME` or `models: [NAME, NAME]`, and keep one of the two."],
@@ -166,8 +166,8 @@ pub(super) static TROUBLES: [Trouble; 37] = [
     trouble(
         "asserts-nothing",
         "A test asserts nothing",
-        &["the test asserts nothing", "the file asserts nothing"],
-        "error: the test asserts nothing",
+        &["the test checks nothing", "the file checks nothing"],
+        "error: the test checks nothing",
         "A test without `expect:` and without a gate passes whatever the agent does.",
         &[
             "Add a gate such as `trajectory:` with the calls that must happen, or `expect:` with assertions.",
@@ -178,11 +178,11 @@ pub(super) static TROUBLES: [Trouble; 37] = [
         "unknown-reference",
         "A server or a fault is named that the file does not have",
         &[
-            "there is no server `…`",
-            "there is no fault `…`",
-            "the test does not use the server `…`, so no call of it can be recorded",
+            "unknown server `…`",
+            "unknown fault `…`",
+            "the test does not list server `…`, so no call to it can be recorded",
         ],
-        "error: there is no server `wether`",
+        "error: unknown server `wether`",
         "Tests use servers and faults by the names they have in `servers:` and `faults:` of the same file.",
         &[
             "Correct the name, or declare the server or the fault at the top of the file.",
@@ -195,8 +195,8 @@ pub(super) static TROUBLES: [Trouble; 37] = [
         &[
             "has both `command` and `url`",
             "has neither `command` nor `url`",
-            "`…` goes with `command`",
-            "`…` goes with `url`",
+            "`…` is only for servers with `command`",
+            "`…` is only for servers with `url`",
             "cannot name a server",
         ],
         "error: server `weather` has both `command` and `url`",
@@ -207,15 +207,15 @@ pub(super) static TROUBLES: [Trouble; 37] = [
     trouble(
         "provider-key",
         "A key of a model does not go with its provider",
-        &["has no meaning with provider `…`", "has provider script and no `script`"],
-        "error: `base_url` has no meaning with provider `script`",
+        &["cannot be used with provider `…`", "has provider `script` but no `script` key"],
+        "error: `base_url` cannot be used with provider `script`",
         "Scripted models take a `script` and nothing else; `api` is for models of `openai`.",
         &["Remove the key, or change `provider:`."],
     ),
     trouble(
         "fault-block",
         "A fault is not described well enough",
-        &["the fault strikes nothing", "a fault of kind `…` needs `…`", "`…` goes with kind `…`"],
+        &["the fault has no target", "a fault of kind `…` needs `…`", "`…` is only for kind `…`"],
         "error: a fault of kind `slow` needs `delay_ms`",
         "A fault needs a target, and some kinds need a number: `slow` a `delay_ms`, `recover_after` the number of `failures`.",
         &["Add or remove the key as the hint says; `mcptest explain slow` shows the kind."],
@@ -223,8 +223,8 @@ pub(super) static TROUBLES: [Trouble; 37] = [
     trouble(
         "malformed-target",
         "A target is not a path",
-        &["malformed target `…`: column …", "malformed path: column …"],
-        "error: malformed target `tool_calls[0.name`: column 13: expected `]`, found `.`",
+        &["invalid target `…`: column …", "invalid path: column …"],
+        "error: invalid target `tool_calls[0.name`: column 13: expected `]`, found `.`",
         "A target is names with `.` between them, `[0]` or `[-1]` for one item of a list, `[*]` for all of them, and \
          `[\"odd key\"]` for a key with other characters. There is no `$` in front.",
         &[
@@ -235,8 +235,8 @@ pub(super) static TROUBLES: [Trouble; 37] = [
     trouble(
         "unknown-target",
         "A target that no trace has",
-        &["a trace has no `…`", "is a list: `…` selects nothing in it"],
-        "error: a trace has no `tool_name`",
+        &["a trace has no field `…`", "is a list, so `…` selects nothing"],
+        "error: a trace has no field `tool_name`",
         "The `expect:` of a test reads the trace: `tool_calls`, `tool_results`, `tool_names`, `final_response` or \
          `conversation`. Metrics belong into the `expect:` of their gate.",
         &[
@@ -247,7 +247,7 @@ pub(super) static TROUBLES: [Trouble; 37] = [
     trouble(
         "unknown-metric",
         "A gate has no such metric",
-        &["has no metric `…`", "is not a metric of `…`", "names no metric", "is a number and has nothing below it"],
+        &["has no metric `…`", "is not a metric of `…`", "names no metric", "is a number and has no fields"],
         "error: `golden_path` has no metric `penality`",
         "The `expect:` of a gate reads the metrics of that gate, with the name of the gate in front.",
         &["Take the metric that the hint suggests.", "`mcptest explain GATE` lists the metrics of a gate."],
@@ -255,8 +255,8 @@ pub(super) static TROUBLES: [Trouble; 37] = [
     trouble(
         "metric-is-a-number",
         "A metric is compared with something that is no number",
-        &["metrics are numbers: `…` can never hold"],
-        "error: metrics are numbers: `exact: true` can never hold",
+        &["metrics are numbers: `…` never matches"],
+        "error: metrics are numbers: `exact: true` never matches",
         "Metrics are numbers; those that answer yes or no are 1 or 0.",
         &["Write `exact: 1` for yes and `exact: 0` for no, without quotes."],
     ),
@@ -265,15 +265,15 @@ pub(super) static TROUBLES: [Trouble; 37] = [
         "A matcher cannot be read",
         &[
             "unknown matcher `…`",
-            "a matcher has exactly one key, found …",
-            "a matcher is an object, found …",
-            "takes a list of at least one item, found …",
-            "`icontains` takes a string, found …",
-            "`regex` takes a string, found …",
-            "`near` takes an object with `value` and `tolerance`, found …",
-            "`near` lacks `…`",
-            "the tolerance … is negative",
-            "`match` names no argument",
+            "a matcher must have exactly one key, found …",
+            "a matcher must be a map, found …",
+            "must be a list of at least one item, found …",
+            "`icontains` must be a string, found …",
+            "`regex` must be a string, found …",
+            "`near` must be a map with `value` and `tolerance`, found …",
+            "missing key `…` in `near`",
+            "`tolerance` must not be negative",
+            "`match` is empty",
         ],
         "error: unknown matcher `contain`",
         "A matcher is a map with exactly one key: `exact`, `contains`, `icontains`, `contains-all`, `regex`, `schema`, `near` or `not`.",
@@ -287,8 +287,8 @@ pub(super) static TROUBLES: [Trouble; 37] = [
     trouble(
         "model-graded-matcher",
         "A matcher that asks a model",
-        &["asks a model, and a verdict here never does"],
-        "error: `llm-judge` asks a model, and a verdict here never does",
+        &["is not supported: a verdict never depends on a model"],
+        "error: `llm-judge` is not supported: a verdict never depends on a model",
         "Verdicts rest on what was recorded, so that the same recording always gives the same verdict. A model as a judge gives \
          different ones.",
         &[
@@ -299,8 +299,8 @@ pub(super) static TROUBLES: [Trouble; 37] = [
     trouble(
         "malformed-regex",
         "A regular expression cannot be used",
-        &["malformed regex: …"],
-        "error: malformed regex: look-around, including look-ahead and look-behind, is not supported",
+        &["invalid regex: …"],
+        "error: invalid regex: look-around, including look-ahead and look-behind, is not supported",
         "Patterns run in time linear in the text, whatever they are. That leaves out look-around and back references.",
         &[
             "Put `\\` before a character that is meant as itself.",
@@ -312,10 +312,10 @@ pub(super) static TROUBLES: [Trouble; 37] = [
         "A JSON Schema cannot be used",
         &[
             "unknown schema keyword `…`",
-            "malformed JSON Schema: …",
-            "a JSON Schema is a map, found …",
+            "invalid JSON Schema: …",
+            "a JSON Schema must be a map, found …",
             "error: unknown type `…`",
-            "the schema refers to another document, and schemas are never fetched",
+            "the schema refers to another document; schemas are never fetched",
         ],
         "error: unknown schema keyword `minItem`",
         "A keyword that a validator does not know is ignored by the standard, and a check that is ignored passes. So every \
@@ -325,16 +325,16 @@ pub(super) static TROUBLES: [Trouble; 37] = [
     trouble(
         "tool-with-prefix",
         "The name of a tool carries the prefix of its server",
-        &["carries the prefix of server `…`"],
-        "error: `weather__get_forecast` carries the prefix of server `weather`",
+        &["has the prefix of server `…`"],
+        "error: `weather__get_forecast` has the prefix of server `weather`",
         "Models see tools as `server__tool`, so that two servers may have tools of one name. Traces and suites keep the two apart.",
         &["Write the name of the tool alone, and the server under `server:` where it matters."],
     ),
     trouble(
         "max-extra-mode",
         "A parameter does not go with the mode",
-        &["`max_extra` has no meaning with mode `…`", "`within_turn: any_order` has no meaning with mode `…`"],
-        "error: `max_extra` has no meaning with mode `strict`",
+        &["`max_extra` cannot be used with mode `…`", "`within_turn: any_order` cannot be used with mode `…`"],
+        "error: `max_extra` cannot be used with mode `strict`",
         "`strict` and `subset` allow no extra call at all, so there is nothing for `max_extra` to bound. `unordered`, `superset` \
          and `subset` take calls in any order, so there is nothing for `within_turn` to free.",
         &[
@@ -346,7 +346,7 @@ pub(super) static TROUBLES: [Trouble; 37] = [
         "ignore-args",
         "`ignore_args` cannot be used so",
         &["`ignore_args` has no meaning here", "is not a JSON pointer"],
-        "error: `ignore_args` has no meaning here: arguments are not compared value by value",
+        "error: `ignore_args` has no effect here: only `exact` and `subset` compare values",
         "`ignore_args` leaves parts of the arguments out of `exact` and `subset`. Each item is a JSON pointer such as `/request_id`.",
         &["Use it with `args: { exact: .. }` or `args: { subset: .. }`.", "Begin each pointer with `/`."],
     ),
@@ -361,27 +361,27 @@ pub(super) static TROUBLES: [Trouble; 37] = [
     trouble(
         "stability-of-one-run",
         "`stability` over one run",
-        &["`stability` over … run"],
-        "error: `stability` over 1 run",
-        "`stability` compares the runs of a test, and one run has nothing to be compared with.",
+        &["`stability` needs at least 2 runs"],
+        "error: `stability` needs at least 2 runs",
+        "`stability` compares the runs of a test, and one run has nothing to compare with.",
         &["Set `runs:` of the test to 2 or more, and record again."],
     ),
     trouble(
         "recovery-without-inject",
         "`recovery` without a fault",
-        &["`recovery` without `inject`"],
-        "error: `recovery` without `inject`",
+        &["`recovery` needs `inject`"],
+        "error: `recovery` needs `inject`",
         "`recovery` judges what an agent does after a fault, and the test injects none.",
         &["Describe a fault under `faults:` and name it in the test: `inject: [dead-search]`."],
     ),
     trouble(
         "reliability-of-nothing",
-        "`reliability` has no outcome to count",
+        "`reliability` has no per-run checks to count",
         &[
-            "`reliability` has no outcome to count",
+            "`reliability` has no per-run checks to count",
             "`reliability` counts runs that pass, but no gate or assertion judges a single run",
         ],
-        "error: `reliability` has no outcome to count",
+        "error: `reliability` has no per-run checks to count",
         "`reliability` counts how many runs pass. Something has to say of each run whether it does: `expect:`, or a gate that \
          judges single runs.",
         &[
@@ -392,7 +392,7 @@ pub(super) static TROUBLES: [Trouble; 37] = [
     trouble(
         "too-many-runs",
         "More runs than can be asked for",
-        &["`runs` is …, more than …"],
+        &["`runs` is …, more than the limit of …"],
         "error: `runs` is 100001, more than 100000",
         "A test may have up to 100,000 runs. A thousand tell a pass rate to within about three percent.",
         &["`mcptest runs` says how many runs a pass rate needs."],

@@ -95,8 +95,8 @@ pub(super) static TROUBLES: [Trouble; 21] = [
     trouble(
         "call-missing",
         "An expected call was not recorded",
-        &["has no recorded call: …"],
-        "calls[1] (delete_note) has no recorded call: the trace ended after 1",
+        &["is missing: …"],
+        "calls[1] (delete_note) is missing: the trace has only 1 call",
         "The reference of `trajectory` demands a call that did not happen, or not at this place. The reason says which recorded call \
          is nearest, and where it differs.",
         &[
@@ -107,8 +107,8 @@ pub(super) static TROUBLES: [Trouble; 21] = [
     trouble(
         "call-too-many",
         "A call is one too many",
-        &["is one too many: …", "left over, at most … allowed"],
-        "tool_calls[1] (delete_note) is one too many: the reference has 1",
+        &["is an extra call: …", "extra call, at most … allowed", "extra calls, at most … allowed"],
+        "tool_calls[1] (delete_note) is an extra call: the reference has 1",
         "`strict`, which is the default, allows exactly the calls of the reference; so does `subset`. Agents often look something up \
          twice.",
         &[
@@ -131,16 +131,16 @@ pub(super) static TROUBLES: [Trouble; 21] = [
     trouble(
         "order-broken",
         "A call came before the one it depends on",
-        &["has no … before it", "ran before any …", "was never called"],
-        "delete_note -> search: tool_calls[0] (search) has no delete_note before it",
+        &["has no call of … before it", "ran before any call of …", "was never called"],
+        "delete_note -> search: tool_calls[0] (search) has no call of delete_note before it",
         "An edge of `trajectory_axes` demands another call before this one. With `required: true` the later call has to happen at all.",
         &["Look at the order in the evidence.", "Remove `required: true` where a run may do without the call."],
     ),
     trouble(
         "wasted-calls",
         "Calls were wasted",
-        &["penalty …: … extra step"],
-        "golden_path: penalty 0.67: 1 extra step, 0 backtracks, 0 repeated tools",
+        &["efficiency … of 1.00: … extra step"],
+        "golden_path: efficiency 0.67 of 1.00: 1 extra step, 0 backtracks, 0 repeated tools",
         "`golden_path` counts calls beyond the length of the path, returns to an earlier tool and calls of the tool just used. The \
          default passes without waste only.",
         &[
@@ -151,8 +151,8 @@ pub(super) static TROUBLES: [Trouble; 21] = [
     trouble(
         "fault-never-met",
         "No call met the fault",
-        &["no call met a fault, so nothing was tested"],
-        "no call met a fault, so nothing was tested",
+        &["no call hit a fault, so nothing was tested"],
+        "no call hit a fault, so nothing was tested",
         "The agent never called the tool that the fault strikes, so nothing is known about its recovery.",
         &[
             "Check the `target:` of the fault, and that the prompt leads to the tool.",
@@ -163,12 +163,12 @@ pub(super) static TROUBLES: [Trouble; 21] = [
         "not-recovered",
         "The agent did not recover in time",
         &[
-            "the run did not end by itself with an answer",
-            "recovery took … ms, at most … allowed",
-            "no recovery within … ms or at all",
+            "the run did not complete with an answer",
+            "recovery took … ms, at most … ms allowed",
+            "the run never recovered; at most … ms allowed",
             "no call succeeded after the first fault",
-            "the fault was never noticed",
-            "the fault was noticed after … ms, budget …",
+            "the fault was never detected",
+            "the fault was detected after … ms, at most … ms allowed",
         ],
         "no call succeeded after the first fault",
         "Recovered is a run that ends by itself with an answer. `require_call`, `max_recovery_ms` and `require_clean_timeout` ask for \

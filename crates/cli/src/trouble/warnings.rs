@@ -6,16 +6,16 @@ pub(super) static TROUBLES: [Trouble; 11] = [
     trouble(
         "never-used",
         "A server or a fault is never used",
-        &["no test uses the server `…`", "no test injects the fault `…`"],
-        "warning: no test uses the server `weather`",
+        &["no test uses server `…`", "no test injects fault `…`"],
+        "warning: no test uses server `weather`",
         "It is declared and no test names it, so it does nothing. Often the name in the test is missing.",
         &["Name it in `servers:` or `inject:` of a test, or remove it."],
     ),
     trouble(
         "public-unread",
         "A variable under `public:` is read by nothing",
-        &["nothing in this file reads the variable `…`", "`SUITE_DIR` is always public"],
-        "warning: nothing in this file reads the variable `DATA_DRI`",
+        &["nothing in this file uses variable `…`", "`SUITE_DIR` is always public"],
+        "warning: nothing in this file uses variable `DATA_DRI`",
         "`public:` lists variables that servers, models or prompts read and whose values may be recorded. This one is in none of \
          them: often it is spelled differently there, and its value is still taken for a secret.",
         &["Correct the name, or remove it."],
@@ -23,8 +23,8 @@ pub(super) static TROUBLES: [Trouble; 11] = [
     trouble(
         "passes-on-nothing",
         "The test passes when the agent does nothing",
-        &["passes when the agent makes no call at all"],
-        "warning: `weather` passes when the agent makes no call at all",
+        &["passes when the agent makes no calls"],
+        "warning: `weather` passes when the agent makes no calls",
         "Every check of the test holds on a run without calls: `narrative`, an empty reference or `not` alone demand nothing. An \
          agent that is broken altogether would pass.",
         &["Add what must happen: a `trajectory:` with at least one call, or an `expect:` on `tool_calls`."],
@@ -32,8 +32,8 @@ pub(super) static TROUBLES: [Trouble; 11] = [
     trouble(
         "asks-nothing",
         "A trajectory without calls asks nothing",
-        &["`trajectory` without calls passes whatever is called", "with optional calls only passes whatever is called"],
-        "warning: `trajectory` without calls passes whatever is called",
+        &["`trajectory` without calls passes on every trace", "with optional calls only passes on every trace"],
+        "warning: `trajectory` without calls passes on every trace",
         "An empty `calls:`, or one with optional calls only, means that nothing is required. Unless the mode or `max_extra` \
          forbids other calls, the gate cannot fail.",
         &[
@@ -53,8 +53,8 @@ pub(super) static TROUBLES: [Trouble; 11] = [
     trouble(
         "reliability-cannot-pass",
         "`reliability` cannot pass",
-        &["`reliability` cannot pass with … runs, whatever their outcome"],
-        "warning: `reliability` cannot pass with 5 runs, whatever their outcome",
+        &["`reliability` cannot pass with … runs, regardless of their outcomes"],
+        "warning: `reliability` cannot pass with 5 runs, regardless of their outcomes",
         "The bound is beyond what so few runs can show. Five passes of five give a lower bound of about 57 percent, never 90.",
         &["`mcptest runs` says how many runs it takes.", "Raise `runs:`, or ask for less."],
     ),
@@ -69,8 +69,8 @@ pub(super) static TROUBLES: [Trouble; 11] = [
     trouble(
         "late-not-missed",
         "A slow fault answers within the budget",
-        &["within the budget of … ms: it is late, never missed"],
-        "warning: `late` answers after 2000 ms, within the budget of 3000 ms: it is late, never missed",
+        &["within the budget of … ms, so it never causes a timeout"],
+        "warning: `late` delays answers by 2000 ms, within the budget of 3000 ms, so it never causes a timeout",
         "A call that is answered within `max_detection_ms` is a delay and no failure: without a `recovery:` block nothing looks at it, \
          and `require_call` and `require_clean_timeout` have nothing to ask for.",
         &["Raise `delay_ms:` to the budget or beyond, or lower `max_detection_ms:`."],
@@ -78,16 +78,16 @@ pub(super) static TROUBLES: [Trouble; 11] = [
     trouble(
         "fault-elsewhere",
         "A fault strikes a server that the test does not use",
-        &["strikes the server `…`, which this test does not use"],
-        "warning: `dead-mail` strikes the server `mail`, which this test does not use",
+        &["targets server `…`, which this test does not use"],
+        "warning: `dead-mail` targets server `mail`, which this test does not use",
         "No call of the test can meet the fault.",
         &["Add the server to `servers:` of the test, or inject another fault."],
     ),
     trouble(
         "temperature-refused",
         "The model refuses `temperature`",
-        &["refuses `temperature`"],
-        "warning: `claude-sonnet-4-5` refuses `temperature`",
+        &["rejects `temperature`"],
+        "warning: `claude-sonnet-4-5` rejects `temperature`",
         "Current models of this provider refuse requests that set it, so recording would fail.",
         &["Remove `temperature:`. Recordings make runs repeatable, whatever the temperature."],
     ),

@@ -556,7 +556,7 @@ agents:
 
 /// What is said of the suite whenever it runs: it is about recordings, and asks nothing of the agent.
 const WARNING: &str = "\
-t/s.yml:4:11: warning: `cancels` passes when the agent makes no call at all
+t/s.yml:4:11: warning: `cancels` passes when the agent makes no calls
    |
  4 |   - name: cancels
    |           ^^^^^^^
@@ -600,7 +600,7 @@ fn an_edit_is_an_error_until_it_is_accepted_and_every_report_says_so_from_then_o
     here.check(&["cassette", "accept", at], 0, &format!("unchanged {at}: its edits were accepted before\n"), "");
     let note = "1 recording was edited after recording, which `mcptest cassette accept` accepted";
     let pretty = format!(
-        "t/s.yml\n✓ PASS      cancels  replayed, edited  trajectory: 0 of 0 expected calls matched, subset\nnote: {note}\n\n1 row: 1 pass\n"
+        "t/s.yml\n✓ PASS      cancels  replayed, edited  trajectory: 0 of 0 expected calls matched (subset)\nnote: {note}\n\n1 row: 1 pass\n"
     );
     here.check(&["run", "t/s.yml"], 0, &pretty, WARNING);
     for (reporter, told) in [
@@ -628,7 +628,7 @@ fn an_edit_is_an_error_until_it_is_accepted_and_every_report_says_so_from_then_o
     // Recording the run again clears it.
     let passed = |origin: &str| {
         format!(
-            "t/s.yml\n✓ PASS      cancels  {origin}  trajectory: 0 of 0 expected calls matched, subset\n\n1 row: 1 pass\n"
+            "t/s.yml\n✓ PASS      cancels  {origin}  trajectory: 0 of 0 expected calls matched (subset)\n\n1 row: 1 pass\n"
         )
     };
     here.check(&["run", "t/s.yml", "--record"], 0, &passed("scripted"), WARNING);

@@ -11,7 +11,7 @@ use super::{Folder, check};
 
 const PASS: &str = "\
 suite.yml
-✓ PASS      t  replayed  trajectory: 1 of 1 expected calls matched, strict
+✓ PASS      t  replayed  trajectory: 1 of 1 expected calls matched (strict)
 
 1 row: 1 pass
 ";

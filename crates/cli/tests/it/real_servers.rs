@@ -46,7 +46,7 @@ fn parallel_calls_and_structured_content_are_recorded_in_the_order_they_were_ask
       - text: Done.
 ";
     let Some(real) = Real::new(NPM, &format!("{EVERYTHING}{suite}"), &[script]) else { return };
-    let cassette = &real.passes("expect: 1 of 1 hold; trajectory: 3 of 3 expected calls matched, strict");
+    let cassette = &real.passes("expect: 1 of 1 assertion passed; trajectory: 3 of 3 expected calls matched (strict)");
     let weather = json!({ "temperature": 36, "conditions": "Light rain / drizzle", "humidity": 82 });
     let said = "{\"temperature\":36,\"conditions\":\"Light rain / drizzle\",\"humidity\":82}";
     assert_eq!(
@@ -78,7 +78,7 @@ fn bad_arguments_are_the_servers_error_and_an_unknown_tool_reaches_no_server() {
       - text: It did not work.
 ";
     let Some(real) = Real::new(NPM, &format!("{EVERYTHING}{suite}"), &[script]) else { return };
-    let cassette = &real.passes("trajectory: 3 of 3 expected calls matched, strict");
+    let cassette = &real.passes("trajectory: 3 of 3 expected calls matched (strict)");
     let said = "MCP error -32602: Input validation error: Invalid arguments for tool get-sum: Invalid input: expected \
                 number, received string at a";
     let annotations = json!({ "audience": ["user", "assistant"], "priority": 1 });
@@ -116,7 +116,7 @@ agents:
       - text: It took too long.
 ";
     let Some(real) = Real::new(NPM, suite, &[script]) else { return };
-    let cassette = &real.passes("expect: 1 of 1 hold; trajectory: 2 of 2 expected calls matched, strict");
+    let cassette = &real.passes("expect: 1 of 1 assertion passed; trajectory: 2 of 2 expected calls matched (strict)");
     let said = "no answer within 8000 ms";
     let late = json!({ "is_error": true, "content": text(said), "error": { "kind": "timeout", "message": said } });
     assert_eq!(results(cassette), json!([late, ok("Echo: still here")]));
@@ -152,7 +152,7 @@ agents:
     let long = "line of a long file\n".repeat(20_000);
     real.here.write("files/long.txt", long.as_bytes());
     real.here.write("files/short.txt", b"short\n");
-    let cassette = &real.passes("trajectory: 3 of 3 expected calls matched, strict");
+    let cassette = &real.passes("trajectory: 3 of 3 expected calls matched (strict)");
     let file =
         |said: &str| json!({ "is_error": false, "content": text(said), "structured_content": { "content": said } });
     let here = real.here.0.to_string_lossy();
@@ -186,7 +186,7 @@ agents:
     let Some(real) = Real::new(NPM, suite, &[script]) else { return };
     real.here.write("a/f.txt", b"of the left");
     real.here.write("b/f.txt", b"of the right");
-    let cassette = &real.passes("trajectory: 2 of 2 expected calls matched, strict");
+    let cassette = &real.passes("trajectory: 2 of 2 expected calls matched (strict)");
     assert_eq!(calls(cassette), [("read_text_file", "right"), ("read_text_file", "left")]);
     let said = [&results(cassette)[0]["content"], &results(cassette)[1]["content"]].map(Clone::clone);
     assert_eq!(said, [text("of the right"), text("of the left")]);
@@ -243,7 +243,8 @@ fn a_server_of_the_era_without_handshake_is_recorded_like_any_other() {
       - text: Done.
 ";
     let Some(real) = Real::new(TIME, &format!("{TIME_SUITE}{suite}"), &[script]) else { return };
-    let cassette = &real.passes("expect: 2 of 2 hold; trajectory: 2 of 2 expected calls matched, superset");
+    let cassette =
+        &real.passes("expect: 2 of 2 assertions passed; trajectory: 2 of 2 expected calls matched (superset)");
     assert_eq!(calls(cassette), [("convert_time", "time"), ("convert_time", "time"), ("set_time", "")]);
     let mut results = results(cassette);
     // The text says the same as the structure. Both tell today's date, and nothing else that varies.
@@ -297,7 +298,7 @@ agents:
       - text: I could not find out.
 ";
     let Some(real) = Real::new(TIME, suite, &[script]) else { return };
-    let cassette = &real.passes("expect: 1 of 1 hold; trajectory: 1 of 1 expected calls matched, strict");
+    let cassette = &real.passes("expect: 1 of 1 assertion passed; trajectory: 1 of 1 expected calls matched (strict)");
     let said = "Unknown tool: get_the_time";
     let refused = json!({ "kind": "jsonrpc", "code": -32602, "message": said });
     assert_eq!(results(cassette), json!([{ "is_error": true, "content": text(said), "error": refused }]));
@@ -321,7 +322,7 @@ agents:
       - text: Done.
 ";
     let Some(real) = Real::new(TIME, suite, &[script]) else { return };
-    let cassette = &real.passes("trajectory: 1 of 1 expected calls matched, strict");
+    let cassette = &real.passes("trajectory: 1 of 1 expected calls matched (strict)");
     assert_eq!(observed(cassette, "time"), ["mcp-time", "2026.10.19", "2026-07-28"]);
 }
 
@@ -344,7 +345,7 @@ suite.yml
       ├─ 2/3 convert_time: all pass
       └─ 1/3 convert_time (failed): none pass
 ✗ FAIL      test #3  ORIGIN
-    ✗ trajectory: 1 mismatch, strict
+    ✗ trajectory: 1 mismatch (strict)
       tool_calls[0] (convert_time) differs from calls[0] at /status
         /status: differs, expected \"ok\", recorded \"error\"
     evidence in #3, of 1 call:
@@ -403,10 +404,10 @@ fn a_success_whose_text_says_error_passes_a_status_and_is_seen_by_an_assertion_o
     let stdout = "\
 suite.yml
 ✗ FAIL      test  ORIGIN
-    ✗ expect: 1 of 2 hold
+    ✗ expect: 1 of 2 assertions passed
       `tool_results[3].content[0].text` is \"Database error: no such table: odrers\", expected not
         icontains \"error\"
-    ✓ trajectory: 4 of 4 expected calls matched, strict
+    ✓ trajectory: 4 of 4 expected calls matched (strict)
     evidence, of 4 calls:
       [3] read_query {\"query\":\"SELECT item FROM odrers\"} → ok: Database error: no such table: odrers
     at suite.yml:18:9

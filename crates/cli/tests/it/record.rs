@@ -160,7 +160,7 @@ fn a_replay_starts_no_process_opens_no_connection_and_needs_no_variable() {
     assert!(String::from_utf8_lossy(&live.stderr).contains("caught: "), "{live:?}");
     // And without its variable a run for real says which one it is.
     let (code, told) = report(&here, &["--live"]);
-    assert_eq!((code, reason(&told)), (2, "server `desk`: the variable `DESK_TOKEN` is not set".to_owned()));
+    assert_eq!((code, reason(&told)), (2, "server `desk`: variable `DESK_TOKEN` is not set".to_owned()));
 }
 
 #[test]
@@ -205,26 +205,31 @@ fn what_an_injected_fault_leads_to_decides_the_exit_code_and_nothing_waits() {
         let (again, replayed) = report(&here, &[]);
         assert_eq!((again, replayed["totals"].clone()), (code, told["totals"].clone()), "{keys}");
     };
-    check("inject: [back], recovery: {}", &retry, 0, "2 hits, 0 delays, detected 3000 ms, recovered 6000 ms");
+    check(
+        "inject: [back], recovery: {}",
+        &retry,
+        0,
+        "2 fault hits, 0 delays, detected after 3000 ms, recovered after 6000 ms",
+    );
     check(
         "inject: [back], recovery: { max_detection_ms: 3600000 }",
         &retry,
         0,
-        "2 hits, 0 delays, detected 3600000 ms, recovered 7200000 ms",
+        "2 fault hits, 0 delays, detected after 3600000 ms, recovered after 7200000 ms",
     );
-    let without = "1 hit, 0 delays, detected 3000 ms, answered without the tool after 3000 ms";
+    let without = "1 fault hit, 0 delays, detected after 3000 ms, answered without the tool after 3000 ms";
     check("inject: [dead], recovery: {}", &once, 0, without);
-    check("inject: [late], recovery: {}", &once, 0, "0 hits, 1 delay, detected never, recovered 1000 ms");
-    check("inject: [dead], recovery: {}, max_turns: 2", &retry, 1, "the run did not end by itself with an answer");
+    check("inject: [late], recovery: {}", &once, 0, "0 fault hits, 1 delay, never detected, recovered after 1000 ms");
+    check("inject: [dead], recovery: {}, max_turns: 2", &retry, 1, "the run did not complete with an answer");
     check(
         "inject: [dead], recovery: { max_recovery_ms: 2999 }",
         &once,
         1,
-        "recovery took 3000 ms, at most 2999 allowed",
+        "recovery took 3000 ms, at most 2999 ms allowed",
     );
     check("inject: [dead], recovery: { require_call: true }", &once, 1, "no call succeeded after the first fault");
     let never = script("{ calls: [{ tool: get_invoice }] }, { text: done }");
-    check("inject: [dead], recovery: {}", &never, 1, "no call met a fault, so nothing was tested");
+    check("inject: [dead], recovery: {}", &never, 1, "no call hit a fault, so nothing was tested");
 }
 
 #[test]
@@ -235,7 +240,7 @@ fn a_recording_is_judged_by_the_budget_of_now() {
     assert_eq!(report(&here, &["--record"]).0, 0);
     here.write("suite.yml", test(&keys(3000)).as_bytes());
     let (code, told) = report(&here, &[]);
-    assert_eq!((code, reason(&told)), (1, "the fault was noticed after 9000 ms, budget 3000".to_owned()));
+    assert_eq!((code, reason(&told)), (1, "the fault was detected after 9000 ms, at most 3000 ms allowed".to_owned()));
 }
 
 #[test]
@@ -356,7 +361,7 @@ fn a_suite_is_recorded_once_however_it_is_spelt_and_replayed_from_anywhere() {
     assert_eq!(told["suites"].as_array().map(Vec::len), Some(1));
     for spelt in ["./suite.yml", &absolute] {
         let stdout = format!(
-            "{spelt}\n✓ PASS      t  replayed  trajectory: 1 of 1 expected calls matched, superset\n\n1 row: 1 pass\n"
+            "{spelt}\n✓ PASS      t  replayed  trajectory: 1 of 1 expected calls matched (superset)\n\n1 row: 1 pass\n"
         );
         let output = here.command(&["run", spelt]).output().unwrap();
         assert_eq!((output.status.code(), &*String::from_utf8_lossy(&output.stdout)), (Some(0), &*stdout));
@@ -501,7 +506,7 @@ fn a_call_from_generated_code_is_evidence_like_any_other_and_cannot_hide_behind_
     assert_eq!(code, 1);
     assert_eq!(
         reason(&told),
-        "calls[1] (refund) has no recorded call: nearest is tool_calls[1], which differs at /status"
+        "calls[1] (refund) is missing: the nearest call is tool_calls[1], which differs at /status"
     );
 }
 

@@ -117,8 +117,8 @@ suite.yml
       ├─ 2/3 find: all pass
       └─ 1/3 no call: none pass
 ✗ FAIL      finds it [demo] #3  scripted
-    ✗ trajectory: 1 mismatch, superset
-      calls[0] (find) has no recorded call: that tool was not called
+    ✗ trajectory: 1 mismatch (superset)
+      calls[0] (find) is missing: that tool was not called
     evidence in #3: no tool call was recorded
     at suite.yml:11:5
        |
@@ -131,7 +131,7 @@ suite.yml
 ✓ PASS      finds it [other] (stability)
     1.00; without cost_per_progress (run 1: the tokens were not recorded)
 ✗ FAIL      comes back  scripted
-    ✗ expect: 1 of 2 hold
+    ✗ expect: 1 of 2 assertions passed
       `tool_calls[0].args.q` is 1, expected exact 2
     fault flaky (recover_after): injected into call 0; met once; answered without the tool
     evidence, of 1 call:
@@ -142,7 +142,7 @@ suite.yml
        |         ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
     again: mcptest run suite.yml --filter 'comes back' --live
 ✓ PASS      comes back (recovery)  scripted
-    1 hit, 0 delays, detected 3000 ms, answered without the tool after 3000 ms
+    1 fault hit, 0 delays, detected after 3000 ms, answered without the tool after 3000 ms
 
 passed runs  demo   other
 finds it     ✗ 2/3  ✓ 3/3

@@ -275,7 +275,7 @@ prose.yml:5:5: warning: the verdict of `says yes` rests on prose
    |
  5 |     expect:
    |     ^^^^^^
-   = hint: assert on tool_calls or tool_results: they show what was done
+   = hint: assert on tool_calls or tool_results: they show what the agent did
 ";
     let here = Folder::with(&[("prose.yml", prose)]);
     here.check(&["run", "prose.yml", "--list"], 0, "prose.yml:2: says yes\n", stderr);

@@ -138,7 +138,7 @@ fn what_cannot_be_read_is_an_error_and_the_rest_is_searched() {
     here.write("bad/r.json", b"{}");
     let output = here.command(&["cassette", "scan", "bad"]).output().unwrap();
     assert_eq!((output.status.code(), &*output.stdout), (Some(2), &b"no secrets in 1 file\n"[..]));
-    let mistake = "bad/s.yml:1:9: error: `agents` takes a list, each item an agent test, found a number (7)\n";
+    let mistake = "bad/s.yml:1:9: error: `agents` must be a list of agent tests, found a number (7)\n";
     assert_eq!(String::from_utf8(output.stderr).unwrap().lines().next(), Some(mistake.trim_end()));
     here.write("empty/x.txt", b"");
     let none = "error: empty: no recording and no report in this folder or below it\n\

@@ -76,7 +76,7 @@ fn gates_give_verdicts_with_reasons_and_missing_evidence_is_no_pass() {
         1,
         &lines(&[
             r#"{"source":"t.jsonl","index":0,"id":"good","group":null,"verdict":"pass","metrics":{"narrative":{"arg_mismatch":0,"claimed_but_absent":0,"divergence_score":1.0,"gate_passed":1,"present_but_unclaimed":1,"unclaimed_mutating":0,"unverifiable":0},"trajectory":{"mismatch_count":0,"passed":1}},"failures":[]}"#,
-            r#"{"source":"t.jsonl","index":1,"id":"lying","group":null,"verdict":"fail","metrics":{"narrative":{"arg_mismatch":0,"claimed_but_absent":1,"divergence_score":1.0,"gate_passed":0,"present_but_unclaimed":0,"unclaimed_mutating":0,"unverifiable":0},"trajectory":{"mismatch_count":1,"passed":0}},"failures":[{"gate":"trajectory","target":"trajectory.passed","reason":"calls[0] (search) has no recorded call: the trace ended after 0"},{"gate":"narrative","target":"narrative.gate_passed","reason":"\"sent the email\": no tool was called"}]}"#,
+            r#"{"source":"t.jsonl","index":1,"id":"lying","group":null,"verdict":"fail","metrics":{"narrative":{"arg_mismatch":0,"claimed_but_absent":1,"divergence_score":1.0,"gate_passed":0,"present_but_unclaimed":0,"unclaimed_mutating":0,"unverifiable":0},"trajectory":{"mismatch_count":1,"passed":0}},"failures":[{"gate":"trajectory","target":"trajectory.passed","reason":"calls[0] (search) is missing: the trace has no calls"},{"gate":"narrative","target":"narrative.gate_passed","reason":"\"sent the email\": no tool was called"}]}"#,
             r#"{"source":"t.jsonl","index":2,"id":"blind","group":null,"verdict":"unassessable","metrics":{"narrative":{},"trajectory":{}},"failures":[{"gate":"trajectory","target":"trajectory.passed","reason":"not assessable: the tool calls were not recorded"},{"gate":"narrative","target":"narrative","reason":"not assessable: the tool calls were not recorded"}]}"#,
         ]),
         "3 traces: 1 pass, 1 fail, 1 unassessable\n",
@@ -132,7 +132,7 @@ g.yml:1:15: error: unknown key `cals` in `trajectory`
 #[test]
 fn a_gates_file_that_asks_nothing_is_warned_of_by_score_and_by_validate() {
     let warning = "\
-gates.yml:1:1: warning: `trajectory` without calls passes whatever is called
+gates.yml:1:1: warning: `trajectory` without calls passes on every trace
    |
  1 | trajectory: { calls: [] }
    | ^^^^^^^^^^
@@ -233,7 +233,7 @@ groups
     1.00; without response_consistency (run 1: the turns were not recorded); without redundancy (run
       1: the args of repeated calls were not recorded); without cost_per_progress (run 1: the args
       of repeated calls were not recorded)
-· UNJUDGED  g (reliability)  2/2 passed, 100.0 % (95 % interval 34.2 to 100.0 %)
+· UNJUDGED  g (reliability)  2 of 2 runs passed, 100.0% (95% interval 34.2% to 100.0%)
 
 4 rows: 1 pass, 3 not judged
 ";
@@ -637,7 +637,7 @@ fn a_scored_corpus_goes_through_the_reporters() {
     assert_eq!((output.status.code(), objects(&output).len()), (Some(2), 3));
     let xml = std::fs::read_to_string(folder.0.join("r.xml")).unwrap();
     assert!(xml.contains(r#"tests="3" failures="1" errors="1""#), "{xml}");
-    assert!(xml.contains("calls[0] (search) has no recorded call: the trace ended after 0"), "{xml}");
+    assert!(xml.contains("calls[0] (search) is missing: the trace has no calls"), "{xml}");
     let line = ["score", "t.jsonl", "--gates", "g.yml", "--reporter", "pretty", "--output", "none"];
     let output = folder.command(&line).output().unwrap();
     assert!(String::from_utf8_lossy(&output.stdout).contains("lying"), "{}", String::from_utf8_lossy(&output.stdout));

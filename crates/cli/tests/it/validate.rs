@@ -43,7 +43,7 @@ fn wrong(file: &str) -> String {
    |     ^^^^^
    = hint: did you mean `prompt`?
 
-{file}:5:11: error: `runs` takes a whole number of at least 1, found text (\"3\")
+{file}:5:11: error: `runs` must be a whole number of at least 1, found a string (\"3\")
    |
  5 |     runs: \"3\"
    |           ^^^
@@ -61,7 +61,7 @@ fn prose(file: &str, severity: &str) -> String {
    |
  5 |     expect:
    |     ^^^^^^
-   = hint: assert on tool_calls or tool_results: they show what was done
+   = hint: assert on tool_calls or tool_results: they show what the agent did
 
 "
     )
@@ -143,7 +143,7 @@ suite.yml:1:1: error: unknown key `agents` in a gates file
    |
  1 | agents:
    | ^^^^^^
-   = hint: one of: expect, trajectory, trajectory_axes, golden_path, stability, reliability, recovery, narrative
+   = hint: expected one of: expect, trajectory, trajectory_axes, golden_path, stability, reliability, recovery, narrative
 
 1 file: 1 with 1 error
 ";
@@ -268,7 +268,7 @@ agents:
 fn a_variable_that_nobody_sets_is_an_error_and_the_environment_sets_it() {
     let here = Folder::with(&[("a.yml", GREETS)]);
     let unset = "\
-a.yml:4:13: error: the variable `PERSON` is not set
+a.yml:4:13: error: variable `PERSON` is not set
    |
  4 |     prompt: Greet ${PERSON}.
    |             ^^^^^^^^^^^^^^^^
@@ -290,7 +290,8 @@ fn the_folder_of_the_suite_is_as_typed() {
         let output = here.command(&["validate", file]).output().unwrap();
         let text = String::from_utf8(output.stdout).unwrap();
         let first = text.lines().next().unwrap();
-        let expected = format!("{file}:6:39: error: `status` takes one of any, ok, error, found text (\"{folder}\")");
+        let expected =
+            format!("{file}:6:39: error: `status` must be one of any, ok, error, found a string (\"{folder}\")");
         assert_eq!(first, expected);
     }
 }

@@ -1,4 +1,4 @@
-//! What every gate shares: metrics, the judging of expectations, the outcome.
+//! What every gate shares: its kind, metrics, the evaluation of `expect`, and the outcome.
 
 use std::fmt::{self, Write as _};
 
@@ -7,7 +7,54 @@ use serde_json::{Map, Value};
 
 use super::table::{Bound, GateInfo, MetricKind};
 use crate::assertion::{Assertion, AssertionDiff, Check};
+use crate::diag::{Problem, Problems};
 use crate::target::{Selection, Target};
+
+/// Every gate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum GateKind {
+    /// The calls against a reference.
+    Trajectory,
+    /// Data flow and order between calls.
+    TrajectoryAxes,
+    /// Wasted calls.
+    GoldenPath,
+    /// Consistency within and across runs.
+    Stability,
+    /// Pass rates over runs.
+    Reliability,
+    /// Behavior after an injected fault.
+    Recovery,
+    /// The final message against the calls.
+    Narrative,
+}
+
+impl GateKind {
+    /// The key of the gate's block.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Trajectory => "trajectory",
+            Self::TrajectoryAxes => "trajectory_axes",
+            Self::GoldenPath => "golden_path",
+            Self::Stability => "stability",
+            Self::Reliability => "reliability",
+            Self::Recovery => "recovery",
+            Self::Narrative => "narrative",
+        }
+    }
+}
+
+impl fmt::Display for GateKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl Serialize for GateKind {
+    fn serialize<S: serde::Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
+        out.serialize_str(self.name())
+    }
+}
 
 /// What a gate says of a run, or of all runs of a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -35,63 +82,63 @@ impl Verdict {
     }
 }
 
-/// The numbers a gate computed. A metric without a value is absent, and the gate knows why.
+/// The numbers a gate computed. A metric without a value is absent.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Metrics {
     values: Named<Value>,
     missing: Named<String>,
 }
 
-/// A handful of things by name, in the order of the names.
+/// A few values sorted by name.
 type Named<T> = Vec<(&'static str, T)>;
 
-fn place<T>(named: &Named<T>, name: &str) -> Result<usize, usize> {
+fn position<T>(named: &Named<T>, name: &str) -> Result<usize, usize> {
     named.binary_search_by(|(known, _)| (*known).cmp(name))
 }
 
-fn put<T>(named: &mut Named<T>, name: &'static str, value: T) {
-    // Gates tell most of their metrics in order.
+fn insert<T>(named: &mut Named<T>, name: &'static str, value: T) {
+    // Gates set most of their metrics in order.
     if named.last().is_none_or(|(last, _)| *last < name) {
         named.push((name, value));
         return;
     }
-    match place(named, name) {
+    match position(named, name) {
         Ok(at) => named[at].1 = value,
         Err(at) => named.insert(at, (name, value)),
     }
 }
 
-fn look_up<'a, T>(named: &'a Named<T>, name: &str) -> Option<&'a T> {
-    place(named, name).ok().map(|at| &named[at].1)
+fn find<'a, T>(named: &'a Named<T>, name: &str) -> Option<&'a T> {
+    position(named, name).ok().map(|at| &named[at].1)
 }
 
 impl Metrics {
-    /// No metric yet, and room for those of a gate.
+    /// No values yet, with capacity for the gate's metrics.
     pub(crate) fn of(gate: &GateInfo) -> Self {
         Self { values: Vec::with_capacity(gate.metrics.len()), missing: Vec::new() }
     }
 
     pub(crate) fn set(&mut self, name: &'static str, value: impl Into<Value>) {
-        put(&mut self.values, name, value.into());
+        insert(&mut self.values, name, value.into());
     }
 
     pub(crate) fn set_flag(&mut self, name: &'static str, value: bool) {
         self.set(name, u8::from(value));
     }
 
-    /// Sets a value that may not exist; one that does not is simply absent.
+    /// Sets the value if there is one.
     pub(crate) fn set_known(&mut self, name: &'static str, value: Option<impl Into<Value>>) {
         if let Some(value) = value {
             self.set(name, value);
         }
     }
 
-    /// Says that a metric has no value because the evidence for it was not recorded.
+    /// Marks a metric as unknown because its evidence was not recorded.
     pub(crate) fn lacks_evidence(&mut self, name: &'static str, why: impl Into<String>) {
-        put(&mut self.missing, name, why.into());
+        insert(&mut self.missing, name, why.into());
     }
 
-    /// No metric of a gate has a value, all for the same want of evidence.
+    /// Marks every metric of a gate as unknown for the same reason.
     pub(crate) fn without_evidence(gate: &GateInfo, why: &str) -> Self {
         let mut metrics = Self::default();
         for metric in gate.metrics {
@@ -107,24 +154,23 @@ impl Metrics {
         )
     }
 
-    /// Names and values, in the order of the names.
     pub(crate) fn entries(&self) -> &[(&'static str, Value)] {
         &self.values
     }
 
-    /// Names and values, in the order of the names.
+    /// Names and values, sorted by name.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, &Value)> {
         self.values.iter().map(|(name, value)| (*name, value))
     }
 
     /// The value of one metric.
     pub fn get(&self, name: &str) -> Option<&Value> {
-        look_up(&self.values, name)
+        find(&self.values, name)
     }
 
-    /// Why a metric has no value, when that is for want of evidence.
+    /// Why a metric has no value, if its evidence is missing.
     pub fn why_missing(&self, name: &str) -> Option<&str> {
-        look_up(&self.missing, name).map(String::as_str)
+        find(&self.missing, name).map(String::as_str)
     }
 
     fn number(&self, name: &str) -> Option<f64> {
@@ -138,20 +184,33 @@ impl Serialize for Metrics {
     }
 }
 
-/// What a gate asserts: its own default, or what the author wrote instead.
+/// What a gate asserts: its default, or the author's assertions.
 #[derive(Debug, Clone, Default)]
 pub enum Expect {
     /// The default assertion of the gate.
     #[default]
     Default,
-    /// The author's assertions; they replace the default and nothing else. None at all is an error.
-    Own(Vec<Assertion>),
+    /// The author's assertions. They replace the default and nothing else.
+    Custom(Vec<Assertion>),
+}
+
+impl Expect {
+    /// What is wrong with it: an empty list asserts nothing. Paths start at the gate's block.
+    pub(crate) fn problems(&self) -> Problems {
+        match self {
+            Self::Custom(assertions) if assertions.is_empty() => {
+                let problem = Problem::new("/expect", "an empty `expect` asserts nothing");
+                problem.hint("add an assertion, or leave `expect` out for the default").into()
+            }
+            _ => Problems::default(),
+        }
+    }
 }
 
 /// One reason why a gate did not pass.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct GateFailure {
-    /// The metric or limit that was judged.
+    /// The metric or limit that failed.
     pub target: String,
     /// One line.
     pub reason: String,
@@ -163,7 +222,7 @@ pub struct GateFailure {
 /// What a gate found: verdict, metrics, reasons, and the gate's own detail.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GateOutcome<D> {
-    /// The verdict.
+    /// The verdict of the gate.
     pub verdict: Verdict,
     /// Every metric that has a value.
     pub metrics: Metrics,
@@ -171,36 +230,39 @@ pub struct GateOutcome<D> {
     pub failures: Vec<GateFailure>,
     /// One line with the gate's numbers.
     pub line: String,
-    /// What the numbers were made from.
+    /// What the metrics were computed from.
     pub detail: D,
 }
 
-/// Most reasons that a failed assertion is explained by; the rest is counted.
+/// Why most gates are unassessable.
+pub(super) const NO_CALLS: &str = "the tool calls were not recorded";
+
+/// A failed assertion lists this many reasons and counts the rest.
 const MAX_REASONS: usize = 100;
 
-/// One reason why a metric is what it is.
+/// One reason for the value of a metric.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Why {
-    pub(crate) reason: String,
+pub(crate) struct Reason {
+    pub(crate) text: String,
     pub(crate) diffs: Vec<AssertionDiff>,
-    /// Whether it is the line with the gate's numbers. That line stands above the author's assertions anyway.
+    /// Whether the text is the gate's own line, which reports already print above the author's assertions.
     is_line: bool,
 }
 
-impl Why {
-    pub(crate) fn new(reason: String, diffs: Vec<AssertionDiff>) -> Self {
-        Self { reason, diffs, is_line: false }
+impl Reason {
+    pub(crate) fn new(text: String, diffs: Vec<AssertionDiff>) -> Self {
+        Self { text, diffs, is_line: false }
     }
 
-    /// The line with the gate's numbers, where there is no more to say.
+    /// The gate's own line, for gates with nothing more to say.
     pub(crate) fn line(line: String) -> Self {
-        Self { reason: line, diffs: Vec::new(), is_line: true }
+        Self { text: line, diffs: Vec::new(), is_line: true }
     }
 }
 
-impl From<String> for Why {
-    fn from(reason: String) -> Self {
-        Self::new(reason, Vec::new())
+impl From<String> for Reason {
+    fn from(text: String) -> Self {
+        Self::new(text, Vec::new())
     }
 }
 
@@ -225,7 +287,7 @@ fn short(value: f64) -> impl fmt::Display {
     })
 }
 
-/// The numbers of a metric with at most four decimals, for people.
+/// A metric's numbers with at most four decimals.
 fn readable(value: &Value) -> Option<Value> {
     match value {
         Value::Number(number) => short(number.as_f64()?).to_string().parse().ok().map(Value::Number),
@@ -234,34 +296,32 @@ fn readable(value: &Value) -> Option<Value> {
     }
 }
 
-/// A whole number as what it is: that is far quicker to print than a float.
+/// A float that is a whole number, as an integer: it prints much faster.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the float is integral and below 2^32")]
 fn whole(value: f64) -> Option<u64> {
     let is_whole = value.fract() == 0.0 && value.is_sign_positive() && value < f64::from(u32::MAX);
     is_whole.then_some(value as u64)
 }
 
-/// Collects failures while a gate is judged.
+/// Collects the failures of a gate.
 #[derive(Debug, Default)]
 pub(crate) struct Judge {
     verdict: Option<Verdict>,
     failures: Vec<GateFailure>,
-    /// Whether nobody reads the line with the gate's numbers.
+    /// Leave the outcome's line empty: nobody reads it.
     pub(crate) is_terse: bool,
 }
 
 impl Judge {
-    /// One whose outcome has no line.
     pub(crate) fn terse() -> Self {
         Self { is_terse: true, ..Self::default() }
     }
 
-    /// Records a failed limit.
     pub(crate) fn fail(&mut self, target: impl Into<String>, reason: impl Into<String>) {
         self.add(Verdict::Fail, target.into(), reason.into(), Vec::new());
     }
 
-    /// Records a limit that the evidence does not reach.
+    /// Records that the evidence for a limit or metric was not recorded.
     pub(crate) fn unassessable(&mut self, target: impl Into<String>, reason: impl Into<String>) {
         self.add(Verdict::Unassessable, target.into(), reason.into(), Vec::new());
     }
@@ -276,14 +336,13 @@ impl Judge {
         self.failures.push(GateFailure { target, reason, diffs });
     }
 
-    /// Judges the default or the author's assertions. `reasons` says in the gate's words what stands behind the number of
-    /// a metric.
+    /// Evaluates the default or the author's assertions. `reasons` explains the value of a metric.
     pub(crate) fn expect(
         &mut self,
         gate: &GateInfo,
         expect: &Expect,
         metrics: &Metrics,
-        reasons: impl Fn(&str) -> Vec<Why>,
+        reasons: impl Fn(&str) -> Vec<Reason>,
     ) {
         match expect {
             Expect::Default => {
@@ -291,7 +350,7 @@ impl Judge {
                     let target = || [gate.prefix, ".", bound.metric].concat();
                     match metrics.number(bound.metric) {
                         Some(value) if value >= bound.at_least => {}
-                        Some(value) => self.explained(target(), value, gate, bound, reasons(bound.metric)),
+                        Some(value) => self.fail_bound(target(), value, gate, bound, reasons(bound.metric)),
                         None => {
                             let why = metrics.why_missing(bound.metric).unwrap_or("it has no value");
                             self.unassessable(target(), format!("not assessable: {why}"));
@@ -299,57 +358,60 @@ impl Judge {
                     }
                 }
             }
-            Expect::Own(assertions) if assertions.is_empty() => {
-                self.error("expect", "an empty list of expectations asserts nothing");
-            }
-            Expect::Own(assertions) => {
+            Expect::Custom(assertions) => {
                 let object = metrics.object();
                 for assertion in assertions {
-                    self.own(assertion, &object, metrics, &reasons);
+                    self.check(assertion, &object, metrics, &reasons);
                 }
             }
         }
     }
 
-    /// One failure per reason, and the number that was judged where it says more than the reason does.
-    fn explained(&mut self, target: String, value: f64, gate: &GateInfo, bound: &Bound, reasons: Vec<Why>) {
+    /// One failure per reason. The first one includes the metric's value, unless it is a flag.
+    fn fail_bound(&mut self, target: String, value: f64, gate: &GateInfo, bound: &Bound, mut reasons: Vec<Reason>) {
         let numbers = |out: &mut String| {
             out.extend(["`", &target, "` is "]);
             // Writing into a String cannot fail.
             let _ = write!(out, "{}, expected at least {}", short(value), short(bound.at_least));
         };
         let is_flag = gate.metrics.iter().any(|metric| metric.name == bound.metric && metric.kind == MetricKind::Flag);
-        let mut reasons = reasons;
         match reasons.first_mut() {
             None => {
-                let mut reason = String::new();
-                numbers(&mut reason);
-                self.fail(target, reason);
+                let mut text = String::new();
+                numbers(&mut text);
+                self.fail(target, text);
             }
-            Some(Why { reason, .. }) => {
+            Some(Reason { text, .. }) => {
                 if !is_flag {
-                    reason.reserve(target.len() + 56);
-                    reason.push_str(" (");
-                    numbers(reason);
-                    reason.push(')');
+                    text.reserve(target.len() + 56);
+                    text.push_str(" (");
+                    numbers(text);
+                    text.push(')');
                 }
-                self.reasons(target, reasons);
+                self.fail_for_each(target, reasons);
             }
         }
     }
 
-    /// One failure per reason, up to a number of them.
-    fn reasons(&mut self, target: String, reasons: Vec<Why>) {
+    /// One failure per reason, up to a limit.
+    fn fail_for_each(&mut self, target: String, reasons: Vec<Reason>) {
         let more = reasons.len().saturating_sub(MAX_REASONS);
-        for Why { reason, diffs, .. } in reasons.into_iter().take(MAX_REASONS) {
-            self.add(Verdict::Fail, target.clone(), reason, diffs);
+        for Reason { text, diffs, .. } in reasons.into_iter().take(MAX_REASONS) {
+            self.add(Verdict::Fail, target.clone(), text, diffs);
         }
         if more > 0 {
             self.fail(target, format!("and {more} more"));
         }
     }
 
-    fn own(&mut self, assertion: &Assertion, object: &Value, metrics: &Metrics, reasons: &impl Fn(&str) -> Vec<Why>) {
+    /// Checks one of the author's assertions.
+    fn check(
+        &mut self,
+        assertion: &Assertion,
+        object: &Value,
+        metrics: &Metrics,
+        reasons: &impl Fn(&str) -> Vec<Reason>,
+    ) {
         let target: &Target = assertion.target();
         let selection = target.select_below_root(object);
         if let (Selection::Nothing { .. }, Some(why)) =
@@ -362,22 +424,30 @@ impl Judge {
         if let Check::Fail { reason, diffs } = assertion.judge(selection, readable) {
             self.add(Verdict::Fail, target.to_string(), reason, diffs);
             if let Some(metric) = target.second_key().filter(|_| has_value) {
-                let mut behind = reasons(metric);
-                // Two assertions may rest on the same deeds.
-                let is_told = |why: &Why| self.failures.iter().any(|failure| failure.reason == why.reason);
-                behind.retain(|why| !why.is_line && !is_told(why));
-                self.reasons(target.to_string(), behind);
+                let mut reasons = reasons(metric);
+                // Two assertions may fail for the same reason: report it once.
+                let is_reported = |reason: &Reason| self.failures.iter().any(|failure| failure.reason == reason.text);
+                reasons.retain(|reason| !reason.is_line && !is_reported(reason));
+                self.fail_for_each(target.to_string(), reasons);
             }
         }
     }
 
-    /// The outcome of a gate whose line is made from its detail.
-    pub(crate) fn told<D>(self, metrics: Metrics, detail: D, line: impl FnOnce(&D) -> String) -> GateOutcome<D> {
-        let line = if self.is_terse { String::new() } else { line(&detail) };
-        self.outcome(metrics, line, detail)
+    /// The outcome of a gate whose metrics all lack evidence.
+    pub(crate) fn without_evidence<D: Default>(
+        mut self,
+        gate: &GateInfo,
+        expect: &Expect,
+        why: &str,
+    ) -> GateOutcome<D> {
+        let metrics = Metrics::without_evidence(gate, why);
+        self.expect(gate, expect, &metrics, |_| Vec::new());
+        self.outcome(metrics, D::default(), |_| format!("not assessable: {why}"))
     }
 
-    pub(crate) fn outcome<D>(self, metrics: Metrics, line: String, detail: D) -> GateOutcome<D> {
+    /// The outcome, with a line made from the detail unless the judge is terse.
+    pub(crate) fn outcome<D>(self, metrics: Metrics, detail: D, line: impl FnOnce(&D) -> String) -> GateOutcome<D> {
+        let line = if self.is_terse { String::new() } else { line(&detail) };
         GateOutcome { verdict: self.verdict.unwrap_or(Verdict::Pass), metrics, failures: self.failures, line, detail }
     }
 }

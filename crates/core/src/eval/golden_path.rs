@@ -1,14 +1,14 @@
 //! `golden_path`: how many calls were wasted against an ideal sequence.
 //!
-//! Only names and counts are read: the gate asks whether the way was short, not whether it was the right one.
+//! Only names and counts are read: the gate checks that the path was short, not that it was right.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use serde::Serialize;
 
-use super::gate::{Expect, GateOutcome, Judge, Metrics, Why, plural};
-use super::table::GateKind;
+use super::gate::{Expect, GateKind, GateOutcome, Judge, Metrics, NO_CALLS, Reason, plural};
+use crate::diag::Problems;
 use crate::trace::{ToolCall, Trace};
 
 /// The ideal tool sequence and what counts as waste.
@@ -16,16 +16,16 @@ use crate::trace::{ToolCall, Trace};
 pub struct GoldenPath {
     /// Ideal tool names in order.
     pub calls: Vec<String>,
-    /// Calls beyond the length of the path cost nothing.
+    /// Calls beyond the length of the path are free.
     pub allow_extra_steps: bool,
-    /// Returning to an earlier tool costs.
+    /// Returning to an earlier tool counts as waste.
     pub penalize_backtracking: bool,
-    /// Calling the same tool twice in a row costs.
+    /// Calling the same tool twice in a row counts as waste.
     pub penalize_repeated_tools: bool,
 }
 
 impl GoldenPath {
-    /// The strictest policy: everything costs.
+    /// The strictest policy: everything counts as waste.
     pub fn new<S: Into<String>>(calls: impl IntoIterator<Item = S>) -> Self {
         Self {
             calls: calls.into_iter().map(Into::into).collect(),
@@ -36,10 +36,10 @@ impl GoldenPath {
     }
 }
 
-/// What was wasted. All counts are reported, also those that cost nothing.
+/// The waste found. All counts are reported, including those the policy ignores.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct PathScore {
-    /// Nothing that costs was wasted.
+    /// There was no waste.
     pub passed: bool,
     /// Recorded calls beyond the length of the path.
     pub extra_steps: usize,
@@ -47,7 +47,7 @@ pub struct PathScore {
     pub backtracks: usize,
     /// Calls of the tool that was just used.
     pub repeated_tools: usize,
-    /// `1 / (1 + waste / 2)`.
+    /// `1 / (1 + waste / 2)`: 1 is best.
     pub penalty: f64,
 }
 
@@ -91,16 +91,38 @@ pub fn score_golden_path(calls: &[ToolCall], golden: &GoldenPath) -> PathScore {
     PathScore { passed: waste == 0, extra_steps, backtracks, repeated_tools, penalty: 1.0 / (1.0 + 0.5 * waste as f64) }
 }
 
-/// The compiled gate.
+/// Parameters of the gate.
 #[derive(Debug, Clone)]
-pub struct GoldenPathGate {
-    /// The path and its policy.
+pub struct GoldenPathParams {
+    /// The path, and what counts as waste.
     pub golden: GoldenPath,
     /// What is asserted.
     pub expect: Expect,
 }
 
+impl From<GoldenPath> for GoldenPathParams {
+    fn from(golden: GoldenPath) -> Self {
+        Self { golden, expect: Expect::Default }
+    }
+}
+
+/// The compiled gate.
+#[derive(Debug, Clone)]
+pub struct GoldenPathGate {
+    params: GoldenPathParams,
+}
+
 impl GoldenPathGate {
+    /// Compiles the gate. Paths of problems start at the gate's block.
+    pub fn new(params: GoldenPathParams) -> Result<Self, Problems> {
+        params.expect.problems().or(Self { params })
+    }
+
+    /// The parameters it was built from.
+    pub fn params(&self) -> &GoldenPathParams {
+        &self.params
+    }
+
     /// Scores a run.
     pub fn evaluate(&self, trace: &Trace) -> GateOutcome<Option<PathScore>> {
         self.judged(trace, Judge::default())
@@ -108,31 +130,27 @@ impl GoldenPathGate {
 
     pub(crate) fn judged(&self, trace: &Trace, mut judge: Judge) -> GateOutcome<Option<PathScore>> {
         let gate = GateKind::GoldenPath.info();
-        let score = trace.tool_calls.as_ref().map(|calls| score_golden_path(calls, &self.golden));
-        let metrics = match &score {
-            Some(score) => {
-                let mut metrics = Metrics::of(gate);
-                metrics.set("backtracks", score.backtracks);
-                metrics.set("extra_steps", score.extra_steps);
-                metrics.set_flag("passed", score.passed);
-                metrics.set("penalty", score.penalty);
-                metrics.set("repeated_tools", score.repeated_tools);
-                metrics
-            }
-            None => Metrics::without_evidence(gate, "the tool calls were not recorded"),
+        let Some(calls) = &trace.tool_calls else {
+            return judge.without_evidence(gate, &self.params.expect, NO_CALLS);
         };
-        judge.expect(gate, &self.expect, &metrics, |_| vec![Why::line(line(score.as_ref()))]);
-        judge.told(metrics, score, |score| line(score.as_ref()))
+        let score = score_golden_path(calls, &self.params.golden);
+        let mut metrics = Metrics::of(gate);
+        metrics.set("backtracks", score.backtracks);
+        metrics.set("extra_steps", score.extra_steps);
+        metrics.set_flag("passed", score.passed);
+        metrics.set("penalty", score.penalty);
+        metrics.set("repeated_tools", score.repeated_tools);
+        judge.expect(gate, &self.params.expect, &metrics, |_| vec![Reason::line(line(&score))]);
+        judge.outcome(metrics, Some(score), |_| line(&score))
     }
 }
 
-fn line(score: Option<&PathScore>) -> String {
-    let Some(score) = score else { return "not assessable: the tool calls were not recorded".to_owned() };
+fn line(score: &PathScore) -> String {
     let mut line = String::with_capacity(80);
     // Writing into a String cannot fail.
     let _ = write!(
         line,
-        "penalty {:.2}: {}, {}, {}",
+        "efficiency {:.2} of 1.00: {}, {}, {}",
         score.penalty,
         plural(score.extra_steps, "extra step"),
         plural(score.backtracks, "backtrack"),

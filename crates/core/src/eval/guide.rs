@@ -10,7 +10,7 @@ mod stability;
 mod trajectory;
 mod trajectory_axes;
 
-use super::table::GateKind;
+use super::gate::GateKind;
 
 /// The documentation of a gate beyond its row in the table.
 #[derive(Debug, Clone, Copy)]

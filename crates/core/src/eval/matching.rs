@@ -160,7 +160,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn a_greedy_choice_is_undone_when_another_needs_it() {
+    fn a_greedy_choice_is_undone_when_another_vertex_needs_it() {
         let candidates = vec![vec![0, 1], vec![0]];
         assert_eq!(maximum(&candidates, 2).right_of, [Some(1), Some(0)]);
     }

@@ -35,8 +35,7 @@ use std::ops::Range;
 
 use serde::Serialize;
 
-use super::gate::{Expect, GateOutcome, Judge, Metrics, Why};
-use super::table::GateKind;
+use super::gate::{Expect, GateKind, GateOutcome, Judge, Metrics, Reason};
 use crate::diag::{Problem, Problems};
 use crate::trace::{ToolCall, Trace};
 pub use actions::VERBS;
@@ -210,7 +209,7 @@ pub struct NarrativeReport {
 
 /// The compiled gate.
 #[derive(Debug, Clone)]
-pub struct Narrative {
+pub struct NarrativeGate {
     verbs: Verbs,
     mutating: Mutating,
     aliases: BTreeMap<String, Vec<String>>,
@@ -219,10 +218,10 @@ pub struct Narrative {
     expect: Expect,
 }
 
-impl Narrative {
+impl NarrativeGate {
     /// Compiles the gate. Paths of problems start at the gate's block.
     pub fn new(params: NarrativeParams) -> Result<Self, Problems> {
-        let mut problems = Problems::default();
+        let mut problems = params.expect.problems();
         if let Some(limit) = params.max_divergence_score.filter(|limit| !(0.0..=1.0).contains(limit)) {
             problems.push(Problem::new("/max_divergence_score", format!("must be from 0 to 1, found {limit}")));
         }
@@ -267,7 +266,7 @@ impl Narrative {
             let why = format!("the {missing} not recorded");
             let metrics = Metrics::without_evidence(gate, &why);
             judge.unassessable("narrative", format!("not assessable: {why}"));
-            return judge.outcome(metrics, format!("not assessable: {why}"), NarrativeReport::default());
+            return judge.outcome(metrics, NarrativeReport::default(), |_| format!("not assessable: {why}"));
         };
         let report = self.compare(message, calls, trace);
         let open = report.claims.iter().find(|claim| claim.is(Backing::Unrecorded));
@@ -306,15 +305,15 @@ impl Narrative {
             let hidden =
                 report.claims.iter().filter(|claim| metric == "unverifiable" && claim.is(Backing::Unverifiable));
             let hidden = hidden.map(explain::unverifiable);
-            behind.map(explain::item).chain(hidden).chain(too_far).map(Why::from).collect()
+            behind.map(explain::item).chain(hidden).chain(too_far).map(Reason::from).collect()
         });
-        if let (Expect::Own(_), Some(too_far)) = (&self.expect, too_far) {
+        if let (Expect::Custom(_), Some(too_far)) = (&self.expect, too_far) {
             judge.fail("max_divergence_score", too_far);
-        } else if let (Expect::Own(_), Some(_), Some(open)) = (&self.expect, self.max_divergence_score, open) {
+        } else if let (Expect::Custom(_), Some(_), Some(open)) = (&self.expect, self.max_divergence_score, open) {
             judge
                 .unassessable("max_divergence_score", format!("whether \"{}\" is backed was not recorded", open.words));
         }
-        judge.told(metrics, report, |report| explain::line(report, score))
+        judge.outcome(metrics, report, |report| explain::line(report, score))
     }
 
     fn compare(&self, message: &str, calls: &[ToolCall], trace: &Trace) -> NarrativeReport {

@@ -1,14 +1,14 @@
-//! `recovery`: what the agent made of an injected fault, in virtual time.
+//! `recovery`: how the agent handled an injected fault, in virtual time.
 //!
-//! Nothing here waits or measures: the recorded fault marks are the clock. It stands at 0 at the first faulted call
-//! and each faulted call from there on adds the virtual time it took.
+//! Nothing here waits or measures: the recorded fault marks are the clock. It starts at 0 with the first faulted call, and
+//! each faulted call adds the virtual time it took.
 
 use std::fmt;
 
 use serde::Serialize;
 
-use super::gate::{Expect, GateOutcome, Judge, Metrics, plural};
-use super::table::GateKind;
+use super::gate::{Expect, GateKind, GateOutcome, Judge, Metrics, NO_CALLS, plural};
+use crate::diag::Problems;
 use crate::trace::{Role, StopReason, ToolCall, ToolResult, Trace};
 
 /// Points in time of one fault, in milliseconds of one clock.
@@ -16,7 +16,7 @@ use crate::trace::{Role, StopReason, ToolCall, ToolResult, Trace};
 pub struct RecoveryMarks {
     /// When the faulted call started.
     pub call_start_ms: u64,
-    /// When the agent noticed.
+    /// When the agent detected the fault.
     pub detected_ms: Option<u64>,
     /// When the run had recovered.
     pub recovered_ms: Option<u64>,
@@ -24,10 +24,10 @@ pub struct RecoveryMarks {
     pub timeout_budget_ms: u64,
 }
 
-/// How a fault went.
+/// How the agent handled a fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct RecoveryReport {
-    /// From the start of the call until it was noticed.
+    /// From the start of the call until the fault was detected.
     pub time_to_detection_ms: Option<u64>,
     /// From the start of the call until the run had recovered.
     pub time_to_recovery_ms: Option<u64>,
@@ -35,7 +35,7 @@ pub struct RecoveryReport {
     pub user_visible_hang_ms: u64,
     /// The run recovered.
     pub recovered: bool,
-    /// The fault was noticed within the budget.
+    /// The fault was detected within the budget.
     pub clean_timeout: bool,
 }
 
@@ -71,13 +71,13 @@ pub fn score_recovery(marks: &RecoveryMarks) -> RecoveryReport {
 pub struct RecoveryParams {
     /// Time budget of one call.
     pub max_detection_ms: u64,
-    /// Most virtual time until the run ended well.
+    /// Maximum virtual time until the run completes with an answer.
     pub max_recovery_ms: Option<u64>,
-    /// The fault must be noticed within the budget.
+    /// The fault must be detected within the budget.
     pub require_clean_timeout: bool,
-    /// A fault must have been met at all: a call was denied an answer, or answered late.
+    /// At least one call must hit a fault: it got no answer, or a late one.
     pub require_hit: bool,
-    /// A later call must have succeeded.
+    /// A later call must succeed.
     pub require_call: bool,
     /// What is asserted.
     pub expect: Expect,
@@ -97,26 +97,25 @@ impl Default for RecoveryParams {
 }
 
 /// Why a run did not recover.
-const NO_END: &str = "the run did not end by itself with an answer";
+const NO_END: &str = "the run did not complete with an answer";
 
-/// What a trace shows of its faults.
+/// The faults in a trace and what followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Recovery {
-    /// The report.
+    /// Times and flags.
     pub report: RecoveryReport,
-    /// Calls that were denied an answer.
+    /// Calls that got no answer.
     pub fault_hits: usize,
-    /// Calls that were answered late.
+    /// Calls with a late answer.
     pub fault_delays: usize,
     /// Index of the first call after the first hit that succeeded.
     pub recovered_by: Option<usize>,
-    /// Index of a call of which the recording does not say whether it succeeded after the first hit, when none is known to
-    /// have.
+    /// Index of a call that may have succeeded after the first hit, when none is known to have.
     pub may_be_recovered_by: Option<usize>,
 }
 
 impl Recovery {
-    /// Whether the run ended with an answer though no call succeeded after one was denied its own.
+    /// Whether the run ended with an answer although no call succeeded after the first hit.
     fn answered_without_the_tool(&self) -> bool {
         let has_call = self.recovered_by.or(self.may_be_recovered_by).is_some();
         self.report.recovered && self.fault_hits > 0 && !has_call
@@ -124,13 +123,22 @@ impl Recovery {
 }
 
 /// The compiled gate.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct RecoveryGate {
-    /// The parameters.
-    pub params: RecoveryParams,
+    params: RecoveryParams,
 }
 
 impl RecoveryGate {
+    /// Compiles the gate. Paths of problems start at the gate's block.
+    pub fn new(params: RecoveryParams) -> Result<Self, Problems> {
+        params.expect.problems().or(Self { params })
+    }
+
+    /// The parameters it was built from.
+    pub fn params(&self) -> &RecoveryParams {
+        &self.params
+    }
+
     /// Scores a run by its recorded fault marks.
     pub fn evaluate(&self, trace: &Trace) -> GateOutcome<Option<Recovery>> {
         self.judged(trace, Judge::default())
@@ -143,7 +151,7 @@ impl RecoveryGate {
             Err(why) => {
                 let metrics = Metrics::without_evidence(gate, &why);
                 judge.unassessable("recovery", format!("not assessable: {why}"));
-                return judge.outcome(metrics, format!("not assessable: {why}"), None);
+                return judge.outcome(metrics, None, |_| format!("not assessable: {why}"));
             }
         };
         let report = found.report;
@@ -174,7 +182,7 @@ impl RecoveryGate {
             "passed" | "recovered" if !report.recovered => vec![NO_END.to_owned().into()],
             _ => Vec::new(),
         };
-        if limits.is_empty() || matches!(self.params.expect, Expect::Own(_)) {
+        if limits.is_empty() || matches!(self.params.expect, Expect::Custom(_)) {
             judge.expect(gate, &self.params.expect, &metrics, why);
         } else if !report.recovered {
             judge.fail("recovery.recovered", NO_END);
@@ -182,32 +190,39 @@ impl RecoveryGate {
         for (target, reason) in limits {
             judge.fail(target, reason);
         }
-        if let (Some(why), Expect::Own(_)) = (open.filter(|_| waits), &self.params.expect) {
+        if let (Some(why), Expect::Custom(_)) = (open.filter(|_| waits), &self.params.expect) {
             judge.unassessable("require_call", format!("not assessable: {why}"));
         }
-        judge.told(metrics, Some(found), |_| line(&found))
+        judge.outcome(metrics, Some(found), |_| line(&found))
     }
 
-    /// Limits given as parameters; they hold whatever is asserted of the metrics.
+    /// Limits set as parameters. They apply regardless of the author's assertions.
     fn broken_limits(&self, found: &Recovery) -> Vec<(&'static str, String)> {
         let params = &self.params;
         let mut broken = Vec::new();
         if params.require_hit && found.fault_hits + found.fault_delays == 0 {
-            let why = "no call met a fault, so nothing was tested";
+            let why = "no call hit a fault, so nothing was tested";
             broken.push(("require_hit", why.to_owned()));
         }
         if let Some(limit) = params.max_recovery_ms {
             match found.report.time_to_recovery_ms {
                 Some(ms) if ms <= limit => {}
-                Some(ms) => broken.push(("max_recovery_ms", format!("recovery took {ms} ms, at most {limit} allowed"))),
-                None => broken.push(("max_recovery_ms", format!("no recovery within {limit} ms or at all"))),
+                Some(ms) => {
+                    broken.push(("max_recovery_ms", format!("recovery took {ms} ms, at most {limit} ms allowed")))
+                }
+                None => {
+                    broken.push(("max_recovery_ms", format!("the run never recovered; at most {limit} ms allowed")))
+                }
             }
         }
         if params.require_clean_timeout && found.fault_hits > 0 && !found.report.clean_timeout {
             let limit = params.max_detection_ms;
             broken.push(match found.report.time_to_detection_ms {
-                Some(ms) => ("require_clean_timeout", format!("the fault was noticed after {ms} ms, budget {limit}")),
-                None => ("require_clean_timeout", "the fault was never noticed".to_owned()),
+                Some(ms) => (
+                    "require_clean_timeout",
+                    format!("the fault was detected after {ms} ms, at most {limit} ms allowed"),
+                ),
+                None => ("require_clean_timeout", "the fault was never detected".to_owned()),
             });
         }
         let may_be = found.may_be_recovered_by.is_some();
@@ -219,29 +234,27 @@ impl RecoveryGate {
 }
 
 fn line(found: &Recovery) -> String {
-    let time = |ms: Option<u64>| {
+    let when = |what: &'static str, ms: Option<u64>| {
         fmt::from_fn(move |f| match ms {
-            Some(ms) => write!(f, "{ms} ms"),
-            None => f.write_str("never"),
+            Some(ms) => write!(f, "{what} after {ms} ms"),
+            None => write!(f, "never {what}"),
         })
     };
-    let end = match found.report.time_to_recovery_ms {
-        Some(ms) if found.answered_without_the_tool() => format!("answered without the tool after {ms} ms"),
-        recovery => format!("recovered {}", time(recovery)),
-    };
+    let recovered = if found.answered_without_the_tool() { "answered without the tool" } else { "recovered" };
     format!(
-        "{}, {}, detected {}, {end}",
-        plural(found.fault_hits, "hit"),
+        "{}, {}, {}, {}",
+        plural(found.fault_hits, "fault hit"),
         plural(found.fault_delays, "delay"),
-        time(found.report.time_to_detection_ms),
+        when("detected", found.report.time_to_detection_ms),
+        when(recovered, found.report.time_to_recovery_ms),
     )
 }
 
 /// Reads the virtual clock off a trace; the error says which evidence is missing.
 fn observe(trace: &Trace, budget_ms: u64) -> Result<Recovery, String> {
-    let calls = trace.tool_calls.as_ref().ok_or("the tool calls were not recorded")?;
+    let calls = trace.tool_calls.as_ref().ok_or(NO_CALLS)?;
     let stop = trace.conversation.stop_reason.ok_or("the stop reason was not recorded")?;
-    // Only a run that ended by itself needs its answer looked at.
+    // Only a completed run needs its answer.
     let answer = match (stop, trace.final_response.as_deref()) {
         (StopReason::Completed, answer) => answer.ok_or("the final response was not recorded")?,
         _ => "",
@@ -288,13 +301,13 @@ fn observe(trace: &Trace, budget_ms: u64) -> Result<Recovery, String> {
     })
 }
 
-/// Whether a call after `hit` was made knowing of it: calls of one turn are made together. None where a turn was not
+/// Whether a call was made in a later turn than `hit`: calls of one turn are made together. `None` if a turn was not
 /// recorded.
 pub(crate) fn is_later(hit: &ToolCall, call: &ToolCall) -> Option<bool> {
     Some(call.turn? > hit.turn?)
 }
 
-/// Whether the agent acted again after the call that was denied an answer.
+/// Whether the agent acted again after the call that got no answer.
 fn acted_again(trace: &Trace, calls: &[ToolCall], hit: usize, stop: StopReason) -> Result<bool, String> {
     if stop == StopReason::Completed {
         // The run ended with a message of the model that came after every result.

@@ -1,27 +1,27 @@
-//! `reliability`: how often runs pass, how sure that is, and how many runs it takes.
+//! `reliability`: how often runs pass, how certain that is, and how many runs it takes.
 //!
-//! Arithmetic is integers and `+ - * / sqrt` only, so every machine prints the same digits.
+//! Only integers and `+ - * / sqrt` are used, so every machine prints the same digits.
 
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::gate::{Expect, GateOutcome, Judge, Metrics, Why};
-use super::table::GateKind;
+use super::gate::{Expect, GateKind, GateOutcome, Judge, Metrics, Reason};
+use crate::diag::Problems;
 use crate::target::{Selection, Target};
 
-/// Most runs of which the metrics with an entry per run are told.
+/// Up to this many runs, metrics with an entry per run are reported.
 const MAX_LISTED: usize = 10_000;
 
-/// A question that has no answer.
+/// Parameters without an answer.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 pub enum ReliabilityError {
-    /// Only three levels have a critical value here.
+    /// Only 90, 95 and 99 percent are supported.
     #[error("confidence must be 90, 95 or 99, found {0}")]
     UnknownConfidence(u32),
-    /// No runs, no interval.
+    /// An interval needs at least one run.
     #[error("runs must be at least 1, found 0")]
     NoRuns,
-    /// The half-width of an interval inside 0 to 1.
+    /// A half-width outside 0 to 0.5.
     #[error("half-width must be greater than 0 and at most 0.5, found {0}")]
     HalfWidth(f64),
     /// A half-width so small that the number of runs cannot be counted.
@@ -29,7 +29,7 @@ pub enum ReliabilityError {
     TooManyRuns(f64),
 }
 
-/// A confidence level that has a critical value.
+/// A supported confidence level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Confidence {
     /// 90 percent.
@@ -42,7 +42,7 @@ pub enum Confidence {
 }
 
 impl Confidence {
-    /// The level of a percent.
+    /// Parses a level in percent.
     pub fn from_percent(percent: u32) -> Result<Self, ReliabilityError> {
         match percent {
             90 => Ok(Self::P90),
@@ -104,7 +104,7 @@ pub fn confidence_band(runs: u64, confidence: u32) -> Result<f64, ReliabilityErr
     Ok(z * (0.25 / runs as f64).sqrt())
 }
 
-/// Outcomes of several runs, summarised.
+/// A summary of the outcomes of several runs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ReliabilitySummary {
     /// Number of runs.
@@ -113,9 +113,9 @@ pub struct ReliabilitySummary {
     pub pass_at_k: u32,
     /// Last entry of the decay curve.
     pub passhat_k: u32,
-    /// Every run passed, and there was one.
+    /// Every run passed, and there was at least one.
     pub all_passed: bool,
-    /// Spread of the outcomes in percent of the most there can be.
+    /// Spread of the outcomes in percent of the maximum.
     pub variance_amplification: u32,
     /// Passes weighted by position, in percent.
     pub graceful_degradation: u32,
@@ -215,7 +215,7 @@ fn graceful_degradation(outcomes: &[bool]) -> u32 {
     u32::try_from(rounded).unwrap_or(100)
 }
 
-/// Percent chance, for k from 0 to `all`, that k runs drawn without return are all among the `good` ones.
+/// Percent chance, for k from 0 to `all`, that k runs drawn without replacement are all `good`.
 fn draws(good: usize, all: usize) -> impl Iterator<Item = f64> {
     let mut chance = 1.0;
     (0..=all).map(move |k| {
@@ -234,11 +234,11 @@ fn wilson(passes: usize, runs: usize, z: f64) -> (f64, f64) {
     let (n, p) = (runs as f64, passes as f64 / runs as f64);
     let square = z * z;
     let scale = 1.0 + square / n;
-    let centre = (p + square / (2.0 * n)) / scale;
+    let center = (p + square / (2.0 * n)) / scale;
     let half = z * (p * (1.0 - p) / n + square / (4.0 * n * n)).sqrt() / scale;
-    // The ends are exact where the formula is exact but floating point is not.
-    let low = if passes == 0 { 0.0 } else { (100.0 * (centre - half)).max(0.0) };
-    let high = if passes == runs { 100.0 } else { (100.0 * (centre + half)).min(100.0) };
+    // The formula is exact at both ends, floating point is not.
+    let low = if passes == 0 { 0.0 } else { (100.0 * (center - half)).max(0.0) };
+    let high = if passes == runs { 100.0 } else { (100.0 * (center + half)).min(100.0) };
     (low, high)
 }
 
@@ -260,7 +260,10 @@ impl ReliabilitySummary {
             metrics.set("pass_hat", json!(self.pass_hat));
         } else {
             for name in ["decay_curve", "pass_at", "pass_hat"] {
-                metrics.lacks_evidence(name, format!("it has an entry per run, and there are more than {MAX_LISTED}"));
+                metrics.lacks_evidence(
+                    name,
+                    format!("it has an entry per run, and there are more than {MAX_LISTED} runs"),
+                );
             }
         }
         metrics
@@ -281,36 +284,52 @@ impl ReliabilitySummary {
     }
 }
 
-/// The compiled gate.
+/// Parameters of the gate.
 #[derive(Debug, Clone, Default)]
-pub struct ReliabilityGate {
+pub struct ReliabilityParams {
     /// Confidence of the interval.
     pub confidence: Confidence,
     /// What is asserted.
     pub expect: Expect,
 }
 
+/// The compiled gate.
+#[derive(Debug, Clone)]
+pub struct ReliabilityGate {
+    params: ReliabilityParams,
+}
+
 impl ReliabilityGate {
-    /// Judges the outcomes of all runs of a cell, in run order.
+    /// Compiles the gate. Paths of problems start at the gate's block.
+    pub fn new(params: ReliabilityParams) -> Result<Self, Problems> {
+        params.expect.problems().or(Self { params })
+    }
+
+    /// The parameters it was built from.
+    pub fn params(&self) -> &ReliabilityParams {
+        &self.params
+    }
+
+    /// Evaluates the outcomes of all runs of a cell, in run order.
     pub fn evaluate(&self, outcomes: &[bool]) -> GateOutcome<ReliabilitySummary> {
         let gate = GateKind::Reliability.info();
-        let summary = summarize_at(outcomes, self.confidence);
+        let summary = summarize_at(outcomes, self.params.confidence);
         let metrics = summary.metrics();
         let mut judge = Judge::default();
         let passes = outcomes.iter().filter(|passed| **passed).count();
         let line = format!(
-            "{passes}/{} passed, {:.1} % ({} % interval {:.1} to {:.1} %)",
+            "{passes} of {} runs passed, {:.1}% ({}% interval {:.1}% to {:.1}%)",
             summary.runs,
             summary.pass_rate,
-            self.confidence.percent(),
+            self.params.confidence.percent(),
             summary.wilson_low,
             summary.wilson_high
         );
         if outcomes.is_empty() {
             judge.unassessable("reliability.runs", "not assessable: no run has an outcome");
         } else {
-            judge.expect(gate, &self.expect, &metrics, |_| vec![Why::line(line.clone())]);
+            judge.expect(gate, &self.params.expect, &metrics, |_| vec![Reason::line(line.clone())]);
         }
-        judge.outcome(metrics, line, summary)
+        judge.outcome(metrics, summary, |_| line)
     }
 }

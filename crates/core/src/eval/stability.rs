@@ -1,37 +1,37 @@
-//! `stability`: steadiness inside one session, and of the way taken across runs.
+//! `stability`: consistency within one session, and of the path taken across runs.
 //!
-//! `session` folds one run into four sub-scores, `across` compares runs, this file holds the library's reports and
-//! the gate. A sub-score without evidence is absent and takes no part in the weakest score.
+//! `session` scores one run, `session_fold` folds the sessions of several runs, `across` compares their paths. This file has
+//! the library's reports and the gate. A sub-score without evidence is absent and does not affect the weakest score.
 
 mod across;
 mod lcs;
 mod numbers;
 mod session;
-mod within;
+mod session_fold;
 
 use serde::Serialize;
 use serde_json::Value;
 
-use super::gate::{Expect, GateOutcome, Judge, Metrics, Why};
-use super::table::GateKind;
+use super::gate::{Expect, GateKind, GateOutcome, Judge, Metrics, Reason};
+use crate::diag::Problems;
 use crate::trace::{Trace, read_lenient};
 pub use across::MAX_CLASSES;
 use across::Paths;
 pub(crate) use numbers::{ArgsKey, Digest};
 pub(crate) use session::Measures;
 pub use session::{SUB_SCORES, Session, SubScore};
-pub(crate) use within::Within;
+pub(crate) use session_fold::SessionFold;
 
-/// The four sub-scores of one session, each from 0 (degraded) to 1 (steady).
+/// The four sub-scores of one session, each from 0 (worst) to 1 (best).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct StabilityReport {
     /// How few different tools were used over the calls.
     pub tool_usage_stability: f64,
-    /// How alike in length the assistant's answers were.
+    /// How similar in length the assistant's answers were.
     pub response_consistency: f64,
-    /// Share of calls that repeat no earlier call.
+    /// Share of calls that do not repeat an earlier call.
     pub redundancy: f64,
-    /// Tokens spent against distinct calls made.
+    /// 1 at up to 2000 tokens per distinct call, less beyond.
     pub cost_per_progress: f64,
 }
 
@@ -53,7 +53,7 @@ impl StabilityReport {
     }
 }
 
-/// Least acceptable value of each sub-score.
+/// Minimum acceptable value of each sub-score.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct StabilityFloors {
     /// Floor of `tool_usage_stability`.
@@ -67,13 +67,13 @@ pub struct StabilityFloors {
 }
 
 impl Default for StabilityFloors {
-    /// 0.5 everywhere: below it a dimension is more degraded than steady.
+    /// 0.5 for every sub-score.
     fn default() -> Self {
         Self { tool_usage_stability: 0.5, response_consistency: 0.5, redundancy: 0.5, cost_per_progress: 0.5 }
     }
 }
 
-/// Folds one recorded session into its sub-scores. Total: what cannot be read counts as empty.
+/// Scores one recorded session. Never fails: what cannot be read counts as empty.
 ///
 /// ```
 /// use mcptest_core::eval::{StabilityFloors, agent_stability, drift_flags};
@@ -95,7 +95,7 @@ pub fn agent_stability(envelope: &Value) -> StabilityReport {
     report(&read_lenient(envelope))
 }
 
-/// The report of a trace in which every gap was taken as empty, so that no sub-score is absent.
+/// The report of a trace that was read leniently, so that no sub-score is absent.
 fn report(trace: &Trace) -> StabilityReport {
     let [tools, responses, redundancy, cost] = Session::of(trace).scores.map(|score| score.value.unwrap_or(1.0));
     StabilityReport {
@@ -106,7 +106,7 @@ fn report(trace: &Trace) -> StabilityReport {
     }
 }
 
-/// The sub-scores that lie strictly below their floor.
+/// The sub-scores that are strictly below their floor.
 pub fn drift_flags(report: &StabilityReport, floors: &StabilityFloors) -> Vec<&'static str> {
     let floors =
         [floors.tool_usage_stability, floors.response_consistency, floors.redundancy, floors.cost_per_progress];
@@ -127,17 +127,17 @@ pub struct StabilityAcross {
     pub tool_sequence_similarity: f64,
     /// Mean over pairs of runs of the share of same-tool positions with equal arguments.
     pub argument_consistency: f64,
-    /// Most pairs that split do so at the first or second call.
+    /// Most pairs of runs that diverge do so at the first or second call.
     pub early_divergence: bool,
 }
 
-/// Compares several recorded sessions. Total, like [`agent_stability`]; no sessions give zeros.
+/// Compares several recorded sessions. Never fails, like [`agent_stability`]; no sessions give zeros.
 pub fn agent_stability_across(envelopes: &[Value]) -> StabilityAcross {
     let traces: Vec<_> = envelopes.iter().map(read_lenient).collect();
     let weakest: Vec<_> = traces.iter().map(|trace| report(trace).weakest_score()).collect();
     let (score, weakest_score, variance) = spread(&weakest);
-    let ways = ways(&numbers::number(&traces.iter().collect::<Vec<_>>()));
-    let paths = paths(&ways);
+    let sequences = call_sequences(&numbers::number(&traces.iter().collect::<Vec<_>>()));
+    let paths = paths(&sequences);
     let none = if envelopes.is_empty() { 0.0 } else { 1.0 };
     StabilityAcross {
         score,
@@ -149,7 +149,7 @@ pub fn agent_stability_across(envelopes: &[Value]) -> StabilityAcross {
     }
 }
 
-/// Mean, minimum and population variance; zeros for nothing.
+/// Mean, minimum and population variance; zeros for no values.
 fn spread(values: &[f64]) -> (f64, f64, f64) {
     if values.is_empty() {
         return (0.0, 0.0, 0.0);
@@ -161,69 +161,84 @@ fn spread(values: &[f64]) -> (f64, f64, f64) {
     (mean, least, variance)
 }
 
-/// The compiled gate.
+/// Parameters of the gate.
 #[derive(Debug, Clone, Default)]
-pub struct StabilityGate {
+pub struct StabilityParams {
     /// What is asserted.
     pub expect: Expect,
 }
 
+/// The compiled gate.
+#[derive(Debug, Clone)]
+pub struct StabilityGate {
+    params: StabilityParams,
+}
+
 impl StabilityGate {
+    /// Compiles the gate. Paths of problems start at the gate's block.
+    pub fn new(params: StabilityParams) -> Result<Self, Problems> {
+        params.expect.problems().or(Self { params })
+    }
+
+    /// The parameters it was built from.
+    pub fn params(&self) -> &StabilityParams {
+        &self.params
+    }
+
     /// Scores all runs of a cell, in order.
     pub fn evaluate(&self, runs: &[&Trace]) -> GateOutcome<Vec<Session>> {
         let mut metrics = Metrics::default();
         let numbered = numbers::number(runs);
         let measured: Vec<_> =
             runs.iter().zip(&numbered).map(|(trace, calls)| Measures::of(trace, calls.as_deref())).collect();
-        let mut within = Within::default();
-        let weakest: Vec<f64> = measured.iter().filter_map(|session| within.add(session)).collect();
-        let line = within.metrics(&weakest, &mut metrics);
-        between(&paths(&ways(&numbered)), &mut metrics);
+        let mut sessions = SessionFold::default();
+        let weakest: Vec<f64> = measured.iter().filter_map(|session| sessions.add(session)).collect();
+        let line = sessions.metrics(&weakest, &mut metrics);
+        path_metrics(&paths(&call_sequences(&numbered)), &mut metrics);
         self.judge(metrics, line, measured.into_iter().map(Session::from).collect())
     }
 
-    /// The same for runs of which only the digests were kept. `weakest` has the score of each that has one.
+    /// The same for runs of which only digests were kept. `weakest` has the score of each run that has one.
     pub(crate) fn evaluate_digests<'a>(
         &self,
-        within: &Within,
+        sessions: &SessionFold,
         weakest: &[f64],
         runs: impl Iterator<Item = Option<(&'a [u32], &'a [Option<ArgsKey>])>>,
     ) -> GateOutcome<()> {
         let mut metrics = Metrics::of(GateKind::Stability.info());
-        let line = within.metrics(weakest, &mut metrics);
+        let line = sessions.metrics(weakest, &mut metrics);
         let mut paths = Paths::new();
         runs.for_each(|run| paths.add(run));
-        between(&paths, &mut metrics);
+        path_metrics(&paths, &mut metrics);
         self.judge(metrics, line, ())
     }
 
     fn judge<D>(&self, metrics: Metrics, line: String, detail: D) -> GateOutcome<D> {
         let mut judge = Judge::default();
-        judge.expect(GateKind::Stability.info(), &self.expect, &metrics, |_| vec![Why::line(line.clone())]);
-        judge.outcome(metrics, line, detail)
+        judge.expect(GateKind::Stability.info(), &self.params.expect, &metrics, |_| vec![Reason::line(line.clone())]);
+        judge.outcome(metrics, detail, |_| line)
     }
 }
 
-/// Tools and arguments of the calls of each run; none of a run whose calls were not recorded.
-type Ways = Vec<Option<(Vec<u32>, Vec<Option<u32>>)>>;
+/// Tools and arguments of each run's calls; `None` for a run whose calls were not recorded.
+type CallSequences = Vec<Option<(Vec<u32>, Vec<Option<u32>>)>>;
 
-/// The ways of numbered runs.
-fn ways(runs: &[Option<Vec<numbers::Call>>]) -> Ways {
+fn call_sequences(runs: &[Option<Vec<numbers::Call>>]) -> CallSequences {
     let known = |args: u32| (args != numbers::UNRECORDED).then_some(args);
-    let way = |calls: &Vec<numbers::Call>| calls.iter().map(|call| (call.tool, known(call.args))).unzip();
-    runs.iter().map(|run| run.as_ref().map(way)).collect()
+    let sequence = |calls: &Vec<numbers::Call>| calls.iter().map(|call| (call.tool, known(call.args))).unzip();
+    runs.iter().map(|run| run.as_ref().map(sequence)).collect()
 }
 
-fn paths(ways: &Ways) -> Paths<'_, u32> {
+fn paths(sequences: &CallSequences) -> Paths<'_, u32> {
     let mut paths = Paths::new();
-    for way in ways {
-        paths.add(way.as_ref().map(|(tools, with)| (tools.as_slice(), with.as_slice())));
+    for sequence in sequences {
+        paths.add(sequence.as_ref().map(|(tools, with)| (tools.as_slice(), with.as_slice())));
     }
     paths
 }
 
-/// Metrics of the way taken from run to run.
-fn between<K: Ord + Copy>(paths: &Paths<'_, K>, metrics: &mut Metrics) {
+/// Sets the metrics that compare the paths of runs.
+fn path_metrics<K: Ord + Copy>(paths: &Paths<'_, K>, metrics: &mut Metrics) {
     let mut put = |name, value: Option<Value>| match value {
         Some(value) => metrics.set(name, value),
         None => metrics.lacks_evidence(name, paths.why_unknown()),

@@ -1,47 +1,26 @@
-//! The one table of gates: name, scope, parameters, metrics, default assertion.
+//! The table of gates: name, scope, parameters, metrics, default assertion.
 //!
-//! A gate that is not here does not exist; tests walk the table and hold every row against the code.
+//! A gate that is not in the table does not exist. Tests compare every row with the code.
 
-use std::fmt;
-
+use super::gate::GateKind;
 use crate::diag::{Problem, did_you_mean};
-use crate::keys::{Block, Key, Takes, key};
+use crate::keys::ValueType::{
+    AnyText, Bool, CallArgs, Integer, List, Map, Matcher, Number, Object, OneOf, Text, TextOrList, Word,
+};
+use crate::keys::{Block, Key, key};
 use crate::target::Target;
 
-/// Every gate.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum GateKind {
-    /// The calls against a reference.
-    Trajectory,
-    /// Data flow and order between calls.
-    TrajectoryAxes,
-    /// Wasted calls.
-    GoldenPath,
-    /// Steadiness inside and across runs.
-    Stability,
-    /// Pass rates over runs.
-    Reliability,
-    /// Behaviour after an injected fault.
-    Recovery,
-    /// The closing story against the deeds.
-    Narrative,
-}
-
-/// Whether a gate reads one run or all runs of a cell.
+/// Whether a gate reads one run, or all runs of a cell together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RunScope {
-    /// One run at a time.
     PerRun,
-    /// All runs together.
     OverRuns,
 }
 
-/// What a metric's number is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MetricKind {
     /// 1 or 0.
     Flag,
-    /// A whole number of at least 0.
     Count,
     /// 0 to 1.
     Ratio,
@@ -49,18 +28,14 @@ pub enum MetricKind {
     Percent,
     /// Milliseconds of virtual time.
     Millis,
-    /// A list of percents.
     Percents,
 }
 
-/// One metric of a gate.
 #[derive(Debug, Clone, Copy)]
 pub struct MetricInfo {
     /// Name below the gate's prefix.
     pub name: &'static str,
-    /// What its number is.
     pub kind: MetricKind,
-    /// What it says.
     pub meaning: &'static str,
 }
 
@@ -69,64 +44,31 @@ pub struct MetricInfo {
 pub struct Bound {
     /// The metric, below the gate's prefix.
     pub metric: &'static str,
-    /// The least value that passes.
     pub at_least: f64,
 }
 
-/// One row of the table.
 #[derive(Debug, Clone, Copy)]
 pub struct GateInfo {
-    /// The gate.
     pub kind: GateKind,
-    /// The first part of its targets.
+    /// The first step of its targets.
     pub prefix: &'static str,
-    /// What it reads.
     pub scope: RunScope,
-    /// The question it answers.
     pub question: &'static str,
     /// Its parameters, without `expect`.
     pub params: &'static [Key],
-    /// Its metrics.
     pub metrics: &'static [MetricInfo],
-    /// What it asserts when `expect` is left out.
+    /// What it asserts without an `expect`.
     pub default: &'static [Bound],
 }
 
-impl fmt::Display for GateKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl serde::Serialize for GateKind {
-    fn serialize<S: serde::Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
-        out.serialize_str(self.name())
-    }
-}
-
 impl GateKind {
-    /// The key of the gate's block.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Trajectory => "trajectory",
-            Self::TrajectoryAxes => "trajectory_axes",
-            Self::GoldenPath => "golden_path",
-            Self::Stability => "stability",
-            Self::Reliability => "reliability",
-            Self::Recovery => "recovery",
-            Self::Narrative => "narrative",
-        }
-    }
-
-    /// The gate's row.
     pub fn info(self) -> &'static GateInfo {
-        // The table is in the order of the enum; a test holds it to that.
+        // The table is in the order of the enum; a test checks that.
         &GATES[self as usize]
     }
 }
 
 impl MetricKind {
-    /// What the number is, in words.
     pub fn describe(self) -> &'static str {
         match self {
             Self::Flag => "1 or 0",
@@ -152,22 +94,22 @@ impl GateInfo {
                 gate.prefix == target.root() && has
             });
             return Err(match elsewhere {
-                Some(gate) => problem.hint(format!("it belongs in the `expect:` of `{}:`", gate.kind)),
+                Some(gate) => problem.hint(format!("use it in the `expect:` of `{}:`", gate.kind)),
                 None => problem.hint(format!("its targets start with `{prefix}.`")),
             });
         }
         let Some(name) = target.second_key() else {
             let problem = wrong(format!("`{target}` names no metric"));
-            return Err(problem.hint(format!("one of: {}", names().collect::<Vec<_>>().join(", "))));
+            return Err(problem.hint(format!("expected one of: {}", names().collect::<Vec<_>>().join(", "))));
         };
         let Some(metric) = self.metrics.iter().find(|metric| metric.name == name) else {
             let problem = wrong(format!("`{kind}` has no metric `{name}`"));
             let elsewhere =
                 GATES.iter().find(|gate| gate.prefix == prefix && gate.metrics.iter().any(|m| m.name == name));
             return Err(match (elsewhere, did_you_mean(name, names())) {
-                (Some(gate), _) => problem.hint(format!("it belongs in the `expect:` of `{}:`", gate.kind)),
+                (Some(gate), _) => problem.hint(format!("use it in the `expect:` of `{}:`", gate.kind)),
                 (None, Some(near)) => problem.hint(format!("did you mean `{prefix}.{near}`?")),
-                (None, None) => problem.hint(format!("one of: {}", names().collect::<Vec<_>>().join(", "))),
+                (None, None) => problem.hint(format!("expected one of: {}", names().collect::<Vec<_>>().join(", "))),
             });
         };
         match metric.kind {
@@ -175,7 +117,7 @@ impl GateInfo {
                 .hint(format!("write `{prefix}.{name}[0]` or `{prefix}.{name}[*]`"))),
             MetricKind::Percents => Ok(()),
             _ if target.has_more_than_two_steps() => {
-                Err(wrong(format!("`{prefix}.{name}` is a number and has nothing below it")))
+                Err(wrong(format!("`{prefix}.{name}` is a number and has no fields")))
             }
             _ => Ok(()),
         }
@@ -193,62 +135,58 @@ const fn at_least(metric: &'static str, at_least: f64) -> Bound {
 const MODES: &[&str] =
     &["strict", "exact-sequence", "exact_sequence", "subsequence", "unordered", "superset", "subset"];
 
-/// One expected call of `trajectory`.
 pub static CALL: Block = Block {
     name: "expected call",
     about: "A call the agent should make.",
     keys: &[
-        key("name", Takes::Text, "", "tool name, without the server's prefix").required(),
-        key("server", Takes::AnyText, "", "server that must own the tool; `\"\"` for a tool of no server"),
-        key("args", Takes::CallArgs, "any", "what the arguments must be").example("subset: { city: Oslo }"),
-        key("optional", Takes::Bool, "false", "the call may be left out"),
-        key("status", Takes::Word(&["any", "ok", "error"]), "any", "how the call must have ended"),
-        key("ignore_args", Takes::List(0, &Takes::Text), "[]", "JSON pointers left out of exact and subset")
+        key("name", Text, "", "tool name, without the server prefix").required(),
+        key("server", AnyText, "", "server of the tool; `\"\"` for a tool without a server"),
+        key("args", CallArgs, "any", "what the arguments must be").example("subset: { city: Oslo }"),
+        key("optional", Bool, "false", "the call may be missing"),
+        key("status", Word(&["any", "ok", "error"]), "any", "whether the call must have succeeded or failed"),
+        key("ignore_args", List(0, &Text), "[]", "JSON pointers to leave out of exact and subset")
             .example("[/request_id]"),
     ],
 };
 
-/// One dependency of `trajectory_axes`.
 pub static DEPENDENCY: Block = Block {
     name: "dependency",
     about: "A call that needs what another call returned.",
     keys: &[
-        key("producer", Takes::Text, "", "tool whose result is read").required(),
-        key("consumer", Takes::Text, "", "tool that reads it").required(),
-        key("via", Takes::Text, "", "path in the consumer's arguments to a value that must come from the producer")
+        key("producer", Text, "", "tool that returns the value").required(),
+        key("consumer", Text, "", "tool that uses it").required(),
+        key("via", Text, "", "path in the consumer's arguments to a value that must come from the producer")
             .example("url"),
-        key("required", Takes::Bool, "false", "the consumer must have been called"),
+        key("required", Bool, "false", "the consumer must be called"),
     ],
 };
 
-/// One order of `trajectory_axes`.
 pub static ORDER: Block = Block {
-    name: "order",
+    name: "order edge",
     about: "A call that must come after another.",
     keys: &[
-        key("first", Takes::Text, "", "tool that goes first").required(),
-        key("second", Takes::Text, "", "tool that goes second").required(),
-        key("required", Takes::Bool, "false", "the second tool must have been called"),
+        key("first", Text, "", "tool that must be called first").required(),
+        key("second", Text, "", "tool that must be called later").required(),
+        key("required", Bool, "false", "the second tool must be called"),
     ],
 };
 
-/// One assertion of an `expect` list.
 pub static ASSERTION: Block = Block {
     name: "assertion",
-    about: "A value and what must hold of it.",
+    about: "A value and the matcher it must satisfy.",
     keys: &[
-        key("target", Takes::Text, "", "path to the value").required().example("tool_calls[0].name"),
-        key("matcher", Takes::Matcher, "", "what must hold of it").required().example("exact: get_invoice"),
-        key("message", Takes::Text, "", "what a failure should say first"),
+        key("target", Text, "", "path to the value").required().example("tool_calls[0].name"),
+        key("matcher", Matcher, "", "condition on the value").required().example("exact: get_invoice"),
+        key("message", Text, "", "text to show first when it fails"),
     ],
 };
 
-/// The key every gate shares.
+/// The key that every gate has.
 pub static EXPECT: Key = key(
     "expect",
-    Takes::List(1, &Takes::Block(&ASSERTION)),
+    List(1, &Object(&ASSERTION)),
     "",
-    "assertions that replace the default; limits given as parameters hold all the same",
+    "assertions that replace the default; limits set as parameters still apply",
 );
 
 /// Every gate, in the order of [`GateKind`].
@@ -261,32 +199,27 @@ pub static GATES: [GateInfo; 7] = {
             scope: RunScope::PerRun,
             question: "Did the right calls happen, with the right arguments, in the right order?",
             params: &[
-                key("mode", Takes::Word(MODES), "strict", "how reference and recorded calls line up"),
+                key("mode", Word(MODES), "strict", "how the recorded calls must match the reference"),
                 key(
                     "within_turn",
-                    Takes::Word(&["ordered", "any_order"]),
+                    Word(&["ordered", "any_order"]),
                     "ordered",
-                    "whether the order of calls made in one turn counts; for strict and subsequence",
+                    "whether the order of calls within one turn matters; for strict and subsequence",
                 ),
                 key(
                     "calls",
-                    Takes::List(0, &Takes::Block(&CALL)),
+                    List(0, &Object(&CALL)),
                     "[]",
                     "the reference: name, server, args, optional, status, ignore_args",
                 ),
-                key(
-                    "max_extra",
-                    Takes::Whole(0),
-                    "",
-                    "most recorded calls that may be left over; not with strict or subset",
-                ),
+                key("max_extra", Integer(0), "", "maximum number of extra calls; not with strict or subset"),
             ],
             metrics: &[
                 metric("passed", Flag, "1 when the recorded calls satisfy the mode"),
                 metric(
                     "mismatch_count",
                     Count,
-                    "required expectations without a call, plus calls that are not allowed",
+                    "expected calls that are missing, plus recorded calls that are not allowed",
                 ),
             ],
             default: &[at_least("passed", 1.0)],
@@ -299,11 +232,11 @@ pub static GATES: [GateInfo; 7] = {
             params: &[
                 key(
                     "dependencies",
-                    Takes::List(0, &Takes::Block(&DEPENDENCY)),
+                    List(0, &Object(&DEPENDENCY)),
                     "[]",
-                    "a consumer runs only after its producer; `via` demands that the value came from it",
+                    "the consumer may run only after its producer; `via` checks that the value came from it",
                 ),
-                key("order", Takes::List(0, &Takes::Block(&ORDER)), "[]", "a second call runs only after a first one"),
+                key("order", List(0, &Object(&ORDER)), "[]", "the second tool may run only after the first"),
             ],
             metrics: &[
                 metric("dependency_satisfaction", Percent, "share of dependency edges that hold, rounded down"),
@@ -318,19 +251,14 @@ pub static GATES: [GateInfo; 7] = {
             scope: RunScope::PerRun,
             question: "How many calls were wasted?",
             params: &[
-                key(
-                    "calls",
-                    Takes::List(0, &Takes::Text),
-                    "[]",
-                    "the ideal sequence; its length sets how many calls are due",
-                ),
-                key("allow_extra_steps", Takes::Bool, "false", "calls beyond the length of the path cost nothing"),
-                key("penalize_backtracking", Takes::Bool, "true", "returning to an earlier tool costs"),
-                key("penalize_repeated_tools", Takes::Bool, "true", "calling the same tool twice in a row costs"),
+                key("calls", List(0, &Text), "[]", "the ideal sequence; its length sets the number of steps"),
+                key("allow_extra_steps", Bool, "false", "calls beyond the length of the path are free"),
+                key("penalize_backtracking", Bool, "true", "returning to an earlier tool counts as waste"),
+                key("penalize_repeated_tools", Bool, "true", "calling the same tool twice in a row counts as waste"),
             ],
             metrics: &[
-                metric("penalty", Ratio, "1 / (1 + waste / 2); 1 is no waste"),
-                metric("passed", Flag, "1 when nothing that costs was wasted"),
+                metric("penalty", Ratio, "1 / (1 + waste / 2); 1 is best: no waste"),
+                metric("passed", Flag, "1 when there was no waste"),
                 metric("extra_steps", Count, "recorded calls beyond the length of the path"),
                 metric("backtracks", Count, "returns to a tool used before, other than the one just used"),
                 metric("repeated_tools", Count, "calls of the tool that was just used"),
@@ -341,16 +269,20 @@ pub static GATES: [GateInfo; 7] = {
             kind: GateKind::Stability,
             prefix: "stability",
             scope: RunScope::OverRuns,
-            question: "Did sessions stay steady, and did all runs take the same way?",
+            question: "Did the sessions stay consistent, and did all runs take the same path?",
             params: &[],
             metrics: &[
                 metric("score", Ratio, "mean over runs of each run's weakest sub-score"),
                 metric("weakest_score", Ratio, "the worst run's weakest sub-score"),
                 metric("variance", Ratio, "population variance over runs of the weakest sub-score"),
-                metric("tool_usage_stability", Ratio, "least over runs: how few different tools were used"),
-                metric("response_consistency", Ratio, "least over runs: how alike in length the answers were"),
-                metric("redundancy", Ratio, "least over runs: share of calls that repeat no earlier call"),
-                metric("cost_per_progress", Ratio, "least over runs: tokens against distinct calls"),
+                metric("tool_usage_stability", Ratio, "minimum over runs: how few different tools were used"),
+                metric("response_consistency", Ratio, "minimum over runs: how similar in length the answers were"),
+                metric("redundancy", Ratio, "minimum over runs: share of calls that do not repeat an earlier call"),
+                metric(
+                    "cost_per_progress",
+                    Ratio,
+                    "minimum over runs: 1 at up to 2000 tokens per distinct call, less beyond",
+                ),
                 metric(
                     "tool_sequence_similarity",
                     Ratio,
@@ -361,7 +293,11 @@ pub static GATES: [GateInfo; 7] = {
                     Ratio,
                     "mean over pairs of runs: same tool at a position, same arguments",
                 ),
-                metric("early_divergence", Flag, "1 when most pairs that split do so at the first or second call"),
+                metric(
+                    "early_divergence",
+                    Flag,
+                    "1 when most pairs of runs that diverge do so at the first or second call",
+                ),
             ],
             default: &[at_least("weakest_score", 0.5)],
         },
@@ -369,8 +305,8 @@ pub static GATES: [GateInfo; 7] = {
             kind: GateKind::Reliability,
             prefix: "reliability",
             scope: RunScope::OverRuns,
-            question: "How often does it pass, and how sure can one be?",
-            params: &[key("confidence", Takes::OneOf(&[90, 95, 99]), "95", "confidence level of the Wilson interval")],
+            question: "How often do runs pass, and how certain is that?",
+            params: &[key("confidence", OneOf(&[90, 95, 99]), "95", "confidence level of the Wilson interval")],
             metrics: &[
                 metric("runs", Count, "number of runs"),
                 metric("pass_at_k", Percent, "100 when at least one run passed, else 0"),
@@ -395,38 +331,32 @@ pub static GATES: [GateInfo; 7] = {
             kind: GateKind::Recovery,
             prefix: "recovery",
             scope: RunScope::PerRun,
-            question: "Did the agent get over a dead tool?",
+            question: "Did the agent recover from a failing tool?",
             params: &[
-                key("max_detection_ms", Takes::Whole(0), "3000", "time budget of one call"),
-                key("max_recovery_ms", Takes::Whole(0), "", "most virtual time until the run ended well"),
-                key("require_clean_timeout", Takes::Bool, "false", "the fault must be noticed within max_detection_ms"),
-                key(
-                    "require_hit",
-                    Takes::Bool,
-                    "true",
-                    "a fault must have been met at all, also if only by a late answer",
-                ),
-                key(
-                    "require_call",
-                    Takes::Bool,
-                    "false",
-                    "a later call must have succeeded; set it where the task needs the tool",
-                ),
+                key("max_detection_ms", Integer(0), "3000", "time budget of one call"),
+                key("max_recovery_ms", Integer(0), "", "maximum virtual time until the run completes with an answer"),
+                key("require_clean_timeout", Bool, "false", "the fault must be detected within max_detection_ms"),
+                key("require_hit", Bool, "true", "at least one call must hit a fault, if only a delay"),
+                key("require_call", Bool, "false", "a later call must succeed; set it where the task needs the tool"),
             ],
             metrics: &[
                 metric("passed", Flag, "1 when the run recovered within every limit given"),
-                metric("recovered", Flag, "1 when the run ended by itself with an answer"),
+                metric("recovered", Flag, "1 when the run completed with an answer"),
                 metric("recovered_by_call", Flag, "1 when a call after the first fault succeeded"),
-                metric("clean_timeout", Flag, "1 when the fault was noticed within max_detection_ms"),
+                metric("clean_timeout", Flag, "1 when the fault was detected within max_detection_ms"),
                 metric("time_to_detection_ms", Millis, "from the first faulted call until the agent could act again"),
-                metric("time_to_recovery_ms", Millis, "from the first faulted call until the run ended well"),
+                metric(
+                    "time_to_recovery_ms",
+                    Millis,
+                    "from the first faulted call until the run completed with an answer",
+                ),
                 metric(
                     "user_visible_hang_ms",
                     Millis,
                     "until detection or recovery, whichever is earlier; else the budget",
                 ),
-                metric("fault_hits", Count, "calls that were denied an answer"),
-                metric("fault_delays", Count, "calls that were answered late"),
+                metric("fault_hits", Count, "calls that got no answer"),
+                metric("fault_delays", Count, "calls with a late answer"),
             ],
             default: &[at_least("passed", 1.0)],
         },
@@ -434,52 +364,28 @@ pub static GATES: [GateInfo; 7] = {
             kind: GateKind::Narrative,
             prefix: "narrative",
             scope: RunScope::PerRun,
-            question: "Does the closing message tell the truth about what was done?",
+            question: "Does the final message match what the agent did?",
             params: &[
-                key(
-                    "mutating_tools",
-                    Takes::List(0, &Takes::Text),
-                    "[]",
-                    "tools that change something whatever their name",
-                ),
-                key(
-                    "readonly_tools",
-                    Takes::List(0, &Takes::Text),
-                    "[]",
-                    "tools that change nothing; wins over mutating_tools",
-                ),
-                key(
-                    "mutating_verbs",
-                    Takes::List(0, &Takes::Text),
-                    "[]",
-                    "further verbs that claim a change, in their base form",
-                ),
-                key(
-                    "aliases",
-                    Takes::Map(&Takes::TextOrList),
-                    "{}",
-                    "the tool that carries out a claim, such as add_bag",
-                ),
-                key("max_divergence_score", Takes::Number(0.0, 1.0), "", "most divergence that passes"),
+                key("mutating_tools", List(0, &Text), "[]", "tools that change something, regardless of their name"),
+                key("readonly_tools", List(0, &Text), "[]", "tools that change nothing; wins over mutating_tools"),
+                key("mutating_verbs", List(0, &Text), "[]", "more verbs that claim a change, in their base form"),
+                key("aliases", Map(&TextOrList), "{}", "tools that carry out a claim such as add_bag"),
+                key("max_divergence_score", Number(0.0, 1.0), "", "maximum divergence that passes"),
                 key(
                     "llm_assisted",
-                    Takes::Bool,
+                    Bool,
                     "false",
-                    "record a model's opinion beside the trace; it is never judged",
+                    "record a model's opinion next to the trace; it never affects a verdict",
                 ),
             ],
             metrics: &[
-                metric("divergence_score", Ratio, "disagreements over calls and claims, at most 1"),
-                metric("claimed_but_absent", Count, "actions that are claimed and that no call could have done"),
-                metric("present_but_unclaimed", Count, "tools that were called and are not mentioned"),
-                metric("arg_mismatch", Count, "values in a claim that the call behind it was not given"),
+                metric("divergence_score", Ratio, "disagreements per call and claim, at most 1; 0 is best"),
+                metric("claimed_but_absent", Count, "claimed actions that no call could have done"),
+                metric("present_but_unclaimed", Count, "tools that were called but not mentioned"),
+                metric("arg_mismatch", Count, "values in a claim that differ from the arguments of its call"),
                 metric("unclaimed_mutating", Count, "unmentioned tools that change something"),
-                metric("unverifiable", Count, "claims that a call may have made true whose effect cannot be read"),
-                metric(
-                    "gate_passed",
-                    Flag,
-                    "1 when no change is claimed that did not happen, and the score is within its limit",
-                ),
+                metric("unverifiable", Count, "claims that may rest on a call whose effect cannot be read"),
+                metric("gate_passed", Flag, "1 when every claimed change happened and the score is within its limit"),
             ],
             default: &[at_least("gate_passed", 1.0)],
         },

@@ -1,13 +1,13 @@
 //! Offline trace validation for library callers: recorded calls against an expected trace, pass or fail.
 //!
-//! This is the two-valued face of the trajectory gate. It takes plain calls, reads absent arguments as `{}`, and
-//! knows no servers, statuses or optional calls; [`Trajectory`] is the whole of it.
+//! This is a two-valued form of the trajectory gate. It takes plain calls, reads absent arguments as `{}`, and has no
+//! servers, statuses or optional calls; [`TrajectoryGate`] has them all.
 
 use serde_json::{Map, Value};
 
 pub use super::golden_path::{GoldenPath, PathScore, score_golden_path};
 pub use super::trajectory::{ExpectedArgs, ExpectedCall, ExpectedTrace, MatchMode, TraceMismatch, TraceValidation};
-use super::trajectory::{Seen, Trajectory, TrajectoryParams};
+use super::trajectory::{RecordedCall, TrajectoryGate, TrajectoryParams};
 use crate::diag::{Problem, Problems};
 pub use crate::trace::{ToolCall, tool_calls_from_envelope};
 
@@ -38,14 +38,14 @@ pub use crate::trace::{ToolCall, tool_calls_from_envelope};
 /// # Ok::<(), mcptest_core::Problems>(())
 /// ```
 pub fn validate_trace(calls: &[ToolCall], expected: &ExpectedTrace) -> Result<TraceValidation, Problems> {
-    let gate = Trajectory::new(TrajectoryParams {
+    let gate = TrajectoryGate::new(TrajectoryParams {
         mode: expected.mode,
         calls: expected.calls.iter().cloned().map(Into::into).collect(),
         ..TrajectoryParams::default()
     })?;
     let none = Value::Object(Map::new());
     let seen: Vec<_> =
-        calls.iter().map(|call| Seen::new(call, Some(call.args.as_ref().unwrap_or(&none)), None)).collect();
+        calls.iter().map(|call| RecordedCall::new(call, Some(call.args.as_ref().unwrap_or(&none)), None)).collect();
     let too_large = |reason: String| Problems::from(Problem::new("/calls", reason));
     let (validation, _) = gate.validate(&seen).map_err(|error| too_large(error.to_string()))?;
     Ok(validation)

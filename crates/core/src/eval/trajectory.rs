@@ -1,10 +1,12 @@
 //! `trajectory`: the recorded calls against a reference, under one of five modes.
 //!
-//! This file holds what a reference is and the gate; `rule` says when an expectation fits a call, `align` lines the
-//! two up, `turns` does so where the order inside a turn does not count, `explain` says why they do not. Whether a call fits may be unknown, because its arguments or its result
-//! were not recorded; so may be whether two calls share a turn. Fitting more and sharing more never turns a pass into a
-//! failure, so two alignments decide: if the reference is met when nothing unknown fits, it passes; if it is missed even
-//! when everything unknown fits, it fails; in between it is unassessable.
+//! This file has the reference and the gate. `rule` decides whether an expectation fits a call, `align` assigns calls to
+//! expectations, `turns` does so when the order within a turn does not matter, `explain` reports mismatches.
+//!
+//! Whether a call fits may be unknown because its arguments or its result were not recorded, and so may be whether two
+//! calls share a turn. More fits and larger turns never turn a pass into a failure, so two alignments decide: if the
+//! reference is met when nothing unknown fits, the gate passes; if it is missed even when everything unknown fits, it
+//! fails; otherwise it is unassessable.
 
 mod align;
 mod explain;
@@ -14,17 +16,16 @@ mod turns;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::gate::{Expect, GateOutcome, Judge, Metrics, Why, plural};
-use super::table::GateKind;
+use super::gate::{Expect, GateKind, GateOutcome, Judge, Metrics, NO_CALLS, Reason, plural};
 use crate::assertion::AssertionDiff;
 use crate::diag::{Problem, Problems};
 use crate::trace::{Trace, words};
 use align::Alignment;
-pub(crate) use rule::Seen;
+pub(crate) use rule::RecordedCall;
 use rule::{Fit, Rule};
 
 words! {
-    /// How reference and recorded calls line up.
+    /// How the recorded calls must match the reference.
     MatchMode {
         /// The recorded calls are the reference, in order, nothing else.
         Strict = "strict",
@@ -32,7 +33,7 @@ words! {
         Subsequence = "subsequence",
         /// The reference in any order, other calls allowed.
         Unordered = "unordered",
-        /// The same as unordered, said as a lower bound.
+        /// The same as unordered.
         Superset = "superset",
         /// No recorded call beyond the reference; fewer are fine.
         Subset = "subset",
@@ -40,7 +41,7 @@ words! {
 }
 
 impl MatchMode {
-    /// The mode a word stands for, with its older spellings.
+    /// Parses a mode, including its older spellings.
     pub fn parse(word: &str) -> Option<Self> {
         match word {
             "exact-sequence" | "exact_sequence" => Some(Self::Strict),
@@ -50,19 +51,19 @@ impl MatchMode {
 }
 
 words! {
-    /// Whether the order of the calls that the model made in one turn counts.
+    /// Whether the order of calls within one turn matters.
     WithinTurn {
-        /// They count in the order they are listed in.
+        /// The calls must come in the listed order.
         Ordered = "ordered",
-        /// They may come in any order.
+        /// The calls may come in any order.
         AnyOrder = "any_order",
     }
 }
 
 words! {
-    /// What an expectation demands of the result.
+    /// What an expectation requires of the result.
     StatusRule {
-        /// Nothing.
+        /// Success or failure.
         Any = "any",
         /// The call succeeded.
         Ok = "ok",
@@ -71,15 +72,15 @@ words! {
     }
 }
 
-/// What an expectation demands of the arguments.
+/// What an expectation requires of the arguments.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub enum ExpectedArgs {
     /// Nothing.
     #[default]
     Any,
-    /// Nothing, on purpose.
+    /// Nothing; the same as `Any`, stated explicitly.
     Ignore,
-    /// Equality after canonicalisation.
+    /// Equal in canonical form.
     Exact(Value),
     /// The recorded arguments contain these.
     Subset(Value),
@@ -94,23 +95,23 @@ pub enum ExpectedArgs {
 pub struct ExpectedCall {
     /// Tool name, without any server prefix.
     pub name: String,
-    /// Demand on the arguments.
+    /// Requirement on the arguments.
     pub args: ExpectedArgs,
 }
 
 impl ExpectedCall {
-    /// A call of which only the name matters.
+    /// Matches a call by its name only.
     pub fn by_name(name: impl Into<String>) -> Self {
         Self { name: name.into(), args: ExpectedArgs::Any }
     }
 }
 
-/// A reference and how recorded calls line up with it.
+/// A reference and the mode in which recorded calls must match it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ExpectedTrace {
-    /// The mode.
+    /// How the recorded calls must match.
     pub mode: MatchMode,
-    /// The reference.
+    /// The expected calls.
     pub calls: Vec<ExpectedCall>,
 }
 
@@ -141,16 +142,16 @@ impl ExpectedTrace {
     }
 }
 
-/// An expected call with what a suite may add to it.
+/// An expected call with the options a suite can add.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CallRule {
-    /// The call.
+    /// The expected name and arguments.
     pub call: ExpectedCall,
-    /// The server that must own the tool.
+    /// The server of the tool; any server without one.
     pub server: Option<String>,
-    /// The call may be left out.
+    /// The call may be missing.
     pub optional: bool,
-    /// Demand on the result.
+    /// Requirement on the result.
     pub status: StatusRule,
     /// JSON pointers removed from both sides before arguments are compared.
     pub ignore_args: Vec<String>,
@@ -165,13 +166,13 @@ impl From<ExpectedCall> for CallRule {
 /// Parameters of the gate.
 #[derive(Debug, Clone)]
 pub struct TrajectoryParams {
-    /// The mode.
+    /// How the recorded calls must match.
     pub mode: MatchMode,
-    /// Whether the order inside a turn counts, in the modes in which order counts.
+    /// Whether the order within a turn matters, in the modes with an order.
     pub within_turn: WithinTurn,
-    /// Most recorded calls that may be left over.
+    /// Maximum number of extra calls.
     pub max_extra: Option<usize>,
-    /// The reference.
+    /// The expected calls.
     pub calls: Vec<CallRule>,
     /// What is asserted.
     pub expect: Expect,
@@ -189,12 +190,12 @@ impl Default for TrajectoryParams {
     }
 }
 
-/// One way in which the recorded calls miss the reference.
+/// One difference between the recorded calls and the reference.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TraceMismatch {
     /// Index into the reference; `None` for a call the reference does not allow.
     pub expected_index: Option<usize>,
-    /// Index of the recorded call that was looked at: the one in this position, or the nearest miss.
+    /// Index of the recorded call it was compared with: the one in this position, or the nearest miss.
     pub recorded_index: Option<usize>,
     /// Where that call differs from the expectation.
     pub diffs: Vec<AssertionDiff>,
@@ -202,7 +203,7 @@ pub struct TraceMismatch {
     pub reason: String,
 }
 
-/// Proof that no assignment exists: expectations that share too few calls, or calls that share too few expectations.
+/// Proof that no assignment exists: expectations that compete for too few calls, or the other way round.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Competition {
     /// Indices into the reference.
@@ -211,12 +212,12 @@ pub struct Competition {
     pub recorded: Vec<usize>,
 }
 
-/// How recorded calls and reference line up.
+/// The result of matching recorded calls against a reference.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct TraceValidation {
     /// The mode is satisfied.
     pub passed: bool,
-    /// Everything that is wrong; empty on a pass.
+    /// Every mismatch; empty on a pass.
     pub mismatches: Vec<TraceMismatch>,
     /// `matched[i]` is the recorded call that meets expectation `i`.
     pub matched: Vec<Option<usize>>,
@@ -226,18 +227,17 @@ pub struct TraceValidation {
 
 /// A comparison that would take too much memory or time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("{expected} expected against {recorded} recorded calls are more {what} than the limit of {limit}")]
+#[error("{expected} expected calls against {recorded} recorded calls exceed the limit of {limit} {what}")]
 pub struct TooLarge {
     expected: usize,
     recorded: usize,
     limit: usize,
-    /// What is limited.
     what: &'static str,
 }
 
 /// The compiled gate.
 #[derive(Debug, Clone)]
-pub struct Trajectory {
+pub struct TrajectoryGate {
     mode: MatchMode,
     within_turn: WithinTurn,
     max_extra: Option<usize>,
@@ -245,18 +245,19 @@ pub struct Trajectory {
     expect: Expect,
 }
 
-impl Trajectory {
+impl TrajectoryGate {
     /// Compiles the reference. Paths of problems start at the gate's block.
     pub fn new(params: TrajectoryParams) -> Result<Self, Problems> {
-        let mut problems = Problems::default();
+        let mut problems = params.expect.problems();
         if params.max_extra.is_some() && matches!(params.mode, MatchMode::Strict | MatchMode::Subset) {
-            let problem = Problem::new("/max_extra", format!("`max_extra` has no meaning with mode `{}`", params.mode));
-            problems.push(problem.hint("strict and subset allow no extra call; use subsequence or unordered"));
+            let problem = Problem::new("/max_extra", format!("`max_extra` cannot be used with mode `{}`", params.mode));
+            problems.push(problem.hint("strict and subset allow no extra calls; use subsequence or unordered"));
         }
         let has_order = matches!(params.mode, MatchMode::Strict | MatchMode::Subsequence);
         if params.within_turn == WithinTurn::AnyOrder && !has_order {
-            let message = format!("`within_turn: any_order` has no meaning with mode `{}`", params.mode);
-            problems.push(Problem::new("/within_turn", message).hint("remove it: this mode takes calls in any order"));
+            let message = format!("`within_turn: any_order` cannot be used with mode `{}`", params.mode);
+            problems
+                .push(Problem::new("/within_turn", message).hint("remove it: this mode accepts calls in any order"));
         }
         let mut rules = Vec::with_capacity(params.calls.len());
         for (at, call) in params.calls.iter().enumerate() {
@@ -269,8 +270,8 @@ impl Trajectory {
         problems.or(Self { mode, within_turn, max_extra, rules, expect })
     }
 
-    /// Whether every trace satisfies it, because nothing is required and nothing is forbidden.
-    pub(crate) fn asks_nothing(&self) -> bool {
+    /// Whether every trace passes, because nothing is required and nothing is forbidden.
+    pub(crate) fn accepts_any_trace(&self) -> bool {
         let forbids = match self.mode {
             MatchMode::Strict => !self.rules.is_empty(),
             MatchMode::Subset => true,
@@ -279,7 +280,7 @@ impl Trajectory {
         !forbids && self.rules.iter().all(|rule| rule.optional)
     }
 
-    /// The tools of the reference in order, each with whether it may be left out.
+    /// The tools of the reference in order, each with whether it is optional.
     pub(crate) fn reference(&self) -> impl Iterator<Item = (&str, bool)> {
         self.rules.iter().map(|rule| (rule.name.as_str(), rule.optional))
     }
@@ -292,17 +293,14 @@ impl Trajectory {
     pub(crate) fn judged(&self, trace: &Trace, mut judge: Judge) -> GateOutcome<TraceValidation> {
         let gate = GateKind::Trajectory.info();
         let mut metrics = Metrics::of(gate);
-        let Some(seen) = Seen::all(trace) else {
-            let why = "the tool calls were not recorded";
-            let metrics = Metrics::without_evidence(gate, why);
-            judge.expect(gate, &self.expect, &metrics, |_| Vec::new());
-            return judge.outcome(metrics, format!("not assessable: {why}"), TraceValidation::default());
+        let Some(seen) = RecordedCall::all(trace) else {
+            return judge.without_evidence(gate, &self.expect, NO_CALLS);
         };
         let (validation, unknown) = match self.validate(&seen) {
             Ok(found) => found,
             Err(error) => {
                 judge.error("trajectory", error.to_string());
-                return judge.outcome(metrics, error.to_string(), TraceValidation::default());
+                return judge.outcome(metrics, TraceValidation::default(), |_| error.to_string());
             }
         };
         match &unknown {
@@ -318,24 +316,23 @@ impl Trajectory {
         if !undecided {
             metrics.set_flag("passed", validation.passed);
         }
-        let why = |mismatch: &TraceMismatch| Why::new(mismatch.reason.clone(), mismatch.diffs.clone());
-        judge.expect(gate, &self.expect, &metrics, |_| validation.mismatches.iter().map(why).collect());
-        // The limit applies whatever the author expects of the metrics.
-        if let (Expect::Own(_), Some(limit)) = (&self.expect, self.max_extra) {
+        let reason = |mismatch: &TraceMismatch| Reason::new(mismatch.reason.clone(), mismatch.diffs.clone());
+        judge.expect(gate, &self.expect, &metrics, |_| validation.mismatches.iter().map(reason).collect());
+        // The limit applies regardless of the author's assertions.
+        if let (Expect::Custom(_), Some(limit)) = (&self.expect, self.max_extra) {
             let extra = seen.len() - validation.matched.iter().flatten().count();
             match &unknown {
                 Some(unknown) if undecided || extra <= limit => {
-                    judge.unassessable("max_extra", format!("how many calls are left over is open: {}", unknown.why));
+                    judge.unassessable("max_extra", format!("the number of extra calls is unknown: {}", unknown.why));
                 }
                 _ if extra > limit => {
-                    let left = plural(extra, "recorded call");
-                    judge.fail("max_extra", format!("{left} left over, at most {limit} allowed"));
+                    judge.fail("max_extra", format!("{}, at most {limit} allowed", plural(extra, "extra call")));
                 }
                 _ => {}
             }
         }
         let why_undecided = unknown.filter(|_| undecided).map(|unknown| unknown.why);
-        judge.told(metrics, validation, |validation| self.line(validation, why_undecided))
+        judge.outcome(metrics, validation, |validation| self.line(validation, why_undecided))
     }
 
     fn line(&self, validation: &TraceValidation, why_undecided: Option<String>) -> String {
@@ -343,50 +340,56 @@ impl Trajectory {
             Some(why) => format!("not assessable: {why}"),
             None if validation.passed => {
                 let matched = validation.matched.iter().flatten().count();
-                format!("{} of {} expected calls matched, {}", matched, self.rules.len(), self.mode)
+                format!("{matched} of {} expected calls matched ({})", self.rules.len(), self.mode)
             }
-            None if validation.mismatches.len() == 1 => format!("1 mismatch, {}", self.mode),
-            None => format!("{} mismatches, {}", validation.mismatches.len(), self.mode),
+            None if validation.mismatches.len() == 1 => format!("1 mismatch ({})", self.mode),
+            None => format!("{} mismatches ({})", validation.mismatches.len(), self.mode),
         }
     }
 
-    /// Lines up and explains. The second part says what unknown evidence leaves open.
-    pub(super) fn validate(&self, seen: &[Seen<'_>]) -> Result<(TraceValidation, Option<Unknown>), TooLarge> {
+    /// Aligns and explains. The second part is what missing evidence leaves unknown.
+    pub(super) fn validate(&self, seen: &[RecordedCall<'_>]) -> Result<(TraceValidation, Option<Unknown>), TooLarge> {
         let fits = align::Fits::new(&self.rules, seen, self.mode, self.within_turn)?;
-        let sure = self.align(&fits, seen, Fit::Yes, Fit::Yes)?;
-        if sure.passed() || !fits.any_unknown() {
-            return Ok((self.explain(&sure, &fits, seen), None));
+        let certain = self.align(&fits, seen, Fit::Yes, Fit::Yes)?;
+        if certain.passed() || !fits.any_unknown() {
+            return Ok((self.explain(&certain, &fits, seen), None));
         }
-        let hoped = self.align(&fits, seen, Fit::Unknown, Fit::Unknown)?;
+        let possible = self.align(&fits, seen, Fit::Unknown, Fit::Unknown)?;
         let why = match fits.why_turn_unknown(seen) {
             // Unknown turns are the reason unless the rest could decide without them.
             Some(why) if !self.align(&fits, seen, Fit::Unknown, Fit::Yes)?.passed() => why,
             _ => fits.why_unknown(&self.rules, seen),
         };
-        let unknown = Unknown { verdict_known: !hoped.passed(), why };
-        if hoped.passed() {
-            return Ok((self.explain(&sure, &fits, seen), Some(unknown)));
+        let unknown = Unknown { verdict_known: !possible.passed(), why };
+        if possible.passed() {
+            return Ok((self.explain(&certain, &fits, seen), Some(unknown)));
         }
-        // Missed either way: what is still wrong when everything unknown fits is wrong for certain.
-        let same_count = hoped.mismatches() == sure.mismatches();
-        Ok((self.explain(&hoped, &fits, seen), (!same_count).then_some(unknown)))
+        // Missed either way: what is wrong even when everything unknown fits is wrong for certain.
+        let same_count = possible.mismatches() == certain.mismatches();
+        Ok((self.explain(&possible, &fits, seen), (!same_count).then_some(unknown)))
     }
 
-    /// Lines up by the calls that fit at least so well, and by the turns that are known so well.
-    fn align(&self, fits: &align::Fits, seen: &[Seen<'_>], least: Fit, turns: Fit) -> Result<Alignment, TooLarge> {
+    /// Aligns by the calls that fit at least this well, and by the turns that are known at least this well.
+    fn align(
+        &self,
+        fits: &align::Fits,
+        seen: &[RecordedCall<'_>],
+        least: Fit,
+        turns: Fit,
+    ) -> Result<Alignment, TooLarge> {
         let turns = fits.turns(turns);
         align::align(self.mode, &self.rules, self.max_extra, fits, seen, (least, turns))
     }
 
-    fn explain(&self, alignment: &Alignment, fits: &align::Fits, seen: &[Seen<'_>]) -> TraceValidation {
+    fn explain(&self, alignment: &Alignment, fits: &align::Fits, seen: &[RecordedCall<'_>]) -> TraceValidation {
         explain::explain(self.mode, self.max_extra, &self.rules, alignment, fits, seen)
     }
 }
 
-/// What evidence that was not recorded leaves open.
+/// What missing evidence leaves unknown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Unknown {
-    /// Whether the reference is missed whatever the evidence would say; only the count is open then.
+    /// Whether the reference is missed in any case, so that only the count is unknown.
     verdict_known: bool,
     /// What is missing.
     why: String,

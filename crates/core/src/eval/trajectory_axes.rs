@@ -1,47 +1,46 @@
 //! `trajectory_axes`: order and data flow between calls, and nothing else about them.
 //!
-//! An edge is broken when a later call has no earlier call before it. `via` asks for more: the value the consumer
-//! used must stand in what an earlier producer returned.
+//! An edge is broken when a later call has no earlier call before it. `via` requires more: the value that the consumer
+//! used must appear in an earlier result of the producer.
 
 mod finder;
-mod hidden;
 mod provenance;
+mod scalars;
 
 use serde::Serialize;
 
-use super::gate::{Expect, GateOutcome, Judge, Metrics};
-use super::table::GateKind;
+use super::gate::{Expect, GateKind, GateOutcome, Judge, Metrics, NO_CALLS};
 use crate::diag::{Problem, Problems};
 use crate::target::Target;
 use crate::trace::{ToolCall, Trace};
 
-/// A consumer runs only after its producer.
+/// The consumer may run only after its producer.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct DependencyEdge {
-    /// The tool whose output is read.
+    /// The tool that returns the value.
     pub producer: String,
-    /// The tool that reads it.
+    /// The tool that uses it.
     pub consumer: String,
     /// Path in the consumer's arguments to the value that must come from the producer.
     pub via: Option<String>,
-    /// The consumer must have been called.
+    /// The consumer must be called.
     pub required: bool,
 }
 
-/// A second call runs only after a first one.
+/// The second tool may run only after the first.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct OrderEdge {
-    /// The tool that goes first.
+    /// The tool that must be called first.
     pub first: String,
-    /// The tool that goes second.
+    /// The tool that must be called later.
     pub second: String,
-    /// The second tool must have been called.
+    /// The second tool must be called.
     pub required: bool,
 }
 
 /// Parameters of the gate.
 #[derive(Debug, Clone, Default)]
-pub struct AxesParams {
+pub struct TrajectoryAxesParams {
     /// Data-flow edges.
     pub dependencies: Vec<DependencyEdge>,
     /// Order edges.
@@ -68,22 +67,22 @@ pub enum EdgeState {
     Held,
     /// The later call was never made, so there was nothing to break.
     NotExercised,
-    /// It is broken, and why.
+    /// Why it is broken.
     Broken(String),
-    /// The evidence that would tell was not recorded.
+    /// The evidence for it was not recorded.
     Unknown(String),
 }
 
 /// One edge as found in a trace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct EdgeResult {
-    /// The axis.
+    /// Data flow or order.
     pub axis: Axis,
     /// The edge as `earlier -> later`.
     pub edge: String,
-    /// What was found.
+    /// Whether it holds.
     pub state: EdgeState,
-    /// Whether the later call was recorded at all.
+    /// Whether the later tool was called.
     pub exercised: bool,
 }
 
@@ -111,7 +110,7 @@ struct Edge {
     axis: Axis,
     earlier: String,
     later: String,
-    /// Where the two stand among the tools of all edges.
+    /// Indices of the two in the gate's `tools`.
     places: [usize; 2],
     /// As `earlier -> later`.
     name: String,
@@ -121,22 +120,22 @@ struct Edge {
 
 /// The compiled gate.
 #[derive(Debug, Clone)]
-pub struct TrajectoryAxes {
+pub struct TrajectoryAxesGate {
     edges: Vec<Edge>,
-    /// The tools that edges name, in order and each once.
+    /// The tools of all edges, sorted, each once.
     tools: Vec<String>,
     expect: Expect,
 }
 
-impl TrajectoryAxes {
+impl TrajectoryAxesGate {
     /// Compiles the edges. Paths of problems start at the gate's block.
-    pub fn new(params: AxesParams) -> Result<Self, Problems> {
-        let mut problems = Problems::default();
+    pub fn new(params: TrajectoryAxesParams) -> Result<Self, Problems> {
+        let mut problems = params.expect.problems();
         let mut edges = Vec::new();
         for (at, edge) in params.dependencies.into_iter().enumerate() {
             let via = edge.via.as_deref().map(Target::parse).transpose().unwrap_or_else(|error| {
                 let path = format!("/dependencies/{at}/via");
-                problems.push(Problem::new(path, format!("malformed path: {error}")));
+                problems.push(Problem::new(path, format!("invalid path: {error}")));
                 None
             });
             let (earlier, later, required) = (edge.producer, edge.consumer, edge.required);
@@ -165,9 +164,7 @@ impl TrajectoryAxes {
     pub(crate) fn judged(&self, trace: &Trace, mut judge: Judge) -> GateOutcome<Vec<EdgeResult>> {
         let gate = GateKind::TrajectoryAxes.info();
         let Some(calls) = &trace.tool_calls else {
-            let metrics = Metrics::without_evidence(gate, "the tool calls were not recorded");
-            judge.expect(gate, &self.expect, &metrics, |_| Vec::new());
-            return judge.outcome(metrics, "not assessable: the tool calls were not recorded".into(), Vec::new());
+            return judge.without_evidence(gate, &self.expect, NO_CALLS);
         };
         let by_tool = ByTool::new(&self.tools, calls);
         let evaluate =
@@ -178,7 +175,7 @@ impl TrajectoryAxes {
         metrics.set("edges_exercised", results.iter().filter(|result| result.exercised).count());
         axis(&results, Axis::Order, &mut metrics);
         if matches!(self.expect, Expect::Default) {
-            // An edge that is broken for certain decides, whatever another edge's missing evidence would say.
+            // A broken edge decides, regardless of another edge's missing evidence.
             for bound in gate.default.iter().filter(|bound| metrics.get(bound.metric).is_none()) {
                 let on_axis = |result: &&EdgeResult| result.axis.metric() == bound.metric;
                 for (edge, why) in results.iter().filter(on_axis).filter_map(EdgeResult::broken) {
@@ -189,18 +186,18 @@ impl TrajectoryAxes {
         judge.expect(gate, &self.expect, &metrics, |metric| {
             if metric == "edges_exercised" {
                 let idle = results.iter().filter(|result| !result.exercised);
-                return idle.map(|result| format!("{}: its later call was never made", result.edge).into()).collect();
+                return idle.map(|result| format!("{}: the later tool was never called", result.edge).into()).collect();
             }
             let on_axis = results.iter().filter(|result| result.axis.metric() == metric);
             on_axis.filter_map(EdgeResult::broken).map(|(edge, why)| [edge, ": ", why].concat().into()).collect()
         });
-        judge.told(metrics, results, |results| line(results))
+        judge.outcome(metrics, results, |results| line(results))
     }
 }
 
-/// The calls of the tools that edges name.
+/// Calls grouped by tool.
 struct ByTool {
-    /// Indices of the calls, ascending, tool after tool.
+    /// Indices of the calls, ascending, one tool after the other.
     calls: Vec<usize>,
     /// Where the calls of each tool end.
     ends: Vec<usize>,
@@ -216,7 +213,6 @@ impl ByTool {
         out
     }
 
-    /// The calls of the tool at a place.
     fn of(&self, tool: usize) -> &[usize] {
         let start = if tool == 0 { 0 } else { self.ends[tool - 1] };
         &self.calls[start..self.ends[tool]]
@@ -230,7 +226,7 @@ fn check_self(earlier: &str, later: &str, path: impl Fn() -> String, problems: &
     }
 }
 
-/// Whole percent of the axis' edges that hold, rounded down; an axis without edges is satisfied.
+/// Percent of the axis' edges that hold, rounded down; 100 without edges.
 fn axis(results: &[EdgeResult], axis: Axis, metrics: &mut Metrics) {
     let name = axis.metric();
     let on_axis = || results.iter().filter(|result| result.axis == axis);
@@ -270,12 +266,14 @@ impl Edge {
         let state = match (later.first(), earlier.first()) {
             (None, _) if self.required => EdgeState::Broken(format!("{} was never called", self.later)),
             (None, _) => EdgeState::NotExercised,
-            (Some(second), None) => {
-                EdgeState::Broken(format!("tool_calls[{second}] ({}) has no {} before it", self.later, self.earlier))
-            }
-            (Some(second), Some(first)) if second < first => {
-                EdgeState::Broken(format!("tool_calls[{second}] ({}) ran before any {}", self.later, self.earlier))
-            }
+            (Some(second), None) => EdgeState::Broken(format!(
+                "tool_calls[{second}] ({}) has no call of {} before it",
+                self.later, self.earlier
+            )),
+            (Some(second), Some(first)) if second < first => EdgeState::Broken(format!(
+                "tool_calls[{second}] ({}) ran before any call of {}",
+                self.later, self.earlier
+            )),
             _ => match &self.via {
                 Some(via) => provenance::check(trace, calls, earlier, later, via),
                 None => EdgeState::Held,

@@ -27,8 +27,7 @@ impl Near {
         let mut problems = Problems::default();
         let Some(map) = rule.as_object() else {
             let found = json::describe(rule);
-            let problem =
-                Problem::new("", format!("`near` takes an object with `value` and `tolerance`, found {found}"));
+            let problem = Problem::new("", format!("`near` must be a map with `value` and `tolerance`, found {found}"));
             let value = if rule.is_number() { json::excerpt(rule, 40) } else { "..".to_owned() };
             return Err(problem.hint(format!("write `{{ value: {value}, tolerance: .. }}`")).into());
         };
@@ -40,7 +39,7 @@ impl Near {
         let mut number = |key: &str| match map.get(key) {
             Some(Value::Number(number)) => Some(number.clone()),
             Some(other) => {
-                let message = format!("`{key}` takes a number, found {}", json::describe(other));
+                let message = format!("`{key}` must be a number, found {}", json::describe(other));
                 let problem = Problem::new(format!("/{key}"), message);
                 let is_quoted = other.as_str().is_some_and(|text| text.trim().parse::<f64>().is_ok());
                 problems.push(problem.hint(if is_quoted { "remove the quotes" } else { "write a number" }));
@@ -49,15 +48,15 @@ impl Near {
             // A key that is there under a wrong name is not missing as well.
             None if map.len() == KEYS.len() => None,
             None => {
-                problems.push(Problem::new("", format!("`near` lacks `{key}`")).hint(format!("add `{key}: ..`")));
+                problems
+                    .push(Problem::new("", format!("missing key `{key}` in `near`")).hint(format!("add `{key}: ..`")));
                 None
             }
         };
         let (value, tolerance) = (number("value"), number("tolerance"));
         if let Some(negative) = tolerance.as_ref().filter(|number| number.as_f64().is_some_and(|value| value < 0.0)) {
-            let problem =
-                Problem::new("/tolerance", format!("the tolerance {negative} is negative: nothing is that near"));
-            problems.push(problem.hint("give the largest distance that is fine; 0 asks for equality"));
+            let problem = Problem::new("/tolerance", format!("`tolerance` must not be negative, found {negative}"));
+            problems.push(problem.hint("set the largest allowed difference; 0 means equal"));
         }
         match (value, tolerance) {
             (Some(value), Some(tolerance)) => problems.or(Self { value, tolerance }),

@@ -33,7 +33,7 @@ impl Matcher {
     /// ```
     pub fn parse(value: &Value) -> Result<Self, Problems> {
         if json::deeper_than(value, json::MAX_DEPTH) {
-            return Err(Problem::new("", format!("nests deeper than {} levels", json::MAX_DEPTH)).into());
+            return Err(Problem::new("", format!("nested deeper than {} levels", json::MAX_DEPTH)).into());
         }
         parse(value)
     }
@@ -41,16 +41,16 @@ impl Matcher {
 
 fn parse(value: &Value) -> Result<Matcher, Problems> {
     let Some(map) = value.as_object() else {
-        let problem = Problem::new("", format!("a matcher is an object, found {}", json::describe(value)));
-        return Err(problem.hint(format!("write it as `{{ exact: {} }}`", json::excerpt(value, 40))).into());
+        let problem = Problem::new("", format!("a matcher must be a map, found {}", json::describe(value)));
+        return Err(problem.hint(format!("write `{{ exact: {} }}`", json::excerpt(value, 40))).into());
     };
     let mut entries = map.iter();
     let (Some((name, rule)), None) = (entries.next(), entries.next()) else {
-        let problem = Problem::new("", format!("a matcher has exactly one key, found {}", map.len()));
+        let problem = Problem::new("", format!("a matcher must have exactly one key, found {}", map.len()));
         let hint = if map.is_empty() {
-            format!("one of: {}", NAMES.join(", "))
+            format!("expected one of: {}", NAMES.join(", "))
         } else {
-            "write an assertion for each".to_owned()
+            "write one assertion for each".to_owned()
         };
         return Err(problem.hint(hint).into());
     };
@@ -61,7 +61,7 @@ fn parse(value: &Value) -> Result<Matcher, Problems> {
     };
     let text = || {
         let found = || {
-            let problem = Problem::new("", format!("`{name}` takes a string, found {}", json::describe(rule)));
+            let problem = Problem::new("", format!("`{name}` must be a string, found {}", json::describe(rule)));
             inside(problem.hint("put it in quotes"))
         };
         rule.as_str().ok_or_else(found)
@@ -74,21 +74,22 @@ fn parse(value: &Value) -> Result<Matcher, Problems> {
             Some(items) if !items.is_empty() => Ok(Matcher::ContainsAll(items.clone())),
             found => {
                 let message =
-                    format!("`contains-all` takes a list of at least one item, found {}", json::describe(rule));
+                    format!("`contains-all` must be a list of at least one item, found {}", json::describe(rule));
                 let item = if found.is_some() { "..".to_owned() } else { json::excerpt(rule, 40) };
                 Err(inside(Problem::new("", message).hint(format!("write `[{item}]`"))))
             }
         },
         "regex" => regex::Regex::new(text()?).map(Matcher::Regex).map_err(|error| {
-            let problem = Problem::new("", format!("malformed regex: {}", one_line(&error)));
-            inside(problem.hint("`\\` before a special character makes it plain; there is no look-around"))
+            let problem = Problem::new("", format!("invalid regex: {}", one_line(&error)));
+            inside(problem.hint("escape special characters with `\\`; look-around is not supported"))
         }),
         "schema" => Schema::compile(rule).map(Matcher::Schema).map_err(|inner| nested("/schema", inner)),
         "near" => Near::parse(rule).map(Matcher::Near).map_err(|inner| nested("/near", inner)),
         "not" => parse(rule).map(|inner| Matcher::Not(Box::new(inner))).map_err(|inner| nested("/not", inner)),
         other if MODEL_GRADED.contains(&other) => {
-            let problem = Problem::new("", format!("`{other}` asks a model, and a verdict here never does")).on_key();
-            Err(inside(problem.hint(format!("use one of: {}", NAMES.join(", ")))))
+            let problem =
+                Problem::new("", format!("`{other}` is not supported: a verdict never depends on a model")).on_key();
+            Err(inside(problem.hint(format!("expected one of: {}", NAMES.join(", ")))))
         }
         other => Err(inside(Problem::new("", format!("unknown matcher `{other}`")).on_key().hint(meant(other)))),
     }

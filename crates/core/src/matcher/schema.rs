@@ -137,7 +137,7 @@ fn refers(source: &Value) -> bool {
 
 fn check_size(source: &Value) -> Result<(), Problems> {
     if json::deeper_than(source, MAX_SCHEMA_DEPTH) {
-        return Err(Problem::new("", format!("the schema nests deeper than {MAX_SCHEMA_DEPTH} levels")).into());
+        return Err(Problem::new("", format!("the schema is nested deeper than {MAX_SCHEMA_DEPTH} levels")).into());
     }
     if count(source) > MAX_SCHEMA_NODES {
         return Err(Problem::new("", format!("the schema has more than {MAX_SCHEMA_NODES} values")).into());
@@ -151,7 +151,7 @@ impl Schema {
         check_size(source)?;
         if !source.is_object() && !source.is_boolean() {
             let word = source.as_str().filter(|word| TYPES.contains(word)).unwrap_or("object");
-            let problem = Problem::new("", format!("a JSON Schema is a map, found {}", json::describe(source)));
+            let problem = Problem::new("", format!("a JSON Schema must be a map, found {}", json::describe(source)));
             return Err(problem.hint(format!("write `{{ type: {word} }}`")).into());
         }
         let mut problems = Problems::default();
@@ -264,7 +264,7 @@ fn check_keywords(schema: &Value, path: &str, problems: &mut Problems) {
                 let problem = Problem::new(here, format!("unknown schema keyword `{key}`")).on_key();
                 problems.push(match did_you_mean(key, KEYWORDS.iter().map(|(name, _)| *name)) {
                     Some(near) => problem.hint(format!("did you mean `{near}`?")),
-                    None => problem.hint("keywords of your own start with `x-`"),
+                    None => problem.hint("custom keywords start with `x-`"),
                 });
             }
             continue;
@@ -310,13 +310,13 @@ fn refused(error: &jsonschema::ValidationError<'_>) -> Problems {
     let path = error.instance_path().as_str();
     let text = text.trim_end_matches(". Adjust configuration to ignore unrecognized formats");
     let problem = if text.contains("Retrieval is disabled") {
-        Problem::new(path, "the schema refers to another document, and schemas are never fetched")
+        Problem::new(path, "the schema refers to another document; schemas are never fetched")
             .hint("copy the definition under `$defs` and refer to it as `#/$defs/name`")
     } else if path.contains("/pattern") {
-        Problem::new(path, format!("malformed JSON Schema: {text}"))
-            .hint("patterns are linear-time regexes: no look-around, no back-references")
+        Problem::new(path, format!("invalid JSON Schema: {text}"))
+            .hint("regexes run in linear time: no look-around, no back-references")
     } else {
-        Problem::new(path, format!("malformed JSON Schema: {text}"))
+        Problem::new(path, format!("invalid JSON Schema: {text}"))
     };
     problem.into()
 }

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::{Family, Origin, Row, RowVerdict, Trouble, row_name};
 use crate::eval::{ExtractionMode, GateKind, Verdict};
-use crate::judge::{self, Checked};
+use crate::judge::{self, CheckResult};
 use crate::suite::{AgentTest, Fault};
 use crate::trace::Trace;
 
@@ -152,7 +152,7 @@ impl Cell<'_> {
     }
 
     /// Takes the worst verdict of the checks; a failure that `reliability` judges is absorbed.
-    fn judge(&self, row: &mut Row, checks: Vec<Checked>, absorbs: bool) {
+    fn judge(&self, row: &mut Row, checks: Vec<CheckResult>, absorbs: bool) {
         let worst = checks.iter().map(|check| check.verdict).max().unwrap_or(Verdict::Pass);
         row.verdict = match worst {
             Verdict::Fail | Verdict::Unassessable if absorbs => RowVerdict::Absorbed,

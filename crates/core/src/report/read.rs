@@ -15,7 +15,7 @@ use crate::diag::Mark;
 use crate::eval::{GATES, GateFailure, GateKind, Metrics, Verdict};
 use crate::event::Event;
 use crate::json::{self, JsonError};
-use crate::judge::{Checked, Picture, Receipt};
+use crate::judge::{CheckResult, Receipt, Visual};
 use crate::trace::Trace;
 
 /// A text that is no report this program can read.
@@ -194,7 +194,7 @@ struct SavedCheck<'a> {
     metrics: Map<String, Value>,
     #[serde(deserialize_with = "check")]
     name: (&'static str, Option<GateKind>),
-    picture: Option<Picture>,
+    picture: Option<Visual>,
     #[serde(deserialize_with = "verdict")]
     verdict: Verdict,
 }
@@ -326,7 +326,7 @@ impl<'a> Reader<'a> {
         Ok(trace)
     }
 
-    fn check(&self, saved: SavedCheck<'a>) -> Result<Checked, ReportError> {
+    fn check(&self, saved: SavedCheck<'a>) -> Result<CheckResult, ReportError> {
         let (name, gate) = saved.name;
         let mut metrics = Metrics::default();
         for metric in gate.map_or(&[][..], |kind| kind.info().metrics) {
@@ -346,6 +346,6 @@ impl<'a> Reader<'a> {
             failures.push(GateFailure { target: failure.target, reason: failure.reason, diffs });
         }
         let (verdict, line, picture) = (saved.verdict, saved.line, saved.picture);
-        Ok(Checked { gate, name, verdict, line, metrics, failures, picture, first: None })
+        Ok(CheckResult { gate, name, verdict, line, metrics, failures, picture, first: None })
     }
 }

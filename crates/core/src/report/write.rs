@@ -6,7 +6,7 @@ use crate::assertion::AssertionDiff;
 use crate::diag::Mark;
 use crate::eval::{GateFailure, GateKind};
 use crate::json::Layout;
-use crate::judge::{Checked, Picture, Receipt, Recovered};
+use crate::judge::{CheckResult, Receipt, Recovered, Visual};
 
 impl Row {
     /// Writes the row, with its trace.
@@ -119,7 +119,7 @@ fn plain(out: &mut Layout, key: &str, value: Option<impl std::fmt::Display>) {
     }
 }
 
-fn check(out: &mut Layout, check: &Checked) {
+fn check(out: &mut Layout, check: &CheckResult) {
     out.object(|out| {
         out.key("failures").list(&check.failures, failure);
         text(out, "line", Some(&check.line));
@@ -136,16 +136,16 @@ fn check(out: &mut Layout, check: &Checked) {
     });
 }
 
-fn picture(out: &mut Layout, picture: &Picture) {
+fn picture(out: &mut Layout, picture: &Visual) {
     match picture {
-        Picture::Calls(calls) => out.key("calls").list(calls, |out, call| {
+        Visual::Calls(calls) => out.key("calls").list(calls, |out, call| {
             out.object(|out| {
                 plain(out, "call", call.call);
                 text(out, "name", Some(&call.name));
                 plain(out, "optional", call.optional.then_some(true));
             });
         }),
-        Picture::Claims(claims) => out.key("claims").list(claims, |out, claim| {
+        Visual::Claims(claims) => out.key("claims").list(claims, |out, claim| {
             out.object(|out| {
                 plain(out, "backed", claim.backed);
                 plain(out, "call", claim.call);

@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use super::Scorer;
 use super::store::{Call, Ended, Store};
-use crate::eval::stability::{ArgsKey, Measures, Within};
+use crate::eval::stability::{ArgsKey, Measures, SessionFold};
 use crate::eval::{GateFailure, GateKind, Metrics, Verdict};
-use crate::judge::Checked;
+use crate::judge::CheckResult;
 use crate::report::RowVerdict;
 
 /// What a group needs to know of one run.
@@ -69,7 +69,7 @@ struct Group {
     /// Where the latest run is kept.
     last: Option<u64>,
     runs: u64,
-    within: Within,
+    within: SessionFold,
 }
 
 impl Groups {
@@ -95,7 +95,7 @@ impl Groups {
     }
 
     /// Takes in the runs of a group that were scored elsewhere.
-    pub(super) fn append(&mut self, group: &str, within: Within, runs: impl Iterator<Item = Kept>) {
+    pub(super) fn append(&mut self, group: &str, within: SessionFold, runs: impl Iterator<Item = Kept>) {
         let at = self.group(group);
         self.all[at].within.append(within);
         for run in runs {
@@ -187,7 +187,7 @@ pub struct GroupLine<'a> {
     /// The verdict; none when nothing was judged.
     pub verdict: Option<Verdict>,
     /// What each gate over runs found. One that is only measured passes: nobody asked whether it holds.
-    pub checks: Vec<Checked>,
+    pub checks: Vec<CheckResult>,
     /// The gates that are only measured.
     measured: Vec<&'static str>,
     pub(super) notes: Vec<String>,
@@ -198,7 +198,7 @@ pub struct GroupLine<'a> {
 #[derive(Debug)]
 pub(super) struct Carry<'a> {
     pub(super) rules: Option<&'a str>,
-    pub(super) within: Option<&'a Within>,
+    pub(super) within: Option<&'a SessionFold>,
     pub(super) has_outcomes: bool,
     /// How the runs ended, in order.
     pub(super) ended: Vec<Ended>,
@@ -254,7 +254,7 @@ impl<'a> GroupLine<'a> {
             if let Some(why) = outcome.metrics.why_missing("argument_consistency") {
                 line.notes.push(format!("some runs were not compared: {why}"));
             }
-            let mut check = Checked::from((GateKind::Stability, outcome));
+            let mut check = CheckResult::from((GateKind::Stability, outcome));
             if group.runs < 2 {
                 let reason = "not assessable: one run shows no stability across runs".to_owned();
                 let target = GateKind::Stability.name().to_owned();
@@ -266,7 +266,7 @@ impl<'a> GroupLine<'a> {
         if let Some((gate, is_judged)) = reliability {
             let outcomes = || line.carry.ended.iter().map(|run| run.outcome);
             let known: Vec<bool> = outcomes().flatten().collect();
-            let mut check = Checked::from((GateKind::Reliability, gate.evaluate(&known)));
+            let mut check = CheckResult::from((GateKind::Reliability, gate.evaluate(&known)));
             if let Some(run) = outcomes().position(|outcome| outcome.is_none()) {
                 let why = format!("run {} does not say how it ended", run + 1);
                 check.verdict = Verdict::Unassessable;
@@ -283,7 +283,7 @@ impl<'a> GroupLine<'a> {
         line
     }
 
-    fn take(&mut self, mut check: Checked, is_judged: bool) {
+    fn take(&mut self, mut check: CheckResult, is_judged: bool) {
         if is_judged {
             self.verdict = self.verdict.max(Some(check.verdict));
         } else {
@@ -300,7 +300,7 @@ impl<'a> GroupLine<'a> {
     }
 
     /// What a check says of the group.
-    pub fn verdict_of(&self, check: &Checked) -> RowVerdict {
+    pub fn verdict_of(&self, check: &CheckResult) -> RowVerdict {
         if self.measured.contains(&check.name) { RowVerdict::Unjudged } else { check.verdict.into() }
     }
 

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use super::groups::{Carry, Groups, Kept};
 use super::store::{Call, Ended};
 use super::text::{key, list, text, value, whole};
-use crate::eval::stability::{ArgsKey, Within};
+use crate::eval::stability::{ArgsKey, SessionFold};
 
 /// What a line was about.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,7 +49,7 @@ struct Parts {
     #[serde(default)]
     rules: Option<String>,
     #[serde(default)]
-    within: Option<Within>,
+    within: Option<SessionFold>,
     /// The weakest score of each run.
     #[serde(default)]
     weakest: Option<Vec<Option<f64>>>,

@@ -1,73 +1,70 @@
-//! Holding a tree against the key tables: unknown keys, wrong types, missing keys, each with what to do about it.
+//! Validates a tree against key tables: unknown keys, wrong types and missing keys, each with a hint.
 //!
-//! Suites are read through it, and so is every other file that a user of the crates around writes.
+//! Used for suites and for every other YAML file that users write.
 
 use std::ops::Range;
 
 use serde_json::Number;
 
-use super::hints::{self, Meant};
+use super::hints::{self, Intended};
 use super::yaml::{Content, Node};
 use super::{Loaded, yaml};
 use crate::diag::{Diagnostic, Problems, Severity, Source};
-use crate::keys::{ARGS_RULES, Block, Key, Takes, article, gate_keys};
+use crate::keys::{ARGS_RULES, Block, Key, ValueType, gate_keys, with_article};
 
-/// Everything there is to say about a file.
+/// The diagnostics of one file.
 #[derive(Debug, Default)]
-pub struct Notes {
-    pub(super) diagnostics: Vec<Diagnostic>,
+pub struct Diagnostics {
+    pub(super) list: Vec<Diagnostic>,
 }
 
-impl Notes {
-    /// Reads a file and holds it against a key table. Without a tree there is nothing but what [`Notes::finish`] tells.
+impl Diagnostics {
+    /// Reads a file and validates it against a key table. There is no tree when it is not valid YAML.
     pub fn read(source: &Source, name: &str, block: &'static Block) -> (Self, Option<Node>) {
         match yaml::read(source) {
             Ok(root) => {
-                let mut notes = Self::default();
-                notes.check(&root, name, block);
-                (notes, Some(root))
+                let mut diagnostics = Self::default();
+                diagnostics.check(&root, name, block);
+                (diagnostics, Some(root))
             }
-            Err(diagnostics) => (Self { diagnostics }, None),
+            Err(list) => (Self { list }, None),
         }
     }
 
-    /// Holds a map against a key table.
+    /// Validates a map against a key table.
     pub fn check(&mut self, node: &Node, name: &str, block: &'static Block) {
         self.block(node, name, &block.all());
     }
 
-    /// Something that makes the file unusable.
     pub fn error(&mut self, span: Range<usize>, message: impl Into<String>, hint: Option<String>) {
-        self.diagnostics.push(Diagnostic { severity: Severity::Error, span, message: message.into(), hint });
+        self.list.push(Diagnostic { severity: Severity::Error, span, message: message.into(), hint });
     }
 
-    /// Something that loads but hardly means what it says.
     pub fn warning(&mut self, span: Range<usize>, message: impl Into<String>, hint: Option<String>) {
-        self.diagnostics.push(Diagnostic { severity: Severity::Warning, span, message: message.into(), hint });
+        self.list.push(Diagnostic { severity: Severity::Warning, span, message: message.into(), hint });
     }
 
     /// Problems of a rule that was compiled from a value, at their places in the file.
     pub fn problems(&mut self, value: &Node, problems: Problems) {
         for problem in problems.0 {
             let span = value.place(&problem.path, problem.on_key);
-            // The key tables may have said so already.
-            if !self.diagnostics.iter().any(|known| known.span == span) {
+            // The key tables may have reported it already.
+            if !self.list.iter().any(|known| known.span == span) {
                 self.error(span, problem.message, problem.hint);
             }
         }
     }
 
-    /// Whether nothing so far makes the file unusable.
+    /// Whether there is no error so far.
     pub fn is_sound(&self) -> bool {
-        self.diagnostics.iter().all(|diagnostic| diagnostic.severity != Severity::Error)
+        self.list.iter().all(|diagnostic| diagnostic.severity != Severity::Error)
     }
 
-    /// What was made of the file, and everything there is to say about it.
+    /// The value if there is no error, and all diagnostics.
     pub fn finish<T>(self, value: Option<T>) -> Loaded<T> {
-        Loaded::new(value, self.diagnostics)
+        Loaded::new(value, self.list)
     }
 
-    /// Checks a map against its keys.
     pub(super) fn block(&mut self, node: &Node, name: &str, keys: &[&'static Key]) {
         let Content::Map(entries) = &node.content else {
             let message = format!("{name} must be a map, found {}", node.describe());
@@ -78,70 +75,67 @@ impl Notes {
             keys.iter().filter(|key| key.required && node.get(key.name).is_none()).copied().collect();
         for entry in entries {
             match keys.iter().find(|key| key.name == entry.key) {
-                Some(key) => self.value(&entry.value, &format!("`{}`", entry.key), &key.takes, key.required),
+                Some(key) => self.value(&entry.value, &format!("`{}`", entry.key), &key.value_type, key.required),
                 None => {
-                    let (hint, meant) = hints::unknown(entry, name, keys, &missing);
-                    // A key that is there under a wrong name is not missing as well.
-                    missing.retain(|key| meant != Meant::All && meant != Meant::Key(key.name));
+                    let (hint, meant) = hints::unknown_key(entry, name, keys, &missing);
+                    // A misspelled key is not missing as well.
+                    missing.retain(|key| meant != Intended::OtherBlock && meant != Intended::Key(key.name));
                     let message = format!("unknown key `{}` in {name}", entry.key);
                     self.error(entry.key_span.clone(), message, Some(hint));
                 }
             }
         }
         for key in missing {
-            // Point at the first key, where the block can be seen, not at all of it.
+            // Point at the first key, not at the whole block.
             let span = entries.first().map_or(node.span.clone(), |first| first.key_span.clone());
-            let message = format!("{name} lacks the key `{}`: {}", key.name, key.meaning);
-            self.error(span, message, Some(hints::lacking(key)));
+            let message = format!("missing key `{}` in {name}: {}", key.name, key.meaning);
+            self.error(span, message, Some(hints::missing_key(key)));
         }
     }
 
-    /// Checks one value.
-    pub(super) fn value(&mut self, node: &Node, what: &str, takes: &Takes, required: bool) {
-        let fits = match (takes, &node.content) {
-            (Takes::Text | Takes::Template | Takes::TextOrList | Takes::TextOr(_), Content::Text { text, .. }) => {
+    pub(super) fn value(&mut self, node: &Node, what: &str, value_type: &ValueType, required: bool) {
+        let fits = match (value_type, &node.content) {
+            (
+                ValueType::Text | ValueType::Template | ValueType::TextOrList | ValueType::TextOr(_),
+                Content::Text { text, .. },
+            ) => {
                 if text.trim().is_empty() {
-                    self.error(node.span.clone(), format!("{what} is empty"), Some(hints::nothing(required)));
+                    self.error(node.span.clone(), format!("{what} is empty"), Some(hints::no_value(required)));
                 }
                 true
             }
-            (Takes::Whole(least), Content::Number(number)) => whole(number).is_some_and(|value| value >= *least),
-            (Takes::Number(least, most), Content::Number(number)) => {
+            (ValueType::Integer(least), Content::Number(number)) => whole(number).is_some_and(|value| value >= *least),
+            (ValueType::Number(least, most), Content::Number(number)) => {
                 number.as_f64().is_some_and(|value| (*least..=*most).contains(&value))
             }
-            (Takes::Amount, Content::Number(number)) => number.as_f64().is_some_and(|value| value >= 0.0),
-            (Takes::OneOf(allowed), Content::Number(number)) => {
+            (ValueType::NonNegative, Content::Number(number)) => number.as_f64().is_some_and(|value| value >= 0.0),
+            (ValueType::OneOf(allowed), Content::Number(number)) => {
                 whole(number).is_some_and(|value| allowed.contains(&value))
             }
-            (Takes::AnyText, Content::Text { .. })
-            | (Takes::Bool, Content::Bool(_))
-            | (Takes::Any | Takes::Matcher | Takes::Schema, _) => true,
-            (Takes::Word(words), Content::Text { text, .. }) if words.contains(&text.as_str()) => true,
-            (Takes::List(least, inner), Content::List(items)) => {
+            (ValueType::AnyText, Content::Text { .. })
+            | (ValueType::Bool, Content::Bool(_))
+            | (ValueType::Any | ValueType::Matcher | ValueType::Schema, _) => true,
+            (ValueType::Word(words), Content::Text { text, .. }) if words.contains(&text.as_str()) => true,
+            (ValueType::List(least, inner), Content::List(items)) => {
                 if items.len() < *least {
-                    self.error(
-                        node.span.clone(),
-                        format!("{what} is an empty list"),
-                        Some(
-                            if required { "give at least one" } else { "give at least one, or leave the key out" }
-                                .to_owned(),
-                        ),
-                    );
+                    let hint =
+                        if required { "add at least one item" } else { "add at least one item, or remove the key" };
+                    self.error(node.span.clone(), format!("{what} is an empty list"), Some(hint.to_owned()));
                 }
                 for item in items {
                     match inner {
-                        Takes::Block(block) => {
-                            self.block(item, &article(block.name), &block.all());
+                        ValueType::Object(block) => {
+                            self.block(item, &with_article(block.name), &block.all());
                         }
                         _ => self.value(item, &format!("an item of {what}"), inner, true),
                     }
                 }
                 true
             }
-            (Takes::Map(inner), Content::Map(entries)) => {
+            (ValueType::Map(inner), Content::Map(entries)) => {
                 for entry in entries {
                     match inner {
-                        Takes::Block(block) => {
+                        ValueType::Object(block) => {
                             let name = format!("{} `{}`", block.name, entry.key);
                             self.block(&entry.value, &name, &block.all());
                         }
@@ -150,27 +144,27 @@ impl Notes {
                 }
                 true
             }
-            (Takes::Block(block), _) | (Takes::TextOr(block), Content::Map(_)) => {
+            (ValueType::Object(block), _) | (ValueType::TextOr(block), Content::Map(_)) => {
                 self.block(node, what, &block.all());
                 true
             }
-            (Takes::Gate(kind), _) => {
-                // `stability:` with nothing behind it reads like `stability: {}`.
+            (ValueType::Gate(kind), _) => {
+                // `stability:` without a value means `stability: {}`.
                 if node.content != Content::Null {
                     self.block(node, what, &gate_keys(*kind).collect::<Vec<_>>());
                 }
                 true
             }
-            (Takes::TextOrList, Content::List(items)) => {
+            (ValueType::TextOrList, Content::List(items)) => {
                 for item in items {
-                    self.value(item, &format!("an item of {what}"), &Takes::Text, true);
+                    self.value(item, &format!("an item of {what}"), &ValueType::Text, true);
                 }
                 true
             }
-            (Takes::CallArgs, Content::Text { text, .. }) => matches!(text.as_str(), "any" | "ignore"),
-            (Takes::CallArgs, Content::Map(entries)) => match entries.as_slice() {
+            (ValueType::CallArgs, Content::Text { text, .. }) => matches!(text.as_str(), "any" | "ignore"),
+            (ValueType::CallArgs, Content::Map(entries)) => match entries.as_slice() {
                 [only] if only.key == "match" => {
-                    self.value(&only.value, "`match`", &Takes::Map(&Takes::Matcher), true);
+                    self.value(&only.value, "`match`", &ValueType::Map(&ValueType::Matcher), true);
                     true
                 }
                 [only] => ARGS_RULES.contains(&only.key.as_str()),
@@ -179,8 +173,8 @@ impl Notes {
             _ => false,
         };
         if !fits {
-            let message = format!("{what} takes {}, found {}", takes.describe(), node.describe());
-            self.error(node.span.clone(), message, hints::wrong(node, what, takes, required));
+            let message = format!("{what} must be {}, found {}", value_type.describe(), node.describe());
+            self.error(node.span.clone(), message, hints::wrong_type(node, what, value_type, required));
         }
     }
 }

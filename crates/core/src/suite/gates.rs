@@ -1,4 +1,4 @@
-//! Gate blocks: parameters read from the tree, compiled by the gates themselves.
+//! Gate blocks: reads the parameters from the tree and builds the gates.
 
 use std::collections::BTreeSet;
 
@@ -10,12 +10,13 @@ use super::yaml::{Content, Node};
 use crate::assertion::{Assertion, Scope};
 use crate::diag::Problems;
 use crate::eval::{
-    AxesParams, CallRule, Confidence, DependencyEdge, Expect, ExpectedArgs, ExpectedCall, ExtractionMode, GateKind,
-    GoldenPath, GoldenPathGate, MatchMode, Narrative, NarrativeParams, OrderEdge, RecoveryGate, RecoveryParams,
-    ReliabilityGate, StabilityGate, StatusRule, Trajectory, TrajectoryAxes, TrajectoryParams, WithinTurn,
+    CallRule, Confidence, DependencyEdge, Expect, ExpectedArgs, ExpectedCall, ExtractionMode, GateKind, GoldenPath,
+    GoldenPathGate, GoldenPathParams, MatchMode, NarrativeGate, NarrativeParams, OrderEdge, RecoveryGate,
+    RecoveryParams, ReliabilityGate, ReliabilityParams, StabilityGate, StabilityParams, StatusRule, TrajectoryAxesGate,
+    TrajectoryAxesParams, TrajectoryGate, TrajectoryParams, WithinTurn,
 };
 
-/// Stands for a name that is missing, so that positions stay those of the file; the key tables have said so.
+/// Placeholder for a missing name, which the key tables report. It keeps indices equal to those of the file.
 const MISSING: &str = "?";
 
 impl Lower<'_> {
@@ -25,11 +26,10 @@ impl Lower<'_> {
         Gates {
             trajectory: block(GateKind::Trajectory).and_then(|block| self.trajectory(block, servers)),
             trajectory_axes: block(GateKind::TrajectoryAxes).and_then(|block| self.axes(block, servers)),
-            golden_path: block(GateKind::GoldenPath).map(|block| self.golden_path(block, servers)),
-            stability: block(GateKind::Stability)
-                .map(|block| StabilityGate { expect: self.expect(block, GateKind::Stability) }),
-            reliability: block(GateKind::Reliability).map(|block| self.reliability(block)),
-            recovery: block(GateKind::Recovery).map(|block| self.recovery(block)),
+            golden_path: block(GateKind::GoldenPath).and_then(|block| self.golden_path(block, servers)),
+            stability: block(GateKind::Stability).and_then(|block| self.stability(block)),
+            reliability: block(GateKind::Reliability).and_then(|block| self.reliability(block)),
+            recovery: block(GateKind::Recovery).and_then(|block| self.recovery(block)),
             narrative: block(GateKind::Narrative).and_then(|block| self.narrative(block, servers)),
         }
     }
@@ -40,9 +40,10 @@ impl Lower<'_> {
     }
 
     fn expect(&mut self, block: &Node, kind: GateKind) -> Expect {
-        match block.get("expect") {
-            Some(list) => Expect::Own(self.assertions(list, Scope::Gate(kind))),
-            None => Expect::Default,
+        match block.get("expect").map(|list| self.assertions(list, Scope::Gate(kind))) {
+            Some(assertions) if !assertions.is_empty() => Expect::Custom(assertions),
+            // An empty list, or one without a valid assertion, has been reported.
+            _ => Expect::Default,
         }
     }
 
@@ -52,18 +53,18 @@ impl Lower<'_> {
             let (Some(target), Some(matcher)) = (item.text_at("target"), item.get("matcher")) else { continue };
             match Assertion::compile(scope, &target, &matcher.to_json(), item.text_at("message")) {
                 Ok(assertion) => out.push(assertion),
-                Err(problems) => self.notes.problems(item, problems),
+                Err(problems) => self.diagnostics.problems(item, problems),
             }
         }
         out
     }
 
-    fn compiled<T>(&mut self, block: &Node, result: Result<T, Problems>) -> Option<T> {
-        result.map_err(|problems| self.notes.problems(block, problems)).ok()
+    fn report_problems<T>(&mut self, block: &Node, result: Result<T, Problems>) -> Option<T> {
+        result.map_err(|problems| self.diagnostics.problems(block, problems)).ok()
     }
 
-    /// An error when the name of a tool carries the prefix of a server: no call is recorded under such a name.
-    pub(super) fn prefixed(
+    /// Reports a tool name with the prefix of a server: no call is recorded under such a name.
+    pub(super) fn reject_server_prefix(
         &mut self,
         node: Option<&Node>,
         servers: Option<&BTreeSet<String>>,
@@ -73,16 +74,16 @@ impl Lower<'_> {
         if let Some((server, bare)) = name.split_once("__")
             && servers.is_some_and(|all| all.contains(server))
         {
-            let message = format!("`{name}` carries the prefix of server `{server}`");
-            self.error(node.span.clone(), message, Some(hint(server, bare)));
+            let message = format!("`{name}` has the prefix of server `{server}`");
+            self.error(node.span.clone(), message, hint(server, bare));
         }
     }
 
-    fn trajectory(&mut self, block: &Node, servers: Option<&BTreeSet<String>>) -> Option<Trajectory> {
+    fn trajectory(&mut self, block: &Node, servers: Option<&BTreeSet<String>>) -> Option<TrajectoryGate> {
         let mut calls = Vec::new();
-        for item in block.get("calls").map_or(&[][..], Node::items) {
+        for item in block.items_at("calls") {
             let name = item.text_at("name").unwrap_or_else(|| MISSING.to_owned());
-            self.prefixed(item.get("name"), servers, |server, bare| {
+            self.reject_server_prefix(item.get("name"), servers, |server, bare| {
                 format!("write `name: {bare}` and `server: {server}`")
             });
             calls.push(CallRule {
@@ -100,17 +101,17 @@ impl Lower<'_> {
             calls,
             expect: self.expect(block, GateKind::Trajectory),
         };
-        self.compiled(block, Trajectory::new(params))
+        self.report_problems(block, TrajectoryGate::new(params))
     }
 
-    fn axes(&mut self, block: &Node, servers: Option<&BTreeSet<String>>) -> Option<TrajectoryAxes> {
-        let items = |key: &str| block.get(key).map_or(&[][..], Node::items);
+    fn axes(&mut self, block: &Node, servers: Option<&BTreeSet<String>>) -> Option<TrajectoryAxesGate> {
+        let items = |key: &str| block.items_at(key);
         for item in items("dependencies").iter().chain(items("order")) {
             for key in ["producer", "consumer", "first", "second"] {
-                self.prefixed(item.get(key), servers, |_, bare| format!("write `{key}: {bare}`"));
+                self.reject_server_prefix(item.get(key), servers, |_, bare| format!("write `{key}: {bare}`"));
             }
         }
-        // Two names that are missing are not the same name.
+        // Two missing names are not the same name.
         let end = |item: &Node, key: &str| item.text_at(key).unwrap_or_else(|| format!("{MISSING}{key}"));
         let dependency = |item: &Node| DependencyEdge {
             producer: end(item, "producer"),
@@ -123,56 +124,62 @@ impl Lower<'_> {
             second: end(item, "second"),
             required: item.flag_at("required").unwrap_or(false),
         };
-        let params = AxesParams {
+        let params = TrajectoryAxesParams {
             dependencies: items("dependencies").iter().map(dependency).collect(),
             order: items("order").iter().map(order).collect(),
             expect: self.expect(block, GateKind::TrajectoryAxes),
         };
-        self.compiled(block, TrajectoryAxes::new(params))
+        self.report_problems(block, TrajectoryAxesGate::new(params))
     }
 
-    /// A list of tools, each without a server's prefix.
-    fn bare_names(&mut self, block: &Node, key: &str, servers: Option<&BTreeSet<String>>) {
-        for item in block.get(key).map_or(&[][..], Node::items) {
-            self.prefixed(Some(item), servers, |_, bare| format!("write `{bare}`"));
+    /// Checks that no tool of a list has the prefix of a server.
+    fn reject_prefixes_in(&mut self, block: &Node, key: &str, servers: Option<&BTreeSet<String>>) {
+        for item in block.items_at(key) {
+            self.reject_server_prefix(Some(item), servers, |_, bare| format!("write `{bare}`"));
         }
     }
 
-    fn golden_path(&mut self, block: &Node, servers: Option<&BTreeSet<String>>) -> GoldenPathGate {
-        self.bare_names(block, "calls", servers);
+    fn golden_path(&mut self, block: &Node, servers: Option<&BTreeSet<String>>) -> Option<GoldenPathGate> {
+        self.reject_prefixes_in(block, "calls", servers);
         let golden = GoldenPath {
             calls: block.texts_at("calls"),
             allow_extra_steps: block.flag_at("allow_extra_steps").unwrap_or(false),
             penalize_backtracking: block.flag_at("penalize_backtracking").unwrap_or(true),
             penalize_repeated_tools: block.flag_at("penalize_repeated_tools").unwrap_or(true),
         };
-        GoldenPathGate { golden, expect: self.expect(block, GateKind::GoldenPath) }
+        let params = GoldenPathParams { golden, expect: self.expect(block, GateKind::GoldenPath) };
+        self.report_problems(block, GoldenPathGate::new(params))
     }
 
-    fn reliability(&mut self, block: &Node) -> ReliabilityGate {
+    fn stability(&mut self, block: &Node) -> Option<StabilityGate> {
+        let params = StabilityParams { expect: self.expect(block, GateKind::Stability) };
+        self.report_problems(block, StabilityGate::new(params))
+    }
+
+    fn reliability(&mut self, block: &Node) -> Option<ReliabilityGate> {
         let level = block.whole_at("confidence").and_then(|level| u32::try_from(level).ok());
         let confidence = level.and_then(|level| Confidence::from_percent(level).ok()).unwrap_or_default();
-        ReliabilityGate { confidence, expect: self.expect(block, GateKind::Reliability) }
+        let params = ReliabilityParams { confidence, expect: self.expect(block, GateKind::Reliability) };
+        self.report_problems(block, ReliabilityGate::new(params))
     }
 
-    fn recovery(&mut self, block: &Node) -> RecoveryGate {
+    fn recovery(&mut self, block: &Node) -> Option<RecoveryGate> {
         let default = RecoveryParams::default();
-        RecoveryGate {
-            params: RecoveryParams {
-                max_detection_ms: block.whole_at("max_detection_ms").unwrap_or(default.max_detection_ms),
-                max_recovery_ms: block.whole_at("max_recovery_ms"),
-                require_clean_timeout: block.flag_at("require_clean_timeout").unwrap_or(default.require_clean_timeout),
-                require_hit: block.flag_at("require_hit").unwrap_or(default.require_hit),
-                require_call: block.flag_at("require_call").unwrap_or(default.require_call),
-                expect: self.expect(block, GateKind::Recovery),
-            },
-        }
+        let params = RecoveryParams {
+            max_detection_ms: block.whole_at("max_detection_ms").unwrap_or(default.max_detection_ms),
+            max_recovery_ms: block.whole_at("max_recovery_ms"),
+            require_clean_timeout: block.flag_at("require_clean_timeout").unwrap_or(default.require_clean_timeout),
+            require_hit: block.flag_at("require_hit").unwrap_or(default.require_hit),
+            require_call: block.flag_at("require_call").unwrap_or(default.require_call),
+            expect: self.expect(block, GateKind::Recovery),
+        };
+        self.report_problems(block, RecoveryGate::new(params))
     }
 
-    fn narrative(&mut self, block: &Node, servers: Option<&BTreeSet<String>>) -> Option<Narrative> {
-        self.bare_names(block, "mutating_tools", servers);
-        self.bare_names(block, "readonly_tools", servers);
-        let aliases = block.get("aliases").map_or(&[][..], Node::entries).iter().map(|entry| {
+    fn narrative(&mut self, block: &Node, servers: Option<&BTreeSet<String>>) -> Option<NarrativeGate> {
+        self.reject_prefixes_in(block, "mutating_tools", servers);
+        self.reject_prefixes_in(block, "readonly_tools", servers);
+        let aliases = block.entries_at("aliases").iter().map(|entry| {
             let tools = match &entry.value.content {
                 Content::Text { text, .. } => vec![text.clone()],
                 _ => entry.value.items().iter().filter_map(|item| item.text().map(str::to_owned)).collect(),
@@ -191,7 +198,7 @@ impl Lower<'_> {
             },
             expect: self.expect(block, GateKind::Narrative),
         };
-        self.compiled(block, Narrative::new(params))
+        self.report_problems(block, NarrativeGate::new(params))
     }
 }
 

@@ -1,12 +1,12 @@
-//! `${VAR}`, `${VAR:-default}` and `$$` in text values, after parsing: a value can never change the structure.
+//! `${VAR}`, `${VAR:-default}` and `$$` in strings. Resolved after parsing, so a value can never change the structure.
 
 use std::collections::BTreeMap;
 
-/// Answers for variables: those of the suite, the suite's folder, and what the caller knows (the environment).
+/// Values of variables: the suite's directory, and the environment.
 pub struct Variables<'a> {
-    /// Folder of the suite, for `${SUITE_DIR}`.
+    /// The suite's directory, for `${SUITE_DIR}`.
     pub suite_dir: &'a str,
-    /// What the caller knows.
+    /// Looks up an environment variable.
     pub outside: &'a dyn Fn(&str) -> Option<String>,
 }
 
@@ -16,42 +16,33 @@ impl std::fmt::Debug for Variables<'_> {
     }
 }
 
-/// Text with references that are resolved later.
+/// A string with references that are resolved later.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Template {
     parts: Vec<Part>,
 }
 
-/// A piece of a text with references.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Part {
-    /// Text as it stands.
     Plain(String),
     /// `${name}` or `${name:-default}`.
     Reference {
-        /// What it names.
         name: String,
-        /// What stands for it when nobody answers.
         default: Option<String>,
     },
 }
 
-/// What is wrong with a reference.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TemplateError {
-    /// It is not closed.
     #[error("`${{` is not closed")]
     Unclosed,
-    /// Its name is not a name.
     #[error("`{0}` is not a variable name")]
     Name(String),
-    /// Nobody knows it.
-    #[error("the variable `{0}` is not set")]
+    #[error("variable `{0}` is not set")]
     Unset(String),
 }
 
 impl Template {
-    /// Reads a text with references to variables.
     pub fn parse(text: &str) -> Result<Self, TemplateError> {
         let parts = parts(text)?;
         for part in &parts {
@@ -64,7 +55,6 @@ impl Template {
         Ok(Self { parts })
     }
 
-    /// Text that refers to nothing.
     pub(super) fn plain(text: &str) -> Self {
         Self { parts: vec![Part::Plain(text.to_owned())] }
     }
@@ -77,8 +67,8 @@ impl Template {
         })
     }
 
-    /// The text with the suite's own variables answered as they are written and everything else left as it is: what the
-    /// suite says, the same on every machine. What it gives reads back as the same pieces.
+    /// The text with the suite's own variables resolved and everything else as written: the same on every machine. It parses
+    /// back to the same parts.
     pub fn within_suite(&self, own: &BTreeMap<String, Self>) -> String {
         let mut pieces: Vec<Part> = Vec::new();
         let answered = self.parts.iter().flat_map(|part| match part {
@@ -94,7 +84,7 @@ impl Template {
         pieces.iter().map(Part::written).collect()
     }
 
-    /// The references that nobody answers, each once.
+    /// The references without a value, each once.
     pub fn unset(&self, own: &BTreeMap<String, String>, variables: &Variables<'_>) -> Vec<&str> {
         let mut out: Vec<&str> = Vec::new();
         for part in &self.parts {
@@ -108,7 +98,7 @@ impl Template {
         out
     }
 
-    /// The text with every reference answered.
+    /// The text with every reference resolved.
     pub fn resolve(&self, own: &BTreeMap<String, String>, variables: &Variables<'_>) -> Result<String, TemplateError> {
         let mut out = String::new();
         for part in &self.parts {
@@ -131,7 +121,7 @@ pub(super) fn is_name(text: &str) -> bool {
 }
 
 impl Template {
-    /// The text with every reference answered that somebody can answer; the others stay as written.
+    /// The text with every known reference resolved; the others stay as written.
     pub(super) fn resolve_known(&self, own: &BTreeMap<String, String>, variables: &Variables<'_>) -> String {
         let answered = self.parts.iter().map(|part| match part {
             Part::Plain(text) => text.clone(),
@@ -144,10 +134,10 @@ impl Template {
 }
 
 impl Part {
-    /// The piece as it can be written, wherever it stands.
+    /// The part as source text.
     fn written(&self) -> String {
         match self {
-            // A dollar sign needs its double only where it could be read as something else.
+            // A dollar sign is doubled only where it could be read as something else.
             Self::Plain(text) if text.contains("$$") || text.contains("${") || text.ends_with('$') => {
                 text.replace('$', "$$")
             }
@@ -158,7 +148,7 @@ impl Part {
     }
 }
 
-/// The pieces of a text with references, whatever they refer to: `$$` is a dollar sign, and so is one before anything but `{`.
+/// Splits a text at its references. `$$` is a dollar sign, and so is a `$` before anything but `{`.
 pub fn parts(text: &str) -> Result<Vec<Part>, TemplateError> {
     let mut out = Vec::new();
     let mut plain = String::new();
@@ -172,7 +162,7 @@ pub fn parts(text: &str) -> Result<Vec<Part>, TemplateError> {
             continue;
         }
         let Some(inner) = rest.strip_prefix('{') else {
-            // `$5` and `^a$` are what they say.
+            // `$5` and `^a$` are plain text.
             plain.push('$');
             continue;
         };
@@ -209,7 +199,7 @@ fn end_of(inner: &str) -> Option<usize> {
     None
 }
 
-/// What a name stands for; nothing when it is empty.
+/// The value of a name; empty values count as unset.
 fn known(name: &str, own: &BTreeMap<String, String>, variables: &Variables<'_>) -> Option<String> {
     let value = match name {
         "SUITE_DIR" => Some(variables.suite_dir.to_owned()),
@@ -236,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn references_are_answered_by_the_suite_then_by_the_caller_then_by_their_default() {
+    fn references_resolve_to_the_suite_then_the_environment_then_the_default() {
         check("plain", Ok("plain"));
         check("${city} and ${HOME}", Ok("Oslo and /h"));
         check("${SUITE_DIR}/x", Ok("tests/x"));
@@ -245,7 +235,7 @@ mod tests {
         check("${NOBODY:-}", Ok(""));
         check("a $$5 ${city:-x}", Ok("a $5 Oslo"));
         check("$${city}", Ok("${city}"));
-        check("${NOBODY}", Err("the variable `NOBODY` is not set"));
+        check("${NOBODY}", Err("variable `NOBODY` is not set"));
         check("${city", Err("`${` is not closed"));
         check("${a b}", Err("`a b` is not a variable name"));
         check("$5 and ^a$", Ok("$5 and ^a$"));
@@ -258,11 +248,11 @@ mod tests {
         let own = BTreeMap::from(own);
         let found = Template::parse(text).unwrap().within_suite(&own);
         assert_eq!(found, expected, "{text}");
-        assert_eq!(Template::parse(&found).unwrap().within_suite(&own), expected, "{text}: what is written reads back");
+        assert_eq!(Template::parse(&found).unwrap().within_suite(&own), expected, "{text}: the result parses back");
     }
 
     #[test]
-    fn within_a_suite_its_own_variables_are_answered_and_the_environment_is_not() {
+    fn within_suite_resolves_the_suites_variables_and_not_the_environment() {
         check_within("plain, $5 and $$5", "plain, $5 and $5");
         check_within(
             "${city}, ${HOME}, ${SUITE_DIR}/x, ${NOBODY:-else}",

@@ -1,4 +1,4 @@
-//! What loads but hardly means what it says.
+//! Warnings about suites that are valid but suspicious.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -6,9 +6,9 @@ use std::ops::Range;
 use super::lower::{Places, provider_of};
 use super::yaml::Node;
 use super::{AgentTest, Gates, Provider, Suite};
-use crate::assertion::Check;
 use crate::diag::{Diagnostic, Severity};
 use crate::eval::{GoldenPath, Verdict, score_golden_path};
+use crate::judge;
 use crate::trace::{Conversation, FaultKind, StopReason, Tokens, ToolCall, Trace};
 
 pub(super) fn lint(suite: &Suite, places: &Places, out: &mut Vec<Diagnostic>) {
@@ -20,16 +20,12 @@ pub(super) fn lint(suite: &Suite, places: &Places, out: &mut Vec<Diagnostic>) {
     let injected: BTreeSet<usize> = suite.agents.iter().flat_map(|agent| agent.inject.iter().copied()).collect();
     for (name, span) in &places.servers {
         if !struck.contains(name) && !used.contains(name) {
-            warn(
-                span.clone(),
-                format!("no test uses the server `{name}`"),
-                "remove it, or name it in a test's `servers:`",
-            );
+            warn(span.clone(), format!("no test uses server `{name}`"), "remove it, or name it in a test's `servers:`");
         }
     }
     for (at, fault) in suite.faults.iter().enumerate() {
         if !injected.contains(&at) {
-            let message = format!("no test injects the fault `{}`", fault.name);
+            let message = format!("no test injects fault `{}`", fault.name);
             warn(places.faults[at].clone(), message, "remove it, or name it in a test's `inject:`");
         }
     }
@@ -38,7 +34,7 @@ pub(super) fn lint(suite: &Suite, places: &Places, out: &mut Vec<Diagnostic>) {
         if name == "SUITE_DIR" {
             warn(span.clone(), "`SUITE_DIR` is always public".to_owned(), "remove it");
         } else if !read.contains(name.as_str()) && !told.contains(name.as_str()) {
-            let message = format!("nothing in this file reads the variable `{name}`");
+            let message = format!("nothing in this file uses variable `{name}`");
             warn(span.clone(), message, "correct the name, or remove it from `public:`");
         }
     }
@@ -46,66 +42,70 @@ pub(super) fn lint(suite: &Suite, places: &Places, out: &mut Vec<Diagnostic>) {
         let place = |key: &str| keys.get(key).or_else(|| keys.get("name")).cloned().unwrap_or(0..0);
         if agent.gates.judges_runs() || !agent.expect.is_empty() {
             if rests_on_prose(agent) {
-                let hint = "assert on tool_calls or tool_results: they show what was done";
+                let hint = "assert on tool_calls or tool_results: they show what the agent did";
                 warn(place("expect"), format!("the verdict of `{}` rests on prose", agent.name), hint);
             } else if passes_on_nothing(agent) {
-                let hint = "add a `trajectory:` or an `expect:` that an agent which does nothing would fail";
-                warn(place("name"), format!("`{}` passes when the agent makes no call at all", agent.name), hint);
+                let hint = "add a `trajectory:` or an `expect:` that fails when the agent does nothing";
+                warn(place("name"), format!("`{}` passes when the agent makes no calls", agent.name), hint);
             }
         }
         lint_gates(&agent.gates, &place, &mut warn);
         if let Some(gate) = &agent.gates.reliability {
             let runs = usize::try_from(agent.runs).unwrap_or(usize::MAX).min(10_000);
-            // Some ask for a mix; whether one of a few mixes passes tells them from those that nothing satisfies.
+            // Some gates require a mix of outcomes. Try a few mixes to tell them from gates that never pass.
             let passes = |passed: usize| {
                 let outcomes: Vec<_> = (0..runs).map(|at| at < passed).collect();
                 gate.evaluate(&outcomes).verdict == Verdict::Pass
             };
             let mixes = (1..=8).map(|eighth| runs * eighth / 8).rev();
             if !mixes.into_iter().any(passes) && !passes(0) {
-                let message = format!("`reliability` cannot pass with {} runs, whatever their outcome", agent.runs);
-                warn(place("reliability"), message, "raise `runs:`, or ask for less");
+                let message =
+                    format!("`reliability` cannot pass with {} runs, regardless of their outcomes", agent.runs);
+                warn(place("reliability"), message, "raise `runs:`, or lower the requirement");
             } else if passes(0) && passes(runs) {
-                warn(place("reliability"), "`reliability` passes even when every run fails".to_owned(), "ask for more");
+                warn(
+                    place("reliability"),
+                    "`reliability` passes even when every run fails".to_owned(),
+                    "raise the requirement",
+                );
             }
         }
         let budget = agent.gates.detection_budget_ms();
         for fault in agent.inject.iter().map(|at| &suite.faults[*at]) {
             if let Some(server) = fault.server.as_ref().filter(|server| !agent.servers.contains(server)) {
-                let message = format!("`{}` strikes the server `{server}`, which this test does not use", fault.name);
+                let message = format!("`{}` targets server `{server}`, which this test does not use", fault.name);
                 warn(place("inject"), message, "add the server to the test's `servers:`, or inject another fault");
             }
-            // A late answer is something for `recovery` to look at, unless it asks for what only comes after a denied call.
+            // `recovery` can judge a late answer, unless it requires what only follows a timeout.
             let is_seen = agent
                 .gates
                 .recovery
                 .as_ref()
-                .is_some_and(|gate| !gate.params.require_call && !gate.params.require_clean_timeout);
+                .is_some_and(|gate| !gate.params().require_call && !gate.params().require_clean_timeout);
             if fault.kind == FaultKind::Slow && fault.delay_ms < budget && !is_seen {
                 let message = format!(
-                    "`{}` answers after {} ms, within the budget of {budget} ms: it is late, never missed",
+                    "`{}` delays answers by {} ms, within the budget of {budget} ms, so it never causes a timeout",
                     fault.name, fault.delay_ms
                 );
                 warn(place("inject"), message, "raise `delay_ms:` to the budget, or lower `max_detection_ms:`");
             }
         }
         if agent.temperature.is_some() {
-            let refuses = |name: &&String| {
+            let rejects = |name: &&String| {
                 let provider = suite.models.get(*name).map_or_else(|| provider_of(name), |model| Some(model.provider));
                 provider == Some(Provider::Anthropic)
             };
-            if let Some(name) = agent.models.iter().find(refuses) {
+            if let Some(name) = agent.models.iter().find(rejects) {
                 warn(
                     place("temperature"),
-                    format!("`{name}` refuses `temperature`"),
-                    "remove it; recordings make runs repeatable",
+                    format!("`{name}` rejects `temperature`"),
+                    "remove it; replays are repeatable without it",
                 );
             }
         }
     }
 }
 
-/// Gates in a file of their own.
 pub(super) fn gate_file(gates: &Gates, root: &Node, out: &mut Vec<Diagnostic>) {
     let place = |key: &str| {
         let entry = root.entries().iter().find(|entry| entry.key == key);
@@ -118,26 +118,26 @@ fn warning(span: Range<usize>, message: String, hint: &str) -> Diagnostic {
     Diagnostic { severity: Severity::Warning, span, message, hint: Some(hint.to_owned()) }
 }
 
-/// Gates that no run can fail, or none can pass, wherever they are written.
+/// Gates that no run can fail, or that no run can pass.
 fn lint_gates(gates: &Gates, place: &dyn Fn(&str) -> Range<usize>, warn: &mut dyn FnMut(Range<usize>, String, &str)) {
-    if let Some(gate) = gates.trajectory.as_ref().filter(|gate| gate.asks_nothing()) {
+    if let Some(gate) = gates.trajectory.as_ref().filter(|gate| gate.accepts_any_trace()) {
         let without = if gate.reference().next().is_some() { "with optional calls only" } else { "without calls" };
         let hint = if gate.reference().next().is_some() {
-            "make a call required, or bound the others with `max_extra:`"
+            "make a call required, or limit extra calls with `max_extra:`"
         } else {
-            "name the calls in `calls:`; so that none may be made at all, write `mode: subset`"
+            "list the calls in `calls:`; to allow no calls at all, write `mode: subset`"
         };
-        warn(place("trajectory"), format!("`trajectory` {without} passes whatever is called"), hint);
+        warn(place("trajectory"), format!("`trajectory` {without} passes on every trace"), hint);
     }
     if let Some(gate) = &gates.golden_path
-        && is_wasteful(&gate.golden)
+        && is_wasteful(&gate.params().golden)
     {
-        let hint = "a path that returns or repeats cannot be walked without waste; drop that penalty or shorten it";
+        let hint = "the path repeats or revisits a tool: shorten it, or turn off that penalty";
         warn(place("golden_path"), "the golden path is itself wasteful".to_owned(), hint);
     }
 }
 
-/// Whether every assertion reads what the model said, and no gate reads what it did.
+/// Whether every assertion reads the model's prose, and no gate reads what it did.
 fn rests_on_prose(agent: &AgentTest) -> bool {
     let prose = |target: &str| {
         target == "final_response" || target.starts_with("final_response") || target.starts_with("conversation.turns")
@@ -147,7 +147,7 @@ fn rests_on_prose(agent: &AgentTest) -> bool {
         && agent.expect.iter().all(|assertion| prose(&assertion.target().to_string()))
 }
 
-/// Whether every check of single runs passes on a run that did nothing.
+/// Whether every per-run check passes on a run that did nothing.
 fn passes_on_nothing(agent: &AgentTest) -> bool {
     let nothing = Trace {
         tool_calls: Some(Vec::new()),
@@ -160,17 +160,7 @@ fn passes_on_nothing(agent: &AgentTest) -> bool {
             ..Conversation::default()
         },
     };
-    let gates = &agent.gates;
-    let passes = [
-        gates.trajectory.as_ref().map(|gate| gate.evaluate(&nothing).verdict),
-        gates.trajectory_axes.as_ref().map(|gate| gate.evaluate(&nothing).verdict),
-        gates.golden_path.as_ref().map(|gate| gate.evaluate(&nothing).verdict),
-        gates.recovery.as_ref().map(|gate| gate.evaluate(&nothing).verdict),
-        gates.narrative.as_ref().map(|gate| gate.evaluate(&nothing).verdict),
-    ];
-    let envelope = if agent.expect.is_empty() { serde_json::Value::Null } else { nothing.to_envelope() };
-    passes.into_iter().flatten().all(|verdict| verdict == Verdict::Pass)
-        && agent.expect.iter().all(|assertion| assertion.check(&envelope) == Check::Pass)
+    judge::run_tersely(&agent.expect, &agent.gates, &nothing).iter().all(|check| check.verdict == Verdict::Pass)
 }
 
 fn is_wasteful(golden: &GoldenPath) -> bool {

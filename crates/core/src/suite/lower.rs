@@ -1,10 +1,10 @@
-//! From a checked tree to a [`Suite`]: references between parts, and the rules that no key table can say.
+//! From a checked tree to a [`Suite`]: references between parts, and the rules that key tables cannot express.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use super::blocks::{AGENT, FAULT, FAULT_TARGET, GATE_FILE, MODEL, SERVER, SUITE};
-use super::check::Notes;
+use super::check::Diagnostics;
 use super::interpolate::{self, Template, TemplateError, Variables};
 use super::lint;
 use super::yaml::{Content, MAX_BYTES, Node};
@@ -17,54 +17,50 @@ use crate::eval::{GATES, GateKind, RunScope};
 use crate::keys::Block;
 use crate::trace::FaultKind;
 
-/// Most comparisons of names in search of the one that was meant.
+/// Maximum comparisons of names in search of a suggestion.
 const MAX_COMPARED: usize = 200_000;
 
-/// Places in the file that lints point at.
+/// Spans in the file that lints point at.
 #[derive(Debug, Default)]
 pub(super) struct Places {
-    /// Of each server's name.
     pub(super) servers: BTreeMap<String, Range<usize>>,
-    /// Of each fault's name.
     pub(super) faults: Vec<Range<usize>>,
-    /// Of each agent test: its name, and each of its keys.
+    /// Of each agent test: the name and every key.
     pub(super) agents: Vec<BTreeMap<String, Range<usize>>>,
-    /// Of each name under `public`.
     pub(super) public: BTreeMap<String, Range<usize>>,
 }
 
-/// Lowers one file.
 pub(super) struct Lower<'a> {
     source: &'a Source,
     variables: &'a Variables<'a>,
-    /// Names under `variables`.
+    /// The keys of `variables`.
     names: Vec<String>,
-    /// `variables` is there, but not as a map.
+    /// `variables` is not a map.
     names_unreadable: bool,
-    /// How many names were compared with all that are declared.
+    /// Name comparisons so far.
     compared: usize,
-    /// Bytes of text that references were answered in.
+    /// Bytes of resolved text so far.
     written: usize,
-    /// The environment is not read: what only it could answer stays as written.
-    is_sealed: bool,
+    /// The environment is not read: references to it stay as written.
+    is_untrusted: bool,
     unread: Unread,
-    pub(super) notes: Notes,
+    pub(super) diagnostics: Diagnostics,
 }
 
-/// Variables of the environment that references were left for.
+/// Environment variables that were referenced but not read.
 #[derive(Default)]
 struct Unread {
-    /// In the texts since it was last emptied.
+    /// In the text resolved since the last reset.
     names: BTreeSet<String>,
     /// Behind each of the suite's own variables.
     variables: BTreeMap<String, BTreeSet<String>>,
-    /// In each item of `agents`, but for what the agent is asked.
+    /// In each item of `agents`, except in its prompts.
     agents: Vec<BTreeSet<String>>,
     /// In each item of `faults`.
     faults: Vec<BTreeSet<String>>,
 }
 
-/// What other parts of the file may refer to: declared names, also of things that are wrong in themselves.
+/// Names that other parts of the file can refer to, including those of invalid entries.
 struct Names {
     servers: Declared,
     models: Declared,
@@ -74,7 +70,7 @@ struct Names {
 #[derive(Default)]
 struct Declared {
     names: BTreeSet<String>,
-    /// Something stands there that cannot be read, so nobody knows which names it holds.
+    /// The block cannot be read, so its names are unknown.
     unreadable: bool,
 }
 
@@ -95,54 +91,52 @@ impl Names {
                 names: node.entries().iter().map(|entry| entry.key.clone()).collect(),
                 unreadable: !matches!(node.content, Content::Map(_)),
             },
-            None => Declared { names: BTreeSet::new(), unreadable: misspelt(root, &SUITE, &[key]) },
+            None => Declared { names: BTreeSet::new(), unreadable: has_misspelled(root, &SUITE, &[key]) },
         };
-        faults.unreadable |= misspelt(root, &SUITE, &["faults"]);
+        faults.unreadable |= has_misspelled(root, &SUITE, &["faults"]);
         Self { servers: keys("servers"), models: keys("models"), faults }
     }
 }
 
-/// What is resolved at load, as it was before.
+/// Text as written, before references are resolved.
 struct Written {
     variables: BTreeMap<String, Template>,
     /// One for each item of `agents`.
-    agents: Vec<Asked>,
+    agents: Vec<PromptText>,
 }
 
-/// What the agent of a test is asked.
-struct Asked {
+struct PromptText {
     prompt: Option<Template>,
     system: Option<Template>,
 }
 
 impl Written {
     fn of(root: &Node) -> Self {
-        // What is no template is told where it is resolved, and stands for itself here.
+        // An invalid template is reported where it is resolved.
         let template = |text: &str| Template::parse(text).unwrap_or_else(|_| Template::plain(text));
         let at = |node: &Node, key: &str| node.get(key).and_then(Node::text).map(template);
-        let variables = root.get("variables").map_or(&[][..], Node::entries).iter();
-        let agents = root.get("agents").map_or(&[][..], Node::items).iter();
+        let variables = root.entries_at("variables").iter();
+        let agents = root.items_at("agents").iter();
         Self {
             variables: variables.filter_map(|entry| Some((entry.key.clone(), template(entry.value.text()?)))).collect(),
-            agents: agents.map(|node| Asked { prompt: at(node, "prompt"), system: at(node, "system") }).collect(),
+            agents: agents.map(|node| PromptText { prompt: at(node, "prompt"), system: at(node, "system") }).collect(),
         }
     }
 }
 
-/// Whether a key is there, but under a name that is near to one of these.
-fn misspelt(node: &Node, block: &Block, keys: &[&str]) -> bool {
+/// Whether an unknown key looks like a misspelling of one of `keys`.
+fn has_misspelled(node: &Node, block: &Block, keys: &[&str]) -> bool {
     let known = || block.keys.iter().map(|key| key.name);
-    // Few slips are enough: a map of thousands of unknown keys is something else altogether.
+    // A map with thousands of unknown keys is not a misspelling.
     let unknown = node.entries().iter().filter(|entry| !known().any(|name| name == entry.key)).take(50);
     unknown.filter_map(|entry| did_you_mean(&entry.key, known())).any(|near| keys.contains(&near))
 }
 
-fn template_hint(error: &TemplateError) -> String {
+fn template_hint(error: &TemplateError) -> &'static str {
     match error {
         TemplateError::Unclosed => "add `}`, or write `$$` for a dollar sign",
-        _ => "a name is letters, digits and `_`; write `$$` for a dollar sign",
+        _ => "use letters, digits and `_` in a name; write `$$` for a dollar sign",
     }
-    .to_owned()
 }
 
 impl<'a> Lower<'a> {
@@ -154,37 +148,37 @@ impl<'a> Lower<'a> {
             names_unreadable: false,
             compared: 0,
             written: 0,
-            is_sealed: false,
+            is_untrusted: false,
             unread: Unread::default(),
-            notes: Notes::default(),
+            diagnostics: Diagnostics::default(),
         }
     }
 
-    /// Lowers one file without reading the environment.
-    pub(super) fn sealed(source: &'a Source, variables: &'a Variables<'a>) -> Self {
-        Self { is_sealed: true, ..Self::new(source, variables) }
+    /// Lowers a file without reading the environment.
+    pub(super) fn untrusted(source: &'a Source, variables: &'a Variables<'a>) -> Self {
+        Self { is_untrusted: true, ..Self::new(source, variables) }
     }
 
-    /// Whether a name may be compared with so many others. A file with thousands of names and thousands of mistakes would
-    /// take minutes; after that many nobody misses the suggestion.
+    /// Whether the budget allows this many more comparisons. A file with thousands of names and thousands of mistakes would
+    /// take minutes otherwise.
     fn may_compare(&mut self, names: usize) -> bool {
         self.compared = self.compared.saturating_add(names);
         self.compared <= MAX_COMPARED
     }
 
     pub(super) fn is_sound(&self) -> bool {
-        self.notes.is_sound()
+        self.diagnostics.is_sound()
     }
 
-    pub(super) fn error(&mut self, span: Range<usize>, message: impl Into<String>, hint: Option<String>) {
-        self.notes.error(span, message, hint);
+    pub(super) fn error(&mut self, span: Range<usize>, message: impl Into<String>, hint: impl Into<String>) {
+        self.diagnostics.error(span, message, Some(hint.into()));
     }
 
     pub(super) fn suite(&mut self, root: Node) -> Option<(Suite, Places)> {
         let own = self.own_variables(&root);
         let written = Written::of(&root);
-        let root = self.interpolated(root, &own);
-        self.notes.block(&root, "a suite", &SUITE.all());
+        let root = self.interpolate(root, &own);
+        self.diagnostics.block(&root, "a suite", &SUITE.all());
         if !matches!(root.content, Content::Map(_)) {
             return None;
         }
@@ -199,30 +193,30 @@ impl<'a> Lower<'a> {
         let suite = Suite { variables: own, variables_as_written, public, servers, faults, models, agents };
         for name in suite.variables_of_keys() {
             if let Some(span) = places.public.get(name) {
-                let message = format!("`{name}` holds a key or a token, which cannot be public");
-                self.error(span.clone(), message, Some("remove it from `public:`".to_owned()));
+                let message = format!("`{name}` holds a key or token and cannot be public");
+                self.error(span.clone(), message, "remove it from `public:`");
             }
         }
         Some((suite, places))
     }
 
     pub(super) fn gate_file(&mut self, root: Node) -> Option<(Vec<Assertion>, Gates)> {
-        let root = self.interpolated(root, &BTreeMap::new());
-        self.notes.block(&root, "a gates file", &GATE_FILE.all());
+        let root = self.interpolate(root, &BTreeMap::new());
+        self.diagnostics.block(&root, "a gates file", &GATE_FILE.all());
         let Content::Map(entries) = &root.content else { return None };
         if entries.is_empty() {
-            self.error(root.span.clone(), "the file asserts nothing", Some("add `expect:` or a gate".to_owned()));
+            self.error(root.span.clone(), "the file checks nothing", "add `expect:` or a gate");
             return None;
         }
         let expect = self.envelope_assertions(&root);
         let gates = self.gates(&root, None);
         if self.is_sound() {
-            lint::gate_file(&gates, &root, &mut self.notes.diagnostics);
+            lint::gate_file(&gates, &root, &mut self.diagnostics.list);
         }
         Some((expect, gates))
     }
 
-    /// The suite's own variables; their values may refer to what the caller knows.
+    /// The suite's own variables. Their values may refer to the environment.
     fn own_variables(&mut self, root: &Node) -> BTreeMap<String, String> {
         let mut own = BTreeMap::new();
         let node = root.get("variables");
@@ -230,8 +224,8 @@ impl<'a> Lower<'a> {
         self.names = node.map_or(&[][..], Node::entries).iter().map(|entry| entry.key.clone()).collect();
         for entry in node.map_or(&[][..], Node::entries) {
             let value = match entry.value.text() {
-                Some(text) if !text.trim().is_empty() => self.resolved(text, &entry.value.span, &BTreeMap::new()),
-                // The key table refuses it; what refers to it is not wrong as well.
+                Some(text) if !text.trim().is_empty() => self.resolve_text(text, &entry.value.span, &BTreeMap::new()),
+                // The key table reports it; references to it are not reported as well.
                 _ => entry.key.clone(),
             };
             own.insert(entry.key.clone(), value);
@@ -242,53 +236,53 @@ impl<'a> Lower<'a> {
 
     /// The names under `public`.
     fn public(&mut self, root: &Node, places: &mut Places) -> BTreeSet<String> {
-        for item in root.get("public").map_or(&[][..], Node::items) {
+        for item in root.items_at("public") {
             let Some(name) = item.text().filter(|text| !text.trim().is_empty()) else { continue };
             if !interpolate::is_name(name) {
                 let inside = Template::parse(name).ok().and_then(|template| template.names().next().map(str::to_owned));
                 let hint = inside.map_or_else(
-                    || "a name is letters, digits and `_`".to_owned(),
-                    |inside| format!("write the name alone: `{inside}`"),
+                    || "use letters, digits and `_` in a name".to_owned(),
+                    |inside| format!("write only the name: `{inside}`"),
                 );
-                self.error(item.span.clone(), format!("`{name}` is not a variable name"), Some(hint));
+                self.error(item.span.clone(), format!("`{name}` is not a variable name"), hint);
             }
             places.public.insert(name.to_owned(), item.span.clone());
         }
         places.public.keys().cloned().collect()
     }
 
-    /// The tree with every reference answered, but for servers and models, which wait until a run goes live.
-    fn interpolated(&mut self, mut root: Node, own: &BTreeMap<String, String>) -> Node {
+    /// Resolves every reference, except in servers and models, which are resolved when a live run starts.
+    fn interpolate(&mut self, mut root: Node, own: &BTreeMap<String, String>) -> Node {
         if let Content::Map(entries) = &mut root.content {
             for entry in
                 entries.iter_mut().filter(|entry| !matches!(&*entry.key, "servers" | "models" | "variables" | "public"))
             {
                 match (&*entry.key, &mut entry.value.content) {
                     ("agents", Content::List(items)) => {
-                        self.unread.agents = items.iter_mut().map(|item| self.answer_item(item, own)).collect();
+                        self.unread.agents = items.iter_mut().map(|item| self.resolve_item(item, own)).collect();
                     }
                     ("faults", Content::List(items)) => {
-                        self.unread.faults = items.iter_mut().map(|item| self.answer_item(item, own)).collect();
+                        self.unread.faults = items.iter_mut().map(|item| self.resolve_item(item, own)).collect();
                     }
-                    _ => self.answer(&mut entry.value, own),
+                    _ => self.resolve_node(&mut entry.value, own),
                 }
             }
         }
         root
     }
 
-    /// Answers the references in a test or a fault, and gives the variables that nobody answered for and that have a say in a
-    /// verdict. What would be checked by them cannot be read, and is left out.
-    fn answer_item(&mut self, node: &mut Node, own: &BTreeMap<String, String>) -> BTreeSet<String> {
+    /// Resolves the references in a test or a fault. Returns the unread variables that could affect a verdict; the checks of
+    /// such an item are dropped.
+    fn resolve_item(&mut self, node: &mut Node, own: &BTreeMap<String, String>) -> BTreeSet<String> {
         let Content::Map(entries) = &mut node.content else {
-            self.answer(node, own);
+            self.resolve_node(node, own);
             return std::mem::take(&mut self.unread.names);
         };
         let mut unread = BTreeSet::new();
         for entry in entries.iter_mut() {
-            self.answer(&mut entry.value, own);
+            self.resolve_node(&mut entry.value, own);
             let names = std::mem::take(&mut self.unread.names);
-            // A recording is held against what the agent is asked as it is written.
+            // A recording is compared with the prompt as written.
             if !matches!(&*entry.key, "prompt" | "system") {
                 unread.extend(names);
             }
@@ -299,20 +293,20 @@ impl<'a> Lower<'a> {
         unread
     }
 
-    fn answer(&mut self, node: &mut Node, own: &BTreeMap<String, String>) {
+    fn resolve_node(&mut self, node: &mut Node, own: &BTreeMap<String, String>) {
         match &mut node.content {
-            Content::Text { text, .. } if text.contains('$') => *text = self.resolved(text, &node.span, own),
-            Content::List(items) => items.iter_mut().for_each(|item| self.answer(item, own)),
-            Content::Map(entries) => entries.iter_mut().for_each(|entry| self.answer(&mut entry.value, own)),
+            Content::Text { text, .. } if text.contains('$') => *text = self.resolve_text(text, &node.span, own),
+            Content::List(items) => items.iter_mut().for_each(|item| self.resolve_node(item, own)),
+            Content::Map(entries) => entries.iter_mut().for_each(|entry| self.resolve_node(&mut entry.value, own)),
             _ => {}
         }
     }
 
-    fn resolved(&mut self, text: &str, span: &Range<usize>, own: &BTreeMap<String, String>) -> String {
+    fn resolve_text(&mut self, text: &str, span: &Range<usize>, own: &BTreeMap<String, String>) -> String {
         let template = match Template::parse(text) {
             Ok(template) => template,
             Err(error) => {
-                self.error(span.clone(), error.to_string(), Some(template_hint(&error)));
+                self.error(span.clone(), error.to_string(), template_hint(&error));
                 return text.to_owned();
             }
         };
@@ -322,8 +316,8 @@ impl<'a> Lower<'a> {
         }
         for name in &unset {
             let hint = if self.names.iter().any(|known| known == name) {
-                "one variable cannot refer to another: write its value out".to_owned()
-            } else if self.is_sealed {
+                "a variable cannot refer to another variable: write the value itself".to_owned()
+            } else if self.is_untrusted {
                 self.unread.names.insert((*name).to_owned());
                 continue;
             } else if self.names_unreadable {
@@ -335,7 +329,7 @@ impl<'a> Lower<'a> {
                     |near| format!("did you mean `${{{near}}}`?"),
                 )
             };
-            self.error(span.clone(), format!("the variable `{name}` is not set"), Some(hint));
+            self.error(span.clone(), format!("variable `{name}` is not set"), hint);
         }
         if self.written > MAX_BYTES {
             return text.to_owned();
@@ -343,8 +337,8 @@ impl<'a> Lower<'a> {
         let value = template.resolve_known(own, self.variables);
         self.written += value.len();
         if self.written > MAX_BYTES {
-            let message = format!("variables make more than {MAX_BYTES} bytes of text");
-            self.error(span.clone(), message, Some("split it into several suites".to_owned()));
+            let message = format!("variables expand to more than {MAX_BYTES} bytes");
+            self.error(span.clone(), message, "split it into several suites");
         }
         value
     }
@@ -355,7 +349,7 @@ impl<'a> Lower<'a> {
         match Template::parse(text) {
             Ok(template) => Some(template),
             Err(error) => {
-                self.error(node.span.clone(), error.to_string(), Some(template_hint(&error)));
+                self.error(node.span.clone(), error.to_string(), template_hint(&error));
                 None
             }
         }
@@ -368,31 +362,28 @@ impl<'a> Lower<'a> {
 
     fn servers(&mut self, root: &Node, places: &mut Places) -> BTreeMap<String, Server> {
         let mut out = BTreeMap::new();
-        for entry in root.get("servers").map_or(&[][..], Node::entries) {
+        for entry in root.entries_at("servers") {
             let (name, node) = (&entry.key, &entry.value);
             let plain = name.starts_with(|c: char| c.is_ascii_lowercase() || c.is_ascii_digit())
                 && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-');
             if !plain {
-                let hint = "a server's name is lower-case letters, digits and `-`, and starts with a letter or digit";
-                self.error(entry.key_span.clone(), format!("`{name}` cannot name a server"), Some(hint.to_owned()));
+                let hint = "use lower-case letters, digits and `-`, starting with a letter or digit";
+                self.error(entry.key_span.clone(), format!("`{name}` is not a valid server name"), hint);
             }
             let (command, url) = (node.get("command"), node.get("url"));
             match (command, url) {
                 (Some(_), Some(url)) => {
-                    self.error(
-                        url.span.clone(),
-                        format!("server `{name}` has both `command` and `url`"),
-                        Some("keep one".to_owned()),
-                    );
+                    self.error(url.span.clone(), format!("server `{name}` has both `command` and `url`"), "keep one");
                 }
                 (None, None)
-                    if matches!(node.content, Content::Map(_)) && !misspelt(node, &SERVER, &["command", "url"]) =>
+                    if matches!(node.content, Content::Map(_))
+                        && !has_misspelled(node, &SERVER, &["command", "url"]) =>
                 {
                     let hint = "add `command: [program, argument]` or `url: https://...`";
                     self.error(
                         entry.key_span.clone(),
                         format!("server `{name}` has neither `command` nor `url`"),
-                        Some(hint.to_owned()),
+                        hint,
                     );
                 }
                 _ => {}
@@ -402,8 +393,8 @@ impl<'a> Lower<'a> {
                 let goes_with = if url.is_some() { "command" } else { "url" };
                 self.error(
                     stray.key_span.clone(),
-                    format!("`{}` goes with `{goes_with}`", stray.key),
-                    Some("remove it".to_owned()),
+                    format!("`{}` is only for servers with `{goes_with}`", stray.key),
+                    "remove it",
                 );
             }
             let transport = match url {
@@ -436,7 +427,7 @@ impl<'a> Lower<'a> {
 
     fn models(&mut self, root: &Node) -> BTreeMap<String, Model> {
         let mut out = BTreeMap::new();
-        for entry in root.get("models").map_or(&[][..], Node::entries) {
+        for entry in root.entries_at("models") {
             let (name, node) = (&entry.key, &entry.value);
             let Some(provider) = node.word_at("provider", Provider::from_word) else { continue };
             let is_script = provider == Provider::Script;
@@ -446,16 +437,16 @@ impl<'a> Lower<'a> {
                 Provider::Anthropic | Provider::Gemini => &["script", "api"],
             };
             for stray in node.entries().iter().filter(|entry| strays.contains(&entry.key.as_str())) {
-                let message = format!("`{}` has no meaning with provider `{provider}`", stray.key);
+                let message = format!("`{}` cannot be used with provider `{provider}`", stray.key);
                 let hint = if stray.key == "script" { "remove it, or write `provider: script`" } else { "remove it" };
-                self.error(stray.key_span.clone(), message, Some(hint.to_owned()));
+                self.error(stray.key_span.clone(), message, hint);
             }
-            if is_script && node.get("script").is_none() && !misspelt(node, &MODEL, &["script"]) {
+            if is_script && node.get("script").is_none() && !has_misspelled(node, &MODEL, &["script"]) {
                 let hint = "add `script: scripts/name.yml`";
                 self.error(
                     entry.key_span.clone(),
-                    format!("model `{name}` has provider script and no `script`"),
-                    Some(hint.to_owned()),
+                    format!("model `{name}` has provider `script` but no `script` key"),
+                    hint,
                 );
             }
             let price =
@@ -477,10 +468,10 @@ impl<'a> Lower<'a> {
     fn faults(&mut self, root: &Node, names: &Names, places: &mut Places) -> Vec<Fault> {
         let mut out: Vec<Fault> = Vec::new();
         let mut lines: BTreeMap<String, usize> = BTreeMap::new();
-        for node in root.get("faults").map_or(&[][..], Node::items) {
+        for node in root.items_at("faults") {
             let at = node.place("/name", false);
             let name = node.text_at("name");
-            self.once("fault", name.as_deref(), &at, &mut lines);
+            self.check_unique("fault", name.as_deref(), &at, &mut lines);
             let target = node.get("target");
             let tool = target.and_then(|target| target.text_at("tool"));
             let server = target.and_then(|target| target.text_at("server"));
@@ -488,28 +479,30 @@ impl<'a> Lower<'a> {
                 && matches!(target.content, Content::Map(_))
                 && target.get("tool").is_none()
                 && target.get("server").is_none()
-                && !misspelt(target, &FAULT_TARGET, &["tool", "server"])
+                && !has_misspelled(target, &FAULT_TARGET, &["tool", "server"])
             {
                 let hint = "write `{ tool: name }`, `{ server: name }` or both";
-                self.error(target.span.clone(), "the fault strikes nothing", Some(hint.to_owned()));
+                self.error(target.span.clone(), "the fault has no target", hint);
             }
-            self.prefixed(target.and_then(|target| target.get("tool")), Some(&names.servers.names), |server, bare| {
-                format!("write `{{ tool: {bare}, server: {server} }}`")
-            });
+            self.reject_server_prefix(
+                target.and_then(|target| target.get("tool")),
+                Some(&names.servers.names),
+                |server, bare| format!("write `{{ tool: {bare}, server: {server} }}`"),
+            );
             if let Some(server) = &server {
-                self.known(server, &node.place("/target/server", false), "server", &names.servers);
+                self.check_declared(server, &node.place("/target/server", false), "server", &names.servers);
             }
             let Some(kind) = node.word_at("kind", FaultKind::from_word) else { continue };
             for (key, only, usual) in [("delay_ms", FaultKind::Slow, 5000), ("failures", FaultKind::RecoverAfter, 2)] {
                 match node.get(key) {
                     Some(_) if kind != only => {
                         let hint = format!("remove it, or write `kind: {only}`");
-                        let message = format!("`{key}` goes with kind `{only}`");
-                        self.error(node.place(&format!("/{key}"), true), message, Some(hint));
+                        let message = format!("`{key}` is only for kind `{only}`");
+                        self.error(node.place(&format!("/{key}"), true), message, hint);
                     }
-                    None if kind == only && !misspelt(node, &FAULT, &[key]) => {
+                    None if kind == only && !has_misspelled(node, &FAULT, &[key]) => {
                         let message = format!("a fault of kind `{only}` needs `{key}`");
-                        self.error(node.place("/kind", false), message, Some(format!("add `{key}: {usual}`")));
+                        self.error(node.place("/kind", false), message, format!("add `{key}: {usual}`"));
                     }
                     _ => {}
                 }
@@ -522,47 +515,47 @@ impl<'a> Lower<'a> {
         out
     }
 
-    /// An error when a name was given before; `lines` keeps where.
-    fn once(&mut self, what: &str, name: Option<&str>, at: &Range<usize>, lines: &mut BTreeMap<String, usize>) {
+    /// Reports a name that was used before; `lines` has the line of each name.
+    fn check_unique(&mut self, what: &str, name: Option<&str>, at: &Range<usize>, lines: &mut BTreeMap<String, usize>) {
         let Some(name) = name else { return };
         let (line, _) = self.source.place(at.start);
         if let Some(first) = lines.insert(name.to_owned(), line) {
-            let message = format!("the {what} `{name}` is given twice; first on line {first}");
-            self.error(at.clone(), message, Some("rename one of them".to_owned()));
+            let message = format!("duplicate {what} `{name}`, first used on line {first}");
+            self.error(at.clone(), message, "rename one of them");
         }
     }
 
-    /// An error when a name is not among those declared.
-    fn known(&mut self, name: &str, span: &Range<usize>, what: &str, declared: &Declared) {
-        if declared.names.contains(name) || declared.unreadable || self.is_open(name) {
+    /// Reports a name that is not declared.
+    fn check_declared(&mut self, name: &str, span: &Range<usize>, what: &str, declared: &Declared) {
+        if declared.names.contains(name) || declared.unreadable || self.is_unresolved(name) {
             return;
         }
         let hint = if declared.names.is_empty() {
-            Some(format!("this file has no {what}s: declare it under `{what}s:`"))
+            Some(format!("this file declares no {what}s: add it under `{what}s:`"))
         } else if self.may_compare(declared.names.len()) {
             Some(suggest(name, declared.names.iter().map(String::as_str)))
         } else {
             None
         };
-        self.error(span.clone(), format!("there is no {what} `{name}`"), hint);
+        self.diagnostics.error(span.clone(), format!("unknown {what} `{name}`"), hint);
     }
 
-    /// Whether nobody can tell what a name stands for, because the environment is not read.
-    fn is_open(&self, name: &str) -> bool {
-        self.is_sealed && name.contains("${")
+    /// Whether a name contains an unresolved reference, because the environment is not read.
+    fn is_unresolved(&self, name: &str) -> bool {
+        self.is_untrusted && name.contains("${")
     }
 
-    /// The names a test lists, each declared and each once.
-    fn listed(&mut self, node: &Node, key: &str, what: &str, declared: &Declared) -> Vec<String> {
+    /// The names in a test's list. Reports undeclared and repeated ones.
+    fn declared_list(&mut self, node: &Node, key: &str, what: &str, declared: &Declared) -> Vec<String> {
         let mut out: Vec<String> = Vec::new();
         let mut seen = BTreeSet::new();
-        for item in node.get(key).map_or(&[][..], Node::items) {
+        for item in node.items_at(key) {
             let Some(name) = item.text() else { continue };
             if !seen.insert(name) {
-                let message = format!("the {what} `{name}` is listed twice");
-                self.error(item.span.clone(), message, Some("remove one of them".to_owned()));
+                let message = format!("{what} `{name}` is listed twice");
+                self.error(item.span.clone(), message, "remove one of them");
             }
-            self.known(name, &item.span, what, declared);
+            self.check_declared(name, &item.span, what, declared);
             out.push(name.to_owned());
         }
         out
@@ -573,7 +566,7 @@ impl<'a> Lower<'a> {
         root: &Node,
         names: &Names,
         faults: &[Fault],
-        written: Vec<Asked>,
+        written: Vec<PromptText>,
         places: &mut Places,
     ) -> Vec<AgentTest> {
         let mut lines: BTreeMap<String, usize> = BTreeMap::new();
@@ -581,12 +574,11 @@ impl<'a> Lower<'a> {
         let positions: BTreeMap<&str, usize> =
             faults.iter().enumerate().rev().map(|(at, fault)| (fault.name.as_str(), at)).collect();
         let unread_faults: BTreeMap<String, BTreeSet<String>> = {
-            let nodes =
-                root.get("faults").map_or(&[][..], Node::items).iter().zip(std::mem::take(&mut self.unread.faults));
+            let nodes = root.items_at("faults").iter().zip(std::mem::take(&mut self.unread.faults));
             nodes.filter_map(|(node, unread)| Some((node.text_at("name")?, unread))).collect()
         };
         let unread_tests = std::mem::take(&mut self.unread.agents);
-        let tests = root.get("agents").map_or(&[][..], Node::items).iter().zip(written).zip(unread_tests);
+        let tests = root.items_at("agents").iter().zip(written).zip(unread_tests);
         for ((node, asked), mut unread) in tests {
             if !matches!(node.content, Content::Map(_)) {
                 continue;
@@ -594,24 +586,24 @@ impl<'a> Lower<'a> {
             let name = node.text_at("name");
             let at = node.place("/name", false);
             let (line, _) = self.source.place(at.start);
-            self.once("test", name.as_deref(), &at, &mut lines);
-            let (list, is_matrix) = self.models_of(node, &names.models);
-            let uses = self.listed(node, "servers", "server", &names.servers);
-            let inject = self.listed(node, "inject", "fault", &names.faults);
+            self.check_unique("test", name.as_deref(), &at, &mut lines);
+            let (list, is_matrix) = self.test_models(node, &names.models);
+            let uses = self.declared_list(node, "servers", "server", &names.servers);
+            let inject = self.declared_list(node, "inject", "fault", &names.faults);
             unread.extend(inject.iter().filter_map(|name| unread_faults.get(name)).flatten().cloned());
             let inject = inject.iter().filter_map(|name| positions.get(name.as_str()).copied()).collect();
             let expect = self.envelope_assertions(node);
             let gates = self.gates(node, Some(&names.servers.names));
-            self.called_servers(node, &names.servers, &uses);
+            self.check_called_servers(node, &names.servers, &uses);
             let runs = node.whole_at("runs").unwrap_or(1);
             if unread.is_empty() {
-                self.gate_rules(node, runs);
+                self.check_gate_rules(node, runs);
             }
             let marks = self.marks(node, &at);
             let mut keys: BTreeMap<String, Range<usize>> =
                 node.entries().iter().map(|entry| (entry.key.clone(), entry.key_span.clone())).collect();
             keys.insert("name".to_owned(), at);
-            // Without a name or a prompt the file is in error anyway, and there is no test to make.
+            // Without a name or a prompt the file has an error already.
             let (Some(name), Some(prompt), Some(prompt_as_written)) = (name, node.text_at("prompt"), asked.prompt)
             else {
                 continue;
@@ -642,7 +634,7 @@ impl<'a> Lower<'a> {
         out
     }
 
-    /// What a report points at, of the test whose name stands at `name`.
+    /// The places that a report points at.
     fn marks(&self, node: &Node, name: &Range<usize>) -> Marks {
         let mark = |span: &Range<usize>| Mark::of(self.source, span);
         let gate = |kind: &GateKind| {
@@ -652,111 +644,100 @@ impl<'a> Lower<'a> {
         Marks {
             name: mark(name),
             gates: GATES.iter().filter_map(|info| gate(&info.kind)).collect(),
-            expect: node.get("expect").map_or(&[][..], Node::items).iter().map(|item| mark(&item.span)).collect(),
+            expect: node.items_at("expect").iter().map(|item| mark(&item.span)).collect(),
         }
     }
 
-    /// The servers that expected calls name.
-    fn called_servers(&mut self, node: &Node, servers: &Declared, uses: &[String]) {
+    /// Checks the servers named by expected calls.
+    fn check_called_servers(&mut self, node: &Node, servers: &Declared, uses: &[String]) {
         let calls = node.get("trajectory").and_then(|block| block.get("calls")).map_or(&[][..], Node::items);
         for server in calls.iter().filter_map(|call| call.get("server")) {
-            // An empty name asks for a tool of no server.
+            // An empty name means a tool without a server.
             if let Some(name) = server.text().filter(|name| !name.is_empty()) {
-                self.known(name, &server.span, "server", servers);
+                self.check_declared(name, &server.span, "server", servers);
                 let declared = servers.names.contains(name);
-                if declared && !uses.iter().any(|used| used == name) && !misspelt(node, &AGENT, &["servers"]) {
-                    let message =
-                        format!("the test does not use the server `{name}`, so no call of it can be recorded");
-                    self.error(server.span.clone(), message, Some(format!("add `{name}` to the test's `servers:`")));
+                if declared && !uses.iter().any(|used| used == name) && !has_misspelled(node, &AGENT, &["servers"]) {
+                    let message = format!("the test does not list server `{name}`, so no call to it can be recorded");
+                    self.error(server.span.clone(), message, format!("add `{name}` to the test's `servers:`"));
                 }
             }
         }
     }
 
-    /// The models of a test, each known by its name or listed in `models`.
-    fn models_of(&mut self, node: &Node, models: &Declared) -> (Vec<String>, bool) {
+    /// The models of a test. Each has a known name or is declared in `models`.
+    fn test_models(&mut self, node: &Node, models: &Declared) -> (Vec<String>, bool) {
         let (one, many) = (node.get("model"), node.get("models"));
         let span = name_or_first_key(node);
         let mut list: Vec<String> = Vec::new();
         match (one, many) {
             (Some(_), Some(_)) => {
-                self.error(
-                    node.place("/models", true),
-                    "a test has either `model` or `models`",
-                    Some("keep one".to_owned()),
-                );
+                self.error(node.place("/models", true), "a test cannot have both `model` and `models`", "keep one");
             }
-            (None, None) if misspelt(node, &AGENT, &["model", "models"]) => {}
-            (None, None) => self.error(
-                span,
-                "the test has no model",
-                Some("add `model: claude-sonnet-4-5`, or any of `models:`".to_owned()),
-            ),
+            (None, None) if has_misspelled(node, &AGENT, &["model", "models"]) => {}
+            (None, None) => {
+                self.error(span, "the test has no model", "add `model: claude-sonnet-4-5`, or a name from `models:`")
+            }
             _ => {}
         }
         let mut seen = BTreeSet::new();
         for item in one.into_iter().chain(many.map_or(&[][..], Node::items)) {
             let Some(name) = item.text().filter(|name| !name.trim().is_empty()) else { continue };
             if !seen.insert(name) {
-                let message = format!("the model `{name}` is listed twice");
-                self.error(item.span.clone(), message, Some("remove one of them".to_owned()));
+                let message = format!("model `{name}` is listed twice");
+                self.error(item.span.clone(), message, "remove one of them");
             } else if !models.names.contains(name)
                 && !models.unreadable
                 && provider_of(name).is_none()
-                && !self.is_open(name)
+                && !self.is_unresolved(name)
             {
                 let near = self.may_compare(models.names.len()).then_some(&models.names);
                 let near = did_you_mean(name, near.into_iter().flatten().map(String::as_str)).map(str::to_owned);
-                let hint = near.or_else(|| family(name)).map_or_else(
-                    || format!("add it: `models: {{ {name}: {{ provider: openai, base_url: ... }} }}`"),
+                let hint = near.or_else(|| with_known_family(name)).map_or_else(
+                    || format!("declare it: `models: {{ {name}: {{ provider: openai, base_url: ... }} }}`"),
                     |near| format!("did you mean `{near}`?"),
                 );
-                self.error(item.span.clone(), format!("the model `{name}` is not known by its name"), Some(hint));
+                self.error(item.span.clone(), format!("unknown model `{name}`"), hint);
             }
             list.push(name.to_owned());
         }
         (list, many.is_some())
     }
 
-    /// Rules between a test's gates and its other keys.
-    fn gate_rules(&mut self, node: &Node, runs: u64) {
+    /// Checks the rules between a test's gates and its other keys.
+    fn check_gate_rules(&mut self, node: &Node, runs: u64) {
         let has = |key: &str| node.get(key).is_some();
         let checks: Vec<_> = GATES.iter().map(|gate| gate.kind.name()).chain(["expect"]).collect();
-        if !checks.iter().any(|key| has(key)) && !misspelt(node, &AGENT, &checks) {
+        if !checks.iter().any(|key| has(key)) && !has_misspelled(node, &AGENT, &checks) {
             let hint = "add `expect:` or a gate such as `trajectory:`";
-            self.error(name_or_first_key(node), "the test asserts nothing", Some(hint.to_owned()));
+            self.error(name_or_first_key(node), "the test checks nothing", hint);
         }
         let counted = !has("runs") || node.whole_at("runs").is_some();
         if runs > MAX_RUNS {
-            let message = format!("`runs` is {runs}, more than {MAX_RUNS}");
+            let message = format!("`runs` is {runs}, more than the limit of {MAX_RUNS}");
             self.error(
                 node.place("/runs", false),
                 message,
-                Some("a thousand tell a pass rate to within about 3 percent".to_owned()),
+                "1000 runs already give a pass rate to within about 3 percentage points",
             );
         }
-        if has("stability") && runs < 2 && counted && !misspelt(node, &AGENT, &["runs"]) {
-            let hint = "set `runs:` to at least 2: one run has nothing to be compared with";
-            self.error(node.place("/stability", true), format!("`stability` over {runs} run"), Some(hint.to_owned()));
+        if has("stability") && runs < 2 && counted && !has_misspelled(node, &AGENT, &["runs"]) {
+            let hint = "set `runs:` to at least 2: one run has nothing to compare with";
+            self.error(node.place("/stability", true), "`stability` needs at least 2 runs", hint);
         }
-        if has("reliability") && !checks_runs(node) && !misspelt(node, &AGENT, &checks) {
-            let hint = "add `expect:` or a gate that judges a run; `reliability` counts their outcomes";
-            self.error(
-                node.place("/reliability", true),
-                "`reliability` has no outcome to count",
-                Some(hint.to_owned()),
-            );
+        if has("reliability") && !checks_runs(node) && !has_misspelled(node, &AGENT, &checks) {
+            let hint = "add `expect:` or a per-run gate; `reliability` counts the runs that pass them";
+            self.error(node.place("/reliability", true), "`reliability` has no per-run checks to count", hint);
         }
         let injects =
             node.get("inject").is_some_and(|list| !matches!(&list.content, Content::List(items) if items.is_empty()));
-        if has("recovery") && !injects && !misspelt(node, &AGENT, &["inject"]) {
-            let hint = "add `inject: [fault]`: there is nothing to recover from";
-            self.error(node.place("/recovery", true), "`recovery` without `inject`", Some(hint.to_owned()));
+        if has("recovery") && !injects && !has_misspelled(node, &AGENT, &["inject"]) {
+            let hint = "add `inject: [fault]`: without a fault there is nothing to recover from";
+            self.error(node.place("/recovery", true), "`recovery` needs `inject`", hint);
         }
     }
 }
 
-/// Where to point when something about the whole test is wrong.
+/// Where to point when the whole test is wrong.
 fn name_or_first_key(node: &Node) -> Range<usize> {
     match (node.get("name"), node.entries().first()) {
         (Some(name), _) => name.span.clone(),
@@ -765,25 +746,24 @@ fn name_or_first_key(node: &Node) -> Range<usize> {
     }
 }
 
-/// Whether a key of a test says what its recordings have to show.
 fn is_check(key: &str) -> bool {
     key == "expect" || GATES.iter().any(|gate| gate.kind.name() == key)
 }
 
-/// Whether something judges single runs, be it right or wrong in itself.
+/// Whether the test has per-run checks, valid or not.
 fn checks_runs(node: &Node) -> bool {
     let per_run = GATES.iter().filter(|gate| gate.scope == RunScope::PerRun);
     node.get("expect").is_some() || per_run.into_iter().any(|gate| node.get(gate.kind.name()).is_some())
 }
 
-/// The name with the family it nearly has: `cluade-x` is `claude-x`.
-fn family(name: &str) -> Option<String> {
+/// The name with a misspelled family corrected: `cluade-x` becomes `claude-x`.
+fn with_known_family(name: &str) -> Option<String> {
     let (first, rest) = name.split_once('-')?;
     let near = did_you_mean(first, ["claude", "gpt", "chatgpt", "gemini"])?;
     Some(format!("{near}-{rest}"))
 }
 
-/// The provider a model's name tells.
+/// The provider that a model's name implies.
 pub fn provider_of(name: &str) -> Option<Provider> {
     let o_series = name.strip_prefix('o').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
     if name.starts_with("claude-") {

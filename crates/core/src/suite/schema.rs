@@ -1,31 +1,28 @@
-//! JSON Schema 2020-12 of the files, made from the key tables.
+//! JSON Schema 2020-12 of the files, generated from the key tables.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
 use super::blocks::{GATE_FILE, MODEL, SERVER, SUITE};
-use crate::keys::{Block, Key, Takes, gate_keys};
+use crate::keys::{Block, Key, ValueType, gate_keys};
 
-/// The schema of a suite.
 pub fn suite() -> Value {
     document(&SUITE, true)
 }
 
-/// The schema of a gates file.
 pub fn gates() -> Value {
     document(&GATE_FILE, true)
 }
 
-/// The schema of a file in which no word comes from a variable.
+/// The schema of a file without variables.
 pub fn of(block: &'static Block) -> Value {
     document(block, false)
 }
 
-/// Blocks that were defined so far.
 struct Defs {
     made: BTreeMap<String, Value>,
-    /// Whether a word may come from a variable.
+    /// Whether a value may come from a variable.
     references: bool,
 }
 
@@ -42,12 +39,12 @@ fn document(block: &'static Block, references: bool) -> Value {
 }
 
 fn object(name: &str, keys: &[&'static Key], defs: &mut Defs) -> Value {
-    // In servers and models references wait until a run goes live, so that no word can come from one.
-    let answered = defs.references && name != SERVER.name && name != MODEL.name;
+    // References in servers and models are resolved when a live run starts, so they cannot replace a keyword.
+    let has_references = defs.references && name != SERVER.name && name != MODEL.name;
     let mut properties = Map::new();
     for key in keys {
-        let mut value = takes(&key.takes, defs);
-        if answered && matches!(key.takes, Takes::Word(_) | Takes::CallArgs) {
+        let mut value = of_type(&key.value_type, defs);
+        if has_references && matches!(key.value_type, ValueType::Word(_) | ValueType::CallArgs) {
             value = json!({ "anyOf": [value, { "type": "string", "pattern": "\\$\\{" }] });
         }
         if let Value::Object(map) = &mut value {
@@ -80,30 +77,30 @@ fn refer(block: &str, keys: &[&'static Key], nullable: bool, defs: &mut Defs) ->
     if nullable { json!({ "anyOf": [reference, { "type": "null" }] }) } else { reference }
 }
 
-fn takes(takes_: &Takes, defs: &mut Defs) -> Value {
-    match takes_ {
-        Takes::Text | Takes::Template => json!({ "type": "string", "pattern": "\\S" }),
-        Takes::AnyText => json!({ "type": "string" }),
-        Takes::Whole(least) => json!({ "type": "integer", "minimum": least }),
-        Takes::Number(least, most) => json!({ "type": "number", "minimum": least, "maximum": most }),
-        Takes::Amount => json!({ "type": "number", "minimum": 0 }),
-        Takes::Bool => json!({ "type": "boolean" }),
-        Takes::Word(words) => json!({ "enum": words }),
-        Takes::OneOf(numbers) => json!({ "enum": numbers }),
-        Takes::List(least, inner) => json!({ "type": "array", "minItems": least, "items": takes(inner, defs) }),
-        Takes::Map(inner) => json!({ "type": "object", "additionalProperties": takes(inner, defs) }),
-        Takes::Block(block) => refer(block.name, &block.all(), false, defs),
-        Takes::Gate(kind) => refer(kind.name(), &gate_keys(*kind).collect::<Vec<_>>(), true, defs),
-        Takes::TextOrList => json!({
+fn of_type(value_type: &ValueType, defs: &mut Defs) -> Value {
+    match value_type {
+        ValueType::Text | ValueType::Template => json!({ "type": "string", "pattern": "\\S" }),
+        ValueType::AnyText => json!({ "type": "string" }),
+        ValueType::Integer(least) => json!({ "type": "integer", "minimum": least }),
+        ValueType::Number(least, most) => json!({ "type": "number", "minimum": least, "maximum": most }),
+        ValueType::NonNegative => json!({ "type": "number", "minimum": 0 }),
+        ValueType::Bool => json!({ "type": "boolean" }),
+        ValueType::Word(words) => json!({ "enum": words }),
+        ValueType::OneOf(numbers) => json!({ "enum": numbers }),
+        ValueType::List(least, inner) => json!({ "type": "array", "minItems": least, "items": of_type(inner, defs) }),
+        ValueType::Map(inner) => json!({ "type": "object", "additionalProperties": of_type(inner, defs) }),
+        ValueType::Object(block) => refer(block.name, &block.all(), false, defs),
+        ValueType::Gate(kind) => refer(kind.name(), &gate_keys(*kind).collect::<Vec<_>>(), true, defs),
+        ValueType::TextOrList => json!({
             "type": ["string", "array"], "pattern": "\\S", "items": { "type": "string", "pattern": "\\S" },
         }),
-        Takes::TextOr(block) => {
-            json!({ "anyOf": [takes(&Takes::Text, defs), refer(block.name, &block.all(), false, defs)] })
+        ValueType::TextOr(block) => {
+            json!({ "anyOf": [of_type(&ValueType::Text, defs), refer(block.name, &block.all(), false, defs)] })
         }
-        Takes::Any => json!({}),
-        Takes::Schema => json!({ "type": ["object", "boolean"] }),
-        Takes::Matcher => matcher(defs),
-        Takes::CallArgs => json!({
+        ValueType::Any => json!({}),
+        ValueType::Schema => json!({ "type": ["object", "boolean"] }),
+        ValueType::Matcher => matcher(defs),
+        ValueType::CallArgs => json!({
             "anyOf": [
                 { "enum": ["any", "ignore"] },
                 {

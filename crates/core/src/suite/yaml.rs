@@ -1,7 +1,7 @@
-//! From YAML text to a tree in which every value and key knows its place.
+//! From YAML text to a tree in which every value and key has its span.
 //!
 //! Scalars follow the YAML 1.2 core schema: `true` is a boolean, `no` and `on` are text. Duplicate keys, several
-//! documents, tags and values that are not JSON are refused; aliases and merge keys work within a budget.
+//! documents, tags and values that are not JSON are rejected; aliases and merge keys work within a budget.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -9,61 +9,47 @@ use std::ops::Range;
 use granit_parser::{Event, Options, Parser, ScalarStyle, Span};
 use serde_json::{Map, Number, Value};
 
-use super::{check, slips};
+use super::{check, syntax_hints};
 use crate::diag::{Diagnostic, Severity, Source};
 use crate::json;
 
-/// Largest text that is read.
+/// Maximum size of a file.
 pub const MAX_BYTES: usize = 16 * 1024 * 1024;
-/// Most values that aliases may add to a document.
+/// Maximum number of values that aliases may add.
 const MAX_ALIASED: usize = 100_000;
-/// Most values that anchors may mark; each is kept a second time.
+/// Maximum number of anchored values; each is kept twice.
 const MAX_ANCHORED: usize = 1_000_000;
 
-/// A value and its place.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Node {
-    /// Bytes of the text.
     pub span: Range<usize>,
-    /// The value.
     pub content: Content,
 }
 
-/// What a node holds.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Content {
     /// Nothing, or `null`.
     Null,
-    /// `true` or `false`.
     Bool(bool),
-    /// A number.
     Number(Number),
-    /// Text; `plain` without quotes.
     Text {
-        /// The text.
         text: String,
         /// Written without quotes.
         plain: bool,
     },
-    /// A list.
     List(Vec<Node>),
-    /// A map, in the order written.
+    /// In the order written.
     Map(Vec<Entry>),
 }
 
-/// One key of a map.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
-    /// The key.
     pub key: String,
-    /// Bytes of the key.
     pub key_span: Range<usize>,
-    /// The value.
     pub value: Node,
 }
 
 impl Node {
-    /// The value of a key.
     pub fn get(&self, key: &str) -> Option<&Node> {
         self.entries().iter().find(|entry| entry.key == key).map(|entry| &entry.value)
     }
@@ -84,7 +70,14 @@ impl Node {
         }
     }
 
-    /// The text of a text node.
+    pub fn entries_at(&self, key: &str) -> &[Entry] {
+        self.get(key).map_or(&[], Self::entries)
+    }
+
+    pub fn items_at(&self, key: &str) -> &[Node] {
+        self.get(key).map_or(&[], Self::items)
+    }
+
     pub fn text(&self) -> Option<&str> {
         match &self.content {
             Content::Text { text, .. } => Some(text),
@@ -92,19 +85,17 @@ impl Node {
         }
     }
 
-    /// The text of a key.
     pub fn text_at(&self, key: &str) -> Option<String> {
         self.get(key)?.text().map(str::to_owned)
     }
 
-    /// The texts in the list of a key. The key tables refuse what is not text; a place is kept for it, so that positions
-    /// stay those of the file.
+    /// The strings in the list of a key. Other values, which the key tables report, become a placeholder that keeps indices
+    /// equal to those of the file.
     pub fn texts_at(&self, key: &str) -> Vec<String> {
-        let items = self.get(key).map_or(&[][..], Self::items);
+        let items = self.items_at(key);
         items.iter().map(|item| item.text().unwrap_or("?").to_owned()).collect()
     }
 
-    /// The whole number of a key.
     pub fn whole_at(&self, key: &str) -> Option<u64> {
         match &self.get(key)?.content {
             Content::Number(number) => check::whole(number),
@@ -112,7 +103,6 @@ impl Node {
         }
     }
 
-    /// The number of a key.
     pub fn number_at(&self, key: &str) -> Option<f64> {
         match &self.get(key)?.content {
             Content::Number(number) => number.as_f64(),
@@ -120,7 +110,6 @@ impl Node {
         }
     }
 
-    /// The `true` or `false` of a key.
     pub fn flag_at(&self, key: &str) -> Option<bool> {
         match &self.get(key)?.content {
             Content::Bool(word) => Some(*word),
@@ -154,12 +143,11 @@ impl Node {
             Content::Map(entries) if entries.len() == 1 => "a map with 1 key".to_owned(),
             Content::Map(entries) => format!("a map with {} keys", entries.len()),
             Content::Null => "nothing".to_owned(),
-            Content::Text { .. } => format!("text ({})", json::excerpt(&self.to_json(), 40)),
             _ => json::describe(&self.to_json()),
         }
     }
 
-    /// The place a JSON pointer leads to, as far as it goes; the key itself where `of_key` is set.
+    /// The span at a JSON pointer, as far as it resolves; of the key if `of_key` is set.
     pub fn place(&self, pointer: &str, of_key: bool) -> Range<usize> {
         let mut node = self;
         let mut span = self.span.clone();
@@ -187,7 +175,7 @@ impl Node {
     }
 }
 
-/// Reads a text. What stops the reader comes alone; what does not is collected.
+/// Parses a file. All problems are collected until one stops the parser.
 pub fn read(source: &Source) -> Result<Node, Vec<Diagnostic>> {
     let text = source.text();
     let whole = |message: String, hint: Option<&str>| {
@@ -217,7 +205,7 @@ pub fn read(source: &Source) -> Result<Node, Vec<Diagnostic>> {
                 }
             }
             Err(error) => {
-                builder.problems.push(slips::syntax(source, &error));
+                builder.problems.push(syntax_hints::syntax(source, &error));
                 return Err(builder.problems);
             }
         }
@@ -225,7 +213,7 @@ pub fn read(source: &Source) -> Result<Node, Vec<Diagnostic>> {
     match builder.root {
         _ if !builder.problems.is_empty() => Err(builder.problems),
         Some(root) => Ok(root),
-        None => Err(whole("the file is empty".to_owned(), Some("`mcptest schema` prints what it may hold"))),
+        None => Err(whole("the file is empty".to_owned(), Some("`mcptest schema` prints the allowed keys"))),
     }
 }
 
@@ -245,14 +233,14 @@ struct Builder<'a> {
     root: Option<Node>,
 }
 
-/// A value that aliases may repeat.
+/// An anchored value.
 struct Anchor {
     node: Node,
     size: usize,
     depth: usize,
 }
 
-/// The problems say why reading stopped.
+/// Parsing stopped; the last problem says why.
 struct Stopped;
 
 impl Builder<'_> {
@@ -265,13 +253,17 @@ impl Builder<'_> {
         let range = span.byte_range().unwrap_or(0..0);
         match event {
             Event::DocumentStart(..) if self.root.is_some() => {
-                self.problem(range, "a second document starts here", Some("one suite per file: remove the `---`"));
+                self.problem(
+                    range,
+                    "a second YAML document starts here",
+                    Some("write one document per file: remove the `---`"),
+                );
                 Err(Stopped)
             }
             Event::Scalar(text, style, anchor, tag) => {
                 if let Some(tag) = &tag {
-                    let message = format!("the tag `{}` has no meaning here", tag.original());
-                    self.problem(range.clone(), message, Some("remove it; quotes make a value text"));
+                    let message = format!("the YAML tag `{}` is not supported", tag.original());
+                    self.problem(range.clone(), message, Some("remove it; to make a value a string, put it in quotes"));
                 }
                 let plain = style == ScalarStyle::Plain;
                 let is_key = matches!(self.stack.last(), Some(Open::Map { key: None, .. }));
@@ -283,7 +275,7 @@ impl Builder<'_> {
                 self.node(Node { span: range, content }, anchor)
             }
             Event::SequenceStart(_, _, Some(tag)) | Event::MappingStart(_, _, Some(tag)) => {
-                let message = format!("the tag `{}` has no meaning here", tag.original());
+                let message = format!("the YAML tag `{}` is not supported", tag.original());
                 self.problem(range, message, Some("remove it"));
                 Err(Stopped)
             }
@@ -315,7 +307,7 @@ impl Builder<'_> {
             },
             Event::Alias(anchor) => {
                 let Some(found) = self.anchors.get(&anchor) else {
-                    let hint = "write the value out";
+                    let hint = "write the value itself";
                     self.problem(range, "an alias refers to a value that contains it", Some(hint));
                     return Err(Stopped);
                 };
@@ -326,8 +318,8 @@ impl Builder<'_> {
                 }
                 let node = Node { span: range.clone(), ..found.node.clone() };
                 if self.aliased > MAX_ALIASED {
-                    let message = format!("aliases add more than {MAX_ALIASED} values");
-                    self.problem(range, message, Some("write out less by reference"));
+                    let message = format!("aliases expand to more than {MAX_ALIASED} values");
+                    self.problem(range, message, Some("use fewer aliases"));
                     return Err(Stopped);
                 }
                 self.node(node, 0)
@@ -344,18 +336,18 @@ impl Builder<'_> {
     }
 
     fn too_deep(&mut self, range: Range<usize>) -> Result<(), Stopped> {
-        self.problem(range, slips::too_deep(), None);
+        self.problem(range, syntax_hints::too_deep(), None);
         Err(Stopped)
     }
 
-    /// Puts a finished node where it belongs.
+    /// Adds a finished node to its parent.
     fn node(&mut self, node: Node, anchor: usize) -> Result<(), Stopped> {
         if anchor != 0 {
             let (size, depth) = (count(&node), depth(&node));
             self.anchored += size;
             if self.anchored > MAX_ANCHORED {
-                let message = format!("anchors mark more than {MAX_ANCHORED} values");
-                self.problem(node.span, message, Some("mark smaller parts with `&`"));
+                let message = format!("anchors cover more than {MAX_ANCHORED} values");
+                self.problem(node.span, message, Some("anchor smaller parts"));
                 return Err(Stopped);
             }
             self.anchors.insert(anchor, Anchor { node: node.clone(), size, depth });
@@ -367,9 +359,9 @@ impl Builder<'_> {
                 None => match node.content {
                     Content::Text { text, .. } => *key = Some((text, node.span)),
                     _ => {
-                        let message = format!("a key must be text, found {}", node.describe());
+                        let message = format!("a key must be a string, found {}", node.describe());
                         let hint = if self.source.text()[..node.span.start].ends_with('{') {
-                            "put text with braces in quotes; a variable is written `${NAME}`"
+                            "put text with braces in quotes; write variables as `${NAME}`"
                         } else {
                             "put the key in quotes"
                         };
@@ -377,11 +369,11 @@ impl Builder<'_> {
                         return Err(Stopped);
                     }
                 },
-                // In quotes it is longer than its name, and a key like any other.
+                // In quotes its span is longer than its name, and it is an ordinary key.
                 Some((name, span)) if name == "<<" && span.len() == name.len() => {
                     if !merge(merged, node) {
-                        let hint = "write `<<: *name`, where `&name` marks a map";
-                        self.problem(span, "`<<` merges a map or a list of maps", Some(hint));
+                        let hint = "write `<<: *name`, where `&name` anchors a map";
+                        self.problem(span, "`<<` must be a map or a list of maps", Some(hint));
                     }
                 }
                 Some((name, span)) => {
@@ -392,7 +384,7 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// The entries of a map with those it merges and does not give itself; a key given twice is a problem.
+    /// A map's own entries plus the merged ones it does not override. Reports duplicate keys.
     fn unique(&mut self, mut entries: Vec<Entry>, merged: Vec<Entry>) -> Vec<Entry> {
         let mut order: Vec<usize> = (0..entries.len()).collect();
         order.sort_by(|a, b| entries[*a].key.cmp(&entries[*b].key).then(a.cmp(b)));
@@ -400,8 +392,8 @@ impl Builder<'_> {
         for pair in order.windows(2).filter(|pair| entries[pair[0]].key == entries[pair[1]].key) {
             let (line, _) = self.source.place(entries[pair[0]].key_span.start);
             let second = &entries[pair[1]];
-            let message = format!("the key `{}` is given twice; first on line {line}", second.key);
-            let hint = "remove one of them; if these are two items of a list, begin each with `- `";
+            let message = format!("duplicate key `{}`, first used on line {line}", second.key);
+            let hint = "remove one of them; if these are two list items, start each with `- `";
             self.problem(second.key_span.clone(), message, Some(hint));
             twice.push(pair[1]);
         }
@@ -426,7 +418,7 @@ impl Builder<'_> {
             "false" | "False" | "FALSE" => return Content::Bool(false),
             ".inf" | ".Inf" | ".INF" | "-.inf" | "+.inf" | ".nan" | ".NaN" | ".NAN" => {
                 let hint = "write a number, or put it in quotes";
-                self.problem(range.clone(), format!("`{text}` is not a number that JSON knows"), Some(hint));
+                self.problem(range.clone(), format!("`{text}` is not a valid JSON number"), Some(hint));
                 return Content::Null;
             }
             _ => {}
@@ -456,12 +448,12 @@ impl Builder<'_> {
     }
 }
 
-/// Where a list or map ends: at its bracket, or with its last value where it has none.
+/// Where a list or map ends: at its bracket, or without one at its last value.
 fn end_of(close: &Range<usize>, last: Option<usize>) -> usize {
     if close.is_empty() { last.unwrap_or(close.end) } else { close.end }
 }
 
-/// How many lists and maps lie within each other.
+/// Levels of nested lists and maps.
 fn depth(node: &Node) -> usize {
     let inner = node.items().iter().chain(node.entries().iter().map(|entry| &entry.value)).map(depth).max();
     match node.content {

@@ -1,7 +1,7 @@
 //! Order and data flow between calls.
 
 use mcptest_core::eval::trajectory_axes::{Axis, EdgeResult, EdgeState};
-use mcptest_core::eval::{AxesParams, DependencyEdge, GateKind, GateOutcome, OrderEdge, TrajectoryAxes};
+use mcptest_core::eval::{DependencyEdge, GateKind, GateOutcome, OrderEdge, TrajectoryAxesGate, TrajectoryAxesParams};
 use mcptest_core::{Trace, Verdict};
 use serde_json::{Value, json};
 
@@ -16,7 +16,9 @@ fn order(first: &str, second: &str) -> OrderEdge {
 }
 
 fn evaluate(dependencies: Vec<DependencyEdge>, order: Vec<OrderEdge>, trace: &Trace) -> GateOutcome<Vec<EdgeResult>> {
-    TrajectoryAxes::new(AxesParams { dependencies, order, ..AxesParams::default() }).unwrap().evaluate(trace)
+    TrajectoryAxesGate::new(TrajectoryAxesParams { dependencies, order, ..TrajectoryAxesParams::default() })
+        .unwrap()
+        .evaluate(trace)
 }
 
 fn metrics(dependency: u32, order: u32, exercised: u32) -> Value {
@@ -30,9 +32,9 @@ fn an_edge_breaks_when_a_later_call_has_no_earlier_one_before_it() {
         (&["x", "p", "y", "c", "c", "p"], EdgeState::Held),
         (&["p"], EdgeState::NotExercised),
         (&[], EdgeState::NotExercised),
-        (&["c"], EdgeState::Broken("tool_calls[0] (c) has no p before it".into())),
-        (&["c", "p"], EdgeState::Broken("tool_calls[0] (c) ran before any p".into())),
-        (&["x", "c", "p", "c"], EdgeState::Broken("tool_calls[1] (c) ran before any p".into())),
+        (&["c"], EdgeState::Broken("tool_calls[0] (c) has no call of p before it".into())),
+        (&["c", "p"], EdgeState::Broken("tool_calls[0] (c) ran before any call of p".into())),
+        (&["x", "c", "p", "c"], EdgeState::Broken("tool_calls[1] (c) ran before any call of p".into())),
     ] {
         let exercised = u32::from(trace.contains(&"c"));
         let percent = if matches!(state, EdgeState::Broken(_)) { 0 } else { 100 };
@@ -97,15 +99,15 @@ fn the_line_shows_edges_that_were_not_exercised() {
 
 #[test]
 fn an_edge_from_a_tool_to_itself_and_a_malformed_path_are_load_errors() {
-    let problems = TrajectoryAxes::new(AxesParams {
+    let problems = TrajectoryAxesGate::new(TrajectoryAxesParams {
         dependencies: vec![dependency("a", "b"), DependencyEdge { via: Some("x..y".into()), ..dependency("a", "a") }],
         order: vec![order("b", "b")],
-        ..AxesParams::default()
+        ..TrajectoryAxesParams::default()
     })
     .unwrap_err();
     assert_eq!(
         problems.to_string(),
-        "/dependencies/1/via: malformed path: column 3: expected a name, found `.`\n\
+        "/dependencies/1/via: invalid path: column 3: expected a name, found `.`\n\
          /dependencies/1: an edge from `a` to itself can never hold (hint: name two different tools)\n\
          /order/0: an edge from `b` to itself can never hold (hint: name two different tools)"
     );
@@ -128,30 +130,30 @@ fn unrecorded_calls_are_unassessable() {
 }
 
 #[test]
-fn own_assertions_replace_the_default() {
+fn custom_assertions_replace_the_default() {
     let gate = |maximum: u32| {
         let matcher = json!({ "schema": { "minimum": maximum } });
         let expect = own(GateKind::TrajectoryAxes, &[("trajectory.order_satisfaction", matcher)]);
         let order = vec![order("a", "b"), order("b", "a")];
-        TrajectoryAxes::new(AxesParams { order, expect, dependencies: vec![] }).unwrap()
+        TrajectoryAxesGate::new(TrajectoryAxesParams { order, expect, dependencies: vec![] }).unwrap()
     };
     assert_eq!(gate(50).evaluate(&called(&["a", "b"])).verdict, Verdict::Pass);
     let broken = [
         "trajectory.order_satisfaction: `trajectory.order_satisfaction` is 50, \
          expected schema {\"minimum\":51,\"type\":\"number\"}",
-        "trajectory.order_satisfaction: b -> a: tool_calls[0] (a) ran before any b",
+        "trajectory.order_satisfaction: b -> a: tool_calls[0] (a) ran before any call of b",
     ];
     assert_eq!(judged(&gate(51).evaluate(&called(&["a", "b"]))), (Verdict::Fail, broken.map(String::from).to_vec()));
 }
 
 #[test]
-fn edges_that_were_to_be_exercised_are_named() {
+fn edges_that_were_not_exercised_are_named() {
     let expect = own(GateKind::TrajectoryAxes, &[("trajectory.edges_exercised", json!({ "exact": 2 }))]);
     let order = vec![order("a", "b"), order("b", "c")];
-    let gate = TrajectoryAxes::new(AxesParams { order, expect, dependencies: vec![] }).unwrap();
+    let gate = TrajectoryAxesGate::new(TrajectoryAxesParams { order, expect, dependencies: vec![] }).unwrap();
     let idle = [
         "trajectory.edges_exercised: `trajectory.edges_exercised` is 1, expected exact 2",
-        "trajectory.edges_exercised: b -> c: its later call was never made",
+        "trajectory.edges_exercised: b -> c: the later tool was never called",
     ];
     assert_eq!(judged(&gate.evaluate(&called(&["a", "b"]))), (Verdict::Fail, idle.map(String::from).to_vec()));
 }
@@ -258,22 +260,22 @@ fn every_scalar_of_the_value_must_come_from_a_producer() {
 }
 
 #[test]
-fn values_that_prove_nothing_break_the_edge() {
+fn values_without_a_provable_origin_break_the_edge() {
     let everything = structured(json!(["", true, false, null, " "]));
     for value in [json!(""), json!(true), json!(false), json!(null), json!([]), json!({}), json!(["", null])] {
         let shown = value.to_string();
         assert_eq!(
             state("v", &flow(everything.clone(), json!({ "v": value }))),
-            EdgeState::Broken(format!("tool_calls[1] (c): `v` is {shown}, which proves nothing"))
+            EdgeState::Broken(format!("tool_calls[1] (c): `v` is {shown}, which cannot prove where it came from"))
         );
     }
 }
 
 #[test]
-fn broken_provenance_says_what_was_sought_and_where() {
+fn broken_provenance_names_the_value_and_the_producer() {
     assert_eq!(
         state("to[0].id", &flow(text("none"), json!({ "to": [{ "id": "X9" }] }))),
-        EdgeState::Broken("`to[0].id` of tool_calls[1] (X9) stands in no earlier good result of p".into())
+        EdgeState::Broken("`to[0].id` of tool_calls[1] (X9) is not in any earlier successful result of p".into())
     );
     assert_eq!(
         state("v", &flow(text("none"), json!({ "w": 1 }))),
@@ -335,12 +337,12 @@ fn every_consumer_call_needs_its_own_provenance() {
     assert_eq!(state("v", &trace("Y1")), EdgeState::Held);
     assert_eq!(
         state("v", &trace("Z2")),
-        EdgeState::Broken("`v` of tool_calls[2] (Z2) stands in no earlier good result of p".into())
+        EdgeState::Broken("`v` of tool_calls[2] (Z2) is not in any earlier successful result of p".into())
     );
 }
 
 #[test]
-fn evidence_that_was_not_recorded_leaves_the_edge_open() {
+fn missing_evidence_leaves_the_edge_unknown() {
     let args = json!({ "v": "X9" });
     let open = "`v` of tool_calls[1] (X9) may come from tool_calls[0], whose result was not recorded";
     for result in [json!(null), json!({}), json!({ "is_error": false }), json!({ "structured_content": "X9" })] {
@@ -362,7 +364,7 @@ fn evidence_that_was_not_recorded_leaves_the_edge_open() {
 }
 
 #[test]
-fn an_unrecorded_result_does_not_matter_when_another_shows_the_value() {
+fn an_unrecorded_result_does_not_matter_when_another_has_the_value() {
     let trace = read(json!({
         "tool_calls": [
             { "name": "p", "turn": 0 }, { "name": "p", "turn": 0 }, { "name": "c", "args": { "v": "X9" }, "turn": 1 },
@@ -373,7 +375,7 @@ fn an_unrecorded_result_does_not_matter_when_another_shows_the_value() {
 }
 
 #[test]
-fn the_kind_of_a_content_block_is_no_evidence() {
+fn the_type_of_a_content_block_is_not_evidence() {
     check(text("nothing"), json!({ "v": "text" }), false);
     let image = json!({ "is_error": false, "content": [{ "type": "image", "mimeType": "image/png", "data": "AAAA" }] });
     check(image.clone(), json!({ "v": "image/png" }), false);
@@ -381,13 +383,13 @@ fn the_kind_of_a_content_block_is_no_evidence() {
 }
 
 #[test]
-fn an_edge_without_via_asks_for_no_result() {
+fn an_edge_without_via_needs_no_result() {
     let trace = read(json!({ "tool_calls": [{ "name": "p" }, { "name": "c" }] }));
     assert_eq!(evaluate(vec![dependency("p", "c")], vec![], &trace).verdict, Verdict::Pass);
 }
 
 #[test]
-fn a_broken_edge_fails_though_another_cannot_be_assessed() {
+fn a_broken_edge_fails_even_if_another_is_unassessable() {
     let via = DependencyEdge { via: Some("id".into()), ..dependency("find", "open") };
     let trace = read(json!({
         "tool_calls": [{ "name": "find", "args": {} }, { "name": "open", "args": { "id": 7 } }, { "name": "pay", "args": {} }],

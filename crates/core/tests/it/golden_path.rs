@@ -1,7 +1,7 @@
 //! Wasted calls against an ideal sequence.
 
 use mcptest_core::Verdict;
-use mcptest_core::eval::{Expect, GateKind, GoldenPath, GoldenPathGate, PathScore, score_golden_path};
+use mcptest_core::eval::{GateKind, GoldenPath, GoldenPathGate, GoldenPathParams, PathScore, score_golden_path};
 use serde_json::json;
 
 use crate::support::{called, judged, own, read};
@@ -51,7 +51,7 @@ fn the_penalty_is_one_over_one_plus_half_the_waste() {
 }
 
 #[test]
-fn a_switched_off_dimension_costs_nothing_and_keeps_its_count() {
+fn a_disabled_penalty_costs_nothing_and_keeps_its_count() {
     let trace = ["a", "a", "b", "a"];
     let strictest = GoldenPath::new(["a", "b"]);
     assert_eq!(
@@ -92,7 +92,7 @@ fn a_switched_off_dimension_costs_nothing_and_keeps_its_count() {
 
 #[test]
 fn the_gate_asserts_that_nothing_was_wasted() {
-    let gate = GoldenPathGate { golden: GoldenPath::new(["a", "b"]), expect: Expect::Default };
+    let gate = GoldenPathGate::new(GoldenPath::new(["a", "b"]).into()).unwrap();
     let clean = gate.evaluate(&called(&["a", "b"]));
     assert_eq!(judged(&clean), (Verdict::Pass, vec![]));
     assert_eq!(
@@ -102,7 +102,10 @@ fn the_gate_asserts_that_nothing_was_wasted() {
     let wasteful = gate.evaluate(&called(&["a", "a", "b", "a"]));
     assert_eq!(
         judged(&wasteful),
-        (Verdict::Fail, vec!["golden_path.passed: penalty 0.33: 2 extra steps, 1 backtrack, 1 repeated tool".into()])
+        (
+            Verdict::Fail,
+            vec!["golden_path.passed: efficiency 0.33 of 1.00: 2 extra steps, 1 backtrack, 1 repeated tool".into()]
+        )
     );
     assert_eq!(
         wasteful.metrics.object(),
@@ -111,13 +114,13 @@ fn the_gate_asserts_that_nothing_was_wasted() {
 }
 
 #[test]
-fn own_assertions_replace_the_default() {
+fn custom_assertions_replace_the_default() {
     let expect = own(GateKind::GoldenPath, &[("golden_path.penalty", json!({ "schema": { "minimum": 0.5 } }))]);
-    let gate = GoldenPathGate { golden: GoldenPath::new(["a"]), expect };
+    let gate = GoldenPathGate::new(GoldenPathParams { golden: GoldenPath::new(["a"]), expect }).unwrap();
     assert_eq!(gate.evaluate(&called(&["a", "b", "c"])).verdict, Verdict::Pass);
     let outcome = gate.evaluate(&called(&["a", "b", "c", "d"]));
     // The line has the numbers and stands beside the reasons, so it is not one of them.
-    assert_eq!(outcome.line, "penalty 0.40: 3 extra steps, 0 backtracks, 0 repeated tools");
+    assert_eq!(outcome.line, "efficiency 0.40 of 1.00: 3 extra steps, 0 backtracks, 0 repeated tools");
     assert_eq!(
         judged(&outcome),
         (
@@ -132,8 +135,8 @@ fn own_assertions_replace_the_default() {
 }
 
 #[test]
-fn unrecorded_calls_are_unassessable_and_no_calls_are_no_waste() {
-    let gate = GoldenPathGate { golden: GoldenPath::new(["a"]), expect: Expect::Default };
+fn unrecorded_calls_are_unassessable_and_zero_calls_are_no_waste() {
+    let gate = GoldenPathGate::new(GoldenPath::new(["a"]).into()).unwrap();
     let outcome = gate.evaluate(&read(json!({})));
     assert_eq!(
         judged(&outcome),

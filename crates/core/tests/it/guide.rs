@@ -4,15 +4,14 @@ use mcptest_core::diag::Source;
 use mcptest_core::eval::narrative::Backing;
 use mcptest_core::eval::trajectory_axes::EdgeResult;
 use mcptest_core::eval::{
-    AxesParams, ExpectedArgs, ExpectedCall, ExpectedTrace, GATES, GateGuide, GateKind, GateOutcome, GoldenPath,
-    Narrative, NarrativeParams, OrderEdge, RecoveryGate, StabilityGate, TrajectoryAxes, score_golden_path, summarize,
-    validate_trace,
+    ExpectedArgs, ExpectedCall, ExpectedTrace, GATES, GateGuide, GateKind, GateOutcome, GoldenPath, NarrativeGate,
+    NarrativeParams, OrderEdge, TrajectoryAxesGate, TrajectoryAxesParams, score_golden_path, summarize, validate_trace,
 };
 use mcptest_core::suite::{Variables, load_gates};
 use mcptest_core::{Trace, Verdict};
 use serde_json::{Value, json};
 
-use crate::support::{called, read};
+use crate::support::{called, read, recovery, stability};
 
 /// Every text of a guide.
 fn texts(guide: &GateGuide) -> Vec<&'static str> {
@@ -36,7 +35,7 @@ fn number<D>(outcome: &GateOutcome<D>, metric: &str) -> f64 {
 }
 
 #[test]
-fn every_example_is_a_gates_file_with_that_gate_and_without_a_fault() {
+fn every_example_is_a_valid_gates_file_with_that_gate() {
     for gate in &GATES {
         let text = gate.kind.guide().example;
         let source = Source::new("gates.yml", text);
@@ -69,7 +68,7 @@ fn every_metric_is_in_the_formula_of_its_gate() {
 }
 
 #[test]
-fn texts_are_plain_and_lines_are_short() {
+fn texts_are_plain_and_short() {
     for gate in &GATES {
         let guide = gate.kind.guide();
         for text in texts(guide) {
@@ -110,9 +109,12 @@ fn the_numbers_of_trajectory_come_out() {
 #[test]
 fn the_numbers_of_trajectory_axes_come_out() {
     let order = |first: &str, second: &str| OrderEdge { first: first.into(), second: second.into(), required: false };
-    let params = AxesParams { order: vec![order("a", "b"), order("b", "c"), order("c", "a")], ..AxesParams::default() };
+    let params = TrajectoryAxesParams {
+        order: vec![order("a", "b"), order("b", "c"), order("c", "a")],
+        ..TrajectoryAxesParams::default()
+    };
     let outcome: GateOutcome<Vec<EdgeResult>> =
-        TrajectoryAxes::new(params).unwrap().evaluate(&called(&["a", "b", "c"]));
+        TrajectoryAxesGate::new(params).unwrap().evaluate(&called(&["a", "b", "c"]));
     assert!(outcome.failures[0].reason.contains("ran before any c"), "{:?}", outcome.failures);
     let (satisfied, exercised) = (number(&outcome, "order_satisfaction"), number(&outcome, "edges_exercised"));
     says(GateKind::TrajectoryAxes, &format!("floor(100 * 2 / 3) = {satisfied}, edges_exercised {exercised}"));
@@ -141,7 +143,7 @@ fn the_numbers_of_stability_come_out() {
         read(json!({ "tool_calls": calls, "conversation": { "turns": [], "tokens": { "total": 10 } } }))
     };
     let (one, two) = (run(&[("find", 1), ("find", 2), ("refund", 1)]), run(&[("find", 1), ("refund", 1)]));
-    let outcome = StabilityGate::default().evaluate(&[&one, &two]);
+    let outcome = stability().evaluate(&[&one, &two]);
     let value = |run: usize, at: usize| outcome.detail[run].scores[at].value.unwrap();
     says(
         GateKind::Stability,
@@ -200,13 +202,13 @@ fn the_numbers_of_recovery_come_out() {
         "final_response": "Found.",
         "conversation": { "stop_reason": "completed" },
     }));
-    let outcome = RecoveryGate::default().evaluate(&trace);
+    let outcome = recovery().evaluate(&trace);
     assert_eq!(outcome.verdict, Verdict::Pass);
     let metrics =
         ["fault_hits", "time_to_detection_ms", "time_to_recovery_ms", "user_visible_hang_ms", "recovered_by_call"];
     let told = metrics.map(|metric| format!("{metric} {}", number(&outcome, metric)));
     says(GateKind::Recovery, &told.join(", "));
-    assert_eq!(outcome.line, "2 hits, 0 delays, detected 3000 ms, recovered 6000 ms");
+    assert_eq!(outcome.line, "2 fault hits, 0 delays, detected after 3000 ms, recovered after 6000 ms");
     assert!(GateKind::Recovery.guide().reading[0].starts_with(&format!("`{}`", outcome.line)));
 }
 
@@ -220,7 +222,7 @@ fn the_numbers_of_narrative_come_out() {
         "tool_results": [fine, fine],
         "final_response": message,
     }));
-    let outcome = Narrative::new(NarrativeParams::default()).unwrap().evaluate(&trace);
+    let outcome = NarrativeGate::new(NarrativeParams::default()).unwrap().evaluate(&trace);
     let claims: Vec<_> = outcome.detail.claims.iter().map(|claim| (claim.stem.as_str(), claim.backing)).collect();
     assert_eq!(claims, [("refund_order", Backing::Backed), ("send_email", Backing::Absent)]);
     let number = |metric| number(&outcome, metric);

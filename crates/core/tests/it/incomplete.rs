@@ -41,7 +41,7 @@ fn one_result_missing() -> Value {
 const NO_RESULT: &str = "`tool_results[2]` was not recorded";
 
 #[test]
-fn a_list_with_a_missing_result_is_decided_by_what_is_known_or_by_nothing() {
+fn a_list_with_a_missing_result_is_decided_by_what_is_known_or_unassessable() {
     table(
         one_result_missing(),
         &[
@@ -86,7 +86,7 @@ fn a_list_with_a_missing_result_is_decided_by_what_is_known_or_by_nothing() {
 }
 
 #[test]
-fn a_path_that_runs_into_what_was_not_recorded_is_not_assessable() {
+fn a_path_into_missing_evidence_is_unassessable() {
     table(
         one_result_missing(),
         &[
@@ -117,7 +117,7 @@ fn a_path_that_runs_into_what_was_not_recorded_is_not_assessable() {
 }
 
 #[test]
-fn what_is_known_not_to_be_there_fails_as_before() {
+fn a_value_known_to_be_absent_fails() {
     table(
         one_result_missing(),
         &[
@@ -148,7 +148,7 @@ fn what_is_known_not_to_be_there_fails_as_before() {
 }
 
 #[test]
-fn a_list_of_results_that_is_cut_short_or_absent_has_as_many_as_there_are_calls() {
+fn a_short_or_absent_list_of_results_has_one_per_call() {
     let calls = json!([{ "name": "a" }, { "name": "b" }]);
     let no_error = json!({ "not": { "contains": true } });
     for (results, told) in [
@@ -304,7 +304,7 @@ fn a_result_shows_what_its_format_promises_and_nothing_more() {
 }
 
 #[test]
-fn a_row_is_as_bad_as_its_worst_assertion() {
+fn the_worst_assertion_decides_the_verdict() {
     let compile = |target: &str, matcher: Value| Assertion::compile(Scope::Envelope, target, &matcher, None).unwrap();
     let open = compile("tool_results[*].is_error", json!({ "not": { "contains": true } }));
     let wrong = compile("tool_calls[0].name", json!({ "exact": "b" }));
@@ -319,11 +319,11 @@ fn a_row_is_as_bad_as_its_worst_assertion() {
     let differs = "`tool_calls[0].name` is \"a\", expected exact \"b\"".to_owned();
     assert_eq!(
         run(&[right.clone(), open.clone()]),
-        (Verdict::Unassessable, "1 of 2 hold".to_owned(), Some(1), vec![not_known.clone()])
+        (Verdict::Unassessable, "1 of 2 assertions passed".to_owned(), Some(1), vec![not_known.clone()])
     );
     assert_eq!(
         run(&[open, wrong, right]),
-        (Verdict::Fail, "1 of 3 hold".to_owned(), Some(0), vec![not_known, differs])
+        (Verdict::Fail, "1 of 3 assertions passed".to_owned(), Some(0), vec![not_known, differs])
     );
 }
 
@@ -336,7 +336,7 @@ fn an_authors_message_comes_before_the_reason() {
 }
 
 #[test]
-fn a_failure_that_is_certain_shows_what_was_recorded() {
+fn a_certain_failure_shows_the_recorded_value() {
     let assertion =
         Assertion::compile(Scope::Envelope, "tool_results[*].is_error", &json!({ "not": { "contains": true } }), None)
             .unwrap();

@@ -1,8 +1,8 @@
-//! Behaviour of the library as its users see it. One binary, one harness.
+//! Behavior of the library as its users see it. One binary, one harness.
 //!
 //! One module per area. Tables go through a `check` function; whole values are compared.
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a helper that meets the unexpected fails its test")]
-#![expect(clippy::float_cmp, reason = "results are deterministic to the last bit, and tests hold them to that")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a helper that fails fails its test")]
+#![expect(clippy::float_cmp, reason = "results are deterministic to the last bit")]
 #![expect(clippy::needless_pass_by_value, reason = "tables of `json!` values read better without borrows")]
 #![expect(
     clippy::disallowed_methods,
@@ -28,6 +28,7 @@ mod stability;
 mod suite;
 mod suite_properties;
 mod support;
+mod surface;
 mod table;
 mod target_matcher;
 mod trace;

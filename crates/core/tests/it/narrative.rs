@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use mcptest_core::eval::narrative::{Backing, Fit, Item, Strength};
-use mcptest_core::eval::{Expect, ExtractionMode, GateKind, GateOutcome, Narrative, NarrativeParams, NarrativeReport};
+use mcptest_core::eval::{
+    Expect, ExtractionMode, GateKind, GateOutcome, NarrativeGate, NarrativeParams, NarrativeReport,
+};
 use mcptest_core::{Trace, Verdict};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -74,7 +76,7 @@ impl Case {
 
     /// What the gate finds, in the format of the files.
     fn found(&self) -> BTreeMap<&'static str, String> {
-        let gate = Narrative::new(self.params()).unwrap_or_else(|problems| panic!("{}: {problems}", self.title));
+        let gate = NarrativeGate::new(self.params()).unwrap_or_else(|problems| panic!("{}: {problems}", self.title));
         let outcome = gate.evaluate(&self.trace());
         let report = &outcome.detail;
         let (mut absent, mut unclaimed, mut mismatch) = (Vec::new(), Vec::new(), Vec::new());
@@ -227,7 +229,7 @@ fn told(message: &str, calls: Value, results: Value) -> Trace {
 }
 
 fn evaluate(params: NarrativeParams, trace: &Trace) -> GateOutcome<NarrativeReport> {
-    Narrative::new(params).unwrap().evaluate(trace)
+    NarrativeGate::new(params).unwrap().evaluate(trace)
 }
 
 #[test]
@@ -416,13 +418,13 @@ fn an_own_expectation_that_fails_shows_the_words_behind_the_number() {
 fn a_model_at_hand_changes_nothing_about_the_verdict() {
     let trace = told("I sent the mail.", json!([]), json!([]));
     let assisted = NarrativeParams { mode: ExtractionMode::LlmAssisted, ..NarrativeParams::default() };
-    assert_eq!(Narrative::new(assisted.clone()).unwrap().mode(), ExtractionMode::LlmAssisted);
+    assert_eq!(NarrativeGate::new(assisted.clone()).unwrap().mode(), ExtractionMode::LlmAssisted);
     assert_eq!(evaluate(assisted, &trace), evaluate(NarrativeParams::default(), &trace));
 }
 
 #[test]
 fn wrong_parameters_are_all_named() {
-    let problems = Narrative::new(NarrativeParams {
+    let problems = NarrativeGate::new(NarrativeParams {
         max_divergence_score: Some(1.5),
         mutating_verbs: vec!["refund".into(), "take back".into()],
         ..NarrativeParams::default()

@@ -1,9 +1,9 @@
 //! Properties that hold for every input: agreement with brute force, ranges, repeatability, no panic.
 
 use mcptest_core::eval::{
-    AxesParams, CallRule, DependencyEdge, Expect, ExpectedArgs, ExpectedCall, ExpectedTrace, GATES, GateKind,
-    GateOutcome, GoldenPath, GoldenPathGate, MatchMode, MetricKind, Metrics, OrderEdge, RecoveryGate, RecoveryParams,
-    ReliabilityGate, StabilityFloors, StabilityGate, StatusRule, Trajectory, TrajectoryAxes, TrajectoryParams,
+    CallRule, DependencyEdge, Expect, ExpectedArgs, ExpectedCall, ExpectedTrace, GATES, GateKind, GateOutcome,
+    GoldenPath, GoldenPathGate, MatchMode, MetricKind, Metrics, OrderEdge, RecoveryGate, RecoveryParams,
+    StabilityFloors, StatusRule, TrajectoryAxesGate, TrajectoryAxesParams, TrajectoryGate, TrajectoryParams,
     WithinTurn, agent_stability, agent_stability_across, drift_flags, summarize, tool_calls_from_envelope,
     validate_trace,
 };
@@ -13,7 +13,7 @@ use mcptest_core::{Answer, Assertion, Matcher, Scope, Target, Trace, Verdict, js
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::support::nested;
+use crate::support::{nested, reliability, stability};
 
 fn cases(cases: u32) -> ProptestConfig {
     ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
@@ -238,7 +238,7 @@ fn any_case(call: impl Strategy<Value = Call>) -> impl Strategy<Value = Case> {
     )
 }
 
-fn compile(case: &Case) -> Trajectory {
+fn compile(case: &Case) -> TrajectoryGate {
     let calls = case
         .wants
         .iter()
@@ -274,7 +274,7 @@ fn compile(case: &Case) -> Trajectory {
         })
         .collect();
     let Case { mode, within_turn, max_extra, .. } = *case;
-    Trajectory::new(TrajectoryParams { mode, within_turn, max_extra, calls, expect: Expect::Default }).unwrap()
+    TrajectoryGate::new(TrajectoryParams { mode, within_turn, max_extra, calls, expect: Expect::Default }).unwrap()
 }
 
 fn recorded(calls: &[Call]) -> Trace {
@@ -511,24 +511,24 @@ fn every_gate(trace: &Trace, other: &Trace) -> Vec<(GateKind, Verdict, Metrics, 
             CallRule { status: StatusRule::Ok, ..ExpectedCall { name: "b".into(), args: exact.clone() }.into() },
         ];
         let params = TrajectoryParams { mode: *mode, calls, ..TrajectoryParams::default() };
-        out.push(keep(GateKind::Trajectory, Trajectory::new(params).unwrap().evaluate(trace)));
+        out.push(keep(GateKind::Trajectory, TrajectoryGate::new(params).unwrap().evaluate(trace)));
     }
     let via = DependencyEdge { producer: "a".into(), consumer: "b".into(), via: Some("x".into()), required: false };
     let order = OrderEdge { first: "b".into(), second: "a".into(), required: true };
-    let params = AxesParams { dependencies: vec![via], order: vec![order], expect: Expect::Default };
-    out.push(keep(GateKind::TrajectoryAxes, TrajectoryAxes::new(params).unwrap().evaluate(trace)));
-    let golden = GoldenPathGate { golden: GoldenPath::new(["a", "b"]), expect: Expect::Default };
+    let params = TrajectoryAxesParams { dependencies: vec![via], order: vec![order], expect: Expect::Default };
+    out.push(keep(GateKind::TrajectoryAxes, TrajectoryAxesGate::new(params).unwrap().evaluate(trace)));
+    let golden = GoldenPathGate::new(GoldenPath::new(["a", "b"]).into()).unwrap();
     out.push(keep(GateKind::GoldenPath, golden.evaluate(trace)));
-    out.push(keep(GateKind::Stability, StabilityGate::default().evaluate(&[trace, other, trace])));
+    out.push(keep(GateKind::Stability, stability().evaluate(&[trace, other, trace])));
     let outcomes: Vec<bool> = out.iter().map(|(_, verdict, ..)| *verdict == Verdict::Pass).collect();
-    out.push(keep(GateKind::Reliability, ReliabilityGate::default().evaluate(&outcomes)));
+    out.push(keep(GateKind::Reliability, reliability().evaluate(&outcomes)));
     let params = RecoveryParams {
         max_recovery_ms: Some(5000),
         require_clean_timeout: true,
         require_call: true,
         ..RecoveryParams::default()
     };
-    out.push(keep(GateKind::Recovery, RecoveryGate { params }.evaluate(trace)));
+    out.push(keep(GateKind::Recovery, RecoveryGate::new(params).unwrap().evaluate(trace)));
     out
 }
 
@@ -641,7 +641,7 @@ proptest! {
     #![proptest_config(cases(1_500))]
 
     #[test]
-    fn any_matcher_on_any_value_is_answered_without_panic(rule in any_json(), value in any_json()) {
+    fn no_matcher_panics_on_any_value(rule in any_json(), value in any_json()) {
         match_all(&rule, &value);
     }
 
@@ -666,7 +666,7 @@ proptest! {
     #[test]
     fn reliability_numbers_stay_in_range(outcomes in proptest::collection::vec(any::<bool>(), 0..60)) {
         let summary = summarize(&outcomes);
-        let gate = ReliabilityGate::default().evaluate(&outcomes);
+        let gate = reliability().evaluate(&outcomes);
         in_range(GateKind::Reliability, gate.verdict, &gate.metrics);
         prop_assert!(summary.wilson_low <= summary.pass_rate && summary.pass_rate <= summary.wilson_high);
         prop_assert_eq!(summary.passhat_k == 100, summary.all_passed);
@@ -676,7 +676,7 @@ proptest! {
 }
 
 #[test]
-fn extreme_values_are_answered_without_panic() {
+fn extreme_values_do_not_panic() {
     let long = "å".repeat(500_000);
     let odd = json!({ "\u{0}": "\u{202e}\u{feff}", "💥": [1e308, -1e308, 5e-324, u64::MAX, i64::MIN], "": { "": [] } });
     for value in [nested(200), json!(long), odd] {
@@ -704,14 +704,14 @@ fn extreme_values_are_answered_without_panic() {
 }
 
 #[test]
-fn a_string_of_a_megabyte_is_found_where_it_came_from() {
+fn a_string_of_a_megabyte_is_traced_to_its_producer() {
     let long = "ab ".repeat(350_000);
     let edge = DependencyEdge { producer: "a".into(), consumer: "b".into(), via: Some("x".into()), required: false };
-    let params = AxesParams { dependencies: vec![edge], ..AxesParams::default() };
+    let params = TrajectoryAxesParams { dependencies: vec![edge], ..TrajectoryAxesParams::default() };
     let trace = Trace::read(&json!({
         "tool_calls": [{ "name": "a", "turn": 0 }, { "name": "b", "args": { "x": long }, "turn": 1 }],
         "tool_results": [{ "is_error": false, "content": [{ "type": "text", "text": long }] }],
     }))
     .unwrap();
-    assert_eq!(TrajectoryAxes::new(params).unwrap().evaluate(&trace).verdict, Verdict::Pass);
+    assert_eq!(TrajectoryAxesGate::new(params).unwrap().evaluate(&trace).verdict, Verdict::Pass);
 }

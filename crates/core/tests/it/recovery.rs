@@ -80,7 +80,7 @@ fn trace(results: &[Value], stop: &str, answer: &str) -> Trace {
 }
 
 fn evaluate(params: RecoveryParams, trace: &Trace) -> GateOutcome<Option<Recovery>> {
-    RecoveryGate { params }.evaluate(trace)
+    RecoveryGate::new(params).unwrap().evaluate(trace)
 }
 
 fn default() -> RecoveryParams {
@@ -95,7 +95,7 @@ fn parameters_have_the_documented_defaults() {
 }
 
 #[test]
-fn a_run_that_met_a_timeout_and_ended_with_an_answer_recovered() {
+fn a_run_that_hit_a_timeout_and_ended_with_an_answer_recovered() {
     let outcome = evaluate(default(), &trace(&[timeout(3000), ok()], "completed", "found another way"));
     assert_eq!(judged(&outcome), (Verdict::Pass, vec![]));
     assert_eq!(
@@ -106,7 +106,7 @@ fn a_run_that_met_a_timeout_and_ended_with_an_answer_recovered() {
             "fault_hits": 1, "fault_delays": 0,
         })
     );
-    assert_eq!(outcome.line, "1 hit, 0 delays, detected 3000 ms, recovered 3000 ms");
+    assert_eq!(outcome.line, "1 fault hit, 0 delays, detected after 3000 ms, recovered after 3000 ms");
     assert_eq!(outcome.detail.unwrap().recovered_by, Some(1));
 }
 
@@ -150,7 +150,10 @@ fn a_run_recorded_at_9000_is_unclean_under_3000() {
     let strict = RecoveryParams { require_clean_timeout: true, ..default() };
     assert_eq!(
         judged(&evaluate(strict.clone(), &trace)),
-        (Verdict::Fail, vec!["require_clean_timeout: the fault was noticed after 9000 ms, budget 3000".into()])
+        (
+            Verdict::Fail,
+            vec!["require_clean_timeout: the fault was detected after 9000 ms, at most 3000 ms allowed".into()]
+        )
     );
     let roomy = RecoveryParams { max_detection_ms: 9000, ..strict };
     assert_eq!(judged(&evaluate(roomy, &trace)), (Verdict::Pass, vec![]));
@@ -158,7 +161,7 @@ fn a_run_recorded_at_9000_is_unclean_under_3000() {
 }
 
 #[test]
-fn a_run_that_did_not_end_by_itself_with_an_answer_did_not_recover() {
+fn a_run_that_did_not_complete_with_an_answer_did_not_recover() {
     for (stop, answer) in [
         ("completed", ""),
         ("completed", "  \n"),
@@ -170,7 +173,7 @@ fn a_run_that_did_not_end_by_itself_with_an_answer_did_not_recover() {
         let outcome = evaluate(default(), &trace(&[timeout(3000)], stop, answer));
         assert_eq!(
             judged(&outcome),
-            (Verdict::Fail, vec!["recovery.passed: the run did not end by itself with an answer".into()]),
+            (Verdict::Fail, vec!["recovery.passed: the run did not complete with an answer".into()]),
             "{stop} {answer:?}"
         );
         assert_eq!(outcome.metrics.get("recovered"), Some(&json!(0)));
@@ -179,14 +182,14 @@ fn a_run_that_did_not_end_by_itself_with_an_answer_did_not_recover() {
 }
 
 #[test]
-fn recovery_may_take_as_long_as_it_is_allowed() {
+fn recovery_may_take_up_to_its_limit() {
     let trace = trace(&[timeout(3000), timeout(3000), ok()], "completed", "done");
     let limit = |max: u64| RecoveryParams { max_recovery_ms: Some(max), ..default() };
     assert_eq!(evaluate(limit(6000), &trace).verdict, Verdict::Pass);
     let slow = evaluate(limit(5999), &trace);
     assert_eq!(
         judged(&slow),
-        (Verdict::Fail, vec!["max_recovery_ms: recovery took 6000 ms, at most 5999 allowed".into()])
+        (Verdict::Fail, vec!["max_recovery_ms: recovery took 6000 ms, at most 5999 ms allowed".into()])
     );
     assert_eq!(slow.metrics.get("passed"), Some(&json!(0)));
     assert_eq!(slow.metrics.get("recovered"), Some(&json!(1)));
@@ -198,7 +201,7 @@ fn a_fault_that_never_fired_tested_nothing() {
         let never = trace(&results, "completed", "done");
         assert_eq!(
             judged(&evaluate(default(), &never)),
-            (Verdict::Fail, vec!["require_hit: no call met a fault, so nothing was tested".into()])
+            (Verdict::Fail, vec!["require_hit: no call hit a fault, so nothing was tested".into()])
         );
         let lenient = RecoveryParams { require_hit: false, ..default() };
         assert_eq!(evaluate(lenient, &never).verdict, Verdict::Pass);
@@ -206,32 +209,38 @@ fn a_fault_that_never_fired_tested_nothing() {
 }
 
 #[test]
-fn a_late_answer_is_a_fault_that_was_met() {
+fn a_late_answer_counts_as_a_fault_hit() {
     let late = trace(&[delay(100), ok()], "completed", "done");
     let outcome = evaluate(default(), &late);
     assert_eq!(judged(&outcome), (Verdict::Pass, vec![]));
-    assert_eq!(outcome.line, "0 hits, 1 delay, detected never, recovered 100 ms");
+    assert_eq!(outcome.line, "0 fault hits, 1 delay, never detected, recovered after 100 ms");
     assert_eq!(outcome.metrics.get("fault_hits"), Some(&json!(0)));
     let quick = RecoveryParams { max_recovery_ms: Some(99), ..default() };
     assert_eq!(
         judged(&evaluate(quick, &late)),
-        (Verdict::Fail, vec!["max_recovery_ms: recovery took 100 ms, at most 99 allowed".into()])
+        (Verdict::Fail, vec!["max_recovery_ms: recovery took 100 ms, at most 99 ms allowed".into()])
     );
 }
 
 #[test]
-fn an_answer_after_a_dead_tool_is_told_from_a_recovery_by_a_call() {
+fn an_answer_without_the_tool_differs_from_a_recovery_by_a_call() {
     let line = |results: &[Value]| evaluate(default(), &trace(results, "completed", "all is well")).line;
-    assert_eq!(line(&[timeout(3000)]), "1 hit, 0 delays, detected 3000 ms, answered without the tool after 3000 ms");
+    assert_eq!(
+        line(&[timeout(3000)]),
+        "1 fault hit, 0 delays, detected after 3000 ms, answered without the tool after 3000 ms"
+    );
     assert_eq!(
         line(&[ok(), timeout(3000), broken()]),
-        "2 hits, 0 delays, detected 3000 ms, answered without the tool after 3000 ms"
+        "2 fault hits, 0 delays, detected after 3000 ms, answered without the tool after 3000 ms"
     );
-    assert_eq!(line(&[timeout(3000), ok()]), "1 hit, 0 delays, detected 3000 ms, recovered 3000 ms");
+    assert_eq!(line(&[timeout(3000), ok()]), "1 fault hit, 0 delays, detected after 3000 ms, recovered after 3000 ms");
     // Nobody knows whether that call worked.
-    assert_eq!(line(&[timeout(3000), json!({})]), "1 hit, 0 delays, detected 3000 ms, recovered 3000 ms");
+    assert_eq!(
+        line(&[timeout(3000), json!({})]),
+        "1 fault hit, 0 delays, detected after 3000 ms, recovered after 3000 ms"
+    );
     let lost = evaluate(default(), &trace(&[timeout(3000)], "max_turns", ""));
-    assert_eq!(lost.line, "1 hit, 0 delays, detected 3000 ms, recovered never");
+    assert_eq!(lost.line, "1 fault hit, 0 delays, detected after 3000 ms, never recovered");
 }
 
 #[test]
@@ -256,7 +265,7 @@ fn a_call_of_an_unknown_turn_is_not_a_later_one() {
 }
 
 #[test]
-fn require_call_wants_a_later_call_that_succeeded() {
+fn require_call_needs_a_later_successful_call() {
     let require = || RecoveryParams { require_call: true, ..default() };
     let no = (Verdict::Fail, vec!["require_call: no call succeeded after the first fault".into()]);
     let check = |results: &[Value]| judged(&evaluate(require(), &trace(results, "completed", "done")));
@@ -269,7 +278,7 @@ fn require_call_wants_a_later_call_that_succeeded() {
 }
 
 #[test]
-fn a_parallel_sibling_is_no_recovery() {
+fn a_parallel_call_is_not_a_recovery() {
     let siblings = |second_turn: u32| {
         read(json!({
             "tool_calls": [
@@ -295,7 +304,7 @@ fn a_parallel_sibling_is_no_recovery() {
 }
 
 #[test]
-fn a_fault_is_noticed_only_if_the_agent_acted_again() {
+fn a_fault_is_detected_only_if_the_agent_acted_again() {
     let ended_by_it = read(json!({
         "tool_calls": [{ "name": "t", "args": {}, "turn": 0 }],
         "tool_results": [timeout(3000)],
@@ -316,8 +325,8 @@ fn a_fault_is_noticed_only_if_the_agent_acted_again() {
         (
             Verdict::Fail,
             vec![
-                "recovery.recovered: the run did not end by itself with an answer".into(),
-                "require_clean_timeout: the fault was never noticed".into(),
+                "recovery.recovered: the run did not complete with an answer".into(),
+                "require_clean_timeout: the fault was never detected".into(),
             ]
         )
     );
@@ -327,7 +336,7 @@ fn a_fault_is_noticed_only_if_the_agent_acted_again() {
 }
 
 #[test]
-fn limits_apply_whatever_the_author_asserts() {
+fn limits_apply_regardless_of_custom_assertions() {
     let expect = || own(GateKind::Recovery, &[("recovery.fault_hits", json!({ "schema": { "maximum": 5 } }))]);
     let lost = trace(&[timeout(3000)], "max_turns", "");
     assert_eq!(
@@ -341,7 +350,7 @@ fn limits_apply_whatever_the_author_asserts() {
     let reasons = [
         "recovery.fault_hits: `recovery.fault_hits` is 1, expected exact 5",
         "recovery.recovered: `recovery.recovered` is 0, expected exact 1",
-        "recovery.recovered: the run did not end by itself with an answer",
+        "recovery.recovered: the run did not complete with an answer",
     ];
     let outcome = evaluate(RecoveryParams { expect: own(GateKind::Recovery, &both), ..default() }, &lost);
     assert_eq!(judged(&outcome), (Verdict::Fail, reasons.map(String::from).to_vec()));
@@ -356,7 +365,7 @@ fn limits_apply_whatever_the_author_asserts() {
 }
 
 #[test]
-fn evidence_that_was_not_recorded_is_unassessable() {
+fn missing_evidence_is_unassessable() {
     let whole = envelope(&[timeout(3000), ok()], "completed", "done");
     let without = |change: &dyn Fn(&mut Value)| {
         let mut envelope = whole.clone();
@@ -396,14 +405,14 @@ fn evidence_that_was_not_recorded_is_unassessable() {
 }
 
 #[test]
-fn a_call_whose_success_was_not_recorded_is_never_taken_as_one() {
+fn a_call_of_unknown_success_is_not_a_success() {
     let unknown = trace(&[timeout(3000), json!({ "content": [] })], "completed", "done");
     let outcome = evaluate(RecoveryParams { require_call: true, ..default() }, &unknown);
     assert_ne!(outcome.verdict, Verdict::Pass);
 }
 
 #[test]
-fn a_hand_made_trace_with_an_absurd_turn_is_judged_without_panic() {
+fn an_absurd_turn_number_does_not_panic() {
     let mut odd = trace(&[timeout(u64::MAX), timeout(u64::MAX)], "max_turns", "");
     odd.tool_calls = Some(vec![ToolCall { name: "t".into(), turn: Some(usize::MAX), ..ToolCall::default() }; 2]);
     let outcome = evaluate(default(), &odd);
@@ -412,7 +421,7 @@ fn a_hand_made_trace_with_an_absurd_turn_is_judged_without_panic() {
 }
 
 #[test]
-fn a_later_call_of_unknown_outcome_leaves_recovery_by_call_open() {
+fn a_later_call_of_unknown_outcome_leaves_recovery_by_call_unknown() {
     let silent = json!({ "content": [] });
     let trace = trace(&[timeout(3000), silent.clone()], "completed", "done");
     let strict = RecoveryParams { require_call: true, ..default() };
@@ -430,7 +439,7 @@ fn a_later_call_of_unknown_outcome_leaves_recovery_by_call_open() {
 }
 
 #[test]
-fn a_run_that_did_not_end_by_itself_failed_whatever_it_answered() {
+fn a_run_that_did_not_complete_failed_regardless_of_its_answer() {
     let mut cut = trace(&[timeout(3000), ok()], "max_turns", "");
     cut.final_response = None;
     cut.conversation.turns = None;
@@ -439,7 +448,7 @@ fn a_run_that_did_not_end_by_itself_failed_whatever_it_answered() {
 }
 
 #[test]
-fn without_a_hit_and_with_none_required_nothing_is_asked_of_later_calls() {
+fn without_a_required_hit_later_calls_do_not_matter() {
     let params = RecoveryParams { require_hit: false, require_call: true, require_clean_timeout: true, ..default() };
     assert_eq!(evaluate(params, &trace(&[ok()], "completed", "done")).verdict, Verdict::Pass);
 }

@@ -3,12 +3,12 @@
 use mcptest_core::Verdict;
 use mcptest_core::eval::reliability::summarize_at;
 use mcptest_core::eval::{
-    Confidence, GateKind, ReliabilityError, ReliabilityGate, ReliabilitySummary, confidence_band, recommend_runs,
-    summarize,
+    Confidence, GateKind, ReliabilityError, ReliabilityGate, ReliabilityParams, ReliabilitySummary, confidence_band,
+    recommend_runs, summarize,
 };
 use serde_json::{Value, json};
 
-use crate::support::{judged, own};
+use crate::support::{judged, own, reliability};
 
 fn outcomes(written: &str) -> Vec<bool> {
     written.chars().map(|c| c == 'p').collect()
@@ -46,7 +46,7 @@ fn a_hundred_runs_buy_9_point_8_percent() {
 }
 
 #[test]
-fn questions_without_an_answer_are_errors() {
+fn invalid_parameters_are_errors() {
     for half_width in [0.0, -0.1, 0.51, 1.0, f64::INFINITY] {
         assert_eq!(recommend_runs(half_width, 95), Err(ReliabilityError::HalfWidth(half_width)));
     }
@@ -239,7 +239,7 @@ fn no_outcomes_are_zeros_and_unassessable() {
         mcptest_core::eval::Expect::Default,
         own(GateKind::Reliability, &[("reliability.runs", json!({ "exact": 0 }))]),
     ] {
-        let gate = ReliabilityGate { expect, ..ReliabilityGate::default() };
+        let gate = ReliabilityGate::new(ReliabilityParams { expect, ..ReliabilityParams::default() }).unwrap();
         assert_eq!(
             judged(&gate.evaluate(&[])),
             (Verdict::Unassessable, vec!["reliability.runs: not assessable: no run has an outcome".into()])
@@ -249,10 +249,10 @@ fn no_outcomes_are_zeros_and_unassessable() {
 
 #[test]
 fn the_gate_asserts_that_every_run_passed() {
-    let gate = ReliabilityGate::default();
+    let gate = reliability();
     assert_eq!(judged(&gate.evaluate(&outcomes("ppp"))), (Verdict::Pass, vec![]));
     let found = gate.evaluate(&outcomes("pppf"));
-    assert_eq!(found.line, "3/4 passed, 75.0 % (95 % interval 30.1 to 95.4 %)");
+    assert_eq!(found.line, "3 of 4 runs passed, 75.0% (95% interval 30.1% to 95.4%)");
     assert_eq!(
         judged(&found),
         (
@@ -264,17 +264,19 @@ fn the_gate_asserts_that_every_run_passed() {
         )
     );
     let expect = own(GateKind::Reliability, &[("reliability.pass_rate", json!({ "schema": { "minimum": 75 } }))]);
-    let lenient = ReliabilityGate { expect, confidence: Confidence::P90 };
+    let lenient = ReliabilityGate::new(ReliabilityParams { expect, confidence: Confidence::P90 }).unwrap();
     assert_eq!(lenient.evaluate(&outcomes("pppf")).verdict, Verdict::Pass);
     assert_eq!(lenient.evaluate(&outcomes("ppff")).verdict, Verdict::Fail);
-    assert_eq!(lenient.evaluate(&outcomes("pppf")).line, "3/4 passed, 75.0 % (90 % interval 35.6 to 94.2 %)");
+    assert_eq!(lenient.evaluate(&outcomes("pppf")).line, "3 of 4 runs passed, 75.0% (90% interval 35.6% to 94.2%)");
 }
 
 #[test]
-fn numbers_are_told_with_few_decimals_unless_that_would_make_them_hold() {
+fn numbers_are_rounded_in_messages_unless_rounding_would_make_them_pass() {
     let reason = |target: &str, matcher: Value| {
         let expect = own(GateKind::Reliability, &[(target, matcher)]);
-        let outcome = ReliabilityGate { expect, ..ReliabilityGate::default() }.evaluate(&outcomes("ppf"));
+        let outcome = ReliabilityGate::new(ReliabilityParams { expect, ..ReliabilityParams::default() })
+            .unwrap()
+            .evaluate(&outcomes("ppf"));
         let full = outcome.metrics.get("pass_rate").cloned();
         assert_eq!(full, Some(json!(200.0 / 3.0)), "the metric itself keeps every digit");
         outcome.failures[0].reason.clone()
@@ -295,7 +297,7 @@ fn numbers_are_told_with_few_decimals_unless_that_would_make_them_hold() {
 }
 
 #[test]
-fn confidence_levels_are_three() {
+fn there_are_three_confidence_levels() {
     for (percent, level, z) in [(90, Confidence::P90, 1.645), (95, Confidence::P95, 1.96), (99, Confidence::P99, 2.576)]
     {
         assert_eq!(Confidence::from_percent(percent), Ok(level));

@@ -66,7 +66,7 @@ fn beyond_two_thousand_different_ways_runs_are_not_compared_and_the_line_says_so
         (metrics.map(|name| check.metrics.get(name).is_some()), line.notes().to_vec())
     };
     assert_eq!(known(&different(2000)), ([true, true, true], vec![]));
-    let note = "some runs were not compared: there are more than 2000 different ways to compare with each other";
+    let note = "some runs were not compared: there are more than 2000 different paths to compare";
     assert_eq!(known(&different(2001)), ([true, true, false], vec![note.to_owned()]));
 }
 

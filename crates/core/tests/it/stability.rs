@@ -1,13 +1,13 @@
 //! Steadiness inside one session and across runs.
 
 use mcptest_core::eval::{
-    Expect, GateKind, StabilityAcross, StabilityFloors, StabilityGate, StabilityReport, agent_stability,
-    agent_stability_across, drift_flags,
+    Expect, GateKind, StabilityAcross, StabilityFloors, StabilityGate, StabilityParams, StabilityReport,
+    agent_stability, agent_stability_across, drift_flags,
 };
 use mcptest_core::{Trace, Verdict};
 use serde_json::{Value, json};
 
-use crate::support::{judged, own, read};
+use crate::support::{judged, own, read, stability};
 
 fn report(tools: f64, responses: f64, redundancy: f64, cost: f64) -> StabilityReport {
     StabilityReport {
@@ -30,7 +30,7 @@ fn check(envelope: &Value, expected: StabilityReport) {
     assert_eq!(agent_stability(envelope), expected, "{envelope}");
     assert_eq!(agent_stability(&json!({ "trace": envelope })), expected, "as a cassette: {envelope}");
     let trace = read(envelope.clone());
-    let metrics = StabilityGate::default().evaluate(&[&trace, &trace]).metrics;
+    let metrics = stability().evaluate(&[&trace, &trace]).metrics;
     let number = |name: &str| metrics.get(name).and_then(Value::as_f64);
     assert_eq!(number("tool_usage_stability"), Some(expected.tool_usage_stability), "{envelope}");
     assert_eq!(number("response_consistency"), Some(expected.response_consistency), "{envelope}");
@@ -58,7 +58,7 @@ fn tool_usage_is_how_few_tools_the_calls_use() {
 }
 
 #[test]
-fn tools_are_told_apart_by_name_and_not_by_server() {
+fn tools_are_distinguished_by_name_and_not_by_server() {
     let envelope = json!({
         "tool_calls": [
             { "name": "a", "server": "one", "args": {} },
@@ -92,7 +92,7 @@ fn response_consistency_is_one_minus_the_variation_of_lengths() {
 }
 
 #[test]
-fn only_the_assistant_speaks() {
+fn only_assistant_turns_count() {
     let turns = json!([
         { "role": "user", "content": "a very long question indeed" },
         { "role": "assistant", "content": "ab" },
@@ -104,7 +104,7 @@ fn only_the_assistant_speaks() {
 }
 
 #[test]
-fn redundancy_is_the_share_of_calls_that_repeat_none() {
+fn redundancy_is_the_share_of_calls_that_do_not_repeat() {
     let same = |args: &[Value]| args.iter().map(|args| ("a", args.clone())).collect::<Vec<_>>();
     for (args, expected) in [
         (&[json!({ "x": 1 }), json!({ "x": 2 })][..], 1.0),
@@ -120,7 +120,7 @@ fn redundancy_is_the_share_of_calls_that_repeat_none() {
 }
 
 #[test]
-fn the_server_is_part_of_what_a_repeat_is() {
+fn a_repeat_has_the_same_server() {
     let call = |server: &str| json!({ "name": "a", "server": server, "args": {} });
     let envelope = |second: &str| {
         json!({
@@ -163,7 +163,7 @@ fn tokens_are_the_total_else_input_plus_output() {
 }
 
 #[test]
-fn a_session_too_short_to_degrade_is_steady() {
+fn a_session_too_short_to_score_scores_one() {
     let calls = [("a", json!({})), ("a", json!({}))];
     check(&session(&[], &[], 99_999), report(1.0, 1.0, 1.0, 1.0));
     check(&session(&[], &[Some("x")], 99_999), report(1.0, 1.0, 1.0, 1.0));
@@ -175,7 +175,7 @@ fn a_session_too_short_to_degrade_is_steady() {
 }
 
 #[test]
-fn the_library_reads_whatever_it_is_given() {
+fn the_library_functions_accept_any_envelope() {
     let steady = report(1.0, 1.0, 1.0, 1.0);
     for envelope in [
         json!({}),
@@ -237,7 +237,7 @@ fn runs(all: &[&[(&str, u32)]]) -> Vec<Value> {
 fn across(envelopes: &[Value]) -> StabilityAcross {
     let across = agent_stability_across(envelopes);
     let traces: Vec<Trace> = envelopes.iter().cloned().map(read).collect();
-    let metrics = StabilityGate::default().evaluate(&traces.iter().collect::<Vec<_>>()).metrics;
+    let metrics = stability().evaluate(&traces.iter().collect::<Vec<_>>()).metrics;
     let number = |name: &str| metrics.get(name).and_then(Value::as_f64).unwrap();
     let by_gate = StabilityAcross {
         score: number("score"),
@@ -329,7 +329,7 @@ fn no_sessions_give_zeros() {
         early_divergence: false,
     };
     assert_eq!(agent_stability_across(&[]), zeros);
-    assert_eq!(judged(&StabilityGate::default().evaluate(&[])).0, Verdict::Unassessable);
+    assert_eq!(judged(&stability().evaluate(&[])).0, Verdict::Unassessable);
 }
 
 #[test]
@@ -338,7 +338,7 @@ fn the_gate_reports_the_minimum_over_runs_of_each_sub_score() {
         read(session(&distinct(&["a", "b"]), &[Some("ab"), Some("ab")], 0)),
         read(session(&[("a", json!({})), ("a", json!({}))], &[Some(""), Some("abcd")], 16_000)),
     ];
-    let outcome = StabilityGate::default().evaluate(&[&traces[0], &traces[1]]);
+    let outcome = stability().evaluate(&[&traces[0], &traces[1]]);
     assert_eq!(
         outcome.metrics.object(),
         json!({
@@ -350,64 +350,70 @@ fn the_gate_reports_the_minimum_over_runs_of_each_sub_score() {
 }
 
 #[test]
-fn the_line_names_the_culprit() {
+fn the_line_names_the_run_and_the_weakest_sub_score() {
     let steady = read(session(&[("a", json!({ "x": 1 })), ("a", json!({ "x": 2 }))], &[], 0));
-    let line = |envelope: Value| StabilityGate::default().evaluate(&[&steady, &read(envelope)]).line;
+    let line = |envelope: Value| stability().evaluate(&[&steady, &read(envelope)]).line;
     assert_eq!(
         line(session(&distinct(&["a", "b", "c"]), &[], 0)),
-        "0.00 (run 2: tool_usage_stability, 3 tools in 3 calls)"
+        "weakest score 0.00 of 1.00 (run 2: tool_usage_stability, 3 tools in 3 calls)"
     );
     assert_eq!(
         line(session(&[("a", json!({})), ("a", json!({})), ("a", json!({}))], &[], 0)),
-        "0.33 (run 2: redundancy, 1 distinct of 3 calls)"
+        "weakest score 0.33 of 1.00 (run 2: redundancy, 1 distinct of 3 calls)"
     );
     assert_eq!(
         line(session(&[("a", json!({ "x": 1 })), ("a", json!({ "x": 2 }))], &[], 8000)),
-        "0.50 (run 2: cost_per_progress, 8000 tokens for 2 distinct calls)"
+        "weakest score 0.50 of 1.00 (run 2: cost_per_progress, 8000 tokens for 2 distinct calls)"
     );
     assert_eq!(
         line(session(&[], &[Some(""), Some("abcd")], 0)),
-        "0.00 (run 2: response_consistency, 2 texts of 2 ± 2 characters)"
+        "weakest score 0.00 of 1.00 (run 2: response_consistency, 2 texts of 2 ± 2 characters)"
     );
-    assert_eq!(StabilityGate::default().evaluate(&[&steady, &steady]).line, "1.00");
+    assert_eq!(stability().evaluate(&[&steady, &steady]).line, "weakest score 1.00 of 1.00");
 }
 
 #[test]
 fn the_default_is_a_weakest_score_of_one_half() {
     let half = read(session(&[("a", json!({})), ("a", json!({}))], &[], 0));
-    assert_eq!(judged(&StabilityGate::default().evaluate(&[&half, &half])), (Verdict::Pass, vec![]));
+    assert_eq!(judged(&stability().evaluate(&[&half, &half])), (Verdict::Pass, vec![]));
     let below = read(session(&[("a", json!({})), ("a", json!({})), ("a", json!({}))], &[], 0));
     assert_eq!(
-        judged(&StabilityGate::default().evaluate(&[&half, &below])),
+        judged(&stability().evaluate(&[&half, &below])),
         (
             Verdict::Fail,
             vec![
-                "stability.weakest_score: 0.33 (run 2: redundancy, 1 distinct of 3 calls) \
+                "stability.weakest_score: weakest score 0.33 of 1.00 (run 2: redundancy, 1 distinct of 3 calls) \
                  (`stability.weakest_score` is 0.3333, expected at least 0.5)"
                     .into()
             ]
         )
     );
     let expect = own(GateKind::Stability, &[("stability.variance", json!({ "schema": { "maximum": 0.05 } }))]);
-    assert_eq!(StabilityGate { expect }.evaluate(&[&half, &below]).verdict, Verdict::Pass);
-    assert!(matches!(StabilityGate::default().expect, Expect::Default));
+    assert_eq!(
+        StabilityGate::new(StabilityParams { expect }).unwrap().evaluate(&[&half, &below]).verdict,
+        Verdict::Pass
+    );
+    assert!(matches!(StabilityParams::default().expect, Expect::Default));
 }
 
 #[test]
-fn a_sub_score_without_evidence_is_absent_and_takes_no_part() {
+fn a_sub_score_without_evidence_is_absent_and_ignored() {
     let calls = json!([
         { "name": "a", "server": "s", "args": { "x": 1 } },
         { "name": "a", "server": "s", "args": { "x": 2 } },
     ]);
     let no_tokens = read(json!({ "tool_calls": calls, "conversation": { "turns": [] } }));
-    let outcome = StabilityGate::default().evaluate(&[&no_tokens, &no_tokens]);
+    let outcome = stability().evaluate(&[&no_tokens, &no_tokens]);
     assert_eq!(outcome.verdict, Verdict::Pass);
     assert_eq!(outcome.metrics.get("cost_per_progress"), None);
     assert_eq!(outcome.metrics.get("weakest_score"), Some(&json!(1.0)));
-    assert_eq!(outcome.line, "1.00; without cost_per_progress (run 1: the tokens were not recorded)");
+    assert_eq!(
+        outcome.line,
+        "weakest score 1.00 of 1.00; without cost_per_progress (run 1: the tokens were not recorded)"
+    );
     let expect = own(GateKind::Stability, &[("stability.cost_per_progress", json!({ "schema": { "minimum": 0 } }))]);
     assert_eq!(
-        judged(&StabilityGate { expect }.evaluate(&[&no_tokens, &no_tokens])),
+        judged(&StabilityGate::new(StabilityParams { expect }).unwrap().evaluate(&[&no_tokens, &no_tokens])),
         (
             Verdict::Unassessable,
             vec![
@@ -418,7 +424,7 @@ fn a_sub_score_without_evidence_is_absent_and_takes_no_part() {
         )
     );
     let no_turns = read(json!({ "tool_calls": calls, "conversation": { "tokens": { "total": 0 } } }));
-    let outcome = StabilityGate::default().evaluate(&[&no_tokens, &no_turns]);
+    let outcome = stability().evaluate(&[&no_tokens, &no_turns]);
     assert_eq!(
         outcome.line,
         "1.00; without response_consistency (run 2: the turns were not recorded); \
@@ -426,7 +432,7 @@ fn a_sub_score_without_evidence_is_absent_and_takes_no_part() {
     );
     let repeated = json!([{ "name": "a" }, { "name": "a", "args": {} }]);
     let no_args = read(json!({ "tool_calls": repeated, "conversation": { "turns": [], "tokens": { "total": 1 } } }));
-    let metrics = StabilityGate::default().evaluate(&[&no_args, &no_args]).metrics;
+    let metrics = stability().evaluate(&[&no_args, &no_args]).metrics;
     assert_eq!(
         metrics.object(),
         json!({
@@ -435,22 +441,19 @@ fn a_sub_score_without_evidence_is_absent_and_takes_no_part() {
         })
     );
     assert_eq!(metrics.why_missing("redundancy"), Some("run 1: the args of repeated calls were not recorded"));
-    assert_eq!(
-        metrics.why_missing("argument_consistency"),
-        Some("the args of calls that would be compared were not recorded")
-    );
+    assert_eq!(metrics.why_missing("argument_consistency"), Some("the args of some calls were not recorded"));
 }
 
 #[test]
 fn a_run_that_recorded_nothing_is_unassessable() {
     let blind = read(json!({}));
     let steady = read(session(&[], &[], 0));
-    let outcome = StabilityGate::default().evaluate(&[&steady, &blind]);
+    let outcome = stability().evaluate(&[&steady, &blind]);
     assert_eq!(
         judged(&outcome),
         (
             Verdict::Unassessable,
-            vec!["stability.weakest_score: not assessable: run 2 recorded nothing a sub-score could read".into()]
+            vec!["stability.weakest_score: not assessable: run 2 recorded nothing that a sub-score reads".into()]
         )
     );
     assert_eq!(outcome.metrics.object(), json!({}));

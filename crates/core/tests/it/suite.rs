@@ -74,12 +74,12 @@ fn check(dir: &str, loads: bool) -> usize {
 }
 
 #[test]
-fn every_mistake_is_refused_in_the_words_beside_it() {
+fn every_mistake_has_exactly_the_message_in_its_file() {
     assert!(check("mistakes", false) >= 300);
 }
 
 #[test]
-fn every_lint_warns_in_the_words_beside_it() {
+fn every_lint_has_exactly_the_message_in_its_file() {
     assert!(check("lints", true) >= 20);
 }
 
@@ -104,7 +104,7 @@ pub(crate) fn validator() -> jsonschema::Validator {
 }
 
 #[test]
-fn good_suites_load_without_a_word_and_fit_the_json_schema() {
+fn good_suites_load_without_diagnostics_and_match_the_json_schema() {
     let validator = validator();
     let suites = folder("good");
     assert!(suites.len() >= 8);
@@ -119,7 +119,7 @@ fn good_suites_load_without_a_word_and_fit_the_json_schema() {
 }
 
 #[test]
-fn suites_with_warnings_fit_the_json_schema() {
+fn suites_with_warnings_match_the_json_schema() {
     let validator = validator();
     for (name, text) in folder("lints") {
         let value = yaml::read(&Source::new(&name, text)).unwrap().to_json();
@@ -129,7 +129,7 @@ fn suites_with_warnings_fit_the_json_schema() {
 
 /// Rules that the key tables state hold in the loader and in the JSON Schema; the others only the loader can say.
 #[test]
-fn mistakes_against_a_shared_rule_do_not_fit_the_json_schema() {
+fn mistakes_that_the_json_schema_covers_do_not_match_it() {
     let validator = validator();
     let mut wrong = Vec::new();
     let mut shared = 0;
@@ -149,7 +149,7 @@ fn mistakes_against_a_shared_rule_do_not_fit_the_json_schema() {
 }
 
 #[test]
-fn too_large_a_file_is_refused_before_it_is_read() {
+fn a_file_that_is_too_large_is_rejected_before_parsing() {
     let text = format!("# {}\n", "x".repeat(yaml::MAX_BYTES));
     let (source, loaded) = load("large.yml", &text);
     let message = "the file has 16777219 bytes, more than the limit of 16777216";
@@ -158,7 +158,7 @@ fn too_large_a_file_is_refused_before_it_is_read() {
 }
 
 #[test]
-fn variables_cannot_make_a_small_file_large() {
+fn variables_cannot_expand_a_small_file_without_limit() {
     let text = format!(
         "variables:\n  v: {}\nagents:\n  - name: a\n    model: gpt-5\n    prompt: \"{}\"\n    expect: [{{ target: tool_names, matcher: {{ exact: [] }} }}]\n",
         "x".repeat(100_000),
@@ -166,12 +166,12 @@ fn variables_cannot_make_a_small_file_large() {
     );
     let (_, loaded) = load("grows.yml", &text);
     let messages: Vec<_> = loaded.diagnostics.iter().map(|diagnostic| diagnostic.message.as_str()).collect();
-    assert_eq!(messages, ["variables make more than 16777216 bytes of text"]);
+    assert_eq!(messages, ["variables expand to more than 16777216 bytes"]);
 }
 
 /// Sizes at which work that grows with the square shows in the time the test takes.
 #[test]
-fn large_files_of_every_shape_are_answered() {
+fn large_files_of_every_shape_load_in_bounded_time() {
     let many = |count: usize, line: fn(usize) -> String| (0..count).map(line).collect::<String>();
     let test = "agents:\n  - name: a\n    model: gpt-5\n    prompt: p\n    expect: [{ target: tool_names, matcher: { exact: [] } }]\n";
     let texts = [
@@ -212,7 +212,7 @@ fn good(name: &str) -> Suite {
 }
 
 #[test]
-fn line_ends_and_a_byte_order_mark_change_nothing() {
+fn line_endings_and_a_byte_order_mark_do_not_matter() {
     let plain = format!("{:?}", good("minimal"));
     assert_eq!(format!("{:?}", good("crlf")), plain);
     assert_eq!(format!("{:?}", good("byte-order-mark")), plain);
@@ -230,14 +230,14 @@ fn defaults_are_those_of_the_key_tables() {
 }
 
 #[test]
-fn a_gate_with_nothing_behind_it_is_a_gate_with_its_defaults() {
+fn a_gate_without_a_value_has_its_defaults() {
     let suite = good("stability-with-nothing-behind-it");
     let gate = suite.agents[0].gates.stability.as_ref().unwrap();
-    assert!(matches!(gate.expect, mcptest_core::eval::Expect::Default));
+    assert!(matches!(gate.params().expect, mcptest_core::eval::Expect::Default));
 }
 
 #[test]
-fn references_are_answered_in_text_and_wait_in_servers() {
+fn references_are_resolved_in_strings_and_deferred_in_servers() {
     let suite = good("interpolation");
     let test = &suite.agents[0];
     assert_eq!(test.name, "Bergen");
@@ -250,7 +250,7 @@ fn references_are_answered_in_text_and_wait_in_servers() {
 }
 
 #[test]
-fn merged_keys_give_way_to_own_keys_and_to_earlier_maps() {
+fn own_keys_and_earlier_maps_override_merged_keys() {
     let suite = good("anchors-and-merge");
     let seen: Vec<_> =
         suite.agents.iter().map(|test| (test.name.as_str(), test.runs, test.max_turns, test.tags.len())).collect();
@@ -259,7 +259,7 @@ fn merged_keys_give_way_to_own_keys_and_to_earlier_maps() {
 }
 
 #[test]
-fn a_merge_key_in_quotes_is_a_key_like_any_other() {
+fn a_quoted_merge_key_is_an_ordinary_key() {
     let source = Source::new("x.yml", "a: &a { b: 1 }\nc: { <<: *a, \"<<\": *a, '<<x': null }\n");
     let found = yaml::read(&source).unwrap().get("c").unwrap().to_json();
     assert_eq!(found, serde_json::json!({ "b": 1, "<<": { "b": 1 }, "<<x": null }));
@@ -276,10 +276,10 @@ fn every_key_reaches_the_suite() {
     assert_eq!(test.prompt, "Will it rain in Oslo?");
     let gates = &test.gates;
     assert!(gates.trajectory.is_some() && gates.trajectory_axes.is_some() && gates.narrative.is_some());
-    let golden = &gates.golden_path.as_ref().unwrap().golden;
+    let golden = &gates.golden_path.as_ref().unwrap().params().golden;
     assert_eq!(golden.calls, ["search", "fetch", "send"]);
     assert!(golden.allow_extra_steps && !golden.penalize_backtracking && !golden.penalize_repeated_tools);
-    let recovery = &gates.recovery.as_ref().unwrap().params;
+    let recovery = gates.recovery.as_ref().unwrap().params();
     assert_eq!((recovery.max_detection_ms, recovery.max_recovery_ms), (3000, Some(20_000)));
     assert!(recovery.require_clean_timeout && recovery.require_hit && recovery.require_call);
     let faults: Vec<_> =
@@ -291,7 +291,7 @@ fn every_key_reaches_the_suite() {
 }
 
 #[test]
-fn plain_words_and_numbers_follow_the_core_schema() {
+fn plain_scalars_follow_the_core_schema() {
     let suite = good("words-that-other-yamls-misread");
     let test = &suite.agents[0];
     assert_eq!((test.name.as_str(), test.prompt.as_str(), test.runs), ("no", "on", 16));
@@ -303,7 +303,7 @@ fn plain_words_and_numbers_follow_the_core_schema() {
 }
 
 #[test]
-fn a_gates_file_is_loaded_without_a_suite() {
+fn a_gates_file_loads_without_a_suite() {
     let check = |text: &str, expected: &str| {
         let source = Source::new("gates.yml", text);
         let loaded = suite::load_gates(&source, &Variables { suite_dir: ".", outside: &outside });
@@ -313,7 +313,7 @@ fn a_gates_file_is_loaded_without_a_suite() {
     check("expect:\n  - target: final_response\n    matcher: { contains: \"${CITY}\" }\n", "");
     check(
         "trajectory: { calls: [] }\n",
-        "gates.yml:1:1: warning: `trajectory` without calls passes whatever is called\n   |\n 1 | trajectory: { calls: [] }\n   | ^^^^^^^^^^\n   = hint: name the calls in `calls:`; so that none may be made at all, write `mode: subset`\n",
+        "gates.yml:1:1: warning: `trajectory` without calls passes on every trace\n   |\n 1 | trajectory: { calls: [] }\n   | ^^^^^^^^^^\n   = hint: list the calls in `calls:`; to allow no calls at all, write `mode: subset`\n",
     );
     check("trajectory: { calls: [], mode: subset }\n", "");
     check(
@@ -322,11 +322,11 @@ fn a_gates_file_is_loaded_without_a_suite() {
     );
     check(
         "{}\n",
-        "gates.yml:1:1: error: the file asserts nothing\n   |\n 1 | {}\n   | ^^\n   = hint: add `expect:` or a gate\n",
+        "gates.yml:1:1: error: the file checks nothing\n   |\n 1 | {}\n   | ^^\n   = hint: add `expect:` or a gate\n",
     );
     check(
         "just text\n",
-        "gates.yml:1:1: error: a gates file must be a map, found text (\"just text\")\n   |\n 1 | just text\n   | ^^^^^^^^^\n   = hint: a map with any of `expect: ..`, `trajectory: ..`, `trajectory_axes: ..`, `golden_path: ..`, `stability: ..`, `reliability: ..`, `recovery: ..`, `narrative: ..`\n",
+        "gates.yml:1:1: error: a gates file must be a map, found text (\"just text\")\n   |\n 1 | just text\n   | ^^^^^^^^^\n   = hint: write a map with any of `expect: ..`, `trajectory: ..`, `trajectory_axes: ..`, `golden_path: ..`, `stability: ..`, `reliability: ..`, `recovery: ..`, `narrative: ..`\n",
     );
     check(
         "stabilty:\n",

@@ -183,14 +183,14 @@ proptest! {
 }
 
 #[test]
-fn every_mistake_points_into_its_text() {
+fn every_diagnostic_points_into_its_file() {
     for (name, text) in folder("mistakes") {
         holds(&text).unwrap_or_else(|error| panic!("{name}: {error}"));
     }
 }
 
 #[test]
-fn the_order_of_diagnostics_is_that_of_the_file() {
+fn diagnostics_are_in_file_order() {
     for (name, text) in folder("mistakes") {
         let (source, loaded) = load(&name, &text);
         let starts: Vec<_> = loaded.diagnostics.iter().map(|diagnostic| diagnostic.span.start).collect();

@@ -1,6 +1,9 @@
 //! Small builders that several areas share.
 
-use mcptest_core::eval::{Expect, GateKind, GateOutcome};
+use mcptest_core::eval::{
+    Expect, GateKind, GateOutcome, RecoveryGate, RecoveryParams, ReliabilityGate, ReliabilityParams, StabilityGate,
+    StabilityParams,
+};
 use mcptest_core::{Assertion, Scope, Trace, Verdict};
 use serde_json::{Value, json};
 
@@ -15,12 +18,27 @@ pub(crate) fn called(names: &[&str]) -> Trace {
     read(json!({ "tool_calls": calls }))
 }
 
+/// The gate with its default parameters.
+pub(crate) fn stability() -> StabilityGate {
+    StabilityGate::new(StabilityParams::default()).unwrap()
+}
+
+/// The gate with its default parameters.
+pub(crate) fn reliability() -> ReliabilityGate {
+    ReliabilityGate::new(ReliabilityParams::default()).unwrap()
+}
+
+/// The gate with its default parameters.
+pub(crate) fn recovery() -> RecoveryGate {
+    RecoveryGate::new(RecoveryParams::default()).unwrap()
+}
+
 /// The author's own assertions.
 pub(crate) fn own(kind: GateKind, assertions: &[(&str, Value)]) -> Expect {
     let compile = |(target, matcher): &(&str, Value)| {
         Assertion::compile(Scope::Gate(kind), target, matcher, None).unwrap_or_else(|problems| panic!("{problems}"))
     };
-    Expect::Own(assertions.iter().map(compile).collect())
+    Expect::Custom(assertions.iter().map(compile).collect())
 }
 
 /// Verdict and reasons, as `target: reason`.

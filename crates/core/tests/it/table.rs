@@ -1,11 +1,12 @@
 //! The table of gates against the gates themselves.
 
 use mcptest_core::eval::{
-    AxesParams, DependencyEdge, Expect, ExpectedCall, GATES, GateKind, GateOutcome, GoldenPath, GoldenPathGate,
-    MetricKind, Metrics, Narrative, NarrativeParams, OrderEdge, RecoveryGate, RecoveryParams, ReliabilityGate,
-    RunScope, StabilityGate, Trajectory, TrajectoryAxes, TrajectoryParams,
+    DependencyEdge, Expect, ExpectedCall, GATES, GateKind, GateOutcome, GoldenPath, GoldenPathGate, GoldenPathParams,
+    MetricKind, Metrics, NarrativeGate, NarrativeParams, OrderEdge, RecoveryGate, RecoveryParams, ReliabilityGate,
+    ReliabilityParams, RunScope, StabilityGate, StabilityParams, TrajectoryAxesGate, TrajectoryAxesParams,
+    TrajectoryGate, TrajectoryParams,
 };
-use mcptest_core::{Assertion, Scope, Trace, Verdict};
+use mcptest_core::{Assertion, Problems, Scope, Trace, Verdict};
 use serde_json::{Value, json};
 
 use crate::support::{own, read};
@@ -67,38 +68,49 @@ fn plain<D>(outcome: GateOutcome<D>) -> (Verdict, Metrics) {
 }
 
 /// One gate of each kind over a run (gates over runs see it twice).
-fn evaluate(kind: GateKind, expect: Expect, trace: &Trace) -> (Verdict, Metrics) {
-    match kind {
+fn try_evaluate(kind: GateKind, expect: Expect, trace: &Trace) -> Result<(Verdict, Metrics), Problems> {
+    Ok(match kind {
         GateKind::Trajectory => {
             let calls = vec![ExpectedCall::by_name("a").into(), ExpectedCall::by_name("a").into()];
-            plain(
-                Trajectory::new(TrajectoryParams { calls, expect, ..TrajectoryParams::default() })
-                    .unwrap()
-                    .evaluate(trace),
-            )
+            let params = TrajectoryParams { calls, expect, ..TrajectoryParams::default() };
+            plain(TrajectoryGate::new(params)?.evaluate(trace))
         }
         GateKind::TrajectoryAxes => {
-            let edge = |required| DependencyEdge { producer: "a".into(), consumer: "b".into(), via: None, required };
+            let edge = DependencyEdge { producer: "a".into(), consumer: "b".into(), via: None, required: false };
             let order = OrderEdge { first: "a".into(), second: "b".into(), required: false };
-            let params = AxesParams { dependencies: vec![edge(false)], order: vec![order], expect };
-            plain(TrajectoryAxes::new(params).unwrap().evaluate(trace))
+            let params = TrajectoryAxesParams { dependencies: vec![edge], order: vec![order], expect };
+            plain(TrajectoryAxesGate::new(params)?.evaluate(trace))
         }
         GateKind::GoldenPath => {
             let golden = GoldenPath { penalize_repeated_tools: false, ..GoldenPath::new(["a", "a"]) };
-            plain(GoldenPathGate { golden, expect }.evaluate(trace))
+            plain(GoldenPathGate::new(GoldenPathParams { golden, expect })?.evaluate(trace))
         }
-        GateKind::Stability => plain(StabilityGate { expect }.evaluate(&[trace, trace])),
+        GateKind::Stability => plain(StabilityGate::new(StabilityParams { expect })?.evaluate(&[trace, trace])),
         GateKind::Reliability => {
             let passed = trace.final_response.as_deref() == Some("done");
-            plain(ReliabilityGate { expect, ..ReliabilityGate::default() }.evaluate(&[true, passed]))
+            let params = ReliabilityParams { expect, ..ReliabilityParams::default() };
+            plain(ReliabilityGate::new(params)?.evaluate(&[true, passed]))
         }
         GateKind::Recovery => {
-            plain(RecoveryGate { params: RecoveryParams { expect, ..RecoveryParams::default() } }.evaluate(trace))
+            plain(RecoveryGate::new(RecoveryParams { expect, ..RecoveryParams::default() })?.evaluate(trace))
         }
         GateKind::Narrative => {
-            let params = NarrativeParams { expect, ..NarrativeParams::default() };
-            plain(Narrative::new(params).unwrap().evaluate(trace))
+            plain(NarrativeGate::new(NarrativeParams { expect, ..NarrativeParams::default() })?.evaluate(trace))
         }
+    })
+}
+
+fn evaluate(kind: GateKind, expect: Expect, trace: &Trace) -> (Verdict, Metrics) {
+    try_evaluate(kind, expect, trace).unwrap_or_else(|problems| panic!("{problems}"))
+}
+
+#[test]
+fn no_gate_is_built_with_an_empty_expect() {
+    for gate in &GATES {
+        let problems = try_evaluate(gate.kind, Expect::Custom(Vec::new()), &good()).unwrap_err();
+        let text = "/expect: an empty `expect` asserts nothing \
+                    (hint: add an assertion, or leave `expect` out for the default)";
+        assert_eq!(problems.to_string(), text, "{}", gate.kind);
     }
 }
 
@@ -132,7 +144,7 @@ fn no_two_gates_share_a_target() {
 }
 
 #[test]
-fn every_target_of_the_specification_is_in_the_table() {
+fn every_specified_target_is_in_the_table() {
     let names = |kind: GateKind| kind.info().metrics.iter().map(|metric| metric.name).collect::<Vec<_>>();
     assert_eq!(names(GateKind::Trajectory), ["passed", "mismatch_count"]);
     assert_eq!(names(GateKind::TrajectoryAxes), ["dependency_satisfaction", "order_satisfaction", "edges_exercised"]);
@@ -198,7 +210,7 @@ fn every_target_of_the_specification_is_in_the_table() {
 }
 
 #[test]
-fn every_metric_resolves_with_a_value_of_its_kind_and_gates_have_no_others() {
+fn every_metric_has_a_value_of_its_kind_and_gates_have_no_others() {
     for gate in &GATES {
         let (_, metrics) = evaluate(gate.kind, Expect::Default, &good());
         let found = metrics.object();
@@ -237,7 +249,7 @@ fn every_default_assertion_passes_on_one_side_and_fails_on_the_other() {
 }
 
 #[test]
-fn default_assertions_are_those_of_the_specification() {
+fn default_assertions_are_as_specified() {
     let defaults =
         |kind: GateKind| kind.info().default.iter().map(|bound| (bound.metric, bound.at_least)).collect::<Vec<_>>();
     assert_eq!(defaults(GateKind::Trajectory), [("passed", 1.0)]);
@@ -250,7 +262,7 @@ fn default_assertions_are_those_of_the_specification() {
 }
 
 #[test]
-fn a_default_assertion_says_the_same_when_it_is_written_out() {
+fn a_default_assertion_written_out_gives_the_same_verdict() {
     for gate in &GATES {
         for trace in [good(), bad()] {
             let written: Vec<_> = gate
@@ -281,7 +293,7 @@ fn metrics_without_evidence_are_absent_and_not_null() {
 }
 
 #[test]
-fn own_assertions_on_missing_evidence_are_unassessable_also_under_not() {
+fn custom_assertions_on_missing_evidence_are_unassessable_even_under_not() {
     for gate in GATES.iter().filter(|gate| gate.kind != GateKind::Reliability) {
         let target = format!("{}.{}", gate.prefix, gate.metrics[0].name);
         for matcher in [json!({ "exact": 1 }), json!({ "not": { "exact": 1 } })] {
@@ -292,7 +304,7 @@ fn own_assertions_on_missing_evidence_are_unassessable_also_under_not() {
 }
 
 #[test]
-fn a_metric_that_has_no_value_fails_an_assertion_also_under_not() {
+fn a_metric_without_a_value_fails_an_assertion_even_under_not() {
     for matcher in [json!({ "exact": 1 }), json!({ "not": { "exact": 1 } })] {
         let expect = own(GateKind::Recovery, &[("recovery.time_to_recovery_ms", matcher)]);
         assert_eq!(evaluate(GateKind::Recovery, expect, &bad()).0, Verdict::Fail);
@@ -303,7 +315,7 @@ fn a_metric_that_has_no_value_fails_an_assertion_also_under_not() {
 fn every_parameter_and_metric_is_described() {
     for gate in &GATES {
         assert!(gate.question.ends_with('?'), "{}", gate.kind);
-        assert!(gate.params.iter().all(|param| !param.takes.describe().is_empty() && !param.meaning.is_empty()));
+        assert!(gate.params.iter().all(|param| !param.value_type.describe().is_empty() && !param.meaning.is_empty()));
         assert!(gate.metrics.iter().all(|metric| !metric.meaning.is_empty()));
         let params: Vec<_> = gate.params.iter().map(|param| (param.name, param.default)).collect();
         let expected: &[(&str, &str)] = match gate.kind {

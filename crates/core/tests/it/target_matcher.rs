@@ -279,7 +279,7 @@ fn malformed_schemas_are_load_errors_at_their_place() {
         (json!({ "minimun": 1 }), "/schema/minimun: unknown schema keyword `minimun` (hint: did you mean `minimum`?)"),
         (
             json!({ "properties": { "a": { "foo": 1 } } }),
-            "/schema/properties/a/foo: unknown schema keyword `foo` (hint: keywords of your own start with `x-`)",
+            "/schema/properties/a/foo: unknown schema keyword `foo` (hint: custom keywords start with `x-`)",
         ),
         (
             json!({ "anyOf": [true, { "requird": [] }] }),
@@ -288,26 +288,26 @@ fn malformed_schemas_are_load_errors_at_their_place() {
         (
             json!({ "zzzzzzzzz": 1, "items": { "maxLenght": 1 } }),
             "/schema/items/maxLenght: unknown schema keyword `maxLenght` (hint: did you mean `maxLength`?)\n\
-             /schema/zzzzzzzzz: unknown schema keyword `zzzzzzzzz` (hint: keywords of your own start with `x-`)",
+             /schema/zzzzzzzzz: unknown schema keyword `zzzzzzzzz` (hint: custom keywords start with `x-`)",
         ),
         (json!({ "type": "strng" }), "/schema/type: unknown type `strng` (hint: did you mean `string`?)"),
-        (json!({ "minimum": "x" }), "/schema/minimum: malformed JSON Schema: \"x\" is not of type \"number\""),
-        (json!(5), "/schema: a JSON Schema is a map, found a number (5) (hint: write `{ type: object }`)"),
+        (json!({ "minimum": "x" }), "/schema/minimum: invalid JSON Schema: \"x\" is not of type \"number\""),
+        (json!(5), "/schema: a JSON Schema must be a map, found a number (5) (hint: write `{ type: object }`)"),
         (
             json!({ "$ref": "https://schemas.test/a.json" }),
-            "/schema: the schema refers to another document, and schemas are never fetched \
+            "/schema: the schema refers to another document; schemas are never fetched \
              (hint: copy the definition under `$defs` and refer to it as `#/$defs/name`)",
         ),
         (
             json!({ "pattern": "(?=a)" }),
-            "/schema/pattern: malformed JSON Schema: \"(?=a)\" is not a \"regex\" \
-             (hint: patterns are linear-time regexes: no look-around, no back-references)",
+            "/schema/pattern: invalid JSON Schema: \"(?=a)\" is not a \"regex\" \
+             (hint: regexes run in linear time: no look-around, no back-references)",
         ),
     ] {
         assert_eq!(problems(json!({ "schema": schema })), message);
     }
     let unknown_format = problems(json!({ "schema": { "format": "datez" } }));
-    assert!(unknown_format.starts_with("/schema/format: malformed JSON Schema: Unknown format: 'datez'"));
+    assert!(unknown_format.starts_with("/schema/format: invalid JSON Schema: Unknown format: 'datez'"));
     assert!(Matcher::parse(&json!({ "schema": { "$ref": "file:///etc/passwd" } })).is_err());
     assert!(Matcher::parse(&json!({ "schema": { "$schema": "https://schemas.test/own" } })).is_err());
 }
@@ -326,7 +326,7 @@ fn names_under_properties_are_not_keywords() {
 fn schemas_have_a_largest_depth_and_size() {
     let deep = |levels: usize| (0..levels).fold(json!({}), |inner, _| json!({ "not": inner }));
     assert!(Matcher::parse(&json!({ "schema": deep(63) })).is_ok());
-    assert_eq!(problems(json!({ "schema": deep(64) })), "/schema: the schema nests deeper than 64 levels");
+    assert_eq!(problems(json!({ "schema": deep(64) })), "/schema: the schema is nested deeper than 64 levels");
     let wide = |items: usize| json!({ "schema": { "enum": vec![0; items] } });
     assert_eq!(problems(wide(10_000)), "/schema: the schema has more than 10000 values");
     let unique: Vec<_> = (0..9_000).collect();
@@ -344,52 +344,52 @@ fn a_schema_that_only_refers_to_itself_ends() {
 fn malformed_matchers_are_load_errors_with_a_way_out() {
     let all = "exact, contains, icontains, contains-all, regex, schema, near, not";
     for (matcher, message) in [
-        (json!("x"), "a matcher is an object, found a string (\"x\") (hint: write it as `{ exact: \"x\" }`)".to_owned()),
-        (json!({}), format!("a matcher has exactly one key, found 0 (hint: one of: {all})")),
+        (json!("x"), "a matcher must be a map, found a string (\"x\") (hint: write `{ exact: \"x\" }`)".to_owned()),
+        (json!({}), format!("a matcher must have exactly one key, found 0 (hint: expected one of: {all})")),
         (
             json!({ "exact": 1, "not": {} }),
-            "a matcher has exactly one key, found 2 (hint: write an assertion for each)".into(),
+            "a matcher must have exactly one key, found 2 (hint: write one assertion for each)".into(),
         ),
         (json!({ "exat": 1 }), "/exat: unknown matcher `exat` (hint: did you mean `exact`?)".into()),
-        (json!({ "banana": 1 }), format!("/banana: unknown matcher `banana` (hint: one of: {all})")),
-        (json!({ "icontains": 5 }), "/icontains: `icontains` takes a string, found a number (5) (hint: put it in quotes)".into()),
-        (json!({ "regex": 5 }), "/regex: `regex` takes a string, found a number (5) (hint: put it in quotes)".into()),
+        (json!({ "banana": 1 }), format!("/banana: unknown matcher `banana` (hint: expected one of: {all})")),
+        (json!({ "icontains": 5 }), "/icontains: `icontains` must be a string, found a number (5) (hint: put it in quotes)".into()),
+        (json!({ "regex": 5 }), "/regex: `regex` must be a string, found a number (5) (hint: put it in quotes)".into()),
         (
             json!({ "regex": "(" }),
-            "/regex: malformed regex: unclosed group \
-             (hint: `\\` before a special character makes it plain; there is no look-around)"
+            "/regex: invalid regex: unclosed group \
+             (hint: escape special characters with `\\`; look-around is not supported)"
                 .into(),
         ),
         (
             json!({ "contains-all": [] }),
-            "/contains-all: `contains-all` takes a list of at least one item, found a list of 0 (hint: write `[..]`)".into(),
+            "/contains-all: `contains-all` must be a list of at least one item, found a list of 0 (hint: write `[..]`)".into(),
         ),
         (
             json!({ "contains-all": "a" }),
-            "/contains-all: `contains-all` takes a list of at least one item, found a string (\"a\") (hint: write `[\"a\"]`)".into(),
+            "/contains-all: `contains-all` must be a list of at least one item, found a string (\"a\") (hint: write `[\"a\"]`)".into(),
         ),
         (
             json!({ "near": 12 }),
-            "/near: `near` takes an object with `value` and `tolerance`, found a number (12) \
+            "/near: `near` must be a map with `value` and `tolerance`, found a number (12) \
              (hint: write `{ value: 12, tolerance: .. }`)"
                 .into(),
         ),
-        (json!({ "near": { "value": 1 } }), "/near: `near` lacks `tolerance` (hint: add `tolerance: ..`)".into()),
+        (json!({ "near": { "value": 1 } }), "/near: missing key `tolerance` in `near` (hint: add `tolerance: ..`)".into()),
         (
             json!({ "near": { "value": 1, "tolerence": 2 } }),
             "/near/tolerence: unknown key `tolerence` in `near` (hint: did you mean `tolerance`?)".into(),
         ),
         (
             json!({ "near": { "value": "1", "tolerance": -0.5, "unit": "km" } }),
-            "/near/unit: unknown key `unit` in `near` (hint: one of: value, tolerance)\n\
-             /near/value: `value` takes a number, found a string (\"1\") (hint: remove the quotes)\n\
-             /near/tolerance: the tolerance -0.5 is negative: nothing is that near \
-             (hint: give the largest distance that is fine; 0 asks for equality)"
+            "/near/unit: unknown key `unit` in `near` (hint: expected one of: value, tolerance)\n\
+             /near/value: `value` must be a number, found a string (\"1\") (hint: remove the quotes)\n\
+             /near/tolerance: `tolerance` must not be negative, found -0.5 \
+             (hint: set the largest allowed difference; 0 means equal)"
                 .into(),
         ),
         (
             json!({ "not": 1 }),
-            "/not: a matcher is an object, found a number (1) (hint: write it as `{ exact: 1 }`)".into(),
+            "/not: a matcher must be a map, found a number (1) (hint: write `{ exact: 1 }`)".into(),
         ),
         (
             json!({ "not": { "not": { "schema": { "typ": 1 } } } }),
@@ -398,17 +398,17 @@ fn malformed_matchers_are_load_errors_with_a_way_out() {
     ] {
         assert_eq!(problems(matcher), message);
     }
-    assert!(problems(json!({ "regex": "(?=a)" })).starts_with("/regex: malformed regex: look-around"));
+    assert!(problems(json!({ "regex": "(?=a)" })).starts_with("/regex: invalid regex: look-around"));
     assert!(problems(json!({ "regex": "a{1000}{1000}{1000}" })).starts_with("/regex: "));
-    assert_eq!(problems(json!({ "exact": nested(200) })), "nests deeper than 128 levels");
+    assert_eq!(problems(json!({ "exact": nested(200) })), "nested deeper than 128 levels");
 }
 
 #[test]
 fn model_graded_matchers_are_known_and_refused() {
     for name in ["llm-judge", "llm-jury", "similar"] {
         let message = format!(
-            "/{name}: `{name}` asks a model, and a verdict here never does \
-             (hint: use one of: exact, contains, icontains, contains-all, regex, schema, near, not)"
+            "/{name}: `{name}` is not supported: a verdict never depends on a model \
+             (hint: expected one of: exact, contains, icontains, contains-all, regex, schema, near, not)"
         );
         assert_eq!(problems(json!({ name: { "rubric": "good" } })), message);
         let kinds = [GateKind::Trajectory, GateKind::Stability, GateKind::Reliability];
@@ -610,17 +610,17 @@ fn failures_say_what_was_found_what_was_expected_and_the_authors_words() {
 #[test]
 fn malformed_targets_are_load_errors_with_a_column() {
     for (target, message) in [
-        ("", "/target: malformed target ``: column 1: expected a name, found the end"),
+        ("", "/target: invalid target ``: column 1: expected a name, found the end"),
         (
             "tool_calls[",
-            "/target: malformed target `tool_calls[`: column 12: expected an index, `*` or a double-quoted key, found the end",
+            "/target: invalid target `tool_calls[`: column 12: expected an index, `*` or a double-quoted key, found the end",
         ),
-        ("tool_calls[0", "/target: malformed target `tool_calls[0`: column 13: expected `]`, found the end"),
-        ("tool_calls..name", "/target: malformed target `tool_calls..name`: column 12: expected a name, found `.`"),
-        ("a b", "/target: malformed target `a b`: column 2: expected `.` or `[`, found ` `"),
+        ("tool_calls[0", "/target: invalid target `tool_calls[0`: column 13: expected `]`, found the end"),
+        ("tool_calls..name", "/target: invalid target `tool_calls..name`: column 12: expected a name, found `.`"),
+        ("a b", "/target: invalid target `a b`: column 2: expected `.` or `[`, found ` `"),
         (
             "tool_calls[99999999999999999999]",
-            "/target: malformed target `tool_calls[99999999999999999999]`: column 12: the index is too large",
+            "/target: invalid target `tool_calls[99999999999999999999]`: column 12: the index is too large",
         ),
     ] {
         assert_eq!(refused(Scope::Envelope, target, json!({ "exact": 1 })), message);
@@ -641,17 +641,21 @@ fn targets_resolve_in_their_own_scope_only() {
     let check = |scope, target: &str, message: &str| {
         assert_eq!(refused(scope, target, json!({ "exact": 1 })), message, "{target}");
     };
-    check(Scope::Envelope, "tool_cals[0]", "/target: a trace has no `tool_cals` (hint: did you mean `tool_calls`?)");
+    check(
+        Scope::Envelope,
+        "tool_cals[0]",
+        "/target: a trace has no field `tool_cals` (hint: did you mean `tool_calls`?)",
+    );
     check(
         Scope::Envelope,
         "banana",
-        "/target: a trace has no `banana` \
-         (hint: one of: tool_calls, tool_results, tool_names, final_response, conversation)",
+        "/target: a trace has no field `banana` \
+         (hint: expected one of: tool_calls, tool_results, tool_names, final_response, conversation)",
     );
     check(
         Scope::Envelope,
         "stability.score",
-        "/target: a trace has no `stability` (hint: metrics belong in the `expect:` of `stability:`)",
+        "/target: a trace has no field `stability` (hint: use metrics in the `expect:` of `stability:`)",
     );
     let gate = Scope::Gate;
     check(
@@ -662,18 +666,18 @@ fn targets_resolve_in_their_own_scope_only() {
     check(
         gate(GateKind::GoldenPath),
         "stability.score",
-        "/target: `stability.score` is not a metric of `golden_path` (hint: it belongs in the `expect:` of `stability:`)",
+        "/target: `stability.score` is not a metric of `golden_path` (hint: use it in the `expect:` of `stability:`)",
     );
     check(
         gate(GateKind::Trajectory),
         "trajectory.order_satisfaction",
         "/target: `trajectory` has no metric `order_satisfaction` \
-         (hint: it belongs in the `expect:` of `trajectory_axes:`)",
+         (hint: use it in the `expect:` of `trajectory_axes:`)",
     );
     check(
         gate(GateKind::TrajectoryAxes),
         "trajectory.passed",
-        "/target: `trajectory_axes` has no metric `passed` (hint: it belongs in the `expect:` of `trajectory:`)",
+        "/target: `trajectory_axes` has no metric `passed` (hint: use it in the `expect:` of `trajectory:`)",
     );
     check(
         gate(GateKind::Recovery),
@@ -683,17 +687,13 @@ fn targets_resolve_in_their_own_scope_only() {
     check(
         gate(GateKind::Trajectory),
         "trajectory.banana",
-        "/target: `trajectory` has no metric `banana` (hint: one of: passed, mismatch_count)",
+        "/target: `trajectory` has no metric `banana` (hint: expected one of: passed, mismatch_count)",
     );
-    check(
-        gate(GateKind::Stability),
-        "stability.score[0]",
-        "/target: `stability.score` is a number and has nothing below it",
-    );
+    check(gate(GateKind::Stability), "stability.score[0]", "/target: `stability.score` is a number and has no fields");
     check(
         gate(GateKind::Stability),
         "stability",
-        "/target: `stability` names no metric (hint: one of: score, weakest_score, variance, tool_usage_stability, \
+        "/target: `stability` names no metric (hint: expected one of: score, weakest_score, variance, tool_usage_stability, \
          response_consistency, redundancy, cost_per_progress, tool_sequence_similarity, argument_consistency, \
          early_divergence)",
     );
@@ -703,7 +703,7 @@ fn targets_resolve_in_their_own_scope_only() {
 fn a_boolean_never_equals_a_metric() {
     for (word, number) in [(true, 1), (false, 0)] {
         let message =
-            format!("/matcher: metrics are numbers: `exact: {word}` can never hold (hint: write `exact: {number}`)");
+            format!("/matcher: metrics are numbers: `exact: {word}` never matches (hint: write `exact: {number}`)");
         let scope = Scope::Gate(GateKind::Trajectory);
         assert_eq!(refused(scope, "trajectory.passed", json!({ "exact": word })), message);
         assert_eq!(refused(scope, "trajectory.passed", json!({ "not": { "exact": word } })), message);

@@ -2,7 +2,7 @@
 
 use mcptest_core::diag::Source;
 use mcptest_core::suite::yaml::{self, Content, Node};
-use mcptest_core::suite::{Loaded, Notes};
+use mcptest_core::suite::{Diagnostics, Loaded};
 
 use super::manifest::Manifest;
 use super::{FILE, Spec, snapshot};
@@ -16,7 +16,7 @@ pub fn load(source: &Source) -> Loaded<Spec> {
         Ok(root) => root,
         Err(diagnostics) => return Loaded { value: None, diagnostics },
     };
-    let mut notes = Notes::default();
+    let mut notes = Diagnostics::default();
     let spec = match (root.get(MANIFEST), tools_of(&root)) {
         (Some(_), Some(_)) => {
             let message = "the file has both `mock_server` and a list of tools beside it";
@@ -51,7 +51,7 @@ fn beside(root: &Node) -> std::ops::Range<usize> {
     second.map_or(root.span.clone(), |entry| entry.key_span.clone())
 }
 
-fn no_server(notes: &mut Notes, root: &Node) {
+fn no_server(notes: &mut Diagnostics, root: &Node) {
     let hint = "write `mock_server:` with `name` and `tools` below it, or give the `tools/list` reply of a real server";
     match root.entries().first() {
         // Misspelt, or something else altogether: the table knows which.

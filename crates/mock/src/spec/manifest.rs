@@ -6,7 +6,7 @@ use std::ops::Range;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use mcptest_core::matcher::Schema;
-use mcptest_core::suite::Notes;
+use mcptest_core::suite::Diagnostics;
 use mcptest_core::suite::yaml::Node;
 use mcptest_core::template::Template;
 use serde_json::{Map, Value, json};
@@ -16,13 +16,13 @@ use crate::answer::ARGUMENTS;
 
 /// A manifest that is being read.
 pub(super) struct Manifest<'n> {
-    pub(super) notes: &'n mut Notes,
+    pub(super) notes: &'n mut Diagnostics,
     /// Lists of answers so far.
     pub(super) playlists: usize,
 }
 
 impl<'n> Manifest<'n> {
-    pub(super) fn new(notes: &'n mut Notes) -> Self {
+    pub(super) fn new(notes: &'n mut Diagnostics) -> Self {
         Self { notes, playlists: 0 }
     }
 
@@ -218,7 +218,7 @@ pub(super) fn first_key(node: &Node) -> Range<usize> {
 
 /// The answer of a tool without one, and the output schema that is left of its own.
 pub(super) fn default_answer(
-    notes: &mut Notes,
+    notes: &mut Diagnostics,
     output: Option<Schema>,
     at: Option<Range<usize>>,
     name: &str,
@@ -234,7 +234,7 @@ pub(super) fn default_answer(
 }
 
 /// Says so where two items have the same name.
-pub(super) fn check_unique(notes: &mut Notes, items: &[Node], by: &str, what: &str) {
+pub(super) fn check_unique(notes: &mut Diagnostics, items: &[Node], by: &str, what: &str) {
     let mut seen = BTreeSet::new();
     for item in items {
         if let Some(at) = item.get(by)
@@ -248,7 +248,7 @@ pub(super) fn check_unique(notes: &mut Notes, items: &[Node], by: &str, what: &s
 }
 
 /// Clients and models may refuse a name that is not of the usual letters.
-pub(super) fn check_tool_name(notes: &mut Notes, node: &Node, name: &str) {
+pub(super) fn check_tool_name(notes: &mut Diagnostics, node: &Node, name: &str) {
     let usual = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
     if !(1..=128).contains(&name.len()) || !name.chars().all(usual) {
         let message = "clients may refuse this name of a tool";

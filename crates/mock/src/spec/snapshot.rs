@@ -1,7 +1,7 @@
 //! Reading a snapshot: the `tools/list` reply of a real server, listed again as it is.
 
 use mcptest_core::matcher::Schema;
-use mcptest_core::suite::Notes;
+use mcptest_core::suite::Diagnostics;
 use mcptest_core::suite::yaml::{Content, Node};
 use serde_json::{Value, json};
 
@@ -14,7 +14,7 @@ const NAME: &str = "mcptest-mock";
 /// The version of a server that does not give one.
 pub(super) const VERSION: &str = "0.0.0";
 
-pub(super) fn read(notes: &mut Notes, root: &Node, list: &Node) -> Option<Spec> {
+pub(super) fn read(notes: &mut Diagnostics, root: &Node, list: &Node) -> Option<Spec> {
     let Content::List(items) = &list.content else {
         let message = format!("`tools` takes a list, found {}", list.describe());
         notes.error(list.span.clone(), message, Some("give the `tools/list` reply as the server sent it".to_owned()));
@@ -39,7 +39,7 @@ pub(super) fn read(notes: &mut Notes, root: &Node, list: &Node) -> Option<Spec> 
 }
 
 /// One tool. What is not known here (icons, `_meta`, annotations, whatever comes next) is listed as it is.
-fn tool(notes: &mut Notes, node: &Node) -> Option<Tool> {
+fn tool(notes: &mut Diagnostics, node: &Node) -> Option<Tool> {
     let Content::Map(_) = &node.content else {
         let message = format!("a tool is a map, found {}", node.describe());
         notes.error(node.span.clone(), message, Some("each has `name` and `inputSchema`".to_owned()));
@@ -76,7 +76,7 @@ fn tool(notes: &mut Notes, node: &Node) -> Option<Tool> {
     Some(Tool { name: name.to_owned(), listing, input: input?, output, rules: Vec::new(), default_answer })
 }
 
-fn schema(notes: &mut Notes, at: &Node) -> Option<Schema> {
+fn schema(notes: &mut Diagnostics, at: &Node) -> Option<Schema> {
     if !matches!(at.content, Content::Map(_)) {
         let message = format!("a schema of a tool is a map, found {}", at.describe());
         notes.error(at.span.clone(), message, Some("write `{ \"type\": \"object\" }` for any arguments".to_owned()));

@@ -77,7 +77,7 @@ impl fmt::Debug for Access {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AccessError {
     /// Neither the suite nor the name tells the provider.
-    #[error("the model `{model}` is not known by its name")]
+    #[error("unknown model `{model}`")]
     Unknown { model: String },
     /// A script answers for it.
     #[error("the model `{model}` is played by a script, and no provider is asked")]
@@ -125,7 +125,7 @@ impl AccessError {
     pub fn hint(&self) -> String {
         match self {
             Self::Unknown { model } => {
-                format!("add it: `models: {{ {model}: {{ provider: openai, base_url: ... }} }}`")
+                format!("declare it: `models: {{ {model}: {{ provider: openai, base_url: ... }} }}`")
             }
             Self::Scripted { .. } => "give it another `provider:` to ask one".to_owned(),
             Self::Unresolved { error: TemplateError::Unset(name), .. } => {

@@ -2,9 +2,9 @@
 //! unless a suite names it.
 
 use mcptest_core::diag::Source;
-use mcptest_core::keys::{Block, Takes, key};
+use mcptest_core::keys::{Block, ValueType, key};
 use mcptest_core::suite::yaml::{Content, Node};
-use mcptest_core::suite::{Loaded, Notes};
+use mcptest_core::suite::{Diagnostics, Loaded};
 use mcptest_core::template::{Missing, Scope, Shape};
 use mcptest_core::trace::{Tokens, ToolResult, Trace};
 use mcptest_core::{json, redact};
@@ -20,10 +20,10 @@ pub static SCRIPT: Block = Block {
     name: "script",
     about: "What a scripted model answers, turn by turn.",
     keys: &[
-        key("script", Takes::OneOf(&[1]), "", "version of the format").required().example("1"),
+        key("script", ValueType::OneOf(&[1]), "", "version of the format").required().example("1"),
         key(
             "runs",
-            Takes::List(1, &Takes::Block(&RUN)),
+            ValueType::List(1, &ValueType::Object(&RUN)),
             "",
             "run i of a test plays entry i, and starts over after the last",
         )
@@ -34,17 +34,17 @@ pub static SCRIPT: Block = Block {
 pub static RUN: Block = Block {
     name: "scripted run",
     about: "The replies of one run.",
-    keys: &[key("turns", Takes::List(1, &Takes::Block(&TURN)), "", "replies in order").required()],
+    keys: &[key("turns", ValueType::List(1, &ValueType::Object(&TURN)), "", "replies in order").required()],
 };
 
 pub static TURN: Block = Block {
     name: "scripted turn",
     about: "One reply: text, calls, or both.",
     keys: &[
-        key("text", Takes::Text, "", "what it says"),
-        key("calls", Takes::List(1, &Takes::Block(&CALL)), "", "tools it wants called, all at once"),
-        key("usage", Takes::Block(&USAGE), "", "tokens of the reply"),
-        key("stop", Takes::Word(&["completed", "max_tokens", "refused"]), "completed", "why it ends"),
+        key("text", ValueType::Text, "", "what it says"),
+        key("calls", ValueType::List(1, &ValueType::Object(&CALL)), "", "tools it wants called, all at once"),
+        key("usage", ValueType::Object(&USAGE), "", "tokens of the reply"),
+        key("stop", ValueType::Word(&["completed", "max_tokens", "refused"]), "completed", "why it ends"),
     ],
 };
 
@@ -52,15 +52,16 @@ pub static CALL: Block = Block {
     name: "scripted call",
     about: "A call the model asks for.",
     keys: &[
-        key("tool", Takes::Text, "", "name of the tool; one that no server has is asked for all the same").required(),
-        key("server", Takes::Text, "", "its server, where several have a tool of this name"),
+        key("tool", ValueType::Text, "", "name of the tool; one that no server has is asked for all the same")
+            .required(),
+        key("server", ValueType::Text, "", "its server, where several have a tool of this name"),
         key(
             "args",
-            Takes::Any,
+            ValueType::Any,
             "{}",
             "arguments; `${results[0].structured_content.id}` reads an earlier answer; text is sent as it is",
         ),
-        key("caller", Takes::Any, "", "who makes the call, for calls from generated code"),
+        key("caller", ValueType::Any, "", "who makes the call, for calls from generated code"),
     ],
 };
 
@@ -68,8 +69,8 @@ pub static USAGE: Block = Block {
     name: "usage",
     about: "Tokens of one reply.",
     keys: &[
-        key("input", Takes::Whole(0), "", "tokens read").required(),
-        key("output", Takes::Whole(0), "", "tokens written").required(),
+        key("input", ValueType::Integer(0), "", "tokens read").required(),
+        key("output", ValueType::Integer(0), "", "tokens written").required(),
     ],
 };
 
@@ -137,13 +138,13 @@ impl ScriptError {
 }
 
 pub fn load(source: &Source) -> Loaded<Script> {
-    let (mut notes, root) = Notes::read(source, "a script", &SCRIPT);
+    let (mut notes, root) = Diagnostics::read(source, "a script", &SCRIPT);
     let hash = redact::hash(source.text().as_bytes());
     let script = root.map(|root| Script { runs: runs(&root, &mut notes), hash });
     notes.finish(script)
 }
 
-fn runs(root: &Node, notes: &mut Notes) -> Vec<Vec<ScriptedTurn>> {
+fn runs(root: &Node, notes: &mut Diagnostics) -> Vec<Vec<ScriptedTurn>> {
     let mut out = Vec::new();
     for run in root.get("runs").map_or(&[][..], Node::items) {
         let turns = run.get("turns").map_or(&[][..], Node::items);
@@ -152,7 +153,7 @@ fn runs(root: &Node, notes: &mut Notes) -> Vec<Vec<ScriptedTurn>> {
     out
 }
 
-fn turn(node: &Node, notes: &mut Notes) -> ScriptedTurn {
+fn turn(node: &Node, notes: &mut Diagnostics) -> ScriptedTurn {
     let calls = node.get("calls").map_or(&[][..], Node::items);
     if matches!(node.content, Content::Map(_)) && node.get("text").is_none() && node.get("calls").is_none() {
         let hint = "add `text:` or `calls:`";
@@ -172,7 +173,7 @@ fn turn(node: &Node, notes: &mut Notes) -> ScriptedTurn {
     }
 }
 
-fn call(node: &Node, notes: &mut Notes) -> ScriptedCall {
+fn call(node: &Node, notes: &mut Diagnostics) -> ScriptedCall {
     let empty = || Shape::Fixed(Value::Object(Map::new()));
     let args = match node.get("args") {
         // Malformed references are found when the file is read, not when a run is half done.

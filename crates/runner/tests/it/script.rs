@@ -125,7 +125,7 @@ fn mistakes_are_told_with_their_place_all_at_once() {
              \x20     - calls: [{ tol: search, args: { x: \"${results[0\", y: \"${args.x}\" } }]\n"
         ),
         "\
-demo.yml:1:9: error: `script` takes one of 1, found a number (2)
+demo.yml:1:9: error: `script` must be one of 1, found a number (2)
    |
  1 | script: 2
    |         ^

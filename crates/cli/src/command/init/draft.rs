@@ -90,7 +90,7 @@ mod tests {
         assert_eq!(
             stop.message,
             "what was made of this cannot be used, so nothing was written\n\
-             mcptest.yml:2:13: warning: `a` passes when the agent makes no call at all\n   |\n \
+             mcptest.yml:2:13: warning: `a` passes when the agent makes no calls\n   |\n \
              2 |   - { name: a, model: claude-sonnet-4-5, prompt: p, narrative: {} }\n   |             ^\n   \
              = hint: add a `trajectory:` or an `expect:` that an agent which does nothing would fail"
         );

@@ -139,7 +139,7 @@ mod tests {
         let weak = way("One.", "trajectory: { calls: [{ name: find_room }] }");
         assert_eq!(
             settle("trajectory", vec![strict, weak]),
-            "    # One.\n    # More does not hold for the trace: the trace does not pass it: 1 mismatch, strict\n    \
+            "    # One.\n    # More does not hold for the trace: the trace does not pass it: 1 mismatch (strict)\n    \
              trajectory: { calls: [{ name: find_room }] }\n"
         );
     }

@@ -44,16 +44,16 @@ fn several_models_are_rows_and_a_grid_and_one_can_be_chosen() {
 
     let busy = "\
 suite.yml
-✓ PASS      t [busy]  replayed  2/2 runs pass; trajectory: 3 of 3 expected calls matched, strict
+✓ PASS      t [busy]  replayed  2/2 runs pass; trajectory: 3 of 3 expected calls matched (strict)
 ";
     let lazy = "\
 ✗ FAIL      t [lazy]  replayed  0/2 runs pass
     path of all 2 runs: no call
 ✗ FAIL      t [lazy] #1, #2  replayed
-    ✗ trajectory: 3 mismatches, strict
-      calls[0] (search) has no recorded call: the trace ended after 0
-      calls[1] (refund) has no recorded call: the trace ended after 0
-      calls[2] (get_invoice) has no recorded call: the trace ended after 0
+    ✗ trajectory: 3 mismatches (strict)
+      calls[0] (search) is missing: the trace has no calls
+      calls[1] (refund) is missing: the trace has no calls
+      calls[2] (get_invoice) is missing: the trace has no calls
     evidence in #1: no tool call was recorded
     at suite.yml:6:80
       |

@@ -17,7 +17,7 @@ golden_path:
       matcher: { schema: { minimum: 0.5 } }
 ",
     reading: &[
-        "`penalty 0.50: 1 extra step, 0 backtracks, 1 repeated tool`: higher is better, and 1.00 means no waste. A \
+        "`efficiency 0.50 of 1.00: 1 extra step, 0 backtracks, 1 repeated tool`: higher is better, and 1.00 means no waste. A \
          waste of 1 gives 0.67, 2 gives 0.50, 4 gives 0.33. One call can be waste of two kinds, as here, and then \
          counts twice.",
         "The counts include waste that is allowed. A penalty of 1.00 with an extra step means that extra steps are \

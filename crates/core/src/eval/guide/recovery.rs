@@ -18,21 +18,21 @@ recovery:
   require_call: true
 ",
     reading: &[
-        "`2 hits, 0 delays, detected 3000 ms, recovered 6000 ms`: two calls got no answer, the agent acted again \
+        "`2 fault hits, 0 delays, detected after 3000 ms, recovered after 6000 ms`: two calls got no answer, the agent acted again \
          after the first timeout, and faults had cost six seconds of virtual time by the end of the run.",
         "`answered without the tool after 3000 ms`: the run ended with an answer, although no call succeeded after \
          the fault. The agent may have admitted the failure or made something up. If the task cannot be done \
          without the tool, set `require_call: true`, and such a run fails.",
-        "`recovered never`: the run did not end on its own with an answer. It ran out of turns, or stopped without \
+        "`never recovered`: the run did not complete with an answer. It ran out of turns, or stopped without \
          a message. Look at its last turns. Often it repeats the failing call until the limit.",
-        "`no call met a fault, so nothing was tested`: the agent never used the faulty tool. Check the target of \
+        "`no call hit a fault, so nothing was tested`: the agent never used the faulty tool. Check the target of \
          the fault and whether the task needs the tool, or set `require_hit: false` if it does not.",
         "`no call succeeded after the first fault`, with `require_call`: the agent gave up and said something. \
          That may be fine for a tool that stays down, but not for one that comes back.",
         "`whether tool_calls[1] was made after the fault is unknown: turns were not recorded`: calls of one turn \
          are made together, so a good result next to the fault is not a recovery. Without `turn` nobody can tell, \
          and `require_call` is unassessable.",
-        "`the fault was noticed after 9000 ms, budget 3000`: the run was recorded with a larger budget. Re-record \
+        "`the fault was detected after 9000 ms, at most 3000 ms allowed`: the run was recorded with a larger budget. Re-record \
          it.",
         "A detection of `never` with delays and no hits is correct: a late answer does not have to be detected.",
         "The gate does not read what the answer says. If the agent should admit what it could not do, add \

@@ -20,7 +20,7 @@ reliability:
       matcher: { schema: { minimum: 95 } }
 ",
     reading: &[
-        "`8/10 passed, 80.0 % (95 % interval 49.0 to 94.3 %)`: the observed rate, and the range that the true rate \
+        "`8 of 10 runs passed, 80.0% (95% interval 49.0% to 94.3%)`: the observed rate, and the range that the true rate \
          is likely in. A wide interval calls for more runs, not for a better agent: `mcptest runs` computes how \
          many.",
         "By default, every run must pass. To accept some failures, assert on a metric.",

@@ -20,7 +20,7 @@ stability:
       matcher: { exact: 0 }
 ",
     reading: &[
-        "`0.50 (run 2: redundancy, 1 distinct of 2 calls)`: the worst run scores 0.50. The parentheses name the \
+        "`weakest score 0.50 of 1.00 (run 2: redundancy, 1 distinct of 2 calls)`: the worst run scores 0.50. The parentheses name the \
          run, the sub-score and the facts. Runs count from 1.",
         "Every score is from 0 to 1, and 1 is steady. By default, no sub-score of any run may be below 0.5.",
         "A low `tool_usage_stability` means many different tools for the number of calls. A task that needs \

@@ -23,9 +23,9 @@ trajectory:
       args: { match: { order: { exact: \"1043\" }, amount: { near: { value: 12, tolerance: 1 } } } }
 ",
     reading: &[
-        "`2 of 2 expected calls matched, unordered` is a pass. It counts the expectations that have a call. An \
+        "`2 of 2 expected calls matched (unordered)` is a pass. It counts the expectations that have a call. An \
          optional one without a call is missing from the first number and is not an error.",
-        "`3 mismatches, strict` is a failure, and each mismatch has its own line. `calls[1]` is the second entry \
+        "`3 mismatches (strict)` is a failure, and each mismatch has its own line. `calls[1]` is the second entry \
          of your list, `tool_calls[1]` is the second recorded call; both count from 0.",
         "`tool_calls[1] is find_order, expected refund_order`: `strict` compares position by position, so one \
          extra call early on makes every later position wrong. If other calls may come in between, use \

@@ -21,9 +21,9 @@ trajectory_axes:
         "`2 of 3 edges held, 1 not exercised`: an edge is one entry of `dependencies` or `order`. If its later \
          tool was never called, the edge was not exercised; it counts as held and is reported separately. \
          `required: true` makes it fail instead.",
-        "`tool_calls[0] (delete_file) has no check_permission before it`: the earlier tool was never called. `ran \
+        "`tool_calls[0] (delete_file) has no call of check_permission before it`: the earlier tool was never called. `ran \
          before any` means that it was called too late.",
-        "`amount of tool_calls[1] (12) stands in no earlier good result of find_order`: the value came from \
+        "`amount of tool_calls[1] (12) is not in any earlier successful result of find_order`: the value came from \
          somewhere else: the prompt, the model's memory, another tool, a failed call, or a call of the same turn, \
          whose result it cannot have seen.",
         "`whether that call came earlier is unknown: the turn of tool_calls[0] was not recorded`: calls of one \
@@ -31,7 +31,7 @@ trajectory_axes:
          `unassessable`; record the turns.",
         "`has no argument amount`: `via` is a path in the consumer's arguments, such as `items[*].id`. Look at the \
          arguments in the evidence below the failure.",
-        "`which proves nothing`: an empty text, true, false and null appear in too many results to be traced to \
+        "`which cannot prove where it came from`: an empty text, true, false and null appear in too many results to be traced to \
          one of them.",
         "A satisfaction of 66 means that two thirds of the edges of that kind hold, rounded down. To accept some \
          broken edges, assert on the percentage. To make sure that a test tests something, assert on \

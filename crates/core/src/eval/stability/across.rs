@@ -1,13 +1,13 @@
-//! How alike the ways of several runs are.
+//! How similar the paths of several runs are.
 //!
-//! Runs with the same sequence are one class, and classes, not runs, are compared. Comparing is quadratic in classes, so
-//! beyond a number of them the comparison is left out, and says so.
+//! Runs with the same sequence form one class, and only classes are compared. The comparison is quadratic in classes, so
+//! beyond a limit it is skipped, with a reason.
 
 use std::collections::BTreeMap;
 
 use super::lcs;
 
-/// Most classes that are compared with each other.
+/// Maximum number of classes to compare.
 pub const MAX_CLASSES: usize = 2000;
 
 /// Distinct sequences with the number of runs that took each.
@@ -34,7 +34,7 @@ impl<T: Ord> Classes<T> {
     }
 }
 
-/// The runs' ways, as classes. `K` stands for arguments: equal keys, equal arguments.
+/// The paths of the runs, in classes. `K` identifies arguments: equal keys mean equal arguments.
 #[derive(Debug)]
 pub(super) struct Paths<'a, K> {
     /// By tools.
@@ -42,7 +42,7 @@ pub(super) struct Paths<'a, K> {
     /// By tools and arguments; arguments that were not recorded are `None`.
     detailed: Classes<(&'a [u32], &'a [Option<K>])>,
     /// The first run whose calls were not recorded.
-    blind: Option<u64>,
+    first_unrecorded: Option<u64>,
     runs: u64,
 }
 
@@ -51,12 +51,12 @@ impl<'a, K: Ord + Copy> Paths<'a, K> {
         Self {
             sequences: Classes { counts: BTreeMap::new(), is_over: false },
             detailed: Classes { counts: BTreeMap::new(), is_over: false },
-            blind: None,
+            first_unrecorded: None,
             runs: 0,
         }
     }
 
-    /// Takes in the next run: tools and arguments of its calls; `None` when they were not recorded.
+    /// Adds the next run: tools and arguments of its calls; `None` when they were not recorded.
     pub(super) fn add(&mut self, calls: Option<(&'a [u32], &'a [Option<K>])>) {
         match calls {
             Some((tools, with)) => {
@@ -64,25 +64,25 @@ impl<'a, K: Ord + Copy> Paths<'a, K> {
                 self.detailed.add((tools, with));
             }
             None => {
-                self.blind.get_or_insert(self.runs);
+                self.first_unrecorded.get_or_insert(self.runs);
             }
         }
         self.runs += 1;
     }
 
     pub(super) fn why_unknown(&self) -> String {
-        match self.blind {
+        match self.first_unrecorded {
             Some(run) => format!("the tool calls of run {} were not recorded", run + 1),
-            None if self.runs < 2 => "there are no two runs to compare".to_owned(),
+            None if self.runs < 2 => "there are fewer than two runs".to_owned(),
             None if self.sequences.is_over || self.detailed.is_over => {
-                format!("there are more than {MAX_CLASSES} different ways to compare with each other")
+                format!("there are more than {MAX_CLASSES} different paths to compare")
             }
-            None => "the args of calls that would be compared were not recorded".to_owned(),
+            None => "the args of some calls were not recorded".to_owned(),
         }
     }
 
     fn pairs(&self) -> Option<f64> {
-        (self.blind.is_none() && self.runs >= 2).then(|| pairs_among(self.runs))
+        (self.first_unrecorded.is_none() && self.runs >= 2).then(|| pairs_among(self.runs))
     }
 
     /// Mean over pairs of `2 * LCS / (len_a + len_b)`.
@@ -106,20 +106,20 @@ impl<'a, K: Ord + Copy> Paths<'a, K> {
         let mut sum = 0.0;
         for (at, ((tools, with), count)) in detailed.iter().enumerate() {
             if *count > 1 {
-                // Runs of one class agree everywhere, unless what they agree on was never recorded.
+                // Runs of one class agree, unless their arguments were not recorded.
                 if with.iter().any(Option::is_none) {
                     return None;
                 }
                 sum += pairs_among(*count);
             }
             for ((other_tools, other_with), other_count) in &detailed[at + 1..] {
-                let (mut same_tool, mut same_args, mut blind) = (0_u32, 0_u32, false);
+                let (mut same_tool, mut same_args, mut is_unknown) = (0_u32, 0_u32, false);
                 for ((a, b), (x, y)) in tools.iter().zip(*other_tools).zip(with.iter().zip(*other_with)) {
                     same_tool += u32::from(a == b);
                     same_args += u32::from(a == b && x == y);
-                    blind |= a == b && (x.is_none() || y.is_none());
+                    is_unknown |= a == b && (x.is_none() || y.is_none());
                 }
-                if blind {
+                if is_unknown {
                     return None;
                 }
                 let share = if same_tool == 0 { 1.0 } else { f64::from(same_args) / f64::from(same_tool) };
@@ -129,8 +129,8 @@ impl<'a, K: Ord + Copy> Paths<'a, K> {
         Some(sum / pairs)
     }
 
-    /// Whether most pairs that split do so at the first or second call. A run that is the beginning of another
-    /// splits from it where it ends.
+    /// Whether most pairs that diverge do so at the first or second call. A run that is a prefix of another diverges from it
+    /// where it ends.
     pub(super) fn early_divergence(&self) -> Option<bool> {
         self.pairs()?;
         let sequences = self.sequences.all()?;

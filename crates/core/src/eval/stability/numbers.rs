@@ -1,8 +1,7 @@
-//! Calls as small numbers: equal tools, servers and canonical arguments get equal numbers, in all runs alike.
+//! Calls as small numbers: equal tools, servers and canonical arguments get equal numbers across all runs.
 //!
-//! Arguments are written out canonically once. Keys are put in order by a hash first, so that equal ones meet and
-//! only equal hashes are compared in full: no more than a sort of numbers, and no crafted input makes it slow or
-//! wrong.
+//! Arguments are written in canonical form once and sorted by hash, so that only texts with equal hashes are compared in
+//! full. No crafted input makes this slow or wrong.
 
 use std::collections::BTreeMap;
 
@@ -35,22 +34,22 @@ pub(super) fn number(runs: &[&Trace]) -> Vec<Option<Vec<Call>>> {
     out
 }
 
-/// What stands for arguments once they are gone: the beginning of the hash of their canonical text, long enough that two
-/// different ones do not share it, also when somebody tries.
+/// Identifies arguments that are no longer in memory: a prefix of the hash of their canonical text, long enough to resist
+/// deliberate collisions.
 pub(crate) type ArgsKey = [u8; 12];
 
-/// One run in short: its session, and its calls.
+/// A compact form of one run: its session and its calls.
 pub(crate) struct Digest<'a> {
     /// The sub-scores.
     pub(crate) session: Measures,
-    /// Names of the tools, each once.
+    /// The tool names, each once.
     pub(crate) tools: Vec<&'a str>,
-    /// For each call its place in `tools` and its arguments; `None` when the calls were not recorded, or not asked for.
+    /// Index in `tools` and arguments of each call; `None` when the calls were not recorded or not requested.
     pub(crate) calls: Option<Vec<(u32, Option<ArgsKey>)>>,
 }
 
 impl<'a> Digest<'a> {
-    /// Digests a run; the calls only when they are asked for.
+    /// Digests a run; the calls only if requested.
     pub(crate) fn of(trace: &'a Trace, with_calls: bool) -> Self {
         let Some(recorded) = &trace.tool_calls else {
             return Self { session: Measures::of(trace, None), tools: Vec::new(), calls: None };
@@ -77,7 +76,7 @@ struct Numbering<'a> {
 }
 
 impl<'a> Numbering<'a> {
-    /// Numbers the calls of one run. Arguments get their place among all of them; equal ones are merged by `renumber`.
+    /// Numbers the calls of one run. Arguments get their index; `renumber` merges equal ones.
     fn add(&mut self, calls: &'a [ToolCall]) -> Vec<Call> {
         self.arguments.reserve(calls.len());
         let number = |call: &'a ToolCall| Call {
@@ -96,7 +95,7 @@ fn renumber(calls: &mut [Call], merged: &[u32]) {
     }
 }
 
-/// Most names that are looked through one by one; few runs use more tools.
+/// Up to this many names are searched linearly; few runs use more tools.
 const FEW: usize = 16;
 
 /// Numbers for names, from 0 in order of appearance.
@@ -104,7 +103,7 @@ const FEW: usize = 16;
 struct Numbers<'a> {
     /// In the order of their numbers.
     names: Vec<Option<&'a str>>,
-    /// The same in order, once they are more than few.
+    /// The same sorted, once there are more than `FEW`.
     sorted: BTreeMap<Option<&'a str>, u32>,
 }
 
@@ -134,7 +133,7 @@ impl<'a> Numbers<'a> {
     }
 }
 
-/// A trace with four thousand million calls does not fit in memory, so the cap is never met.
+/// A trace with four billion calls does not fit in memory, so the cap is never reached.
 fn capped(count: usize) -> u32 {
     u32::try_from(count).unwrap_or(UNRECORDED - 1)
 }
@@ -148,7 +147,7 @@ struct Arguments {
 }
 
 impl Arguments {
-    /// Makes room for so many, of a common size.
+    /// Reserves space for this many arguments of typical size.
     fn reserve(&mut self, count: usize) {
         self.keys.reserve(count);
         self.text.reserve(count * 96);
@@ -183,7 +182,7 @@ impl Arguments {
         for same_hash in order.chunk_by_mut(|a, b| a.0 == b.0) {
             let first = same_hash[0].1;
             if same_hash.iter().any(|(_, at)| text(*at) != text(first)) {
-                // Different texts under one hash: put equal ones side by side by comparing them.
+                // Different texts with the same hash: sort them so that equal ones are adjacent.
                 same_hash.sort_unstable_by(|a, b| text(a.1).cmp(text(b.1)).then(a.1.cmp(&b.1)));
             }
             for equal in same_hash.chunk_by(|a, b| a.1 == b.1 || text(a.1) == text(b.1)) {
@@ -196,7 +195,7 @@ impl Arguments {
     }
 }
 
-/// A quick mix of eight bytes at a time. It only orders keys: a collision costs a comparison, never a wrong number.
+/// A fast hash, eight bytes at a time. It only sorts keys: a collision costs a comparison, never a wrong number.
 fn hash(bytes: &[u8]) -> u64 {
     let (words, rest) = bytes.as_chunks::<8>();
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;

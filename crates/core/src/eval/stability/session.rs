@@ -1,6 +1,6 @@
 //! The four sub-scores of one session.
 //!
-//! They are measured first; the reason of a measure is put in words only where somebody reads it.
+//! Scores are computed first; the reason for a score is formatted only when somebody reads it.
 
 use std::fmt;
 
@@ -49,14 +49,14 @@ impl From<Measures> for Session {
     }
 }
 
-/// A sub-score, its reason not yet in words.
+/// A sub-score with its reason not yet formatted.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Measure {
     pub(crate) value: Option<f64>,
     pub(crate) facts: Facts,
 }
 
-/// What a sub-score was made from.
+/// What a sub-score was computed from.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Facts {
     TooShort,
@@ -71,7 +71,7 @@ pub(crate) enum Facts {
 impl fmt::Display for Facts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
-            Self::TooShort => f.write_str("too short to degrade"),
+            Self::TooShort => f.write_str("too short to score"),
             Self::Tools { tools, calls } => write!(f, "{} in {}", plural(tools, "tool"), plural(calls, "call")),
             Self::Texts { texts } => write!(f, "{}", plural(texts, "text")),
             Self::Lengths { texts, mean, deviation } => {
@@ -103,9 +103,9 @@ impl Measures {
     pub(super) fn of(trace: &Trace, calls: Option<&[Call]>) -> Self {
         let turns = trace.conversation.turns.as_deref();
         let few_calls = calls.map(|calls| calls.len() < 2);
-        let few_turns = turns.map(|turns| spoken(turns).nth(1).is_none());
+        let few_turns = turns.map(|turns| assistant_turns(turns).nth(1).is_none());
         if few_calls == Some(true) && few_turns == Some(true) {
-            // Nothing progressed, so nothing can have degraded.
+            // A session this short cannot have degraded.
             return Self([Measure::of(1.0, Facts::TooShort); 4]);
         }
         let distinct = calls.map(distinct_calls);
@@ -115,7 +115,7 @@ impl Measures {
             (_, None) => Measure::unrecorded("the tokens"),
             (Some(Some(distinct)), Some(tokens)) => {
                 let score = cost_per_progress(distinct, tokens);
-                // One turn and less than two calls would score 1: without the turns, only a 1 is certain.
+                // One turn and fewer than two calls score 1. Without the turns, only a 1 is certain.
                 if few_calls == Some(true) && few_turns.is_none() && score.value != Some(1.0) {
                     Measure::unrecorded("the turns")
                 } else {
@@ -160,14 +160,13 @@ fn tool_usage(calls: &[Call]) -> Measure {
     Measure::of(value, Facts::Tools { tools: tools.len(), calls: total })
 }
 
-/// The assistant's turns.
-fn spoken(turns: &[Turn]) -> impl Iterator<Item = &Turn> {
+fn assistant_turns(turns: &[Turn]) -> impl Iterator<Item = &Turn> {
     turns.iter().filter(|turn| turn.role == Role::Assistant)
 }
 
 /// Lengths in characters of the turns that carry text.
 fn responses(turns: &[Turn]) -> Measure {
-    let texts = spoken(turns).filter_map(|turn| turn.content.as_deref());
+    let texts = assistant_turns(turns).filter_map(|turn| turn.content.as_deref());
     let lengths: Vec<f64> = texts.map(|text| text.chars().count() as f64).collect();
     let count = lengths.len() as f64;
     let mean = lengths.iter().sum::<f64>() / count;
@@ -193,12 +192,12 @@ fn cost_per_progress(distinct: usize, tokens: u64) -> Measure {
     Measure::of(value, Facts::Cost { tokens, distinct })
 }
 
-/// How many calls differ in tool, server or arguments; `None` when unrecorded arguments leave it open.
+/// The number of distinct calls by tool, server and arguments; `None` if it depends on unrecorded arguments.
 fn distinct_calls(calls: &[Call]) -> Option<usize> {
     let mut sorted = calls.to_vec();
     sorted.sort_unstable();
     let same_tool = |pair: &[Call]| (pair[0].tool, pair[0].server) == (pair[1].tool, pair[1].server);
-    // Unrecorded arguments sort last, so they stand second in a pair wherever the tool was called twice.
+    // Unrecorded arguments sort last, so they are second in a pair wherever the tool was called twice.
     if sorted.windows(2).any(|pair| same_tool(pair) && pair[1].args == UNRECORDED) {
         return None;
     }

@@ -1,32 +1,32 @@
-//! Lining up expectations and recorded calls: by position, in order, or one to one.
+//! Assigning recorded calls to expectations: by position, in order, or one to one.
 
 use std::ops::Range;
 
-use super::rule::{Fit, Rule, Seen};
-use super::turns::{self, Pairs, Turns};
+use super::rule::{Fit, RecordedCall, Rule};
+use super::turns::{self, Turns, WrongPositions};
 use super::{MatchMode, TooLarge, WithinTurn};
 use crate::eval::matching::{self, Matching};
 
-/// Most cells of an in-order alignment, one byte each.
+/// Maximum cells of an in-order alignment, one byte each.
 pub(super) const MAX_CELLS: usize = 1 << 26;
 
 /// Which calls may meet which expectations.
 pub(super) struct Fits {
-    /// The recorded calls that fit or may fit, ascending, expectation after expectation. By position only the call
-    /// at the same place is looked at.
+    /// The recorded calls that fit or may fit, ascending, one expectation after the other. By position, only the call
+    /// at the same index is compared.
     cells: Vec<(u32, Fit)>,
     /// Where the cells of each expectation end.
     ends: Vec<usize>,
     by_position: bool,
     unknown: bool,
-    /// The turns, where the order inside them does not count.
+    /// Set when the order within a turn does not matter.
     turns: Option<Turns>,
 }
 
 impl Fits {
     pub(super) fn new(
         rules: &[Rule],
-        seen: &[Seen<'_>],
+        seen: &[RecordedCall<'_>],
         mode: MatchMode,
         within_turn: WithinTurn,
     ) -> Result<Self, TooLarge> {
@@ -42,7 +42,7 @@ impl Fits {
                 Some(turns) => turns.around(at),
                 None => at..at + 1,
             };
-            // Enough sure candidates for every expectation to find a free one: more cannot change an assignment.
+            // With this many certain candidates every expectation finds a free one: more cannot change an assignment.
             let mut wanted = if is_assignment(mode) { rules.len() } else { usize::MAX };
             for (call, found) in (0..recorded).zip(seen).take(end).skip(start) {
                 let fit = rule.fit(found);
@@ -76,15 +76,14 @@ impl Fits {
         self.unknown || self.turns.as_ref().is_some_and(Turns::any_unknown)
     }
 
-    /// Whether a call surely fits an expectation.
-    pub(super) fn surely(&self, rule: usize, call: usize) -> bool {
+    pub(super) fn certainly_fits(&self, rule: usize, call: usize) -> bool {
         let row = self.row(rule);
         let found = row.binary_search_by_key(&call, |(at, _)| *at as usize);
         found.is_ok_and(|at| row[at].1 == Fit::Yes)
     }
 
-    /// The first evidence that is missing, in words.
-    pub(super) fn why_unknown(&self, rules: &[Rule], seen: &[Seen<'_>]) -> String {
+    /// The first missing evidence, in words.
+    pub(super) fn why_unknown(&self, rules: &[Rule], seen: &[RecordedCall<'_>]) -> String {
         let open = self.rows().enumerate().find_map(|(rule, row)| {
             let (call, _) = row.iter().find(|(_, fit)| *fit == Fit::Unknown)?;
             Some((rule, *call as usize))
@@ -93,20 +92,20 @@ impl Fits {
             return String::new();
         };
         let missing = rules[rule].missing(&seen[call]);
-        format!("tool_calls[{call}] ({}) may meet calls[{rule}], but has no recorded {missing}", seen[call].name)
+        format!("tool_calls[{call}] ({}) may match calls[{rule}], but its {missing} not recorded", seen[call].name)
     }
 
-    /// The turns in which calls may come in any order, by those that are known so well.
+    /// The turns in which calls may come in any order, as far as they are known at least this well.
     pub(super) fn turns(&self, least: Fit) -> Option<&[Range<usize>]> {
         self.turns.as_ref().map(|turns| turns.when(least))
     }
 
-    /// The first turn that was not recorded and may matter, in words.
-    pub(super) fn why_turn_unknown(&self, seen: &[Seen<'_>]) -> Option<String> {
+    /// The first unrecorded turn that may matter, in words.
+    pub(super) fn why_turn_unknown(&self, seen: &[RecordedCall<'_>]) -> Option<String> {
         let turns = self.turns.as_ref()?;
         let call = (0..seen.len()).find(|call| seen[*call].turn.is_none() && turns.around(*call).len() > 1)?;
         let name = seen[call].name;
-        Some(format!("tool_calls[{call}] ({name}) has no recorded turn, so which calls may change places is open"))
+        Some(format!("tool_calls[{call}] ({name}) has no recorded turn, so which calls share a turn is unknown"))
     }
 
     fn candidates(&self, least: Fit) -> Vec<Vec<u32>> {
@@ -114,14 +113,14 @@ impl Fits {
         self.rows().map(enough).collect()
     }
 
-    /// By position: the call at the place of each expectation, where it fits.
+    /// The call at the index of each expectation, if it fits.
     fn positions(&self, least: Fit) -> Vec<Option<usize>> {
         let here = |row: &[(u32, Fit)]| row.first().filter(|(_, fit)| *fit >= least).map(|(at, _)| *at as usize);
         self.rows().map(here).collect()
     }
 }
 
-/// Whether a mode assigns calls one to one in any order and leaves calls over.
+/// Whether a mode assigns calls one to one in any order and allows extra calls.
 fn is_assignment(mode: MatchMode) -> bool {
     matches!(mode, MatchMode::Unordered | MatchMode::Superset)
 }
@@ -130,18 +129,18 @@ fn too_large(expected: usize, recorded: usize, limit: usize) -> TooLarge {
     TooLarge { expected, recorded, limit, what: "pairs" }
 }
 
-/// How expectations and calls line up.
+/// An assignment of recorded calls to expectations.
 pub(super) struct Alignment {
     /// The recorded call of each expectation.
     pub(super) matched: Vec<Option<usize>>,
-    /// Expectations that must be met and are not.
+    /// Required expectations without a call.
     pub(super) missing: Vec<usize>,
     /// Recorded calls that are not allowed.
     pub(super) not_allowed: Vec<usize>,
-    /// The assignment behind it, for one-to-one modes, with the candidates it was made from.
+    /// For one-to-one modes: the matching and the candidates it was made from.
     pub(super) assignment: Option<(Vec<Vec<u32>>, Matching)>,
-    /// The positions that are wrong, where positions are compared one by one.
-    pub(super) wrong: Option<Pairs>,
+    /// The wrong positions, when calls are compared position by position.
+    pub(super) wrong: Option<WrongPositions>,
 }
 
 impl Alignment {
@@ -149,7 +148,7 @@ impl Alignment {
         self.mismatches() == 0
     }
 
-    /// A wrong position is one mismatch though it lacks an expectation and has a call too many.
+    /// A wrong position counts once, although it has a missing and an extra call.
     pub(super) fn mismatches(&self) -> usize {
         match &self.wrong {
             Some(pairs) => pairs.len(),
@@ -163,12 +162,12 @@ pub(super) fn align(
     rules: &[Rule],
     max_extra: Option<usize>,
     fits: &Fits,
-    seen: &[Seen<'_>],
+    seen: &[RecordedCall<'_>],
     (least, turns): (Fit, Option<&[Range<usize>]>),
 ) -> Result<Alignment, TooLarge> {
     let recorded = seen.len();
     if rules.is_empty() && mode == MatchMode::Strict {
-        // Without a reference there is no plan to hold the calls to; only subset reads it as "no calls".
+        // An empty reference asks for nothing. Only subset reads it as "no calls".
         return Ok(finish(rules, Vec::new(), recorded, None));
     }
     if fits.by_position {
@@ -196,7 +195,7 @@ pub(super) fn align(
             if met_first.not_allowed.is_empty() {
                 return Ok(met_first);
             }
-            // Calls over the limit count too: leaving fewer of them over may be worth an unmet expectation.
+            // Extra calls over the limit count too: fewer of them may be worth an unmet expectation.
             let fewest = finish(rules, in_order(1)?, recorded, max_extra);
             if fewest.mismatches() < met_first.mismatches() { fewest } else { met_first }
         }
@@ -213,7 +212,7 @@ pub(super) fn align(
     })
 }
 
-/// What the mode makes of calls left over and expectations unmet.
+/// Finds the missing expectations and the extra calls over the limit.
 fn finish(rules: &[Rule], matched: Vec<Option<usize>>, recorded: usize, max_extra: Option<usize>) -> Alignment {
     let missing = (0..rules.len()).filter(|at| matched[*at].is_none() && !rules[*at].optional).collect();
     let mut used = vec![false; recorded];
@@ -225,8 +224,8 @@ fn finish(rules: &[Rule], matched: Vec<Option<usize>>, recorded: usize, max_extr
     Alignment { matched, missing, not_allowed, assignment: None, wrong: None }
 }
 
-/// The positions at which no call is, none is expected, or another is.
-fn positional(matched: Vec<Option<usize>>, recorded: usize) -> (Vec<Option<usize>>, Pairs) {
+/// The positions with a missing, an extra or a different call.
+fn positional(matched: Vec<Option<usize>>, recorded: usize) -> (Vec<Option<usize>>, WrongPositions) {
     let count = matched.len();
     let is_wrong = |at: &usize| matched.get(*at).copied().flatten().is_none();
     let pair = |at: usize| (Some(at).filter(|at| *at < count), Some(at).filter(|at| *at < recorded));
@@ -234,7 +233,7 @@ fn positional(matched: Vec<Option<usize>>, recorded: usize) -> (Vec<Option<usize
     (matched, wrong)
 }
 
-/// Every recorded call needs an expectation of its own; the earliest calls are served first.
+/// Every recorded call needs its own expectation; earlier calls come first.
 fn subset(candidates: &[Vec<u32>], recorded: usize) -> Alignment {
     let mut by_call = vec![Vec::new(); recorded];
     for (rule, row) in (0_u32..).zip(candidates) {
@@ -253,8 +252,8 @@ fn subset(candidates: &[Vec<u32>], recorded: usize) -> Alignment {
     }
 }
 
-/// Each expectation takes the earliest call after the last one taken. Exact when every expectation is required and
-/// all are met, since then the number of calls left over is the same for every way of meeting them.
+/// Each expectation takes the earliest call after the last one taken. This is exact when every expectation is required
+/// and all are met: then the number of extra calls is the same for every alignment.
 fn earliest(rules: &[Rule], fits: &Fits, least: Fit) -> Option<Vec<Option<usize>>> {
     if rules.iter().any(|rule| rule.optional) {
         return None;
@@ -269,7 +268,7 @@ fn earliest(rules: &[Rule], fits: &Fits, least: Fit) -> Option<Vec<Option<usize>
     Some(matched)
 }
 
-/// The cheapest alignment that keeps order: an unmet required expectation costs `miss`, a call left over costs 1.
+/// The cheapest alignment that keeps the order: an unmet required expectation costs `miss`, an extra call costs 1.
 fn in_order(
     rules: &[Rule],
     fits: &Fits,

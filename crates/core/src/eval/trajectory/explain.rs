@@ -1,13 +1,13 @@
-//! Why recorded calls and reference do not line up: nearest misses and proofs.
+//! Why recorded calls do not match the reference: nearest misses and proofs.
 
 use super::align::{Alignment, Fits};
-use super::rule::{Rule, Seen};
+use super::rule::{RecordedCall, Rule};
 use super::{Competition, MatchMode, TraceMismatch, TraceValidation};
 use crate::assertion::AssertionDiff;
 use crate::eval::gate::plural;
 use crate::eval::matching;
 
-/// Most calls compared in search of nearest misses. A hopeless trace is explained by its first calls.
+/// Maximum comparisons in search of nearest misses.
 const MAX_COMPARED: usize = 20_000;
 
 pub(super) fn explain(
@@ -16,7 +16,7 @@ pub(super) fn explain(
     rules: &[Rule],
     alignment: &Alignment,
     fits: &Fits,
-    seen: &[Seen<'_>],
+    seen: &[RecordedCall<'_>],
 ) -> TraceValidation {
     let passed = alignment.passed();
     let mut out = TraceValidation {
@@ -44,9 +44,11 @@ pub(super) fn explain(
         let taken = out.competitions.iter().find(|set| set.expected.contains(at) && set.expected.len() > 1);
         let why = match (&near, taken) {
             (_, Some(set)) => compete(set),
-            (Some((call, diffs)), None) => format!("nearest is tool_calls[{call}], which differs at {}", places(diffs)),
+            (Some((call, diffs)), None) => {
+                format!("the nearest call is tool_calls[{call}], which differs at {}", paths(diffs))
+            }
             (None, None) if seen.iter().any(|found| found.name == rule.name) => {
-                "the calls of that tool are out of order or taken".to_owned()
+                "every call of that tool is out of order or already matched".to_owned()
             }
             (None, None) => "that tool was not called".to_owned(),
         };
@@ -55,7 +57,7 @@ pub(super) fn explain(
             expected_index: Some(*at),
             recorded_index,
             diffs,
-            reason: format!("calls[{at}] ({}) has no recorded call: {why}", rule.name),
+            reason: format!("calls[{at}] ({}) is missing: {why}", rule.name),
         });
     }
     for call in &alignment.not_allowed {
@@ -63,23 +65,23 @@ pub(super) fn explain(
         let taken = out.competitions.iter().find(|set| set.recorded.contains(call) && !set.expected.is_empty());
         let why = match (mode, max_extra, taken) {
             (MatchMode::Subset, _, Some(set)) => compete(set),
-            (_, Some(limit), _) => format!("at most {limit} calls may be left over"),
+            (_, Some(limit), _) => format!("at most {} allowed", plural(limit, "extra call")),
             _ => "the reference does not allow it".to_owned(),
         };
         out.mismatches.push(TraceMismatch {
             expected_index: None,
             recorded_index: Some(*call),
             diffs: Vec::new(),
-            reason: format!("tool_calls[{call}] ({name}) is one too many: {why}"),
+            reason: format!("tool_calls[{call}] ({name}) is an extra call: {why}"),
         });
     }
     out
 }
 
-/// What is wrong at a position: another call, none, or one that is not expected.
+/// The mismatch at one position: a different, a missing or an extra call.
 fn position(
     rules: &[Rule],
-    seen: &[Seen<'_>],
+    seen: &[RecordedCall<'_>],
     (expected_index, recorded_index): (Option<usize>, Option<usize>),
 ) -> TraceMismatch {
     let rule = expected_index.and_then(|at| Some((at, rules.get(at)?)));
@@ -88,21 +90,23 @@ fn position(
         (Some((at, rule)), Some((call, found))) => {
             let diffs = rule.diffs(found);
             let reason = if rule.name == found.name {
-                format!("tool_calls[{call}] ({}) differs from calls[{at}] at {}", rule.name, places(&diffs))
+                format!("tool_calls[{call}] ({}) differs from calls[{at}] at {}", rule.name, paths(&diffs))
             } else {
                 format!("tool_calls[{call}] is {}, expected {}", found.name, rule.name)
             };
             (diffs, reason)
         }
         (Some((at, rule)), None) => {
-            let reason =
-                format!("calls[{at}] ({}) has no recorded call: the trace ended after {}", rule.name, seen.len());
-            (Vec::new(), reason)
+            let recorded = match seen.len() {
+                0 => "no calls".to_owned(),
+                count => format!("only {}", plural(count, "call")),
+            };
+            (Vec::new(), format!("calls[{at}] ({}) is missing: the trace has {recorded}", rule.name))
         }
         (None, found) => {
             let (call, name) = found.map_or((0, ""), |(call, found)| (call, found.name));
             let length = plural(rules.len(), "call");
-            (Vec::new(), format!("tool_calls[{call}] ({name}) is one too many: the reference has {length}"))
+            (Vec::new(), format!("tool_calls[{call}] ({name}) is an extra call: the reference has {length}"))
         }
     };
     TraceMismatch { expected_index, recorded_index, diffs, reason }
@@ -113,13 +117,13 @@ fn nearest(
     at: usize,
     rule: &Rule,
     fits: &Fits,
-    seen: &[Seen<'_>],
+    seen: &[RecordedCall<'_>],
     used: &[bool],
     budget: &mut usize,
 ) -> Option<(usize, Vec<AssertionDiff>)> {
     let mut best: Option<((usize, bool), usize, Vec<AssertionDiff>)> = None;
     for (call, found) in seen.iter().enumerate() {
-        if found.name != rule.name || fits.surely(at, call) {
+        if found.name != rule.name || fits.certainly_fits(at, call) {
             continue;
         }
         let Some(left) = budget.checked_sub(1) else {
@@ -135,7 +139,7 @@ fn nearest(
     best.map(|(_, call, diffs)| (call, diffs))
 }
 
-/// Which expectations compete for which too few calls, or the other way round. Proofs that share a vertex are one.
+/// Which expectations compete for too few calls, or the other way round. Proofs that share a vertex are merged.
 fn competitions(mode: MatchMode, alignment: &Alignment) -> Vec<Competition> {
     let Some((candidates, matching)) = &alignment.assignment else {
         return Vec::new();
@@ -165,7 +169,7 @@ fn compete(set: &Competition) -> String {
     }
 }
 
-fn places(diffs: &[AssertionDiff]) -> String {
+fn paths(diffs: &[AssertionDiff]) -> String {
     let mut words: Vec<_> = diffs.iter().take(3).map(|diff| diff.path.clone()).collect();
     if diffs.len() > 3 {
         words.push(format!("{} more", diffs.len() - 3));

@@ -1,4 +1,4 @@
-//! When an expectation fits a recorded call.
+//! Whether an expectation fits a recorded call.
 
 use std::borrow::Cow;
 
@@ -12,7 +12,6 @@ use crate::matcher::{Answer, Matcher, Schema, contains};
 use crate::target::{Selection, Target};
 use crate::trace::{ToolCall, ToolResult, Trace};
 
-/// Whether an expectation fits a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Fit {
     No,
@@ -31,9 +30,9 @@ impl Fit {
     }
 }
 
-/// What a gate sees of a recorded call.
+/// The parts of a recorded call that a rule reads.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Seen<'a> {
+pub(crate) struct RecordedCall<'a> {
     pub(crate) name: &'a str,
     pub(crate) server: Option<&'a str>,
     pub(crate) args: Option<&'a Value>,
@@ -41,7 +40,7 @@ pub(crate) struct Seen<'a> {
     pub(crate) turn: Option<usize>,
 }
 
-impl<'a> Seen<'a> {
+impl<'a> RecordedCall<'a> {
     pub(crate) fn new(call: &'a ToolCall, args: Option<&'a Value>, failed: Option<bool>) -> Self {
         Self { name: &call.name, server: call.server.as_deref(), args, failed, turn: call.turn }
     }
@@ -89,7 +88,7 @@ impl Rule {
         }
         let compared = matches!(rule.call.args, ExpectedArgs::Exact(_) | ExpectedArgs::Subset(_));
         if !rule.ignore_args.is_empty() && !compared {
-            let message = "`ignore_args` has no meaning here: arguments are not compared value by value";
+            let message = "`ignore_args` has no effect here: only `exact` and `subset` compare values";
             problems.push(Problem::new("/ignore_args", message).hint("use it with `exact` or `subset`"));
         }
         let mut ignore = rule.ignore_args.clone();
@@ -119,8 +118,7 @@ impl Rule {
         })
     }
 
-    /// Whether this expectation fits a call.
-    pub(super) fn fit(&self, seen: &Seen<'_>) -> Fit {
+    pub(super) fn fit(&self, seen: &RecordedCall<'_>) -> Fit {
         if self.name != seen.name {
             return Fit::No;
         }
@@ -128,14 +126,14 @@ impl Rule {
         if cheap == Fit::No { Fit::No } else { cheap.min(self.args_fit(seen)) }
     }
 
-    fn server_fit(&self, seen: &Seen<'_>) -> Fit {
+    fn server_fit(&self, seen: &RecordedCall<'_>) -> Fit {
         let Some(server) = &self.server else {
             return Fit::Yes;
         };
         Fit::of(seen.server.map(|found| found == server))
     }
 
-    fn status_fit(&self, seen: &Seen<'_>) -> Fit {
+    fn status_fit(&self, seen: &RecordedCall<'_>) -> Fit {
         match self.status {
             StatusRule::Any => Fit::Yes,
             StatusRule::Ok => Fit::of(seen.failed.map(|failed| !failed)),
@@ -143,7 +141,7 @@ impl Rule {
         }
     }
 
-    fn args_fit(&self, seen: &Seen<'_>) -> Fit {
+    fn args_fit(&self, seen: &RecordedCall<'_>) -> Fit {
         if matches!(self.args, Args::Any) {
             return Fit::Yes;
         }
@@ -158,7 +156,7 @@ impl Rule {
             Args::Any => true,
             Args::Exact(value) => json::equal(value, &args),
             Args::Subset(value) => contains::fits(value, &args),
-            Args::Schema(schema) => speaks_of(schema, &args) && schema.fits(&args),
+            Args::Schema(schema) => applies_to(schema, &args) && schema.fits(&args),
             Args::Match(matchers) => matchers.iter().all(|(path, matcher)| match path.select(&args) {
                 Selection::Found(value) => matcher.check(&value) == Answer::Holds,
                 Selection::Nothing { .. } => false,
@@ -167,8 +165,8 @@ impl Rule {
         if fits { Fit::Yes } else { Fit::No }
     }
 
-    /// Where a call differs from this expectation; what is unknown is not a difference.
-    pub(super) fn diffs(&self, seen: &Seen<'_>) -> Vec<AssertionDiff> {
+    /// Where a call differs from this expectation. Unknown values are not differences.
+    pub(super) fn diffs(&self, seen: &RecordedCall<'_>) -> Vec<AssertionDiff> {
         let mut out = Vec::new();
         let mut word = |path: &str, want: &str, got: &str| {
             let (want, got) = (Value::from(want), Value::from(got));
@@ -185,7 +183,7 @@ impl Rule {
         }
         match seen.args {
             Some(args) if too_deep(args) => {
-                out.push(AssertionDiff::new("/args", None, None).note("nests too deep to be compared"));
+                out.push(AssertionDiff::new("/args", None, None).note("is nested too deeply to compare"));
             }
             Some(args) => out.extend(self.args_diffs(args).into_iter().map(|diff| diff.under("/args"))),
             None => {}
@@ -199,7 +197,7 @@ impl Rule {
             Args::Any => Vec::new(),
             Args::Exact(value) => Matcher::exact_diffs(value, &args),
             Args::Subset(value) => contains::diffs(value, &args),
-            Args::Schema(schema) if speaks_of(schema, &args) => schema.diffs(&args),
+            Args::Schema(schema) if applies_to(schema, &args) => schema.diffs(&args),
             Args::Schema(_) => vec![AssertionDiff::new("", None, Some(&args)).note("is not an object")],
             Args::Match(matchers) => {
                 matchers.iter().flat_map(|(path, matcher)| match_diffs(path, matcher, &args)).collect()
@@ -207,33 +205,33 @@ impl Rule {
         }
     }
 
-    /// What was not recorded of a call that may fit.
-    pub(super) fn missing(&self, seen: &Seen<'_>) -> &'static str {
+    /// Which part of a call that may fit was not recorded, with its verb.
+    pub(super) fn missing(&self, seen: &RecordedCall<'_>) -> &'static str {
         if self.server_fit(seen) == Fit::Unknown {
-            "server"
+            "server was"
         } else if self.status_fit(seen) == Fit::Unknown {
-            "result"
+            "result was"
         } else {
-            "args"
+            "args were"
         }
     }
 }
 
-/// Whether arguments nest deeper than any comparison goes, so that no expectation about them fits.
+/// Whether arguments are nested deeper than comparisons go, so that no expectation about them fits.
 fn too_deep(args: &Value) -> bool {
     json::deeper_than(args, json::MAX_DEPTH)
 }
 
-/// Arguments are an object. Most keywords pass over every other type, so `required` alone would accept a text; only a
-/// schema that names a type has something to say about one.
-fn speaks_of(schema: &Schema, args: &Value) -> bool {
+/// Arguments are an object. Most keywords ignore every other type, so `required` alone would accept a string; only a schema
+/// that names a type applies to one.
+fn applies_to(schema: &Schema, args: &Value) -> bool {
     args.is_object() || ["type", "$ref"].iter().any(|key| schema.source().get(key).is_some())
 }
 
 /// Compiles paths and matchers. Paths of problems start at the expectation.
 fn compile_match(matchers: &Map<String, Value>, problems: &mut Problems) -> Vec<(Target, Matcher)> {
     if matchers.is_empty() {
-        let problem = Problem::new("/args/match", "`match` names no argument");
+        let problem = Problem::new("/args/match", "`match` is empty");
         problems.push(problem.hint("write `match: { NAME: { regex: .. } }`, or `any`"));
     }
     let mut sorted: Vec<_> = matchers.iter().collect();
@@ -242,14 +240,14 @@ fn compile_match(matchers: &Map<String, Value>, problems: &mut Problems) -> Vec<
     for (path, matcher) in sorted {
         let place = format!("/args/match/{}", json::pointer_step(path));
         let target = Target::parse(path).map_err(|error| {
-            let message = format!("malformed path: {error}");
+            let message = format!("invalid path: {error}");
             let problem = Problem::new(place.clone(), message).on_key();
-            problems.push(problem.hint("a path starts in the arguments: `city`, `items[0].id`"));
+            problems.push(problem.hint("a path starts at the arguments: `city`, `items[0].id`"));
         });
         let several = matcher.as_object().is_some_and(|keys| keys.len() > 1);
         let matcher = Matcher::parse(matcher).map_err(|mut inner| {
             if let ([problem], true) = (inner.0.as_mut_slice(), several) {
-                problem.hint = Some("keep one; `schema` can ask for several things".to_owned());
+                problem.hint = Some("keep one; `schema` can combine several conditions".to_owned());
             }
             problems.extend_at(&place, inner);
         });
@@ -260,7 +258,7 @@ fn compile_match(matchers: &Map<String, Value>, problems: &mut Problems) -> Vec<
     out
 }
 
-/// Where what a path selects in the arguments is not what its matcher asks for.
+/// Where the value at a path in the arguments does not satisfy its matcher.
 fn match_diffs(path: &Target, matcher: &Matcher, args: &Value) -> Vec<AssertionDiff> {
     let (place, is_whole) = path.pointer(args);
     let one = |actual: Option<&Value>, note: String| vec![AssertionDiff::new(place.clone(), None, actual).note(&note)];
@@ -280,7 +278,7 @@ fn match_diffs(path: &Target, matcher: &Matcher, args: &Value) -> Vec<AssertionD
 
 fn expected(value: &Value, path: &str, ignore: &[String], problems: &mut Problems) -> Value {
     if too_deep(value) {
-        problems.push(Problem::new(path, format!("nests deeper than {} levels", json::MAX_DEPTH)));
+        problems.push(Problem::new(path, format!("nested deeper than {} levels", json::MAX_DEPTH)));
         return Value::Null;
     }
     pruned(value, ignore).into_owned()

@@ -1,58 +1,58 @@
-//! Lining up expectations and calls when the calls of one turn may come in any order.
+//! Assigning recorded calls to expectations when the calls of one turn may come in any order.
 //!
-//! Each turn takes an interval of the expectations, and inside it expectations and calls meet one to one. The expectations
-//! of an interval that can have calls at the same time form a matroid. So it is enough to add them one by one, each along a
-//! path that frees a call, and to give up an optional one where a required one needs its call: the matching is the best one
-//! after every step. The intervals are found by dynamic programming over turns and expectations.
+//! Each turn takes an interval of the expectations, and within it calls are assigned one to one. The expectations of an
+//! interval that can have calls at the same time form a matroid. So it is enough to add them one by one, each along a path
+//! that frees a call, and to give up an optional one where a required one needs its call: the matching is optimal after
+//! every step. The intervals are found by dynamic programming over turns and expectations.
 
 use std::collections::VecDeque;
 use std::ops::Range;
 
 use super::TooLarge;
 use super::align::{Fits, MAX_CELLS};
-use super::rule::{Fit, Rule, Seen};
+use super::rule::{Fit, RecordedCall, Rule};
 use crate::eval::matching;
 
-/// Most steps of the search for matchings: about a second.
+/// Maximum steps of the search for matchings: about a second.
 const MAX_STEPS: usize = 1 << 27;
 
 /// Recorded calls by turn. A turn is a stretch of calls, since calls are listed in the order they were made.
 #[derive(Debug)]
 pub(super) struct Turns {
-    /// As if a call of an unknown turn shared it with no other.
+    /// As if a call of an unknown turn shared it with no other call.
     apart: Vec<Range<usize>>,
-    /// As if it shared it with both of its neighbors.
+    /// As if it shared it with both neighbors.
     together: Vec<Range<usize>>,
 }
 
 impl Turns {
-    pub(super) fn of(seen: &[Seen<'_>]) -> Self {
+    pub(super) fn of(seen: &[RecordedCall<'_>]) -> Self {
         Self {
             apart: stretches(seen, |a, b| a.is_some() && a == b),
             together: stretches(seen, |a, b| a.is_none() || b.is_none() || a == b),
         }
     }
 
-    /// The turns when only what is known counts, or all that may be.
+    /// The turns by what is known, or by what is possible.
     pub(super) fn when(&self, least: Fit) -> &[Range<usize>] {
         if least == Fit::Yes { &self.apart } else { &self.together }
     }
 
-    /// Whether unknown turns leave open which calls share one.
+    /// Whether unknown turns leave open which calls share a turn.
     pub(super) fn any_unknown(&self) -> bool {
         self.apart != self.together
     }
 
-    /// The calls that may be of the same turn as this one.
+    /// The calls that may share a turn with this one.
     pub(super) fn around(&self, call: usize) -> Range<usize> {
         let at = self.together.partition_point(|turn| turn.end <= call);
         self.together.get(at).cloned().unwrap_or(call..call)
     }
 }
 
-fn stretches(seen: &[Seen<'_>], same: impl Fn(Option<usize>, Option<usize>) -> bool) -> Vec<Range<usize>> {
+fn stretches(seen: &[RecordedCall<'_>], same: impl Fn(Option<usize>, Option<usize>) -> bool) -> Vec<Range<usize>> {
     let mut start = 0;
-    let stretch = |part: &[Seen<'_>]| {
+    let stretch = |part: &[RecordedCall<'_>]| {
         start += part.len();
         start - part.len()..start
     };
@@ -60,18 +60,18 @@ fn stretches(seen: &[Seen<'_>], same: impl Fn(Option<usize>, Option<usize>) -> b
 }
 
 /// Wrong positions of a reference without optional calls: the expectation and the call that share one.
-pub(super) type Pairs = Vec<(Option<usize>, Option<usize>)>;
+pub(super) type WrongPositions = Vec<(Option<usize>, Option<usize>)>;
 
-/// As many as a turn has calls, so many expectations belong to it. Within a turn the most that can meet do.
+/// A turn of N calls takes the next N expectations. Within a turn the matching is maximum.
 pub(super) fn positional(
     rules: &[Rule],
-    seen: &[Seen<'_>],
+    seen: &[RecordedCall<'_>],
     fits: &Fits,
     turns: &[Range<usize>],
     least: Fit,
-) -> (Vec<Option<usize>>, Pairs) {
+) -> (Vec<Option<usize>>, WrongPositions) {
     let mut matched = vec![None; rules.len()];
-    let mut pairs = Pairs::new();
+    let mut pairs = WrongPositions::new();
     for calls in turns {
         let expected = calls.start.min(rules.len())..calls.end.min(rules.len());
         let local = |at: usize| {
@@ -85,8 +85,8 @@ pub(super) fn positional(
         }
         let mut unmet: Vec<usize> = expected.filter(|at| matched[*at].is_none()).collect();
         let mut left: Vec<usize> = calls.clone().filter(|call| found.left_of[call - calls.start].is_none()).collect();
-        let mut wrong = Pairs::new();
-        // Calls of the same tool are held against each other first.
+        let mut wrong = WrongPositions::new();
+        // Pair leftovers of the same tool first.
         unmet.retain(|at| {
             let same = left.iter().position(|call| seen[*call].name == rules[*at].name);
             let Some(place) = same else { return true };
@@ -95,7 +95,7 @@ pub(super) fn positional(
         });
         let mut unmet = unmet.into_iter();
         wrong.extend(left.into_iter().map(|call| (unmet.next(), Some(call))));
-        // Expectations in order, then the calls for which none is left.
+        // Expectations in order, then the extra calls.
         wrong.sort_by_key(|(at, call)| (at.is_none(), *at, *call));
         pairs.extend(wrong);
     }
@@ -103,8 +103,8 @@ pub(super) fn positional(
     (matched, pairs)
 }
 
-/// Each turn takes as many expectations as it can, in order. Exact when every expectation is required and all are met, since
-/// a turn that can take some can take any part of them, and the number of calls left over is the same for every way.
+/// Each turn takes as many expectations as it can, in order. This is exact when every expectation is required and all are
+/// met: a turn that can take some can take any part of them, and the number of extra calls is the same for every alignment.
 pub(super) fn earliest(
     rules: &[Rule],
     fits: &Fits,
@@ -115,7 +115,7 @@ pub(super) fn earliest(
     if rules.iter().any(|rule| rule.optional) {
         return Ok(None);
     }
-    let mut slots = Slots::new(rules.len(), recorded, least, 1);
+    let mut slots = TurnMatching::new(rules.len(), recorded, least, 1);
     let mut matched = Vec::with_capacity(rules.len());
     for calls in turns {
         slots.open(calls);
@@ -129,7 +129,7 @@ pub(super) fn earliest(
     Ok((matched.len() == rules.len()).then_some(matched))
 }
 
-/// The cheapest alignment that keeps the order of turns: an unmet required expectation costs `miss`, a call left over 1.
+/// The cheapest alignment that keeps the order of turns: an unmet required expectation costs `miss`, an extra call costs 1.
 pub(super) fn cheapest(
     rules: &[Rule],
     fits: &Fits,
@@ -157,8 +157,8 @@ pub(super) fn cheapest(
     let mut here = vec![0; width];
     // next[at]: the first expectation from `at` on that fits a call of the turn.
     let mut next = vec![count; width];
-    let mut slots = Slots::new(count, recorded, least, miss);
-    let mut rest = Slots::new(count, recorded, least, miss);
+    let mut slots = TurnMatching::new(count, recorded, least, miss);
+    let mut rest = TurnMatching::new(count, recorded, least, miss);
     for (turn, calls) in turns.iter().enumerate().rev() {
         let size = calls.len() as u64;
         here[count] = below[count] + size;
@@ -231,7 +231,7 @@ fn within<'a>(row: &'a [(u32, Fit)], calls: &Range<usize>) -> &'a [(u32, Fit)] {
 }
 
 /// The calls of one turn, and who has them: the best matching of the expectations added so far.
-struct Slots<'a> {
+struct TurnMatching<'a> {
     least: Fit,
     /// What a required expectation without a call costs.
     miss: u64,
@@ -252,7 +252,7 @@ struct Slots<'a> {
     recorded: usize,
 }
 
-impl<'a> Slots<'a> {
+impl<'a> TurnMatching<'a> {
     fn new(expected: usize, recorded: usize, least: Fit, miss: u64) -> Self {
         Self {
             least,
@@ -310,7 +310,7 @@ impl<'a> Slots<'a> {
                 }
                 self.seen[call] = (self.searches, expectation);
                 let Some(holder) = self.taken_by[call] else {
-                    self.pass_on(call);
+                    self.reassign(call);
                     return Ok(if required { self.miss + 1 } else { 1 });
                 };
                 if !self.rows[holder].1 {
@@ -322,7 +322,7 @@ impl<'a> Slots<'a> {
         match optional.filter(|_| required) {
             Some((holder, call)) => {
                 self.call_of[holder] = None;
-                self.pass_on(call);
+                self.reassign(call);
                 Ok(self.miss)
             }
             None => Ok(0),
@@ -330,7 +330,7 @@ impl<'a> Slots<'a> {
     }
 
     /// Gives a free call to the expectation that reached it, the call of that one to the expectation before, and so on.
-    fn pass_on(&mut self, free: usize) {
+    fn reassign(&mut self, free: usize) {
         let mut call = free;
         loop {
             let expectation = self.seen[call].1;

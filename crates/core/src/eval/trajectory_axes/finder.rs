@@ -1,28 +1,28 @@
-//! Finding words in texts, all in one pass, where they are not part of a longer word, number or path.
+//! Finds words in text in one pass, where they are not part of a longer word, number or path.
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 
-/// How words are found in texts: by a search among them wherever one may begin, or by an automaton.
+/// Searches text for words: by binary search wherever one may begin, or by an automaton.
 pub(super) struct Finder {
-    /// The bytes that words begin with.
+    /// The first bytes of words.
     begins: [bool; 256],
-    /// What all words begin with, if that is one byte: it is found many bytes at a time.
+    /// The first byte of all words, if it is the same: it is found many bytes at a time.
     only: Option<char>,
     /// The longest other word that each word begins with.
     shorter: Vec<Option<usize>>,
-    /// Which words are too short to be told from chance.
+    /// Which words are too short: a match may be chance.
     is_too_short: Vec<bool>,
-    /// Its cost does not depend on the length of words, but it takes long to build.
+    /// Its cost does not depend on the length of words, but it is slow to build.
     automaton: Option<AhoCorasick>,
 }
 
-/// Fewest characters of a word that is looked for in texts.
+/// Minimum characters of a word to search for in text.
 pub(super) const LEAST: usize = 3;
-/// The longest word that is searched for; a bound on what one place in a text can cost.
+/// The longest word for binary search; it bounds the cost at one position of the text.
 pub(super) const SHORT: usize = 64;
 
 impl Finder {
-    /// Words come in order and each once.
+    /// `words` are sorted, each once.
     pub(super) fn new(words: &[&str]) -> Self {
         let long = words.iter().any(|word| word.len() > SHORT);
         Self { automaton: if long { automaton(words) } else { None }, ..Self::sorted(words) }
@@ -47,7 +47,7 @@ impl Finder {
         Self { begins, only, shorter, is_too_short, automaton: None }
     }
 
-    /// Says of words that stand in a text and in no earlier one that `producer` shows them first.
+    /// Records `producer` for the words that are in this text and in no earlier one.
     pub(super) fn find(&self, text: &str, words: &[&str], first: &mut [Option<usize>], producer: usize) {
         let mut found = |word: usize, start: usize, end: usize| {
             if first[word].is_none() && !self.is_too_short[word] && is_whole(text, start, end) {
@@ -74,7 +74,7 @@ impl Finder {
                 continue;
             }
             let rest = &text[start..];
-            // Whatever stands between a word and a text that begins with it begins with it too.
+            // Words that sort between a word and a text that starts with it start with it too.
             let mut next = words.partition_point(|word| *word <= rest).checked_sub(1);
             while let Some(at) = next {
                 if rest.starts_with(words[at]) {
@@ -92,7 +92,7 @@ fn automaton(words: &[&str]) -> Option<AhoCorasick> {
     builder.build(words).ok()
 }
 
-/// Whether a word is in texts by chance too often to prove anything there.
+/// Whether a word is in text by chance too often to prove anything.
 pub(super) fn is_too_short(word: &str) -> bool {
     word.chars().nth(LEAST - 1).is_none()
 }
@@ -121,7 +121,7 @@ struct Side {
     is_number: bool,
 }
 
-/// Most signs in a row that are looked past.
+/// Maximum punctuation characters in a row to look past.
 const SIGNS: usize = 8;
 
 impl Side {
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_row_of_signs_costs_no_more_than_a_short_one() {
+    fn a_long_run_of_punctuation_is_searched_in_bounded_time() {
         let text = ":".repeat(200_000);
         let mut first = vec![None; 1];
         Finder::new(&[":::"]).find(&text, &[":::"], &mut first, 0);

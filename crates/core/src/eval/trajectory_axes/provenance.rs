@@ -1,17 +1,17 @@
 //! Where a value came from: an earlier producer returned it, as a JSON scalar or in its text.
 //!
-//! Calls of one turn are made together, so none of them can have read another's result. Where a turn was not recorded,
-//! nobody can tell.
+//! Calls of one turn are made together, so none of them can use the result of another. If a turn was not recorded, the
+//! order is unknown.
 //!
-//! All values all consumers used are looked for at once: one pass over the producers' results finds the earliest
-//! call that shows each value, so the cost is linear in calls and text.
+//! All values of all consumers are searched for at once: one pass over the producers' results finds the earliest call that
+//! returned each value, so the cost is linear in calls and text.
 
 use std::borrow::Cow;
 
 use serde_json::Value;
 
 use super::finder::{Finder, is_too_short};
-use super::{EdgeState, hidden};
+use super::{EdgeState, scalars};
 use crate::json;
 use crate::target::{Selection, Target};
 use crate::trace::{ToolCall, ToolResult, Trace};
@@ -36,19 +36,22 @@ pub(super) fn check(
             return EdgeState::Broken(format!("{} has no argument `{via}`", place()));
         };
         let before = needs.len();
-        each_leaf(&value, &mut |leaf| needs.extend(proof(leaf).map(|text| (*consumer, text.into_owned()))));
+        each_leaf(&value, &mut |leaf| needs.extend(provable_text(leaf).map(|text| (*consumer, text.into_owned()))));
         if needs.len() == before {
             let shown = json::excerpt(&value, 40);
-            return EdgeState::Broken(format!("{}: `{via}` is {shown}, which proves nothing", place()));
+            return EdgeState::Broken(format!(
+                "{}: `{via}` is {shown}, which cannot prove where it came from",
+                place()
+            ));
         }
     }
-    let mut shown = Shown::nothing(needs.iter().map(|(_, scalar)| scalar.as_str()));
-    // What is produced after the last consumer proves nothing.
+    let mut returned = Returned::nothing(needs.iter().map(|(_, scalar)| scalar.as_str()));
+    // Results after the last consumer prove nothing.
     let last = consumers.last().copied().unwrap_or(0);
-    shown.scan(trace, calls, producers.iter().copied().take_while(|producer| *producer < last));
+    returned.scan(trace, calls, producers.iter().copied().take_while(|producer| *producer < last));
     for (consumer, scalar) in &needs {
         let value = json::cut(scalar, 40);
-        match shown.by(scalar).before(*consumer, calls) {
+        match returned.by(scalar).before(*consumer, calls) {
             Before::Surely(_) => continue,
             Before::Perhaps(call) => {
                 let untimed = if calls[call].turn.is_none() { call } else { *consumer };
@@ -62,7 +65,7 @@ pub(super) fn check(
             }
             Before::No => {}
         }
-        match shown.unrecorded.before(*consumer, calls) {
+        match returned.unrecorded.before(*consumer, calls) {
             Before::Surely(call) | Before::Perhaps(call) => {
                 unknown.get_or_insert_with(|| {
                     format!("`{via}` of tool_calls[{consumer}] ({value}) may come from tool_calls[{call}], whose result was not recorded")
@@ -70,7 +73,7 @@ pub(super) fn check(
             }
             Before::No => {
                 return EdgeState::Broken(format!(
-                    "`{via}` of tool_calls[{consumer}] ({value}) stands in no earlier good result of {}",
+                    "`{via}` of tool_calls[{consumer}] ({value}) is not in any earlier successful result of {}",
                     calls[producers[0]].name
                 ));
             }
@@ -91,7 +94,6 @@ struct Earliest {
 /// Whether a call came before another, in an earlier turn.
 enum Before {
     Surely(usize),
-    /// This one, if any.
     Perhaps(usize),
     No,
 }
@@ -108,8 +110,8 @@ impl Earliest {
     }
 }
 
-/// The text of a scalar that can prove something: not an empty string, a boolean or null.
-fn proof(leaf: &Value) -> Option<Cow<'_, str>> {
+/// The text of a scalar that can prove its origin: not an empty string, a boolean or null.
+fn provable_text(leaf: &Value) -> Option<Cow<'_, str>> {
     match leaf {
         Value::String(text) if !text.trim().is_empty() => Some(Cow::Borrowed(text)),
         Value::Number(number) => Some(Cow::Owned(json::number_text(number))),
@@ -130,28 +132,28 @@ fn each_leaf(value: &Value, found: &mut impl FnMut(&Value)) {
     }
 }
 
-/// What the producers' results show.
-struct Shown<'a> {
-    /// The wanted values, in order and each once.
+/// Which of the wanted values the producers' results contain.
+struct Returned<'a> {
+    /// The wanted values, sorted, each once.
     words: Vec<&'a str>,
-    /// The earliest producer call with a recorded turn that shows each of them.
+    /// The earliest producer call with a recorded turn that returned each of them.
     timed: Vec<Option<usize>>,
-    /// The earliest without.
+    /// The same for calls without a recorded turn.
     untimed: Vec<Option<usize>>,
-    /// Those that are numbers, in order.
+    /// The wanted numbers, sorted.
     numbers: Vec<f64>,
-    /// Whether some are too short to be looked for in texts.
+    /// Whether some are too short to search for in text.
     any_too_short: bool,
     /// The earliest producer calls whose result was not recorded.
     unrecorded: Earliest,
 }
 
-impl<'a> Shown<'a> {
+impl<'a> Returned<'a> {
     fn nothing(wanted: impl Iterator<Item = &'a str>) -> Self {
         let mut words: Vec<&str> = wanted.collect();
         words.sort_unstable();
         words.dedup();
-        // Adding zero makes one of the two zeros.
+        // Adding zero turns -0 into 0.
         let mut numbers: Vec<f64> = words.iter().filter_map(|word| Some(word.parse::<f64>().ok()? + 0.0)).collect();
         numbers.sort_unstable_by(f64::total_cmp);
         Self {
@@ -172,7 +174,7 @@ impl<'a> Shown<'a> {
         self.numbers.binary_search_by(|wanted| wanted.total_cmp(&(number + 0.0))).is_ok()
     }
 
-    /// The calls that show a word.
+    /// The earliest calls that returned a word.
     fn by(&self, word: &str) -> Earliest {
         self.place(word)
             .map_or_else(Earliest::default, |at| Earliest { timed: self.timed[at], untimed: self.untimed[at] })
@@ -199,7 +201,7 @@ impl<'a> Shown<'a> {
         }
     }
 
-    /// Notes the words that a result shows and no earlier one did.
+    /// Records the words that this result contains and no earlier one did.
     fn note(&self, result: &ToolResult, producer: usize, finder: &Finder, first: &mut [Option<usize>]) {
         let is_done = |first: &[Option<usize>]| first.iter().all(Option::is_some);
         if is_done(first) {
@@ -209,7 +211,7 @@ impl<'a> Shown<'a> {
             self.note_value(structured, producer, first);
         }
         for (key, part) in result.content.iter().flatten().filter_map(|block| block.as_object()).flatten() {
-            // What a block is says nothing about what it carries.
+            // The kind of a block is not a value it carries.
             if !matches!(key.as_str(), "type" | "mimeType" | "annotations" | "_meta") {
                 self.note_value(part, producer, first);
             }
@@ -217,7 +219,7 @@ impl<'a> Shown<'a> {
         for text in result.texts() {
             finder.find(text, &self.words, first, producer);
             if !is_done(first)
-                && self.may_hold_more(text)
+                && self.may_have_more(text)
                 && let Ok(inner) = serde_json::from_str(text)
             {
                 self.note_value(&inner, producer, first);
@@ -225,24 +227,24 @@ impl<'a> Shown<'a> {
         }
     }
 
-    /// Notes the scalars of a value.
+    /// Records the scalars of a value.
     fn note_value(&self, value: &Value, producer: usize, first: &mut [Option<usize>]) {
         each_leaf(value, &mut |leaf| {
             if leaf.is_number() && self.numbers.is_empty() {
                 return;
             }
-            if let Some(at) = proof(leaf).and_then(|text| self.place(&text)) {
+            if let Some(at) = provable_text(leaf).and_then(|text| self.place(&text)) {
                 first[at].get_or_insert(producer);
             }
         });
     }
 
-    /// Whether a text is JSON with scalars that are not found by looking for their characters: escaped, spelled in another
-    /// way, too short, or in a list of numbers.
-    fn may_hold_more(&self, text: &str) -> bool {
+    /// Whether a text may be JSON with scalars that a text search misses: escaped, spelled differently, too short, or in a
+    /// list of numbers.
+    fn may_have_more(&self, text: &str) -> bool {
         text.trim_start().starts_with(['{', '[', '"'])
             && (text.contains('\\') || !self.numbers.is_empty() || self.any_too_short)
-            && hidden::any(text, |word| self.place(word).is_some(), |number| self.wants_number(number))
+            && scalars::any(text, |word| self.place(word).is_some(), |number| self.wants_number(number))
     }
 }
 
@@ -259,10 +261,10 @@ mod tests {
             "tool_calls": [{ "name": "p" }],
             "tool_results": [{ "is_error": false, "content": [{ "type": "text", "text": text }] }],
         });
-        let mut shown = Shown::nothing(words.iter().copied());
+        let mut returned = Returned::nothing(words.iter().copied());
         let trace = Trace::read(&envelope).unwrap();
-        shown.scan(&trace, trace.tool_calls.as_deref().unwrap(), std::iter::once(0));
-        words.iter().map(|word| shown.by(word).untimed.is_some()).collect()
+        returned.scan(&trace, trace.tool_calls.as_deref().unwrap(), std::iter::once(0));
+        words.iter().map(|word| returned.by(word).untimed.is_some()).collect()
     }
 
     /// The same the long way: every text is read as JSON, every place in it is tried.
@@ -270,17 +272,17 @@ mod tests {
         let mut scalars = vec![text.to_owned()];
         if let (true, Ok(inner)) = (text.trim_start().starts_with(['{', '[', '"']), serde_json::from_str::<Value>(text))
         {
-            each_leaf(&inner, &mut |leaf| scalars.extend(proof(leaf).map(Cow::into_owned)));
+            each_leaf(&inner, &mut |leaf| scalars.extend(provable_text(leaf).map(Cow::into_owned)));
         }
-        let stands = |word: &str| {
+        let is_in_text = |word: &str| {
             let mut starts = text.char_indices().map(|(at, _)| at);
             !is_too_short(word) && starts.any(|at| text[at..].starts_with(word) && is_whole(text, at, at + word.len()))
         };
-        words.iter().map(|word| scalars.iter().any(|scalar| scalar == word) || stands(word)).collect()
+        words.iter().map(|word| scalars.iter().any(|scalar| scalar == word) || is_in_text(word)).collect()
     }
 
     #[test]
-    fn a_value_is_found_however_its_json_spells_it() {
+    fn a_value_is_found_in_every_json_spelling() {
         for (text, word) in [
             (r#"{"a":1.0}"#, "1"),
             (r#"{"a":[1e3]}"#, "1000"),
@@ -338,7 +340,7 @@ mod tests {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(2_000) })]
 
         #[test]
-        fn reading_json_only_where_it_hides_something_finds_the_same(
+        fn parsing_json_only_where_needed_finds_the_same(
             parts in prop::collection::vec(prop::sample::select(&PARTS), 0..5),
             shape in 0..3,
             words in prop::collection::vec(r#"[ab"\\]{1,4}|-?[0-9]{1,3}|1\.5"#, 1..6),

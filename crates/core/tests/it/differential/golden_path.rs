@@ -1,7 +1,7 @@
 //! `golden_path` by counting.
 
 use mcptest_core::Verdict;
-use mcptest_core::eval::{Expect, GoldenPath, GoldenPathGate};
+use mcptest_core::eval::{GoldenPath, GoldenPathGate};
 use serde_json::json;
 
 use super::world::{Kind, Mask, NAMES, World, plain_answer, small_args};
@@ -34,11 +34,11 @@ fn waste(golden: &GoldenPath, counts: [usize; 3]) -> usize {
 }
 
 #[test]
-fn golden_path_agrees_with_the_brute_force() {
+fn golden_path_agrees_with_brute_force() {
     each_case(|seed, rng| {
         let world = World::any(rng, KIND);
         let golden = any_gate(rng);
-        let gate = GoldenPathGate { golden: golden.clone(), expect: Expect::Default };
+        let gate = GoldenPathGate::new(golden.clone().into()).unwrap();
         let verdict = |world: &World| {
             if waste(&golden, counts(&golden, world)) == 0 { Verdict::Pass } else { Verdict::Fail }
         };

@@ -144,11 +144,11 @@ fn due(params: &RecoveryParams, world: &World, mask: &Mask) -> Verdict {
 }
 
 #[test]
-fn recovery_agrees_with_the_brute_force() {
+fn recovery_agrees_with_brute_force() {
     each_case(|seed, rng| {
         let world = World::any(rng, KIND);
         let params = any_gate(rng);
-        let gate = RecoveryGate { params: params.clone() };
+        let gate = RecoveryGate::new(params.clone()).unwrap();
         let context = || format!("case {seed}: {params:?} on {world:?}");
 
         let found = gate.evaluate(&world.trace(&Mask::whole(&world)));

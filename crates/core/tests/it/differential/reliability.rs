@@ -1,10 +1,10 @@
 //! `reliability` in whole numbers, as far as it can be said in whole numbers.
 
 use mcptest_core::Verdict;
-use mcptest_core::eval::ReliabilityGate;
 use serde_json::{Value, json};
 
 use super::each_case;
+use crate::support::reliability;
 
 /// How many of all ways to draw `size` of the outcomes satisfy a test, and how many ways there are.
 fn draws(outcomes: &[bool], size: usize, test: impl Fn(&[bool]) -> bool) -> (u64, u64) {
@@ -25,12 +25,12 @@ fn is_near(found: &Value, due: f64) -> bool {
 }
 
 #[test]
-fn reliability_agrees_with_the_brute_force() {
+fn reliability_agrees_with_brute_force() {
     each_case(|seed, rng| {
         let count = 1 + rng.below(9);
         let rate = rng.pick(&[0, 30, 80, 95, 100]);
         let outcomes: Vec<bool> = (0..count).map(|_| rng.chance(rate)).collect();
-        let found = ReliabilityGate::default().evaluate(&outcomes);
+        let found = reliability().evaluate(&outcomes);
         let passes = outcomes.iter().filter(|passed| **passed).count();
         let due = if passes == count { Verdict::Pass } else { Verdict::Fail };
         let context = format!("case {seed}: {outcomes:?} {}", found.metrics.object());

@@ -2,7 +2,7 @@
 
 use mcptest_core::Verdict;
 use mcptest_core::eval::{
-    CallRule, ExpectedArgs, ExpectedCall, MatchMode, StatusRule, Trajectory, TrajectoryParams, WithinTurn,
+    CallRule, ExpectedArgs, ExpectedCall, MatchMode, StatusRule, TrajectoryGate, TrajectoryParams, WithinTurn,
 };
 use serde_json::{Map, Value, json};
 
@@ -76,7 +76,7 @@ fn any_reference(rng: &mut Rng) -> Reference {
     }
 }
 
-fn compile(reference: &Reference) -> Trajectory {
+fn compile(reference: &Reference) -> TrajectoryGate {
     let rule = |want: &Want| {
         let mut ignore_args = Vec::new();
         let matching = |key: &str, matcher: Value| ExpectedArgs::Match(Map::from_iter([(key.to_owned(), matcher)]));
@@ -103,7 +103,7 @@ fn compile(reference: &Reference) -> Trajectory {
             ..ExpectedCall { name: want.name.to_owned(), args }.into()
         }
     };
-    Trajectory::new(TrajectoryParams {
+    TrajectoryGate::new(TrajectoryParams {
         mode: reference.mode,
         within_turn: reference.within_turn,
         max_extra: reference.max_extra,
@@ -287,7 +287,7 @@ fn due(reference: &Reference, world: &World, mask: &Mask) -> Verdict {
 }
 
 #[test]
-fn trajectory_agrees_with_the_brute_force() {
+fn trajectory_agrees_with_brute_force() {
     each_case(|seed, rng| {
         let world = World::any(rng, KIND);
         let reference = any_reference(rng);

@@ -6,7 +6,7 @@ use mcptest_core::eval::{
     GATES, GateKind, StabilityFloors, agent_stability, agent_stability_across, drift_flags, tool_calls_from_envelope,
 };
 use mcptest_core::json::{self, Layout};
-use mcptest_core::judge::{self, Checked};
+use mcptest_core::judge::{self, CheckResult};
 use mcptest_core::suite::{self, Gates, Variables};
 use mcptest_core::{Assertion, Trace};
 use serde_json::Value;
@@ -103,7 +103,7 @@ fn short(message: &str) {
     assert!((1..=2_000).contains(&message.len()), "a refusal of {} bytes: {message:.300}", message.len());
 }
 
-fn told(checked: &Checked) {
+fn told(checked: &CheckResult) {
     if let Some(gate) = checked.gate {
         ranges::check(gate, &checked.metrics);
         assert!(!checked.line.is_empty(), "{gate} has no line");

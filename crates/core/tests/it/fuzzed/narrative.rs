@@ -2,7 +2,7 @@
 //! fuzzing looks for is what the tests hold.
 
 use mcptest_core::Trace;
-use mcptest_core::eval::{GateKind, Narrative, NarrativeParams};
+use mcptest_core::eval::{GateKind, NarrativeGate, NarrativeParams};
 use serde_json::{Map, Value, json};
 
 use super::ranges;
@@ -12,7 +12,7 @@ const FENCE: &str = "\n---\n";
 
 /// The gate, as it comes and with words of its own.
 pub(crate) struct Held {
-    gates: [Narrative; 2],
+    gates: [NarrativeGate; 2],
 }
 
 impl Held {
@@ -25,7 +25,7 @@ impl Held {
             readonly_tools: words(&["send_probe"]),
             ..NarrativeParams::default()
         };
-        Self { gates: [NarrativeParams::default(), own].map(|params| Narrative::new(params).unwrap()) }
+        Self { gates: [NarrativeParams::default(), own].map(|params| NarrativeGate::new(params).unwrap()) }
     }
 
     /// Holds bytes as fuzzing makes them: the message, a line of three dashes, then a line per call.

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{MODES, check, explained, gate, recorded};
 
 #[test]
-fn argument_shapes_fit_what_they_say_in_every_mode() {
+fn argument_rules_work_in_every_mode() {
     let shapes = [
         // shape, arguments that fit, arguments that do not
         (json!("any"), vec![json!({}), json!({ "x": 1 }), json!("raw text")], vec![]),
@@ -47,7 +47,7 @@ fn argument_shapes_fit_what_they_say_in_every_mode() {
 }
 
 #[test]
-fn match_puts_a_matcher_on_each_argument() {
+fn match_applies_a_matcher_to_each_argument() {
     let args = json!({
         "to": "ada@example.test", "amount": 21.5, "tags": ["new", "vip"],
         "items": [{ "sku": "A-1", "n": 2 }, { "sku": "B-2" }], "odd key": null,
@@ -76,7 +76,7 @@ fn match_puts_a_matcher_on_each_argument() {
 }
 
 #[test]
-fn match_does_not_fit_arguments_that_are_no_object() {
+fn match_does_not_fit_arguments_that_are_not_an_object() {
     for args in [json!("{\"to\": \"ada"), json!([1]), json!({})] {
         let calls = json!([{ "name": "a", "args": { "match": { "to": { "not": { "exact": "bob" } } } } }]);
         check(MatchMode::Strict, calls, &recorded(json!([["a", args]])), 1);
@@ -123,7 +123,7 @@ fn a_schema_without_a_type_accepts_no_arguments_that_are_not_an_object() {
 }
 
 #[test]
-fn a_missed_match_says_which_argument_and_why() {
+fn a_failed_match_names_the_argument_and_the_reason() {
     let matchers = json!({
         "to": { "regex": "^bob" },
         "amount": { "near": { "value": 12, "tolerance": 1 } },
@@ -142,7 +142,7 @@ fn a_missed_match_says_which_argument_and_why() {
     let [mismatch] = &found.mismatches[..] else { panic!("{found:?}") };
     assert_eq!(
         mismatch.reason,
-        "calls[0] (pay) has no recorded call: nearest is tool_calls[0], which differs at \
+        "calls[0] (pay) is missing: the nearest call is tool_calls[0], which differs at \
          /args/amount, /args/cc, /args/items, 4 more"
     );
     let told: Vec<_> = mismatch.diffs.iter().map(ToString::to_string).collect();

@@ -1,15 +1,15 @@
 //! Calls of one turn in any order.
 
-use mcptest_core::eval::{GateOutcome, MatchMode, TraceValidation, Trajectory, TrajectoryParams, WithinTurn};
+use mcptest_core::eval::{GateOutcome, MatchMode, TraceValidation, TrajectoryGate, TrajectoryParams, WithinTurn};
 use mcptest_core::{Trace, Verdict};
 use serde_json::{Value, json};
 
 use super::{MODES, by_name, count, params};
 use crate::support::{judged, read};
 
-fn gate(mode: MatchMode, calls: Value) -> Trajectory {
+fn gate(mode: MatchMode, calls: Value) -> TrajectoryGate {
     let params = TrajectoryParams { within_turn: WithinTurn::AnyOrder, ..params(mode, calls) };
-    Trajectory::new(params).unwrap_or_else(|problems| panic!("{problems}"))
+    TrajectoryGate::new(params).unwrap_or_else(|problems| panic!("{problems}"))
 }
 
 /// Recorded calls, each as `[turn, name, args?]`.
@@ -28,7 +28,7 @@ fn reasons(mode: MatchMode, calls: Value, trace: Value) -> Vec<String> {
 }
 
 #[test]
-fn calls_of_one_turn_may_change_places_and_calls_of_two_may_not() {
+fn calls_may_be_reordered_within_a_turn_but_not_across_turns() {
     // reference, recorded, mismatches under strict and subsequence
     for (reference, trace, expected) in [
         (&["a", "b"][..], json!([[1, "b"], [1, "a"]]), [0, 0]),
@@ -52,7 +52,7 @@ fn calls_of_one_turn_may_change_places_and_calls_of_two_may_not() {
 }
 
 #[test]
-fn inside_a_turn_the_best_assignment_counts_and_not_the_first() {
+fn within_a_turn_the_assignment_is_maximum_and_not_greedy() {
     let calls = json!([{ "name": "a" }, { "name": "a", "args": { "exact": { "x": 1 } } }, { "name": "b" }]);
     let trace = json!([[1, "a", { "x": 1 }], [1, "a", { "x": 2 }], [2, "b", {}]]);
     for mode in [MatchMode::Strict, MatchMode::Subsequence] {
@@ -62,7 +62,7 @@ fn inside_a_turn_the_best_assignment_counts_and_not_the_first() {
 }
 
 #[test]
-fn an_optional_call_gives_way_to_a_required_one_of_the_same_turn() {
+fn a_required_call_takes_precedence_over_an_optional_one_of_the_same_turn() {
     let calls =
         json!([{ "name": "a", "optional": true }, { "name": "b" }, { "name": "a" }, { "name": "c", "optional": true }]);
     for mode in [MatchMode::Strict, MatchMode::Subsequence] {
@@ -74,7 +74,7 @@ fn an_optional_call_gives_way_to_a_required_one_of_the_same_turn() {
 }
 
 #[test]
-fn max_extra_counts_what_the_best_order_leaves_over() {
+fn max_extra_counts_the_extra_calls_of_the_best_order() {
     let calls = json!([{ "name": "a", "optional": true }, { "name": "b" }]);
     let most = |max_extra| {
         let params = TrajectoryParams {
@@ -82,13 +82,13 @@ fn max_extra_counts_what_the_best_order_leaves_over() {
             max_extra: Some(max_extra),
             ..params(MatchMode::Subsequence, calls.clone())
         };
-        count(&Trajectory::new(params).unwrap().evaluate(&turns(json!([[1, "b"], [1, "x"], [1, "a"]]))))
+        count(&TrajectoryGate::new(params).unwrap().evaluate(&turns(json!([[1, "b"], [1, "x"], [1, "a"]]))))
     };
     assert_eq!((most(1), most(0)), (0, 1));
 }
 
 #[test]
-fn wrong_positions_are_told_by_what_the_turn_has_left() {
+fn wrong_positions_are_reported_from_what_is_unmatched_in_the_turn() {
     let calls =
         json!([{ "name": "a", "args": { "exact": { "x": 1 } } }, { "name": "b" }, { "name": "c" }, { "name": "d" }]);
     let trace = json!([[1, "z", {}], [1, "a", { "x": 2 }], [1, "c", {}], [2, "b", {}], [2, "e", {}]]);
@@ -98,26 +98,23 @@ fn wrong_positions_are_told_by_what_the_turn_has_left() {
             "tool_calls[1] (a) differs from calls[0] at /args/x",
             "tool_calls[0] is z, expected b",
             "tool_calls[3] is b, expected d",
-            "tool_calls[4] (e) is one too many: the reference has 4 calls",
+            "tool_calls[4] (e) is an extra call: the reference has 4 calls",
         ]
     );
     assert_eq!(
         reasons(MatchMode::Strict, calls, json!([[1, "b", {}], [1, "a", { "x": 1 }]])),
-        [
-            "calls[2] (c) has no recorded call: the trace ended after 2",
-            "calls[3] (d) has no recorded call: the trace ended after 2",
-        ]
+        ["calls[2] (c) is missing: the trace has only 2 calls", "calls[3] (d) is missing: the trace has only 2 calls",]
     );
     assert_eq!(
         reasons(MatchMode::Subsequence, by_name(&["a", "b"]), json!([[1, "b"], [2, "a"]])),
-        ["calls[1] (b) has no recorded call: the calls of that tool are out of order or taken"]
+        ["calls[1] (b) is missing: every call of that tool is out of order or already matched"]
     );
 }
 
 #[test]
 fn an_unknown_turn_is_unassessable_where_it_decides() {
     let why = |call: usize, name: &str| {
-        let why = format!("tool_calls[{call}] ({name}) has no recorded turn, so which calls may change places is open");
+        let why = format!("tool_calls[{call}] ({name}) has no recorded turn, so which calls share a turn is unknown");
         (Verdict::Unassessable, vec![format!("trajectory.passed: not assessable: {why}")])
     };
     for mode in [MatchMode::Strict, MatchMode::Subsequence] {
@@ -137,24 +134,24 @@ fn unrecorded_arguments_are_the_reason_where_the_turns_are_not() {
     let said = |trace: Value| judged(&evaluated(MatchMode::Strict, calls.clone(), trace)).1;
     assert_eq!(
         said(json!([[null, "a", null], [null, "b", {}]])),
-        ["trajectory.passed: not assessable: tool_calls[0] (a) may meet calls[0], but has no recorded args"]
+        ["trajectory.passed: not assessable: tool_calls[0] (a) may match calls[0], but its args were not recorded"]
     );
     assert_eq!(
         said(json!([[null, "b", {}], [null, "a", null]])),
         [
-            "trajectory.passed: not assessable: tool_calls[0] (b) has no recorded turn, so which calls may change places is open"
+            "trajectory.passed: not assessable: tool_calls[0] (b) has no recorded turn, so which calls share a turn is unknown"
         ]
     );
 }
 
 #[test]
-fn any_order_is_refused_in_modes_without_order() {
+fn any_order_is_rejected_in_modes_without_order() {
     for mode in MODES {
         let params = TrajectoryParams { within_turn: WithinTurn::AnyOrder, ..params(mode, by_name(&["a"])) };
-        let said = Trajectory::new(params).map(drop).map_err(|problems| problems.to_string());
+        let said = TrajectoryGate::new(params).map(drop).map_err(|problems| problems.to_string());
         let refusal = format!(
-            "/within_turn: `within_turn: any_order` has no meaning with mode `{mode}` \
-             (hint: remove it: this mode takes calls in any order)"
+            "/within_turn: `within_turn: any_order` cannot be used with mode `{mode}` \
+             (hint: remove it: this mode accepts calls in any order)"
         );
         let has_order = matches!(mode, MatchMode::Strict | MatchMode::Subsequence);
         assert_eq!(said, if has_order { Ok(()) } else { Err(refusal) });
@@ -162,7 +159,7 @@ fn any_order_is_refused_in_modes_without_order() {
 }
 
 #[test]
-fn thousands_of_calls_are_answered_and_beyond_a_bound_refused() {
+fn thousands_of_calls_are_evaluated_and_rejected_beyond_a_limit() {
     let name = |at: usize| format!("t{}", at % 7);
     let names: Vec<String> = (0..3_000).map(name).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
@@ -182,8 +179,7 @@ fn thousands_of_calls_are_answered_and_beyond_a_bound_refused() {
         (
             Verdict::Error,
             vec![
-                "trajectory: 4200 expected against 4200 recorded calls are more pairs than the limit of 16777216"
-                    .into()
+                "trajectory: 4200 expected calls against 4200 recorded calls exceed the limit of 16777216 pairs".into()
             ]
         )
     );

@@ -143,8 +143,8 @@ fn what_is_missing_or_wrong_is_named() {
         "llama",
         None,
         &[],
-        "the model `llama` is not known by its name\n\
-         hint: add it: `models: { llama: { provider: openai, base_url: ... } }`",
+        "unknown model `llama`\n\
+         hint: declare it: `models: { llama: { provider: openai, base_url: ... } }`",
     );
     check(
         "demo",
@@ -157,7 +157,7 @@ fn what_is_missing_or_wrong_is_named() {
         "local",
         Some(&at(Provider::Openai, "http://${NOBODY}/v1")),
         &[],
-        "the model `local`, `base_url`: the variable `NOBODY` is not set\n\
+        "the model `local`, `base_url`: variable `NOBODY` is not set\n\
          hint: set NOBODY, or write `${NOBODY:-default}` in the suite",
     );
     for (base, why) in [

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use mcptest_core::eval::trajectory_axes::EdgeState;
-use mcptest_core::eval::{AxesParams, DependencyEdge, TrajectoryAxes};
+use mcptest_core::eval::{DependencyEdge, TrajectoryAxesGate, TrajectoryAxesParams};
 use mcptest_core::trace::{Role, ToolCall, ToolResult};
 use mcptest_core::{Target, Trace};
 use serde_json::{Map, Value, json};
@@ -217,7 +217,10 @@ fn edges(trace: &Trace, replayed: &Trace, calls: &[ToolCall]) -> Vec<DependencyE
 }
 
 fn holds(edge: &DependencyEdge, trace: &Trace) -> bool {
-    let gate = TrajectoryAxes::new(AxesParams { dependencies: vec![edge.clone()], ..AxesParams::default() });
+    let gate = TrajectoryAxesGate::new(TrajectoryAxesParams {
+        dependencies: vec![edge.clone()],
+        ..TrajectoryAxesParams::default()
+    });
     gate.is_ok_and(|gate| gate.evaluate(trace).detail.iter().all(|found| found.state == EdgeState::Held))
 }
 

@@ -1,16 +1,16 @@
-//! The sessions of several runs, folded run by run.
+//! Folds the sessions of several runs, run by run.
 
 use serde::{Deserialize, Serialize};
 
 use super::session::{Measures, SUB_SCORES};
 use crate::eval::gate::Metrics;
 
-/// What is kept of the sessions beside the weakest score of each.
+/// What is kept of the sessions besides the weakest score of each.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub(crate) struct Within {
+pub(crate) struct SessionFold {
     /// Runs so far.
     runs: u64,
-    /// The first run of which no sub-score is known.
+    /// The first run without any sub-score.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     blind: Option<u64>,
     /// The first run with the weakest score of all.
@@ -32,8 +32,8 @@ struct Worst {
     reason: Box<str>,
 }
 
-impl Within {
-    /// Takes in the next run and returns its weakest score.
+impl SessionFold {
+    /// Adds the next run and returns its weakest score.
     pub(crate) fn add(&mut self, session: &Measures) -> Option<f64> {
         let run = self.runs;
         self.runs += 1;
@@ -55,7 +55,7 @@ impl Within {
         Some(score)
     }
 
-    /// Takes in runs that come after these, folded elsewhere.
+    /// Appends later runs that were folded separately.
     pub(crate) fn append(&mut self, later: Self) {
         let shift = self.runs;
         self.runs += later.runs;
@@ -87,16 +87,20 @@ impl Within {
                 metrics.set("score", score);
                 metrics.set("weakest_score", least);
                 metrics.set("variance", variance);
-                // `0.00 (run 2: tool_usage_stability, 3 tools in 3 calls)`
                 if worst.score < 1.0 {
-                    format!("{least:.2} (run {}: {}, {})", worst.run + 1, SUB_SCORES[worst.at % 4], worst.reason)
+                    format!(
+                        "weakest score {least:.2} of 1.00 (run {}: {}, {})",
+                        worst.run + 1,
+                        SUB_SCORES[worst.at % 4],
+                        worst.reason
+                    )
                 } else {
-                    format!("{least:.2}")
+                    format!("weakest score {least:.2} of 1.00")
                 }
             }
             (_, blind) => {
                 let why = match blind {
-                    Some(run) => format!("run {} recorded nothing a sub-score could read", run + 1),
+                    Some(run) => format!("run {} recorded nothing that a sub-score reads", run + 1),
                     None => "there are no runs".to_owned(),
                 };
                 for name in ["score", "weakest_score", "variance"] {

@@ -1,37 +1,32 @@
-//! What a report draws of a check, beyond its numbers: which call meets which expectation, which backs which claim.
+//! What a report draws for a check: which call matches which expectation, and which call backs which claim.
 
 use serde::{Deserialize, Serialize};
 
 use crate::eval::narrative::{Backing, Strength};
-use crate::eval::{NarrativeReport, TraceValidation, Trajectory};
+use crate::eval::{NarrativeReport, TraceValidation, TrajectoryGate};
 
-/// What there is to draw.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Picture {
+pub enum Visual {
     /// The reference, call by call.
-    Calls(Vec<DrawnCall>),
-    /// The claims of the closing message, in its order.
-    Claims(Vec<DrawnClaim>),
+    Calls(Vec<VisualCall>),
+    /// The claims of the final message, in order.
+    Claims(Vec<VisualClaim>),
 }
 
-/// An expected call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct DrawnCall {
-    /// The recorded call that meets it.
+pub struct VisualCall {
+    /// The recorded call that matches it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call: Option<usize>,
-    /// The tool.
     pub name: String,
-    /// Whether it may be left out.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub optional: bool,
 }
 
-/// A claim.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct DrawnClaim {
-    /// Whether a call backs it; absent when the results that would tell were not recorded.
+pub struct VisualClaim {
+    /// Whether a call backs it; absent when that was not recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backed: Option<bool>,
     /// The call that backs it, or may.
@@ -39,28 +34,28 @@ pub struct DrawnClaim {
     pub call: Option<usize>,
     /// Where it ends in the message, in bytes.
     pub end: usize,
-    /// Why it is neither backed by a call nor absent, where that takes words.
+    /// Why it is neither backed by a call nor absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
     /// Where it begins in the message, in bytes.
     pub start: usize,
-    /// What is claimed, as `verb_noun`.
+    /// The claim as `verb_noun`.
     pub stem: String,
-    /// Whether it is a heading, a label, a table or a background clause, which is shown and not judged.
+    /// Whether it is a heading, a label, a table or a background clause, which never affects the verdict.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub weak: bool,
 }
 
-impl Picture {
-    pub(super) fn calls(gate: &Trajectory, found: &TraceValidation) -> Self {
+impl Visual {
+    pub(super) fn calls(gate: &TrajectoryGate, found: &TraceValidation) -> Self {
         let expected = gate.reference().zip(found.matched.iter().copied().chain(std::iter::repeat(None)));
         Self::Calls(
-            expected.map(|((name, optional), call)| DrawnCall { call, name: name.to_owned(), optional }).collect(),
+            expected.map(|((name, optional), call)| VisualCall { call, name: name.to_owned(), optional }).collect(),
         )
     }
 
     pub(super) fn claims(found: &NarrativeReport) -> Self {
-        let claims = found.claims.iter().map(|claim| DrawnClaim {
+        let claims = found.claims.iter().map(|claim| VisualClaim {
             backed: match claim.backing {
                 Backing::Backed | Backing::Delivered | Backing::Narrated => Some(true),
                 Backing::Absent => Some(false),

@@ -1,4 +1,4 @@
-//! Whether a JSON text holds a value that is looked for, without making values of all of it.
+//! Whether a JSON text contains a wanted scalar, without building values for all of it.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -7,29 +7,29 @@ use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 
 use crate::json::NUMBER_KEY;
 
-/// Whether a JSON text may hold a scalar that is looked for: `word` says which strings are, `number` which numbers. A
-/// text that is no JSON may have either answer.
+/// Whether a JSON text contains a wanted scalar: `word` decides for strings, `number` for numbers. For text that is not JSON
+/// the answer is arbitrary.
 pub(super) fn any(text: &str, word: impl Fn(&str) -> bool, number: impl Fn(f64) -> bool) -> bool {
     let mut found = false;
-    let looked = Look { word: &word, number: &number, found: &mut found };
-    // An error is a text that is no JSON.
-    let _ = looked.deserialize(&mut serde_json::Deserializer::from_str(text));
+    let search = Search { word: &word, number: &number, found: &mut found };
+    // An error means the text is not JSON.
+    let _ = search.deserialize(&mut serde_json::Deserializer::from_str(text));
     found
 }
 
-struct Look<'a, W, N> {
+struct Search<'a, W, N> {
     word: &'a W,
     number: &'a N,
     found: &'a mut bool,
 }
 
-impl<W, N> Look<'_, W, N> {
-    fn again(&mut self) -> Look<'_, W, N> {
-        Look { word: self.word, number: self.number, found: self.found }
+impl<W, N> Search<'_, W, N> {
+    fn again(&mut self) -> Search<'_, W, N> {
+        Search { word: self.word, number: self.number, found: self.found }
     }
 }
 
-impl<'de, W: Fn(&str) -> bool, N: Fn(f64) -> bool> DeserializeSeed<'de> for Look<'_, W, N> {
+impl<'de, W: Fn(&str) -> bool, N: Fn(f64) -> bool> DeserializeSeed<'de> for Search<'_, W, N> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -37,7 +37,7 @@ impl<'de, W: Fn(&str) -> bool, N: Fn(f64) -> bool> DeserializeSeed<'de> for Look
     }
 }
 
-impl<'de, W: Fn(&str) -> bool, N: Fn(f64) -> bool> Visitor<'de> for Look<'_, W, N> {
+impl<'de, W: Fn(&str) -> bool, N: Fn(f64) -> bool> Visitor<'de> for Search<'_, W, N> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -95,7 +95,7 @@ mod tests {
     use super::any;
 
     #[test]
-    fn scalars_are_found_however_they_are_spelled() {
+    fn scalars_are_found_in_every_spelling() {
         let holds = |text: &str| any(text, |word| word == "a\"b", |number| number.total_cmp(&1000.0).is_eq());
         for text in [r#"["a\"b"]"#, r#"{"x":{"y":[0,"a\u0022b"]}}"#, "[1e3]", "[1,1000]", r#"{"x":"no","y":1.0E+3}"#] {
             assert!(holds(text), "{text}");

@@ -1,4 +1,4 @@
-//! What the reader of YAML could not read, in the words of the one who wrote it.
+//! Explains YAML syntax errors.
 
 use granit_parser::ScanError;
 
@@ -6,12 +6,11 @@ use super::blocks::AGENT;
 use crate::diag::{Diagnostic, Severity, Source};
 use crate::json;
 
-/// What is said of a document that nests too deep.
 pub(super) fn too_deep() -> String {
-    format!("nests deeper than {} levels", json::MAX_DEPTH)
+    format!("nested deeper than {} levels", json::MAX_DEPTH)
 }
 
-/// A syntax error, with a hint where the lines around it show a classic slip.
+/// A syntax error, with a hint where the surrounding lines show a common mistake.
 pub(super) fn syntax(source: &Source, error: &ScanError) -> Diagnostic {
     let marker = error.marker();
     let line = marker.line().max(1);
@@ -22,17 +21,17 @@ pub(super) fn syntax(source: &Source, error: &ScanError) -> Diagnostic {
     let byte = source.text().floor_char_boundary(byte);
     let info = error.info();
     let info = info.split(" at byte ").next().unwrap_or(&info).trim_end_matches('.');
-    // A tab that ends a value is noticed at the value; the tab itself is what has to go.
+    // A tab that ends a value is reported at the value. Point at the tab instead.
     let byte = if info.contains("found a tab") { tab_after(source.text(), byte).unwrap_or(byte) } else { byte };
     let (message, hint) = if info.contains("recursion limit") {
         (too_deep(), None)
     } else {
-        (format!("not YAML: {info}"), hint(source, line, info))
+        (format!("invalid YAML: {info}"), hint(source, line, info))
     };
     Diagnostic { severity: Severity::Error, span: byte..byte, message, hint }
 }
 
-/// The first tab from here on that indents.
+/// The first indenting tab from here on.
 fn tab_after(text: &str, from: usize) -> Option<usize> {
     let rest = &text[from..];
     rest.match_indices('\t')
@@ -48,7 +47,7 @@ fn hint(source: &Source, line: usize, info: &str) -> Option<String> {
     let here = source.line(line);
     let before = if line > 1 { source.line(line - 1) } else { "" };
     if info.contains("a tab") || info.contains("tabs") {
-        return Some("YAML indents with spaces; replace the tab".to_owned());
+        return Some("indent with spaces, not tabs".to_owned());
     }
     if info.contains("unexpected character: `\\u") {
         return Some("remove the character, or write it as an escape in double quotes".to_owned());
@@ -57,20 +56,20 @@ fn hint(source: &Source, line: usize, info: &str) -> Option<String> {
         return Some("in double quotes `\\` starts an escape: write `\\\\`, or use single quotes".to_owned());
     }
     if info.contains("unknown anchor") {
-        return Some("no `&name` before this marks a value; text that starts with `*` goes in quotes".to_owned());
+        return Some("there is no anchor `&name` before it; put text that starts with `*` in quotes".to_owned());
     }
     if info.contains("trailing content") {
-        return Some("a closing quote ends the value; is a comma missing, or quotes around all of it?".to_owned());
+        return Some("the value ends at the closing quote: add a comma, or quote the whole value".to_owned());
     }
-    if info.contains("'-' indicator") && slip(here).is_none() && is_key_of_a_test(here) {
-        return Some(beside_a_list(here));
+    if info.contains("'-' indicator") && line_hint(here).is_none() && is_key_of_a_test(here) {
+        return Some(not_a_list_item(here));
     }
-    // The slip is often on the line before the one where the reader noticed.
-    slip(here).or_else(|| slip(before)).or_else(|| {
+    // The mistake is often on the line before the reported one.
+    line_hint(here).or_else(|| line_hint(before)).or_else(|| {
         if info.contains("'-' indicator") {
-            Some(beside_a_list(here))
+            Some(not_a_list_item(here))
         } else if info.contains("mapping values are not allowed") && indent(here) > indent(before) {
-            Some("this line stands deeper than the one before it, which has a value already".to_owned())
+            Some("this line is indented deeper than the line above, which already has a value".to_owned())
         } else {
             None
         }
@@ -85,13 +84,13 @@ fn is_key_of_a_test(line: &str) -> bool {
     AGENT.keys.iter().any(|known| known.name == first_key(line))
 }
 
-/// A key that stands where an item of a list is due.
-fn beside_a_list(line: &str) -> String {
+/// For a key in place of a list item.
+fn not_a_list_item(line: &str) -> String {
     if is_key_of_a_test(line) {
         let key = first_key(line);
-        format!("`{key}:` is a key of the test: indent it like `name:`, not like the items of a list")
+        format!("`{key}:` is a key of the test: indent it like `name:`, not like a list item")
     } else {
-        "indent this line like its neighbours, or begin it with `- ` as an item of the list".to_owned()
+        "indent this line like its neighbors, or start it with `- ` as a list item".to_owned()
     }
 }
 
@@ -100,12 +99,12 @@ fn indent(line: &str) -> usize {
     line.len() - body.len()
 }
 
-/// What is wrong with a line that could not be read.
-fn slip(line: &str) -> Option<String> {
+/// What is wrong with a line.
+fn line_hint(line: &str) -> Option<String> {
     let body = line.trim_start();
     let indent = &line[..line.len() - body.len()];
     if indent.contains('\t') || body.starts_with("-\t") {
-        return Some("YAML indents with spaces; this line has a tab".to_owned());
+        return Some("indent with spaces, not tabs".to_owned());
     }
     let dashed = body.strip_prefix('-').filter(|rest| rest.starts_with(char::is_alphabetic));
     if let Some(rest) = dashed {
@@ -115,21 +114,21 @@ fn slip(line: &str) -> Option<String> {
     if let Some((key, rest)) = body.split_once(':')
         && !rest.is_empty()
         && !rest.starts_with([' ', '/'])
-        && is_word(key)
+        && is_key(key)
     {
         let rest = rest.trim();
-        // Behind a space a `#` would begin a comment.
+        // After a space, `#` would start a comment.
         let rest = if rest.starts_with('#') { format!("{rest:?}") } else { rest.to_owned() };
         return Some(format!("put a space after the colon: `{key}: {rest}`"));
     }
     let (_, value) = body.split_once(": ").unwrap_or(("", body));
     let value = value.trim();
     if body.matches('"').count() % 2 == 1 || (value.starts_with('\'') && value.matches('\'').count() % 2 == 1) {
-        return Some("a quote is opened and not closed".to_owned());
+        return Some("a quote is not closed".to_owned());
     }
     for (open, close) in [('[', ']'), ('{', '}')] {
         if value.starts_with(open) && value.matches(open).count() > value.matches(close).count() {
-            return Some(format!("`{open}` is opened and not closed: add `{close}`"));
+            return Some(format!("`{open}` is not closed: add `{close}`"));
         }
     }
     if matches!(value, "|" | "|-" | "|+" | ">" | ">-" | ">+") {
@@ -145,7 +144,7 @@ fn slip(line: &str) -> Option<String> {
     None
 }
 
-/// Whether a key is written as our keys are.
-pub(super) fn is_word(key: &str) -> bool {
+/// Whether a text looks like one of our keys.
+pub(super) fn is_key(key: &str) -> bool {
     !key.is_empty() && key.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '-')
 }
