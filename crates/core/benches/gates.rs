@@ -1,6 +1,6 @@
 //! How gates scale: `cargo bench -p mcptest-core`.
 //!
-//! Times are printed for reading; only ratios can fail, since they do not depend on the machine. Ten times the
+//! Times are printed for information. Only ratios can fail, because they do not depend on the machine. Ten times the
 //! calls may cost at most twelve times the time in every gate that promises linear cost. Every size goes through
 //! the same 100,000 calls, cut into traces of that size, so that short traces are not measured in a warmer cache.
 #![expect(
@@ -90,7 +90,7 @@ fn main() -> ExitCode {
         ("calls: patch", "apply_patch", "patch", "*** Begin Patch\n*** Update File: a.py\n@@\n-x\n+y\n*** End Patch"),
         ("calls: tools", "update_order", "order_id", "#W1043"),
     ] {
-        failed |= deeds(name, &narrative, tool, key, text);
+        failed |= evidence_cost(name, &narrative, tool, key, text);
     }
 
     if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS }
@@ -102,8 +102,8 @@ fn row(name: &str, run: impl Fn(usize, &Trace)) -> bool {
     grow(name, &SIZES, |at| corpora[at].iter().for_each(|trace| run(at, trace)), |_| CALLS)
 }
 
-/// Prints time per unit at each size and its growth against the size before; says whether growth is over the limit.
-/// A growth over the limit is measured again, both sizes anew, before it counts: other programs share the machine.
+/// Prints the time per unit at each size and the growth since the size before. Returns whether a growth exceeds the limit.
+/// Such a growth is measured a second time before it counts: other programs share the machine.
 fn grow(name: &str, sizes: &[usize], run: impl Fn(usize), units: impl Fn(usize) -> usize) -> bool {
     print!("{name:<22}");
     let time = |at: usize| best(|| run(at)).as_secs_f64() * 1e9 / units(at) as f64;
@@ -129,7 +129,7 @@ fn grow(name: &str, sizes: &[usize], run: impl Fn(usize), units: impl Fn(usize) 
 }
 
 /// As many claims as calls, up to 100,000 of each.
-fn deeds(name: &str, gate: &NarrativeGate, tool: &str, key: &str, text: &str) -> bool {
+fn evidence_cost(name: &str, gate: &NarrativeGate, tool: &str, key: &str, text: &str) -> bool {
     let done = |size: &usize| {
         let calls: Vec<Value> = (0..*size)
             .map(|at| json!({ "name": tool, "args": { key: text, "note": format!("file{}.txt", at % 100) } }))
@@ -148,7 +148,7 @@ fn deeds(name: &str, gate: &NarrativeGate, tool: &str, key: &str, text: &str) ->
 }
 
 fn messages(name: &str, gate: &NarrativeGate, piece: &str) -> bool {
-    let told = |size: &usize| {
+    let trace_of = |size: &usize| {
         Trace::read(&json!({
             "tool_calls": [{ "name": "update_reservation", "args": { "bag": 1 } }, { "name": "send_file", "args": {} }],
             "tool_results": [{ "is_error": false, "content": [] }, { "is_error": true, "content": [] }],
@@ -159,7 +159,7 @@ fn messages(name: &str, gate: &NarrativeGate, piece: &str) -> bool {
     // Like calls, every size goes through a megabyte in all, so that short messages are not measured in a warmer cache.
     let sizes = [10_000, 100_000, 1_000_000];
     let corpora: Vec<Vec<Trace>> =
-        sizes.iter().map(|size| (0..1_000_000 / size).map(|_| told(size)).collect()).collect();
+        sizes.iter().map(|size| (0..1_000_000 / size).map(|_| trace_of(size)).collect()).collect();
     let run = |at: usize| corpora[at].iter().for_each(|trace| drop(black_box(gate.evaluate(trace))));
     grow(name, &sizes, run, |_| 1_000_000)
 }

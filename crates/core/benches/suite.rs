@@ -1,6 +1,6 @@
 //! How the suite loader scales: `cargo bench -p mcptest-core --bench suite`.
 //!
-//! Times are printed for reading; only the growth can fail, since it does not depend on the machine: ten times the
+//! Times are printed for information. Only the growth can fail, because it does not depend on the machine: ten times the
 //! tests may cost at most twelve times the time. The bare parse of the same text is the floor to compare with.
 #![expect(
     clippy::print_stdout,

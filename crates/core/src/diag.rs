@@ -216,7 +216,7 @@ pub struct Mark {
     pub text: String,
     /// Characters of `text` before the place.
     pub start: usize,
-    /// Characters of `text` that are meant.
+    /// Characters of `text` to mark.
     pub length: usize,
 }
 

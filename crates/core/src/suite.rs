@@ -65,7 +65,7 @@ impl Suite {
     }
 
     /// The variables in `cwd`, `prompt` and `system`, and those that such a variable of the suite refers to.
-    pub fn variables_told(&self) -> BTreeSet<&str> {
+    pub fn variables_in_prompts(&self) -> BTreeSet<&str> {
         let folders = self.servers.values().filter_map(|server| match &server.transport {
             Transport::Command { cwd, .. } => cwd.as_ref(),
             Transport::Url { .. } => None,

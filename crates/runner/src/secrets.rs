@@ -73,7 +73,7 @@ pub fn known(suite: &Suite, variables: &Variables<'_>) -> Secrets {
     let mut names: BTreeSet<&str> = read.collect();
     let is_set = |name: &str| value(name, &suite.variables, variables).is_some();
     let unset = names.iter().filter(|name| !is_set(name)).map(|name| (*name).to_owned()).collect();
-    names.extend(suite.variables_told().into_iter().filter(|name| names_a_secret(name) && !is_public(name)));
+    names.extend(suite.variables_in_prompts().into_iter().filter(|name| names_a_secret(name) && !is_public(name)));
     names.extend(Provider::ALL.iter().flat_map(|provider| default_key_variables(*provider)));
     let values = names.into_iter().filter_map(|name| {
         let value = value(name, &suite.variables, variables)?;

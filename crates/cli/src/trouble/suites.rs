@@ -345,7 +345,7 @@ pub(super) static TROUBLES: [Trouble; 37] = [
     trouble(
         "ignore-args",
         "`ignore_args` cannot be used so",
-        &["`ignore_args` has no meaning here", "is not a JSON pointer"],
+        &["`ignore_args` has no effect here", "is not a JSON pointer"],
         "error: `ignore_args` has no effect here: only `exact` and `subset` compare values",
         "`ignore_args` leaves parts of the arguments out of `exact` and `subset`. Each item is a JSON pointer such as `/request_id`.",
         &["Use it with `args: { exact: .. }` or `args: { subset: .. }`.", "Begin each pointer with `/`."],

@@ -71,7 +71,7 @@ fn closed_lists_are_completed_and_wrong_words_are_refused_as_before() {
         &["score", "--from", "openai", "a.json"],
         2,
         "",
-        "error: invalid value 'openai' for '--from <FORMAT>': one of: auto, envelope, cassette, openai-chat, \
+        "error: invalid value 'openai' for '--from <FORMAT>': expected one of: auto, envelope, cassette, openai-chat, \
          anthropic, claude-code, otlp, tau, openai-responses, langchain, otel, inspect\n\nFor more information, try '--help'.\n",
     );
     // A path goes with a reporter, and what is explained may be any text.

@@ -354,7 +354,7 @@ fn formats_are_found_out_file_by_file_and_record_by_record() {
         &["score", "all", "--from", "open-ai"],
         2,
         "",
-        "error: invalid value 'open-ai' for '--from <FORMAT>': one of: auto, envelope, cassette, openai-chat, anthropic, claude-code, otlp, tau, openai-responses, langchain, otel, inspect\n\nFor more information, try '--help'.\n",
+        "error: invalid value 'open-ai' for '--from <FORMAT>': expected one of: auto, envelope, cassette, openai-chat, anthropic, claude-code, otlp, tau, openai-responses, langchain, otel, inspect\n\nFor more information, try '--help'.\n",
     );
 }
 

@@ -305,11 +305,6 @@ impl ReliabilityGate {
         params.expect.problems().or(Self { params })
     }
 
-    /// The parameters it was built from.
-    pub fn params(&self) -> &ReliabilityParams {
-        &self.params
-    }
-
     /// Evaluates the outcomes of all runs of a cell, in run order.
     pub fn evaluate(&self, outcomes: &[bool]) -> GateOutcome<ReliabilitySummary> {
         let gate = GateKind::Reliability.info();

@@ -77,9 +77,9 @@ impl Diagnostics {
             match keys.iter().find(|key| key.name == entry.key) {
                 Some(key) => self.value(&entry.value, &format!("`{}`", entry.key), &key.value_type, key.required),
                 None => {
-                    let (hint, meant) = hints::unknown_key(entry, name, keys, &missing);
+                    let (hint, intended) = hints::unknown_key(entry, name, keys, &missing);
                     // A misspelled key is not missing as well.
-                    missing.retain(|key| meant != Intended::OtherBlock && meant != Intended::Key(key.name));
+                    missing.retain(|key| intended != Intended::OtherBlock && intended != Intended::Key(key.name));
                     let message = format!("unknown key `{}` in {name}", entry.key);
                     self.error(entry.key_span.clone(), message, Some(hint));
                 }

@@ -29,11 +29,11 @@ pub(super) fn lint(suite: &Suite, places: &Places, out: &mut Vec<Diagnostic>) {
             warn(places.faults[at].clone(), message, "remove it, or name it in a test's `inject:`");
         }
     }
-    let (read, told) = (suite.variables_read(), suite.variables_told());
+    let (read, in_prompts) = (suite.variables_read(), suite.variables_in_prompts());
     for (name, span) in &places.public {
         if name == "SUITE_DIR" {
             warn(span.clone(), "`SUITE_DIR` is always public".to_owned(), "remove it");
-        } else if !read.contains(name.as_str()) && !told.contains(name.as_str()) {
+        } else if !read.contains(name.as_str()) && !in_prompts.contains(name.as_str()) {
             let message = format!("nothing in this file uses variable `{name}`");
             warn(span.clone(), message, "correct the name, or remove it from `public:`");
         }

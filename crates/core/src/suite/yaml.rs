@@ -117,7 +117,7 @@ impl Node {
         }
     }
 
-    /// What the word of a key stands for.
+    /// Parses the word of a key.
     pub fn word_at<T>(&self, key: &str, read: impl Fn(&str) -> Option<T>) -> Option<T> {
         read(self.get(key)?.text()?)
     }

@@ -447,14 +447,14 @@ fn an_unknown_turn_is_not_an_earlier_one() {
         calls.push(json!({ "name": "c", "args": { "v": "X9" }, "turn": consumer }));
         let results: Vec<_> = producers.iter().map(|(_, result)| (*result).clone()).collect();
         let found = state("v", &read(json!({ "tool_calls": calls, "tool_results": results })));
-        let told = match &found {
+        let state = match &found {
             EdgeState::Held => held,
             EdgeState::Unknown(why) if why.contains("came earlier is unknown: the turn of") => order,
             EdgeState::Unknown(why) if why.contains("whose result was not recorded") => result,
             EdgeState::Broken(_) => broken,
             other => panic!("{other:?}"),
         };
-        assert_eq!(told, expected, "{calls:?}");
+        assert_eq!(state, expected, "{calls:?}");
     }
     let trace = read(json!({
         "tool_calls": [{ "name": "p" }, { "name": "c", "args": { "v": "X9" } }],

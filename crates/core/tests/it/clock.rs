@@ -1,4 +1,4 @@
-//! The only place of these tests that knows the time: bounds that a quadratic way would break by far.
+//! The only place in these tests that reads the clock: limits that a quadratic algorithm would exceed by far.
 #![expect(clippy::disallowed_types, reason = "core has no clock, so a test that bounds its time brings one")]
 
 use std::time::{Duration, Instant};

@@ -1,11 +1,10 @@
-//! Gates against a brute force that was written from their description and shares no code with them.
+//! Gates against a brute-force implementation that was written from their description and shares no code with them.
 //!
-//! Each case is a small run of which everything is known, and the same run with parts that were not recorded. A gate has
-//! to agree with the brute force on the whole run. On what was recorded of it there are two demands. A verdict is sound:
-//! a pass or a failure is one whatever the missing parts were, which is tried with other runs that differ in those parts
-//! alone. And it is the verdict that the rules about missing evidence give, worked out by hand for each gate.
+//! Each case is a small run with all evidence, and the same run with parts missing. On the whole run a gate must agree with
+//! the brute force. On the partial run its verdict must be sound: a pass or a failure must be right for every run that differs
+//! in the missing parts only. And it must be the verdict that the rules about missing evidence give for that gate.
 //!
-//! `DIFFERENTIAL_CASES` says how many cases there are for each gate, `DIFFERENTIAL_SEED` where they start.
+//! `DIFFERENTIAL_CASES` sets the number of cases per gate, `DIFFERENTIAL_SEED` the first seed.
 
 mod golden_path;
 mod recovery;

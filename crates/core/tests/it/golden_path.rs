@@ -119,7 +119,7 @@ fn custom_assertions_replace_the_default() {
     let gate = GoldenPathGate::new(GoldenPathParams { golden: GoldenPath::new(["a"]), expect }).unwrap();
     assert_eq!(gate.evaluate(&called(&["a", "b", "c"])).verdict, Verdict::Pass);
     let outcome = gate.evaluate(&called(&["a", "b", "c", "d"]));
-    // The line has the numbers and stands beside the reasons, so it is not one of them.
+    // Reports show the line next to the reasons, so it is not one of them.
     assert_eq!(outcome.line, "efficiency 0.40 of 1.00: 3 extra steps, 0 backtracks, 0 repeated tools");
     assert_eq!(
         judged(&outcome),

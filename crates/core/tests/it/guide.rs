@@ -1,4 +1,4 @@
-//! What is said about the gates, held against the gates: examples load, worked numbers come out, nothing is left unsaid.
+//! The gate guides checked against the gates: examples load, worked numbers are right, every metric is explained.
 
 use mcptest_core::diag::Source;
 use mcptest_core::eval::narrative::Backing;
@@ -206,8 +206,8 @@ fn the_numbers_of_recovery_come_out() {
     assert_eq!(outcome.verdict, Verdict::Pass);
     let metrics =
         ["fault_hits", "time_to_detection_ms", "time_to_recovery_ms", "user_visible_hang_ms", "recovered_by_call"];
-    let told = metrics.map(|metric| format!("{metric} {}", number(&outcome, metric)));
-    says(GateKind::Recovery, &told.join(", "));
+    let values = metrics.map(|metric| format!("{metric} {}", number(&outcome, metric)));
+    says(GateKind::Recovery, &values.join(", "));
     assert_eq!(outcome.line, "2 fault hits, 0 delays, detected after 3000 ms, recovered after 6000 ms");
     assert!(GateKind::Recovery.guide().reading[0].starts_with(&format!("`{}`", outcome.line)));
 }

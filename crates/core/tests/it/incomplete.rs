@@ -1,4 +1,4 @@
-//! Assertions on envelopes of which parts were not recorded.
+//! Assertions on envelopes with missing evidence.
 
 use mcptest_core::assertion::Check;
 use mcptest_core::suite::Gates;
@@ -151,7 +151,7 @@ fn a_value_known_to_be_absent_fails() {
 fn a_short_or_absent_list_of_results_has_one_per_call() {
     let calls = json!([{ "name": "a" }, { "name": "b" }]);
     let no_error = json!({ "not": { "contains": true } });
-    for (results, told) in [
+    for (results, expected) in [
         (json!([]), "`tool_results[0]` was not recorded (and 1 more)"),
         (json!(null), "`tool_results[0]` was not recorded (and 1 more)"),
         (json!([{ "is_error": false }]), "`tool_results[1]` was not recorded"),
@@ -165,7 +165,7 @@ fn a_short_or_absent_list_of_results_has_one_per_call() {
         (json!([{ "is_error": true }]), "fail"),
     ] {
         let envelope = json!({ "tool_calls": calls, "tool_results": results });
-        assert_eq!(check("tool_results[*].is_error", &no_error, &envelope), told, "{envelope}");
+        assert_eq!(check("tool_results[*].is_error", &no_error, &envelope), expected, "{envelope}");
     }
     let short = json!({ "tool_calls": calls, "tool_results": [{ "is_error": false }] });
     table(

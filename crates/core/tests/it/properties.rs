@@ -497,7 +497,7 @@ fn any_envelope() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Every gate over a run; gates over runs see it beside another.
+/// Every gate over a run; gates over runs see it next to another.
 fn every_gate(trace: &Trace, other: &Trace) -> Vec<(GateKind, Verdict, Metrics, String)> {
     fn keep<D: std::fmt::Debug>(kind: GateKind, outcome: GateOutcome<D>) -> (GateKind, Verdict, Metrics, String) {
         let all = format!("{outcome:?}");

@@ -1,4 +1,4 @@
-//! What the agent made of an injected fault.
+//! How the agent handled an injected fault.
 
 use mcptest_core::eval::recovery::Recovery;
 use mcptest_core::eval::{

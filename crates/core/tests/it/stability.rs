@@ -427,7 +427,7 @@ fn a_sub_score_without_evidence_is_absent_and_ignored() {
     let outcome = stability().evaluate(&[&no_tokens, &no_turns]);
     assert_eq!(
         outcome.line,
-        "1.00; without response_consistency (run 2: the turns were not recorded); \
+        "weakest score 1.00 of 1.00; without response_consistency (run 2: the turns were not recorded); \
          without cost_per_progress (run 1: the tokens were not recorded)"
     );
     let repeated = json!([{ "name": "a" }, { "name": "a", "args": {} }]);

@@ -1,8 +1,8 @@
 //! The suite loader over folders: a new case is a file.
 //!
-//! `mistakes/NAME.yml` must be refused with exactly the words of `NAME.txt`; `lints/NAME.yml` must load with exactly
-//! the warnings of `NAME.txt`; `good/NAME.yml` must load and validate. `MISTAKES=overwrite cargo test` writes the texts
-//! anew; read them as the one who made the mistake before keeping them.
+//! `mistakes/NAME.yml` must fail with exactly the text of `NAME.txt`, `lints/NAME.yml` must load with exactly the warnings of
+//! `NAME.txt`, and `good/NAME.yml` must load and validate. `MISTAKES=overwrite cargo test` rewrites the texts. Read them as
+//! the user who made the mistake before you keep them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -47,24 +47,24 @@ fn is(path: &Path, extension: &str) -> bool {
     path.extension().is_some_and(|found| found == extension)
 }
 
-/// Compares what is said of each suite of a folder with the text beside it.
+/// Compares the diagnostics of each suite in a folder with the text next to it.
 fn check(dir: &str, loads: bool) -> usize {
     let overwrite = std::env::var("MISTAKES").is_ok_and(|word| word == "overwrite");
     let suites = folder(dir);
     let mut wrong = Vec::new();
     for (name, text) in &suites {
         let (source, loaded) = load(&format!("{name}.yml"), text);
-        let said = rendered(&source, &loaded);
-        let beside = path(dir).join(format!("{name}.txt"));
+        let actual = rendered(&source, &loaded);
+        let text_file = path(dir).join(format!("{name}.txt"));
         if overwrite {
-            fs::write(&beside, &said).unwrap();
+            fs::write(&text_file, &actual).unwrap();
         }
-        let expected = fs::read_to_string(&beside).unwrap_or_default();
-        if said != expected {
-            wrong.push(format!("{dir}/{name}.yml\n--- expected\n{expected}--- said\n{said}"));
+        let expected = fs::read_to_string(&text_file).unwrap_or_default();
+        if actual != expected {
+            wrong.push(format!("{dir}/{name}.yml\n--- expected\n{expected}--- actual\n{actual}"));
         }
         if loaded.value.is_some() != loads {
-            wrong.push(format!("{dir}/{name}.yml loads: {}\n{said}", !loads));
+            wrong.push(format!("{dir}/{name}.yml loads: {}\n{actual}", !loads));
         }
     }
     let texts = fs::read_dir(path(dir)).unwrap().filter(|entry| is(&entry.as_ref().unwrap().path(), "txt")).count();
@@ -318,7 +318,7 @@ fn a_gates_file_loads_without_a_suite() {
     check("trajectory: { calls: [], mode: subset }\n", "");
     check(
         "golden_path: { calls: [a, b, a] }\n",
-        "gates.yml:1:1: warning: the golden path is itself wasteful\n   |\n 1 | golden_path: { calls: [a, b, a] }\n   | ^^^^^^^^^^^\n   = hint: a path that returns or repeats cannot be walked without waste; drop that penalty or shorten it\n",
+        "gates.yml:1:1: warning: the golden path is itself wasteful\n   |\n 1 | golden_path: { calls: [a, b, a] }\n   | ^^^^^^^^^^^\n   = hint: the path repeats or revisits a tool: shorten it, or turn off that penalty\n",
     );
     check(
         "{}\n",
@@ -326,7 +326,7 @@ fn a_gates_file_loads_without_a_suite() {
     );
     check(
         "just text\n",
-        "gates.yml:1:1: error: a gates file must be a map, found text (\"just text\")\n   |\n 1 | just text\n   | ^^^^^^^^^\n   = hint: write a map with any of `expect: ..`, `trajectory: ..`, `trajectory_axes: ..`, `golden_path: ..`, `stability: ..`, `reliability: ..`, `recovery: ..`, `narrative: ..`\n",
+        "gates.yml:1:1: error: a gates file must be a map, found a string (\"just text\")\n   |\n 1 | just text\n   | ^^^^^^^^^\n   = hint: write a map with any of `expect: ..`, `trajectory: ..`, `trajectory_axes: ..`, `golden_path: ..`, `stability: ..`, `reliability: ..`, `recovery: ..`, `narrative: ..`\n",
     );
     check(
         "stabilty:\n",

@@ -1,5 +1,5 @@
-//! What holds of the suite loader for every text: it ends, it points into the text, it says the same
-//! again, and it accepts nothing that the JSON Schema refuses.
+//! Properties of the suite loader for every text: it terminates, it points into the text, it is deterministic, and it accepts
+//! nothing that the JSON Schema rejects.
 
 use std::sync::LazyLock;
 
@@ -35,7 +35,7 @@ fn holds(text: &str) -> Result<(), TestCaseError> {
     let (_, again) = load("any.yml", text);
     prop_assert_eq!(&loaded.diagnostics, &again.diagnostics);
     if let (Ok(root), true) = (yaml::read(&source), loaded.value.is_some()) {
-        prop_assert!(VALIDATOR.is_valid(&root.to_json()), "loads, and the JSON Schema refuses it:\n{text}");
+        prop_assert!(VALIDATOR.is_valid(&root.to_json()), "loads, but the JSON Schema rejects it:\n{text}");
     }
     let gates = suite::load_gates(&source, &Variables { suite_dir: ".", outside: &outside });
     points_into(&source, &gates)

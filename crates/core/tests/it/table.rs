@@ -1,4 +1,4 @@
-//! The table of gates against the gates themselves.
+//! The table of gates checked against the gates.
 
 use mcptest_core::eval::{
     DependencyEdge, Expect, ExpectedCall, GATES, GateKind, GateOutcome, GoldenPath, GoldenPathGate, GoldenPathParams,

@@ -576,7 +576,7 @@ fn missing_evidence_that_cannot_decide_changes_nothing() {
     for mode in [MatchMode::Subsequence, MatchMode::Unordered, MatchMode::Superset] {
         check(mode, json!([{ "name": "a", "args": { "exact": { "x": 1 } } }]), &one_known, 0);
     }
-    // A wrong server decides, whatever the arguments were.
+    // A wrong server decides, regardless of the arguments.
     let other = read(json!({ "tool_calls": [{ "name": "a", "server": "web" }] }));
     for mode in MODES {
         check(mode, json!([{ "name": "a", "server": "docs", "args": { "exact": {} } }]), &other, 1);
@@ -635,8 +635,8 @@ fn the_line_counts_mismatches_and_each_has_its_reason_and_diffs() {
     let paths = |at: usize| fail.failures[at].diffs.iter().map(|diff| diff.path.as_str()).collect::<Vec<_>>();
     assert_eq!([paths(0), paths(1)], [["/name"], ["/name"]]);
     let many = vec!["x"; 150];
-    let told = judged(&gate(MatchMode::Strict, by_name(&["a"])).evaluate(&called(&many))).1;
-    assert_eq!((told.len(), told[100].as_str()), (101, "trajectory.passed: and 50 more"));
+    let reasons = judged(&gate(MatchMode::Strict, by_name(&["a"])).evaluate(&called(&many))).1;
+    assert_eq!((reasons.len(), reasons[100].as_str()), (101, "trajectory.passed: and 50 more"));
 }
 
 #[test]

@@ -121,7 +121,7 @@ fn due(params: &RecoveryParams, world: &World, mask: &Mask) -> Verdict {
         return Verdict::Fail;
     }
     let Some(hit) = first.filter(|_| params.require_call) else { return Verdict::Pass };
-    // For each later call: surely, surely not, or nobody knows.
+    // For each later call: yes, no, or unknown.
     let later = (hit + 1..world.calls.len()).map(|at| {
         let order = (mask.call(hit).turn && mask.call(at).turn).then(|| world.calls[at].turn > world.calls[hit].turn);
         let answer = &world.calls[at].answer;

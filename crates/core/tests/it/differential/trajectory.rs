@@ -1,4 +1,4 @@
-//! `trajectory` by trying every way to pair expectations and calls.
+//! `trajectory` by trying every pairing of expectations and calls.
 
 use mcptest_core::Verdict;
 use mcptest_core::eval::{
@@ -144,7 +144,7 @@ fn args_fit(shape: &Shape, args: &Value) -> bool {
     }
 }
 
-/// Whether an expectation fits a call, by what was recorded of it: yes, no, or nobody knows.
+/// Whether an expectation fits a call, by its recorded parts: yes, no, or unknown.
 fn fits(want: &Want, call: &Call, recorded: (bool, bool, bool)) -> Option<bool> {
     let (server, args, status) = recorded;
     let parts = [
@@ -201,7 +201,7 @@ fn orders(reference: &Reference, calls: usize, turns: &[usize]) -> Vec<Vec<usize
         let mut longer = Vec::new();
         for order in &out {
             for call in 0..calls {
-                // A call of the turn that stands at this place.
+                // A call of the turn at this position.
                 if turns[call] == turns[place] && !order.contains(&call) {
                     longer.push([order.as_slice(), &[call]].concat());
                 }

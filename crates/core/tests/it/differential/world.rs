@@ -1,4 +1,4 @@
-//! Small runs of which everything is known, and what was recorded of them.
+//! Small runs with all evidence, and the parts that were recorded.
 
 use mcptest_core::Trace;
 use serde_json::{Map, Value, json};
@@ -38,7 +38,7 @@ pub(super) struct Call {
 #[derive(Debug, Clone)]
 pub(super) struct World {
     pub(super) calls: Vec<Call>,
-    /// The assistant's turns; each stands at twice its index among all turns, with a message of a tool in between.
+    /// The assistant's turns; each is at twice its index among all turns, with a tool message in between.
     pub(super) said: Vec<Option<String>>,
     pub(super) stop: &'static str,
     pub(super) tokens: u64,
@@ -206,7 +206,7 @@ impl World {
                 }
                 other.vary_turns(mask, recorded, rng);
             }
-            // Calls that nobody recorded may have been any, if there are turns for them.
+            // Unrecorded calls may have been anything, if there are turns for them.
             None if mask.turns => other.calls.clear(),
             None => other.calls = Self::any(rng, kind).calls,
         }

@@ -145,9 +145,9 @@ fn a_failed_match_names_the_argument_and_the_reason() {
         "calls[0] (pay) is missing: the nearest call is tool_calls[0], which differs at \
          /args/amount, /args/cc, /args/items, 4 more"
     );
-    let told: Vec<_> = mismatch.diffs.iter().map(ToString::to_string).collect();
+    let diffs: Vec<_> = mismatch.diffs.iter().map(ToString::to_string).collect();
     assert_eq!(
-        told,
+        diffs,
         [
             "/args/amount: is not within 1, expected 12, recorded 21",
             "/args/cc: `cc` selects nothing (no key \"cc\" in an object with 5 keys), expected exact \"eve\"",

@@ -121,7 +121,7 @@ fn an_unknown_turn_is_unassessable_where_it_decides() {
         let said = |trace: Value| judged(&evaluated(mode, by_name(&["a", "b"]), trace));
         assert_eq!(said(json!([[null, "b"], [null, "a"]])), why(0, "b"), "{mode}");
         assert_eq!(said(json!([[1, "b"], [null, "a"]])), why(1, "a"), "{mode}");
-        // In order they fit whatever the turns are, and no turn makes up for a call that is missing.
+        // In order they fit regardless of the turns, and no turn makes up for a missing call.
         assert_eq!(said(json!([[null, "a"], [null, "b"]])).0, Verdict::Pass, "{mode}");
         assert_eq!(said(json!([[null, "b"], [null, "x"]])).0, Verdict::Fail, "{mode}");
         assert_eq!(said(json!([[null, "b"]])).0, Verdict::Fail, "{mode}");
