@@ -30,7 +30,6 @@ mod servers;
 mod shape;
 mod spans;
 mod tau;
-mod unique_map;
 mod unread_calls;
 mod wire;
 
@@ -157,13 +156,19 @@ impl ImportError {
         Self { offset: None, message: message.into(), hint: None }
     }
 
+    /// A key that must have one of some words.
+    fn must_be(place: impl fmt::Display, expected: &str, found: Option<&str>) -> Self {
+        let found = found.map_or_else(|| "no such key".to_owned(), |word| format!("{word:?}"));
+        Self::new(format!("{place} must be {expected}, found {found}"))
+    }
+
     fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
 
     /// The error of a part of the record. The byte offset of the part is not that of the record.
-    fn at(mut self, place: &str) -> Self {
+    fn at(mut self, place: impl fmt::Display) -> Self {
         self.offset = None;
         self.message = format!("{place}: {}", self.message);
         self

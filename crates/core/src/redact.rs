@@ -16,6 +16,8 @@ use aho_corasick::{AhoCorasick, MatchKind};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
+pub(crate) use forms::base64_decode;
+
 use crate::json;
 
 /// Shorter values are no secrets but words, and would be found everywhere.

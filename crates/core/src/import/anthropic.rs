@@ -198,13 +198,12 @@ impl ApiMessage<'_> {
             Some("assistant") => Role::Assistant,
             Some("system" | "developer") => return blocks::check_system(content, place),
             other => {
-                let found = other.map_or_else(|| "no such key".to_owned(), |role| format!("{role:?}"));
-                return Err(ImportError::new(format!("{place}.role must be \"user\" or \"assistant\", found {found}"))
-                    .hint(self.looks_like()));
+                let place = format_args!("{place}.role");
+                let error = ImportError::must_be(place, "\"user\" or \"assistant\"", other);
+                return Err(error.hint(self.looks_like()));
             }
         };
-        let usage = self.usage.filter(|_| role == Role::Assistant).map(|raw| USAGE.read(raw)).transpose();
-        let usage = usage.map_err(|error| error.at(&format!("{place}.usage")))?;
+        let usage = USAGE.read(self.usage, format_args!("{place}.usage"))?;
         let message = Message {
             role,
             parts: blocks::parts(content, place)?,

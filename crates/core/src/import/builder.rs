@@ -5,7 +5,7 @@ use std::fmt::Display;
 
 use super::message::{Answer, Call, Message, Part, Server, Spent};
 use super::{ImportError, Options, results};
-use crate::trace::{Conversation, Role, StopReason, Tokens, ToolCall, ToolResult, Trace, Turn};
+use crate::trace::{Conversation, Role, StopReason, ToolCall, ToolResult, Trace, Turn};
 
 /// A trace in the making.
 pub(super) struct Builder<'o> {
@@ -187,7 +187,7 @@ impl<'o> Builder<'o> {
             conversation: Conversation {
                 model: name.or(model).filter(|_| !differs),
                 turns: Some(self.turns),
-                tokens: self.spent.tokens().unwrap_or_else(Tokens::default),
+                tokens: self.spent.tokens().unwrap_or_default(),
                 stop_reason: self.stop,
                 duration_ms,
             },

@@ -166,24 +166,8 @@ pub(super) struct MessageKey {
 }
 
 /// Keys of a message that say or call something, in the formats that write lists of messages.
-const EVIDENCE: [&str; 16] = [
-    "content",
-    "tool_calls",
-    "invalid_tool_calls",
-    "function_call",
-    "tool_call_id",
-    "call_id",
-    "refusal",
-    "arguments",
-    "input",
-    "output",
-    "action",
-    "parts",
-    "toolCalls",
-    "toolInvocations",
-    "name",
-    "error",
-];
+const EVIDENCE: &str = "content tool_calls invalid_tool_calls function_call tool_call_id call_id refusal arguments input output \
+    action parts toolCalls toolInvocations name error";
 
 /// States of a call that has not failed so far, which only some recorders add. Any other state counts.
 const NOT_FAILED: [&str; 6] = ["success", "completed", "in_progress", "searching", "interpreting", "generating"];
@@ -227,7 +211,7 @@ impl MessageKey {
         if let Some(state) = state.filter(|state| !state.as_str().is_some_and(|word| NOT_FAILED.contains(&word))) {
             kept.insert("status".to_owned(), state);
         }
-        for key in EVIDENCE {
+        for key in EVIDENCE.split(' ') {
             if let Some(value) = fields.remove(key).map(plain).filter(|value| !is_nothing(value)) {
                 kept.insert(key.to_owned(), value);
             }

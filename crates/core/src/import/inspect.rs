@@ -18,7 +18,6 @@ use super::copy_budget::CopyBudget;
 use super::duplicates;
 use super::message::{Spent, Usage, UsageKeys, stop_reason};
 use super::shape::Shape;
-use super::unique_map::UniqueMap;
 use super::wire::{self, Text, Whole, null_as_default};
 use super::{ImportError, Imported, Options, Record, Unit};
 use crate::json;
@@ -57,7 +56,7 @@ struct Sample<'a> {
     #[serde(default, deserialize_with = "null_as_default")]
     output: Output<'a>,
     #[serde(default, deserialize_with = "null_as_default")]
-    model_usage: UniqueMap<'a, &'a RawValue>,
+    model_usage: BTreeMap<Text<'a>, &'a RawValue>,
     error: Option<&'a RawValue>,
     limit: Option<Limit<'a>>,
     total_time: Option<f64>,
@@ -119,7 +118,7 @@ pub(super) fn read<'a>(record: Record<'a>, options: &Options) -> Result<Vec<Impo
     let samples = samples.into_iter().enumerate();
     let read = samples.map(|(place, raw)| {
         budget.take(model.map_or(0, str::len), "eval.model")?;
-        sample(raw.get(), log.eval.as_ref(), options).map_err(|error| error.at(&format!("samples[{place}]")))
+        sample(raw.get(), log.eval.as_ref(), options).map_err(|error| error.at(format_args!("samples[{place}]")))
     });
     read.collect()
 }
@@ -147,9 +146,9 @@ fn sample<'a>(text: &'a str, eval: Option<&Eval<'_>>, options: &Options) -> Resu
     if is_kept && sample.limit.is_none() && reply.is_some_and(|reply| calls_more(reply, &builder)) {
         return Err(duplicates::differ("messages", "output"));
     }
-    for (model, usage) in &sample.model_usage.0 {
-        let usage = USAGE.read(usage).map_err(|error| error.at(&format!("model_usage.{}", &**model)))?;
-        builder.spend(Spent::Known(tokens(usage)));
+    for (model, usage) in &sample.model_usage {
+        let usage = USAGE.read(Some(usage), format_args!("model_usage.{}", &**model))?;
+        builder.spend(Spent::reported(usage.map(tokens)));
     }
     let word = sample.output.choices.into_iter().next().and_then(|choice| choice.stop_reason);
     let word = word.or(sample.output.stop_reason);

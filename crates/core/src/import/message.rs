@@ -229,7 +229,12 @@ fn object(raw: &RawValue) -> Result<Shape<'_>, ImportError> {
 }
 
 impl UsageKeys {
-    pub(super) fn read(&self, raw: &RawValue) -> Result<Usage, ImportError> {
+    /// The usage that a reply reports at `place`, if any.
+    pub(super) fn read(&self, raw: Option<&RawValue>, place: impl fmt::Display) -> Result<Option<Usage>, ImportError> {
+        wire::optional(raw, |raw| self.counts(raw), place)
+    }
+
+    fn counts(&self, raw: &RawValue) -> Result<Usage, ImportError> {
         let usage = object(raw)?;
         let count = |shape: &Shape<'_>, key: &str| match shape.get(key) {
             Some(raw) => wire::typed::<Whole>(raw.get()).map(|count| Some(count.0)).map_err(|error| error.at(key)),

@@ -77,45 +77,10 @@ fn is_message(shape: &Shape<'_>) -> bool {
         })
 }
 
-/// Whether a key of a record is read, or holds calls that nobody made: tools to call, and expected calls.
-fn is_known(key: &str) -> bool {
-    matches!(
-        key,
-        "id" | "model"
-            | "messages"
-            | "request"
-            | "choices"
-            | "usage"
-            | "response"
-            | "tool_calls"
-            | "toolCalls"
-            | "steps"
-            | "input"
-            | "inputs"
-            | "output"
-            | "outputs"
-            | "completion"
-            | "conversation"
-            | "history"
-            | "tools"
-            | "functions"
-            | "metadata"
-            | "expected"
-            | "expected_output"
-            | "expected_tool_calls"
-            | "reference"
-            | "reference_output"
-            | "reference_outputs"
-            | "ground_truth"
-            | "gold"
-            | "golden"
-            | "target"
-            | "ideal"
-            | "label"
-            | "labels"
-            | "rubric"
-    )
-}
+/// Keys of a record that are read, and keys that hold calls which nobody made: tools to call, and expected calls.
+const KNOWN: &str = "id model messages request choices usage response tool_calls toolCalls steps input inputs output outputs \
+    completion conversation history tools functions metadata expected expected_output expected_tool_calls reference \
+    reference_output reference_outputs ground_truth gold golden target ideal label labels rubric";
 
 /// A record that is an object.
 #[derive(Deserialize)]
@@ -214,7 +179,7 @@ fn logged<'a>(
     let name = id.or(reply.id).map(|id| id.0);
     let model = reply.model.or(model).or(request_model).map(|model| model.0.into_owned());
     let place = format!("{prefix}usage");
-    let usage = reply.usage.map(|raw| USAGE.read(raw)).transpose().map_err(|error| error.at(&place))?;
+    let usage = USAGE.read(reply.usage, &place)?;
     let usage = usage.map(Usage::with_cache_in_input);
     let Some(choices) = reply.choices else {
         add_all(builder, &messages)?;
@@ -251,7 +216,7 @@ fn logged<'a>(
 /// Refuses a record with calls under a key that is not read.
 fn check_other_keys(shape: &Shape<'_>) -> Result<(), ImportError> {
     let Shape::Object(keys) = shape else { return Ok(()) };
-    for (key, value) in keys.iter().filter(|(key, _)| !is_known(key)) {
+    for (key, value) in keys.iter().filter(|(key, _)| !KNOWN.split(' ').any(|known| known == &***key)) {
         unread_calls::refuse(&"record", &[(key, UnreadCalls::has_nested_calls(key, value.get()))])?;
     }
     Ok(())

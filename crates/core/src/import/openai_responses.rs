@@ -139,7 +139,7 @@ fn read_reply(exchange: &mut Exchange<'_>, reply: &Reply<'_>) -> Result<(), Impo
     }
     exchange.end_turn();
     add_all(exchange, output, "output")?;
-    let usage = reply.usage.map(|raw| USAGE.read(raw)).transpose().map_err(|error| error.at("usage"))?;
+    let usage = USAGE.read(reply.usage, "usage")?;
     exchange.builder.spend(Spent::reported(usage.map(Usage::with_cache_in_input)));
     Ok(())
 }

@@ -4,6 +4,7 @@
 //! are nanoseconds or dates, and the status is an object or several keys of the span.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use serde::Deserialize;
@@ -11,7 +12,6 @@ use serde_json::value::RawValue;
 
 use super::shape::Shape;
 use super::spans::{self, Attributes, Event, Moment, Span};
-use super::unique_map::UniqueMap;
 use super::wire::{self, Text, null_as_default};
 use super::{ImportError, Imported, Options, Piece, Unit};
 
@@ -58,7 +58,7 @@ pub(super) fn split(text: &str) -> Result<Vec<Piece<'_>>, ImportError> {
     }
     let items: Vec<&RawValue> = wire::typed(text)?;
     let pieces = items.into_iter().enumerate();
-    pieces.map(|(place, item)| piece(item.get()).map_err(|error| error.at(&format!("[{place}]")))).collect()
+    pieces.map(|(place, item)| piece(item.get()).map_err(|error| error.at(format_args!("[{place}]")))).collect()
 }
 
 fn piece(text: &str) -> Result<Piece<'_>, ImportError> {
@@ -97,7 +97,7 @@ struct Wire<'a> {
     prefixed_status_code: Option<&'a RawValue>,
     status_message: Option<Text<'a>>,
     #[serde(default, deserialize_with = "null_as_default")]
-    attributes: UniqueMap<'a, &'a RawValue>,
+    attributes: BTreeMap<Text<'a>, &'a RawValue>,
     #[serde(default, deserialize_with = "null_as_default")]
     events: Vec<WireEvent<'a>>,
     #[serde(default, deserialize_with = "null_as_default")]
@@ -110,13 +110,13 @@ struct WireEvent<'a> {
     #[serde(borrow, alias = "event_name")]
     name: Option<Text<'a>>,
     #[serde(default, deserialize_with = "null_as_default")]
-    attributes: UniqueMap<'a, &'a RawValue>,
+    attributes: BTreeMap<Text<'a>, &'a RawValue>,
 }
 
 #[derive(Deserialize)]
 struct Resource<'a> {
     #[serde(borrow, default, deserialize_with = "null_as_default")]
-    attributes: UniqueMap<'a, &'a RawValue>,
+    attributes: BTreeMap<Text<'a>, &'a RawValue>,
 }
 
 pub(super) fn join(key: &str, pieces: &[&str], options: &Options) -> Result<Vec<Imported<'static>>, ImportError> {
@@ -128,7 +128,7 @@ pub(super) fn join(key: &str, pieces: &[&str], options: &Options) -> Result<Vec<
 }
 
 fn span(wire: Wire<'_>) -> Result<Span<'_>, ImportError> {
-    let status = wire.status.map(spans::Status::read).transpose().map_err(|error| error.at("status"))?;
+    let status = wire::optional(wire.status, spans::Status::read, "status")?;
     let (status, message) = status.unwrap_or_default();
     let other = spans::Status::of([
         wire.status_code,

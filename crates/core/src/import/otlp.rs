@@ -142,7 +142,7 @@ pub(super) fn join(key: &str, pieces: &[&str], options: &Options) -> Result<Vec<
         };
         for wire in group.spans {
             let label = wire.span_id.as_deref().map_or_else(String::new, |id| format!(" ({id})"));
-            all.push(span(wire, resource.clone()).map_err(|error| error.at(&format!("a span{label}")))?);
+            all.push(span(wire, resource.clone()).map_err(|error| error.at(format_args!("a span{label}")))?);
         }
     }
     spans::trace(key, all, options)
@@ -154,7 +154,7 @@ fn span<'a>(wire: Wire<'a>, resource: Option<Rc<Attributes<'a>>>) -> Result<Span
         let name = event.name.map_or(Cow::Borrowed(""), |name| name.0);
         events.push(Event { name, attributes: Attributes::tagged(event.attributes)? });
     }
-    let status = wire.status.map(spans::Status::read).transpose().map_err(|error| error.at("status"))?;
+    let status = wire::optional(wire.status, spans::Status::read, "status")?;
     let (status, message) = status.unwrap_or_default();
     Ok(Span {
         id: wire.span_id.as_ref().and_then(own_id),

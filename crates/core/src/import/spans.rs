@@ -30,7 +30,7 @@ pub(super) use ids_times::{Moment, Status, id};
 
 use super::{ImportError, Imported, Options};
 use crate::json;
-use crate::trace::{Conversation, Tokens, Trace};
+use crate::trace::{Conversation, Trace};
 use calls::Calls;
 use merge_calls::MergedCalls;
 use replies::Replies;
@@ -96,7 +96,7 @@ pub(super) fn trace(key: &str, spans: Vec<Span<'_>>, options: &Options) -> Resul
 
     let (model, stop_reason) = (replies.model.clone(), replies.stop_reason);
     let final_response = replies.main.closing.clone();
-    let tokens = replies.spent.tokens().unwrap_or_else(Tokens::default);
+    let tokens = replies.spent.tokens().unwrap_or_default();
     let MergedCalls { calls, results, turns, is_cut } = MergedCalls::of(calls, replies, options)?;
     let final_response = final_response.filter(|_| !is_cut);
     // Without any recorded tool or message, nobody can tell that no tool was called.

@@ -134,6 +134,15 @@ pub(super) fn arguments(raw: &RawValue) -> Result<Value, ImportError> {
     }
 }
 
+/// Reads a part of a record that may be missing. An error gets the place of the part.
+pub(super) fn optional<'a, T>(
+    raw: Option<&'a RawValue>,
+    read: impl FnOnce(&'a RawValue) -> Result<T, ImportError>,
+    place: impl fmt::Display,
+) -> Result<Option<T>, ImportError> {
+    raw.map(read).transpose().map_err(|error| error.at(place))
+}
+
 /// A text or a number as a name; `None` for anything else.
 pub(super) fn name(raw: &RawValue) -> Option<String> {
     match serde_json::from_str(raw.get()).ok()? {

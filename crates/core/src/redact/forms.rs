@@ -106,7 +106,7 @@ fn base64_inside(bytes: &[u8]) -> Vec<String> {
 }
 
 /// Reads base64 of either alphabet; nothing when it is none.
-pub(super) fn base64_decode(text: &str) -> Option<Vec<u8>> {
+pub(crate) fn base64_decode(text: &str) -> Option<Vec<u8>> {
     let mut out = Vec::with_capacity(text.len() * 3 / 4);
     let (mut bits, mut count) = (0_u32, 0);
     for letter in text.trim_end_matches('=').bytes() {

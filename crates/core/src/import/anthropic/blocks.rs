@@ -71,7 +71,7 @@ impl<'a> Block<'a> {
             "tool_use" | "server_tool_use" | "mcp_tool_use" => Part::Call(self.call(kind, place, at)?),
             "thinking" | "redacted_thinking" | "image" | "document" | "search_result" | "tool_reference" => Part::Other,
             _ if kind == "tool_result" || kind.ends_with("_tool_result") => {
-                let result = self.result().map_err(|error| error.at(&format!("{place}{at}.content")))?;
+                let result = self.result().map_err(|error| error.at(format_args!("{place}{at}.content")))?;
                 Part::Answer(Answer { id: self.tool_use_id.as_deref().map(str::to_owned), function: None, result, at })
             }
             _ => {
@@ -91,10 +91,8 @@ impl<'a> Block<'a> {
         let Some(name) = self.name.as_deref() else {
             return Err(ImportError::new(format!("{place}{at}.name must be a text, but the key is missing")));
         };
-        let args = self.input.map(wire::arguments).transpose();
-        let args = args.map_err(|error| error.at(&format!("{place}{at}.input")))?;
-        let caller = self.caller.map(wire::value).transpose();
-        let caller = caller.map_err(|error| error.at(&format!("{place}{at}.caller")))?;
+        let args = wire::optional(self.input, wire::arguments, format_args!("{place}{at}.input"))?;
+        let caller = wire::optional(self.caller, wire::value, format_args!("{place}{at}.caller"))?;
         if let Some(other) = caller.as_ref().filter(|caller| !caller.is_object()) {
             let found = json::describe(other);
             return Err(ImportError::new(format!("{place}{at}.caller must be an object, found {found}")));

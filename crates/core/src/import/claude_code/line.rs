@@ -3,11 +3,9 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::import::anthropic::blocks::{About, Block};
+use crate::import::anthropic::blocks::{About, Block, USAGE};
 use crate::import::content::Content;
-use crate::import::message::Usage;
 use crate::import::wire::{self, Text, Whole};
-use crate::import::{ImportError, anthropic::blocks::USAGE};
 
 /// A line. Keys in camel case are those of sessions, keys with underscores those of streams.
 #[derive(Deserialize)]
@@ -106,11 +104,6 @@ pub(super) struct Kept<'a> {
     pub(super) usage: Option<&'a RawValue>,
 }
 
-/// The tokens that a reply reports, at `place`.
-pub(super) fn usage(raw: Option<&RawValue>, place: &str) -> Result<Option<Usage>, ImportError> {
-    raw.map(|raw| USAGE.read(raw)).transpose().map_err(|error| error.at(place))
-}
-
 impl Kept<'_> {
     pub(super) fn duration_ms(&self) -> Option<u64> {
         self.duration_ms.or(self.total_duration_ms).map(|ms| ms.0)
@@ -132,7 +125,7 @@ impl<'a> Line<'a> {
     pub(super) fn kept(&self) -> Kept<'a> {
         let raw = self.kept_result.map(RawValue::get).filter(|text| text.starts_with('{'));
         let kept = raw.and_then(|text| wire::typed::<Kept<'a>>(text).ok());
-        kept.filter(|kept| usage(kept.usage, "").is_ok()).unwrap_or_default()
+        kept.filter(|kept| USAGE.read(kept.usage, "").is_ok()).unwrap_or_default()
     }
 
     /// The call that the first block of the line makes or answers.

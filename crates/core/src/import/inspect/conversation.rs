@@ -8,7 +8,6 @@ use serde_json::{Map, Value};
 
 use super::super::copy_budget::CopyBudget;
 use super::super::message::{Answer, At, Call, Message, Part, Server};
-use super::super::unique_map::UniqueMap;
 use super::super::unread_calls::with_unread_calls;
 use super::super::wire::{self, Text, null_as_default};
 use super::super::{ImportError, results};
@@ -77,8 +76,8 @@ impl Context<'_> {
             "assistant" => Role::Assistant,
             "tool" => Role::Tool,
             other => {
-                let found = format!("{place}.role must be system, user, assistant or tool, found {other:?}");
-                return Err(ImportError::new(found));
+                let place = format_args!("{place}.role");
+                return Err(ImportError::must_be(place, "system, user, assistant or tool", Some(other)));
             }
         };
         let mut out = Message::with_parts(role, self.parts(message.content, place)?);
@@ -88,8 +87,11 @@ impl Context<'_> {
         }
         for (at, call) in message.tool_calls.iter().enumerate() {
             let at = At::new("tool_calls", at);
-            let args = call.arguments.map(|raw| self.attachments.resolve_in(wire::arguments(raw)?)).transpose();
-            let args = args.map_err(|error| error.at(&format!("{place}{at}.arguments")))?;
+            let args = wire::optional(
+                call.arguments,
+                |raw| self.attachments.resolve_in(wire::arguments(raw)?),
+                format_args!("{place}{at}.arguments"),
+            )?;
             // Arguments that could not be parsed are recorded as an empty object, which is not what the model wrote.
             let is_lost = |args: &Value| call.parse_error.is_some() && args.as_object().is_some_and(Map::is_empty);
             let args = args.filter(|args| !is_lost(args));
@@ -100,7 +102,7 @@ impl Context<'_> {
     }
 
     fn answer(&self, message: &SampleMessage<'_>, content: &Message) -> Answer {
-        let text = content.text().unwrap_or_else(String::new);
+        let text = content.text().unwrap_or_default();
         let mut result = results::of_text(&text, Some(message.error.is_some()));
         if let Some(error) = &message.error {
             let kind = match error.kind.as_deref() {
@@ -119,13 +121,14 @@ impl Context<'_> {
         let Some(content) = content else { return Ok(Vec::new()) };
         if !content.get().starts_with('[') {
             let text = wire::typed::<Text<'_>>(content.get()).and_then(|text| self.attachments.resolve(&text));
-            let text = text.map_err(|error| error.at(&format!("{place}.content")))?;
+            let text = text.map_err(|error| error.at(format_args!("{place}.content")))?;
             return Ok(Some(text).filter(|text| !text.is_empty()).map(Part::Text).into_iter().collect());
         }
         let blocks: Vec<Block<'_>> =
-            wire::typed(content.get()).map_err(|error| error.at(&format!("{place}.content")))?;
+            wire::typed(content.get()).map_err(|error| error.at(format_args!("{place}.content")))?;
         let read = blocks.into_iter().enumerate();
-        read.map(|(at, block)| self.part(block).map_err(|error| error.at(&format!("{place}.content[{at}]")))).collect()
+        read.map(|(at, block)| self.part(block).map_err(|error| error.at(format_args!("{place}.content[{at}]"))))
+            .collect()
     }
 
     fn part(&self, block: Block<'_>) -> Result<Part, ImportError> {
@@ -165,7 +168,7 @@ impl Context<'_> {
 
 /// Texts that a log keeps apart from the messages that refer to them.
 pub(super) struct Attachments<'a> {
-    texts: UniqueMap<'a, Text<'a>>,
+    texts: BTreeMap<Text<'a>, Text<'a>>,
     budget: CopyBudget,
 }
 
@@ -173,13 +176,13 @@ impl<'a> Attachments<'a> {
     /// Attachments are read only where the sample refers to them.
     pub(super) fn of(raw: Option<&'a RawValue>, sample: &str) -> Result<Self, ImportError> {
         let raw = raw.filter(|_| sample.contains(REFERENCE));
-        let read = raw.map(|raw| wire::typed(raw.get())).transpose().map_err(|error| error.at("attachments"))?;
+        let read = wire::optional(raw, |raw| wire::typed(raw.get()), "attachments")?;
         Ok(Self { texts: read.unwrap_or_default(), budget: CopyBudget::of(sample) })
     }
 
     fn resolve(&self, text: &str) -> Result<String, ImportError> {
         let name = text.strip_prefix(REFERENCE).map(|name| Text(name.into()));
-        let Some(found) = name.and_then(|name| self.texts.0.get(&name)) else { return Ok(text.to_owned()) };
+        let Some(found) = name.and_then(|name| self.texts.get(&name)) else { return Ok(text.to_owned()) };
         self.budget.take(found.len(), &format!("the text of {:?}", json::cut(text, 60)))?;
         Ok(found.to_string())
     }

@@ -42,7 +42,7 @@ struct Extra<'a> {
     tool_outputs: Option<Vec<&'a RawValue>>,
 }
 
-/// The calls of a message and the answers to those that the provider ran, from all chunks of the message.
+/// The parts of a message from all its chunks, with each call once.
 pub(super) fn parts(chunks: &[&LcMessage<'_>], content: Vec<Read>, place: Place<'_>) -> Result<Vec<Part>, ImportError> {
     let mut calls = Vec::new();
     if chunks.iter().any(|message| message.tool_call_chunks.as_ref().is_some_and(|chunks| !chunks.is_empty())) {
@@ -61,11 +61,11 @@ pub(super) fn parts(chunks: &[&LcMessage<'_>], content: Vec<Read>, place: Place<
     let mut parts: Vec<Part> = calls.into_iter().map(Part::Call).collect();
     for read in content {
         match read {
-            Read::Part(part @ (Part::Call(_) | Part::Answer(_))) => parts.push(part),
+            Read::Part(part) => parts.push(part),
             Read::Repeated(id, call) if !id.as_ref().map_or(is_complete, |id| known.contains(id)) => {
                 parts.push(Part::Call(call?));
             }
-            _ => {}
+            Read::Repeated(..) | Read::Fragment => {}
         }
     }
     Ok(parts)
@@ -75,8 +75,7 @@ fn listed(calls: &mut Vec<Call>, message: &LcMessage<'_>, place: Place<'_>) -> R
     for (at, call) in message.tool_calls.iter().flat_map(|list| list.iter()).enumerate() {
         let at = At::new("tool_calls", at);
         let name = named(call.name.as_ref(), place, at)?;
-        let args = call.args.map(wire::arguments).transpose();
-        let args = args.map_err(|error| error.at(&format!("{place}{at}.args")))?;
+        let args = wire::optional(call.args, wire::arguments, format_args!("{place}{at}.args"))?;
         calls.push(Call { id: id(call.id.as_deref()), name, args, at, ..Call::default() });
     }
     for (at, call) in message.invalid_tool_calls.iter().flat_map(|list| list.iter()).enumerate() {
@@ -91,8 +90,7 @@ fn listed(calls: &mut Vec<Call>, message: &LcMessage<'_>, place: Place<'_>) -> R
 impl<'a> LcCall<'a> {
     /// Arguments that are text.
     fn text(&self, place: Place<'_>, at: At) -> Result<Option<Text<'a>>, ImportError> {
-        let text = self.args.map(|raw| wire::typed::<Text<'a>>(raw.get())).transpose();
-        text.map_err(|error| error.at(&format!("{place}{at}.args")))
+        wire::optional(self.args, |raw| wire::typed(raw.get()), format_args!("{place}{at}.args"))
     }
 }
 
@@ -109,8 +107,8 @@ fn joined_chunks(messages: &[&LcMessage<'_>], place: Place<'_>) -> Result<Vec<Ca
     for message in messages {
         for (at, chunk) in message.tool_call_chunks.iter().flat_map(|list| list.iter()).enumerate() {
             let at = At::new("tool_call_chunks", at);
-            let index = chunk.index.map(|raw| wire::typed::<Whole>(raw.get())).transpose();
-            let place_of = match index.map_err(|error| error.at(&format!("{place}{at}.index")))? {
+            let index = format_args!("{place}{at}.index");
+            let place_of = match wire::optional(chunk.index, |raw| wire::typed::<Whole>(raw.get()), index)? {
                 Some(index) => *by_index.entry(index.0).or_insert(joined.len()),
                 None => joined.len(),
             };

@@ -85,7 +85,7 @@ pub(super) enum Read {
 pub(super) fn read(content: Option<&RawValue>, place: Place<'_>) -> Result<Vec<Read>, ImportError> {
     let Some(raw) = content else { return Ok(Vec::new()) };
     let text = |text: &Text<'_>| Read::Part(if text.is_empty() { Part::Other } else { Part::Text(text.to_string()) });
-    match wire::typed::<Content<'_>>(raw.get()).map_err(|error| error.at(&format!("{place}.content")))? {
+    match wire::typed::<Content<'_>>(raw.get()).map_err(|error| error.at(format_args!("{place}.content")))? {
         Content::Text(whole) => Ok(vec![text(&whole)]),
         Content::List(parts) => {
             let read = parts.iter().enumerate().map(|(at, part)| match part {
@@ -129,8 +129,11 @@ impl Block<'_> {
     }
 
     fn call(&self, kind: &str, place: Place<'_>, at: At) -> Result<Call, ImportError> {
-        let args = self.args.or(self.input).or(self.arguments).map(wire::arguments).transpose();
-        let args = args.map_err(|error| error.at(&format!("{place}{at}.args")))?;
+        let args = wire::optional(
+            self.args.or(self.input).or(self.arguments),
+            wire::arguments,
+            format_args!("{place}{at}.args"),
+        )?;
         let server = match kind {
             "mcp_tool_use" => Server::Known(self.server_name.as_deref().map(str::to_owned)),
             "server_tool_use" | "server_tool_call" => Server::provider(),

@@ -118,12 +118,11 @@ impl<'a> LcMessage<'a> {
         if let Some(speaker) = kind.as_deref().and_then(Speaker::of) {
             return Ok(speaker);
         }
-        let found = kind.map_or_else(|| "no such key".to_owned(), |kind| format!("{kind:?}"));
         let hint = match self.role {
             Some(_) => "messages with a role are `openai-chat` or `anthropic`",
             None => "messages of this format have a type such as `human`, `ai` or `tool`",
         };
-        Err(ImportError::new(format!("{place}.type must be a type of message, found {found}")).hint(hint))
+        Err(ImportError::must_be(format_args!("{place}.type"), "a type of message", kind.as_deref()).hint(hint))
     }
 
     pub(super) fn is_of_the_user(&self) -> bool {
@@ -131,13 +130,12 @@ impl<'a> LcMessage<'a> {
     }
 
     fn tokens(&self, place: Place<'_>) -> Result<Option<Tokens>, ImportError> {
-        if let Some(raw) = self.usage_metadata {
-            let usage = USAGE.read(raw).map_err(|error| error.at(&format!("{place}.usage_metadata")))?;
+        if let Some(usage) = USAGE.read(self.usage_metadata, format_args!("{place}.usage_metadata"))? {
             return Ok(Some(usage.with_cache_in_input()));
         }
         // Old logs have only what `OpenAI` reported.
         let raw = self.response_metadata.as_ref().and_then(|response| response.token_usage);
-        let old = raw.and_then(|raw| OPENAI_USAGE.read(raw).ok()).filter(|old| old.input.and(old.output).is_some());
+        let old = OPENAI_USAGE.read(raw, "").ok().flatten().filter(|old| old.input.and(old.output).is_some());
         Ok(old.map(|old| Usage { cached: None, ..old }.with_cache_in_input()))
     }
 
@@ -148,8 +146,7 @@ impl<'a> LcMessage<'a> {
             Some("success") => Some(false),
             _ => None,
         };
-        let value = self.content.map(wire::value).transpose();
-        let mut result = match value.map_err(|error| error.at(&format!("{place}.content")))? {
+        let mut result = match wire::optional(self.content, wire::value, format_args!("{place}.content"))? {
             Some(Value::Array(list)) => results::of_list(list, is_error),
             value => results::of_value(value.unwrap_or(Value::Null), is_error),
         };
@@ -204,8 +201,8 @@ fn read(speaker: Speaker, chunks: &[&LcMessage<'_>], place: Place<'_>) -> Result
         Speaker::Tool => message.answer(id(message.tool_call_id.as_deref()), place).map(Some),
         Speaker::Function => message.answer(None, place).map(Some),
         Speaker::Chat => {
-            let found = message.role.as_deref().map_or_else(|| "no such key".to_owned(), |role| format!("{role:?}"));
-            Err(ImportError::new(format!("{place}.role must be \"user\", \"assistant\" or \"system\", found {found}"))
+            let expected = "\"user\", \"assistant\" or \"system\"";
+            Err(ImportError::must_be(format_args!("{place}.role"), expected, message.role.as_deref())
                 .hint("a message of an unknown speaker may hold calls or answers"))
         }
     }
@@ -233,21 +230,13 @@ fn ai(chunks: &[&LcMessage<'_>], place: Place<'_>) -> Result<Message, ImportErro
     for message in chunks {
         content.extend(content::read(message.content, place)?);
     }
-    let texts = content.iter().filter_map(|read| match read {
-        Read::Part(part @ Part::Text(_)) => Some(part.clone()),
-        _ => None,
-    });
-    out.parts.extend(texts);
+    out.parts = calls::parts(chunks, content, place)?;
     if chunks.len() > 1 {
         // Chunks cut a text anywhere, so nothing goes between them.
-        let text: String = out
-            .parts
-            .drain(..)
-            .filter_map(|part| if let Part::Text(text) = part { Some(text) } else { None })
-            .collect();
+        let text: String = out.texts().collect();
+        out.parts.retain(|part| !matches!(part, Part::Text(_)));
         out.parts.extend((!text.is_empty()).then_some(Part::Text(text)));
     }
-    out.parts.extend(calls::parts(chunks, content, place)?);
     // The counts of chunks add up to those of their message.
     let mut spent: Option<Tokens> = None;
     for message in chunks {

@@ -8,12 +8,12 @@ use serde_json::value::RawValue;
 
 use super::ROLES;
 use crate::import::bounded_list::{BoundedList, Element};
-use crate::import::message::{self, Answer, At, Call, Message, Part, Spent, UsageKeys};
+use crate::import::message::{self, Answer, At, Call, Message, Part, Spent, Usage, UsageKeys};
 use crate::import::openai_content::{self, Content, PartTypes, looks_like};
 use crate::import::unread_calls::{self, UnreadCalls, with_unread_calls};
 use crate::import::wire::{self, Text};
 use crate::import::{ImportError, results};
-use crate::trace::{Role, Tokens};
+use crate::trace::Role;
 
 pub(in crate::import) const PARTS: PartTypes = PartTypes {
     texts: &["text"],
@@ -119,16 +119,17 @@ impl<'a> ChatMessage<'a> {
             return Err(ImportError::new(format!("{place} has calls, but its role is {role:?}"))
                 .hint("only the assistant calls tools; for the calls of a simulated user use `--from tau`"));
         }
+        // Some recorders add to a message what it cost.
+        let usage = USAGE.read(self.usage, format_args!("{place}.usage"))?;
         let mut out = match role {
             "system" | "developer" => return Ok(None),
             "user" => Message::new(Role::User),
             "assistant" => Message::new(Role::Assistant),
             "tool" | "function" => Message::new(Role::Tool),
             other => {
-                let error = format!(
-                    "{place}.role must be system, developer, user, assistant, tool or function, found {other:?}"
-                );
-                return Err(ImportError::new(error).hint("`--from` names the format of a record"));
+                let expected = "system, developer, user, assistant, tool or function";
+                return Err(ImportError::must_be(format_args!("{place}.role"), expected, Some(other))
+                    .hint("`--from` names the format of a record"));
             }
         };
         openai_content::add(&mut out, self.content.as_ref(), &PARTS, place)?;
@@ -138,7 +139,7 @@ impl<'a> ChatMessage<'a> {
         match out.role {
             Role::User => {}
             Role::Assistant => {
-                out.spent = Spent::reported(self.tokens(place)?);
+                out.spent = Spent::reported(usage.map(Usage::with_cache_in_input));
                 for (at, call) in self.calls().iter().enumerate() {
                     let at = At::new("tool_calls", at);
                     out.parts.push(Part::Call(Call { at, ..call.read(&format_args!("{place}{at}"))? }));
@@ -164,13 +165,6 @@ impl<'a> ChatMessage<'a> {
 
     fn calls(&self) -> &[ChatCall<'a>] {
         self.tool_calls.as_deref().unwrap_or_default()
-    }
-
-    /// What the message itself says it cost, which some recorders add.
-    fn tokens(&self, place: &dyn Display) -> Result<Option<Tokens>, ImportError> {
-        let read =
-            self.usage.map(|raw| USAGE.read(raw)).transpose().map_err(|error| error.at(&format!("{place}.usage")))?;
-        Ok(read.map(message::Usage::with_cache_in_input))
     }
 
     /// The text of a user whose whole message is one text.
@@ -232,8 +226,7 @@ impl ChatCall<'_> {
 
 impl Function<'_> {
     pub(in crate::import) fn read(&self, place: &dyn Display) -> Result<Call, ImportError> {
-        let args = self.arguments.map(wire::arguments).transpose();
-        let args = args.map_err(|error| error.at(&format!("{place}.arguments")))?;
+        let args = wire::optional(self.arguments, wire::arguments, format_args!("{place}.arguments"))?;
         Ok(Call { name: self.name.to_string(), args, ..Call::default() })
     }
 }

@@ -98,14 +98,13 @@ impl<'o> Exchange<'o> {
                 self.reply(message.parts, place)
             }
             other => {
-                let found = other.map_or_else(|| "none".to_owned(), |role| format!("{role:?}"));
-                let error = format!("{place}.role must be system, developer, user or assistant, found {found}");
                 let hint = if other == Some("tool") {
                     looks_like("openai-chat")
                 } else {
                     "`--from` names the format of a record".to_owned()
                 };
-                Err(ImportError::new(error).hint(hint))
+                let place = format_args!("{place}.role");
+                Err(ImportError::must_be(place, "system, developer, user or assistant", other).hint(hint))
             }
         }
     }

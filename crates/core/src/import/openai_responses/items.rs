@@ -133,8 +133,9 @@ impl Item<'_> {
         if is_free_text {
             return self.input.map(|raw| value(raw, "input", place)).transpose();
         }
-        if let Some(raw) = self.arguments {
-            return wire::arguments(raw).map(Some).map_err(|error| error.at(&format!("{place}.arguments")));
+        let args = wire::optional(self.arguments, wire::arguments, format_args!("{place}.arguments"))?;
+        if args.is_some() {
+            return Ok(args);
         }
         for (key, raw) in [("action", self.action), ("operation", self.operation)] {
             if let Some(raw) = raw {
@@ -205,7 +206,7 @@ impl Item<'_> {
 
 /// The value of a key of the item at `place`.
 fn value(raw: &RawValue, key: &str, place: &dyn Display) -> Result<Value, ImportError> {
-    wire::value(raw).map_err(|error| error.at(&format!("{place}.{key}")))
+    wire::value(raw).map_err(|error| error.at(format_args!("{place}.{key}")))
 }
 
 /// What code printed, as one text; other outputs stay as they are.

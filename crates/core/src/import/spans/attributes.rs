@@ -10,7 +10,6 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::super::ImportError;
-use super::super::unique_map::UniqueMap;
 use super::super::wire::{self, Text, Whole};
 use crate::json;
 
@@ -45,8 +44,8 @@ pub(in super::super) struct KeyValue<'a> {
 }
 
 impl<'a> Attributes<'a> {
-    pub(in super::super) fn plain(entries: UniqueMap<'a, &'a RawValue>) -> Self {
-        let entries = entries.0.into_iter().map(|(key, value)| (key.0, value)).collect();
+    pub(in super::super) fn plain(entries: BTreeMap<Text<'a>, &'a RawValue>) -> Self {
+        let entries = entries.into_iter().map(|(key, value)| (key.0, value)).collect();
         Self { encoding: Encoding::Plain, entries }
     }
 
@@ -81,7 +80,7 @@ impl<'a> Attributes<'a> {
     /// The attribute under a key; `None` when it is absent or `null`.
     pub(super) fn get(&self, key: &str) -> Result<Option<Attribute<'a>>, ImportError> {
         let Some(raw) = self.entries.get(key) else { return Ok(None) };
-        self.decode(raw).map_err(|error| error.at(&format!("attribute `{key}`")))
+        self.decode(raw).map_err(|error| error.at(format_args!("attribute `{key}`")))
     }
 
     /// The attribute under the first of several keys that is there, with that key.

@@ -152,7 +152,7 @@ fn each_backwards(
             })?;
             for (place, item) in items.into_iter().enumerate().rev() {
                 let message = messages::message(item.get(), Some(default));
-                let message = message.map_err(|error| error.at(&format!("{key}[{place}]")))?;
+                let message = message.map_err(|error| error.at(format_args!("{key}[{place}]")))?;
                 if message.is_some_and(&mut take) {
                     break;
                 }

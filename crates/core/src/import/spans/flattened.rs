@@ -40,7 +40,8 @@ pub(super) fn messages(
 ) -> Result<Option<Vec<Option<Message>>>, ImportError> {
     let mut flat: BTreeMap<u32, Flat> = BTreeMap::new();
     for (rest, found) in attributes.below(prefix) {
-        let Some(text) = found.map_err(|error| error.at(&format!("{prefix}{rest}")))?.map(Attribute::document) else {
+        let Some(text) = found.map_err(|error| error.at(format_args!("{prefix}{rest}")))?.map(Attribute::document)
+        else {
             continue;
         };
         let mut words = rest.split('.').filter(|word| !FILLERS.contains(word));
@@ -54,7 +55,7 @@ pub(super) fn messages(
     }
     let built = flat
         .into_iter()
-        .map(|(place, flat)| build(flat, default).map_err(|error| error.at(&format!("{prefix}{place}"))));
+        .map(|(place, flat)| build(flat, default).map_err(|error| error.at(format_args!("{prefix}{place}"))));
     built.collect::<Result<Vec<_>, _>>().map(Some)
 }
 
@@ -109,11 +110,11 @@ fn build(flat: Flat, default: Role) -> Result<Option<Message>, ImportError> {
         }
     }
     for (place, piece) in flat.calls {
-        let call = piece.call().map_err(|error| error.at(&format!("tool_calls.{place}")))?;
+        let call = piece.call().map_err(|error| error.at(format_args!("tool_calls.{place}")))?;
         out.parts.push(Part::Call(call));
     }
     if role == Some(Role::Tool) {
-        let result = results::of_text(&out.text().unwrap_or_else(String::new), None);
+        let result = results::of_text(&out.text().unwrap_or_default(), None);
         out.parts.retain(|part| !matches!(part, Part::Text(_)));
         out.parts.push(Part::Answer(Answer { id: flat.tool_call_id, result, ..Answer::default() }));
     }

@@ -1,15 +1,16 @@
 //! Ids, times and statuses of spans as exporters write them.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 use serde::de::{Deserialize, Deserializer, Error as _};
 use serde_json::value::RawValue;
 use serde_json::{Number, Value};
 
 use super::super::ImportError;
-use super::super::unique_map::UniqueMap;
 use super::super::wire::{self, Text};
 use crate::json;
+use crate::redact::base64_decode;
 
 /// An id in lowercase hexadecimal digits. Exporters that follow the usual JSON of Protocol Buffers write base64, consoles
 /// write `0x`. `None` for an empty id or one of zeros.
@@ -56,7 +57,7 @@ impl Status {
         if !raw.get().starts_with('{') {
             return Ok((Self::by_code(raw.get()), None));
         }
-        let UniqueMap(keys) = wire::typed::<UniqueMap<'_, &RawValue>>(raw.get())?;
+        let keys: BTreeMap<Text<'_>, &RawValue> = wire::typed(raw.get())?;
         let (mut status, mut texts, mut is_known) = (None, [None, None], keys.is_empty());
         for (key, value) in keys {
             let place = match &*key.0 {
@@ -103,26 +104,14 @@ impl Status {
 }
 
 fn base64_to_hex(text: &str) -> Option<String> {
-    let (mut out, mut bits, mut held) = (String::new(), 0_u32, 0_u32);
-    for byte in text.trim_end_matches('=').bytes() {
-        let six = match byte {
-            b'A'..=b'Z' => byte - b'A',
-            b'a'..=b'z' => byte - b'a' + 26,
-            b'0'..=b'9' => byte - b'0' + 52,
-            b'+' | b'-' => 62,
-            b'/' | b'_' => 63,
-            _ => return None,
-        };
-        bits = ((bits << 6) | u32::from(six)) & 0xFFFF;
-        held += 6;
-        while held >= 4 {
-            held -= 4;
-            out.push(char::from_digit((bits >> held) & 0xF, 16)?);
-        }
-    }
-    // Three characters make two bytes and two bits, two make one byte and four: what is over is no digit.
-    out.truncate(out.len() / 2 * 2);
-    Some(out)
+    let bytes = base64_decode(text)?;
+    Some(
+        bytes
+            .iter()
+            .flat_map(|byte| [byte >> 4, byte & 0xF])
+            .filter_map(|digit| char::from_digit(digit.into(), 16))
+            .collect(),
+    )
 }
 
 /// A point in time, in nanoseconds: a number, a number as text, a date as text, or seconds and nanoseconds as a list.

@@ -104,10 +104,10 @@ impl SpanMessage<'_> {
             }
         };
         for (at, part) in parts.into_iter().enumerate() {
-            out.parts.extend(part.read().map_err(|error| error.at(&format!("{list}[{at}]")))?);
+            out.parts.extend(part.read().map_err(|error| error.at(format_args!("{list}[{at}]")))?);
         }
         if role == Some(Role::Tool) && call_id.is_some() && out.answers().next().is_none() {
-            let result = results::of_text(&out.text().unwrap_or_else(String::new), None);
+            let result = results::of_text(&out.text().unwrap_or_default(), None);
             out.parts.retain(|part| !matches!(part, Part::Text(_)));
             out.parts.push(Part::Answer(Answer { id: call_id, result, ..Answer::default() }));
         }
@@ -185,7 +185,7 @@ impl SpanPart<'_> {
             None => (self.name, input),
         };
         let name = name.ok_or_else(|| ImportError::new("it is a call and has no `name`"))?.0.into_owned();
-        let args = arguments.map(wire::arguments).transpose().map_err(|error| error.at("arguments"))?;
+        let args = wire::optional(arguments, wire::arguments, "arguments")?;
         Ok(Call { id: self.id.or(self.tool_use_id).map(|id| id.0.into_owned()), name, args, ..Call::default() })
     }
 }

@@ -79,6 +79,7 @@ impl TauMessage<'_> {
         let text = self.content.as_deref().filter(|_| self.is_audio != Some(true));
         let text = text.map(|text| Part::Text(text.to_owned()));
         let calls = self.tool_calls.as_deref().unwrap_or_default();
+        let usage = USAGE.read(self.usage, format_args!("{place}.usage"))?;
         Ok(match self.role.as_deref() {
             Some("system") => None,
             Some("user") => {
@@ -89,8 +90,6 @@ impl TauMessage<'_> {
             }
             Some("assistant") => {
                 check_side(calls, "assistant", place)?;
-                let usage = self.usage.map(|raw| USAGE.read(raw)).transpose();
-                let usage = usage.map_err(|error| error.at(&format!("{place}.usage")))?;
                 // The greeting at the start is a text of the harness.
                 let is_greeting = is_first && usage.is_none() && self.raw_data.is_none() && calls.is_empty();
                 let spent = Spent::reported(usage.map(Usage::with_cache_in_input));
@@ -113,9 +112,9 @@ impl TauMessage<'_> {
                 Some(Message::with_parts(Role::Tool, answers.map(|(at, answer)| answer.read(at)).collect()))
             }
             other => {
-                let found = other.map_or_else(|| "none".to_owned(), |role| format!("{role:?}"));
-                let error = format!("{place}.role must be system, user, assistant or tool, found {found}");
-                return Err(ImportError::new(error).hint("`--from` names the format of a record"));
+                let place = format_args!("{place}.role");
+                return Err(ImportError::must_be(place, "system, user, assistant or tool", other)
+                    .hint("`--from` names the format of a record"));
             }
         })
     }
@@ -135,13 +134,13 @@ fn check_side(calls: &[TauCall<'_>], side: &str, place: Place<'_>) -> Result<(),
 
 impl TauCall<'_> {
     fn read(&self, place: Place<'_>, at: At) -> Result<Call, ImportError> {
-        let args = self.arguments.map(wire::arguments).transpose();
-        let args = args.map_err(|error| error.at(&format!("{place}{at}.arguments")))?;
+        let args = wire::optional(self.arguments, wire::arguments, format_args!("{place}{at}.arguments"))?;
         Ok(Call { id: message::id(self.id.as_deref()), name: self.name.to_string(), args, at, ..Call::default() })
     }
 }
 
 impl<'a> TauMessage<'a> {
+    /// A message that is one answer itself.
     fn as_answer(&self) -> TauAnswer<'a> {
         TauAnswer {
             id: self.id.clone(),

@@ -273,8 +273,8 @@ fn calls_under_a_key_of_another_program_are_refused_but_an_empty_key_is_not() {
             ),
         ] {
             let of = |value: &str| format!("{}{}{}", around[0], chat(&format!("\"{key}\": {value}")), around[1]);
-            let told = format!("{place}.{key} is not a key of this format, and could hold calls{hint}");
-            assert_eq!(refusal(format, &of(filled)), told);
+            let expected = format!("{place}.{key} is not a key of this format, and could hold calls{hint}");
+            assert_eq!(refusal(format, &of(filled)), expected);
             for empty in ["[]", "null"] {
                 assert_eq!(calls(format, &of(empty)), Some(vec![]), "{format:?} {key}");
             }
@@ -282,7 +282,7 @@ fn calls_under_a_key_of_another_program_are_refused_but_an_empty_key_is_not() {
     }
     let of = |key: &str, value: &str| chat(&format!("\"{key}\": {value}"));
     let call = r#"{"name": "f", "arguments": "{}"}"#;
-    for (format, text, told) in [
+    for (format, text, expected) in [
         (Format::OpenaiChat, of("functionCall", call), "messages[0].functionCall"),
         (Format::OpenaiChat, of("parts", r#"[{"type": "tool-f", "toolCallId": "a"}]"#), "messages[0].parts"),
         (
@@ -310,7 +310,10 @@ fn calls_under_a_key_of_another_program_are_refused_but_an_empty_key_is_not() {
             "[0].function_call",
         ),
     ] {
-        assert_eq!(refusal(format, &text), format!("{told} is not a key of this format, and could hold calls{hint}"));
+        assert_eq!(
+            refusal(format, &text),
+            format!("{expected} is not a key of this format, and could hold calls{hint}")
+        );
     }
     assert_eq!(calls(Format::OpenaiChat, &of("additional_kwargs", r#"{"refusal": null}"#)), Some(vec![]));
     let steps = format!(r#"{{"messages": {}, "steps": 3}}"#, chat("\"name\": null"));
@@ -492,8 +495,8 @@ fn a_record_with_two_conversations_is_refused_with_both_keys() {
     ];
     let hint = "one must be the beginning or the end of the other; keep the one that is right";
     for (format, text, [one, other]) in cases {
-        let told = format!("`{one}` and `{other}` hold different conversations / {hint}");
-        assert_eq!(refusal(format, &text), told, "{text}");
+        let expected = format!("`{one}` and `{other}` hold different conversations / {hint}");
+        assert_eq!(refusal(format, &text), expected, "{text}");
     }
     // A limit stops a sample before the calls of its last reply.
     let stopped = format!(r#"{{{sample}, "limit": {{"type": "message", "limit": 1}}}}"#);
@@ -544,8 +547,8 @@ fn copies_that_differ_in_whether_a_call_failed_are_refused() {
             if agree {
                 assert_eq!(calls(Format::Langchain, &text).unwrap(), ["f"], "{text}");
             } else {
-                let told = format!("`messages` and `outputs.messages` hold different conversations / {hint}");
-                assert_eq!(refusal(Format::Langchain, &text), told, "{text}");
+                let expected = format!("`messages` and `outputs.messages` hold different conversations / {hint}");
+                assert_eq!(refusal(Format::Langchain, &text), expected, "{text}");
             }
         }
     }
@@ -567,8 +570,8 @@ fn copies_that_differ_in_whether_a_call_failed_are_refused() {
             if agree {
                 assert_eq!(calls(Format::OpenaiResponses, &text).unwrap(), ["f"], "{text}");
             } else {
-                let told = format!("`output` and `messages` hold different conversations / {hint}");
-                assert_eq!(refusal(Format::OpenaiResponses, &text), told, "{text}");
+                let expected = format!("`output` and `messages` hold different conversations / {hint}");
+                assert_eq!(refusal(Format::OpenaiResponses, &text), expected, "{text}");
             }
         }
     }

@@ -104,7 +104,7 @@ impl Invariants {
                         keyed.entry(piece.key.into_owned()).or_default().push(piece.text.into_owned());
                     }
                 }
-                Err(error) => told(&error, line),
+                Err(error) => check_error(&error, line),
             }
         }
         for (key, texts) in &keyed {
@@ -119,7 +119,7 @@ impl Invariants {
         let read = format.read(record, options);
         match &read {
             Ok(traces) => _ = self.traces(traces),
-            Err(error) => told(error, record.text),
+            Err(error) => check_error(error, record.text),
         }
         if format == Format::Envelope && record.header.is_none() {
             // A trace is read alike from text and from values.
@@ -179,7 +179,7 @@ fn looks_like(text: &str) -> Option<Format> {
 }
 
 /// An error has a short message, and an offset within its text.
-fn told(error: &ImportError, text: &str) {
+fn check_error(error: &ImportError, text: &str) {
     assert!((1..=2_000).contains(&error.message.len()), "{:.300}", error.message);
     assert!(error.offset.is_none_or(|offset| offset <= text.len()), "{error:?}");
 }

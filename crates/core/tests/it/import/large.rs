@@ -156,7 +156,7 @@ fn a_list_of_empty_objects_is_refused_at_the_first() {
         (
             Format::Tau,
             within(r#"{"task_id":1,"termination_reason":"x","messages":"#, "}"),
-            "messages[0].role must be system, user, assistant or tool, found none / `--from` names the format of a record",
+            "messages[0].role must be system, user, assistant or tool, found no such key / `--from` names the format of a record",
         ),
     ];
     for (format, text, expected) in cases {

@@ -88,7 +88,7 @@ fn what_is_not_understood_is_refused_with_its_path() {
         ),
         (
             r#"[{"type": "message", "content": "x"}]"#,
-            "items[0].role must be system, developer, user or assistant, found none / `--from` names the format of a record",
+            "items[0].role must be system, developer, user or assistant, found no such key / `--from` names the format of a record",
         ),
         (
             r#"[{"role": "assistant", "content": [{"type": "tool_use", "id": "a"}]}]"#,

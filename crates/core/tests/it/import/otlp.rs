@@ -205,13 +205,12 @@ fn anything_that_could_be_a_call_is_refused_with_its_place() {
     );
     assert_eq!(
         out(r#"[{"role": "tool", "parts": [{"type": "tool_call_response", "id": "x", "response": 1}]}]"#),
-        "a message answers the call \"x\", but no span and no message has that call / the trace may have lost spans; a \
-         trace has to be whole to be judged"
+        "a message answers the call \"x\", but no span and no message has that call / spans of the trace may be missing; a trace \
+         must be complete"
     );
     assert_eq!(
         refusal(Format::Otlp, &export(&[("", &[TOOL], 1)])),
-        "span \"\" (0000000000000001): it is a span of a tool and does not name the tool / the name of a tool stands in the \
-         attribute `gen_ai.tool.name`"
+        "span \"\" (0000000000000001): it is a span of a tool and does not name the tool / set the attribute `gen_ai.tool.name`"
     );
     assert_eq!(
         refusal(Format::Otlp, &export(&[("chat", &[CHAT, ("gen_ai.usage.input_tokens", "many")], 1)])),

@@ -14,7 +14,7 @@ fn fixtures() {
 }
 
 #[test]
-fn a_run_of_tau2_reads_the_same_from_its_document_and_alone_with_what_stands_before_the_list() {
+fn a_run_of_tau2_reads_the_same_from_its_document_and_alone_with_its_header() {
     let text = fs::read_to_string(folder().join("tau/tau2.json")).unwrap();
     let all = read(Format::Tau, &text).unwrap();
     let mut header: Value = serde_json::from_str(&text).unwrap();
@@ -104,7 +104,7 @@ fn what_is_not_understood_is_refused_with_its_path() {
         ),
         (
             tau2(r#"{"content": "x"}"#),
-            "messages[1].role must be system, user, assistant or tool, found none / `--from` names the format of a record",
+            "messages[1].role must be system, user, assistant or tool, found no such key / `--from` names the format of a record",
         ),
         (
             tau2(r#"{"role": "user", "tool_calls": [{"id": "a", "name": "f", "arguments": {}, "requestor": "assistant"}]}"#),
