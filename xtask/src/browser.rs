@@ -1,7 +1,6 @@
 //! `cargo xtask browser`: opens pages of the HTML report from disk in Chromium and checks what they show.
 //!
-//! The checks are in `xtask/browser/`, with the pinned versions of the driver. Chromium comes from the system, or is installed by
-//! its package manager.
+//! The checks are in `xtask/browser/`, with the pinned versions of the driver. Chromium comes from the system.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,7 +15,6 @@ use crate::servers::{self, bounded};
 const HERE: &str = "xtask/browser";
 /// In order of preference.
 const BROWSERS: [&str; 3] = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
-const INSTALL_LIMIT: Duration = Duration::from_mins(5);
 const LIMIT: Duration = Duration::from_mins(6);
 
 /// A browser and its driver, installed.
@@ -28,7 +26,9 @@ pub(crate) struct Ready {
 pub(crate) fn prepare(root: &Path) -> Result<Ready, Failure> {
     let folder = cargo::target_folder(root)?.join("browser");
     fs::create_dir_all(&folder).map_err(|error| Failure::io("create", &folder, &error))?;
-    let browser = browser(&folder)?;
+    let browser = BROWSERS.into_iter().find(|path| Path::new(path).exists());
+    let browser =
+        browser.ok_or_else(|| Failure::broken(format!("no browser: none of {} exists", BROWSERS.join(", "))))?;
     servers::npm("browser", &folder.join("driver"), &root.join(HERE).join("package-lock.json"))?;
     Ok(Ready { folder, browser })
 }
@@ -46,23 +46,5 @@ impl Ready {
         let said = fs::read_to_string(&log).map_err(|error| Failure::io("read", &log, &error))?;
         out::say(said.trim_end());
         outcome.map_err(|failure| Failure::failed(format!("a page does not show what it must: {failure}")))
-    }
-}
-
-fn browser(folder: &Path) -> Result<&'static str, Failure> {
-    let found = || BROWSERS.into_iter().find(|path| Path::new(path).exists());
-    if let Some(path) = found() {
-        return Ok(path);
-    }
-    let apt = |words: &[&str]| {
-        let mut apt = Command::new("apt-get");
-        apt.args(["-y", "-o", "Acquire::Retries=1", "-o", "Acquire::http::Timeout=30"]).args(words);
-        bounded(apt.env("DEBIAN_FRONTEND", "noninteractive"), &folder.join("apt.log"), INSTALL_LIMIT)
-    };
-    let installed = apt(&["update"]).and_then(|()| apt(&["install", "--no-install-recommends", "chromium"]));
-    match (found(), installed) {
-        (Some(path), _) => Ok(path),
-        (None, Err(failure)) => Err(Failure::broken(format!("Chromium cannot be installed: {failure}"))),
-        (None, Ok(())) => Err(Failure::broken("Chromium was installed, but is not where it should be".to_owned())),
     }
 }

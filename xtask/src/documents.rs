@@ -183,7 +183,7 @@ fn check(block: &Block, folder: &Path, tree: &Tree, path: &str) -> Result<Vec<Pr
         },
         ("yaml", Purpose::Ci) => problems.extend(yaml::unreadable(&block.text).map(problem)),
         ("yaml", Purpose::File(name)) if name.starts_with('.') => {
-            problems.extend(yaml::unreadable(&block.text).map(problem))
+            problems.extend(yaml::unreadable(&block.text).map(problem));
         }
         ("json", _) => {
             let read = mcptest_core::json::parse(&block.text);

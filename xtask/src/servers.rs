@@ -28,7 +28,7 @@ struct Set {
     name: &'static str,
     /// The file with its versions.
     pins: &'static str,
-    /// The package from PyPI, or `None` for npm.
+    /// The package from `PyPI`, or `None` for npm.
     python: Option<&'static str>,
 }
 

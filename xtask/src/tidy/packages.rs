@@ -100,7 +100,7 @@ pub(super) fn reviewed(metadata: &Metadata, program_tree: &str, tree: &Tree) -> 
         match actual.remove(name).map(runs_during_build) {
             None => report(format!("{name} is not part of the program: remove the line")),
             Some(expected) if expected != runs => {
-                report(format!("{name} runs `{expected}` during the build, not `{runs}`"))
+                report(format!("{name} runs `{expected}` during the build, not `{runs}`"));
             }
             Some(_) => {}
         }
