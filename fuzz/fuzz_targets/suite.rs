@@ -19,7 +19,7 @@ fuzz_target!(|text: &str| {
 
 fn shown(source: &Source, diagnostics: &[Diagnostic]) {
     for diagnostic in diagnostics {
-        assert!(source.text().get(diagnostic.span.clone()).is_some(), "{diagnostic:?}");
+        assert!(source.text().get(diagnostic.place.clone()).is_some(), "{diagnostic:?}");
         assert!(diagnostic.render(source).contains('^'));
     }
 }

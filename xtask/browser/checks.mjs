@@ -155,26 +155,26 @@ export const checks = {
     assert.deepEqual(await seenRows(page), ["says what it did"]);
     await page.evaluate(() => { location.hash = "s0r0k2"; });
     await page.waitForFunction(() => document.querySelector(".here")?.id === "s0r0k2");
-    assert.equal(await rowsLeft(page), "2 rows");
+    assert.equal(await rowsLeft(page), "2 results");
     assert.equal(await page.getByRole("button", { name: "1 fail" }).getAttribute("aria-pressed"), "false");
   },
 
   "search and filters find rows, even before those are rendered": async ({ open }) => {
     const page = await open("thousand");
-    assert.equal(await rowsLeft(page), "1000 rows");
+    assert.equal(await rowsLeft(page), "1000 results");
     await page.getByRole("button", { name: "100 fail" }).click();
-    assert.equal(await rowsLeft(page), "100 of 1000 rows");
+    assert.equal(await rowsLeft(page), "100 of 1000 results");
     assert.deepEqual((await seenRows(page)).slice(0, 3), ["test 0 #10", "test 0 #20", "test 0 #30"]);
     await page.getByRole("searchbox").fill("TEST 24 #30");
-    await untilLeft(page, "1 of 1000 rows");
+    await untilLeft(page, "1 of 1000 results");
     assert.deepEqual(await seenRows(page), ["test 24 #30"]);
     await page.getByRole("searchbox").fill("is_error");
-    await untilLeft(page, "0 of 1000 rows");
+    await untilLeft(page, "0 of 1000 results");
     await page.getByRole("searchbox").fill("rain in city 49");
-    await untilLeft(page, "100 of 1000 rows");
+    await untilLeft(page, "100 of 1000 results");
     await page.getByRole("searchbox").fill("");
     await page.getByRole("button", { name: "100 fail" }).click();
-    await untilLeft(page, "1000 rows");
+    await untilLeft(page, "1000 results");
 
     const small = await open("quickstart");
     const left = async (label, word) => {
@@ -184,7 +184,7 @@ export const checks = {
     assert.deepEqual(await left("gate", "golden_path"), ["refunds a lost order"]);
     assert.deepEqual(await left("gate", ""), ["refunds a lost order", "says what it did"]);
     assert.deepEqual(await left("tool", "send_email"), ["refunds a lost order"]);
-    assert.equal(await rowsLeft(small), "1 of 2 rows");
+    assert.equal(await rowsLeft(small), "1 of 2 results");
     // A gate over runs is a row too, and does not bring its runs along.
     const gates = await open("reliability");
     await gates.getByLabel("gate").selectOption("reliability");

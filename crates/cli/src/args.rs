@@ -1,4 +1,4 @@
-//! What was typed.
+//! The command line: every command, option and help text.
 
 mod completed;
 mod explain;
@@ -22,7 +22,7 @@ use crate::select::{Filter, Partition};
 /// Most runs at the same time: each is a thread, and the processes of its servers.
 const MAX_JOBS: i64 = 1000;
 
-/// Does the recorded execution of an agent hold up?
+/// Test what AI agents did: record their runs once, check them in CI without a model
 #[derive(Debug, Parser)]
 #[command(
     name = "mcptest",
@@ -30,22 +30,21 @@ const MAX_JOBS: i64 = 1000;
     arg_required_else_help = true,
     subcommand_required = true,
     after_help = "\
-Where to begin:
-  mcptest init                  make a first suite that runs, with a scripted model and no key
-  mcptest run                   judge the recorded runs of suites; --record makes the recordings
-  mcptest score traces.jsonl    judge traces that were recorded elsewhere
-  mcptest explain WHAT          explain a word, a path or a message, such as 'cassette is stale'
+Where to start:
+  mcptest init                  write a first suite that passes, with a scripted model and no API key
+  mcptest run                   replay and check the recorded runs of suites; --record records them
+  mcptest score traces.jsonl    check traces that another tool recorded
+  mcptest explain WHAT          explain a term, a path or the code of a message: stale-cassette
 
-Exit codes: 0 all is well, 1 a check said no, 2 something is wrong with the input or could not run.
+Exit codes: 0 everything passed, 1 a check failed, 2 the input is wrong or something could not run.
 
 Example: mcptest run tests/weather.yml"
 )]
-pub(crate) struct Typed {
+pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
 }
 
-/// The commands there are.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Init(Init),
@@ -62,18 +61,19 @@ pub(crate) enum Command {
     Completions(Completions),
 }
 
-/// Judge the recorded runs of agent tests
+/// Run agent tests by replaying their recorded runs
 ///
-/// Runs are replayed from their cassettes: no model is asked, and the same files give the same
-/// report on every machine. --record makes the cassettes, --live does without them. Tests on
-/// scripted models need neither.
+/// Replays recorded runs (cassettes) and checks them. No model is called, and the same files give
+/// the same report on every machine. --record records the runs, --live runs without recording.
+/// Tests with scripted models need neither.
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag that can be typed by itself")]
 #[derive(Debug, Args)]
 #[command(
     verbatim_doc_comment,
     after_help = "\
-Exit codes: 0 everything holds, 1 a check said no or lacked the evidence to say yes, 2 something
-could not run: a wrong suite, a missing cassette, nothing selected, a report that cannot be written.
+Exit codes: 0 every test passed, 1 a check failed or lacked the evidence to pass, 2 something could
+not run: an invalid suite, a missing cassette, nothing selected, a report that cannot be written.
+`mcptest explain CODE` explains the code of an error, such as `stale-cassette`.
 
 Examples:
   mcptest run tests/weather.yml
@@ -83,70 +83,70 @@ Examples:
   mcptest run tests/weather.yml --record --models claude-sonnet-4-5"
 )]
 pub(crate) struct Run {
-    /// Suite files, or folders: every suite in one and below, but for hidden ones;
-    /// without any, mcptest.yaml or mcptest.yml in the current folder
+    /// Suite files or folders. A folder means every suite in it and below, except hidden ones.
+    /// Default: mcptest.yaml or mcptest.yml in the current folder
     #[arg(value_name = "FILE", verbatim_doc_comment)]
     pub(crate) files: Vec<PathBuf>,
 
-    /// A suite file, as if it stood among the others
-    #[arg(long, value_name = "FILE", hide = true)]
+    /// A suite file, the same as FILE; repeatable
+    #[arg(long, value_name = "FILE")]
     pub(crate) config: Vec<PathBuf>,
 
-    /// Only tests whose name has TEXT in it, or matches a /pattern/; repeatable, one is enough
+    /// Only tests whose name contains TEXT or matches a /pattern/; repeatable, any may match
     #[arg(long, value_name = "TEXT", help_heading = "Selection")]
     pub(crate) filter: Vec<Filter>,
 
-    /// Only tests with this tag; repeatable, one is enough
+    /// Only tests with this tag; repeatable, any may match
     #[arg(long, value_name = "TAG", help_heading = "Selection")]
     pub(crate) tag: Vec<String>,
 
-    /// No tests with this tag; repeatable
+    /// Skip tests with this tag; repeatable
     #[arg(long, value_name = "TAG", help_heading = "Selection")]
     pub(crate) skip_tag: Vec<String>,
 
-    /// Only on these models, by their names in the suite
+    /// Only these models, by their names in the suite
     #[arg(long, value_name = "NAME,..", value_delimiter = ',', help_heading = "Selection")]
     pub(crate) models: Vec<String>,
 
-    /// One of several shares, as in 1/3; the name of a test decides in which it is
+    /// Run one part of N, as in 1/3; the name of a test decides which part it is in
     #[arg(long, value_name = "I/N", help_heading = "Selection")]
     pub(crate) partition: Option<Partition>,
 
-    /// Show what is selected, and run nothing
+    /// List the selected tests without running them
     #[arg(long, help_heading = "Selection")]
     pub(crate) list: bool,
 
-    /// Runs of each test, whatever the suite says
+    /// Runs of each test, regardless of the suite
     #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..=MAX_RUNS))]
     pub(crate) runs: Option<u64>,
 
-    /// Runs at the same time; without it as many as there are processors, at most 8
+    /// Runs at the same time. Default: the number of processors, at most 8
     #[arg(long, short, value_name = "N", value_parser = value_parser!(u16).range(1..=MAX_JOBS))]
     pub(crate) jobs: Option<u16>,
 
-    /// Stop at the first test that does not pass; the others are skipped
+    /// Stop at the first test that does not pass, and skip the others
     #[arg(long)]
     pub(crate) fail_fast: bool,
 
-    /// Ask models and call servers, and keep no recording
+    /// Call models and servers without recording
     #[arg(long)]
     pub(crate) live: bool,
 
-    /// Ask models and call servers, and write the cassettes anew
+    /// Call models and servers, and record the runs
     #[arg(long, conflicts_with = "live")]
     pub(crate) record: bool,
 
-    /// Replay suites of strangers: start no process, open no connection, read no file outside the
-    /// folder of a suite, follow no symbolic link, leave references to the environment as written.
+    /// Replay suites from people you do not trust: start no process, open no connection, read no
+    /// file outside the suite's folder, follow no symbolic link, do not read the environment.
     /// A test that needs one of these is an error
     #[arg(long, conflicts_with_all = ["live", "record"], verbatim_doc_comment)]
     pub(crate) untrusted: bool,
 
-    /// Ask no more models when all of them together might exceed so many tokens
+    /// Stop calling models before all calls together could exceed N tokens
     #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..))]
     pub(crate) max_tokens_total: Option<u64>,
 
-    /// Ask no more models when all of them together might cost more, by the prices in the suite
+    /// Stop calling models before they could cost more than AMOUNT, by the prices in the suite
     #[arg(long, value_name = "AMOUNT", value_parser = amount)]
     pub(crate) max_cost: Option<f64>,
 
@@ -154,12 +154,10 @@ pub(crate) struct Run {
     pub(crate) reporting: Reporting,
 }
 
-/// An amount of money.
 fn amount(typed: &str) -> Result<f64, BadAmount> {
     typed.parse().ok().filter(|amount: &f64| amount.is_finite() && *amount > 0.0).ok_or(BadAmount)
 }
 
-/// An amount that is none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct BadAmount;
 
@@ -171,13 +169,13 @@ impl std::fmt::Display for BadAmount {
 
 impl std::error::Error for BadAmount {}
 
-/// Look after recorded runs: which there are, what they hold, which may go
+/// List, inspect and prune recorded runs
 #[derive(Debug, Args)]
 #[command(
     arg_required_else_help = true,
     subcommand_required = true,
     after_help = "\
-The cassettes of tests/weather.yml lie in tests/cassettes/weather/, in a folder for each test and
+The cassettes of tests/weather.yml are in tests/cassettes/weather/, in a folder for each test and
 each model, one file per run. `mcptest run --record` writes them.
 
 Example: mcptest cassette list tests/"
@@ -187,7 +185,6 @@ pub(crate) struct Cassette {
     pub(crate) command: CassetteCommand,
 }
 
-/// What can be done with cassettes.
 #[derive(Debug, Subcommand)]
 pub(crate) enum CassetteCommand {
     List(CassetteList),
@@ -198,49 +195,49 @@ pub(crate) enum CassetteCommand {
     Scan(CassetteScan),
 }
 
-/// List the cassettes of suites, and whether they still fit
+/// List the cassettes of suites and their state
 ///
 /// Each cassette is one line:
 ///   ok       it can be replayed
 ///   edited   it can be replayed; it was edited, and the edit was accepted
 ///   old      it can be replayed; its format does not detect edits
-///   stale    the suite asks for something else now than when it was recorded
+///   stale    the suite changed since it was recorded
 ///   broken   it cannot be read, holds another run, or was edited
 ///   unused   no test replays it
-///   unknown  the script of its model cannot be used, so nobody can tell
-///   missing  a run that is to be replayed was not recorded
-/// Tests on scripted models need no cassettes; once one run is recorded, all of them have to be.
+///   unknown  its state cannot be determined, because the script of its model is invalid
+///   missing  a run was not recorded
+/// Tests with scripted models need no cassettes. Once one run is recorded, all must be.
 #[derive(Debug, Args)]
 #[command(
     verbatim_doc_comment,
     after_help = "\
-Exit codes: 0 what is needed is there and fits, 1 something is stale or missing, 2 something is
-broken or unknown, or a suite cannot be used.
+Exit codes: 0 every needed cassette can be replayed, 1 something is stale or missing, 2 something
+is broken or unknown, or a suite is invalid.
 
 Examples:
   mcptest cassette list tests/weather.yml
   mcptest cassette list tests/ --format json"
 )]
 pub(crate) struct CassetteList {
-    /// Suite files, or folders: every suite in one and below, but for hidden ones;
-    /// without any, mcptest.yaml or mcptest.yml in the current folder
+    /// Suite files or folders. A folder means every suite in it and below, except hidden ones.
+    /// Default: mcptest.yaml or mcptest.yml in the current folder
     #[arg(value_name = "FILE", verbatim_doc_comment)]
     pub(crate) files: Vec<PathBuf>,
 
-    /// How to print what was found
+    /// Output format
     #[arg(long, value_enum, default_value_t = Format::Human)]
     pub(crate) format: Format,
 }
 
-/// Show what a cassette holds
+/// Show the content of a cassette
 ///
-/// What was asked, every call with its arguments and its answer, the faults that were met, and how
-/// the run ended. Long values are cut; the file itself has them whole.
+/// Shows the prompt, every call with its arguments and its result, the injected faults, and how the
+/// run ended. Long values are cut; the file has them whole.
 #[derive(Debug, Args)]
 #[command(
     verbatim_doc_comment,
     after_help = "\
-Exit codes: 0 every file was shown, 2 one cannot be read or is no cassette.
+Exit codes: 0 every file was shown, 2 a file cannot be read or is not a cassette.
 
 Example: mcptest cassette show tests/cassettes/weather/looks-it-up-0a1b2c3d/demo/1.json"
 )]
@@ -252,19 +249,19 @@ pub(crate) struct CassetteShow {
 
 /// Accept edits of cassettes
 ///
-/// A cassette that was edited after it was recorded is an error, because its evidence is not what
-/// a run did. Once the edit is accepted, it replays again, and reports say `edited` until the run
-/// is recorded again. A cassette of format version 1 counts as edited, since nobody can tell.
-/// Contradictions, such as a final response that no turn contains, cannot be accepted.
+/// A cassette that was edited after recording is an error, because it no longer shows what a run
+/// did. Once the edit is accepted, it replays again, and reports say `edited` until the run is
+/// re-recorded. A cassette of format version 1 counts as edited, because it has no digest.
+/// Inconsistent files, such as one whose final response is in no turn, cannot be accepted.
 #[derive(Debug, Args)]
 #[command(
     verbatim_doc_comment,
     after_help = "\
-Exit codes: 0 the cassettes can be replayed, 2 one cannot be used or written
+Exit codes: 0 the cassettes can be replayed, 2 one cannot be read or written.
 
 Examples:
   mcptest cassette accept cassettes/booking/books-a-seat-b7b80f1d/gpt-5/1.json
-                                            accept what was edited in this run"
+                                            accept the edits of this run"
 )]
 pub(crate) struct CassetteAccept {
     /// Cassettes
@@ -274,18 +271,18 @@ pub(crate) struct CassetteAccept {
 
 /// Keep the cassettes of a test that was renamed
 ///
-/// Rename the test in the suite first. Its recordings are moved to where the new name looks for
-/// them, and say the new name. What was recorded stays as it is, so nothing counts as edited.
-/// Recordings of the new name are not overwritten.
+/// Rename the test in the suite first. Its recordings are then moved to the folder of the new name.
+/// Their content stays as it is, so they do not count as edited. Recordings of the new name are not
+/// overwritten.
 #[derive(Debug, Args)]
 #[command(
     verbatim_doc_comment,
     after_help = "\
-Exit codes: 0 the cassettes were moved, 2 they were not
+Exit codes: 0 the cassettes were moved, 2 they were not.
 
 Examples:
   mcptest cassette rename tests/booking.yml 'books a seat' 'books one seat'
-                                            the test is called `books one seat` now"
+                                            the test is now called `books one seat`"
 )]
 pub(crate) struct CassetteRename {
     /// The suite
@@ -301,25 +298,25 @@ pub(crate) struct CassetteRename {
     pub(crate) new: String,
 }
 
-/// Remove the cassettes that no test replays
+/// Remove cassettes that no test replays
 ///
-/// Without --yes nothing is removed, only shown. The cassettes of a suite that cannot be used are
-/// left alone, and so is everything a recording would not have written and everything behind a
-/// symbolic link. Whole folders of suites that are gone are not looked for: remove them by hand.
+/// Without --yes it only shows what it would remove. It leaves the cassettes of invalid suites alone,
+/// and every file that recording did not write or that is behind a symbolic link. Remove the folders
+/// of deleted suites by hand.
 #[derive(Debug, Args)]
 #[command(
     verbatim_doc_comment,
     after_help = "\
-Exit codes: 0 nothing unused is left, or what would go was shown, 2 a suite cannot be used, or
-something could not be removed.
+Exit codes: 0 no unused cassette is left, or they were shown, 2 a suite is invalid, or something
+could not be removed.
 
 Examples:
   mcptest cassette prune tests/
   mcptest cassette prune tests/ --yes"
 )]
 pub(crate) struct CassettePrune {
-    /// Suite files, or folders: every suite in one and below, but for hidden ones;
-    /// without any, mcptest.yaml or mcptest.yml in the current folder
+    /// Suite files or folders. A folder means every suite in it and below, except hidden ones.
+    /// Default: mcptest.yaml or mcptest.yml in the current folder
     #[arg(value_name = "FILE", verbatim_doc_comment)]
     pub(crate) files: Vec<PathBuf>,
 
@@ -328,14 +325,13 @@ pub(crate) struct CassettePrune {
     pub(crate) yes: bool,
 }
 
-/// Look for secrets in recordings and saved reports
+/// Search recordings and saved reports for secrets
 ///
-/// A recording that is made now has none. Older ones, and files that were made or edited by other
-/// means, are searched for text in the shape of a key or a token, and for the values of the
-/// variables that suites name. A suite stands for its cassettes, a folder for every .json, .jsonl,
-/// .ndjson, .xml, .html and .md file in it and below, and for the variables of the suites there.
-/// Each finding is a line with its place and what a recording would have in it instead. The secret
-/// itself is never printed.
+/// Recording redacts secrets. Older recordings, and files that other tools wrote or edited, may have
+/// some. This searches for text that looks like a key or a token, and for the values of the
+/// variables that suites name. A suite means its cassettes; a folder means every .json, .jsonl,
+/// .ndjson, .xml, .html and .md file in it and below, and the variables of the suites there. Each
+/// finding is a line with its place and the redacted text. The secret itself is never printed.
 #[derive(Debug, Args)]
 #[command(
     verbatim_doc_comment,
@@ -353,22 +349,22 @@ pub(crate) struct CassetteScan {
     #[arg(value_name = "FILE", verbatim_doc_comment)]
     pub(crate) files: Vec<PathBuf>,
 
-    /// How to print what was found
+    /// Output format
     #[arg(long, value_enum, default_value_t = Format::Human)]
     pub(crate) format: Format,
 }
 
 /// Check suites, gates, scripts and mock servers without running anything
 ///
-/// Every mistake of every file is shown at once: its place, its line, and what to do about it.
-/// Files with `script:` at their root are scripts of models, those with `mock_server:` mock servers,
-/// those with gates and no tests are for `mcptest score`, all others suites. No server is started and
-/// no model is asked. Warnings are for what loads but hardly means what it says.
+/// Shows every mistake of every file at once: where it is and how to fix it. A file with `script:` at
+/// its root is a script, one with `mock_server:` a mock server, one with gates and no tests a gates
+/// file for `mcptest score`, any other a suite. No server is started and no model is called. Warnings
+/// are about files that load but probably do not check what their author meant.
 #[derive(Debug, Args)]
 #[command(
     verbatim_doc_comment,
     after_help = "\
-Exit codes: 0 every file is fine, 2 a file has an error or cannot be read.
+Exit codes: 0 every file is valid, 2 a file has an error or cannot be read.
 
 Examples:
   mcptest validate tests/weather.yml
@@ -377,12 +373,12 @@ Examples:
   mcptest validate --gates gates.yml"
 )]
 pub(crate) struct Validate {
-    /// Files, or folders: every .yml and .yaml file in one and below, but for hidden ones;
-    /// without any, mcptest.yaml or mcptest.yml in the current folder
+    /// Files or folders. A folder means every .yml and .yaml file in it and below, except hidden
+    /// ones. Default: mcptest.yaml or mcptest.yml in the current folder
     #[arg(value_name = "FILE", verbatim_doc_comment)]
     pub(crate) files: Vec<PathBuf>,
 
-    /// How to print what was found
+    /// Output format
     #[arg(long, value_enum, default_value_t = Format::Human)]
     pub(crate) format: Format,
 
@@ -390,17 +386,16 @@ pub(crate) struct Validate {
     #[arg(long)]
     pub(crate) deny_warnings: bool,
 
-    /// Take every file for one of gates, whatever stands at its root
+    /// Treat every file as a gates file
     #[arg(long)]
     pub(crate) gates: bool,
 
-    /// Check suites of strangers: read no script outside the folder of a suite, follow no symbolic
-    /// link, leave references to the environment as written
+    /// Check suites from people you do not trust: read no script outside the suite's folder, follow
+    /// no symbolic link, do not read the environment
     #[arg(long, conflicts_with = "gates", verbatim_doc_comment)]
     pub(crate) untrusted: bool,
 }
 
-/// How findings are printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
     /// For people: place, message, line and hint
@@ -411,8 +406,8 @@ pub(crate) enum Format {
 
 /// Print the JSON Schema of a file, for editors
 ///
-/// An editor that knows the schema completes keys and marks mistakes while you type. The schema
-/// holds the rules that a schema can say; `mcptest validate` checks the others too.
+/// With the schema, an editor completes keys and marks mistakes while you type. `mcptest validate`
+/// also checks the rules that a schema cannot express.
 #[derive(Debug, Args)]
 #[command(
     verbatim_doc_comment,
@@ -427,14 +422,13 @@ pub(crate) struct Schema {
     pub(crate) which: Which,
 }
 
-/// A file that has a schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Which {
     /// A suite: servers, faults, models and agent tests
     Suite,
     /// A gates file: gates and assertions alone
     Gates,
-    /// A script: what stands in for a model answers
+    /// A script: the replies of a scripted model
     Script,
     /// A file of `mcptest mock`: a server and its answers
     Mock,
@@ -444,31 +438,31 @@ pub(crate) enum Which {
 
 /// Serve MCP from a file, and misbehave on request
 ///
-/// A server to test agents and clients against: the tools, resources and prompts of a file, over
-/// standard input and output or over HTTP, for the newest revision of the protocol and for the older
-/// handshake. Without a fault it is a good server. A fault strikes `tools/call` and nothing else.
+/// A server to test agents and clients against. It serves the tools, resources and prompts of a file
+/// over standard input and output or over HTTP, and speaks the newest protocol revision and the older
+/// handshake. Without a fault it behaves correctly. Faults affect `tools/call` only.
 #[derive(Debug, Args)]
 #[command(
     verbatim_doc_comment,
     after_help = "\
 Faults:
-  none                    no fault; spares a tool from a fault that strikes every tool
-  hang                    never answers; a cancelled call is let go
-  wedged                  never answers, and does not heed a cancellation either
-  slow:<ms>               answers after so many milliseconds, unless the call was cancelled
-  recover-after:<n>       the first n calls hang, the ones after are answered
-  reply-after-cancel:<ms> answers after so many milliseconds even if the call was cancelled
+  none                    no fault; exempts a tool from a fault of every tool
+  hang                    never answers; drops a canceled call
+  wedged                  never answers, and ignores cancellation
+  slow:<ms>               answers after this many milliseconds, unless the call was canceled
+  recover-after:<n>       the first n calls hang, later ones are answered
+  reply-after-cancel:<ms> answers after this many milliseconds, even if the call was canceled
   drop                    closes the connection instead of answering
-  garbage                 sends bytes that are no JSON and no UTF-8 instead of the answer
-  wrong-id                answers under an id that nobody sent
+  garbage                 answers with bytes that are neither JSON nor UTF-8
+  wrong-id                answers with an unknown id
   duplicate               answers twice
-  flood:<mb>              answers with so many mebibytes of text
-  crash                   ends the process at once, with exit code 101
-  error:<code>            answers with a JSON-RPC error of this code
+  flood:<mb>              answers with this many MiB of text
+  crash                   exits at once, with code 101
+  error:<code>            answers with this JSON-RPC error code
   is-error                answers with an error result (`isError`)
 
-Exit codes: 0 the client is done or the process was told to end, 2 a file, an argument, the address
-or the log cannot be used, 101 the fault `crash`.
+Exit codes: 0 the client disconnected or the process was asked to stop, 2 a file, an argument, the
+address or the log cannot be used, 101 the fault `crash`.
 
 Examples:
   mcptest mock --tools-from examples/weather-tools.yml
@@ -477,11 +471,11 @@ Examples:
   mcptest mock --tools-from tools.json --fault search=recover-after:2 --log messages.jsonl"
 )]
 pub(crate) struct Mock {
-    /// What to serve: a YAML file with `mock_server`, or the `tools/list` reply of a real server
+    /// The file to serve: YAML with `mock_server`, or the `tools/list` reply of a real server
     #[arg(long, value_name = "FILE")]
     pub(crate) tools_from: PathBuf,
 
-    /// What goes wrong with calls: of every tool, or of one, which goes before the general one
+    /// A fault of every tool, or of one TOOL, which takes precedence; repeatable
     #[arg(long, value_name = "[TOOL=]KIND")]
     pub(crate) fault: Vec<String>,
 
@@ -516,7 +510,7 @@ mod tests {
 
     #[test]
     fn every_command_has_an_example_and_every_example_can_be_typed() {
-        let mut left = vec![Typed::command()];
+        let mut left = vec![Cli::command()];
         while let Some(command) = left.pop() {
             left.extend(command.get_subcommands().cloned());
             let after = format!("\n{}", command.get_after_help().map(ToString::to_string).unwrap_or_default());
@@ -525,7 +519,7 @@ mod tests {
                 examples.lines().filter_map(|line| line.find("mcptest ").map(|at| &line[at..])).collect();
             assert!(!lines.is_empty(), "{}: {examples}", command.get_name());
             for line in lines {
-                if let Err(error) = Typed::try_parse_from(words(line)) {
+                if let Err(error) = Cli::try_parse_from(words(line)) {
                     panic!("{line}: {error}");
                 }
             }
@@ -534,7 +528,7 @@ mod tests {
 
     #[test]
     fn the_help_of_the_mock_lists_every_fault_of_the_table() {
-        let mut command = Typed::command();
+        let mut command = Cli::command();
         let mock = command.find_subcommand_mut("mock").unwrap();
         let help = mock.render_help().to_string();
         let (_, rest) = help.split_once("Faults:\n").unwrap();

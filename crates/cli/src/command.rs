@@ -20,11 +20,12 @@ use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
 
 use clap::Parser;
-use mcptest_core::diag::printable;
+use mcptest_core::diag::{Code, printable};
 
-use crate::args::{Command, Typed};
+use crate::args::{Cli, Command};
 use crate::console::Console;
 use crate::exit;
+use crate::report::stdout_error;
 use crate::signals;
 
 /// Answers for environment variables.
@@ -46,25 +47,31 @@ pub fn run(
     out: &mut impl Write,
     err: &mut impl Write,
 ) -> ExitCode {
-    signals::ignore_sigxfsz();
     let (out, err) = (&mut Console::new(out), &mut Console::new(err));
-    let answer = match Typed::try_parse_from(args) {
-        Ok(typed) => match typed.command {
-            Command::Init(typed) => init::run(&typed, environment),
-            Command::Run(typed) => return ExitCode::from(run_suites::run(&typed, environment, out, err)),
-            Command::Score(typed) => return ExitCode::from(score::run(&typed, environment, out, err)),
-            Command::Convert(typed) => return ExitCode::from(convert::run(&typed, out, err)),
-            Command::Report(typed) => return ExitCode::from(report::run(&typed, environment, out, err)),
-            Command::Cassette(typed) => cassette::run(&typed, environment),
-            Command::Validate(typed) => validate::run(&typed, environment),
-            Command::Schema(typed) => schema::run(&typed),
-            Command::Mock(typed) => mock::run(&typed, out, err),
-            Command::Runs(typed) => runs::run(&typed),
-            Command::Explain(typed) => explain::run(&typed),
-            Command::Completions(typed) => completions::run(&typed),
-        },
-        Err(error) => usage(&error),
+    let command = match Cli::try_parse_from(args) {
+        Ok(typed) => typed.command,
+        Err(error) => return finish(&usage(&error), out, err),
     };
+    signals::ignore_sigxfsz();
+    let answer = match command {
+        Command::Init(typed) => init::run(&typed, environment),
+        Command::Run(typed) => return ExitCode::from(run_suites::run(&typed, environment, out, err)),
+        Command::Score(typed) => return ExitCode::from(score::run(&typed, environment, out, err)),
+        Command::Convert(typed) => return ExitCode::from(convert::run(&typed, out, err)),
+        Command::Report(typed) => return ExitCode::from(report::run(&typed, environment, out, err)),
+        Command::Cassette(typed) => cassette::run(&typed, environment),
+        Command::Validate(typed) => validate::run(&typed, environment),
+        Command::Schema(typed) => schema::run(&typed),
+        Command::Mock(typed) => mock::run(&typed, out, err),
+        Command::Runs(typed) => runs::run(&typed),
+        Command::Explain(typed) => explain::run(&typed),
+        Command::Completions(typed) => completions::run(&typed),
+    };
+    finish(&answer, out, err)
+}
+
+/// Prints what a command answered.
+fn finish(answer: &Answer, out: &mut Console<'_>, err: &mut Console<'_>) -> ExitCode {
     // When standard error is closed too, the exit code is all that is left to say it with.
     let _ = err.write_all(answer.complaints.as_bytes());
     match out.write_all(answer.data.as_bytes()).and_then(|()| out.flush()) {
@@ -72,7 +79,7 @@ pub fn run(
         // Whoever reads has seen enough, as in `mcptest schema | head -1`.
         Err(error) if error.kind() == ErrorKind::BrokenPipe => ExitCode::from(answer.code),
         Err(error) => {
-            let _ = writeln!(err, "error: cannot write to standard output: {error}");
+            let _ = writeln!(err, "{}", stdout_error(&error));
             ExitCode::from(exit::ERROR)
         }
     }
@@ -83,6 +90,7 @@ fn usage(error: &clap::Error) -> Answer {
     let text = error.render().to_string();
     if error.use_stderr() {
         // What was typed is quoted.
+        let text = text.replacen("error: ", &format!("error[{}]: ", Code::BadArgument), 1);
         let complaints = text.lines().map(|line| printable(line) + "\n").collect();
         Answer { data: String::new(), complaints, code: exit::ERROR }
     } else {

@@ -6,41 +6,23 @@
 mod gate;
 mod glossary;
 mod key;
-mod message;
 mod page;
-mod reported;
 mod target;
 mod word;
 
 use std::collections::BTreeSet;
-use std::fmt;
 
-use mcptest_core::diag::{did_you_mean, printable};
+use mcptest_core::diag::{Code, Failure, did_you_mean, printable};
 use mcptest_core::eval::GATES;
 use mcptest_core::matcher::MATCHERS;
 
-use crate::trouble::{self, Trouble, find};
+use crate::codes;
 use page::Page;
-
-/// Something that cannot be explained.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Unknown {
-    message: String,
-    hint: String,
-}
-
-impl fmt::Display for Unknown {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "error: {}\nhint: {}", self.message, self.hint)
-    }
-}
-
-impl std::error::Error for Unknown {}
 
 const LIST: &str = "`mcptest explain` alone lists what can be explained";
 
-/// Explains a word, a path or a message; with `all`, without regard to the height of a screen.
-pub(crate) fn explain(what: &str, all: bool) -> Result<String, Unknown> {
+/// Explains a word, a path or the codes of a text; with `all`, without regard to the height of a screen.
+pub(crate) fn explain(what: &str, all: bool) -> Result<String, Failure> {
     let asked = what.trim().trim_matches('`');
     let mut page = Page::default();
     word::exit_code(asked, &mut page);
@@ -52,17 +34,10 @@ pub(crate) fn explain(what: &str, all: bool) -> Result<String, Unknown> {
         }
     }
     if page.is_empty() {
-        message::explain(&find::whole(what), &mut page);
+        codes_in(asked).into_iter().for_each(|found| code(found, &mut page));
     }
     if page.is_empty() {
-        reported::explain(what, all, &mut page);
-    }
-    if page.is_empty() {
-        let found = find::by_words(what);
-        message::explain(&found.about, &mut page);
-        if page.is_empty() {
-            return Err(unknown(asked, &found.near));
-        }
+        return Err(unknown(asked));
     }
     Ok(page.finish())
 }
@@ -73,11 +48,43 @@ fn named(name: &str, all: bool, page: &mut Page) {
     gate::metric(name, page);
     word::explain(name, page);
     key::explain(name, page);
-    message::named(name, page);
+    if let Some(found) = Code::from_word(name) {
+        code(found, page);
+    }
+    if name == "codes" {
+        list_codes(page);
+    }
+}
+
+fn code(code: Code, page: &mut Page) {
+    let Some(entry) = codes::all().find(|entry| entry.code == code) else { return };
+    page.subject(entry.title, entry.code.as_str());
+    page.heading("Example");
+    page.wrapped(entry.example);
+    page.heading("Why");
+    page.indented(entry.why);
+    page.steps("What to do", entry.steps);
+}
+
+/// The codes of a text that was printed, such as `error[stale-cassette]: ..`, each once.
+fn codes_in(text: &str) -> Vec<Code> {
+    let mut out = Vec::new();
+    for part in text.split(['[', ']']) {
+        out.extend(Code::from_word(part).filter(|code| !out.contains(code)));
+    }
+    out
+}
+
+fn list_codes(page: &mut Page) {
+    page.subject("codes", "in brackets in messages, as in `error[stale-cassette]: ..`");
+    for area in &codes::AREAS {
+        page.heading(area.title);
+        page.table(area.entries.iter().map(|entry| (entry.code.as_str(), entry.title)));
+    }
 }
 
 /// What to say about something that means nothing here.
-fn unknown(asked: &str, troubles: &[&Trouble]) -> Unknown {
+fn unknown(asked: &str) -> Failure {
     let shown = mcptest_core::json::cut(asked, 80);
     let message = format!("nothing is known about `{}`", printable(&shown));
     // A gate is a key as well.
@@ -92,18 +99,14 @@ fn unknown(asked: &str, troubles: &[&Trouble]) -> Unknown {
             .take(4)
             .collect(),
     };
-    if !near.is_empty() {
-        return Unknown { message, hint: format!("did you mean `{}`? {LIST}", near.join("`, `")) };
-    }
-    if troubles.is_empty() {
-        return Unknown { message, hint: LIST.to_owned() };
-    }
-    let troubles: Vec<&str> = troubles.iter().take(3).map(|trouble| trouble.name).collect();
-    let verb = if troubles.len() == 1 { "is" } else { "are" };
-    Unknown {
-        message: format!("no entry is about this; the nearest {verb} `{}`", troubles.join("`, `")),
-        hint: format!("`mcptest explain NAME` explains an entry; {LIST}"),
-    }
+    let hint = match near.as_slice() {
+        [] if asked.contains(char::is_whitespace) => {
+            format!("name the code of a message, which is in brackets; {LIST}")
+        }
+        [] => LIST.to_owned(),
+        near => format!("did you mean `{}`? {LIST}", near.join("`, `")),
+    };
+    Failure::error((), message).hint(hint)
 }
 
 /// Every name that can be explained.
@@ -116,7 +119,7 @@ fn names() -> Vec<String> {
     out.extend(MATCHERS.iter().map(|matcher| matcher.name.to_owned()));
     out.extend(word::names().chain(glossary::names()).map(str::to_owned));
     out.extend(key::names().into_iter().map(str::to_owned));
-    out.extend(trouble::all().map(|trouble| trouble.name.to_owned()));
+    out.extend(Code::ALL.iter().map(|code| code.as_str().to_owned()));
     out
 }
 
@@ -131,13 +134,13 @@ pub(crate) fn completed() -> Vec<&'static str> {
 /// What there is to explain.
 pub(crate) fn overview() -> String {
     let mut page = Page::default();
-    page.text("Explains a word, a path or a message of this program: `mcptest explain WHAT`. For example:");
+    page.text("Explains a word, a path or the code of a message: `mcptest explain WHAT`. For example:");
     page.code(
         "mcptest explain trajectory\n\
          mcptest explain stability.weakest_score\n\
          mcptest explain 'tool_calls[*].args.city'\n\
          mcptest explain agents.max_turns\n\
-         mcptest explain 'cassette is stale'\n\
+         mcptest explain stale-cassette\n\
          mcptest run tests/ 2>&1 | mcptest explain -",
     );
     let list = |words: &mut dyn Iterator<Item = &'static str>| words.collect::<Vec<_>>().join(", ");
@@ -154,14 +157,13 @@ pub(crate) fn overview() -> String {
         "keys",
         "of suite files, gates files, scripts and mock servers: `prompt`, `agents.prompt`, `trajectory.max_extra`",
     );
-    let count = trouble::all().count();
     page.item(
-        "messages",
-        &format!("a message or a part of one, as it was printed; {count} troubles are known, in these areas:"),
+        "codes",
+        &format!(
+            "of messages, as in `error[stale-cassette]: ..`; `mcptest explain codes` lists all {}",
+            Code::ALL.len()
+        ),
     );
-    for area in &trouble::AREAS {
-        page.sub(&format!("{} ({})", area.title, area.troubles.len()));
-    }
     page.finish()
 }
 
@@ -215,16 +217,14 @@ mod tests {
             told("axes"),
             format!("error: nothing is known about `axes`\nhint: did you mean `trajectory_axes`? {LIST}")
         );
-        // A name that only an example has leads to no entry.
+        assert_eq!(told("xyzzy"), format!("error: nothing is known about `xyzzy`\nhint: {LIST}"));
         assert_eq!(
-            told("delete_note"),
+            told("qqq www eee"),
             format!(
-                "error: no entry is about this; the nearest are `claimed-call-failed`, `call-missing`, `call-too-many`\n\
-                 hint: `mcptest explain NAME` explains an entry; {LIST}"
+                "error: nothing is known about `qqq www eee`\n\
+                 hint: name the code of a message, which is in brackets; {LIST}"
             )
         );
-        assert_eq!(told("xyzzy"), format!("error: nothing is known about `xyzzy`\nhint: {LIST}"));
-        assert_eq!(told("qqq www eee"), format!("error: nothing is known about `qqq www eee`\nhint: {LIST}"));
         assert_eq!(told("a\u{1b}[2Jb"), format!("error: nothing is known about `a\\u{{1b}}[2Jb`\nhint: {LIST}"));
     }
 
@@ -242,36 +242,28 @@ mod tests {
             ("${SUITE_DIR}", "SUITE_DIR (a reference in suites)"),
             ("exit code 2", "2 (an exit code)"),
             ("exit status 130", "130 (an exit code)"),
-            ("bash: npx: command not found", "The program of a server was not found (program-not-found)"),
+            ("stale-cassette", "The cassette is stale (stale-cassette)"),
+            ("error[stale-cassette]: a/1.json: stale: `prompt` was ..", "The cassette is stale (stale-cassette)"),
+            ("codes", "codes (in brackets in messages, as in `error[stale-cassette]: ..`)"),
         ] {
             assert_eq!(first(what), subject, "{what}");
         }
     }
 
     #[test]
-    fn a_line_of_a_report_leads_to_its_gate_or_its_verdict() {
-        let first = |what: &str| explain(what, false).unwrap().lines().next().unwrap().to_owned();
-        let row = "✗ FAIL      says what it did  replayed";
-        let gate = "    \u{1b}[31m✗\u{1b}[0m narrative: divergence 1.00: 2 claims, 2 absent, 1 unmentioned, 0 arguments not as stated";
-        assert_eq!(first(row), "fail (a verdict)");
-        assert_eq!(first(gate), "narrative (a gate, reads each run)");
-        assert_eq!(first(&format!("{row}\n{gate}")), "narrative (a gate, reads each run)");
-        assert_eq!(first("? UNASSESSABLE  stays steady (stability)"), "unassessable (a verdict)");
-        assert_eq!(first("! REFUSED   tests/a.yml"), "REFUSED (a word of reports)");
-        assert_eq!(first("✗ expect: 0 of 2 assertions passed"), "expect (a key of a suite)");
-        // A message below a row says more than the row.
-        assert_eq!(
-            first(&format!("{row}\n    ✗ narrative: x\n      tool_calls[1] (a) is an extra call: the reference has 1")),
-            "A call is one too many (call-too-many)"
-        );
-        assert!(explain("FAIL: no such disk", false).is_err(), "a line of another program");
+    fn every_code_of_a_log_is_explained_once() {
+        let log = "a.yml:1:2: error[unknown-key]: x\nerror[no-such-file]: y\nb.yml:3:1: error[unknown-key]: z\nerror[nope]: w";
+        let page = explain(log, false).unwrap();
+        let titles: Vec<&str> =
+            page.lines().filter(|line| line.ends_with("-key)") || line.ends_with("-file)")).collect();
+        assert_eq!(titles, ["A key is not known (unknown-key)", "There is no such file or folder (no-such-file)"]);
     }
 
     #[test]
     fn a_path_that_cannot_be_read_is_refused_with_its_column() {
         assert_eq!(
             explain("tool_calls[0.args", false).unwrap_err().to_string(),
-            "error: `tool_calls[0.args` is no path: column 13: expected `]`, found `.`\n\
+            "error: `tool_calls[0.args` is not a path: column 13: expected `]`, found `.`\n\
              hint: a path is names with `.` between them, `[0]`, `[-1]`, `[*]` and `[\"odd key\"]`"
         );
     }

@@ -1,41 +1,30 @@
 //! Files named on the command line: which they are, and their text. What cannot be read is said, never skipped.
 
 use std::collections::BTreeSet;
-use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use mcptest_core::diag::{Source, did_you_mean, printable};
+use mcptest_core::diag::{Code, Failure, Source, did_you_mean, printable};
 use mcptest_core::suite::yaml::MAX_BYTES;
 use mcptest_runner::file::{self, Trust};
 
-/// A path that cannot be used, and what to do about it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Refusal {
-    pub(crate) path: String,
-    pub(crate) message: String,
-    pub(crate) hint: String,
+/// A path that cannot be used, as it was typed.
+pub(crate) type FileError = Failure<String>;
+
+pub(crate) fn file_error(code: Code, path: &Path, message: impl Into<String>, hint: impl Into<String>) -> FileError {
+    FileError::error(shown(path), message).code(code).hint(hint)
 }
 
-impl fmt::Display for Refusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { path, message, hint } = self;
-        write!(f, "error: {}: {message}\nhint: {}", printable(path), printable(hint))
-    }
-}
-
-impl Refusal {
-    pub(crate) fn new(path: &Path, message: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self { path: shown(path), message: message.into(), hint: hint.into() }
-    }
-
-    pub(crate) fn io(path: &Path, error: &io::Error) -> Self {
-        match error.kind() {
-            ErrorKind::NotFound => Self::new(path, "there is no such file or folder", missing(path)),
-            ErrorKind::PermissionDenied => Self::new(path, "may not be read", "check its permissions"),
-            _ => Self::new(path, format!("cannot be read: {error}"), "check the path"),
+pub(crate) fn io_error(path: &Path, error: &io::Error) -> FileError {
+    let unreadable = |code| file_error(code, path, format!("cannot be read: {error}"), "check the path");
+    match error.kind() {
+        ErrorKind::NotFound => file_error(Code::NoSuchFile, path, "there is no such file or folder", missing(path)),
+        ErrorKind::PermissionDenied => {
+            file_error(Code::PermissionDenied, path, "may not be read", "check its permissions")
         }
+        _ if file::is_link_error(error) => unreadable(Code::SymbolicLink),
+        _ => unreadable(Code::ReadFailed),
     }
 }
 
@@ -92,7 +81,7 @@ const WRITTEN: Wanted = Wanted {
 
 /// The files that are meant, each once: a file stands for itself, a folder for its YAML files in sorted order. `note` is told
 /// what was left out.
-pub(crate) fn expand(paths: &[PathBuf], trust: Trust, note: &mut dyn FnMut(&str)) -> Vec<Result<PathBuf, Refusal>> {
+pub(crate) fn expand(paths: &[PathBuf], trust: Trust, note: &mut dyn FnMut(&str)) -> Vec<Result<PathBuf, FileError>> {
     let mut out: Vec<_> = paths.iter().flat_map(|path| files(path, &WRITTEN, trust, note)).collect();
     let mut seen = BTreeSet::new();
     out.retain(|found| found.as_ref().map_or(true, |path| seen.insert(path.clone())));
@@ -109,7 +98,7 @@ pub(crate) fn files(
     wanted: &Wanted,
     trust: Trust,
     note: &mut dyn FnMut(&str),
-) -> Vec<Result<PathBuf, Refusal>> {
+) -> Vec<Result<PathBuf, FileError>> {
     if !path.is_dir() {
         return vec![Ok(path.to_owned())];
     }
@@ -123,7 +112,7 @@ pub(crate) fn files(
     }
     if out.is_empty() {
         let hint = "hidden files and folders are left out; name the file itself";
-        out.push(Err(Refusal::new(path, wanted.none, hint)));
+        out.push(Err(file_error(Code::EmptyFolder, path, wanted.none, hint)));
     }
     out
 }
@@ -131,10 +120,16 @@ pub(crate) fn files(
 /// Paths that were left out, and why.
 type LeftOut = Vec<(PathBuf, &'static str)>;
 
-fn walk(folder: &Path, wanted: &Wanted, trust: Trust, out: &mut Vec<Result<PathBuf, Refusal>>, left_out: &mut LeftOut) {
+fn walk(
+    folder: &Path,
+    wanted: &Wanted,
+    trust: Trust,
+    out: &mut Vec<Result<PathBuf, FileError>>,
+    left_out: &mut LeftOut,
+) {
     let names = match file::names(folder, trust) {
         Ok(names) => names,
-        Err(error) => return out.push(Err(Refusal::io(folder, &error))),
+        Err(error) => return out.push(Err(io_error(folder, &error))),
     };
     for name in names.into_iter().filter(|name| !name.as_encoded_bytes().starts_with(b".")) {
         let path = folder.join(name);
@@ -175,11 +170,11 @@ pub(crate) fn bytes(path: &Path, most: u64, trust: Trust) -> io::Result<Option<V
 }
 
 /// The text of a file.
-pub(crate) fn read(path: &Path, trust: Trust) -> Result<Source, Refusal> {
-    let bytes = bytes(path, MAX_BYTES as u64, trust).map_err(|error| Refusal::io(path, &error))?;
+pub(crate) fn read(path: &Path, trust: Trust) -> Result<Source, FileError> {
+    let bytes = bytes(path, MAX_BYTES as u64, trust).map_err(|error| io_error(path, &error))?;
     let Some(bytes) = bytes else {
         let message = format!("has more than {MAX_BYTES} bytes, the limit");
-        return Err(Refusal::new(path, message, "split it into several files"));
+        return Err(file_error(Code::FileTooLarge, path, message, "split it into several files"));
     };
     String::from_utf8(bytes).map(|text| Source::new(shown(path), text)).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
@@ -190,6 +185,6 @@ pub(crate) fn read(path: &Path, trust: Trust) -> Result<Source, Refusal> {
         } else {
             "save it as UTF-8"
         };
-        Refusal::new(path, format!("is not UTF-8: byte {at} (0x{:02x}), on line {line}", bytes[at]), hint)
+        file_error(Code::NotUtf8, path, format!("is not UTF-8: byte {at} (0x{:02x}), on line {line}", bytes[at]), hint)
     })
 }

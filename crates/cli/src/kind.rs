@@ -23,7 +23,7 @@ pub(crate) enum Kind {
 impl Kind {
     /// The kind of a file.
     pub(crate) fn of(source: &Source) -> Self {
-        match yaml::read(source) {
+        match yaml::tree(source) {
             Ok(root) => Self::by(|key| root.get(key).is_some()),
             // What cannot be read may still be seen: keys at the root stand at the start of a line.
             Err(_) => Self::by(|key| {

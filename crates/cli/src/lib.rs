@@ -4,6 +4,7 @@
 //! judge traces use `mcptest-core`.
 
 mod args;
+pub mod codes;
 mod command;
 mod console;
 mod corpus;
@@ -18,12 +19,11 @@ mod report;
 mod select;
 mod signals;
 mod suites;
-pub mod trouble;
 
 pub use command::{Environment, run};
 pub use panics::tell_panics;
 
 /// The commands and options there are.
-pub fn typed() -> clap::Command {
-    <args::Typed as clap::CommandFactory>::command()
+pub fn cli() -> clap::Command {
+    <args::Cli as clap::CommandFactory>::command()
 }

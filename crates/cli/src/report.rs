@@ -1,10 +1,7 @@
 //! Reporters: the faces of one stream of events, each on standard output or in a file.
 
-pub(crate) mod again;
 mod detail;
 mod evidence;
-#[cfg(test)]
-mod faces;
 mod file;
 mod github;
 mod grid;
@@ -13,15 +10,18 @@ mod json;
 mod junit;
 #[cfg(test)]
 mod log;
-mod look;
 mod markdown;
 mod ndjson;
 mod paint;
 mod paths;
 mod pretty;
 #[cfg(test)]
+mod reporter_tests;
+pub(crate) mod rerun;
+#[cfg(test)]
 mod samples;
-mod summary;
+mod style;
+pub(crate) mod summary;
 pub(crate) mod text;
 
 use std::fmt;
@@ -30,15 +30,15 @@ use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use mcptest_core::diag::{printable, suggest};
+use mcptest_core::diag::{Code, Failure, printable, suggest};
 use mcptest_core::event::Event;
 use mcptest_core::report::Report;
 use mcptest_runner::file::Trust;
 
 use self::html::Page;
-use self::look::Paper;
-pub(crate) use self::look::{Colour, Compared, Look, Verbosity};
 use self::pretty::Pretty;
+use self::style::Output;
+pub(crate) use self::style::{Color, Compared, Style, Verbosity};
 use crate::console::Console;
 use crate::input;
 
@@ -116,8 +116,6 @@ pub(crate) struct Choice {
 pub(crate) enum BadChoice {
     Unknown(String),
     NoPath(Kind),
-    /// Both would write to the same place: standard output, or a file.
-    Clash(Kind, Kind, Option<PathBuf>),
 }
 
 impl fmt::Display for BadChoice {
@@ -131,20 +129,6 @@ impl fmt::Display for BadChoice {
                 let name = kind.name();
                 write!(f, "the path is missing (hint: `{name}=PATH`, or `{name}` alone for standard output)")
             }
-            Self::Clash(first, second, None) => write!(
-                f,
-                "two reporters cannot share standard output: {} and {}\nhint: give one of them a file: --reporter {}=PATH",
-                first.name(),
-                second.name(),
-                second.name()
-            ),
-            Self::Clash(first, second, Some(path)) => write!(
-                f,
-                "two reporters cannot share the file {}: {} and {}\nhint: give each a file of its own",
-                printable(&path.to_string_lossy()),
-                first.name(),
-                second.name()
-            ),
         }
     }
 }
@@ -188,40 +172,45 @@ impl Choice {
     }
 }
 
-/// A report that could not be written.
-#[derive(Debug)]
-pub(crate) struct Unwritten {
-    /// Standard output without one.
-    path: Option<PathBuf>,
-    error: io::Error,
+/// Two reporters would write to the same place: standard output, or a file.
+fn clash(first: Kind, second: Kind, place: Option<&Path>) -> Failure {
+    let (first, second) = (first.name(), second.name());
+    let (place, hint) = match place {
+        None => ("standard output".to_owned(), format!("give one of them a file: --reporter {second}=PATH")),
+        Some(path) => (format!("the file {}", path.display()), "give each a file of its own".to_owned()),
+    };
+    let message = format!("two reporters cannot share {place}: {first} and {second}");
+    Failure::error((), message).code(Code::ReportersClash).hint(hint)
 }
 
-impl fmt::Display for Unwritten {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Some(path) = &self.path else { return write!(f, "cannot write to standard output: {}", self.error) };
-        let hint = match self.error.kind() {
-            ErrorKind::NotFound => "make its folder first",
-            ErrorKind::IsADirectory => "name a file in it",
-            ErrorKind::InvalidInput => "remove the link, or name another file",
-            _ => "see that the folder can be written to and has room",
-        };
-        let path = printable(&path.to_string_lossy()).into_owned();
-        write!(f, "cannot write the report {path}: {}\nhint: {hint}", self.error)
-    }
+/// A report that could not be written; to standard output without a path.
+fn unwritten(path: Option<&Path>, error: &io::Error) -> Failure {
+    let Some(path) = path else { return stdout_error(error) };
+    let hint = match error.kind() {
+        ErrorKind::NotFound => "make its folder first",
+        ErrorKind::IsADirectory => "name a file in it",
+        ErrorKind::InvalidInput => "remove the link, or name another file",
+        _ => "see that the folder can be written to and has room",
+    };
+    let message = format!("cannot write the report {}: {error}", path.display());
+    Failure::error((), message).code(Code::ReportNotWritten).hint(hint)
 }
 
-impl std::error::Error for Unwritten {}
+/// Standard output cannot be written to.
+pub(crate) fn stdout_error(error: &io::Error) -> Failure {
+    Failure::error((), format!("cannot write to standard output: {error}")).code(Code::StdoutFailed)
+}
 
 /// The reporters of one run.
 pub(crate) struct Reporters<'a> {
-    faces: Vec<Face>,
-    look: Look,
+    all: Vec<Reporter>,
+    style: Style,
     out: Console<'a>,
     /// Why standard output takes no more; the files are still written.
     closed: Option<io::Error>,
 }
 
-struct Face {
+struct Reporter {
     choice: Choice,
     pretty: Option<Pretty>,
     page: Option<Page>,
@@ -229,10 +218,10 @@ struct Face {
     text: String,
 }
 
-impl Face {
-    fn new(choice: Choice, look: &Look) -> Self {
-        let paper = if choice.is_on_stdout() { look.paper } else { Paper::PLAIN };
-        let pretty = (choice.kind == Kind::Pretty).then(|| Pretty::new(look.verbosity, paper));
+impl Reporter {
+    fn new(choice: Choice, style: &Style) -> Self {
+        let output = if choice.is_on_stdout() { style.output } else { Output::PLAIN };
+        let pretty = (choice.kind == Kind::Pretty).then(|| Pretty::new(style.verbosity, output));
         let text = if choice.kind == Kind::Ndjson { ndjson::begin() } else { String::new() };
         let page = (choice.kind == Kind::Html).then(Page::default);
         Self { choice, pretty, page, text }
@@ -251,15 +240,15 @@ impl Face {
     }
 
     /// Writes what is left to write.
-    fn finish(&mut self, report: &Report, look: &Look, out: &mut dyn Write) -> io::Result<()> {
+    fn finish(&mut self, report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> {
         if let Some(pretty) = &mut self.pretty {
-            self.text.push_str(&pretty.finish(report, look));
+            self.text.push_str(&pretty.finish(report, style));
         }
         out.write_all(self.text.as_bytes())?;
         if let Some(page) = &self.page {
             page.write(report, out)?;
         }
-        let compared = look.compared.as_ref();
+        let compared = style.compared.as_ref();
         match self.choice.kind {
             Kind::Pretty | Kind::Html => Ok(()),
             Kind::Json => json::write(report, out),
@@ -274,78 +263,78 @@ impl Face {
 impl<'a> Reporters<'a> {
     /// The chosen reporters. Where none of them takes standard output, `pretty` does: a verdict is never kept in a file
     /// alone.
-    pub(crate) fn new(chosen: &[Choice], look: Look, out: Console<'a>) -> Result<Self, BadChoice> {
+    pub(crate) fn new(chosen: &[Choice], style: Style, out: Console<'a>) -> Result<Self, Failure> {
         let mut choices: Vec<Choice> = chosen.to_vec();
         if choices.iter().all(|choice| choice.path.is_some()) {
             choices.insert(0, Choice { kind: Kind::Pretty, path: None });
         }
-        Self::only(choices, look, out)
+        Self::only(choices, style, out)
     }
 
     /// The chosen reporters and no other, for a command that tells its verdicts in another way too.
-    pub(crate) fn only(choices: Vec<Choice>, look: Look, out: Console<'a>) -> Result<Self, BadChoice> {
+    pub(crate) fn only(choices: Vec<Choice>, style: Style, out: Console<'a>) -> Result<Self, Failure> {
         for (at, choice) in choices.iter().enumerate() {
             if let Some(other) = choices[..at].iter().find(|other| other.place() == choice.place()) {
-                return Err(BadChoice::Clash(other.kind, choice.kind, choice.path.clone()));
+                return Err(clash(other.kind, choice.kind, choice.path.as_deref()));
             }
         }
-        let faces = choices.into_iter().map(|choice| Face::new(choice, &look)).collect();
-        Ok(Self { faces, look, out, closed: None })
+        let all = choices.into_iter().map(|choice| Reporter::new(choice, &style)).collect();
+        Ok(Self { all, style, out, closed: None })
     }
 
     /// Whether any report is made at the end, of all that happened. The others have taken from traces what they need.
     pub(crate) fn want_traces(&self) -> bool {
-        self.faces.iter().any(|face| !matches!(face.choice.kind, Kind::Pretty | Kind::Ndjson | Kind::Html))
+        self.all.iter().any(|reporter| !matches!(reporter.choice.kind, Kind::Pretty | Kind::Ndjson | Kind::Html))
     }
 
     /// Shows what an event adds, in reports that are made while events come.
     pub(crate) fn event(&mut self, event: &Event) {
-        for face in &mut self.faces {
-            face.event(event);
-            if face.choice.is_on_stdout() && !face.text.is_empty() {
-                put(&mut self.out, &mut self.closed, |out| out.write_all(face.text.as_bytes()));
-                face.text.clear();
+        for reporter in &mut self.all {
+            reporter.event(event);
+            if reporter.choice.is_on_stdout() && !reporter.text.is_empty() {
+                put(&mut self.out, &mut self.closed, |out| out.write_all(reporter.text.as_bytes()));
+                reporter.text.clear();
             }
         }
     }
 
     fn has(&self, kind: Kind) -> bool {
-        self.faces.iter().any(|face| face.choice.kind == kind)
+        self.all.iter().any(|reporter| reporter.choice.kind == kind)
     }
 
     /// Ends every report. One that cannot be written does not keep the others from it.
-    pub(crate) fn finish(mut self, report: &Report) -> Vec<Unwritten> {
+    pub(crate) fn finish(mut self, report: &Report) -> Vec<Failure> {
         let mut unwritten = Vec::new();
-        let look = &self.look;
-        for face in &mut self.faces {
-            match face.choice.path.clone() {
+        let style = &self.style;
+        for reporter in &mut self.all {
+            match reporter.choice.path.clone() {
                 // Standard output passes on every line by itself, and a report may have millions.
                 None => put(&mut self.out, &mut self.closed, |out| {
-                    out.allow_commands(face.choice.kind == Kind::Github);
+                    out.allow_commands(reporter.choice.kind == Kind::Github);
                     let mut buffer = BufWriter::new(&mut *out);
-                    face.finish(report, look, &mut buffer)?;
+                    reporter.finish(report, style, &mut buffer)?;
                     buffer.flush()?;
                     drop(buffer);
                     out.allow_commands(false);
                     Ok(())
                 }),
                 // A file may lead to the log as well: `/dev/stdout`, or a pipe.
-                Some(path) => unwritten.extend(to_file(&path, look.trust, |out| {
+                Some(path) => unwritten.extend(to_file(&path, style.trust, |out| {
                     let mut out = Console::new(out);
-                    out.allow_commands(face.choice.kind == Kind::Github);
-                    face.finish(report, look, &mut out)
+                    out.allow_commands(reporter.choice.kind == Kind::Github);
+                    reporter.finish(report, style, &mut out)
                 })),
             }
         }
-        if let Some(path) = look.step_summary.as_deref().filter(|_| self.has(Kind::Github)) {
-            let text = |room| markdown::text(report, look.compared.as_ref(), room);
+        if let Some(path) = style.step_summary.as_deref().filter(|_| self.has(Kind::Github)) {
+            let text = |room| markdown::text(report, style.compared.as_ref(), room);
             let appended = file::append(path, STEP_SUMMARY, text).err();
-            unwritten.extend(appended.map(|error| Unwritten { path: Some(path.to_owned()), error }));
+            unwritten.extend(appended.map(|error| self::unwritten(Some(path), &error)));
         }
         put(&mut self.out, &mut self.closed, |out| out.flush());
         // Whoever reads has seen enough, as in `mcptest run | head -1`.
         let closed = self.closed.filter(|error| error.kind() != ErrorKind::BrokenPipe);
-        unwritten.extend(closed.map(|error| Unwritten { path: None, error }));
+        unwritten.extend(closed.map(|error| stdout_error(&error)));
         unwritten
     }
 }
@@ -353,8 +342,8 @@ impl<'a> Reporters<'a> {
 /// Most bytes of the summary of a step; a longer one is not shown at all.
 const STEP_SUMMARY: usize = 1_000_000;
 
-fn to_file(path: &Path, trust: Trust, content: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Option<Unwritten> {
-    file::write(path, trust, content).err().map(|error| Unwritten { path: Some(path.to_owned()), error })
+fn to_file(path: &Path, trust: Trust, content: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Option<Failure> {
+    file::write(path, trust, content).err().map(|error| unwritten(Some(path), &error))
 }
 
 /// Writes to standard output as long as it can be written to.

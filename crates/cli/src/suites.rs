@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::slice;
 
-use mcptest_core::diag::printable;
+use mcptest_core::diag::{Code, Failure};
 use mcptest_core::suite::{self, Variables};
 use mcptest_runner::file::Trust;
 use mcptest_runner::plan::SuiteFile;
 
 use crate::command::Environment;
-use crate::input::{self, Refusal};
+use crate::input::{self, FileError, file_error};
 use crate::kind::Kind;
 
 /// A file that was named: a suite, or why it is none.
@@ -28,10 +28,9 @@ impl File {
     }
 }
 
-impl From<Refusal> for File {
-    fn from(Refusal { path, message, hint }: Refusal) -> Self {
-        let why = format!("error: {}: {message}\nhint: {}\n", printable(&path), printable(&hint));
-        Self::Refused { name: path, why }
+impl From<FileError> for File {
+    fn from(error: FileError) -> Self {
+        Self::Refused { why: format!("{error}\n"), name: error.place }
     }
 }
 
@@ -43,7 +42,7 @@ pub(crate) fn load(
     trust: Trust,
     environment: Environment<'_>,
     complain: &mut dyn FnMut(&str),
-) -> Result<Vec<File>, String> {
+) -> Result<Vec<File>, Failure> {
     let mut out = Vec::new();
     let mut seen = BTreeSet::new();
     for name in &meant(named, command)? {
@@ -69,24 +68,24 @@ pub(crate) fn load(
         if !has_suites {
             let message = "no suite in this folder or below it";
             let hint = "scripts and mock servers have no tests; name a file with `agents:`";
-            out.push(File::from(Refusal::new(name, message, hint)));
+            out.push(File::from(file_error(Code::EmptyFolder, name, message, hint)));
         }
     }
     Ok(out)
 }
 
 /// The files and folders that were named, or the suite that is found without a name.
-pub(crate) fn meant(named: &[PathBuf], command: &str) -> Result<Vec<PathBuf>, String> {
+pub(crate) fn meant(named: &[PathBuf], command: &str) -> Result<Vec<PathBuf>, Failure> {
     if !named.is_empty() {
         return Ok(named.to_vec());
     }
     let found: Vec<PathBuf> =
         ["mcptest.yaml", "mcptest.yml"].map(PathBuf::from).into_iter().filter(|path| path.is_file()).collect();
     if found.is_empty() {
-        let what = "error: no suite was named, and there is no mcptest.yaml or mcptest.yml in the current folder";
+        let what = "no suite was named, and there is no mcptest.yaml or mcptest.yml in the current folder";
         let hint =
             format!("name a file or a folder, as in `mcptest {command} tests/`; `mcptest init` writes a first suite");
-        return Err(format!("{what}\nhint: {hint}"));
+        return Err(Failure::error((), what).code(Code::NoSuiteNamed).hint(hint));
     }
     Ok(found)
 }
@@ -99,10 +98,10 @@ fn load_one(
     trust: Trust,
     environment: Environment<'_>,
     complain: &mut dyn FnMut(&str),
-) -> Result<Option<File>, Refusal> {
+) -> Result<Option<File>, FileError> {
     let source = input::read(path, trust)?;
     if let Some((message, hint)) = Kind::of(&source).instead_of_suite() {
-        return if is_named { Err(Refusal::new(path, message, hint)) } else { Ok(None) };
+        return if is_named { Err(file_error(Code::NotASuite, path, message, hint)) } else { Ok(None) };
     }
     let folder = input::folder(path);
     let loaded = match trust {
@@ -121,10 +120,10 @@ fn load_one(
 
 /// Two suites whose names differ in their ending only keep their cassettes in one folder: what one of them records, the other
 /// overwrites, and what one of them does not use, the other may.
-fn shares(file: &SuiteFile) -> Option<Refusal> {
+fn shares(file: &SuiteFile) -> Option<FileError> {
     let other = ["yml", "yaml"].map(|ending| file.path.with_extension(ending)).into_iter().find(|other| {
         *other != file.path && input::read(other, file.trust).is_ok_and(|source| Kind::of(&source) == Kind::Suite)
     })?;
     let message = format!("has its cassettes in the same folder as {}", other.display());
-    Some(Refusal::new(&file.path, message, "give one of the two another name"))
+    Some(file_error(Code::SharedCassettes, &file.path, message, "give one of the two another name"))
 }

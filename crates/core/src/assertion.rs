@@ -6,7 +6,7 @@ use std::fmt;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::diag::{Problem, Problems, suggest};
+use crate::diag::{Code, Problem, Problems, suggest};
 use crate::eval::{self, GateKind};
 use crate::json;
 use crate::matcher::{Answer, Decision, Matcher};
@@ -119,7 +119,11 @@ impl Assertion {
         let target = match Target::parse(target) {
             Ok(target) => Some(target),
             Err(error) => {
-                problems.push(Problem::new("/target", format!("invalid target `{target}`: {error}")));
+                problems.push(Problem::new(
+                    Code::MalformedTarget,
+                    "/target",
+                    format!("invalid target `{target}`: {error}"),
+                ));
                 None
             }
         };
@@ -141,7 +145,11 @@ impl Assertion {
         check_target(scope, &target)?;
         if let (Scope::Gate(_), Some(value)) = (scope, exact_no_number(&matcher)) {
             let shown = json::excerpt(value, 40);
-            let problem = Problem::new("/matcher", format!("metrics are numbers: `exact: {shown}` never matches"));
+            let problem = Problem::new(
+                Code::MetricIsANumber,
+                "/matcher",
+                format!("metrics are numbers: `exact: {shown}` never matches"),
+            );
             return Err(match value {
                 Value::Bool(word) => problem.hint(format!("write `exact: {}`", i32::from(*word))),
                 Value::String(text) if text.trim().parse::<f64>().is_ok() => {
@@ -289,14 +297,18 @@ fn check_target(scope: Scope, target: &Target) -> Result<(), Problem> {
         Scope::Envelope if root.starts_with("tool_") && ENVELOPE_ROOTS.contains(&root) => match target.second_key() {
             Some(key) => {
                 let index = if key.parse::<u64>().is_ok() { key } else { "0" };
-                let problem = Problem::new("/target", format!("`{root}` is a list, so `{key}` selects nothing"));
+                let problem = Problem::new(
+                    Code::UnknownTarget,
+                    "/target",
+                    format!("`{root}` is a list, so `{key}` selects nothing"),
+                );
                 Err(problem.hint(format!("select an item: `{root}[{index}]`, or `{root}[*]` for all of them")))
             }
             None => Ok(()),
         },
         Scope::Envelope if ENVELOPE_ROOTS.contains(&root) => Ok(()),
         Scope::Envelope => {
-            let problem = Problem::new("/target", format!("a trace has no field `{root}`"));
+            let problem = Problem::new(Code::UnknownTarget, "/target", format!("a trace has no field `{root}`"));
             Err(match eval::GATES.iter().find(|gate| gate.prefix == root) {
                 Some(gate) => problem.hint(format!("use metrics in the `expect:` of `{}:`", gate.kind)),
                 None => problem.hint(suggest(root, ENVELOPE_ROOTS)),

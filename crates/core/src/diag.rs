@@ -1,51 +1,154 @@
-//! Problems in what a user wrote, all of them at once, each with its location, a message and a hint.
+//! What went wrong, where, and what to do about it: the one shape of every failure, and how people see it.
 //!
-//! A [`Problem`] is inside a rule and has a JSON pointer; a [`Diagnostic`] is in a file and has a span.
+//! A [`Problem`] is in a rule and has a JSON pointer, a [`Diagnostic`] is in a file and has a span, a [`RunError`] is about a
+//! whole run. What a person wrote is checked to its end, so problems and diagnostics come as lists.
+
+mod code;
 
 use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
+use std::sync::OnceLock;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
-/// One mistake in a rule (a matcher, a gate's parameters).
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Problem {
-    /// JSON pointer to the mistake inside the rule; empty for the rule itself.
-    pub path: String,
+use crate::suite::yaml::Node;
+pub use code::Code;
+
+/// What went wrong, where, and what to do about it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failure<P = ()> {
+    /// How bad it is.
+    #[serde(skip)]
+    pub severity: Severity,
+    /// What `mcptest explain` explains it by.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "known_code")]
+    pub code: Option<Code>,
+    /// Where it is.
+    #[serde(skip)]
+    pub place: P,
     /// What is wrong.
     pub message: String,
     /// What to do about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
-    /// The problem is the last key of the path, not its value.
+}
+
+/// Why a run could not be judged.
+pub type RunError = Failure;
+
+/// One mistake in a rule (a matcher, a gate's parameters).
+pub type Problem = Failure<RulePath>;
+
+/// One thing to say about a place in a file, by the bytes of the file.
+pub type Diagnostic = Failure<Range<usize>>;
+
+/// A place inside a rule.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct RulePath {
+    /// JSON pointer; empty for the rule itself.
+    pub pointer: String,
+    /// The key that the pointer ends with is meant, not its value.
     pub on_key: bool,
 }
 
-impl Problem {
-    /// A problem at `path` without a hint.
-    pub fn new(path: impl Into<String>, message: impl Into<String>) -> Self {
-        Self { path: path.into(), message: message.into(), hint: None, on_key: false }
+/// A newer program may have written a code that this one does not know.
+fn known_code<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Code>, D::Error> {
+    Ok(Code::from_word(&String::deserialize(from)?))
+}
+
+impl<P> Failure<P> {
+    /// An error at a place.
+    pub fn error(place: P, message: impl Into<String>) -> Self {
+        Self { severity: Severity::Error, code: None, place, message: message.into(), hint: None }
     }
 
-    /// Marks the key, not its value, as the problem.
+    /// A warning at a place.
+    pub fn warning(place: P, message: impl Into<String>) -> Self {
+        Self { severity: Severity::Warning, ..Self::error(place, message) }
+    }
+
+    /// Adds the code that explains it.
     #[must_use]
-    pub fn on_key(mut self) -> Self {
-        self.on_key = true;
+    pub fn code(mut self, code: Code) -> Self {
+        self.code = Some(code);
         self
     }
 
-    /// Adds a hint.
+    /// Adds what to do about it.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
+
+    /// The same failure at another place.
+    pub fn moved<Q>(self, place: Q) -> Failure<Q> {
+        let Self { severity, code, message, hint, .. } = self;
+        Failure { severity, code, place, message, hint }
+    }
+
+    /// Severity and code, as in `error[stale-cassette]`.
+    pub fn label(&self) -> String {
+        match self.code {
+            Some(code) => format!("{}[{code}]", self.severity.as_str()),
+            None => self.severity.as_str().to_owned(),
+        }
+    }
+
+    /// `error[code]: place: message`, and the hint on a line of its own. Lines of a message stay lines.
+    fn lines(&self, place: &str) -> String {
+        let message: Vec<_> = self.message.lines().map(printable).collect();
+        let place = if place.is_empty() { String::new() } else { format!("{}: ", printable(place)) };
+        let hint = self.hint.as_ref().map_or_else(String::new, |hint| format!("\nhint: {}", printable(hint)));
+        format!("{}: {place}{}{hint}", self.label(), message.join("\n"))
+    }
+}
+
+impl RunError {
+    /// An error without a code.
+    pub fn new(message: impl Into<String>) -> Self {
+        Self::error((), message)
+    }
+}
+
+impl Problem {
+    /// A problem at a pointer.
+    pub fn new(code: Code, pointer: impl Into<String>, message: impl Into<String>) -> Self {
+        Self::error(RulePath { pointer: pointer.into(), on_key: false }, message).code(code)
+    }
+
+    /// The same problem, of the key and not of its value.
+    #[must_use]
+    pub fn on_key(mut self) -> Self {
+        self.place.on_key = true;
+        self
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.lines(""))
+    }
+}
+
+impl fmt::Display for Failure<String> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.lines(&self.place))
+    }
+}
+
+/// Of an importer: the place is in the text of a record, which only the caller knows.
+impl fmt::Display for Failure<Option<usize>> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
 }
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if !self.path.is_empty() {
-            write!(f, "{}: ", self.path)?;
+        if !self.place.pointer.is_empty() {
+            write!(f, "{}: ", self.place.pointer)?;
         }
         f.write_str(&self.message)?;
         match &self.hint {
@@ -54,6 +157,8 @@ impl fmt::Display for Problem {
         }
     }
 }
+
+impl<P: fmt::Debug> std::error::Error for Failure<P> where Self: fmt::Display {}
 
 /// Every problem of one rule; never empty where it is returned as an error.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -67,8 +172,10 @@ impl Problems {
 
     /// Adds the problems of the part at `path`.
     pub fn extend_at(&mut self, path: &str, inner: Problems) {
-        self.0
-            .extend(inner.0.into_iter().map(|problem| Problem { path: format!("{path}{}", problem.path), ..problem }));
+        self.0.extend(inner.0.into_iter().map(|mut problem| {
+            problem.place.pointer.insert_str(0, path);
+            problem
+        }));
     }
 
     /// `Ok(value)` if there is no problem.
@@ -104,6 +211,8 @@ pub struct Source {
     text: String,
     /// Byte at which each line starts.
     lines: Vec<usize>,
+    /// The text as YAML, which is read at most once.
+    pub(crate) tree: OnceLock<Result<Node, Vec<Diagnostic>>>,
 }
 
 impl Source {
@@ -112,7 +221,7 @@ impl Source {
         let text = text.into();
         let starts = text.match_indices('\n').map(|(at, _)| at + 1);
         let lines = std::iter::once(0).chain(starts).collect();
-        Self { name: name.into(), text, lines }
+        Self { name: name.into(), text, lines, tree: OnceLock::new() }
     }
 
     /// The name of the file.
@@ -152,10 +261,11 @@ impl Source {
     }
 }
 
-/// How serious a diagnostic is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+/// Whether a diagnostic stops anything.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum Severity {
     /// The file cannot be used.
+    #[default]
     Error,
     /// The file can be used, but is probably wrong.
     Warning,
@@ -171,23 +281,10 @@ impl Severity {
     }
 }
 
-/// An error or a warning at a place in a file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Diagnostic {
-    /// How bad it is.
-    pub severity: Severity,
-    /// Bytes of the file.
-    pub span: Range<usize>,
-    /// What is wrong.
-    pub message: String,
-    /// What to do about it.
-    pub hint: Option<String>,
-}
-
 impl Diagnostic {
     /// The diagnostic as text: location, message, the line with carets, hint.
     pub fn render(&self, source: &Source) -> String {
-        let mark = Mark::of(source, &self.span);
+        let mark = Mark::of(source, &self.place);
         let gutter = " ".repeat(mark.line.to_string().len());
         let [above, text, carets] = mark.lines();
         let mut out = format!(
@@ -195,7 +292,7 @@ impl Diagnostic {
             printable(source.name()),
             mark.line,
             mark.column,
-            self.severity.as_str(),
+            self.label(),
             printable(&self.message),
         );
         if let Some(hint) = &self.hint {
@@ -373,15 +470,10 @@ mod tests {
     #[test]
     fn control_characters_are_escaped() {
         let source = Source::new("a\u{1b}.yml", "\tk\u{1b}[2Jy: b\u{202e}d # \u{e9}\u{9b}\r\n");
-        let diagnostic = Diagnostic {
-            severity: Severity::Error,
-            span: 9..14,
-            message: "`\u{1b}[2J`\nis".to_owned(),
-            hint: Some("not \u{7f}".to_owned()),
-        };
+        let diagnostic = Diagnostic::error(9..14, "`\u{1b}[2J`\nis").hint("not \u{7f}").code(Code::UnknownKey);
         assert_eq!(
             diagnostic.render(&source),
-            "a\\u{1b}.yml:1:10: error: `\\u{1b}[2J`\\nis\n\
+            "a\\u{1b}.yml:1:10: error[unknown-key]: `\\u{1b}[2J`\\nis\n\
              \u{20}  |\n\
              \u{20}1 | \tk\\u{1b}[2Jy: b\\u{202e}d # \u{e9}\\u{9b}\n\
              \u{20}  | \t             ^^^^^^^^^^\n\
@@ -403,9 +495,11 @@ mod tests {
         let mut all = Problems::default();
         all.extend_at(
             "/expect/0",
-            Problem::new("/matcher", "unknown matcher `exat`").hint("did you mean `exact`?").into(),
+            Problem::new(Code::MalformedMatcher, "/matcher", "unknown matcher `exat`")
+                .hint("did you mean `exact`?")
+                .into(),
         );
-        all.push(Problem::new("", "needs at least one call"));
+        all.push(Problem::new(Code::MalformedMatcher, "", "needs at least one call"));
         assert_eq!(
             all.to_string(),
             "/expect/0/matcher: unknown matcher `exat` (hint: did you mean `exact`?)\nneeds at least one call"

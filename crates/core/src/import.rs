@@ -37,6 +37,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
+use crate::diag::{Code, Failure};
 use crate::json::{self, JsonError};
 use crate::trace::{Trace, words};
 pub use servers::{PrefixError, Servers};
@@ -132,28 +133,13 @@ pub struct Piece<'a> {
     pub text: Cow<'a, str>,
 }
 
-/// Why a record cannot be read.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ImportError {
-    /// Byte in the text of the record, where it is known.
-    pub offset: Option<usize>,
-    /// What is wrong, with its path: `messages[3].role must be .., found ..`.
-    pub message: String,
-    /// What to do about it.
-    pub hint: Option<String>,
-}
-
-impl fmt::Display for ImportError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl std::error::Error for ImportError {}
+/// Why a record cannot be read. The place is a byte in the text of the record, where it is known; the message has the path,
+/// as in `messages[3].role must be .., found ..`.
+pub type ImportError = Failure<Option<usize>>;
 
 impl ImportError {
     fn new(message: impl Into<String>) -> Self {
-        Self { offset: None, message: message.into(), hint: None }
+        Self::error(None, message).code(Code::InvalidRecord)
     }
 
     /// A key that must have one of some words.
@@ -162,14 +148,9 @@ impl ImportError {
         Self::new(format!("{place} must be {expected}, found {found}"))
     }
 
-    fn hint(mut self, hint: impl Into<String>) -> Self {
-        self.hint = Some(hint.into());
-        self
-    }
-
     /// The error of a part of the record. The byte offset of the part is not that of the record.
     fn at(mut self, place: impl fmt::Display) -> Self {
-        self.offset = None;
+        self.place = None;
         self.message = format!("{place}: {}", self.message);
         self
     }

@@ -1,22 +1,23 @@
 //! The rows of a report and the one fold that counts them. Every reporter reads the same rows and the same counts.
 
 mod cell;
-mod flips;
+mod compare;
 mod grid;
 mod paths;
 mod read;
 pub mod schema;
 mod write;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::diag::Mark;
+pub use crate::diag::RunError;
 use crate::eval::{GateKind, Verdict};
 use crate::event::Event;
 use crate::judge::{CheckResult, Receipt};
 use crate::trace::{Trace, words};
 pub use cell::{Attempt, Cell, Evidence};
-pub use flips::{Baseline, Flip, Flips, Rate};
+pub use compare::{Baseline, Change, Changes, Rate};
 pub use grid::{GridCell, GridLine, grid};
 pub use paths::{Branch, Paths};
 pub use read::{ReportError, read};
@@ -46,7 +47,7 @@ words! {
 }
 
 impl RowVerdict {
-    /// Whether it makes a run of the program fail: something said no, lacked evidence, or could not run.
+    /// Whether it makes a run of the program fail: something failed, lacked evidence, or could not run.
     pub fn is_bad(self) -> bool {
         matches!(self, Self::Fail | Self::Unassessable | Self::Error)
     }
@@ -87,16 +88,6 @@ words! {
     }
 }
 
-/// Why a run could not be judged.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Trouble {
-    /// What went wrong.
-    pub message: String,
-    /// What to do about it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub hint: Option<String>,
-}
-
 /// One row of a report: a run, a gate over runs, or the recovery of a run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Row {
@@ -119,7 +110,7 @@ pub struct Row {
     pub gate: Option<GateKind>,
     /// Line of the test in its suite; 0 where there is no suite.
     pub line: usize,
-    /// What the suite says where the row did not pass: the first assertion or the gate that said no, else the test.
+    /// What the suite says where the row did not pass: the first assertion or gate that failed, else the test.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mark: Option<Mark>,
     /// The verdict.
@@ -138,7 +129,7 @@ pub struct Row {
     pub checks: Vec<CheckResult>,
     /// Why it could not be judged.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub error: Option<Trouble>,
+    pub error: Option<RunError>,
     /// Proof of what became of each injected fault.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub receipts: Vec<Receipt>,
@@ -161,14 +152,14 @@ fn verdict_or_null<S: serde::Serializer>(verdict: &RowVerdict, out: S) -> Result
 /// Where a row stands among the rows of its cell, which come one after another: runs by their number, each followed by what
 /// became of its faults, then the gates over all of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CellPlace {
+pub struct RowOrder {
     test: String,
     model: String,
     /// None for a row that belongs to no cell, such as a trace that was recorded elsewhere.
     at: Option<(bool, u64, Family, Option<GateKind>)>,
 }
 
-impl CellPlace {
+impl RowOrder {
     /// The place of a row.
     pub fn of(row: &Row) -> Self {
         Self { test: row.test.clone(), model: row.model.clone(), at: Self::at(row) }
@@ -301,6 +292,21 @@ impl Totals {
     }
 }
 
+/// What a report counts for people.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Counts {
+    /// Tests, each model of a test counted by itself.
+    pub tests: usize,
+    /// Runs of tests, without those that were skipped.
+    pub runs: usize,
+    /// Traces that were recorded elsewhere.
+    pub traces: usize,
+    /// Groups of such traces that gates judge.
+    pub groups: usize,
+    /// How many tests, traces and groups have each verdict: the worst of their rows.
+    pub verdicts: Totals,
+}
+
 /// One suite file in a report.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SuiteReport {
@@ -370,7 +376,36 @@ impl Report {
         self.notes.push(Note { text, suites: self.suites.len(), rows, is_stop });
     }
 
-    /// The exit code: 2 when something could not run, 1 when something was found wanting, else 0.
+    /// Tests and runs, traces and groups.
+    pub fn counts(&self) -> Counts {
+        let mut out = Counts::default();
+        for suite in &self.suites {
+            let mut rows = suite.rows.iter().peekable();
+            let (mut worst, mut has_runs) = (RowVerdict::Pass, false);
+            while let Some(row) = rows.next() {
+                if grid::severity(row.verdict) > grid::severity(worst) {
+                    worst = row.verdict;
+                }
+                let is_run = row.run.is_some();
+                has_runs |= is_run;
+                out.runs += usize::from(is_run && row.family == Family::Run && row.verdict != RowVerdict::Skipped);
+                let order = RowOrder::of(row);
+                if rows.peek().is_some_and(|next| order.goes_on_with(next)) {
+                    continue;
+                }
+                *match (has_runs, row.family) {
+                    (true, _) => &mut out.tests,
+                    (false, Family::Run) => &mut out.traces,
+                    (false, _) => &mut out.groups,
+                } += 1;
+                out.verdicts.count(worst);
+                (worst, has_runs) = (RowVerdict::Pass, false);
+            }
+        }
+        out
+    }
+
+    /// The exit code: 2 when something could not run, 1 when something failed, else 0.
     pub fn exit_code(&self) -> u8 {
         if self.totals.error > 0 || self.refused > 0 || self.is_stopped {
             2

@@ -15,6 +15,7 @@ use std::borrow::Cow;
 use serde_json::Value;
 
 use crate::assertion::Assertion;
+use crate::diag::Code;
 use crate::eval::stability::{Digest, Measures};
 use crate::eval::{
     GateFailure, GateKind, NarrativeGate, NarrativeParams, RecoveryGate, RecoveryParams, ReliabilityGate,
@@ -192,18 +193,17 @@ impl Scorer {
 /// The group of a record: what it says at the path that was given, or by itself.
 pub fn group_of(imported: &Imported<'_>, group_by: Option<&Target>) -> Result<Option<String>, ImportError> {
     let Some(path) = group_by else { return Ok(imported.group.clone()) };
-    let found = find(&imported.fields, path).map_err(|Twice| ImportError {
-        offset: None,
-        message: format!("a key of `{path}` stands twice in this record, so nobody can tell its group"),
-        hint: None,
+    let found = find(&imported.fields, path).map_err(|Twice| {
+        let message = format!("a key of `{path}` is in this record twice, so its group cannot be told");
+        ImportError::error(None, message).code(Code::NoGroup)
     })?;
     match found {
         Some(Value::String(text)) => Ok(Some(text)),
-        Some(Value::Null) | None => Err(ImportError {
-            offset: None,
-            message: format!("`{path}` selects nothing in this record, so it belongs to no group"),
-            hint: Some("`--group-by` is a path in the record as it stands in the file".to_owned()),
-        }),
+        Some(Value::Null) | None => {
+            let message = format!("`{path}` selects nothing in this record, so it belongs to no group");
+            let hint = "`--group-by` is a path in the record as it is in the file";
+            Err(ImportError::error(None, message).code(Code::NoGroup).hint(hint))
+        }
         Some(other) => Ok(Some(json::canonical(&other))),
     }
 }

@@ -265,7 +265,8 @@ pub struct Loaded<T> {
 
 impl<T> Loaded<T> {
     fn new(value: Option<T>, mut diagnostics: Vec<Diagnostic>) -> Self {
-        diagnostics.sort_by(|a, b| (a.span.start, a.severity, &a.message).cmp(&(b.span.start, b.severity, &b.message)));
+        diagnostics
+            .sort_by(|a, b| (a.place.start, a.severity, &a.message).cmp(&(b.place.start, b.severity, &b.message)));
         diagnostics.dedup();
         let sound = diagnostics.iter().all(|diagnostic| diagnostic.severity != Severity::Error);
         Self { value: value.filter(|_| sound), diagnostics }

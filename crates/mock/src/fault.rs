@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use mcptest_core::diag::{did_you_mean, suggest};
+use mcptest_core::diag::{Code, Failure, did_you_mean, suggest};
 
 /// What goes wrong with a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -101,12 +101,8 @@ impl Kind {
     }
 }
 
-/// A fault that cannot be used, and what to do about it.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{message}\nhint: {hint}")]
-pub struct FaultError {
-    pub message: String,
-    pub hint: String,
+fn invalid(message: String, hint: impl Into<String>) -> Failure {
+    Failure::error((), message).code(Code::BadMockFault).hint(hint)
 }
 
 /// How every kind is written, in one line.
@@ -116,7 +112,7 @@ fn kinds() -> String {
 
 impl Fault {
     /// Reads `hang` or `slow:250`.
-    pub fn parse(text: &str) -> Result<Self, FaultError> {
+    pub fn parse(text: &str) -> Result<Self, Failure> {
         let (name, given) = match text.split_once(':') {
             Some((name, number)) => (name, Some(number)),
             None => (text, None),
@@ -125,27 +121,23 @@ impl Fault {
             // `recover_after` is how a suite spells it.
             let near = did_you_mean(&name.replace('_', "-"), KINDS.iter().map(|kind| kind.name));
             let meant = near.map_or_else(String::new, |near| format!("did you mean `{near}`? "));
-            return Err(FaultError {
-                message: format!("unknown fault `{text}`"),
-                hint: format!("{meant}the kinds are {}", kinds()),
-            });
+            return Err(invalid(format!("unknown fault `{text}`"), format!("{meant}the kinds are {}", kinds())));
         };
         let number = match (kind.number, given) {
             (None, None) => 0,
             (None, Some(_)) => {
-                return Err(FaultError {
-                    message: format!("the fault `{name}` takes no number"),
-                    hint: format!("write `{name}`"),
-                });
+                return Err(invalid(format!("the fault `{name}` takes no number"), format!("write `{name}`")));
             }
             (Some(range), given) => {
                 let fits = |number: &i64| (range.least..=range.most).contains(number);
-                given.and_then(|given| given.parse().ok()).filter(fits).ok_or_else(|| FaultError {
-                    message: match given {
-                        Some(given) => format!("the fault `{name}` cannot take `{given}`"),
-                        None => format!("the fault `{name}` needs a number"),
-                    },
-                    hint: format!("write `{}`, from {} to {}", kind.spelling(), range.least, range.most),
+                given.and_then(|given| given.parse().ok()).filter(fits).ok_or_else(|| {
+                    invalid(
+                        match given {
+                            Some(given) => format!("the fault `{name}` cannot take `{given}`"),
+                            None => format!("the fault `{name}` needs a number"),
+                        },
+                        format!("write `{}`, from {} to {}", kind.spelling(), range.least, range.most),
+                    )
                 })?
             }
         };
@@ -201,7 +193,7 @@ pub struct Faults {
 
 impl Faults {
     /// Reads `KIND` and `TOOL=KIND` for a server with these tools. Every mistake is told, not only the first.
-    pub fn read(texts: &[impl AsRef<str>], tools: &[&str]) -> Result<Self, Vec<FaultError>> {
+    pub fn read(texts: &[impl AsRef<str>], tools: &[&str]) -> Result<Self, Vec<Failure>> {
         let mut faults = Self::default();
         let mut errors = Vec::new();
         for text in texts {
@@ -212,7 +204,7 @@ impl Faults {
         if errors.is_empty() { Ok(faults) } else { Err(errors) }
     }
 
-    fn add(&mut self, text: &str, tools: &[&str]) -> Result<(), FaultError> {
+    fn add(&mut self, text: &str, tools: &[&str]) -> Result<(), Failure> {
         // A name may hold `=`, a kind cannot.
         let (tool, kind) = match text.rsplit_once('=') {
             Some((tool, kind)) => (Some(tool), kind),
@@ -223,20 +215,20 @@ impl Faults {
             None => self.general,
             Some(tool) => {
                 if !tools.contains(&tool) {
-                    return Err(FaultError {
-                        message: format!("the fault `{text}` strikes the tool `{tool}`, which the file does not have"),
-                        hint: suggest(tool, tools.iter().copied()),
-                    });
+                    return Err(invalid(
+                        format!("the fault `{text}` strikes the tool `{tool}`, which the file does not have"),
+                        suggest(tool, tools.iter().copied()),
+                    ));
                 }
                 self.by_tool.get(tool).copied()
             }
         };
         if let Some(before) = before {
             let whom = tool.map_or_else(|| "every tool".to_owned(), |tool| format!("the tool `{tool}`"));
-            return Err(FaultError {
-                message: format!("the faults `{}` and `{fault}` both strike {whom}", self.list[before]),
-                hint: "keep one of them".to_owned(),
-            });
+            return Err(invalid(
+                format!("the faults `{}` and `{fault}` both strike {whom}", self.list[before]),
+                "keep one of them".to_owned(),
+            ));
         }
         let at = self.list.len();
         self.list.push(fault);
@@ -289,16 +281,22 @@ mod tests {
             }
         }
         let say = |text: &str| Fault::parse(text).unwrap_err().to_string();
-        assert_eq!(say("slow"), "the fault `slow` needs a number\nhint: write `slow:<ms>`, from 1 to 3600000");
-        assert_eq!(say("flood:5000"), "the fault `flood` cannot take `5000`\nhint: write `flood:<mb>`, from 1 to 4096");
-        assert_eq!(say("hang:3"), "the fault `hang` takes no number\nhint: write `hang`");
+        assert_eq!(
+            say("slow"),
+            "error[bad-mock-fault]: the fault `slow` needs a number\nhint: write `slow:<ms>`, from 1 to 3600000"
+        );
+        assert_eq!(
+            say("flood:5000"),
+            "error[bad-mock-fault]: the fault `flood` cannot take `5000`\nhint: write `flood:<mb>`, from 1 to 4096"
+        );
+        assert_eq!(say("hang:3"), "error[bad-mock-fault]: the fault `hang` takes no number\nhint: write `hang`");
     }
 
     #[test]
     fn an_unknown_kind_is_answered_with_the_nearest_and_the_list() {
         assert_eq!(
             Fault::parse("recover_after:2").unwrap_err().to_string(),
-            "unknown fault `recover_after:2`\nhint: did you mean `recover-after`? the kinds are none, hang, wedged, \
+            "error[bad-mock-fault]: unknown fault `recover_after:2`\nhint: did you mean `recover-after`? the kinds are none, hang, wedged, \
              slow:<ms>, recover-after:<n>, reply-after-cancel:<ms>, drop, garbage, wrong-id, duplicate, flood:<mb>, \
              crash, error:<code>, is-error"
         );
@@ -330,12 +328,19 @@ mod tests {
         let errors = Faults::read(&["hang", "slow:1", "forecast=drop", "alerts=hang", "alerts=x"], tools).unwrap_err();
         let said: Vec<_> = errors.iter().map(ToString::to_string).collect();
         assert_eq!(said.len(), 3, "{said:?}");
-        assert_eq!(said[0], "the faults `hang` and `slow:1` both strike every tool\nhint: keep one of them");
+        assert_eq!(
+            said[0],
+            "error[bad-mock-fault]: the faults `hang` and `slow:1` both strike every tool\nhint: keep one of them"
+        );
         assert_eq!(
             said[1],
-            "the fault `forecast=drop` strikes the tool `forecast`, which the file does not have\n\
+            "error[bad-mock-fault]: the fault `forecast=drop` strikes the tool `forecast`, which the file does not have\n\
              hint: did you mean `get_forecast`?"
         );
-        assert!(said[2].starts_with("unknown fault `x`\nhint: the kinds are none, hang"), "{}", said[2]);
+        assert!(
+            said[2].starts_with("error[bad-mock-fault]: unknown fault `x`\nhint: the kinds are none, hang"),
+            "{}",
+            said[2]
+        );
     }
 }

@@ -17,7 +17,7 @@ pub mod spec;
 mod state;
 mod stdio;
 
-pub use fault::{Fault, FaultError, Faults, KINDS};
+pub use fault::{Fault, Faults, KINDS};
 pub use http::serve as serve_http;
 pub use log::Log;
 pub use protocol::{LEGACY_VERSIONS, MODERN_VERSION, Server};

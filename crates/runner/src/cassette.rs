@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use mcptest_core::cassette;
 pub use mcptest_core::cassette::{OLDEST, Unreadable, VERSION, fingerprint};
+use mcptest_core::diag::Code;
 use mcptest_core::json;
 use mcptest_core::redact::short_hash;
 use mcptest_core::trace::Trace;
@@ -111,6 +112,24 @@ impl CassetteError {
             Unreadable::Edited => Self::Edited { path },
             Unreadable::Contradictory(why) => Self::Contradictory { path, why },
         }
+    }
+
+    /// The code that explains it.
+    pub fn code(&self) -> Option<Code> {
+        Some(match self {
+            Self::Missing { .. } => Code::NoRecording,
+            Self::Io { what: "read", .. } => Code::ReadFailed,
+            Self::Io { .. } => Code::UnusableCassetteFolder,
+            Self::Broken { .. } => Code::BrokenCassette,
+            Self::Version { .. } => Code::CassetteVersion,
+            Self::Edited { .. } => Code::EditedCassette,
+            Self::Contradictory { .. } => Code::InconsistentCassette,
+            Self::Stale { .. } => Code::StaleCassette,
+            Self::Unkept { .. } => Code::RecordingTooLarge,
+            Self::Linked { .. } => Code::SymbolicLink,
+            Self::Locked { .. } => Code::RecordingInProgress,
+            Self::Taken { .. } => return None,
+        })
     }
 
     /// What is wrong, without the place.

@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError, mpsc};
 use std::thread;
 
-use mcptest_core::diag::shell_word;
+use mcptest_core::diag::{Code, RunError, shell_word};
 use mcptest_core::event::Event;
-use mcptest_core::report::{Attempt, Evidence, Family, Origin, Row, RowVerdict, Trouble};
+use mcptest_core::report::{Attempt, Evidence, Family, Origin, Row, RowVerdict};
 use mcptest_core::suite::Variables;
 use serde_json::Value;
 
@@ -93,7 +93,7 @@ type Attempted = (Option<Origin>, Attempt);
 /// What all runs of a cell share.
 struct CellState {
     /// Read once, by whichever run comes first.
-    prepared: OnceLock<Result<Prepared, Trouble>>,
+    prepared: OnceLock<Result<Prepared, RunError>>,
     attempts: Mutex<Vec<Option<Attempted>>>,
     left: AtomicUsize,
     /// Runs whose recordings have an old format.
@@ -141,7 +141,7 @@ struct Executor<'a> {
     cells: Vec<CellState>,
     /// Folders that are recorded into, each with its lock or why there is none.
     locks: BTreeMap<PathBuf, Result<Lock, CassetteError>>,
-    live: OnceLock<Result<Live, Trouble>>,
+    live: OnceLock<Result<Live, RunError>>,
     /// Of each suite, the recordings that no test has, once a test lacks its own.
     orphans: BTreeMap<&'a Path, OnceLock<Orphans>>,
 }
@@ -297,7 +297,7 @@ impl<'a> Executor<'a> {
         (Some(origin), attempt)
     }
 
-    fn prepare(&self, planned: &Planned<'_>) -> Result<Prepared, Trouble> {
+    fn prepare(&self, planned: &Planned<'_>) -> Result<Prepared, RunError> {
         let (file, cell) = (planned.file, planned.cell);
         let is_trusted = file.trust == Trust::Trusted;
         if !cell.test.unread.is_empty() {
@@ -305,7 +305,7 @@ impl<'a> Executor<'a> {
         }
         if !is_trusted && self.options.mode != Mode::Replay {
             let message = format!("{SEALED}, so nothing can be recorded");
-            return Err(Trouble { message, hint: Some("replay it, or trust it".to_owned()) });
+            return Err(RunError::new(message).code(Code::UntrustedSuite).hint("replay it, or trust it"));
         }
         let cell_inputs = file.cell_inputs(cell.test, cell.model)?;
         // A script may always run, unless a stranger says which servers it takes; where it was recorded, the recording is what
@@ -319,7 +319,7 @@ impl<'a> Executor<'a> {
     }
 
     /// Makes a run for real; nothing when the user stopped it.
-    fn go_live(&self, planned: &Planned<'_>, prepared: &Prepared, run: u64) -> Result<Option<Box<Evidence>>, Trouble> {
+    fn go_live(&self, planned: &Planned<'_>, prepared: &Prepared, run: u64) -> Result<Option<Box<Evidence>>, RunError> {
         let (file, cell) = (planned.file, planned.cell);
         let folder = file.cassettes();
         if let Some(Err(error)) = self.locks.get(folder.root()) {
@@ -332,9 +332,10 @@ impl<'a> Executor<'a> {
         let suite_dir = suite_dir(file);
         let variables = Variables { suite_dir: &suite_dir, outside: &self.options.environment };
         let redactor = crate::secrets::redactor(&file.suite, &variables);
-        let clean = |trouble: Trouble| Trouble {
-            message: redactor.text(&trouble.message).into_owned(),
-            hint: trouble.hint.map(|hint| redactor.text(&hint).into_owned()),
+        let clean = |error: RunError| RunError {
+            message: redactor.text(&error.message).into_owned(),
+            hint: error.hint.map(|hint| redactor.text(&hint).into_owned()),
+            ..error
         };
         let on_progress = |progress: &RunProgress<'_>| {
             // Providers repeat what they were asked, and what tools answered is not clean yet.
@@ -347,7 +348,7 @@ impl<'a> Executor<'a> {
             Some(script) => ModelSource::Script(script.player(run)),
             None => {
                 access = Access::resolve(cell.model, model, &file.suite.variables, &variables)
-                    .map_err(|error| clean(Trouble { message: error.to_string(), hint: Some(error.hint()) }))?
+                    .map_err(|error| clean(RunError::from(&error)))?
                     .guarding(&redactor);
                 let price = model.and_then(|model| model.price);
                 ModelSource::Provider { client: &live.client, access: &access, price }
@@ -365,9 +366,8 @@ impl<'a> Executor<'a> {
             on_progress: &on_progress,
         };
         let Some(ran) = live.run(&request, self.options.interrupt).map_err(clean)? else { return Ok(None) };
-        let ran = ran.redacted(&redactor).map_err(|error| Trouble {
-            message: format!("the trace cannot be read back: {error}"),
-            hint: Some("please report this".to_owned()),
+        let ran = ran.redacted(&redactor).map_err(|error| {
+            RunError::new(format!("the trace cannot be read back: {error}")).hint("please report this")
         })?;
         if self.options.mode == Mode::Record {
             let cassette = Cassette {
@@ -406,6 +406,7 @@ impl<'a> Executor<'a> {
                 let is_missing = matches!(error, CassetteError::Missing { .. });
                 if is_missing && prepared.cell_inputs.script.is_some() && planned.file.trust == Trust::Untrusted {
                     trouble.message = format!("{}; {SEALED}", trouble.message);
+                    trouble.code = Some(Code::UntrustedSuite);
                 }
                 Attempt::Broken(with_fd_hint(trouble))
             }
@@ -431,12 +432,11 @@ fn evidence(cassette: Cassette) -> Evidence {
 const SEALED: &str = "`--untrusted` starts no server and asks no model";
 
 /// What a test lacks whose checks refer to the environment.
-pub fn unread(names: &BTreeSet<String>) -> Trouble {
+pub fn unread(names: &BTreeSet<String>) -> RunError {
     let listed: Vec<String> = names.iter().map(|name| format!("`${{{name}}}`")).collect();
-    Trouble {
-        message: format!("it depends on the environment, which `--untrusted` does not read: {}", listed.join(", ")),
-        hint: Some("set the value under `variables:`, or write a default, as in `${NAME:-default}`".to_owned()),
-    }
+    RunError::new(format!("it depends on the environment, which `--untrusted` does not read: {}", listed.join(", ")))
+        .code(Code::UntrustedSuite)
+        .hint("set the value under `variables:`, or write a default, as in `${NAME:-default}`")
 }
 
 fn skipped(planned: &Planned<'_>) -> Vec<Row> {
@@ -445,13 +445,13 @@ fn skipped(planned: &Planned<'_>) -> Vec<Row> {
 
 /// Whatever could not be opened or started, the way out is the same when it was one too many. The system's own number for it
 /// is at the end of its words.
-fn with_fd_hint(trouble: Trouble) -> Trouble {
+fn with_fd_hint(trouble: RunError) -> RunError {
     let says = |number: &i32| trouble.message.contains(&format!("(os error {number})"));
     let limit = LIMITS.iter().find(|(numbers, _)| numbers.iter().any(says));
     match limit {
         Some((_, limit)) if cfg!(unix) => {
             let hint = format!("run fewer at once (`--jobs`), or raise the limit on {limit}");
-            Trouble { message: trouble.message, hint: Some(hint) }
+            trouble.code(Code::OutOfResources).hint(hint)
         }
         _ => trouble,
     }
@@ -474,8 +474,8 @@ fn suite_dir(file: &SuiteFile) -> String {
 }
 
 /// There is no recording of a test, but one of a test that is gone and asked for the same.
-fn renamed(error: &CassetteError, planned: &Planned<'_>, former: &str) -> Trouble {
-    let Trouble { message, hint } = trouble(error, Some(planned));
+fn renamed(error: &CassetteError, planned: &Planned<'_>, former: &str) -> RunError {
+    let RunError { message, hint, .. } = trouble(error, Some(planned));
     let words = [&*planned.file.shown, former, &*planned.cell.test.name];
     // What begins with a dash would be taken for a flag.
     let dashes = if words.iter().any(|word| word.starts_with('-')) { " --" } else { "" };
@@ -486,11 +486,12 @@ fn renamed(error: &CassetteError, planned: &Planned<'_>, former: &str) -> Troubl
         }
         _ => hint,
     };
-    Trouble { message: format!("{message}; `{former}` was recorded with the same inputs, and is no test now"), hint }
+    let message = format!("{message}; `{former}` was recorded with the same inputs, and is no test now");
+    RunError { hint, ..RunError::new(message).code(Code::RenamedTest) }
 }
 
 /// What is wrong with a cassette, with what to do about it.
-fn trouble(error: &CassetteError, replayed: Option<&Planned<'_>>) -> Trouble {
+fn trouble(error: &CassetteError, replayed: Option<&Planned<'_>>) -> RunError {
     let record = || match replayed {
         Some(Planned { file, cell, runs }) => {
             // More runs than the suite asks for are recorded only when they are asked for again.
@@ -519,5 +520,5 @@ fn trouble(error: &CassetteError, replayed: Option<&Planned<'_>>) -> Trouble {
         CassetteError::Io { what: "read", .. } => "check that it is a plain file that may be read".to_owned(),
         CassetteError::Io { .. } => "check that the folder may be written to and has room".to_owned(),
     };
-    Trouble { message: error.to_string(), hint: Some(hint) }
+    RunError { code: error.code(), ..RunError::new(error.to_string()).hint(hint) }
 }

@@ -6,7 +6,7 @@
 use std::ffi::OsString;
 use std::fs::{self, File, FileType, Metadata};
 use std::io::{self, ErrorKind, Read as _};
-use std::path::{Component, Path};
+use std::path::{Component, Path, PathBuf};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trust {
@@ -106,10 +106,18 @@ fn name(_: FileType) -> &'static str {
     "no file"
 }
 
-/// What is said of a link.
+/// A link that is not followed.
+#[derive(Debug, thiserror::Error)]
+#[error("`{}` is a symbolic link, and none is followed here", .0.display())]
+struct Linked(PathBuf);
+
 fn linked(path: &Path) -> io::Error {
-    let message = format!("`{}` is a symbolic link, and none is followed here", path.display());
-    io::Error::new(ErrorKind::InvalidInput, message)
+    io::Error::new(ErrorKind::InvalidInput, Linked(path.to_owned()))
+}
+
+/// Whether a file was not opened because a part of its path is a link.
+pub fn is_link_error(error: &io::Error) -> bool {
+    error.get_ref().is_some_and(|inner| inner.is::<Linked>())
 }
 
 /// Paths followed one name at a time, each from the open folder before it: what is looked at is what is opened, whoever changes

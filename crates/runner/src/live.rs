@@ -6,9 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcptest_core::JsonError;
+use mcptest_core::diag::{Code, RunError};
 use mcptest_core::json;
 use mcptest_core::redact::Redactor;
-use mcptest_core::report::{Cell, Trouble};
+use mcptest_core::report::Cell;
 use mcptest_core::suite::interpolate::TemplateError;
 use mcptest_core::suite::{Protocol, Server, Template, Transport, Variables};
 use mcptest_core::trace::{ErrorKind, ToolResult, Trace};
@@ -79,10 +80,10 @@ impl LiveRun {
 }
 
 impl Live {
-    pub(crate) fn new(options: &Options<'_>) -> Result<Self, Trouble> {
-        let runtime = crate::runtime::build().map_err(|error| Trouble {
-            message: format!("cannot talk to servers: {error}"),
-            hint: Some("raise the limit on open files (`ulimit -n`)".to_owned()),
+    pub(crate) fn new(options: &Options<'_>) -> Result<Self, RunError> {
+        let runtime = crate::runtime::build().map_err(|error| {
+            let hint = "raise the limit on open files (`ulimit -n`)";
+            RunError::new(format!("cannot talk to servers: {error}")).code(Code::OutOfResources).hint(hint)
         })?;
         Ok(Self {
             runtime,
@@ -93,7 +94,7 @@ impl Live {
     }
 
     /// Makes a run; nothing when the user stopped it or the budget ended it.
-    pub(crate) fn run(&self, request: &Request<'_>, interrupt: &Interrupt) -> Result<Option<LiveRun>, Trouble> {
+    pub(crate) fn run(&self, request: &Request<'_>, interrupt: &Interrupt) -> Result<Option<LiveRun>, RunError> {
         let configs = self.server_configs(request)?;
         self.runtime.block_on(async {
             tokio::select! {
@@ -103,7 +104,7 @@ impl Live {
         })
     }
 
-    async fn run_async(&self, request: &Request<'_>, configs: Vec<ServerConfig>) -> Result<Option<LiveRun>, Trouble> {
+    async fn run_async(&self, request: &Request<'_>, configs: Vec<ServerConfig>) -> Result<Option<LiveRun>, RunError> {
         let watch = Stopwatch::start();
         let mut model = Model::new(request);
         let servers = Servers::connect(configs, &self.processes, |starting| model.starting(starting)).await?;
@@ -118,7 +119,7 @@ impl Live {
         Ok(Some(LiveRun { trace, observed, advisory }))
     }
 
-    fn server_configs(&self, request: &Request<'_>) -> Result<Vec<ServerConfig>, Trouble> {
+    fn server_configs(&self, request: &Request<'_>) -> Result<Vec<ServerConfig>, RunError> {
         let suite = &request.file.suite;
         let mut out = Vec::new();
         for name in &request.cell.test.servers {
@@ -127,7 +128,7 @@ impl Live {
                 template.resolve(&suite.variables, request.variables).map_err(|error| unresolved(name, &error))
             };
             let resolve_all = |map: &BTreeMap<String, Template>| {
-                map.iter().map(|(key, value)| Ok((key.clone(), resolve(value)?))).collect::<Result<_, Trouble>>()
+                map.iter().map(|(key, value)| Ok((key.clone(), resolve(value)?))).collect::<Result<_, RunError>>()
             };
             let endpoint = match transport {
                 Transport::Command { argv, env, cwd } => {
@@ -160,13 +161,15 @@ impl Live {
     }
 }
 
-fn unresolved(server: &str, error: &TemplateError) -> Trouble {
+fn unresolved(server: &str, error: &TemplateError) -> RunError {
     let message = format!("server `{server}`: {error}");
-    let hint = match error {
-        TemplateError::Unset(name) => format!("set {name}, or write `${{{name}:-default}}` in the suite"),
-        _ => "correct it in the suite".to_owned(),
+    let (code, hint) = match error {
+        TemplateError::Unset(name) => {
+            (Code::VariableNotSet, format!("set {name}, or write `${{{name}:-default}}` in the suite"))
+        }
+        _ => (Code::MalformedVariable, "correct it in the suite".to_owned()),
     };
-    Trouble { message, hint: Some(hint) }
+    RunError::new(message).code(code).hint(hint)
 }
 
 /// A server to connect to.
@@ -187,7 +190,7 @@ impl Servers {
         configs: Vec<ServerConfig>,
         processes: &Processes,
         starting: impl Fn(Starting<'_>),
-    ) -> Result<Self, Trouble> {
+    ) -> Result<Self, RunError> {
         let mut opening = JoinSet::new();
         let mut waiting: BTreeSet<String> = configs.iter().map(|server| server.name.clone()).collect();
         for ServerConfig { name, endpoint, timeout, protocol } in configs {
@@ -199,7 +202,7 @@ impl Servers {
             });
         }
         let mut servers = Self(BTreeMap::new());
-        let mut failed: BTreeMap<String, Trouble> = BTreeMap::new();
+        let mut failed: BTreeMap<String, RunError> = BTreeMap::new();
         let mut ticks = interval(Duration::from_secs(1));
         let mut seconds = 0;
         while !opening.is_empty() {
@@ -219,11 +222,10 @@ impl Servers {
             match joined {
                 Ok((name, Ok(connection))) => drop(servers.0.insert(name, Arc::new(connection))),
                 Ok((name, Err(error))) => {
-                    let trouble = Trouble { message: error.to_string(), hint: Some(error.hint().to_owned()) };
-                    failed.insert(name, trouble);
+                    failed.insert(name, RunError::from(&error));
                 }
                 Err(error) => {
-                    let trouble = Trouble { message: format!("a server could not be started: {error}"), hint: None };
+                    let trouble = RunError::new(format!("a server could not be started: {error}"));
                     failed.insert(String::new(), trouble);
                 }
             }
@@ -289,7 +291,7 @@ async fn agent_loop(
     request: &Request<'_>,
     servers: &Servers,
     model: &mut Model<'_>,
-) -> Result<Option<(Trace, Option<Value>)>, Trouble> {
+) -> Result<Option<(Trace, Option<Value>)>, RunError> {
     let Request { cell, file, .. } = request;
     let catalog = servers.catalog(&cell.test.servers);
     let mut faults = Faults::new(cell.test, &file.suite.faults);

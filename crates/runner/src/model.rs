@@ -1,9 +1,9 @@
 //! Whoever answers for the model of one run: a script, or a provider within the budget.
 
+use mcptest_core::diag::RunError;
 use mcptest_core::eval::ExtractionMode;
 use mcptest_core::json::excerpt;
 use mcptest_core::redact::Redactor;
-use mcptest_core::report::Trouble;
 use mcptest_core::trace::{Role, Tokens, Trace};
 use serde_json::{Value, json};
 
@@ -40,16 +40,12 @@ impl<'a> Model<'a> {
     }
 
     /// The next reply; nothing when the budget does not allow it.
-    pub(crate) async fn reply(&mut self, agent: &Agent<'_>, catalog: &Catalog) -> Result<Option<Reply>, Trouble> {
+    pub(crate) async fn reply(&mut self, agent: &Agent<'_>, catalog: &Catalog) -> Result<Option<Reply>, RunError> {
         let test = self.request.cell.test;
         let (client, access, price) = match &mut self.source {
             ModelSource::Script(player) => {
                 let reply = player.reply(catalog, agent.results());
-                let failed = |error: crate::provider::script::ScriptError| Trouble {
-                    message: error.to_string(),
-                    hint: Some(error.hint().to_owned()),
-                };
-                return reply.map(Some).map_err(failed);
+                return reply.map(Some).map_err(|error| RunError::from(&error));
             }
             ModelSource::Provider { client, access, price } => (*client, *access, *price),
         };
@@ -96,7 +92,7 @@ impl<'a> Model<'a> {
         let notice = |notice: &str| watch(&RunProgress { notice: Some(notice), ..now });
         let reply = match self.ask(client, access, price, &question, &notice).await {
             Ok(reply) => reply?,
-            Err(Trouble { message, .. }) => {
+            Err(RunError { message, .. }) => {
                 notice(&format!("the advisory question has no answer: {message}"));
                 return None;
             }
@@ -111,7 +107,7 @@ impl<'a> Model<'a> {
         price: Option<Price>,
         question: &ModelRequest<'_>,
         notice: &(dyn Fn(&str) + Sync),
-    ) -> Result<Option<Reply>, Trouble> {
+    ) -> Result<Option<Reply>, RunError> {
         let body = access.body(question);
         let reserved = self.request.budget.reserve(body.len(), question.max_tokens, price).await;
         let Some(reserved) = reserved else { return Ok(None) };
@@ -125,7 +121,7 @@ impl<'a> Model<'a> {
                     // Nobody says how much.
                     reserved.settle(&Tokens::default());
                 }
-                Err(Trouble { message: error.to_string(), hint: Some(error.hint().to_owned()) })
+                Err(RunError::from(&error))
             }
         }
     }

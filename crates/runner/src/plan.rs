@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use mcptest_core::diag::Source;
+use mcptest_core::diag::{Code, RunError, Source};
 use mcptest_core::redact::Redactor;
-use mcptest_core::report::{Cell, Trouble};
+use mcptest_core::report::Cell;
 use mcptest_core::suite::yaml::MAX_BYTES;
 use mcptest_core::suite::{AgentTest, Provider, Suite};
 use serde_json::Value;
@@ -25,7 +25,7 @@ pub struct SuiteFile {
     /// An untrusted suite starts no server, calls no model, and reads nothing outside its folder.
     pub trust: Trust,
     /// The scripts of its models by their paths in the suite, each loaded once.
-    scripts: Mutex<BTreeMap<String, Result<Arc<Script>, Trouble>>>,
+    scripts: Mutex<BTreeMap<String, Result<Arc<Script>, RunError>>>,
 }
 
 /// A cell that is meant, and how often.
@@ -62,7 +62,7 @@ impl SuiteFile {
     }
 
     /// What the runs of a test on a model start from.
-    pub fn cell_inputs(&self, test: &AgentTest, model: &str) -> Result<CellInputs, Trouble> {
+    pub fn cell_inputs(&self, test: &AgentTest, model: &str) -> Result<CellInputs, RunError> {
         let script = match self.suite.models.get(model).and_then(|model| model.script.as_deref()) {
             Some(script) => Some(self.script(script)?),
             None => None,
@@ -74,16 +74,16 @@ impl SuiteFile {
     }
 
     /// The script at a path from the folder of the suite.
-    fn script(&self, script: &str) -> Result<Arc<Script>, Trouble> {
+    fn script(&self, script: &str) -> Result<Arc<Script>, RunError> {
         let mut scripts = self.scripts.lock().unwrap_or_else(PoisonError::into_inner);
         scripts.entry(script.to_owned()).or_insert_with(|| self.load_script(script).map(Arc::new)).clone()
     }
 
-    fn load_script(&self, script: &str) -> Result<Script, Trouble> {
+    fn load_script(&self, script: &str) -> Result<Script, RunError> {
         let path = self.path.with_file_name(script);
-        let unreadable = |why: String| Trouble {
-            message: format!("script {}: {why}", path.display()),
-            hint: Some("`script:` is a path from the folder of the suite".to_owned()),
+        let unreadable = |code: Code, why: String| {
+            let hint = "`script:` is a path from the folder of the suite";
+            RunError::new(format!("script {}: {why}", path.display())).code(code).hint(hint)
         };
         // A suite may name any file. What is wrong with one that is not a part of it is not for everybody who reads the report.
         let (opened, is_own) = match self.trust {
@@ -96,25 +96,27 @@ impl SuiteFile {
             Trust::Untrusted if file::is_below(Path::new(script)) => (file::open(&path, Trust::Untrusted), true),
             Trust::Untrusted => {
                 let why = "it is outside of the folder of the suite, where `--untrusted` reads nothing";
-                return Err(unreadable(why.to_owned()));
+                return Err(unreadable(Code::UntrustedSuite, why.to_owned()));
             }
         };
         let bytes = opened
             .and_then(|file| file::read_all(file, MAX_BYTES as u64))
-            .map_err(|error| unreadable(format!("cannot be read: {error}")))?
-            .ok_or_else(|| unreadable(format!("has more than {MAX_BYTES} bytes, the limit")))?;
-        let text = String::from_utf8(bytes)
-            .map_err(|error| unreadable(format!("is not UTF-8: byte {}", error.utf8_error().valid_up_to())))?;
+            .map_err(|error| unreadable(Code::ReadFailed, format!("cannot be read: {error}")))?
+            .ok_or_else(|| unreadable(Code::FileTooLarge, format!("has more than {MAX_BYTES} bytes, the limit")))?;
+        let text = String::from_utf8(bytes).map_err(|error| {
+            unreadable(Code::NotUtf8, format!("is not UTF-8: byte {}", error.utf8_error().valid_up_to()))
+        })?;
         let source = Source::new(path.to_string_lossy(), text);
         let loaded = script::load(&source);
         loaded.value.ok_or_else(|| {
             if !is_own {
                 let name = source.name();
                 let message = format!("the script {name} has mistakes, and is outside of the folder of the suite");
-                return Trouble { message, hint: Some(format!("`mcptest validate {name}` shows them")) };
+                let hint = format!("`mcptest validate {name}` shows them");
+                return RunError::new(message).code(Code::ScriptUnusable).hint(hint);
             }
             let told: Vec<String> = loaded.diagnostics.iter().map(|diagnostic| diagnostic.render(&source)).collect();
-            Trouble { message: format!("the script cannot be used\n{}", told.join("\n")), hint: None }
+            RunError::new(format!("the script cannot be used\n{}", told.join("\n"))).code(Code::ScriptUnusable)
         })
     }
 }

@@ -46,7 +46,7 @@ fn script_of(line: &str) -> &str {
 
 fn parse(call: &str) -> Result<(), String> {
     let words = words(call).ok_or_else(|| format!("`{call}` has a quote that is not closed"))?;
-    match mcptest::typed().try_get_matches_from(&words) {
+    match mcptest::cli().try_get_matches_from(&words) {
         // Help and version are not mistakes.
         Err(error) if error.use_stderr() => {
             Err(format!("`{call}` is not a valid call\n{}", error.to_string().trim_end()))

@@ -1,6 +1,6 @@
 //! The errors in `docs/troubleshooting.md`, by area.
 
-use mcptest::trouble::{AREAS, Trouble};
+use mcptest::codes::{AREAS, Entry};
 
 use super::lines::{item, paragraph};
 use crate::tidy::anchor;
@@ -12,18 +12,17 @@ pub(super) fn list() -> String {
     }
     for area in &AREAS {
         text.push_str(&format!("\n## {}\n", area.title));
-        for trouble in area.troubles {
+        for found in area.entries {
             text.push('\n');
-            text.push_str(&entry(trouble));
+            text.push_str(&entry(found));
         }
     }
     text
 }
 
-fn entry(trouble: &Trouble) -> String {
-    let Trouble { name, title, example, why, steps, .. } = trouble;
-    let mut text = format!("### {title}\n\n```text\n{}```\n\n{}\n", paragraph(example), paragraph(why));
+fn entry(entry: &Entry) -> String {
+    let Entry { code, title, example, why, steps, .. } = entry;
+    let mut text = format!("### {code}\n\n{title}.\n\n```text\n{}```\n\n{}\n", paragraph(example), paragraph(why));
     text.extend(steps.iter().map(|step| item(step)));
-    text.push_str(&format!("\n`mcptest explain {name}`\n"));
     text
 }

@@ -14,7 +14,7 @@ const FOLDER: &str = "man";
 
 /// Every page: its path and its text.
 pub(super) fn pages() -> Result<Vec<(String, String)>, Failure> {
-    let mut root = mcptest::typed().disable_help_subcommand(true);
+    let mut root = mcptest::cli().disable_help_subcommand(true);
     root.build();
     let mut pages = Vec::new();
     let mut ahead = vec![root];
@@ -109,7 +109,7 @@ mod tests {
     #[test]
     fn every_page_has_examples_and_no_date() {
         let pages = pages().unwrap();
-        assert!(pages.len() > mcptest::typed().get_subcommands().count());
+        assert!(pages.len() > mcptest::cli().get_subcommands().count());
         for (path, text) in &pages {
             assert!(text.contains(".SH \"EXAMPLES\""), "{path} has no example");
             assert!(text.contains(" \"1\" \"\" \"mcptest "), "{path} has a date");

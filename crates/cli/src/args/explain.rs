@@ -1,4 +1,4 @@
-//! What can be typed after `mcptest explain` and `mcptest completions`.
+//! `mcptest explain` and `mcptest completions`.
 
 use clap::Args;
 use clap::builder::StringValueParser;
@@ -6,18 +6,16 @@ use clap_complete::Shell;
 
 use super::completed::Completed;
 
-/// Explain a word, a path or a message of this program
+/// Explain a term, a path or the code of a message
 ///
-/// WHAT is a gate, a metric, a target, a matcher, a verdict, a fault, a key of a file, a reporter, an
-/// exit code, another word of a report such as `replayed`, or a line or a message as it was printed,
-/// whole or in part. Without it, a list of what can be explained.
+/// WHAT is the code of a message such as `stale-cassette`, a gate, a metric, a target, a matcher, a
+/// verdict, a fault, a key of a file, a reporter, an exit code, or another term of a report such as
+/// `replayed`. Without it, a list of what can be explained.
 #[derive(Debug, Args)]
 #[command(
     verbatim_doc_comment,
     after_help = "\
-Put a message in single quotes: in double quotes a shell runs what stands between backticks.
-
-Exit codes: 0 it was explained, 2 nothing is known about it, or a path cannot be read.
+Exit codes: 0 it was explained, 2 it is unknown, or a path cannot be read.
 
 Examples:
   mcptest explain trajectory
@@ -27,16 +25,17 @@ Examples:
   mcptest explain agents.prompt
   mcptest explain unassessable
   mcptest explain 2
-  mcptest explain 'cassette is stale'
+  mcptest explain stale-cassette
+  mcptest explain codes
   mcptest run tests/ 2>&1 | mcptest explain -"
 )]
 pub(crate) struct Explain {
-    /// What to explain, or - for a message on standard input
+    /// What to explain, or - to explain every code in standard input
     #[arg(value_name = "WHAT", hide_possible_values = true,
         value_parser = Completed { reads: StringValueParser::new(), words: crate::explain::completed })]
     pub(crate) what: Vec<String>,
 
-    /// Say all there is about a gate, also how its numbers are computed; without it, what fits on a screen
+    /// Show everything about a gate, including how its metrics are computed
     #[arg(long, verbatim_doc_comment)]
     pub(crate) all: bool,
 }
@@ -56,7 +55,7 @@ Then open a new shell.
 
 Example: mcptest completions bash")]
 pub(crate) struct Completions {
-    /// Which shell
+    /// The shell
     #[arg(value_enum, value_name = "SHELL")]
     pub(crate) shell: Shell,
 }

@@ -1,4 +1,4 @@
-//! What was typed about reports: which, how they look, and which saved run they are made of.
+//! Options of reports, and `mcptest report`.
 
 use std::path::PathBuf;
 use std::str::FromStr as _;
@@ -7,27 +7,26 @@ use clap::Args;
 use clap::builder::TypedValueParser;
 
 use super::completed::Completed;
-use crate::report::{self, Choice, Colour, Verbosity};
+use crate::report::{self, Choice, Color, Verbosity};
 
 /// Reads `NAME` or `NAME=PATH`; shells offer the names.
 pub(super) fn reporters() -> impl TypedValueParser<Value = Choice> {
     Completed { reads: Choice::from_str, words: || report::reporters().map(|(name, _)| name).collect() }
 }
 
-/// Which reports are made, and how they look.
 #[derive(Debug, Args)]
 pub(crate) struct Reporting {
     /// pretty and html for people, json and ndjson for tools, junit for CI servers, github for GitHub
-    /// Actions, markdown for pull requests; repeatable. Into the file PATH or to standard output, which
-    /// pretty takes when nobody else does
+    /// Actions, markdown for pull requests; repeatable. Writes to the file PATH or to standard output.
+    /// Default: pretty on standard output, unless another reporter writes there
     #[arg(long, value_name = "NAME[=PATH]", hide_possible_values = true, value_parser = reporters(), verbatim_doc_comment, help_heading = "Reports")]
     pub(crate) reporter: Vec<Choice>,
 
-    /// Say what flipped since an older report, which `--reporter json=PATH` wrote
+    /// Show what changed since an older report, saved with `--reporter json=PATH`
     #[arg(long, value_name = "OLD.json", help_heading = "Reports")]
     pub(crate) compare: Option<PathBuf>,
 
-    /// Show every run and every check on a line of its own
+    /// Show every run and every check on its own line
     #[arg(long, short, overrides_with = "verbose", help_heading = "Reports")]
     pub(crate) verbose: bool,
 
@@ -35,13 +34,12 @@ pub(crate) struct Reporting {
     #[arg(long, short, conflicts_with = "verbose", help_heading = "Reports")]
     pub(crate) quiet: bool,
 
-    /// Colours in what pretty prints; auto: on a terminal, unless `NO_COLOR` is set
-    #[arg(long, value_enum, value_name = "auto|always|never", default_value_t = Colour::Auto, hide_possible_values = true, hide_default_value = true, help_heading = "Reports")]
-    pub(crate) color: Colour,
+    /// Colors of the pretty report; auto: on a terminal, unless `NO_COLOR` is set
+    #[arg(long, value_enum, value_name = "auto|always|never", default_value_t = Color::Auto, hide_possible_values = true, hide_default_value = true, help_heading = "Reports")]
+    pub(crate) color: Color,
 }
 
 impl Reporting {
-    /// How much the report for people shows.
     pub(crate) fn verbosity(&self) -> Verbosity {
         match (self.quiet, self.verbose) {
             (true, _) => Verbosity::Quiet,
@@ -51,16 +49,16 @@ impl Reporting {
     }
 }
 
-/// Make reports of a saved run again
+/// Make reports from a saved run
 ///
-/// RUN.json is what `mcptest run --reporter json=RUN.json` or `mcptest score` wrote. Every report comes
-/// out as the run itself would have written it, byte for byte. Nothing is judged anew.
+/// RUN.json was written by `mcptest run --reporter json=RUN.json` or `mcptest score`. Every report is
+/// the same, byte for byte, as if the run itself had written it. Nothing is re-evaluated.
 #[derive(Debug, Args)]
 #[command(
     verbatim_doc_comment,
     after_help = "\
-Exit codes: 0 every report was written, whatever it says, 2 the saved run cannot be read or a report
-cannot be written.
+Exit codes: 0 every report was written, regardless of its verdicts, 2 the saved run cannot be read or
+a report cannot be written.
 
 Examples:
   mcptest report run.json

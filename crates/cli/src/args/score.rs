@@ -1,4 +1,4 @@
-//! What was typed for traces that were recorded elsewhere.
+//! `mcptest score` and `mcptest convert`.
 
 use std::path::PathBuf;
 
@@ -12,15 +12,15 @@ use super::completed::Completed;
 use super::report::reporters;
 use crate::report::Choice;
 
-/// Judge traces that were recorded elsewhere
+/// Check traces that other tools recorded
 ///
-/// Every record of every input is read as a trace and scored: one JSON object per trace on standard
-/// output, in the order of the input, then one per group of runs. A summary goes to standard error.
-/// No model is asked, and nothing of what was read is kept, so an input may have any size.
+/// Reads every record of every input as a trace and scores it. Prints one JSON object per trace to
+/// standard output, in the order of the input, then one per group of runs, and a summary to standard
+/// error. No model is called. Traces are not kept in memory, so inputs may have any size.
 ///
-/// Inputs are files, folders (every .json, .jsonl and .ndjson file in one and below, also packed as
-/// .gz or .zst) and - for standard input, packed or not: JSON Lines, JSON lists, or JSON documents
-/// one after another.
+/// Inputs are files, folders (every .json, .jsonl and .ndjson file in it and below, also compressed as
+/// .gz or .zst) and - for standard input, compressed or not. They hold JSON Lines, JSON lists, or
+/// concatenated JSON documents.
 #[derive(Debug, Args)]
 #[command(
     verbatim_doc_comment,
@@ -38,8 +38,8 @@ Formats:
   tau               results of tau-bench and tau2
   inspect           logs of Inspect as JSON
 
-Exit codes: 0 everything holds or nothing was judged, 1 a check said no or lacked the evidence to
-say yes, 2 a record or a file could not be used; the others are scored all the same.
+Exit codes: 0 everything passed or nothing was judged, 1 a check failed or lacked the evidence to
+pass, 2 a record or a file could not be read; the others are still scored.
 
 Examples:
   mcptest score traces.jsonl
@@ -53,8 +53,8 @@ pub(crate) struct Score {
     #[arg(required = true, value_name = "INPUT")]
     pub(crate) inputs: Vec<PathBuf>,
 
-    /// File of gates and `expect:` to judge by; without it, what needs no parameters is measured and
-    /// nothing is judged
+    /// File with gates and `expect:` to judge by. Without it, metrics that need no parameters are
+    /// measured and nothing is judged
     #[arg(long, value_name = "FILE", verbatim_doc_comment)]
     pub(crate) gates: Option<PathBuf>,
 
@@ -65,33 +65,32 @@ pub(crate) struct Score {
     #[arg(long, value_name = "PATH")]
     pub(crate) group_by: Option<Target>,
 
-    /// Path in a record to how its run ended; in groups it counts in place of what gates say
+    /// Path in a record to the outcome of its run; in groups it replaces the verdict of the gates
     #[arg(long, value_name = "PATH", requires = "outcome_pass")]
     pub(crate) outcome: Option<Target>,
 
-    /// What stands at --outcome when the run passed, as JSON or as text
+    /// The value at --outcome of a run that passed, as JSON or as text
     #[arg(long, value_name = "VALUE", requires = "outcome")]
     pub(crate) outcome_pass: Option<String>,
 
-    /// What standard output gets
+    /// What to print on standard output
     #[arg(long, value_enum, default_value_t = Output::Jsonl)]
     pub(crate) output: Output,
 
-    /// Report as `mcptest run` does, with any of its reporters; repeatable. Keeps every trace in memory
+    /// Report as `mcptest run` does, with any of its reporters; repeatable. Keeps all traces in memory
     #[arg(long, value_name = "NAME[=PATH]", hide_possible_values = true, value_parser = reporters(), requires = "gates", conflicts_with = "merge")]
     pub(crate) reporter: Vec<Choice>,
 
-    /// Put outputs of this command for parts of a corpus together: groups are judged anew as wholes,
-    /// from the runs that their lines carry. Takes the --gates and --outcome that the parts had
+    /// Merge the outputs of this command for parts of a corpus. Groups are re-evaluated as a whole,
+    /// from the runs in their lines. Needs the same --gates and --outcome as the parts
     #[arg(long, verbatim_doc_comment, conflicts_with_all = ["group_by", "from", "server_prefix"])]
     pub(crate) merge: bool,
 
-    /// Say for each input how its format was found out
+    /// Show how the format of each input was detected
     #[arg(long, short)]
     pub(crate) verbose: bool,
 }
 
-/// What `score` prints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Output {
     /// One JSON object per line
@@ -100,24 +99,23 @@ pub(crate) enum Output {
     None,
 }
 
-/// How records are read.
 #[derive(Debug, Args)]
 pub(crate) struct ReadingArgs {
-    /// Format of all inputs; auto finds out that of each
+    /// Format of all inputs; auto detects the format of each
     #[arg(long, value_name = "FORMAT", default_value = "auto", hide_possible_values = true,
         value_parser = Completed { reads: format, words: formats })]
     pub(crate) from: From,
 
-    /// Beginning of a tool's name that tells its server, as in `mail_` or `m.=mail`; repeatable.
-    /// Without it `mcp__mail__send` and `mail__send` are send of mail; `none` leaves all names whole
+    /// Prefix of tool names that names their server, as in `mail_` or `m.=mail`; repeatable.
+    /// Default: `mcp__mail__send` and `mail__send` are `send` of `mail`; `none` keeps names whole
     #[arg(long, value_name = "PREFIX[=SERVER]", verbatim_doc_comment)]
     pub(crate) server_prefix: Vec<String>,
 
-    /// Largest record that is read, in MiB
+    /// Size limit of a record, in MiB
     #[arg(long, value_name = "MIB", default_value_t = 64, value_parser = value_parser!(u64).range(1..=4096))]
     pub(crate) max_record: u64,
 
-    /// Threads that do the work; without it as many as there are processors, at most 32
+    /// Worker threads. Default: the number of processors, at most 32
     #[arg(long, short, value_name = "N", value_parser = value_parser!(u16).range(1..=MAX_JOBS))]
     pub(crate) jobs: Option<u16>,
 }
@@ -160,17 +158,17 @@ impl std::fmt::Display for UnknownFormat {
 
 impl std::error::Error for UnknownFormat {}
 
-/// Write traces that were recorded elsewhere as envelopes
+/// Convert traces of other tools to envelopes
 ///
-/// One JSON object per trace on standard output, in the order of the input, with the `id` of the
-/// trace: what was understood of a recording, in the format of this project, which `mcptest score`
-/// reads like any other. Inputs and formats are those of `mcptest score`.
+/// Prints one JSON object per trace, in the order of the input, with the `id` of the trace. It shows
+/// what was understood of a recording, and `mcptest score` reads it like any other format. Inputs and
+/// formats are those of `mcptest score`.
 #[derive(Debug, Args)]
 #[command(
     verbatim_doc_comment,
     after_help = "\
-Exit codes: 0 every record was written, 2 a record or a file could not be used; the others are written
-all the same.
+Exit codes: 0 every record was converted, 2 a record or a file could not be read; the others are
+still converted.
 
 Examples:
   mcptest convert session.jsonl > trace.jsonl
@@ -188,7 +186,7 @@ pub(crate) struct Convert {
     #[arg(long, value_name = "PATH")]
     pub(crate) group_by: Option<Target>,
 
-    /// Say for each input how its format was found out
+    /// Show how the format of each input was detected
     #[arg(long, short)]
     pub(crate) verbose: bool,
 }

@@ -9,11 +9,14 @@ mod show;
 
 use std::path::PathBuf;
 
+use mcptest_core::diag::{Code, Failure};
+use mcptest_runner::cassette::CassetteError;
 use mcptest_runner::file::Trust;
 
 use super::{Answer, Environment};
 use crate::args::{Cassette, CassetteCommand};
 use crate::exit;
+use crate::report::text::one_line;
 use crate::suites::{self, File};
 
 pub(super) fn run(typed: &Cassette, environment: Environment<'_>) -> Answer {
@@ -27,13 +30,29 @@ pub(super) fn run(typed: &Cassette, environment: Environment<'_>) -> Answer {
     }
 }
 
+/// What to do about a folder of cassettes that cannot be listed.
+const HINT_FOLDER: &str = "check that it is a folder and may be read";
+
+fn cassette_error(error: &CassetteError, hint: impl Into<String>) -> Failure {
+    Failure { code: error.code(), ..Failure::error((), one_line(&error.to_string())).hint(hint) }
+}
+
+/// What is wrong with a cassette that was named.
+fn file_error(path: &str, error: &CassetteError, hint: &str) -> Failure<String> {
+    let (code, why) = match error {
+        CassetteError::Missing { .. } => (Some(Code::NoSuchFile), "there is no such file".to_owned()),
+        _ => (error.code(), error.why()),
+    };
+    Failure { code, ..Failure::error(path.to_owned(), one_line(&why)).hint(hint) }
+}
+
 /// The suites that are meant, and what is wrong with those that cannot be used. `Err` when none is meant.
 fn load(named: &[PathBuf], command: &str, environment: Environment<'_>) -> Result<(Vec<File>, String), Answer> {
     // Warnings are about what tests mean, which no cassette depends on.
     let files = match suites::load(named, command, Trust::Trusted, environment, &mut |_| {}) {
         Ok(files) => files,
         Err(complaint) => {
-            return Err(Answer { data: String::new(), complaints: complaint + "\n", code: exit::ERROR });
+            return Err(Answer { data: String::new(), complaints: format!("{complaint}\n"), code: exit::ERROR });
         }
     };
     let mut complaints = String::new();

@@ -7,7 +7,7 @@ use crate::args::Completions;
 use crate::exit;
 
 pub(super) fn run(typed: &Completions) -> Answer {
-    let mut command = crate::typed();
+    let mut command = crate::cli();
     let name = command.get_name().to_owned();
     let mut out = Vec::new();
     generate(typed.shell, &mut command, name, &mut out);

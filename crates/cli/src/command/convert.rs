@@ -7,16 +7,17 @@ use std::sync::atomic::AtomicU64;
 
 use super::score::{Complaints, reading, threads};
 use crate::args::Convert;
-use crate::corpus::{Fault, Job, pipeline, source};
+use crate::corpus::{Job, RecordError, pipeline, source};
 use crate::exit;
 use crate::progress::ReadProgress;
+use crate::report::stdout_error;
 
 /// What came of a job: lines, what could not be read, what there is to tell.
 struct ConvertedBatch {
     source: Arc<str>,
     text: Vec<u8>,
     traces: u64,
-    faults: Vec<Fault>,
+    faults: Vec<RecordError>,
     note: Option<String>,
 }
 
@@ -77,7 +78,7 @@ pub(super) fn run(typed: &Convert, out: &mut dyn Write, err: &mut dyn Write) -> 
     let mut code = if complaints.count() > 0 { exit::ERROR } else { exit::OK };
     // Whoever reads has seen enough, as in `mcptest convert .. | head -1`.
     if let Some(error) = broken_out.filter(|error| error.kind() != ErrorKind::BrokenPipe) {
-        let _ = writeln!(err, "error: cannot write to standard output: {error}");
+        let _ = writeln!(err, "{}", stdout_error(&error));
         code = exit::ERROR;
     }
     code

@@ -20,36 +20,19 @@ mod suite;
 mod words;
 mod yaml;
 
-use std::fmt;
 use std::path::Path;
 
-use mcptest_core::diag::printable;
+use mcptest_core::diag::{Failure, printable};
 
 use super::{Answer, Environment};
 use crate::args::Init;
 use crate::exit;
-use crate::report::again;
+use crate::report::rerun;
 use draft::Draft;
 
-/// Why nothing was written, and what to do about it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Stop {
-    message: String,
-    hint: String,
-}
-
-impl Stop {
-    fn new(message: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self { message: message.into(), hint: hint.into() }
-    }
-}
-
-impl fmt::Display for Stop {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Lines of a server's own message stay lines.
-        let message: Vec<_> = self.message.lines().map(printable).collect();
-        write!(f, "error: {}\nhint: {}", message.join("\n"), printable(&self.hint))
-    }
+/// Why nothing was written.
+fn stop(message: impl Into<String>, hint: impl Into<String>) -> Failure {
+    Failure::error((), message).hint(hint)
 }
 
 pub(super) fn run(typed: &Init, environment: Environment<'_>) -> Answer {
@@ -65,7 +48,7 @@ pub(super) fn run(typed: &Init, environment: Environment<'_>) -> Answer {
 }
 
 /// Makes the files and writes them. What the mock server warns of is handed back.
-fn make(typed: &Init, environment: Environment<'_>) -> Result<(Draft, String), Stop> {
+fn make(typed: &Init, environment: Environment<'_>) -> Result<(Draft, String), Failure> {
     let from_server = typed.from_server.is_some() || typed.url.is_some();
     let names: &[&str] = match (&typed.from_trace, from_server) {
         (None, false) => &starter::NAMES,
@@ -100,7 +83,7 @@ fn told(draft: &Draft, folder: &Path) -> String {
     let named = if suite == files::SUITE {
         String::new()
     } else {
-        format!(" {}", again::path(&suite).unwrap_or_else(|| suite.clone()))
+        format!(" {}", rerun::path(&suite).unwrap_or_else(|| suite.clone()))
     };
     out.push_str(&format!("\nNext:\n  mcptest run{named}\n  mcptest run{named} --verbose\n"));
     out.push_str(&format!("Then open {suite}: its comments say what to change first.\n"));

@@ -8,7 +8,7 @@ use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
-use mcptest_core::diag::{Severity, printable};
+use mcptest_core::diag::{Code, Failure, Severity};
 use mcptest_mock::{End, Faults, Log, ServeError, Server, load, serve_http, serve_stdio};
 use mcptest_runner::file::Trust;
 use mcptest_runner::runtime;
@@ -34,13 +34,22 @@ pub(super) fn run(typed: &Mock, out: &mut impl Write, err: &mut impl Write) -> A
 /// Everything that is wrong, ready to be shown.
 struct Complaints(String);
 
+impl<P> From<Failure<P>> for Complaints
+where
+    Failure<P>: std::fmt::Display,
+{
+    fn from(error: Failure<P>) -> Self {
+        Self(format!("{error}\n"))
+    }
+}
+
 fn complain(message: &str, hint: &str) -> Complaints {
-    Complaints(format!("error: {}\nhint: {}\n", printable(message), printable(hint)))
+    Failure::error((), message).hint(hint).into()
 }
 
 fn cannot_start(error: &std::io::Error) -> Complaints {
     let hint = "raise the limits on open files (`ulimit -n`) and on processes and threads (`ulimit -u`)";
-    complain(&format!("cannot start: {error}"), hint)
+    Failure::error((), format!("cannot start: {error}")).code(Code::OutOfResources).hint(hint).into()
 }
 
 fn serve(typed: &Mock, out: &mut impl Write, err: &mut impl Write) -> Result<End, Complaints> {
@@ -70,8 +79,7 @@ fn serve(typed: &Mock, out: &mut impl Write, err: &mut impl Write) -> Result<End
 
 /// The server as the file and the faults describe it.
 fn server(typed: &Mock, err: &mut impl Write) -> Result<Server, Complaints> {
-    let source = input::read(&typed.tools_from, Trust::Trusted)
-        .map_err(|refusal| complain(&format!("{}: {}", refusal.path, refusal.message), &refusal.hint))?;
+    let source = input::read(&typed.tools_from, Trust::Trusted)?;
     let loaded = load(&source);
     let rendered = |severity: Severity| -> String {
         let some = loaded.diagnostics.iter().filter(|diagnostic| diagnostic.severity == severity);
@@ -84,10 +92,8 @@ fn server(typed: &Mock, err: &mut impl Write) -> Result<Server, Complaints> {
     // When standard error is closed, there is nobody to warn.
     let _ = err.write_all(warnings.as_bytes());
     let tools: Vec<&str> = spec.tools.iter().map(|tool| tool.name.as_str()).collect();
-    let faults = Faults::read(&typed.fault, &tools).map_err(|errors| {
-        let said = errors.iter().map(|error| complain(&error.message, &error.hint).0);
-        Complaints(said.collect())
-    })?;
+    let faults = Faults::read(&typed.fault, &tools)
+        .map_err(|errors| Complaints(errors.iter().map(|error| format!("{error}\n")).collect()))?;
     Ok(Server::new(spec, faults))
 }
 
@@ -99,7 +105,8 @@ fn address(text: &str) -> Result<SocketAddr, Complaints> {
     port.or_else(|_| text.parse()).map_err(|_| {
         let hint =
             "write PORT, :PORT or ADDRESS:PORT, such as 8080, 127.0.0.1:8080 or [::1]:8080; port 0 takes a free one";
-        complain(&format!("`{text}` is not an address to listen on"), hint)
+        let message = format!("`{text}` is not an address to listen on");
+        Failure::error((), message).code(Code::MockAddress).hint(hint).into()
     })
 }
 
@@ -121,7 +128,8 @@ fn http(
     runtime.block_on(async {
         let cannot_listen = |error: std::io::Error| {
             let hint = "choose another port; port 0 takes a free one";
-            complain(&format!("cannot listen on {address}: {error}"), hint)
+            let message = format!("cannot listen on {address}: {error}");
+            Complaints::from(Failure::error((), message).code(Code::MockAddress).hint(hint))
         };
         let stop = told_to_end().map_err(cannot_listen)?;
         let listener = TcpListener::bind(address).await.map_err(cannot_listen)?;

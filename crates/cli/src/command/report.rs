@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 use std::path::Path;
 
-use mcptest_core::diag::printable;
+use mcptest_core::diag::Code;
 use mcptest_core::event::Event;
 use mcptest_core::report::{self, Baseline, Report, ReportError};
 
@@ -11,8 +11,8 @@ use super::Environment;
 use crate::args::{Render, Reporting};
 use crate::console::Console;
 use crate::exit;
-use crate::input::{self, Refusal};
-use crate::report::{Compared, Look, Reporters};
+use crate::input::{self, FileError, file_error, io_error};
+use crate::report::{Compared, Reporters, Style};
 use mcptest_runner::file::Trust;
 
 /// Largest saved run that is read.
@@ -25,18 +25,18 @@ pub(super) fn run(typed: &Render, environment: Environment<'_>, out: &mut Consol
     };
     let trust = Trust::Trusted;
     let prepared =
-        events(&typed.run, trust).and_then(|events| Ok((events, look(&typed.reporting, trust, environment)?)));
-    let (events, look) = match prepared {
+        events(&typed.run, trust).and_then(|events| Ok((events, style(&typed.reporting, trust, environment)?)));
+    let (events, style) = match prepared {
         Ok(both) => both,
         Err(refusal) => {
             complain(&refusal.to_string());
             return exit::ERROR;
         }
     };
-    let mut reporters = match Reporters::new(&typed.reporting.reporter, look, out.by_ref()) {
+    let mut reporters = match Reporters::new(&typed.reporting.reporter, style, out.by_ref()) {
         Ok(reporters) => reporters,
         Err(bad) => {
-            complain(&format!("error: {bad}"));
+            complain(&bad.to_string());
             return exit::ERROR;
         }
     };
@@ -47,22 +47,22 @@ pub(super) fn run(typed: &Render, environment: Environment<'_>, out: &mut Consol
     }
     let mut code = exit::OK;
     for unwritten in reporters.finish(&report) {
-        complain(&format!("error: {unwritten}"));
+        complain(&unwritten.to_string());
         code = exit::ERROR;
     }
     code
 }
 
 /// The look that was asked for, held against the older report that was named.
-pub(super) fn look(typed: &Reporting, trust: Trust, environment: Environment<'_>) -> Result<Look, Refusal> {
+pub(super) fn style(typed: &Reporting, trust: Trust, environment: Environment<'_>) -> Result<Style, FileError> {
     let compared = match &typed.compare {
         Some(path) => Some(compared(path, trust)?),
         None => None,
     };
-    Ok(Look::new(typed.verbosity(), typed.color, environment).compared_with(compared).trusting(trust))
+    Ok(Style::new(typed.verbosity(), typed.color, environment).compared_with(compared).trusting(trust))
 }
 
-fn compared(path: &Path, trust: Trust) -> Result<Compared, Refusal> {
+fn compared(path: &Path, trust: Trust) -> Result<Compared, FileError> {
     let mut report = Report::default();
     for event in events(path, trust)? {
         report.take(event);
@@ -71,7 +71,7 @@ fn compared(path: &Path, trust: Trust) -> Result<Compared, Refusal> {
 }
 
 /// The events of a saved run.
-fn events(path: &Path, trust: Trust) -> Result<Vec<Event>, Refusal> {
+fn events(path: &Path, trust: Trust) -> Result<Vec<Event>, FileError> {
     let bytes = if path.as_os_str() == "-" {
         let mut bytes = Vec::new();
         let read = std::io::stdin().lock().take(MAX_BYTES + 1).read_to_end(&mut bytes);
@@ -79,14 +79,14 @@ fn events(path: &Path, trust: Trust) -> Result<Vec<Event>, Refusal> {
     } else {
         input::bytes(path, MAX_BYTES, trust)
     };
-    let Some(bytes) = bytes.map_err(|error| Refusal::io(path, &error))? else {
+    let Some(bytes) = bytes.map_err(|error| io_error(path, &error))? else {
         let message = format!("has more than {MAX_BYTES} bytes, the limit");
-        return Err(Refusal::new(path, message, "save fewer suites or runs in one report"));
+        return Err(file_error(Code::FileTooLarge, path, message, "save fewer suites or runs in one report"));
     };
     let text = String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
         let foreign = ReportError::Foreign(format!("it is no text: byte {at} is no UTF-8"));
-        Refusal::new(path, foreign.to_string(), foreign.hint())
+        file_error(Code::NotAReport, path, foreign.to_string(), foreign.hint())
     })?;
-    report::read(&text).map_err(|error| Refusal::new(path, printable(&error.to_string()), error.hint()))
+    report::read(&text).map_err(|error| file_error(Code::NotAReport, path, error.to_string(), error.hint()))
 }

@@ -3,7 +3,7 @@
 use std::io::{ErrorKind, Write};
 use std::path::PathBuf;
 
-use mcptest_core::diag::{did_you_mean, printable};
+use mcptest_core::diag::{Code, Failure, did_you_mean, printable};
 use mcptest_core::event::Event;
 use mcptest_core::report::{Cell, Report};
 use mcptest_core::suite::AgentTest;
@@ -18,7 +18,7 @@ use crate::console::Console;
 use crate::exit;
 use crate::limits::{self, Fewer};
 use crate::progress::Progress;
-use crate::report::Reporters;
+use crate::report::{Reporters, stdout_error};
 use crate::select::{self, Selection};
 use crate::signals::Signals;
 use crate::suites::{self, File};
@@ -32,8 +32,8 @@ pub(super) fn run(typed: &Run, environment: Environment<'_>, out: &mut Console<'
     let named: Vec<PathBuf> = typed.files.iter().chain(&typed.config).cloned().collect();
     let files = match suites::load(&named, "run", trust, environment, &mut complain) {
         Ok(files) => files,
-        Err(complaint) => {
-            complain(&complaint);
+        Err(error) => {
+            complain(&error.to_string());
             return exit::ERROR;
         }
     };
@@ -53,7 +53,7 @@ pub(super) fn run(typed: &Run, environment: Environment<'_>, out: &mut Console<'
         }
     }
     if selected == 0 && files.iter().all(|file| file.suite().is_some()) {
-        complain(&nothing(&files, &selection));
+        complain(&nothing_selected(&files, &selection).to_string());
         return exit::ERROR;
     }
     let empty_share = typed.partition.filter(|_| cells.is_empty() && selected > 0);
@@ -64,22 +64,22 @@ pub(super) fn run(typed: &Run, environment: Environment<'_>, out: &mut Console<'
         }
         return list(&files, &cells, out, &mut complain);
     }
-    let look = match report::look(&typed.reporting, trust, environment) {
-        Ok(look) => look,
+    let style = match report::style(&typed.reporting, trust, environment) {
+        Ok(style) => style,
         Err(refusal) => {
             complain(&refusal.to_string());
             return exit::ERROR;
         }
     };
-    let mut reporters = match Reporters::new(&typed.reporting.reporter, look, out.by_ref()) {
+    let mut reporters = match Reporters::new(&typed.reporting.reporter, style, out.by_ref()) {
         Ok(reporters) => reporters,
         Err(bad) => {
-            complain(&format!("error: {bad}"));
+            complain(&bad.to_string());
             return exit::ERROR;
         }
     };
-    if let Some(complaint) = priceless(typed, &cells) {
-        complain(&complaint);
+    if let Some(error) = missing_price(typed, &cells) {
+        complain(&error.to_string());
         return exit::ERROR;
     }
     let mut report = Report::default();
@@ -100,7 +100,7 @@ pub(super) fn run(typed: &Run, environment: Environment<'_>, out: &mut Console<'
     judge(typed, environment, &files, &cells, &mut emit);
     let mut code = report.exit_code();
     for unwritten in reporters.finish(&report) {
-        complain(&format!("error: {unwritten}"));
+        complain(&unwritten.to_string());
         code = exit::ERROR;
     }
     code
@@ -192,25 +192,25 @@ fn runs(cells: &[Planned<'_>]) -> usize {
 }
 
 /// A limit on money needs the price of every model that is asked.
-fn priceless(typed: &Run, cells: &[Planned<'_>]) -> Option<String> {
+fn missing_price(typed: &Run, cells: &[Planned<'_>]) -> Option<Failure> {
     let asked = typed.max_cost.is_some() && (typed.record || typed.live);
     let free = |planned: &&Planned<'_>| {
         let model = planned.file.suite.models.get(planned.cell.model);
         !planned.file.is_scripted(planned.cell.model) && model.is_none_or(|model| model.price.is_none())
     };
     let Planned { file, cell, .. } = cells.iter().find(free).filter(|_| asked)?;
-    Some(format!(
-        "error: --max-cost needs the price of model `{}` in {}\nhint: add it under `models:`, as in `price: {{ input: 3, output: 15 }}` for a million tokens",
-        printable(cell.model),
-        printable(&file.shown)
-    ))
+    let message = format!("--max-cost needs the price of model `{}` in {}", cell.model, file.shown);
+    let hint = "add it under `models:`, as in `price: { input: 3, output: 15 }` for a million tokens";
+    Some(Failure::error((), message).code(Code::NoPrice).hint(hint))
 }
 
 /// Says that no test fits, and which word may have been meant.
-fn nothing(files: &[File], selection: &Selection<'_>) -> String {
+fn nothing_selected(files: &[File], selection: &Selection<'_>) -> Failure {
     let tests: Vec<&AgentTest> = files.iter().filter_map(File::suite).flat_map(|file| &file.suite.agents).collect();
     if tests.is_empty() {
-        return "error: nothing to run: the suites have no tests\nhint: write one below `agents:`".to_owned();
+        return Failure::error((), "nothing to run: the suites have no tests")
+            .code(Code::NothingSelected)
+            .hint("write one below `agents:`");
     }
     let tags = || tests.iter().flat_map(|test| &test.tags).map(String::as_str);
     let models = || tests.iter().flat_map(|test| &test.models).map(String::as_str);
@@ -220,14 +220,16 @@ fn nothing(files: &[File], selection: &Selection<'_>) -> String {
         .and_then(|tag| did_you_mean(tag, tags()))
         .or_else(|| unknown_model.and_then(|model| did_you_mean(model, models())));
     let hint = match near {
-        Some(near) => format!("did you mean `{}`?", printable(near)),
+        Some(near) => format!("did you mean `{near}`?"),
         None => "`mcptest run --list` without these shows every test".to_owned(),
     };
     let count = match tests.len() {
         1 => "the one test there is does not fit".to_owned(),
         count => format!("none of {count} tests fits"),
     };
-    format!("error: nothing is selected: {count} {}\nhint: {hint}", selection.typed())
+    Failure::error((), format!("nothing is selected: {count} {}", selection.typed()))
+        .code(Code::NothingSelected)
+        .hint(hint)
 }
 
 /// One line per cell: where its test stands, and its name.
@@ -246,7 +248,7 @@ fn list(files: &[File], cells: &[Planned<'_>], out: &mut dyn Write, complain: &m
     }
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-            complain(&format!("error: cannot write to standard output: {error}"));
+            complain(&stdout_error(&error).to_string());
             exit::ERROR
         }
         _ => code,

@@ -15,7 +15,7 @@ use std::sync::atomic::AtomicU64;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use mcptest_core::Assertion;
-use mcptest_core::diag::{Severity, printable};
+use mcptest_core::diag::{Code, Failure, Severity};
 use mcptest_core::event::Event;
 use mcptest_core::import::{Options, Servers};
 use mcptest_core::json;
@@ -35,7 +35,7 @@ use crate::corpus::{ReadOptions, pipeline, source};
 use crate::exit;
 use crate::input;
 use crate::progress::ReadProgress;
-use crate::report::{Colour, Look, Reporters, Verbosity};
+use crate::report::{Color, Reporters, Style, Verbosity, stdout_error};
 use mcptest_runner::file::Trust;
 
 pub(super) fn run(typed: &Score, environment: Environment<'_>, out: &mut Console<'_>, err: &mut dyn Write) -> u8 {
@@ -51,15 +51,15 @@ pub(super) fn run(typed: &Score, environment: Environment<'_>, out: &mut Console
     }
     let (reading, options) = match reading(&typed.reading, typed.verbose) {
         Ok(both) => both,
-        Err(complaint) => {
-            complain(err, &complaint);
+        Err(error) => {
+            complain(err, &error.to_string());
             return exit::ERROR;
         }
     };
     // A report shows traces as a whole, and what every check found in them.
     let scorer = if typed.reporter.is_empty() { scorer.without_lines() } else { scorer };
-    let look = Look::new(Verbosity::Normal, Colour::Auto, environment);
-    score(typed, &scorer, &reading, &options, look, out, err)
+    let style = Style::new(Verbosity::Normal, Color::Auto, environment);
+    score(typed, &scorer, &reading, &options, style, out, err)
 }
 
 fn complain(err: &mut dyn Write, text: &str) {
@@ -68,8 +68,9 @@ fn complain(err: &mut dyn Write, text: &str) {
 }
 
 /// How inputs are read, as it was typed.
-pub(super) fn reading(typed: &ReadingArgs, verbose: bool) -> Result<(ReadOptions, Options), String> {
-    let servers = Servers::parse(&typed.server_prefix).map_err(|error| format!("error: --server-prefix: {error}"))?;
+pub(super) fn reading(typed: &ReadingArgs, verbose: bool) -> Result<(ReadOptions, Options), Failure> {
+    let servers = Servers::parse(&typed.server_prefix)
+        .map_err(|error| Failure::error((), format!("--server-prefix: {error}")).code(Code::BadArgument))?;
     let reading = ReadOptions { from: typed.from.0, max_record: typed.max_record_bytes(), verbose };
     Ok((reading, Options { servers }))
 }
@@ -96,9 +97,9 @@ fn scorer(typed: &Score, environment: Environment<'_>, err: &mut dyn Write) -> R
     let (gates, written) = gates.unzip();
     let rules = rules(written.as_ref(), outcome.as_ref());
     Scorer::new(gates, outcome).map(|scorer| scorer.with_rules(rules)).map_err(|error| {
-        let hint = "hint: add a gate for single runs, or say where records tell how they ended: --outcome";
-        let file = typed.gates.as_deref().map_or_else(String::new, |path| format!("{}: ", path.display()));
-        format!("error: {}{error}\n{hint}", printable(&file))
+        let hint = "add a gate for single runs, or say where records tell how they ended: --outcome";
+        let file = typed.gates.as_deref().map_or_else(String::new, |path| path.display().to_string());
+        Failure::error(file, error.to_string()).code(Code::ReliabilityWithoutChecks).hint(hint).to_string()
     })
 }
 
@@ -125,7 +126,7 @@ fn gates(path: &Path, environment: Environment<'_>, err: &mut dyn Write) -> Resu
         }
     }
     let value = loaded.value.ok_or(errors)?;
-    let written = yaml::read(&source).map_or(Value::Null, |file| file.to_json());
+    let written = yaml::tree(&source).map_or(Value::Null, |file| file.to_json());
     Ok((value, written))
 }
 
@@ -133,7 +134,7 @@ fn gates(path: &Path, environment: Environment<'_>, err: &mut dyn Write) -> Resu
 fn notes(typed: &Score, has_no_groups: bool, is_whole: bool) -> Vec<&'static str> {
     let mut out = Vec::new();
     if typed.outcome.is_some() && has_no_groups {
-        out.push("note: outcomes count in groups, and no record names one\nhint: say where with --group-by");
+        out.push("note[outcome-without-group]: outcomes count in groups, and no record names one\nhint: say where with --group-by");
     }
     if typed.gates.is_none() && typed.outcome.is_none() && is_whole {
         out.push(
@@ -148,7 +149,7 @@ fn score(
     scorer: &Scorer,
     reading: &ReadOptions,
     options: &Options,
-    look: Look,
+    style: Style,
     out: &mut Console<'_>,
     err: &mut dyn Write,
 ) -> u8 {
@@ -159,10 +160,10 @@ fn score(
     let (mut no_lines, mut no_reports) = (std::io::sink(), std::io::sink());
     let (lines, reports): (&mut dyn Write, Console<'_>) =
         if prints { (out, Console::new(&mut no_reports)) } else { (&mut no_lines, out.by_ref()) };
-    let mut reporters = match wants_rows.then(|| reporters(typed, prints, look, reports)).transpose() {
+    let mut reporters = match wants_rows.then(|| reporters(typed, prints, style, reports)).transpose() {
         Ok(reporters) => reporters,
-        Err(complaint) => {
-            complain(err, &complaint);
+        Err(error) => {
+            complain(err, &error.to_string());
             return exit::ERROR;
         }
     };
@@ -248,7 +249,7 @@ fn finish(typed: &Score, summary: &Summary, has_no_groups: bool, faults: usize, 
     }
     match faults {
         0 if summary.is_empty() => {
-            complain(err, "error: there is no trace in these inputs");
+            complain(err, "error[empty-input]: there is no trace in these inputs");
             exit::ERROR
         }
         0 => summary.exit_code(),
@@ -260,21 +261,20 @@ fn finish(typed: &Score, summary: &Summary, has_no_groups: bool, faults: usize, 
 fn unwritten(error: &std::io::Error, err: &mut dyn Write) -> u8 {
     if error.kind() == ErrorKind::BrokenPipe {
         // Whoever reads has seen enough, as in `mcptest score .. | head -1`, but not all of it was judged.
-        complain(err, "error: standard output was closed before everything was scored");
+        complain(err, "error[stdout-failed]: standard output was closed before everything was scored");
     } else {
-        complain(err, &format!("error: cannot write to standard output: {error}"));
+        complain(err, &stdout_error(error).to_string());
     }
     exit::ERROR
 }
 
 /// The reporters, none of which may write where the lines go.
-fn reporters<'a>(typed: &Score, prints: bool, look: Look, out: Console<'a>) -> Result<Reporters<'a>, String> {
-    if prints && let Some(scored) = typed.reporter.iter().find(|choice| choice.is_on_stdout()) {
-        return Err(format!(
-            "error: standard output has the lines of traces, so {} cannot have it too\nhint: --output none, or --reporter {}=PATH",
-            scored.name(),
-            scored.name()
-        ));
+fn reporters<'a>(typed: &Score, prints: bool, style: Style, out: Console<'a>) -> Result<Reporters<'a>, Failure> {
+    if prints && let Some(taken) = typed.reporter.iter().find(|choice| choice.is_on_stdout()) {
+        let taken = taken.name();
+        let message = format!("standard output has the lines of traces, so {taken} cannot have it too");
+        let hint = format!("--output none, or --reporter {taken}=PATH");
+        return Err(Failure::error((), message).code(Code::StdoutInUse).hint(hint));
     }
-    Reporters::only(typed.reporter.clone(), look, out).map_err(|bad| format!("error: {bad}"))
+    Reporters::only(typed.reporter.clone(), style, out)
 }

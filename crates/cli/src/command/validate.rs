@@ -2,8 +2,7 @@
 
 use std::path::Path;
 
-use mcptest_core::diag::{Diagnostic, Severity, Source};
-use mcptest_core::report::Trouble;
+use mcptest_core::diag::{Code, Diagnostic, Failure, Severity, Source};
 use mcptest_core::suite::{self, Variables, yaml};
 use mcptest_runner::executor;
 use mcptest_runner::file::{self, Trust};
@@ -14,7 +13,7 @@ use super::run_suites::trust;
 use super::{Answer, Environment};
 use crate::args::{Format, Validate};
 use crate::exit;
-use crate::input::{self, Refusal};
+use crate::input::{self, FileError, file_error};
 use crate::kind::Kind;
 use crate::report::text::many;
 use crate::suites;
@@ -22,7 +21,7 @@ use crate::suites;
 /// What became of one path.
 enum Outcome {
     Checked { source: Source, diagnostics: Vec<Diagnostic> },
-    Refused(Refusal),
+    Refused(FileError),
 }
 
 /// How many of each.
@@ -65,7 +64,7 @@ pub(super) fn run(typed: &Validate, environment: Environment<'_>) -> Answer {
     Answer { data, complaints, code: if sound { exit::OK } else { exit::ERROR } }
 }
 
-fn check(path: &Path, typed: &Validate, environment: Environment<'_>) -> Result<Outcome, Refusal> {
+fn check(path: &Path, typed: &Validate, environment: Environment<'_>) -> Result<Outcome, FileError> {
     let trust = trust(typed.untrusted);
     let source = input::read(path, trust)?;
     let folder = input::folder(path);
@@ -78,7 +77,7 @@ fn check(path: &Path, typed: &Validate, environment: Environment<'_>) -> Result<
         Kind::Mock => mcptest_mock::load(&source).diagnostics,
         Kind::Cassette => {
             let hint = "`mcptest cassette list SUITE` says whether the recordings of a suite still fit";
-            return Err(Refusal::new(path, "is a cassette, which holds a recorded run", hint));
+            return Err(file_error(Code::NotASuite, path, "is a cassette, which holds a recorded run", hint));
         }
     };
     if typed.deny_warnings {
@@ -96,41 +95,41 @@ fn check_suite(path: &Path, source: &Source, variables: &Variables<'_>, trust: T
         Trust::Untrusted => suite::load_untrusted(source, variables.suite_dir),
     };
     let mut diagnostics = loaded.diagnostics;
-    let (Some(suite), Ok(root)) = (loaded.value, yaml::read(source)) else { return diagnostics };
+    let (Some(suite), Ok(root)) = (loaded.value, yaml::tree(source)) else { return diagnostics };
     for (name, model) in &suite.models {
         let Some(script) = &model.script else { continue };
-        let Some((message, hint)) = unusable(path, script, trust) else { continue };
-        let place = ["models", name, "script"].iter().try_fold(&root, |node, key| node.get(key));
+        let Some(error) = unusable(path, script, trust) else { continue };
+        let place = ["models", name, "script"].iter().try_fold(root, |node, key| node.get(key));
         let span = place.map_or(0..0, |node| node.span.clone());
-        diagnostics.push(Diagnostic { severity: Severity::Error, span, message, hint: Some(hint) });
+        diagnostics.push(error.moved(span));
     }
     let nodes = root.get("agents").map_or(&[][..], yaml::Node::items);
     for (test, node) in suite.agents.iter().zip(nodes).filter(|(test, _)| !test.unread.is_empty()) {
-        let Trouble { message, hint } = executor::unread(&test.unread);
-        let span = node.place("/name", false);
-        diagnostics.push(Diagnostic { severity: Severity::Error, span, message, hint });
+        diagnostics.push(executor::unread(&test.unread).moved(node.place("/name", false)));
     }
-    diagnostics.sort_by_key(|diagnostic| diagnostic.span.start);
+    diagnostics.sort_by_key(|diagnostic| diagnostic.place.start);
     diagnostics
 }
 
-/// Why a script cannot be used, and what to do about it.
-fn unusable(suite: &Path, script: &str, trust: Trust) -> Option<(String, String)> {
+/// Why a script cannot be used.
+fn unusable(suite: &Path, script: &str, trust: Trust) -> Option<Failure> {
     let path = suite.with_file_name(script);
     if trust == Trust::Untrusted && !file::is_below(Path::new(script)) {
         let message =
             format!("the script {}: it is outside of the folder of the suite, and is not read", path.display());
-        return Some((message, "put it beside the suite".to_owned()));
+        return Some(Failure::error((), message).code(Code::UntrustedSuite).hint("put it next to the suite"));
     }
     match input::read(&path, trust) {
-        Err(refusal) => Some((
-            format!("the script {}: {}", refusal.path, refusal.message),
-            "`script:` is a path from the folder of the suite".to_owned(),
-        )),
-        Ok(source) if script::load(&source).value.is_none() => Some((
-            format!("the script {} has mistakes", source.name()),
-            format!("`mcptest validate {}` shows them", source.name()),
-        )),
+        Err(error) => {
+            let message = format!("the script {}: {}", error.place, error.message);
+            let hint = "`script:` is a path from the folder of the suite";
+            Some(Failure { code: error.code, ..Failure::error((), message).hint(hint) })
+        }
+        Ok(source) if script::load(&source).value.is_none() => {
+            let message = format!("the script {} has mistakes", source.name());
+            let hint = format!("`mcptest validate {}` shows them", source.name());
+            Some(Failure::error((), message).code(Code::ScriptUnusable).hint(hint))
+        }
         Ok(_) => None,
     }
 }
@@ -163,6 +162,13 @@ fn human(outcomes: &[Outcome], counts: &Counts) -> String {
                 out.push('\n');
             }
         }
+    }
+    let mut codes = outcomes.iter().filter_map(|outcome| match outcome {
+        Outcome::Checked { diagnostics, .. } => diagnostics.first()?.code,
+        Outcome::Refused(_) => None,
+    });
+    if let Some(code) = codes.next() {
+        out.push_str(&format!("for more: mcptest explain {code}\n"));
     }
     out.push_str(&summary(counts));
     out.push('\n');
@@ -213,6 +219,7 @@ struct FileReport<'a> {
 #[derive(Serialize)]
 struct Finding<'a> {
     severity: &'static str,
+    code: Option<Code>,
     file: &'a str,
     line: Option<usize>,
     column: Option<usize>,
@@ -224,9 +231,10 @@ struct Finding<'a> {
 
 impl<'a> Finding<'a> {
     fn of(diagnostic: &'a Diagnostic, source: &'a Source) -> Self {
-        let (start, end) = (source.place(diagnostic.span.start), source.place(diagnostic.span.end));
+        let (start, end) = (source.place(diagnostic.place.start), source.place(diagnostic.place.end));
         Self {
             severity: diagnostic.severity.as_str(),
+            code: diagnostic.code,
             file: source.name(),
             line: Some(start.0),
             column: Some(start.1),
@@ -237,16 +245,17 @@ impl<'a> Finding<'a> {
         }
     }
 
-    fn refused(refusal: &'a Refusal) -> Self {
+    fn refused(refusal: &'a FileError) -> Self {
         Self {
             severity: Severity::Error.as_str(),
-            file: &refusal.path,
+            code: refusal.code,
+            file: &refusal.place,
             line: None,
             column: None,
             end_line: None,
             end_column: None,
             message: &refusal.message,
-            hint: Some(&refusal.hint),
+            hint: refusal.hint.as_deref(),
         }
     }
 }
@@ -259,7 +268,7 @@ fn json(outcomes: &[Outcome], counts: &Counts) -> String {
             diagnostics: diagnostics.iter().map(|diagnostic| Finding::of(diagnostic, source)).collect(),
         },
         Outcome::Refused(refusal) => {
-            FileReport { file: &refusal.path, ok: false, diagnostics: vec![Finding::refused(refusal)] }
+            FileReport { file: &refusal.place, ok: false, diagnostics: vec![Finding::refused(refusal)] }
         }
     });
     let report = Report { version: 1, files: files.collect(), errors: counts.errors, warnings: counts.warnings };

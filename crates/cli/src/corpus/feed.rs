@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use mcptest_core::diag::printable;
+use mcptest_core::diag::{Code, printable};
 use mcptest_core::import::{self, Format, Unit};
 
 use super::frames::{Frames, Item, LEAVE_OUT};
-use super::job::{Fault, Job, Payload};
+use super::job::{Job, Payload, RecordError, in_source};
 use super::source::Source;
 use super::stitch::{Stitch, WINDOW};
 
@@ -42,7 +42,7 @@ impl ReadOptions {
         let input = match source.open(progress) {
             Ok(input) => input,
             Err(refusal) => {
-                return put(Payload::Fault(Fault { offset: None, message: refusal.message, hint: Some(refusal.hint) }));
+                return put(Payload::Fault(refusal.moved(None)));
             }
         };
         let unit_of = |text: &str| -> Option<Unit> {
@@ -59,8 +59,8 @@ impl ReadOptions {
                 frames.recycle(text);
             }
             let batch = match item {
-                Item::Broken { offset, message, hint } => {
-                    if !put(Payload::Fault(Fault { offset: Some(offset), message, hint })) {
+                Item::Broken(error) => {
+                    if !put(Payload::Fault(error)) {
                         return false;
                     }
                     continue;
@@ -73,8 +73,7 @@ impl ReadOptions {
                     continue;
                 }
                 Item::Nothing(message) => {
-                    let hint = Some(LEAVE_OUT.to_owned());
-                    put(Payload::Fault(Fault { offset: Some(0), message: message.to_owned(), hint }));
+                    put(Payload::Fault(RecordError::error(Some(0), message).code(Code::EmptyInput).hint(LEAVE_OUT)));
                     continue;
                 }
                 Item::Batch(batch) => batch,
@@ -104,7 +103,7 @@ impl ReadOptions {
                             stitch.add(piece, start, &mut |what| _ = put(what));
                         }
                     }
-                    Err(error) => _ = put(Payload::Fault(Fault::of(error, start))),
+                    Err(error) => _ = put(Payload::Fault(in_source(error, start))),
                 }
             }
             frames.recycle(batch.text);

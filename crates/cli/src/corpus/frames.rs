@@ -21,10 +21,12 @@ use std::io::Read;
 use std::ops::Range;
 use std::sync::Arc;
 
+use mcptest_core::diag::Code;
 use mcptest_core::import::Unit;
 use memchr::memchr;
 use serde::de::IgnoredAny;
 
+use super::job::RecordError;
 use document::Document;
 use lines::Lines;
 use scan::{Scan, Step, is_blank, leading_blanks};
@@ -36,13 +38,7 @@ pub(crate) enum Item {
     /// Values, in order.
     Batch(Batch),
     /// Something that cannot be taken as a value. What can be read after it follows.
-    Broken {
-        /// Where, in the unpacked bytes.
-        offset: u64,
-        message: String,
-        /// What to do about it.
-        hint: Option<String>,
-    },
+    Broken(RecordError),
     /// The source holds no value at all, and in which way it does not.
     Nothing(&'static str),
 }
@@ -51,16 +47,21 @@ pub(crate) enum Item {
 pub(crate) const LEAVE_OUT: &str = "leave it out, or look at what should have written it";
 
 impl Item {
-    fn broken(offset: u64, message: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self::Broken { offset, message: message.into(), hint: Some(hint.into()) }
+    fn broken(code: Code, offset: u64, message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self::Broken(RecordError::error(Some(offset), message).code(code).hint(hint))
     }
 
     fn too_long(offset: u64, most: usize) -> Self {
-        Self::broken(offset, format!("the record has more than {most} bytes, the limit"), "raise it with --max-record")
+        Self::broken(
+            Code::RecordTooLarge,
+            offset,
+            format!("the record has more than {most} bytes, the limit"),
+            "raise it with --max-record",
+        )
     }
 
     fn no_utf8(offset: u64, byte: u8) -> Self {
-        Self::broken(offset, format!("byte 0x{byte:02x} is not UTF-8"), "save the file as UTF-8")
+        Self::broken(Code::NotUtf8, offset, format!("byte 0x{byte:02x} is not UTF-8"), "save the file as UTF-8")
     }
 }
 
@@ -149,7 +150,7 @@ impl<'a, R: Read> Frames<'a, R> {
         while is_open(self.window.filled()) && self.window.fill() {}
         let bytes = self.window.filled();
         if UTF16.iter().any(|mark| bytes.starts_with(mark)) {
-            return Err(Item::broken(0, "it is UTF-16", "save it as UTF-8"));
+            return Err(Item::broken(Code::NotUtf8, 0, "it is UTF-16", "save it as UTF-8"));
         }
         if bytes.starts_with(UTF8) {
             self.window.discard(UTF8.len());

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use mcptest_core::Target;
+use mcptest_core::diag::{Code, Failure};
 use mcptest_core::import::{self, Format, ImportError, Imported, Options, Record};
 use mcptest_core::score::group_of;
 
@@ -28,34 +29,26 @@ pub(crate) enum Payload {
     /// All pieces of one trace.
     Pieces { format: Format, key: String, texts: Vec<String>, offset: u64 },
     /// Something that cannot be read.
-    Fault(Fault),
+    Fault(RecordError),
     /// Something to tell that is no fault.
     Note(String),
 }
 
 /// A trace and its group, or why there is none.
-pub(crate) type Found<'a> = Result<(Imported<'a>, Option<String>), Fault>;
+pub(crate) type Found<'a> = Result<(Imported<'a>, Option<String>), RecordError>;
 
-/// Why something cannot be read.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Fault {
-    /// Where in the unpacked bytes of its source; none for the source as a whole.
-    pub(crate) offset: Option<u64>,
-    pub(crate) message: String,
-    pub(crate) hint: Option<String>,
+/// Why something cannot be read. The place is in the unpacked bytes of its source; none for the source as a whole.
+pub(crate) type RecordError = Failure<Option<u64>>;
+
+/// Where it is, for people.
+pub(crate) fn place_of(error: &RecordError) -> String {
+    error.place.map_or_else(|| "input".to_owned(), |offset| format!("byte {offset}"))
 }
 
-impl Fault {
-    /// Where it is, for people.
-    pub(crate) fn place(&self) -> String {
-        self.offset.map_or_else(|| "input".to_owned(), |offset| format!("byte {offset}"))
-    }
-
-    /// An error of an importer in a record that begins at `start`.
-    pub(super) fn of(error: ImportError, start: u64) -> Self {
-        let inside = error.offset.map_or(0, |offset| offset as u64);
-        Self { offset: Some(start + inside), message: error.message, hint: error.hint }
-    }
+/// An error of an importer in a record that begins at `start`.
+pub(super) fn in_source(error: ImportError, start: u64) -> RecordError {
+    let inside = error.place.map_or(0, |offset| offset as u64);
+    error.moved(Some(start + inside))
 }
 
 impl Job {
@@ -72,13 +65,13 @@ impl Job {
         self.each(options, &mut |offset, found| {
             take(found.and_then(|one| match group_of(&one, group_by) {
                 Ok(group) => Ok((one, group)),
-                Err(error) => Err(Fault::of(error, offset)),
+                Err(error) => Err(in_source(error, offset)),
             }));
         });
     }
 
     /// Hands over every trace of this share with the place of its record, or why there is none.
-    fn each(&self, options: &Options, take: &mut dyn FnMut(u64, Result<Imported<'_>, Fault>)) {
+    fn each(&self, options: &Options, take: &mut dyn FnMut(u64, Result<Imported<'_>, RecordError>)) {
         match &self.what {
             Payload::Records { batch, format, is_guessed } => {
                 for range in &batch.values {
@@ -86,7 +79,7 @@ impl Job {
                     let start = batch.offset + range.start as u64;
                     match record_of(record, *format, *is_guessed, options) {
                         Ok(traces) => traces.into_iter().for_each(|trace| take(start, Ok(trace))),
-                        Err(error) => take(start, Err(Fault::of(error, start))),
+                        Err(error) => take(start, Err(in_source(error, start))),
                     }
                 }
             }
@@ -95,12 +88,12 @@ impl Job {
                 match format.join(key, &texts, options) {
                     Ok(traces) => traces.into_iter().for_each(|trace| take(*offset, Ok(trace))),
                     Err(error) => {
-                        let error = ImportError { offset: None, message: format!("the trace {key}: {error}"), ..error };
-                        take(*offset, Err(Fault::of(error, *offset)));
+                        let error = ImportError { place: None, message: format!("the trace {key}: {error}"), ..error };
+                        take(*offset, Err(in_source(error, *offset)));
                     }
                 }
             }
-            Payload::Fault(fault) => take(fault.offset.unwrap_or(0), Err(fault.clone())),
+            Payload::Fault(fault) => take(fault.place.unwrap_or(0), Err(fault.clone())),
             Payload::Note(_) => {}
         }
     }
@@ -133,14 +126,12 @@ fn record_of<'a>(
 pub(super) fn unknown(text: &str) -> ImportError {
     // Broken JSON is of no format; what is wrong with it says more.
     if let Err(error) = Format::Envelope.read(Record { text, header: None }, &Options::default())
-        && error.offset.is_some()
+        && error.place.is_some()
     {
         return error;
     }
     let known: Vec<&str> = Format::ALL.iter().map(|format| format.as_str()).collect();
-    ImportError {
-        offset: None,
-        message: format!("it looks like no known format: {}", import::describe(text)),
-        hint: Some(format!("say which it is with --from: {}", known.join(", "))),
-    }
+    ImportError::error(None, format!("it looks like no known format: {}", import::describe(text)))
+        .code(Code::UnknownFormat)
+        .hint(format!("say which it is with --from: {}", known.join(", ")))
 }

@@ -7,10 +7,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
+use mcptest_core::diag::Code;
 use mcptest_runner::file::Trust;
 
 use super::unpack::Unpacked;
-use crate::input::{self, Refusal, Wanted};
+use crate::input::{self, FileError, Wanted, file_error, io_error};
 
 /// What a folder of records holds.
 const RECORDS: Wanted = Wanted {
@@ -33,7 +34,7 @@ enum Place {
     StandardInput,
     File(PathBuf),
     /// Nowhere: it cannot be used. That is told in its place among the others.
-    Refused(Refusal),
+    Refused(FileError),
 }
 
 impl Source {
@@ -43,16 +44,16 @@ impl Source {
     }
 
     /// Its bytes, unpacked where they are packed. What is read of it as stored is added to `progress`.
-    pub(crate) fn open(&self, progress: &Arc<AtomicU64>) -> Result<Unpacked, Refusal> {
+    pub(crate) fn open(&self, progress: &Arc<AtomicU64>) -> Result<Unpacked, FileError> {
         let path = match &self.place {
             Place::StandardInput => return Ok(Unpacked::new(Box::new(io::stdin()), Arc::clone(progress))),
             Place::File(path) => path,
             Place::Refused(refusal) => return Err(refusal.clone()),
         };
-        let file = input::open(path, Trust::Trusted).map_err(|error| Refusal::io(path, &error))?;
+        let file = input::open(path, Trust::Trusted).map_err(|error| io_error(path, &error))?;
         // Opening a folder works on some systems, and only reading it fails.
         if path.is_dir() {
-            return Err(Refusal::new(path, "is a folder", "it was a file a moment ago; start again"));
+            return Err(file_error(Code::ReadFailed, path, "is a folder", "it was a file a moment ago; start again"));
         }
         Ok(Unpacked::new(Box::new(file), Arc::clone(progress)))
     }
@@ -77,7 +78,7 @@ pub(crate) fn expand(inputs: &[PathBuf], note: &mut dyn FnMut(&str)) -> Vec<Sour
                 Ok((place, source)) if seen.insert(place.clone()) => out.push(source),
                 Ok(_) => {}
                 Err(refusal) => {
-                    let name = refusal.path.clone();
+                    let name = refusal.place.clone();
                     out.push(Source { name, size: Some(0), place: Place::Refused(refusal) });
                 }
             }
@@ -92,8 +93,8 @@ pub(crate) fn total(sources: &[Source]) -> Option<u64> {
 }
 
 /// A file as a source, and its place.
-fn source(path: PathBuf) -> Result<(PathBuf, Source), Refusal> {
-    let about = fs::metadata(&path).map_err(|error| Refusal::io(&path, &error))?;
+fn source(path: PathBuf) -> Result<(PathBuf, Source), FileError> {
+    let about = fs::metadata(&path).map_err(|error| io_error(&path, &error))?;
     let size = about.is_file().then_some(about.len());
     let name = input::shown(&path);
     Ok((input::place(&path), Source { name, size, place: Place::File(path) }))
@@ -136,7 +137,12 @@ mod tests {
             .map(|source| match source.place {
                 Place::StandardInput | Place::File(_) => format!("{} {:?}", relative(&source.name), source.size),
                 Place::Refused(refusal) => {
-                    format!("! {}: {} ({})", relative(&refusal.path), refusal.message, relative(&refusal.hint))
+                    format!(
+                        "! {}: {} ({})",
+                        relative(&refusal.place),
+                        refusal.message,
+                        relative(&refusal.hint.unwrap())
+                    )
                 }
             })
             .chain(notes)
@@ -247,13 +253,14 @@ mod tests {
             fs::remove_file(path(name)).unwrap();
         }
         fs::create_dir(path("a.json")).unwrap();
-        let refusals: Vec<Refusal> =
+        let refusals: Vec<FileError> =
             sources.into_iter().map(|source| source.open(&Arc::default()).err().unwrap()).collect();
         assert_eq!(
             refusals,
             [
-                Refusal::new(&path("a.json"), "is a folder", "it was a file a moment ago; start again"),
-                Refusal::new(
+                file_error(Code::ReadFailed, &path("a.json"), "is a folder", "it was a file a moment ago; start again"),
+                file_error(
+                    Code::NoSuchFile,
                     &path("b.json"),
                     "there is no such file or folder",
                     format!("did you mean `{}`?", path("a.json").display())

@@ -6,9 +6,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use mcptest_core::diag::Code;
 use mcptest_core::import::{Format, Piece};
 
-use super::job::{Fault, Payload};
+use super::job::{Payload, RecordError};
 
 /// Most bytes of pieces that are kept.
 pub(super) const WINDOW: usize = 24 * 1024 * 1024;
@@ -57,14 +58,12 @@ impl Stitch {
     /// Takes in a piece that stands at `offset`, and hands over what is closed to make room for it.
     pub(super) fn add(&mut self, piece: &Piece<'_>, offset: u64, closed: &mut dyn FnMut(Payload)) {
         if self.closed.contains(&*piece.key) {
-            closed(Payload::Fault(Fault {
-                offset: Some(offset),
-                message: format!("this piece of the trace {} comes after the trace was closed", piece.key),
-                hint: Some(format!(
-                    "more than {} MiB of other traces lie between its pieces; sort the file by trace, or split it",
-                    self.window >> 20
-                )),
-            }));
+            let message = format!("this piece of the trace {} comes after the trace was closed", piece.key);
+            let hint = format!(
+                "more than {} MiB of other traces are between its pieces; sort the file by trace, or split it",
+                self.window >> 20
+            );
+            closed(Payload::Fault(RecordError::error(Some(offset), message).code(Code::LatePiece).hint(hint)));
             return;
         }
         self.clock += 1;
@@ -113,11 +112,9 @@ impl Stitch {
 
     fn whole(&self, key: String, open: Open) -> Payload {
         if open.is_too_long {
-            return Payload::Fault(Fault {
-                offset: Some(open.offset),
-                message: format!("the trace {key} has more than {} bytes, the limit", self.max_record),
-                hint: Some("raise it with --max-record".to_owned()),
-            });
+            let message = format!("the trace {key} has more than {} bytes, the limit", self.max_record);
+            let error = RecordError::error(Some(open.offset), message).code(Code::RecordTooLarge);
+            return Payload::Fault(error.hint("raise it with --max-record"));
         }
         Payload::Pieces { format: self.format, key, texts: open.texts, offset: open.offset }
     }
@@ -134,7 +131,7 @@ mod tests {
     fn told(what: Payload) -> String {
         match what {
             Payload::Pieces { key, texts, offset, .. } => format!("{key}@{offset} {}", texts.join("+")),
-            Payload::Fault(fault) => format!("fault@{:?} {}", fault.offset, fault.message),
+            Payload::Fault(fault) => format!("fault@{:?} {}", fault.place, fault.message),
             _ => "?".to_owned(),
         }
     }

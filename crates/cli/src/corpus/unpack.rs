@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use flate2::{Decompress, FlushDecompress, Status};
+use mcptest_core::diag::{Code, Failure};
 use zstd_safe::{DCtx, DParameter, InBuffer, OutBuffer, get_error_name};
 
 /// How much is read at a time.
@@ -23,25 +24,9 @@ const WINDOW_LOG: u32 = 26;
 /// How much a zstd decoder wants to see first.
 const FRAME_START: usize = 5;
 
-/// Why the bytes of a source end before their end. It travels inside an [`io::Error`].
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct UnpackError {
-    pub(super) message: String,
-    pub(super) hint: String,
-}
-
-impl std::fmt::Display for UnpackError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl std::error::Error for UnpackError {}
-
-impl From<UnpackError> for io::Error {
-    fn from(error: UnpackError) -> Self {
-        Self::new(io::ErrorKind::InvalidData, error)
-    }
+/// Why the bytes of a source end before their end, inside an [`io::Error`].
+fn damaged(message: String, hint: String) -> Failure {
+    Failure::error((), message).code(Code::DamagedArchive).hint(hint)
 }
 
 /// The bytes of a source.
@@ -56,7 +41,7 @@ pub(crate) struct Unpacked {
     packing: Packing,
     /// How many bytes were given.
     given: u64,
-    error: Option<UnpackError>,
+    failure: Option<Failure>,
 }
 
 enum Packing {
@@ -93,7 +78,7 @@ impl Unpacked {
             is_over: false,
             packing: Packing::Undecided,
             given: 0,
-            error: None,
+            failure: None,
         }
     }
 
@@ -141,7 +126,7 @@ impl Unpacked {
             written += step.written;
             let after = self.given + written as u64;
             if let Some(damage) = step.damage {
-                self.error = Some(damage.error(name, after));
+                self.failure = Some(damage.failure(name, after));
                 break;
             }
             // With room left in `out`, a decoder that did nothing has nothing more to give without more input.
@@ -155,15 +140,15 @@ impl Unpacked {
                 if !is_whole {
                     let message = format!("the {name} data ends too early, after {after} unpacked bytes");
                     let hint = "what came before is read; it was cut off when it was written or moved".to_owned();
-                    self.error = Some(UnpackError { message, hint });
+                    self.failure = Some(damaged(message, hint));
                 }
                 break;
             }
             (self.at, self.end) = (0, 0);
             self.fetch()?;
         }
-        match &self.error {
-            Some(error) if written == 0 => Err(error.clone().into()),
+        match &self.failure {
+            Some(failure) if written == 0 => Err(io::Error::new(io::ErrorKind::InvalidData, failure.clone())),
             _ => Ok(written),
         }
     }
@@ -171,8 +156,8 @@ impl Unpacked {
 
 impl Read for Unpacked {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        if let Some(error) = &self.error {
-            return Err(error.clone().into());
+        if let Some(failure) = &self.failure {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, failure.clone()));
         }
         self.decide()?;
         let count = if matches!(self.packing, Packing::None) { self.plain(out) } else { self.unpack(out) }?;
@@ -224,7 +209,7 @@ fn kind(start: &[u8], is_over: bool) -> Option<Kind> {
 }
 
 impl Damage {
-    fn error(self, name: &str, after: u64) -> UnpackError {
+    fn failure(self, name: &str, after: u64) -> Failure {
         let (message, hint) = match self {
             Self::Corrupt(reason) => (
                 format!("the {name} data is damaged after {after} unpacked bytes: {reason}"),
@@ -239,7 +224,7 @@ impl Damage {
                 "what came before is read; a file is packed as a whole or not at all".to_owned(),
             ),
         };
-        UnpackError { message, hint }
+        damaged(message, hint)
     }
 }
 

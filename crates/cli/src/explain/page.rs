@@ -91,11 +91,6 @@ impl Page {
         hang(&mut self.out, WIDTH, 2, 6, &format!("{name}: {meaning}"));
     }
 
-    /// A line below an item.
-    pub(super) fn sub(&mut self, text: &str) {
-        hang(&mut self.out, WIDTH, NAMES + 2, NAMES + 4, text);
-    }
-
     /// Lines that are shown as they are.
     pub(super) fn code(&mut self, text: &str) {
         for line in text.trim_end().lines() {

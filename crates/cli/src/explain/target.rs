@@ -2,15 +2,15 @@
 
 use mcptest_core::Target;
 use mcptest_core::assertion::ENVELOPE_ROOTS;
-use mcptest_core::diag::did_you_mean;
+use mcptest_core::diag::{Failure, did_you_mean};
 use mcptest_core::eval::GATES;
 use mcptest_core::trace::{Field, Place, locate};
 
+use super::gate;
 use super::page::{Page, capital};
-use super::{Unknown, gate};
 
 /// Explains a path; says nothing of what is none.
-pub(super) fn explain(asked: &str, page: &mut Page) -> Result<(), Unknown> {
+pub(super) fn explain(asked: &str, page: &mut Page) -> Result<(), Failure> {
     let root = asked.split(['.', '[']).next().unwrap_or(asked);
     let is_path = root.len() < asked.len();
     let roots = || ENVELOPE_ROOTS.into_iter().chain(GATES.iter().map(|gate| gate.kind.name()));
@@ -18,13 +18,13 @@ pub(super) fn explain(asked: &str, page: &mut Page) -> Result<(), Unknown> {
     if !is_path && !ENVELOPE_ROOTS.contains(&root) || did_you_mean(root, roots()).is_none() {
         return Ok(());
     }
-    let target = Target::parse(asked).map_err(|error| Unknown {
-        message: format!("`{asked}` is no path: {error}"),
-        hint: "a path is names with `.` between them, `[0]`, `[-1]`, `[*]` and `[\"odd key\"]`".to_owned(),
+    let target = Target::parse(asked).map_err(|error| {
+        Failure::error((), format!("`{asked}` is not a path: {error}"))
+            .hint("a path is names with `.` between them, `[0]`, `[-1]`, `[*]` and `[\"odd key\"]`")
     })?;
     let below = &asked[root.len()..].trim_start_matches('.');
     if let Some((message, hint)) = gate::refused(root, below) {
-        return Err(Unknown { message, hint });
+        return Err(Failure::error((), message).hint(hint));
     }
     match locate(&target) {
         Place::Field(field) => told(asked, field, false, page),
@@ -42,7 +42,7 @@ pub(super) fn explain(asked: &str, page: &mut Page) -> Result<(), Unknown> {
                 }
                 (None, None) => format!("a path begins with {}", ENVELOPE_ROOTS.join(", ")),
             };
-            return Err(Unknown { message: format!("no trace has `{asked}`"), hint });
+            return Err(Failure::error((), format!("no trace has `{asked}`")).hint(hint));
         }
     }
     Ok(())

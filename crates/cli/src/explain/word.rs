@@ -1,5 +1,6 @@
 //! Words of closed sets: verdicts, exit codes, reporters, faults, reasons why runs end, matchers.
 
+use mcptest_core::diag::Code;
 use mcptest_core::matcher::MATCHERS;
 use mcptest_core::trace::FaultKind;
 
@@ -10,11 +11,11 @@ use crate::{exit, report};
 struct Word {
     name: &'static str,
     meaning: &'static str,
-    /// Troubles that are about it.
-    see: &'static [&'static str],
+    /// Codes that are about it.
+    see: &'static [Code],
 }
 
-const fn word(name: &'static str, meaning: &'static str, see: &'static [&'static str]) -> Word {
+const fn word(name: &'static str, meaning: &'static str, see: &'static [Code]) -> Word {
     Word { name, meaning, see }
 }
 
@@ -25,30 +26,30 @@ static VERDICTS: [Word; 7] = [
         "fail",
         "Something that the row asserts does not hold. The reason, the evidence and the place in the suite stand below the row. \
          Exit code 1.",
-        &["call-missing", "call-too-many", "claimed-not-done"],
+        &[Code::MissingCall, Code::ExtraCall, Code::ClaimWithoutCall],
     ),
     word(
         "unassessable",
         "The recording lacks evidence that the verdict hangs on. What was not recorded is unknown: neither a pass nor a failure may \
          rest on it. It counts as a failure, exit code 1, so that a missing recording never looks like a good run.",
-        &["not-assessable"],
+        &[Code::NotAssessable],
     ),
     word(
         "error",
         "The row could not be run or judged: a missing cassette, a server that does not start, a model that does not answer. \
          Nothing is known about the agent. Exit code 2.",
-        &["no-recording", "stale-cassette", "runs-not-judged"],
+        &[Code::NoRecording, Code::StaleCassette, Code::RunsWithErrors],
     ),
     word(
         "absorbed",
         "The run failed, and the test has a `reliability:` block that says how often runs may. It does not fail the test by itself; \
          the row with `(reliability)` decides.",
-        &["absorbed-run", "reliability-failed"],
+        &[Code::AbsorbedRun, Code::ReliabilityFailed],
     ),
     word(
         "skipped",
         "The row was not run: `--fail-fast` met a failure before, a budget was reached, or the run was stopped.",
-        &["skipped-rows", "budget-over"],
+        &[Code::SkippedTests, Code::BudgetExceeded],
     ),
     word(
         "unjudged",
@@ -63,18 +64,22 @@ static FAULTS: [Word; 7] = [
     word(
         "hang",
         "The call is not sent and never answered: the agent sees a timeout after `max_detection_ms`.",
-        &["fault-never-met"],
+        &[Code::FaultNotHit],
     ),
-    word("wedged", "Like `hang`, under a name of its own in reports: a server that is stuck.", &["fault-never-met"]),
+    word("wedged", "Like `hang`, under a name of its own in reports: a server that is stuck.", &[Code::FaultNotHit]),
     word(
         "slow",
         "The answer comes `delay_ms` late. From `max_detection_ms` on that is a timeout, below it a late but good answer.",
-        &["late-not-missed"],
+        &[Code::FaultWithinTimeout],
     ),
-    word("recover_after", "The first `failures` calls time out, and the ones after are answered.", &["not-recovered"]),
-    word("error", "The call fails with an error of the protocol.", &["not-recovered"]),
-    word("is_error", "The tool answers with an error result.", &["not-recovered"]),
-    word("drop", "The connection breaks instead of an answer.", &["not-recovered"]),
+    word(
+        "recover_after",
+        "The first `failures` calls time out, and the ones after are answered.",
+        &[Code::NotRecovered],
+    ),
+    word("error", "The call fails with an error of the protocol.", &[Code::NotRecovered]),
+    word("is_error", "The tool answers with an error result.", &[Code::NotRecovered]),
+    word("drop", "The connection breaks instead of an answer.", &[Code::NotRecovered]),
 ];
 
 /// Why runs end, in the order of the table of reasons.
@@ -83,9 +88,9 @@ static STOPS: [Word; 5] = [
     word(
         "max_turns",
         "The agent still called tools at its last turn; `max_turns:` of the test is that limit.",
-        &["run-cut-off"],
+        &[Code::RunCutOff],
     ),
-    word("max_tokens", "A reply was cut at `max_tokens:` of the test.", &["run-cut-off"]),
+    word("max_tokens", "A reply was cut at `max_tokens:` of the test.", &[Code::RunCutOff]),
     word("refused", "The model refused to go on.", &[]),
     word("error", "The run broke.", &[]),
 ];
@@ -198,7 +203,8 @@ fn list(name: &str, words: &'static [Word], what: &str, page: &mut Page) {
         page.subject(word.name, what);
         page.text(word.meaning);
         if !word.see.is_empty() {
-            page.text(&format!("Troubles about it, each for `mcptest explain`: {}.", word.see.join(", ")));
+            let codes: Vec<&str> = word.see.iter().map(|code| code.as_str()).collect();
+            page.text(&format!("See also `mcptest explain` of {}.", codes.join(", ")));
         }
     }
 }
@@ -209,7 +215,6 @@ mod tests {
     use mcptest_core::trace::StopReason;
 
     use super::*;
-    use crate::trouble;
 
     #[test]
     fn every_word_of_every_closed_set_is_in_its_table() {
@@ -217,12 +222,5 @@ mod tests {
         assert_eq!(names(&VERDICTS), RowVerdict::ALL.iter().map(|word| word.as_str()).collect::<Vec<_>>());
         assert_eq!(names(&FAULTS), FaultKind::ALL.iter().map(|word| word.as_str()).collect::<Vec<_>>());
         assert_eq!(names(&STOPS), StopReason::ALL.iter().map(|word| word.as_str()).collect::<Vec<_>>());
-    }
-
-    #[test]
-    fn what_is_pointed_to_is_there() {
-        for name in VERDICTS.iter().chain(&FAULTS).chain(&STOPS).flat_map(|word| word.see) {
-            assert!(trouble::all().any(|trouble| trouble.name == *name), "{name}");
-        }
     }
 }

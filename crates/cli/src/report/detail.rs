@@ -8,9 +8,9 @@ use mcptest_core::report::{Row, RowVerdict};
 use mcptest_core::{AssertionDiff, Verdict};
 use serde_json::Value;
 
-use super::again;
 use super::evidence::{self, listed};
 use super::paint::Tone;
+use super::rerun;
 use super::text::{indent, lines, many, one_line, wrap};
 
 /// Most reasons of one check, and most differences of one reason.
@@ -32,14 +32,14 @@ pub(super) struct Line {
 
 impl Line {
     /// The line as text of so many columns.
-    pub(super) fn put(&self, out: &mut String, width: usize, is_coloured: bool) {
+    pub(super) fn put(&self, out: &mut String, width: usize, is_colored: bool) {
         let mut text = String::new();
         if self.is_fixed {
             text = format!("{}{}\n", " ".repeat(indent(self.depth)), self.text);
         } else {
             wrap(&mut text, width, indent(self.depth), &self.text);
         }
-        out.push_str(&self.tone.paint(&text, is_coloured));
+        out.push_str(&self.tone.paint(&text, is_colored));
     }
 
     /// The line without a terminal: as long as it is.
@@ -74,7 +74,7 @@ impl Lines {
     }
 }
 
-/// The mark and the word of a verdict; each tells it without the other and without colour.
+/// The mark and the word of a verdict; each tells it without the other and without color.
 pub(super) fn mark(verdict: RowVerdict) -> (&'static str, &'static str) {
     match verdict {
         RowVerdict::Pass => ("✓", "PASS"),
@@ -100,8 +100,8 @@ pub(super) fn explain(row: &Row, file: &str, width: usize) -> Vec<Line> {
             }
         }
         place(row, file, &mut out);
-        if let Some(command) = again::command(row, file) {
-            out.fixed(0, Tone::Advice, format!("again: {command}"));
+        if let Some(command) = rerun::command(row, file) {
+            out.fixed(0, Tone::Advice, format!("rerun: {command}"));
         }
     }
     out.all
@@ -123,9 +123,10 @@ pub(super) fn gist(row: &Row) -> String {
 }
 
 fn reasons(row: &Row, out: &mut Lines) {
-    if let Some(trouble) = &row.error {
-        out.all(0, lines(&trouble.message));
-        if let Some(hint) = &trouble.hint {
+    if let Some(error) = &row.error {
+        let label = error.code.map_or_else(String::new, |_| format!("{}: ", error.label()));
+        out.all(0, lines(&format!("{label}{}", error.message)));
+        if let Some(hint) = &error.hint {
             out.toned(0, Tone::Advice, format!("hint: {}", one_line(hint)));
         }
     }

@@ -5,10 +5,10 @@
 
 use mcptest_core::diag::printable;
 use mcptest_core::json;
-use mcptest_core::report::{Flips, Report, Row, SuiteReport};
+use mcptest_core::report::{Changes, Report, Row, SuiteReport};
 
 use super::detail::{Line, explain, reason};
-use super::look::{Compared, WIDTH};
+use super::style::{Compared, WIDTH};
 use super::summary;
 use super::text::many;
 
@@ -30,12 +30,12 @@ struct Annotation {
 /// The report.
 pub(super) fn text(report: &Report, compared: Option<&Compared>) -> String {
     let mut out = String::new();
-    let totals = summary::totals(&report.totals, report.refused);
-    let flips = compared.map(|compared| (&compared.name, compared.baseline.flips(report)));
-    let flips = flips.filter(|(_, flips)| *flips != Flips::default());
-    let flips = flips.map(|(name, flips)| format!("; since {}: {}", printable(name), summary::flips(&flips)));
+    let totals = summary::totals(report);
+    let changes = compared.map(|compared| (&compared.name, compared.baseline.compare(report)));
+    let changes = changes.filter(|(_, changes)| *changes != Changes::default());
+    let changes = changes.map(|(name, changes)| format!("; since {}: {}", printable(name), summary::changes(&changes)));
     let kind = if report.exit_code() == 0 { "notice" } else { "error" };
-    command(&mut out, kind, None, "mcptest", &format!("{totals}{}", flips.unwrap_or_default()));
+    command(&mut out, kind, None, "mcptest", &format!("{totals}{}", changes.unwrap_or_default()));
     let notes = report.notes.iter().take(MOST - 1);
     for note in notes {
         command(&mut out, if note.is_stop { "warning" } else { "notice" }, None, "mcptest", &note.text);

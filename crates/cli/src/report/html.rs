@@ -85,7 +85,7 @@ fn head(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     let worst = summary::worst(report);
     let (sign, verdict) = (mark(worst).0, worst.as_str());
     let (style_hash, script_hash) = (hash(STYLE), hash(SCRIPT));
-    let totals = summary::totals(&report.totals, report.refused);
+    let totals = summary::totals(report);
     let counts = escape(&totals);
     writeln!(
         out,

@@ -13,7 +13,7 @@ use quick_xml::Writer;
 use quick_xml::events::{BytesDecl, BytesText, Event};
 
 use super::detail::{explain, reason};
-use super::look::WIDTH;
+use super::style::WIDTH;
 
 type Xml<'a> = Writer<&'a mut dyn Write>;
 

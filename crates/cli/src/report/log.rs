@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use mcptest_runner::file::Trust;
 
-use super::look::Paper;
-use super::{Choice, Kind, Look, Reporters, Verbosity};
+use super::style::Output;
+use super::{Choice, Kind, Reporters, Style, Verbosity};
 use crate::console::Console;
 use crate::console::runners::{HOSTILE, commands, is_invisible};
 
@@ -66,12 +66,12 @@ fn events(seed: usize) -> Vec<Event> {
     read(&report.to_string()).unwrap()
 }
 
-/// What a reporter prints of events on paper of so many columns.
+/// What a reporter prints of events on output of so many columns.
 fn printed(kind: Kind, events: &[Event], verbosity: Verbosity, width: usize) -> String {
-    let paper = Paper { width, is_coloured: width % 2 == 1 };
-    let look = Look { verbosity, paper, compared: None, step_summary: None, trust: Trust::Trusted };
+    let output = Output { width, is_colored: width % 2 == 1 };
+    let style = Style { verbosity, output, compared: None, step_summary: None, trust: Trust::Trusted };
     let mut out = Vec::new();
-    let mut reporters = Reporters::new(&[Choice { kind, path: None }], look, Console::new(&mut out)).unwrap();
+    let mut reporters = Reporters::new(&[Choice { kind, path: None }], style, Console::new(&mut out)).unwrap();
     let mut report = Report::default();
     for event in events {
         reporters.event(event);

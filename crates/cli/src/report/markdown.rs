@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use mcptest_core::diag::printable;
 use mcptest_core::json;
-use mcptest_core::report::{CellPlace, Family, Flip, Flips, Paths, Report, Row, RowVerdict};
+use mcptest_core::report::{Change, Changes, Family, Paths, Report, Row, RowOrder, RowVerdict};
 
 use super::detail::{Line, explain, gist, mark, reason};
-use super::look::{Compared, WIDTH};
+use super::style::{Compared, WIDTH};
 use super::text::{many, runs as numbers};
 use super::{paths, summary};
 use crate::console::escape;
@@ -23,12 +23,12 @@ const MAX_ROWS: usize = 50;
 
 /// The report, of at most so many bytes.
 pub(super) fn text(report: &Report, compared: Option<&Compared>, most: usize) -> String {
-    let mut out = format!("## {}\n\n{}\n", title(report), summary::totals(&report.totals, report.refused));
+    let mut out = format!("## {}\n\n{}\n", title(report), summary::totals(report));
     for note in &report.notes {
         out.push_str(&format!("\n> {}\n", code(&note.text)));
     }
     if let Some(compared) = compared {
-        flips(&compared.name, &compared.baseline.flips(report), &mut out);
+        changes(&compared.name, &compared.baseline.compare(report), &mut out);
     }
     // What will be printed is measured: a platform refuses a comment that is too long.
     let mut out = escape(&out);
@@ -39,49 +39,48 @@ pub(super) fn text(report: &Report, compared: Option<&Compared>, most: usize) ->
 }
 
 fn title(report: &Report) -> String {
+    let counts = report.counts();
     let bad: usize =
-        RowVerdict::ALL.iter().filter(|verdict| verdict.is_bad()).map(|verdict| report.totals.of(*verdict)).sum();
-    match (report.exit_code(), bad) {
-        (0, _) => "✓ mcptest: everything holds".to_owned(),
-        (_, 0) => "! mcptest: not everything could be run".to_owned(),
-        (1, bad) => format!("✗ mcptest: {} not hold", does(bad)),
-        (_, bad) => format!("! mcptest: {} not hold or could not run", does(bad)),
+        RowVerdict::ALL.iter().filter(|verdict| verdict.is_bad()).map(|verdict| counts.verdicts.of(*verdict)).sum();
+    let bad = many(bad, if counts.tests > 0 { "test" } else { "trace" });
+    match report.exit_code() {
+        0 => "✓ mcptest: everything passed".to_owned(),
+        1 => format!("✗ mcptest: {bad} failed"),
+        _ if report.totals.error == 0 => "! mcptest: not everything could run".to_owned(),
+        _ => format!("! mcptest: {bad} failed or could not run"),
     }
 }
 
-fn does(count: usize) -> String {
-    format!("{} {}", many(count, "row"), if count == 1 { "does" } else { "do" })
-}
-
-fn flips(name: &str, flips: &Flips, out: &mut String) {
+fn changes(name: &str, changes: &Changes, out: &mut String) {
     out.push_str(&format!("\n### Since {}\n\n", code(name)));
-    if flips.is_empty() {
-        out.push_str("Nothing flipped.\n");
+    if changes.is_empty() {
+        out.push_str("No changes.\n");
         return;
     }
-    out.push_str(&format!("{}.\n\n", summary::flips(flips)));
+    out.push_str(&format!("{}.\n\n", summary::changes(changes)));
     // What is new and fine is counted above, and that is enough of it.
-    let is_bad = |flip: &&Flip| flip.after.is_some_and(RowVerdict::is_bad);
-    let added = flips.added.iter().filter(is_bad);
-    let all: Vec<&Flip> =
-        flips.worse.iter().chain(&flips.better).chain(&flips.other).chain(added).chain(&flips.gone).collect();
+    let is_bad = |change: &&Change| change.after.is_some_and(RowVerdict::is_bad);
+    let added = changes.added.iter().filter(is_bad);
+    let all: Vec<&Change> =
+        changes.worse.iter().chain(&changes.better).chain(&changes.other).chain(added).chain(&changes.gone).collect();
     if !all.is_empty() {
-        out.push_str("| now | before | row | suite |\n| --- | --- | --- | --- |\n");
-        for flip in all.iter().take(MAX_ROWS) {
-            let now = flip.after.map_or_else(|| "gone".to_owned(), |verdict| format!("{} {verdict}", mark(verdict).0));
-            let before = flip.before.map_or("new", |verdict| verdict.as_str());
-            out.push_str(&format!("| {now} | {before} | {} | {} |\n", cell(&flip.name), cell(&flip.file)));
+        out.push_str("| now | before | test | suite |\n| --- | --- | --- | --- |\n");
+        for change in all.iter().take(MAX_ROWS) {
+            let now =
+                change.after.map_or_else(|| "gone".to_owned(), |verdict| format!("{} {verdict}", mark(verdict).0));
+            let before = change.before.map_or("new", |verdict| verdict.as_str());
+            out.push_str(&format!("| {now} | {before} | {} | {} |\n", cell(&change.name), cell(&change.file)));
         }
         if all.len() > MAX_ROWS {
             out.push_str(&format!("\nand {}\n", many(all.len() - MAX_ROWS, "more row")));
         }
     }
-    if !flips.rates.is_empty() {
+    if !changes.rates.is_empty() {
         if !all.is_empty() {
             out.push('\n');
         }
         out.push_str("| runs pass now | before | test | suite |\n| --- | --- | --- | --- |\n");
-        for rate in flips.rates.iter().take(MAX_ROWS) {
+        for rate in changes.rates.iter().take(MAX_ROWS) {
             let ((before, of), (after, runs)) = (rate.before, rate.after);
             out.push_str(&format!(
                 "| {after}/{runs} | {before}/{of} | {} | {} |\n",
@@ -167,7 +166,7 @@ fn runs(report: &Report) -> String {
         let (mut ways, mut passed, mut all) = (Paths::default(), 0, 0);
         let mut name = None;
         while let Some(row) = rows.next() {
-            let is_last = rows.peek().is_none_or(|next| !CellPlace::of(row).goes_on_with(next));
+            let is_last = rows.peek().is_none_or(|next| !RowOrder::of(row).goes_on_with(next));
             if row.family == Family::Run && row.run.is_some() {
                 name = name.or_else(|| row.name_without_run());
                 let is_pass = row.verdict == RowVerdict::Pass;

@@ -2,12 +2,12 @@
 
 use mcptest_core::report::RowVerdict;
 
-/// What a line is, as far as its colour goes. Every line reads the same without it.
+/// What a line is, as far as its color goes. Every line reads the same without it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Tone {
     /// Text.
     Plain,
-    /// It begins with the mark of a verdict, which alone is coloured.
+    /// It begins with the mark of a verdict, which alone is colored.
     Marked(RowVerdict),
     /// What to do next.
     Advice,
@@ -28,9 +28,9 @@ impl Tone {
         }
     }
 
-    /// A line, which may have become several by wrapping, in its colour. Spaces before a text keep none.
-    pub(super) fn paint(self, text: &str, is_coloured: bool) -> String {
-        let (Some(code), true) = (self.code(), is_coloured) else { return text.to_owned() };
+    /// A line, which may have become several by wrapping, in its color. Spaces before a text keep none.
+    pub(super) fn paint(self, text: &str, is_colored: bool) -> String {
+        let (Some(code), true) = (self.code(), is_colored) else { return text.to_owned() };
         let mut out = String::with_capacity(text.len() + 16);
         for (at, line) in text.split_inclusive('\n').enumerate() {
             let start = match self {
@@ -55,7 +55,7 @@ impl Tone {
     }
 }
 
-/// The colour of a verdict.
+/// The color of a verdict.
 const fn verdict_code(verdict: RowVerdict) -> &'static str {
     match verdict {
         RowVerdict::Pass => "32",
@@ -66,14 +66,14 @@ const fn verdict_code(verdict: RowVerdict) -> &'static str {
     }
 }
 
-/// A text in the colour of a verdict.
-pub(super) fn verdict(verdict: RowVerdict, text: &str, is_coloured: bool) -> String {
-    if is_coloured { with(verdict_code(verdict), text) } else { text.to_owned() }
+/// A text in the color of a verdict.
+pub(super) fn verdict(verdict: RowVerdict, text: &str, is_colored: bool) -> String {
+    if is_colored { with(verdict_code(verdict), text) } else { text.to_owned() }
 }
 
 /// A text in bold.
-pub(super) fn bold(text: &str, is_coloured: bool) -> String {
-    if is_coloured { with("1", text) } else { text.to_owned() }
+pub(super) fn bold(text: &str, is_colored: bool) -> String {
+    if is_colored { with("1", text) } else { text.to_owned() }
 }
 
 fn with(code: &str, text: &str) -> String {

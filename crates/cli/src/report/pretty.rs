@@ -8,11 +8,11 @@ mod runs;
 
 use mcptest_core::diag::printable;
 use mcptest_core::event::Event;
-use mcptest_core::report::{CellPlace, Report, Row, RowVerdict};
+use mcptest_core::report::{Report, Row, RowOrder, RowVerdict};
 
 use self::runs::Runs;
 use super::detail::{aside, explain, mark, numbers};
-use super::look::{Look, Paper, Verbosity};
+use super::style::{Output, Style, Verbosity};
 use super::text::{indent, one_line, wrap};
 use super::{grid, paint, summary};
 
@@ -23,7 +23,7 @@ const WORD: usize = 8;
 #[derive(Debug)]
 pub(super) struct Pretty {
     verbosity: Verbosity,
-    paper: Paper,
+    output: Output,
     /// The suite that rows belong to, as it was typed.
     file: String,
     /// Whether the name of the suite stands above its rows yet.
@@ -31,15 +31,15 @@ pub(super) struct Pretty {
     /// Whether anything was written that the next suite has to keep away from.
     is_begun: bool,
     /// Where the last row stands in its cell.
-    last: Option<CellPlace>,
+    last: Option<RowOrder>,
     /// Runs of a cell that are not shown yet.
     runs: Option<Runs>,
 }
 
 impl Pretty {
-    pub(super) fn new(verbosity: Verbosity, paper: Paper) -> Self {
+    pub(super) fn new(verbosity: Verbosity, output: Output) -> Self {
         let file = String::new();
-        Self { verbosity, paper, file, is_named: false, is_begun: false, last: None, runs: None }
+        Self { verbosity, output, file, is_named: false, is_begun: false, last: None, runs: None }
     }
 
     /// What an event adds to the report.
@@ -55,7 +55,7 @@ impl Pretty {
                 self.flush(&mut out);
                 self.keep_away(&mut out);
                 let verdict = format!("! {:WORD$}", "REFUSED");
-                let verdict = paint::verdict(RowVerdict::Error, &verdict, self.paper.is_coloured);
+                let verdict = paint::verdict(RowVerdict::Error, &verdict, self.output.is_colored);
                 out.push_str(&format!("{verdict}  {}\n", printable(file)));
                 for line in why.trim_end().lines() {
                     out.push_str(&printable(line));
@@ -66,7 +66,7 @@ impl Pretty {
             Event::CellFinished { .. } => self.flush(&mut out),
             Event::Note(note) | Event::Stopped(note) => {
                 self.flush(&mut out);
-                wrap(&mut out, self.paper.width, 0, &format!("note: {}", one_line(note)));
+                wrap(&mut out, self.output.width, 0, &format!("note: {}", one_line(note)));
                 self.is_begun = true;
             }
         }
@@ -74,7 +74,7 @@ impl Pretty {
     }
 
     /// The end of the report.
-    pub(super) fn finish(&mut self, report: &Report, look: &Look) -> String {
+    pub(super) fn finish(&mut self, report: &Report, style: &Style) -> String {
         let mut out = String::new();
         self.flush(&mut out);
         if self.verbosity != Verbosity::Quiet {
@@ -83,42 +83,45 @@ impl Pretty {
         if self.is_begun {
             out.push('\n');
         }
-        if let Some(compared) = &look.compared {
-            self.flips(compared, report, &mut out);
+        if let Some(compared) = &style.compared {
+            self.changes(compared, report, &mut out);
         }
-        let totals = summary::totals(&report.totals, report.refused);
-        let is_coloured = self.paper.is_coloured;
-        out.push_str(&paint::bold(&paint::verdict(summary::worst(report), &totals, is_coloured), is_coloured));
+        if let Some(code) = summary::first_code(report) {
+            out.push_str(&format!("for more: mcptest explain {code}\n"));
+        }
+        let totals = summary::totals(report);
+        let is_colored = self.output.is_colored;
+        out.push_str(&paint::bold(&paint::verdict(summary::worst(report), &totals, is_colored), is_colored));
         out.push('\n');
         out
     }
 
     /// What is not as it was in an older report.
-    fn flips(&self, compared: &super::look::Compared, report: &Report, out: &mut String) {
-        let flips = compared.baseline.flips(report);
+    fn changes(&self, compared: &super::style::Compared, report: &Report, out: &mut String) {
+        let changes = compared.baseline.compare(report);
         let name = printable(&compared.name);
-        if flips.is_empty() {
-            out.push_str(&format!("nothing flipped since {name}\n"));
+        if changes.is_empty() {
+            out.push_str(&format!("no changes since {name}\n"));
             return;
         }
-        out.push_str(&format!("since {name}: {}\n", summary::flips(&flips)));
-        let listed = flips.worse.iter().chain(&flips.better).chain(&flips.other);
+        out.push_str(&format!("since {name}: {}\n", summary::changes(&changes)));
+        let listed = changes.worse.iter().chain(&changes.better).chain(&changes.other);
         // What is new or gone is counted; the rows above, or the older report, have it.
         let listed: Vec<_> = match self.verbosity {
-            Verbosity::Verbose => listed.chain(&flips.added).chain(&flips.gone).collect(),
+            Verbosity::Verbose => listed.chain(&changes.added).chain(&changes.gone).collect(),
             Verbosity::Quiet | Verbosity::Normal => listed.collect(),
         };
-        for flip in listed {
+        for change in listed {
             let mut line = String::new();
-            wrap(&mut line, self.paper.width, 2, &summary::flip(flip));
-            let tone = paint::Tone::Marked(flip.after.unwrap_or(RowVerdict::Skipped));
-            out.push_str(&tone.paint(&line, self.paper.is_coloured));
+            wrap(&mut line, self.output.width, 2, &summary::change(change));
+            let tone = paint::Tone::Marked(change.after.unwrap_or(RowVerdict::Skipped));
+            out.push_str(&tone.paint(&line, self.output.is_colored));
         }
-        for rate in &flips.rates {
+        for rate in &changes.rates {
             let ((before, of), (after, runs)) = (rate.before, rate.after);
             let (name, file) = (printable(&rate.name), printable(&rate.file));
             let line = format!("{after}/{runs} runs pass, were {before}/{of}: {name}, in {file}");
-            wrap(out, self.paper.width, 2, &line);
+            wrap(out, self.output.width, 2, &line);
         }
     }
 
@@ -126,10 +129,10 @@ impl Pretty {
         if self.last.as_ref().is_some_and(|last| !last.goes_on_with(row)) {
             self.flush(out);
         }
-        self.last = Some(CellPlace::of(row));
+        self.last = Some(RowOrder::of(row));
         if let Some(name) = row.name_without_run() {
             let runs = self.runs.get_or_insert_with(Runs::default);
-            runs.take(row, &name, &self.file, self.verbosity, self.paper);
+            runs.take(row, &name, &self.file, self.verbosity, self.output);
             return;
         }
         self.flush(out);
@@ -137,13 +140,13 @@ impl Pretty {
             return;
         }
         self.name_suite(out);
-        out.push_str(&single(row, &row.name, &self.file, self.verbosity, self.paper));
+        out.push_str(&single(row, &row.name, &self.file, self.verbosity, self.output));
     }
 
     /// Shows the runs that were held back.
     fn flush(&mut self, out: &mut String) {
         let Some(runs) = self.runs.take() else { return };
-        let text = runs.text(self.verbosity, self.paper);
+        let text = runs.text(self.verbosity, self.output);
         if !text.is_empty() {
             self.name_suite(out);
             out.push_str(&text);
@@ -153,7 +156,7 @@ impl Pretty {
     fn name_suite(&mut self, out: &mut String) {
         if !self.is_named {
             self.keep_away(out);
-            out.push_str(&format!("{}\n", paint::bold(&printable(&self.file), self.paper.is_coloured)));
+            out.push_str(&format!("{}\n", paint::bold(&printable(&self.file), self.output.is_colored)));
             self.is_named = true;
         }
     }
@@ -168,7 +171,7 @@ impl Pretty {
 }
 
 /// A row by itself: its verdict, name and numbers, and below them all there is to say, unless it passed and nobody asked.
-fn single(row: &Row, name: &str, file: &str, verbosity: Verbosity, paper: Paper) -> String {
+fn single(row: &Row, name: &str, file: &str, verbosity: Verbosity, output: Output) -> String {
     let origin = row.source();
     let mut out = String::new();
     if matches!(row.verdict, RowVerdict::Pass | RowVerdict::Unjudged) && verbosity != Verbosity::Verbose {
@@ -182,24 +185,24 @@ fn single(row: &Row, name: &str, file: &str, verbosity: Verbosity, paper: Paper)
         let is_alone = names.len() < 2;
         let brief = if is_alone { String::new() } else { format!("{} hold", names.join(", ")) };
         let briefest = if is_alone { String::new() } else { format!("{} checks hold", names.len()) };
-        let fits = headline(row.verdict, name, origin, &[&inline, &brief, &briefest], paper, &mut out);
+        let fits = headline(row.verdict, name, origin, &[&inline, &brief, &briefest], output, &mut out);
         if !fits && is_alone && !inline.is_empty() {
-            wrap(&mut out, paper.width, indent(0), &inline);
+            wrap(&mut out, output.width, indent(0), &inline);
         }
-        for line in aside(row, paper.width) {
-            line.put(&mut out, paper.width, paper.is_coloured);
+        for line in aside(row, output.width) {
+            line.put(&mut out, output.width, output.is_colored);
         }
         return out;
     }
-    headline(row.verdict, name, origin, &[], paper, &mut out);
-    for line in explain(row, file, paper.width) {
-        line.put(&mut out, paper.width, paper.is_coloured);
+    headline(row.verdict, name, origin, &[], output, &mut out);
+    for line in explain(row, file, output.width) {
+        line.put(&mut out, output.width, output.is_colored);
     }
     out
 }
 
 /// Verdict, name and origin of a row, and the first of `tails` that fits into the line; tells whether one does.
-fn headline(verdict: RowVerdict, name: &str, origin: &str, tails: &[&str], paper: Paper, out: &mut String) -> bool {
+fn headline(verdict: RowVerdict, name: &str, origin: &str, tails: &[&str], output: Output, out: &mut String) -> bool {
     let (mark, word) = mark(verdict);
     let label = format!("{mark} {word:WORD$}");
     let mut rest = printable(name).into_owned();
@@ -207,11 +210,11 @@ fn headline(verdict: RowVerdict, name: &str, origin: &str, tails: &[&str], paper
         rest.push_str(&format!("  {origin}"));
     }
     let used = label.chars().count() + 2 + rest.chars().count();
-    let fits = |text: &&&str| !text.is_empty() && used + 2 + text.chars().count() <= paper.width;
+    let fits = |text: &&&str| !text.is_empty() && used + 2 + text.chars().count() <= output.width;
     let tail = tails.iter().find(fits);
     if let Some(tail) = tail {
         rest.push_str(&format!("  {tail}"));
     }
-    out.push_str(&format!("{}  {rest}\n", paint::verdict(verdict, &label, paper.is_coloured)));
+    out.push_str(&format!("{}  {rest}\n", paint::verdict(verdict, &label, output.is_colored)));
     tail.is_some()
 }

@@ -1,9 +1,9 @@
 //! One stream of events with everything a report may have to show. What each face makes of it is in `samples/`.
 
-use mcptest_core::diag::Source;
+use mcptest_core::diag::{Code, Source};
 use mcptest_core::event::Event;
 use mcptest_core::judge;
-use mcptest_core::report::{Attempt, Cell, CellPlace, Evidence, Origin, Row, RowVerdict, Trouble};
+use mcptest_core::report::{Attempt, Cell, Evidence, Origin, Row, RowOrder, RowVerdict, RunError};
 use mcptest_core::suite::{self, Suite, Variables};
 use mcptest_core::trace::Trace;
 use serde_json::{Value, json};
@@ -132,24 +132,23 @@ pub(super) fn events() -> Vec<Event> {
     }
     let several = [Some(json!({ "rain": true })), None, None].map(|last| ran(&survivor(last)));
     add(cell(&suite, SURVIVES, "gpt-4", several.to_vec()));
-    let missing = Trouble {
-        message: "there is no cassette tests/cassettes/weather/books-a-seat/gpt-5/1.json".to_owned(),
-        hint: Some("record it: mcptest run --record tests/weather.yml".to_owned()),
-    };
+    let missing = RunError::new("there is no recording of this run: tests/cassettes/weather/books-a-seat/gpt-5/1.json")
+        .code(Code::NoRecording)
+        .hint("record it: mcptest run --record tests/weather.yml");
     add(cell(&suite, BOOKS, "gpt-5", vec![Attempt::Broken(missing.clone())]));
     add(cell(&suite, STEADY, "gpt-6", vec![ran(&once), Attempt::Broken(missing), Attempt::Skipped]));
     add(cell(&suite, SURVIVES, "gpt-5", vec![Attempt::Skipped]));
 
     out.push(Event::SuiteRefused {
         file: "tests/broken.yml".to_owned(),
-        why: "tests/broken.yml:4:5: error: unknown key `promt` in an agent test\n   |\n 4 | \tpromt: Hi.\n   | \t^^^^^\n   \
+        why: "tests/broken.yml:4:5: error[unknown-key]: unknown key `promt` in an agent test\n   |\n 4 | \tpromt: Hi.\n   | \t^^^^^\n   \
               = hint: did you mean `prompt`?\n"
             .to_owned(),
     });
     out.push(Event::SuiteRefused {
         file: format!("{HOSTILE}.yml"),
         why: format!(
-            "error: {HOSTILE}: there is no such file or folder\nhint: paths are taken from the current folder\n"
+            "error[no-such-file]: {HOSTILE}: there is no such file or folder\nhint: paths are taken from the current folder\n"
         ),
     });
     out.push(Event::Note(format!("a note with {HOSTILE}")));
@@ -161,7 +160,7 @@ pub(super) fn events() -> Vec<Event> {
         origin: Some(Origin::Live),
         verdict: RowVerdict::Error,
         checks: Vec::new(),
-        error: Some(Trouble { message: format!("::error::x {}", "word ".repeat(1000)), hint: Some("x".repeat(5000)) }),
+        error: Some(RunError::new(format!("::error::x {}", "word ".repeat(1000))).hint("x".repeat(5000))),
         trace: None,
         ..plain.clone()
     }));
@@ -193,13 +192,13 @@ pub(super) fn events() -> Vec<Event> {
 /// The same stream with the end of each cell.
 pub(super) fn with_ends(events: Vec<Event>) -> Vec<Event> {
     let mut out: Vec<Event> = Vec::new();
-    let mut open: Option<(CellPlace, String, String)> = None;
+    let mut open: Option<(RowOrder, String, String)> = None;
     for event in events {
         let next = match &event {
             Event::RowFinished(row) => Some(&**row),
             _ => None,
         };
-        let goes_on = |(place, _, _): &(CellPlace, String, String)| next.is_some_and(|row| place.goes_on_with(row));
+        let goes_on = |(place, _, _): &(RowOrder, String, String)| next.is_some_and(|row| place.goes_on_with(row));
         if !open.as_ref().is_some_and(goes_on)
             && let Some((_, test, model)) = open.take()
         {
@@ -208,7 +207,7 @@ pub(super) fn with_ends(events: Vec<Event>) -> Vec<Event> {
         // A cell begins with its first run.
         open = next
             .filter(|row| row.run.is_some() || open.is_some())
-            .map(|row| (CellPlace::of(row), row.test.clone(), row.model.clone()));
+            .map(|row| (RowOrder::of(row), row.test.clone(), row.model.clone()));
         out.push(event);
     }
     out.extend(open.map(|(_, test, model)| Event::CellFinished { test, model }));
@@ -256,7 +255,7 @@ fn hostile(suite: &Suite) -> Row {
     Row {
         name: HOSTILE.to_owned(),
         test: HOSTILE.to_owned(),
-        error: Some(Trouble { message: HOSTILE.into(), hint: Some(HOSTILE.into()) }),
+        error: Some(RunError::new(HOSTILE).hint(HOSTILE)),
         advisory: Some(HOSTILE.into()),
         ..found
     }

@@ -1,29 +1,44 @@
 //! The few lines that a report for people ends with, and that others begin with.
 
-use mcptest_core::diag::printable;
-use mcptest_core::report::{Flip, Flips, Report, RowVerdict, Totals};
+use mcptest_core::diag::{Code, printable};
+use mcptest_core::report::{Change, Changes, Counts, Report, RowVerdict, Totals};
 
 use super::detail::mark;
 use super::text::many;
 
-/// Such as "12 rows: 10 pass, 1 fail, 1 error".
-pub(super) fn totals(totals: &Totals, refused: usize) -> String {
-    let counts = RowVerdict::ALL.iter().map(|verdict| (totals.of(*verdict), verdict));
-    let parts: Vec<String> = counts
-        .filter(|(count, _)| *count > 0)
-        .map(|(count, verdict)| match verdict {
-            RowVerdict::Unjudged => format!("{count} not judged"),
-            _ => format!("{count} {verdict}"),
-        })
-        .collect();
-    let mut line = match totals.rows() {
-        0 => "no rows".to_owned(),
-        rows => format!("{}: {}", many(rows, "row"), parts.join(", ")),
+/// Such as "9 tests, 22 runs: 7 passed, 1 failed, 1 error".
+pub(super) fn totals(report: &Report) -> String {
+    let Counts { tests, runs, traces, groups, verdicts } = report.counts();
+    let counted = [(tests, "test"), (runs, "run"), (traces, "trace"), (groups, "group")];
+    let counted: Vec<String> =
+        counted.into_iter().filter(|(count, _)| *count > 0).map(|(count, noun)| many(count, noun)).collect();
+    let mut line = match counted.as_slice() {
+        [] => "no tests".to_owned(),
+        counted => format!("{}: {}", counted.join(", "), self::verdicts(&verdicts)),
     };
-    if refused > 0 {
-        line.push_str(&format!("; {} could not be used", many(refused, "suite")));
+    if report.refused > 0 {
+        line.push_str(&format!("; {} could not be used", many(report.refused, "suite")));
     }
     line
+}
+
+/// How many have each verdict, as in "7 passed, 1 failed, 1 error".
+pub(crate) fn verdicts(totals: &Totals) -> String {
+    let counts = RowVerdict::ALL.iter().map(|verdict| (totals.of(*verdict), verdict));
+    let parts = counts.filter(|(count, _)| *count > 0).map(|(count, verdict)| match verdict {
+        RowVerdict::Pass => format!("{count} passed"),
+        RowVerdict::Fail => format!("{count} failed"),
+        RowVerdict::Error => many(count, "error"),
+        RowVerdict::Unjudged => format!("{count} not judged"),
+        RowVerdict::Unassessable | RowVerdict::Absorbed | RowVerdict::Skipped => format!("{count} {verdict}"),
+    });
+    parts.collect::<Vec<_>>().join(", ")
+}
+
+/// The first code of an error, which `mcptest explain` explains.
+pub(super) fn first_code(report: &Report) -> Option<Code> {
+    let mut rows = report.suites.iter().flat_map(|suite| &suite.rows);
+    rows.find_map(|row| row.error.as_ref()?.code)
 }
 
 /// The worst that happened.
@@ -37,35 +52,35 @@ pub(super) fn worst(report: &Report) -> RowVerdict {
 }
 
 /// How many rows changed in which way: `1 worse, 2 better`; nothing when none did.
-pub(super) fn flips(flips: &Flips) -> String {
-    let Flips { worse, better, other, added, gone, rates } = flips;
+pub(super) fn changes(changes: &Changes) -> String {
+    let Changes { worse, better, other, added, gone, rates } = changes;
     let counts = [
         (worse.len(), "worse"),
         (better.len(), "better"),
-        (other.len(), "otherwise"),
+        (other.len(), "changed"),
         (added.len(), "new"),
-        (gone.len(), "gone"),
+        (gone.len(), "removed"),
     ];
     let mut parts: Vec<String> =
         counts.iter().filter(|(count, _)| *count > 0).map(|(count, word)| format!("{count} {word}")).collect();
     if !rates.is_empty() {
-        parts.push(format!("{} at another rate", many(rates.len(), "test")));
+        parts.push(format!("{} with a different pass rate", many(rates.len(), "test")));
     }
     parts.join(", ")
 }
 
 /// Such as `✗ fail, was pass: books a seat, in tests/weather.yml`.
-pub(super) fn flip(flip: &Flip) -> String {
-    let name = if flip.name == flip.file {
-        printable(&flip.file).into_owned()
+pub(super) fn change(change: &Change) -> String {
+    let name = if change.name == change.file {
+        printable(&change.file).into_owned()
     } else {
-        format!("{}, in {}", printable(&flip.name), printable(&flip.file))
+        format!("{}, in {}", printable(&change.name), printable(&change.file))
     };
     let sign = |verdict: RowVerdict| mark(verdict).0;
-    match (flip.before, flip.after) {
+    match (change.before, change.after) {
         (Some(before), Some(after)) => format!("{} {after}, was {before}: {name}", sign(after)),
         (None, Some(after)) => format!("{} {after}, new: {name}", sign(after)),
-        (Some(before), None) => format!("- gone, was {before}: {name}"),
+        (Some(before), None) => format!("- removed, was {before}: {name}"),
         (None, None) => name,
     }
 }

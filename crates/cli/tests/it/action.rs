@@ -157,7 +157,7 @@ fn arguments_select_and_a_run_that_holds_exits_with_0() {
     let here = workspace();
     let ran = judge(&here, "suite.yml", "--filter\nlooks\n\n", "reports");
     assert_eq!(ran.status.code(), Some(0), "{ran:?}");
-    assert!(String::from_utf8_lossy(&ran.stdout).contains("\n1 row: 1 pass\n"), "{ran:?}");
+    assert!(String::from_utf8_lossy(&ran.stdout).contains("\n1 test, 1 run: 1 passed\n"), "{ran:?}");
     // Nothing named: the suite of the folder.
     here.write("mcptest.yml", SUITE.as_bytes());
     let ran = judge(&here, "", "--filter\r\nlooks\r\n", "reports");

@@ -97,7 +97,7 @@ fn a_run_is_recorded_although_nobody_answers_the_advisory_question() {
     });
     let here = world(port, &format!("{DONE}, narrative: {{ llm_assisted: true }}"));
     let (code, rows, notes) = told(&here.command(&["run", "--record", "suite.yml"]).output().unwrap());
-    assert_eq!((code, rows.last().map(String::as_str)), (Some(0), Some("1 row: 1 pass")), "{rows:?}");
+    assert_eq!((code, rows.last().map(String::as_str)), (Some(0), Some("1 test, 1 run: 1 passed")), "{rows:?}");
     let at = format!("the model `m` at http://127.0.0.1:{port}/v1/chat/completions");
     assert_eq!(notes, [format!("note: t: the advisory question has no answer: {at}: it answered HTTP 400: no advice")]);
     let output = here.command(&["run", "suite.yml"]).output().unwrap();

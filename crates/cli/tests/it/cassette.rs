@@ -206,8 +206,8 @@ fn without_the_script_nobody_can_tell_whether_a_cassette_fits() {
     let line = |run| format!("  unknown  {AT}/books/demo/{run}.json: the script of its model cannot be used\n");
     let all = format!("t/s.yml\n{}{}{}\n3 cassettes: 3 unknown\n", line(1), line(2), line(3));
     let stderr = "\
-error: t/s.yml: the script cannot be used
-t/demo.yml:2:1: error: unknown key `run` in a script
+error[script-unusable]: t/s.yml: the script cannot be used
+t/demo.yml:2:1: error[unknown-key]: unknown key `run` in a script
    |
  2 | run: []
    | ^^^
@@ -216,7 +216,7 @@ t/demo.yml:2:1: error: unknown key `run` in a script
     here.check(&["cassette", "list", "t/s.yml"], 2, &all, stderr);
     std::fs::remove_file(here.0.join("t/demo.yml")).unwrap();
     let stderr = "\
-error: t/s.yml: script t/demo.yml: cannot be read: No such file or directory (os error 2)
+error[read-failed]: t/s.yml: script t/demo.yml: cannot be read: No such file or directory (os error 2)
 hint: `script:` is a path from the folder of the suite
 ";
     here.check(&["cassette", "list", "t/s.yml"], 2, &all, stderr);
@@ -476,7 +476,8 @@ fn nothing_is_removed_while_a_recording_is_in_progress() {
     record_any(&here, "gone", "demo", 1);
     let before = tree(&here);
     let lock = cassette::Folder::of(&here.0.join("t/s.yml")).lock().unwrap();
-    let stderr = "error: t/cassettes/s: another recording is in progress\nhint: wait until it is done\n";
+    let stderr =
+        "error[recording-in-progress]: t/cassettes/s: another recording is in progress\nhint: wait until it is done\n";
     here.check(&["cassette", "prune", "t", "--yes"], 2, "nothing was removed\n", stderr);
     assert_eq!(tree(&here), before);
     drop(lock);
@@ -499,7 +500,7 @@ fn the_cassettes_of_a_suite_that_cannot_be_used_are_left_alone() {
     here.write("t/s.yml", SUITE.as_bytes());
     here.write("t/s.yaml", SUITE.as_bytes());
     let stderr = "\
-error: t/s.yml: has its cassettes in the same folder as t/s.yaml
+error[shared-cassettes]: t/s.yml: has its cassettes in the same folder as t/s.yaml
 hint: give one of the two another name
 ";
     here.check(&["cassette", "prune", "t/s.yml", "--yes"], 2, "nothing was removed\n", stderr);
@@ -516,7 +517,7 @@ fn what_lies_in_the_place_of_a_folder_is_no_empty_folder() {
         let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
         let stderr = text(&output.stderr);
         assert_eq!((output.status.code(), &*text(&output.stdout)), (Some(2), stdout));
-        let start = format!("error: {AT}/books/gpt-5: cannot be read: ");
+        let start = format!("error[read-failed]: {AT}/books/gpt-5: cannot be read: ");
         assert!(stderr.starts_with(&start) && stderr.ends_with(&format!("\nhint: {hint}\n")), "{stderr}");
     };
     said(&["cassette", "list", "t"], "no cassettes\n", "check that it is a folder and may be read");
@@ -528,7 +529,7 @@ fn what_lies_in_the_place_of_a_folder_is_no_empty_folder() {
 fn without_a_suite_there_is_nothing_to_look_at() {
     for command in ["list", "prune"] {
         let stderr = format!(
-            "error: no suite was named, and there is no mcptest.yaml or mcptest.yml in the current folder\n\
+            "error[no-suite-named]: no suite was named, and there is no mcptest.yaml or mcptest.yml in the current folder\n\
              hint: name a file or a folder, as in `mcptest cassette {command} tests/`; `mcptest init` writes a first suite\n"
         );
         Folder::with(&[]).check(&["cassette", command], 2, "", &stderr);
@@ -556,7 +557,7 @@ agents:
 
 /// What is said of the suite whenever it runs: it is about recordings, and asks nothing of the agent.
 const WARNING: &str = "\
-t/s.yml:4:11: warning: `cancels` passes when the agent makes no calls
+t/s.yml:4:11: warning[passes-on-empty-trace]: `cancels` passes when the agent makes no calls
    |
  4 |   - name: cancels
    |           ^^^^^^^
@@ -570,8 +571,7 @@ fn an_edit_is_an_error_until_it_is_accepted_and_every_report_says_so_from_then_o
     let at = "t/cassettes/s/cancels/demo/1.json";
     let text = std::fs::read_to_string(&path).unwrap();
     std::fs::write(&path, text.replace("\"content\": \"Done.\"", "\"content\": \"I did not.\"")).unwrap();
-    let place =
-        "    at t/s.yml:4:11\n      |\n    4 |   - name: cancels\n      |           ^^^^^^^\n\n1 row: 1 error\n";
+    let place = "    at t/s.yml:4:11\n      |\n    4 |   - name: cancels\n      |           ^^^^^^^\n\n1 test, 1 run: 1 error\n";
     let contradicts = format!(
         "t/s.yml\n! ERROR     cancels  replayed\n    {at}: contradicts itself: `trace.final_response` is not the text of\n      \
          the last assistant turn, `trace.conversation.turns[1]`\n    \
@@ -600,7 +600,7 @@ fn an_edit_is_an_error_until_it_is_accepted_and_every_report_says_so_from_then_o
     here.check(&["cassette", "accept", at], 0, &format!("unchanged {at}: its edits were accepted before\n"), "");
     let note = "1 recording was edited after recording, which `mcptest cassette accept` accepted";
     let pretty = format!(
-        "t/s.yml\n✓ PASS      cancels  replayed, edited  trajectory: 0 of 0 expected calls matched (subset)\nnote: {note}\n\n1 row: 1 pass\n"
+        "t/s.yml\n✓ PASS      cancels  replayed, edited  trajectory: 0 of 0 expected calls matched (subset)\nnote: {note}\n\n1 test, 1 run: 1 passed\n"
     );
     here.check(&["run", "t/s.yml"], 0, &pretty, WARNING);
     for (reporter, told) in [
@@ -619,7 +619,7 @@ fn an_edit_is_an_error_until_it_is_accepted_and_every_report_says_so_from_then_o
     here.check(
         &["run", "t/s.yml", "--reporter", "json=r.json", "-q"],
         0,
-        &format!("note: {note}\n\n1 row: 1 pass\n"),
+        &format!("note: {note}\n\n1 test, 1 run: 1 passed\n"),
         WARNING,
     );
     here.check(&["report", "r.json"], 0, &pretty, "");
@@ -628,7 +628,7 @@ fn an_edit_is_an_error_until_it_is_accepted_and_every_report_says_so_from_then_o
     // Recording the run again clears it.
     let passed = |origin: &str| {
         format!(
-            "t/s.yml\n✓ PASS      cancels  {origin}  trajectory: 0 of 0 expected calls matched (subset)\n\n1 row: 1 pass\n"
+            "t/s.yml\n✓ PASS      cancels  {origin}  trajectory: 0 of 0 expected calls matched (subset)\n\n1 test, 1 run: 1 passed\n"
         )
     };
     here.check(&["run", "t/s.yml", "--record"], 0, &passed("scripted"), WARNING);

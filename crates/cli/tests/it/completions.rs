@@ -17,7 +17,7 @@ fn script(shell: &str) -> String {
 fn the_script_for_each_shell_knows_every_command_and_its_options() {
     for shell in SHELLS {
         let text = script(shell);
-        for command in mcptest::typed().get_subcommands() {
+        for command in mcptest::cli().get_subcommands() {
             assert!(text.contains(command.get_name()), "{shell} does not know {}", command.get_name());
         }
         for option in ["partition", "tools-from", "group-by", "half-width"] {
@@ -29,7 +29,7 @@ fn the_script_for_each_shell_knows_every_command_and_its_options() {
 #[test]
 fn closed_lists_are_completed_and_wrong_words_are_refused_as_before() {
     let offered = |path: &str, option: &str| {
-        let typed = mcptest::typed();
+        let typed = mcptest::cli();
         let command = typed.find_subcommand(path).unwrap();
         let arg = command.get_arguments().find(|arg| arg.get_id() == option).unwrap();
         arg.get_possible_values().iter().map(|value| value.get_name().to_owned()).collect::<Vec<_>>()
@@ -71,7 +71,7 @@ fn closed_lists_are_completed_and_wrong_words_are_refused_as_before() {
         &["score", "--from", "openai", "a.json"],
         2,
         "",
-        "error: invalid value 'openai' for '--from <FORMAT>': expected one of: auto, envelope, cassette, openai-chat, \
+        "error[bad-argument]: invalid value 'openai' for '--from <FORMAT>': expected one of: auto, envelope, cassette, openai-chat, \
          anthropic, claude-code, otlp, tau, openai-responses, langchain, otel, inspect\n\nFor more information, try '--help'.\n",
     );
     // A path goes with a reporter, and what is explained may be any text.
@@ -102,7 +102,7 @@ fn a_shell_that_is_not_known_is_refused_with_those_that_are() {
         &["completions", "nushell"],
         2,
         "",
-        "error: invalid value 'nushell' for '<SHELL>'\n  [possible values: bash, elvish, fish, powershell, zsh]\n\n\
+        "error[bad-argument]: invalid value 'nushell' for '<SHELL>'\n  [possible values: bash, elvish, fish, powershell, zsh]\n\n\
          For more information, try '--help'.\n",
     );
 }

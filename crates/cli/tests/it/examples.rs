@@ -14,7 +14,7 @@ pub(super) const SUITES: [(&str, i32, &str); 10] = [
     ("agent-stability", 1, "9 rows: 8 pass, 1 fail"),
     ("complete", 2, "15 rows: 15 error"),
     ("fault-injection-recovery", 1, "8 rows: 7 pass, 1 fail"),
-    ("minimal", 0, "1 row: 1 pass"),
+    ("minimal", 0, "1 test, 1 run: 1 passed"),
     ("model-matrix", 1, "3 rows: 2 pass, 1 fail"),
     ("narrative-divergence", 1, "4 rows: 2 pass, 2 fail"),
     ("observable-evidence", 1, "3 rows: 2 pass, 1 fail"),

@@ -170,12 +170,12 @@ fn what_is_not_known_is_refused_with_what_is_near() {
     refused(&["xyzzy"], &format!("error: nothing is known about `xyzzy`\nhint: {list}\n"));
     refused(
         &["tool_calls[0.args"],
-        "error: `tool_calls[0.args` is no path: column 13: expected `]`, found `.`\n\
+        "error[invalid-record]: `tool_calls[0.args` is no path: column 13: expected `]`, found `.`\n\
          hint: a path is names with `.` between them, `[0]`, `[-1]`, `[*]` and `[\"odd key\"]`\n",
     );
     refused(
         &["stability.scor"],
-        "error: `stability` has no metric and no parameter `scor`\nhint: did you mean `stability.score`?\n",
+        "error[unknown-metric]: `stability` has no metric and no parameter `scor`\nhint: did you mean `stability.score`?\n",
     );
 }
 

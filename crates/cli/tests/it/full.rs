@@ -13,7 +13,7 @@ const PASS: &str = "\
 suite.yml
 ✓ PASS      t  replayed  trajectory: 1 of 1 expected calls matched (strict)
 
-1 row: 1 pass
+1 test, 1 run: 1 passed
 ";
 
 /// What a recording says that could not be written.
@@ -21,7 +21,7 @@ fn unwritten(path: &str, what: &str, why: &str) -> String {
     let hint = "check that the folder may be written to and has room";
     format!(
         "suite.yml\n! ERROR     t  scripted\n    {path}: cannot be {what}: {why}\n    hint: {hint}\n    at suite.yml:4:11\n      \
-         |\n    4 |   - name: t\n      |           ^\n\n1 row: 1 error\n"
+         |\n    4 |   - name: t\n      |           ^\n\n1 test, 1 run: 1 error\n"
     )
 }
 
@@ -98,13 +98,13 @@ fn reports_and_first_suites_beyond_the_limit_for_files_leave_what_was_there() {
         let line = ["run", "suite.yml", "--reporter", "json=report.json", "--reporter", "html=report.html"];
         let told = |name: &str| {
             format!(
-                "error: cannot write the report {name}: {TOO_LARGE}\nhint: see that the folder can be written to and has room\n"
+                "error[report-not-written]: cannot write the report {name}: {TOO_LARGE}\nhint: see that the folder can be written to and has room\n"
             )
         };
         check(&shell(&here, limit, &line), 2, PASS, &(told("report.json") + &told("report.html")));
         assert_eq!(tree(&here.0), before);
         let told = format!(
-            "error: new/mcptest.yml cannot be written: {TOO_LARGE}\nhint: check the folder and its permissions, or name another \
+            "error[unusable-cassette-folder]: new/mcptest.yml cannot be written: {TOO_LARGE}\nhint: check the folder and its permissions, or name another \
              folder; nothing was left behind\n"
         );
         check(&shell(&here, limit, &["init", "new"]), 2, "", &told);
@@ -130,8 +130,8 @@ fn a_full_disk_is_an_error_that_names_the_file_and_the_old_recording_stays() {
     let Some(output) = with_mounts(&here, line, &[]) else { return };
     let refused = unwritten("cassettes/suite/t/demo/1.json", "written", NO_ROOM);
     let told = format!(
-        "error: cannot write the report report.json: {NO_ROOM}\nhint: see that the folder can be written to and has room\n\
-         error: new/mcptest.yml cannot be written: {NO_ROOM}\nhint: check the folder and its permissions, or name another folder; \
+        "error[report-not-written]: cannot write the report report.json: {NO_ROOM}\nhint: see that the folder can be written to and has room\n\
+         error[unusable-cassette-folder]: new/mcptest.yml cannot be written: {NO_ROOM}\nhint: check the folder and its permissions, or name another folder; \
          nothing was left behind\n"
     );
     check(&output, 0, &format!("{refused}code 2\ncode 2\ncode 2\nas before\ncode 0\ncode 0\n"), &told);
@@ -155,7 +155,7 @@ fn a_folder_that_is_read_only_is_replayed_from_and_refused_for_everything_else()
     check(&again, 2, &unwritten("cassettes/suite/t/demo/1.json", "written", READ_ONLY), "");
     let report = with_mounts(&here, line, &["run", "suite.yml", "--reporter", "json=report.json"]).unwrap();
     let told = format!(
-        "error: cannot write the report report.json: {READ_ONLY}\nhint: see that the folder can be written to and has room\n"
+        "error[report-not-written]: cannot write the report report.json: {READ_ONLY}\nhint: see that the folder can be written to and has room\n"
     );
     check(&report, 2, PASS, &told);
     let init = with_mounts(&here, line, &["init"]).unwrap();
@@ -174,7 +174,7 @@ fn an_output_without_room_is_an_error_of_every_command() {
     assert_eq!(here.command(&["run", "suite.yml", "--record"]).status().unwrap().code(), Some(0));
     assert_eq!(here.command(&["run", "suite.yml", "--reporter", "json=run.json"]).status().unwrap().code(), Some(0));
     let cassette = "cassettes/suite/t/demo/1.json";
-    let told = format!("error: cannot write to standard output: {NO_ROOM}\n");
+    let told = format!("error[stdout-failed]: cannot write to standard output: {NO_ROOM}\n");
     let lines: [&[&str]; 15] = [
         &["run", "suite.yml"],
         &["run", "suite.yml", "--reporter", "json"],
@@ -199,7 +199,7 @@ fn an_output_without_room_is_an_error_of_every_command() {
         assert!(output.status.code() == Some(2) && stderr.ends_with(&told), "{line:?}: {:?}: {stderr}", output.status);
     }
     let told = format!(
-        "error: cannot write the report /dev/full: {NO_ROOM}\nhint: see that the folder can be written to and has room\n"
+        "error[report-not-written]: cannot write the report /dev/full: {NO_ROOM}\nhint: see that the folder can be written to and has room\n"
     );
     here.check(&["run", "suite.yml", "--reporter", "json=/dev/full"], 2, PASS, &told);
 }
@@ -216,7 +216,12 @@ fn streams_that_are_closed_do_not_end_up_in_a_file() {
             assert_eq!(shell(&here, &line, &[]).status.code(), Some(0), "{line}");
         }
         // The last of the two wrote a report of a run for real; a replay gives the known one again.
-        check(&shell(&here, "exec \"$0\" run suite.yml -q --reporter json=report.json", &[]), 0, "1 row: 1 pass\n", "");
+        check(
+            &shell(&here, "exec \"$0\" run suite.yml -q --reporter json=report.json", &[]),
+            0,
+            "1 test, 1 run: 1 passed\n",
+            "",
+        );
         let report = fs::read_to_string(here.0.join("report.json")).unwrap();
         let same =
             |text: &str| text.lines().filter(|line| !line.contains("duration_ms")).collect::<Vec<_>>().join("\n");

@@ -179,7 +179,7 @@ fn a_mock_server_without_threads_or_files_says_so() {
         ("--nproc=1", "Resource temporarily unavailable (os error 11)"),
         ("--nofile=8", "Too many open files (os error 24)"),
     ] {
-        let expected = (Some(2), String::new(), format!("error: cannot start: {why}\n{hint}"));
+        let expected = (Some(2), String::new(), format!("error[out-of-resources]: cannot start: {why}\n{hint}"));
         assert_eq!(world.run(limit, &mock), expected, "{limit}");
     }
     assert_eq!(world.run("--nproc=4", &mock), (Some(0), String::new(), String::new()));
@@ -236,7 +236,10 @@ fn one_signal_ends_a_run_whose_output_nobody_reads() {
     assert!(child.try_wait().unwrap().is_none(), "it does not wait for a reader");
     terminate(&child);
     let (code, _, err) = ended(child);
-    assert_eq!((code, err.as_str()), (Some(2), "error: stopped in the middle: it did not end in time\n"));
+    assert_eq!(
+        (code, err.as_str()),
+        (Some(2), "error[out-of-resources]: stopped in the middle: it did not end in time\n")
+    );
 }
 
 /// What a program said that has to end without anybody reading it.

@@ -40,6 +40,7 @@ mod models;
 #[cfg(target_os = "linux")]
 mod paths;
 // It looks for processes in /proc.
+mod codes;
 #[cfg(target_os = "linux")]
 mod real_servers;
 mod record;
@@ -51,7 +52,6 @@ mod scan;
 mod schema;
 mod score;
 mod score_parts;
-mod troubles;
 // It follows links, or does not.
 #[cfg(unix)]
 mod untrusted;

@@ -41,7 +41,7 @@ fn found((code, out, err): (ExitCode, String, String)) -> Found {
     Found { groups, summary, code }
 }
 
-const NOTHING: &str = "error: there is no trace in these inputs";
+const NOTHING: &str = "error[empty-input]: there is no trace in these inputs";
 
 /// Gates for every kind of verdict: of traces, of groups, of both, of none.
 const GATES: [&str; 8] = [

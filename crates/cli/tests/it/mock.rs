@@ -233,15 +233,15 @@ fn what_cannot_be_used_is_said_with_exit_code_2() {
         2,
         "",
         &format!(
-            "error: unknown fault `explode`\nhint: the kinds are {kinds}\n\
-             error: the fault `ecko=hang` strikes the tool `ecko`, which the file does not have\nhint: did you mean `echo`?\n"
+            "error[bad-mock-fault]: unknown fault `explode`\nhint: the kinds are {kinds}\n\
+             error[bad-mock-fault]: the fault `ecko=hang` strikes the tool `ecko`, which the file does not have\nhint: did you mean `echo`?\n"
         ),
     );
     here.check(
         &["mock", "--tools-from", "bad.yml"],
         2,
         "",
-        "bad.yml:1:16: error: unknown key `nam` in `mock_server`\n   |\n 1 | mock_server: { nam: x }\n   |                ^^^\n   = hint: did you mean `name`?\n\n",
+        "bad.yml:1:16: error[unknown-key]: unknown key `nam` in `mock_server`\n   |\n 1 | mock_server: { nam: x }\n   |                ^^^\n   = hint: did you mean `name`?\n\n",
     );
     here.check(
         &["mock", "--tools-from", "both.yml"],
@@ -253,7 +253,7 @@ fn what_cannot_be_used_is_said_with_exit_code_2() {
         &["mock", "--tools-from", "tool.yml"],
         2,
         "",
-        "error: tool.yml: there is no such file or folder\nhint: did you mean `tools.yml`?\n",
+        "error[no-such-file]: tool.yml: there is no such file or folder\nhint: did you mean `tools.yml`?\n",
     );
     for address in ["here", "localhost", "localhost8080", "127.0.0.1", "65536"] {
         here.check(
@@ -261,7 +261,7 @@ fn what_cannot_be_used_is_said_with_exit_code_2() {
             2,
             "",
             &format!(
-                "error: `{address}` is not an address to listen on\nhint: write PORT, :PORT or ADDRESS:PORT, such as 8080, 127.0.0.1:8080 or [::1]:8080; port 0 takes a free one\n"
+                "error[mock-address]: `{address}` is not an address to listen on\nhint: write PORT, :PORT or ADDRESS:PORT, such as 8080, 127.0.0.1:8080 or [::1]:8080; port 0 takes a free one\n"
             ),
         );
     }
@@ -275,7 +275,7 @@ fn what_cannot_be_used_is_said_with_exit_code_2() {
         &["mock"],
         2,
         "",
-        "error: the following required arguments were not provided:\n  --tools-from <FILE>\n\nUsage: mcptest mock --tools-from <FILE>\n\nFor more information, try '--help'.\n",
+        "error[bad-argument]: the following required arguments were not provided:\n  --tools-from <FILE>\n\nUsage: mcptest mock --tools-from <FILE>\n\nFor more information, try '--help'.\n",
     );
 }
 
@@ -290,7 +290,7 @@ fn a_port_that_is_taken_is_said_with_exit_code_2() {
             2,
             "",
             &format!(
-                "error: cannot listen on 127.0.0.1:{port}: Address already in use (os error 98)\n\
+                "error[mock-address]: cannot listen on 127.0.0.1:{port}: Address already in use (os error 98)\n\
                  hint: choose another port; port 0 takes a free one\n"
             ),
         );

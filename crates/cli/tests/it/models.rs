@@ -3,6 +3,7 @@
 
 mod advice;
 mod budget;
+pub(crate) mod codes;
 pub(crate) mod dialect;
 mod keys;
 mod matrix;
@@ -11,7 +12,6 @@ pub(crate) mod remote;
 mod same_trace;
 mod secrets;
 mod trouble;
-pub(crate) mod troubles;
 
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};

@@ -182,7 +182,7 @@ fn nothing_is_recorded_through_a_symbolic_link() {
         let hint = "put a folder or a file of its own in its place; only replays follow links";
         let told = format!(
             "suite.yml\n! ERROR     t  scripted\n    {link}: is a symbolic link, and nothing is recorded through one\n    hint: \
-             {hint}\n    at suite.yml:4:11\n      |\n    4 |   - name: t\n      |           ^\n\n1 row: 1 error\n"
+             {hint}\n    at suite.yml:4:11\n      |\n    4 |   - name: t\n      |           ^\n\n1 test, 1 run: 1 error\n"
         );
         here.check(&["run", "suite.yml", "--record"], 2, &told, "");
         assert_eq!((files(&here.0), fs::read_to_string(&recording).unwrap()), (before, text), "{link}");

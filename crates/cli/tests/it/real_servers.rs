@@ -205,7 +205,7 @@ suite.yml
     7 |   - name: test
       |           ^^^^
 
-1 row: 1 error
+1 test, 1 run: 1 error
 ";
     crate::check(&real.record(&[]), 2, stdout, "");
     assert_eq!(real.cassettes(), std::slice::from_ref(cassette));
@@ -355,7 +355,7 @@ suite.yml
        |
     13 |     trajectory:
        |     ^^^^^^^^^^
-    again: mcptest run suite.yml --filter test
+    rerun: mcptest run suite.yml --filter test
 
 3 rows: 2 pass, 1 fail
 ";
@@ -414,9 +414,9 @@ suite.yml
        |
     18 |       - { target: \"tool_results[3].content[0].text\", matcher: { not: { icontains: error } …
        |         ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-    again: mcptest run suite.yml --filter test
+    rerun: mcptest run suite.yml --filter test
 
-1 row: 1 fail
+1 test, 1 run: 1 failed
 ";
     let cassettes = real.check(&[], 1, stdout);
     assert_eq!(cassettes.len(), 1);

@@ -361,7 +361,7 @@ fn a_suite_is_recorded_once_however_it_is_spelt_and_replayed_from_anywhere() {
     assert_eq!(told["suites"].as_array().map(Vec::len), Some(1));
     for spelt in ["./suite.yml", &absolute] {
         let stdout = format!(
-            "{spelt}\n✓ PASS      t  replayed  trajectory: 1 of 1 expected calls matched (superset)\n\n1 row: 1 pass\n"
+            "{spelt}\n✓ PASS      t  replayed  trajectory: 1 of 1 expected calls matched (superset)\n\n1 test, 1 run: 1 passed\n"
         );
         let output = here.command(&["run", spelt]).output().unwrap();
         assert_eq!((output.status.code(), &*String::from_utf8_lossy(&output.stdout)), (Some(0), &*stdout));

@@ -124,7 +124,7 @@ suite.yml
        |
     11 |     trajectory: { mode: superset, calls: [{ name: find, args: { exact: { q: 1 } } }] }
        |     ^^^^^^^^^^
-    again: mcptest run suite.yml --filter 'finds it' --models demo --live
+    rerun: mcptest run suite.yml --filter 'finds it' --models demo --live
 ✓ PASS      finds it [demo] (stability)
     1.00; without cost_per_progress (run 1: the tokens were not recorded)
 ✓ PASS      finds it [other]  scripted  3/3 runs pass; path of all 3 runs: find
@@ -140,7 +140,7 @@ suite.yml
        |
     20 |       - { target: \"tool_calls[0].args.q\", matcher: { exact: 2 } }
        |         ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-    again: mcptest run suite.yml --filter 'comes back' --live
+    rerun: mcptest run suite.yml --filter 'comes back' --live
 ✓ PASS      comes back (recovery)  scripted
     1 fault hit, 0 delays, detected after 3000 ms, answered without the tool after 3000 ms
 
@@ -259,8 +259,8 @@ fn a_report_that_cannot_be_written_is_an_error_and_the_verdict_is_still_printed(
     let output = here.command(&["report", "ok.json", "--reporter", "markdown=no/a.md"]).output().unwrap();
     let stderr = String::from_utf8(output.stderr).unwrap();
     assert_eq!((output.status.code(), &*output.stdout), (Some(2), &b"no rows\n"[..]));
-    assert!(stderr.starts_with("error: cannot write the report no/a.md: "), "{stderr}");
-    let clash = "error: two reporters cannot share standard output: github and markdown\n\
+    assert!(stderr.starts_with("error[report-not-written]: cannot write the report no/a.md: "), "{stderr}");
+    let clash = "error[reporters-clash]: two reporters cannot share standard output: github and markdown\n\
                  hint: give one of them a file: --reporter markdown=PATH\n";
     here.check(&["report", "ok.json", "--reporter", "github", "--reporter", "markdown"], 2, "", clash);
 }

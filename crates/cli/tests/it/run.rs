@@ -39,7 +39,7 @@ agents:
 ";
 
 const SAID_OF_WRONG: &str = "\
-wrong.yml:4:5: error: unknown key `promt` in an agent test
+wrong.yml:4:5: error[unknown-key]: unknown key `promt` in an agent test
    |
  4 |     promt: Send it.
    |     ^^^^^
@@ -119,14 +119,14 @@ fn without_a_name_the_suite_of_the_folder_is_meant() {
     here.check(&["run", "--list"], 0, "mcptest.yml:2: sends a mail\n", "");
     here.write("mcptest.yaml", MAIL.as_bytes());
     let both = "\
-error: mcptest.yaml: has its cassettes in the same folder as mcptest.yml
+error[shared-cassettes]: mcptest.yaml: has its cassettes in the same folder as mcptest.yml
 hint: give one of the two another name
-error: mcptest.yml: has its cassettes in the same folder as mcptest.yaml
+error[shared-cassettes]: mcptest.yml: has its cassettes in the same folder as mcptest.yaml
 hint: give one of the two another name
 ";
     here.check(&["run", "--list"], 2, "", both);
     let none = "\
-error: no suite was named, and there is no mcptest.yaml or mcptest.yml in the current folder
+error[no-suite-named]: no suite was named, and there is no mcptest.yaml or mcptest.yml in the current folder
 hint: name a file or a folder, as in `mcptest run tests/`; `mcptest init` writes a first suite
 ";
     Folder::with(&[("other.yml", MAIL)]).check(&["run"], 2, "", none);
@@ -144,11 +144,11 @@ fn scripts_and_mock_servers_are_no_suites() {
     // In a folder they are left out; a file that is named is meant.
     here.check(&["run", "t", "--list"], 0, "t/b.yml:2: sends a mail\n", "");
     let script = "\
-error: t/demo.yml: is a script, which says what a model answers, and no suite
+error[not-a-suite]: t/demo.yml: is a script, which says what a model answers, and no suite
 hint: name the suite that has it as the `script` of a model
 ";
     let mock = "\
-error: t/tools.yml: describes a mock server, and is no suite
+error[not-a-suite]: t/tools.yml: describes a mock server, and is no suite
 hint: name the suite that has it in the command of a server, or serve it with `mcptest mock`
 ";
     let listed = "t/b.yml:2: sends a mail\n";
@@ -156,7 +156,7 @@ hint: name the suite that has it in the command of a server, or serve it with `m
     // What is named twice is refused once.
     here.check(&["run", "t/demo.yml", "t/b.yml", "t/demo.yml", "--list"], 2, listed, script);
     let nothing = "\
-error: other: no suite in this folder or below it
+error[empty-folder]: other: no suite in this folder or below it
 hint: scripts and mock servers have no tests; name a file with `agents:`
 ";
     here.check(&["run", "other", "t", "--list"], 2, listed, nothing);
@@ -165,7 +165,10 @@ hint: scripts and mock servers have no tests; name a file with `agents:`
     let output = here.command(&["run", "other", "--list"]).output().unwrap();
     let stderr = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(2));
-    assert!(stderr.starts_with("other/demo.yml:1:1: error: unknown key `script` in a suite\n"), "{stderr}");
+    assert!(
+        stderr.starts_with("other/demo.yml:1:1: error[unknown-key]: unknown key `script` in a suite\n"),
+        "{stderr}"
+    );
 }
 
 #[test]
@@ -174,22 +177,22 @@ fn nothing_selected_is_an_error_that_knows_the_nearest_word() {
     let check = |flags: &[&str], stderr: &str| here.check(&[&["run", "a.yml", "b.yml"], flags].concat(), 2, "", stderr);
     check(
         &["--filter", "refunds"],
-        "error: nothing is selected: none of 3 tests fits --filter refunds\n\
+        "error[nothing-selected]: nothing is selected: none of 3 tests fits --filter refunds\n\
          hint: `mcptest run --list` without these shows every test\n",
     );
     check(
         &["--tag", "mial"],
-        "error: nothing is selected: none of 3 tests fits --tag mial\nhint: did you mean `mail`?\n",
+        "error[nothing-selected]: nothing is selected: none of 3 tests fits --tag mial\nhint: did you mean `mail`?\n",
     );
     check(
         &["--models", "gtp-5", "--tag", "mail"],
-        "error: nothing is selected: none of 3 tests fits --tag mail --models gtp-5\nhint: did you mean `gpt-5`?\n",
+        "error[nothing-selected]: nothing is selected: none of 3 tests fits --tag mail --models gtp-5\nhint: did you mean `gpt-5`?\n",
     );
     here.check(
         &["run", "b.yml", "--skip-tag", "mail", "--list"],
         2,
         "",
-        "error: nothing is selected: the one test there is does not fit --skip-tag mail\n\
+        "error[nothing-selected]: nothing is selected: the one test there is does not fit --skip-tag mail\n\
          hint: `mcptest run --list` without these shows every test\n",
     );
 }
@@ -197,7 +200,7 @@ fn nothing_selected_is_an_error_that_knows_the_nearest_word() {
 #[test]
 fn a_suite_that_cannot_be_used_is_refused_in_every_report() {
     let here = Folder::with(&[("wrong.yml", WRONG)]);
-    let missing = "error: worng.yml: there is no such file or folder\nhint: did you mean `wrong.yml`?\n";
+    let missing = "error[no-such-file]: worng.yml: there is no such file or folder\nhint: did you mean `wrong.yml`?\n";
     let pretty = format!(
         "! REFUSED   wrong.yml\n{SAID_OF_WRONG}\n! REFUSED   worng.yml\n{missing}\nno rows; 2 suites could not be used\n"
     );
@@ -224,7 +227,7 @@ fn a_suite_that_cannot_be_used_is_refused_in_every_report() {
     <testsuite name=\"wrong.yml\" tests=\"1\" failures=\"0\" errors=\"1\" skipped=\"0\">
         <testcase name=\"wrong.yml\" classname=\"wrong\">
             <error message=\"the suite could not be used\" type=\"refused\">\
-wrong.yml:4:5: error: unknown key `promt` in an agent test
+wrong.yml:4:5: error[unknown-key]: unknown key `promt` in an agent test
    |
  4 |     promt: Send it.
    |     ^^^^^
@@ -234,7 +237,7 @@ wrong.yml:4:5: error: unknown key `promt` in an agent test
     <testsuite name=\"worng.yml\" tests=\"1\" failures=\"0\" errors=\"1\" skipped=\"0\">
         <testcase name=\"worng.yml\" classname=\"worng\">
             <error message=\"the suite could not be used\" type=\"refused\">\
-error: worng.yml: there is no such file or folder
+error[no-such-file]: worng.yml: there is no such file or folder
 hint: did you mean `wrong.yml`?</error>
         </testcase>
     </testsuite>
@@ -255,7 +258,7 @@ fn a_report_that_cannot_be_written_is_an_error_and_the_verdict_is_still_printed(
         assert_eq!(output.status.code(), Some(2));
         assert!(String::from_utf8(output.stdout).unwrap().contains("row"));
         let stderr = String::from_utf8(output.stderr).unwrap();
-        let complaint = "error: cannot write the report no/r.json: ";
+        let complaint = "error[report-not-written]: cannot write the report no/r.json: ";
         assert!(stderr.starts_with(complaint) && stderr.ends_with("\nhint: make its folder first\n"), "{stderr}");
     }
 }
@@ -336,20 +339,20 @@ fn arguments_that_mean_nothing_are_refused() {
         &["run", "b.yml", "--reporter", "json", "--reporter", "junit"],
         2,
         "",
-        "error: two reporters cannot share standard output: json and junit\n\
+        "error[reporters-clash]: two reporters cannot share standard output: json and junit\n\
          hint: give one of them a file: --reporter junit=PATH\n",
     );
     here.check(
         &["run", "b.yml", "--reporter", "json=-", "--reporter", "junit"],
         2,
         "",
-        "error: two reporters cannot share standard output: json and junit\n\
+        "error[reporters-clash]: two reporters cannot share standard output: json and junit\n\
          hint: give one of them a file: --reporter junit=PATH\n",
     );
     here.check(
         &["run", "b.yml", "--reporter", "json=out", "--reporter", "junit=./out"],
         2,
         "",
-        "error: two reporters cannot share the file ./out: json and junit\nhint: give each a file of its own\n",
+        "error[reporters-clash]: two reporters cannot share the file ./out: json and junit\nhint: give each a file of its own\n",
     );
 }

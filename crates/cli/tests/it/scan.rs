@@ -121,8 +121,7 @@ fn what_is_clean_is_said_to_be() {
 #[test]
 fn what_cannot_be_read_is_an_error_and_the_rest_is_searched() {
     let here = here(&json!({ "a": key() }));
-    let missing =
-        "error: t/gone.json: there is no such file or folder\nhint: paths are taken from the current folder\n";
+    let missing = "error[no-such-file]: t/gone.json: there is no such file or folder\nhint: paths are taken from the current folder\n";
     let found = format!("{AT}\n  /a: {}\n\n1 secret in 1 of 2 files\n{HINT}", placeholder());
     check(&here, &["t/gone.json", AT], 2, &found, missing);
     // Neither a pipe nor what is packed is taken for a file without secrets.
@@ -138,13 +137,13 @@ fn what_cannot_be_read_is_an_error_and_the_rest_is_searched() {
     here.write("bad/r.json", b"{}");
     let output = here.command(&["cassette", "scan", "bad"]).output().unwrap();
     assert_eq!((output.status.code(), &*output.stdout), (Some(2), &b"no secrets in 1 file\n"[..]));
-    let mistake = "bad/s.yml:1:9: error: `agents` must be a list of agent tests, found a number (7)\n";
+    let mistake = "bad/s.yml:1:9: error[wrong-type]: `agents` must be a list of agent tests, found a number (7)\n";
     assert_eq!(String::from_utf8(output.stderr).unwrap().lines().next(), Some(mistake.trim_end()));
     here.write("empty/x.txt", b"");
     let none = "error: empty: no recording and no report in this folder or below it\n\
                 hint: hidden files and folders are left out; name the file itself\n";
     check(&here, &["empty"], 2, "no secrets in 0 files\n", none);
-    let nothing = "error: no suite was named, and there is no mcptest.yaml or mcptest.yml in the current folder\n\
+    let nothing = "error[no-suite-named]: no suite was named, and there is no mcptest.yaml or mcptest.yml in the current folder\n\
                    hint: name a file or a folder, as in `mcptest cassette scan tests/`; `mcptest init` writes a first suite\n";
     check(&here, &[], 2, "", nothing);
 }

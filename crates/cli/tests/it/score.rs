@@ -79,13 +79,13 @@ fn gates_give_verdicts_with_reasons_and_missing_evidence_is_no_pass() {
             r#"{"source":"t.jsonl","index":1,"id":"lying","group":null,"verdict":"fail","metrics":{"narrative":{"arg_mismatch":0,"claimed_but_absent":1,"divergence_score":1.0,"gate_passed":0,"present_but_unclaimed":0,"unclaimed_mutating":0,"unverifiable":0},"trajectory":{"mismatch_count":1,"passed":0}},"failures":[{"gate":"trajectory","target":"trajectory.passed","reason":"calls[0] (search) is missing: the trace has no calls"},{"gate":"narrative","target":"narrative.gate_passed","reason":"\"sent the email\": no tool was called"}]}"#,
             r#"{"source":"t.jsonl","index":2,"id":"blind","group":null,"verdict":"unassessable","metrics":{"narrative":{},"trajectory":{}},"failures":[{"gate":"trajectory","target":"trajectory.passed","reason":"not assessable: the tool calls were not recorded"},{"gate":"narrative","target":"narrative","reason":"not assessable: the tool calls were not recorded"}]}"#,
         ]),
-        "3 traces: 1 pass, 1 fail, 1 unassessable\n",
+        "3 traces: 1 passed, 1 failed, 1 unassessable\n",
     );
     folder.check(
         &["score", "t.jsonl", "--gates", "g.yml", "--output", "none"],
         1,
         "",
-        "3 traces: 1 pass, 1 fail, 1 unassessable\n",
+        "3 traces: 1 passed, 1 failed, 1 unassessable\n",
     );
 }
 
@@ -107,7 +107,7 @@ fn a_gates_file_with_mistakes_is_refused_before_anything_is_read() {
         2,
         "",
         "\
-g.yml:1:15: error: unknown key `cals` in `trajectory`
+g.yml:1:15: error[unknown-key]: unknown key `cals` in `trajectory`
    |
  1 | trajectory: { cals: [] }
    |               ^^^^
@@ -118,28 +118,28 @@ g.yml:1:15: error: unknown key `cals` in `trajectory`
         &["score", "t.jsonl", "--gates", "e.yml"],
         2,
         "",
-        "error: e.yml: `reliability` counts runs that pass, but no gate or assertion judges a single run\n\
+        "error[reliability-without-checks]: e.yml: `reliability` counts runs that pass, but no gate or assertion judges a single run\n\
          hint: add a gate for single runs, or say where records tell how they ended: --outcome\n",
     );
     folder.check(
         &["score", "t.jsonl", "--gates", "none.yml"],
         2,
         "",
-        "error: none.yml: there is no such file or folder\nhint: did you mean `e.yml`?\n",
+        "error[no-such-file]: none.yml: there is no such file or folder\nhint: did you mean `e.yml`?\n",
     );
 }
 
 #[test]
 fn a_gates_file_that_asks_nothing_is_warned_of_by_score_and_by_validate() {
     let warning = "\
-gates.yml:1:1: warning: `trajectory` without calls passes on every trace
+gates.yml:1:1: warning[empty-trajectory]: `trajectory` without calls passes on every trace
    |
  1 | trajectory: { calls: [] }
    | ^^^^^^^^^^
    = hint: name the calls in `calls:`; so that none may be made at all, write `mode: subset`
 ";
     let here = Folder::with(&[("t.jsonl", &lines(&[GOOD])), ("gates.yml", "trajectory: { calls: [] }\n")]);
-    let summary = "1 trace: 1 pass\n";
+    let summary = "1 trace: 1 passed\n";
     here.check(
         &["score", "t.jsonl", "--gates", "gates.yml", "--output", "none"],
         0,
@@ -165,7 +165,7 @@ fn a_broken_line_is_told_with_its_byte_and_the_others_are_scored() {
         stderr(&output),
         format!(
             "error: t.jsonl: byte {first}: it is not JSON: expected value\n\
-             error: t.jsonl: byte {second}: tool_calls: expected a list, found a number\n\
+             error[invalid-record]: t.jsonl: byte {second}: tool_calls: expected a list, found a number\n\
              2 traces: 2 not judged\n2 records or inputs could not be used\n"
         )
     );
@@ -192,7 +192,7 @@ fn an_input_that_is_not_there_has_a_line_and_a_row_like_any_record_that_cannot_b
     let folder = Folder::with(&[("a.jsonl", GOOD), ("gates.yml", "trajectory: { mode: subset, calls: [] }\n")]);
     let line = ["score", "gone.jsonl", "--gates", "gates.yml", "--reporter", "json=report.json"];
     let stderr = "\
-error: gone.jsonl: there is no such file or folder
+error[no-such-file]: gone.jsonl: there is no such file or folder
 hint: paths are taken from the current folder
 0 traces
 1 record or input could not be used
@@ -296,13 +296,13 @@ fn inputs_that_hold_nothing_or_cannot_be_read_are_told_and_the_others_are_scored
         2,
         "",
         "\
-error: empty.json: byte 0: it is empty
+error[no-such-file]: empty.json: byte 0: it is empty
 hint: leave it out, or look at what should have written it
-error: missing.json: there is no such file or folder
+error[empty-folder]: missing.json: there is no such file or folder
 hint: paths are taken from the current folder
-error: none: no .json, .jsonl or .ndjson file in this folder or below it, also none with .gz or .zst
+error[empty-folder]: none: no .json, .jsonl or .ndjson file in this folder or below it, also none with .gz or .zst
 hint: hidden files and folders are left out; name the file itself
-error: odd.json: byte 0: it looks like no known format: an object with the keys a, b
+error[unknown-format]: odd.json: byte 0: it looks like no known format: an object with the keys a, b
 hint: say which it is with --from: envelope, cassette, openai-chat, anthropic, claude-code, otlp, tau, openai-responses, langchain, otel, inspect
 1 trace: 1 not judged
 4 records or inputs could not be used
@@ -354,7 +354,7 @@ fn formats_are_found_out_file_by_file_and_record_by_record() {
         &["score", "all", "--from", "open-ai"],
         2,
         "",
-        "error: invalid value 'open-ai' for '--from <FORMAT>': expected one of: auto, envelope, cassette, openai-chat, anthropic, claude-code, otlp, tau, openai-responses, langchain, otel, inspect\n\nFor more information, try '--help'.\n",
+        "error[bad-argument]: invalid value 'open-ai' for '--from <FORMAT>': expected one of: auto, envelope, cassette, openai-chat, anthropic, claude-code, otlp, tau, openai-responses, langchain, otel, inspect\n\nFor more information, try '--help'.\n",
     );
 }
 
@@ -391,7 +391,7 @@ fn a_record_beyond_the_limit_is_refused_and_the_next_one_is_scored() {
         2,
         "",
         &format!(
-            "error: -: byte {}: the record has more than 1048576 bytes, the limit\nhint: raise it with --max-record\n\
+            "error[record-too-large]: -: byte {}: the record has more than 1048576 bytes, the limit\nhint: raise it with --max-record\n\
              2 traces: 2 not judged\n1 record or input could not be used\n",
             GOOD.len() + 1
         ),
@@ -511,9 +511,14 @@ fn parts_that_broke_off_or_were_judged_otherwise_are_not_merged_silently() {
             folder.command(&["score", "--merge", "--gates", "g.yml", source, "--output", "none"]).output().unwrap();
         (output.status.code(), stderr(&output).lines().next().unwrap().to_owned())
     };
-    assert_eq!(merge("whole.out"), (Some(1), "6 traces: 5 pass, 1 absorbed".to_owned()));
+    assert_eq!(merge("whole.out"), (Some(1), "6 traces: 5 passed, 1 absorbed".to_owned()));
     let apart = |source: &str, group: &str| {
-        (Some(2), format!("error: {source}: the traces and the line of the group {group:?} do not go together"))
+        (
+            Some(2),
+            format!(
+                "error[not-score-output]: {source}: the traces and the line of the group {group:?} do not go together"
+            ),
+        )
     };
     assert_eq!(merge("cut.out"), apart("cut.out", "b"));
     assert_eq!(merge("merged.out"), apart("merged.out", "a"));
@@ -528,9 +533,10 @@ fn parts_that_broke_off_or_were_judged_otherwise_are_not_merged_silently() {
     folder.write("laid-out.out", &part("laid-out.yml", &[]));
     folder.write("other.out", &part("other.yml", &[]));
     folder.write("outcome.out", &part("g.yml", &["--outcome", "task.id", "--outcome-pass", "a"]));
-    assert_eq!(merge("laid-out.out"), (Some(1), "6 traces: 5 pass, 1 absorbed".to_owned()));
+    assert_eq!(merge("laid-out.out"), (Some(1), "6 traces: 5 passed, 1 absorbed".to_owned()));
     for source in ["plain.out", "other.out", "outcome.out"] {
-        let otherwise = format!("error: {source}: it was not judged by the gates and the outcome of this merge");
+        let otherwise =
+            format!("error[gates-mismatch]: {source}: it was not judged by the gates and the outcome of this merge");
         assert_eq!(merge(source), (Some(2), otherwise));
     }
 }
@@ -557,7 +563,7 @@ fn gates_over_runs_need_groups_and_groups_need_runs() {
         &["score", "one.jsonl", "--gates", "g.yml", "--group-by", "task.name", "--output", "none"],
         2,
         "",
-        "error: one.jsonl: byte 0: `task.name` selects nothing in this record, so it belongs to no group\n\
+        "error[no-group]: one.jsonl: byte 0: `task.name` selects nothing in this record, so it belongs to no group\n\
          hint: `--group-by` is a path in the record as it stands in the file\n\
          0 traces\n1 record or input could not be used\n",
     );
@@ -645,7 +651,7 @@ fn a_scored_corpus_goes_through_the_reporters() {
         &["score", "t.jsonl", "--gates", "g.yml", "--reporter", "json"],
         2,
         "",
-        "error: standard output has the lines of traces, so json cannot have it too\n\
+        "error[stdout-in-use]: standard output has the lines of traces, so json cannot have it too\n\
          hint: --output none, or --reporter json=PATH\n",
     );
 }
@@ -654,7 +660,7 @@ fn a_scored_corpus_goes_through_the_reporters() {
 fn a_report_in_a_file_leaves_standard_output_to_the_lines_or_to_nothing() {
     let folder = Folder::with(&[("t.jsonl", &lines(&[GOOD])), ("g.yml", GATES)]);
     let line = ["score", "t.jsonl", "--gates", "g.yml", "--reporter", "junit=r.xml", "--output", "none"];
-    folder.check(&line, 0, "", "1 trace: 1 pass\n");
+    folder.check(&line, 0, "", "1 trace: 1 passed\n");
     let xml = std::fs::read_to_string(folder.0.join("r.xml")).unwrap();
     assert!(xml.contains(r#"<testsuites name="mcptest" tests="1" failures="0" errors="0">"#), "{xml}");
 }
@@ -730,5 +736,7 @@ fn a_reader_that_has_seen_enough_ends_it_and_the_rest_is_not_taken_for_good() {
     drop(output);
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
-    assert!(stderr(&output).ends_with("error: standard output was closed before everything was scored\n"));
+    assert!(
+        stderr(&output).ends_with("error[stdout-failed]: standard output was closed before everything was scored\n")
+    );
 }

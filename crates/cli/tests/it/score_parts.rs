@@ -70,7 +70,7 @@ fn a_line_of_no_known_verdict_is_refused() {
     let line = r#"{"source":"a","index":0,"id":null,"group":null,"verdict":"fine","metrics":{},"failures":[]}"#;
     let here = Folder::with(&[("a.jsonl", line)]);
     let stderr = "\
-error: a.jsonl: byte 0: it is no line that `mcptest score` writes
+error[not-score-output]: a.jsonl: byte 0: it is no line that `mcptest score` writes
 hint: the inputs are outputs of `mcptest score`
 0 traces
 1 record or input could not be used

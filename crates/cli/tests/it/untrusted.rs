@@ -66,7 +66,7 @@ fn what_was_recorded_is_judged_as_if_it_were_trusted() {
     assert_eq!(told(&here, &["run", ".", "--untrusted"]).0, Some(0));
     for mode in ["--record", "--live"] {
         let (code, text) = told(&here, &["run", "suite.yml", "--untrusted", mode]);
-        let clash = format!("error: the argument '--untrusted' cannot be used with '{mode}'\n");
+        let clash = format!("error[bad-argument]: the argument '--untrusted' cannot be used with '{mode}'\n");
         assert!(code == Some(2) && text.starts_with(&clash), "{text}");
     }
 }
@@ -219,7 +219,7 @@ fn reports_are_not_written_through_links() {
     symlink("folder", here.0.join("reports")).unwrap();
     let why = "it is a symbolic link, and reports are not written through one";
     let hint = "remove the link, or name another file";
-    let refused = format!("error: cannot write the report report.json: {why}\nhint: {hint}\n");
+    let refused = format!("error[report-not-written]: cannot write the report report.json: {why}\nhint: {hint}\n");
     let (code, text) = told(&here, &["run", "suite.yml", "--reporter", "json=report.json"]);
     assert!(code == Some(2) && text.ends_with(&refused), "{text}");
     assert_eq!(fs::read_to_string(here.0.join("victim")).unwrap(), "old");

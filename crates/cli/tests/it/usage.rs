@@ -49,15 +49,20 @@ fn what_is_not_understood_is_refused_with_the_nearest_word() {
     let here = Folder::with(&[]);
     let help = "\nFor more information, try '--help'.\n";
     let usage = "\nUsage: mcptest <COMMAND>\n";
-    here.check(&["banana"], 2, "", &format!("error: unrecognized subcommand 'banana'\n{usage}{help}"));
+    here.check(&["banana"], 2, "", &format!("error[bad-argument]: unrecognized subcommand 'banana'\n{usage}{help}"));
     let tip = "\n  tip: a similar subcommand exists: 'validate'\n";
-    here.check(&["validat"], 2, "", &format!("error: unrecognized subcommand 'validat'\n{tip}{usage}{help}"));
+    here.check(
+        &["validat"],
+        2,
+        "",
+        &format!("error[bad-argument]: unrecognized subcommand 'validat'\n{tip}{usage}{help}"),
+    );
     here.check(
         &["schema", "suit"],
         2,
         "",
         &format!(
-            "error: invalid value 'suit' for '[suite|gates|script|mock|report]'\n  [possible values: suite, gates, script, mock, report]\n\n  \
+            "error[bad-argument]: invalid value 'suit' for '[suite|gates|script|mock|report]'\n  [possible values: suite, gates, script, mock, report]\n\n  \
              tip: a similar value exists: 'suite'\n{help}"
         ),
     );
@@ -66,7 +71,7 @@ fn what_is_not_understood_is_refused_with_the_nearest_word() {
         2,
         "",
         &format!(
-            "error: the following required arguments were not provided:\n  <FILE>...\n\n\
+            "error[bad-argument]: the following required arguments were not provided:\n  <FILE>...\n\n\
              Usage: mcptest cassette show <FILE>...\n{help}"
         ),
     );
@@ -79,5 +84,5 @@ fn output_that_cannot_be_written_is_an_error() {
     let output = Folder::with(&[]).command(&["--version"]).stdout(full).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
     let stderr = String::from_utf8(output.stderr).unwrap();
-    assert!(stderr.starts_with("error: cannot write to standard output: "), "{stderr}");
+    assert!(stderr.starts_with("error[stdout-failed]: cannot write to standard output: "), "{stderr}");
 }

@@ -37,13 +37,13 @@ agents:
 fn wrong(file: &str) -> String {
     format!(
         "\
-{file}:4:5: error: unknown key `promt` in an agent test
+{file}:4:5: error[unknown-key]: unknown key `promt` in an agent test
    |
  4 |     promt: Look it up.
    |     ^^^^^
    = hint: did you mean `prompt`?
 
-{file}:5:11: error: `runs` must be a whole number of at least 1, found a string (\"3\")
+{file}:5:11: error[wrong-type]: `runs` must be a whole number of at least 1, found a string (\"3\")
    |
  5 |     runs: \"3\"
    |           ^^^
@@ -120,7 +120,7 @@ fn warnings_alone_are_fine_unless_they_are_denied() {
 #[test]
 fn tools_get_one_object_with_every_file() {
     let here = Folder::with(&[("good.yml", GOOD), ("prose.yml", PROSE), ("wrong.yml", WRONG)]);
-    let stderr = "error: gone.yml: there is no such file or folder\nhint: did you mean `good.yml`?\n";
+    let stderr = "error[no-such-file]: gone.yml: there is no such file or folder\nhint: did you mean `good.yml`?\n";
     let line = ["validate", "--format", "json", "good.yml", "prose.yml", "wrong.yml", "gone.yml"];
     here.check(&line, 2, include_str!("report.json"), stderr);
 }
@@ -132,14 +132,14 @@ fn a_gates_file_is_no_suite() {
     here.check(&["validate", "."], 0, "2 files: 2 fine\n", "");
     let refusal = "\
 ! REFUSED   gates.yml
-error: gates.yml: holds gates for traces that were recorded elsewhere, and is no suite
+error[not-a-suite]: gates.yml: holds gates for traces that were recorded elsewhere, and is no suite
 hint: judge traces by it with `mcptest score TRACES --gates FILE`
 
 no rows; 1 suite could not be used
 ";
     here.check(&["run", "gates.yml"], 2, refusal, "");
     let wrong = "\
-suite.yml:1:1: error: unknown key `agents` in a gates file
+suite.yml:1:1: error[unknown-key]: unknown key `agents` in a gates file
    |
  1 | agents:
    | ^^^^^^
@@ -172,7 +172,7 @@ fn every_file_is_checked_for_what_its_root_says_it_is() {
         ("t/tools.yml", "mock_server:\n  name: t\n  tool: []\n"),
     ]);
     let script = "\
-t/demo.yml:3:5: error: unknown key `turn` in a scripted run
+t/demo.yml:3:5: error[unknown-key]: unknown key `turn` in a scripted run
    |
  3 |   - turn: []
    |     ^^^^
@@ -180,7 +180,7 @@ t/demo.yml:3:5: error: unknown key `turn` in a scripted run
 
 ";
     let mock = "\
-t/tools.yml:3:3: error: unknown key `tool` in `mock_server`
+t/tools.yml:3:3: error[unknown-key]: unknown key `tool` in `mock_server`
    |
  3 |   tool: []
    |   ^^^^
@@ -225,25 +225,26 @@ fn what_cannot_be_read_is_said_and_the_rest_is_checked() {
     here.write("latin.yml", b"agents:\n  - name: caf\xe9\n");
     here.write("wide.yml", b"\xff\xfea\0g\0");
     let stderr = "\
-error: far/away.yml: there is no such file or folder
+error[empty-folder]: far/away.yml: there is no such file or folder
 hint: paths are taken from the current folder
-error: none: no .yml or .yaml file in this folder or below it
+error[empty-folder]: none: no .yml or .yaml file in this folder or below it
 hint: hidden files and folders are left out; name the file itself
-error: latin.yml: is not UTF-8: byte 21 (0xe9), on line 2
+error[not-utf8]: latin.yml: is not UTF-8: byte 21 (0xe9), on line 2
 hint: save it as UTF-8
-error: wide.yml: is not UTF-8: byte 0 (0xff), on line 1
+error[not-utf8]: wide.yml: is not UTF-8: byte 0 (0xff), on line 1
 hint: it starts like UTF-16; save it as UTF-8
 ";
     let line = ["validate", "far/away.yml", "none", "latin.yml", "good.yml", "wide.yml"];
     here.check(&line, 2, "1 file: 1 fine; 4 paths could not be checked\n", stderr);
-    let stderr = "error: goud.yml: there is no such file or folder\nhint: did you mean `good.yml`?\n";
+    let stderr = "error[no-such-file]: goud.yml: there is no such file or folder\nhint: did you mean `good.yml`?\n";
     here.check(&["validate", "goud.yml"], 2, "no file checked; 1 path could not be checked\n", stderr);
 }
 
 #[test]
 fn a_file_beyond_the_limit_is_not_read_to_its_end() {
     let here = Folder::with(&[("big.yml", &"#".repeat(16 * 1024 * 1024 + 1))]);
-    let stderr = "error: big.yml: has more than 16777216 bytes, the limit\nhint: split it into several files\n";
+    let stderr =
+        "error[file-too-large]: big.yml: has more than 16777216 bytes, the limit\nhint: split it into several files\n";
     here.check(&["validate", "big.yml"], 2, "no file checked; 1 path could not be checked\n", stderr);
 }
 
@@ -268,7 +269,7 @@ agents:
 fn a_variable_that_nobody_sets_is_an_error_and_the_environment_sets_it() {
     let here = Folder::with(&[("a.yml", GREETS)]);
     let unset = "\
-a.yml:4:13: error: variable `PERSON` is not set
+a.yml:4:13: error[variable-not-set]: variable `PERSON` is not set
    |
  4 |     prompt: Greet ${PERSON}.
    |             ^^^^^^^^^^^^^^^^
@@ -290,8 +291,9 @@ fn the_folder_of_the_suite_is_as_typed() {
         let output = here.command(&["validate", file]).output().unwrap();
         let text = String::from_utf8(output.stdout).unwrap();
         let first = text.lines().next().unwrap();
-        let expected =
-            format!("{file}:6:39: error: `status` must be one of any, ok, error, found a string (\"{folder}\")");
+        let expected = format!(
+            "{file}:6:39: error[wrong-type]: `status` must be one of any, ok, error, found a string (\"{folder}\")"
+        );
         assert_eq!(first, expected);
     }
 }

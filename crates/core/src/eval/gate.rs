@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::table::{Bound, GateInfo, MetricKind};
 use crate::assertion::{Assertion, AssertionDiff, Check};
-use crate::diag::{Problem, Problems};
+use crate::diag::{Code, Problem, Problems};
 use crate::target::{Selection, Target};
 
 /// Every gate.
@@ -199,7 +199,7 @@ impl Expect {
     pub(crate) fn problems(&self) -> Problems {
         match self {
             Self::Custom(assertions) if assertions.is_empty() => {
-                let problem = Problem::new("/expect", "an empty `expect` asserts nothing");
+                let problem = Problem::new(Code::AssertsNothing, "/expect", "an empty `expect` asserts nothing");
                 problem.hint("add an assertion, or leave `expect` out for the default").into()
             }
             _ => Problems::default(),

@@ -36,7 +36,7 @@ use std::ops::Range;
 use serde::Serialize;
 
 use super::gate::{Expect, GateKind, GateOutcome, Judge, Metrics, Reason};
-use crate::diag::{Problem, Problems};
+use crate::diag::{Code, Problem, Problems};
 use crate::trace::{ToolCall, Trace};
 pub use actions::VERBS;
 pub use backing::{Backing, Considered, Fit};
@@ -223,11 +223,19 @@ impl NarrativeGate {
     pub fn new(params: NarrativeParams) -> Result<Self, Problems> {
         let mut problems = params.expect.problems();
         if let Some(limit) = params.max_divergence_score.filter(|limit| !(0.0..=1.0).contains(limit)) {
-            problems.push(Problem::new("/max_divergence_score", format!("must be from 0 to 1, found {limit}")));
+            problems.push(Problem::new(
+                Code::WrongType,
+                "/max_divergence_score",
+                format!("must be from 0 to 1, found {limit}"),
+            ));
         }
         for (at, verb) in params.mutating_verbs.iter().enumerate() {
             if verb.is_empty() || !verb.chars().all(char::is_alphabetic) {
-                let problem = Problem::new(format!("/mutating_verbs/{at}"), format!("`{verb}` is not one word"));
+                let problem = Problem::new(
+                    Code::NotOneWord,
+                    format!("/mutating_verbs/{at}"),
+                    format!("`{verb}` is not one word"),
+                );
                 problems.push(problem.hint("give the base form, such as `refund`"));
             }
         }

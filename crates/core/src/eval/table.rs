@@ -3,7 +3,7 @@
 //! A gate that is not in the table does not exist. Tests compare every row with the code.
 
 use super::gate::GateKind;
-use crate::diag::{Problem, did_you_mean};
+use crate::diag::{Code, Problem, did_you_mean};
 use crate::keys::ValueType::{
     AnyText, Bool, CallArgs, Integer, List, Map, Matcher, Number, Object, OneOf, Text, TextOrList, Word,
 };
@@ -85,7 +85,7 @@ impl GateInfo {
     /// Checks that a target names a metric of this gate.
     pub(crate) fn check_target(&self, target: &Target) -> Result<(), Problem> {
         let (prefix, kind) = (self.prefix, self.kind);
-        let wrong = |message: String| Problem::new("/target", message);
+        let wrong = |message: String| Problem::new(Code::UnknownMetric, "/target", message);
         let names = || self.metrics.iter().map(|metric| metric.name);
         if target.root() != prefix {
             let problem = wrong(format!("`{target}` is not a metric of `{kind}`"));

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 pub use super::golden_path::{GoldenPath, PathScore, score_golden_path};
 pub use super::trajectory::{ExpectedArgs, ExpectedCall, ExpectedTrace, MatchMode, TraceMismatch, TraceValidation};
 use super::trajectory::{RecordedCall, TrajectoryGate, TrajectoryParams};
-use crate::diag::{Problem, Problems};
+use crate::diag::{Code, Problem, Problems};
 pub use crate::trace::{ToolCall, tool_calls_from_envelope};
 
 /// Validates recorded calls. An error means that an expectation is malformed; a mismatch is a result.
@@ -46,7 +46,7 @@ pub fn validate_trace(calls: &[ToolCall], expected: &ExpectedTrace) -> Result<Tr
     let none = Value::Object(Map::new());
     let seen: Vec<_> =
         calls.iter().map(|call| RecordedCall::new(call, Some(call.args.as_ref().unwrap_or(&none)), None)).collect();
-    let too_large = |reason: String| Problems::from(Problem::new("/calls", reason));
+    let too_large = |reason: String| Problems::from(Problem::new(Code::FileTooLarge, "/calls", reason));
     let (validation, _) = gate.validate(&seen).map_err(|error| too_large(error.to_string()))?;
     Ok(validation)
 }

@@ -18,7 +18,7 @@ use serde_json::{Map, Value};
 
 use super::gate::{Expect, GateKind, GateOutcome, Judge, Metrics, NO_CALLS, Reason, plural};
 use crate::assertion::AssertionDiff;
-use crate::diag::{Problem, Problems};
+use crate::diag::{Code, Problem, Problems};
 use crate::trace::{Trace, words};
 use align::Alignment;
 pub(crate) use rule::RecordedCall;
@@ -250,14 +250,20 @@ impl TrajectoryGate {
     pub fn new(params: TrajectoryParams) -> Result<Self, Problems> {
         let mut problems = params.expect.problems();
         if params.max_extra.is_some() && matches!(params.mode, MatchMode::Strict | MatchMode::Subset) {
-            let problem = Problem::new("/max_extra", format!("`max_extra` cannot be used with mode `{}`", params.mode));
+            let problem = Problem::new(
+                Code::KeyWithoutEffect,
+                "/max_extra",
+                format!("`max_extra` cannot be used with mode `{}`", params.mode),
+            );
             problems.push(problem.hint("strict and subset allow no extra calls; use subsequence or unordered"));
         }
         let has_order = matches!(params.mode, MatchMode::Strict | MatchMode::Subsequence);
         if params.within_turn == WithinTurn::AnyOrder && !has_order {
             let message = format!("`within_turn: any_order` cannot be used with mode `{}`", params.mode);
-            problems
-                .push(Problem::new("/within_turn", message).hint("remove it: this mode accepts calls in any order"));
+            problems.push(
+                Problem::new(Code::KeyWithoutEffect, "/within_turn", message)
+                    .hint("remove it: this mode accepts calls in any order"),
+            );
         }
         let mut rules = Vec::with_capacity(params.calls.len());
         for (at, call) in params.calls.iter().enumerate() {

@@ -10,7 +10,7 @@ mod scalars;
 use serde::Serialize;
 
 use super::gate::{Expect, GateKind, GateOutcome, Judge, Metrics, NO_CALLS};
-use crate::diag::{Problem, Problems};
+use crate::diag::{Code, Problem, Problems};
 use crate::target::Target;
 use crate::trace::{ToolCall, Trace};
 
@@ -135,7 +135,7 @@ impl TrajectoryAxesGate {
         for (at, edge) in params.dependencies.into_iter().enumerate() {
             let via = edge.via.as_deref().map(Target::parse).transpose().unwrap_or_else(|error| {
                 let path = format!("/dependencies/{at}/via");
-                problems.push(Problem::new(path, format!("invalid path: {error}")));
+                problems.push(Problem::new(Code::MalformedTarget, path, format!("invalid path: {error}")));
                 None
             });
             let (earlier, later, required) = (edge.producer, edge.consumer, edge.required);
@@ -221,7 +221,8 @@ impl ByTool {
 
 fn check_self(earlier: &str, later: &str, path: impl Fn() -> String, problems: &mut Problems) {
     if earlier == later {
-        let problem = Problem::new(path(), format!("an edge from `{earlier}` to itself can never hold"));
+        let problem =
+            Problem::new(Code::SelfEdge, path(), format!("an edge from `{earlier}` to itself can never hold"));
         problems.push(problem.hint("name two different tools"));
     }
 }

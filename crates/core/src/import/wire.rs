@@ -85,13 +85,13 @@ pub(super) fn check(text: &str) -> Result<(), ImportError> {
     json::check(text).map_err(|error| {
         let is_json = serde_json::from_str::<IgnoredAny>(text).is_ok();
         let message = format!("{}{}", if is_json { "" } else { "it is not JSON: " }, error.message);
-        ImportError { offset: error.offset(text), message, hint: None }
+        ImportError { place: error.offset(text), ..ImportError::new(message) }
     })
 }
 
 /// Reads a record, or a part of one, into the types of its format.
 pub(super) fn typed<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, ImportError> {
-    json::read(text).map_err(|error| ImportError { offset: error.offset(text), message: error.message, hint: None })
+    json::read(text).map_err(|error| ImportError { place: error.offset(text), ..ImportError::new(error.message) })
 }
 
 /// Deepest nesting of a value in a record. An envelope adds some levels around it, and must be readable again.

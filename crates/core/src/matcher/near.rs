@@ -7,7 +7,7 @@ use serde_json::{Number, Value};
 
 use super::Answer;
 use crate::assertion::AssertionDiff;
-use crate::diag::{Problem, Problems, suggest};
+use crate::diag::{Code, Problem, Problems, suggest};
 use crate::json;
 
 /// A number and how far another may be from it.
@@ -27,20 +27,27 @@ impl Near {
         let mut problems = Problems::default();
         let Some(map) = rule.as_object() else {
             let found = json::describe(rule);
-            let problem = Problem::new("", format!("`near` must be a map with `value` and `tolerance`, found {found}"));
+            let problem = Problem::new(
+                Code::MalformedMatcher,
+                "",
+                format!("`near` must be a map with `value` and `tolerance`, found {found}"),
+            );
             let value = if rule.is_number() { json::excerpt(rule, 40) } else { "..".to_owned() };
             return Err(problem.hint(format!("write `{{ value: {value}, tolerance: .. }}`")).into());
         };
         for key in map.keys().filter(|key| !KEYS.contains(&key.as_str())) {
             let path = format!("/{}", json::pointer_step(key));
-            problems
-                .push(Problem::new(path, format!("unknown key `{key}` in `near`")).on_key().hint(suggest(key, KEYS)));
+            problems.push(
+                Problem::new(Code::UnknownKey, path, format!("unknown key `{key}` in `near`"))
+                    .on_key()
+                    .hint(suggest(key, KEYS)),
+            );
         }
         let mut number = |key: &str| match map.get(key) {
             Some(Value::Number(number)) => Some(number.clone()),
             Some(other) => {
                 let message = format!("`{key}` must be a number, found {}", json::describe(other));
-                let problem = Problem::new(format!("/{key}"), message);
+                let problem = Problem::new(Code::MalformedMatcher, format!("/{key}"), message);
                 let is_quoted = other.as_str().is_some_and(|text| text.trim().parse::<f64>().is_ok());
                 problems.push(problem.hint(if is_quoted { "remove the quotes" } else { "write a number" }));
                 None
@@ -48,14 +55,20 @@ impl Near {
             // A key that is there under a wrong name is not missing as well.
             None if map.len() == KEYS.len() => None,
             None => {
-                problems
-                    .push(Problem::new("", format!("missing key `{key}` in `near`")).hint(format!("add `{key}: ..`")));
+                problems.push(
+                    Problem::new(Code::MalformedMatcher, "", format!("missing key `{key}` in `near`"))
+                        .hint(format!("add `{key}: ..`")),
+                );
                 None
             }
         };
         let (value, tolerance) = (number("value"), number("tolerance"));
         if let Some(negative) = tolerance.as_ref().filter(|number| number.as_f64().is_some_and(|value| value < 0.0)) {
-            let problem = Problem::new("/tolerance", format!("`tolerance` must not be negative, found {negative}"));
+            let problem = Problem::new(
+                Code::MalformedMatcher,
+                "/tolerance",
+                format!("`tolerance` must not be negative, found {negative}"),
+            );
             problems.push(problem.hint("set the largest allowed difference; 0 means equal"));
         }
         match (value, tolerance) {

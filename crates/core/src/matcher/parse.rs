@@ -5,7 +5,7 @@ use std::fmt;
 use serde_json::Value;
 
 use super::{Matcher, Near, Schema};
-use crate::diag::{Problem, Problems, suggest};
+use crate::diag::{Code, Problem, Problems, suggest};
 use crate::json;
 
 /// The matchers a rule may use.
@@ -33,7 +33,12 @@ impl Matcher {
     /// ```
     pub fn parse(value: &Value) -> Result<Self, Problems> {
         if json::deeper_than(value, json::MAX_DEPTH) {
-            return Err(Problem::new("", format!("nested deeper than {} levels", json::MAX_DEPTH)).into());
+            return Err(Problem::new(
+                Code::NestedTooDeep,
+                "",
+                format!("nested deeper than {} levels", json::MAX_DEPTH),
+            )
+            .into());
         }
         parse(value)
     }
@@ -41,12 +46,20 @@ impl Matcher {
 
 fn parse(value: &Value) -> Result<Matcher, Problems> {
     let Some(map) = value.as_object() else {
-        let problem = Problem::new("", format!("a matcher must be a map, found {}", json::describe(value)));
+        let problem = Problem::new(
+            Code::MalformedMatcher,
+            "",
+            format!("a matcher must be a map, found {}", json::describe(value)),
+        );
         return Err(problem.hint(format!("write `{{ exact: {} }}`", json::excerpt(value, 40))).into());
     };
     let mut entries = map.iter();
     let (Some((name, rule)), None) = (entries.next(), entries.next()) else {
-        let problem = Problem::new("", format!("a matcher must have exactly one key, found {}", map.len()));
+        let problem = Problem::new(
+            Code::MalformedMatcher,
+            "",
+            format!("a matcher must have exactly one key, found {}", map.len()),
+        );
         let hint = if map.is_empty() {
             format!("expected one of: {}", NAMES.join(", "))
         } else {
@@ -61,7 +74,11 @@ fn parse(value: &Value) -> Result<Matcher, Problems> {
     };
     let text = || {
         let found = || {
-            let problem = Problem::new("", format!("`{name}` must be a string, found {}", json::describe(rule)));
+            let problem = Problem::new(
+                Code::MalformedMatcher,
+                "",
+                format!("`{name}` must be a string, found {}", json::describe(rule)),
+            );
             inside(problem.hint("put it in quotes"))
         };
         rule.as_str().ok_or_else(found)
@@ -76,22 +93,28 @@ fn parse(value: &Value) -> Result<Matcher, Problems> {
                 let message =
                     format!("`contains-all` must be a list of at least one item, found {}", json::describe(rule));
                 let item = if found.is_some() { "..".to_owned() } else { json::excerpt(rule, 40) };
-                Err(inside(Problem::new("", message).hint(format!("write `[{item}]`"))))
+                Err(inside(Problem::new(Code::MalformedMatcher, "", message).hint(format!("write `[{item}]`"))))
             }
         },
         "regex" => regex::Regex::new(text()?).map(Matcher::Regex).map_err(|error| {
-            let problem = Problem::new("", format!("invalid regex: {}", one_line(&error)));
+            let problem = Problem::new(Code::MalformedRegex, "", format!("invalid regex: {}", one_line(&error)));
             inside(problem.hint("escape special characters with `\\`; look-around is not supported"))
         }),
         "schema" => Schema::compile(rule).map(Matcher::Schema).map_err(|inner| nested("/schema", inner)),
         "near" => Near::parse(rule).map(Matcher::Near).map_err(|inner| nested("/near", inner)),
         "not" => parse(rule).map(|inner| Matcher::Not(Box::new(inner))).map_err(|inner| nested("/not", inner)),
         other if MODEL_GRADED.contains(&other) => {
-            let problem =
-                Problem::new("", format!("`{other}` is not supported: a verdict never depends on a model")).on_key();
+            let problem = Problem::new(
+                Code::ModelGradedMatcher,
+                "",
+                format!("`{other}` is not supported: a verdict never depends on a model"),
+            )
+            .on_key();
             Err(inside(problem.hint(format!("expected one of: {}", NAMES.join(", ")))))
         }
-        other => Err(inside(Problem::new("", format!("unknown matcher `{other}`")).on_key().hint(meant(other)))),
+        other => Err(inside(
+            Problem::new(Code::MalformedMatcher, "", format!("unknown matcher `{other}`")).on_key().hint(meant(other)),
+        )),
     }
 }
 

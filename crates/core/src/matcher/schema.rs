@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 use super::Answer;
 use crate::assertion::AssertionDiff;
-use crate::diag::{Problem, Problems, did_you_mean, suggest};
+use crate::diag::{Code, Problem, Problems, did_you_mean, suggest};
 use crate::json::{self, pointer_step};
 
 /// Deepest nesting of a schema; the compiler recurses.
@@ -137,10 +137,20 @@ fn refers(source: &Value) -> bool {
 
 fn check_size(source: &Value) -> Result<(), Problems> {
     if json::deeper_than(source, MAX_SCHEMA_DEPTH) {
-        return Err(Problem::new("", format!("the schema is nested deeper than {MAX_SCHEMA_DEPTH} levels")).into());
+        return Err(Problem::new(
+            Code::NestedTooDeep,
+            "",
+            format!("the schema is nested deeper than {MAX_SCHEMA_DEPTH} levels"),
+        )
+        .into());
     }
     if count(source) > MAX_SCHEMA_NODES {
-        return Err(Problem::new("", format!("the schema has more than {MAX_SCHEMA_NODES} values")).into());
+        return Err(Problem::new(
+            Code::MalformedSchema,
+            "",
+            format!("the schema has more than {MAX_SCHEMA_NODES} values"),
+        )
+        .into());
     }
     Ok(())
 }
@@ -151,7 +161,11 @@ impl Schema {
         check_size(source)?;
         if !source.is_object() && !source.is_boolean() {
             let word = source.as_str().filter(|word| TYPES.contains(word)).unwrap_or("object");
-            let problem = Problem::new("", format!("a JSON Schema must be a map, found {}", json::describe(source)));
+            let problem = Problem::new(
+                Code::MalformedSchema,
+                "",
+                format!("a JSON Schema must be a map, found {}", json::describe(source)),
+            );
             return Err(problem.hint(format!("write `{{ type: {word} }}`")).into());
         }
         let mut problems = Problems::default();
@@ -261,7 +275,8 @@ fn check_keywords(schema: &Value, path: &str, problems: &mut Problems) {
         let here = format!("{path}/{}", pointer_step(key));
         let Some((_, inner)) = KEYWORDS.iter().find(|(name, _)| name == key) else {
             if !key.starts_with("x-") {
-                let problem = Problem::new(here, format!("unknown schema keyword `{key}`")).on_key();
+                let problem =
+                    Problem::new(Code::MalformedSchema, here, format!("unknown schema keyword `{key}`")).on_key();
                 problems.push(match did_you_mean(key, KEYWORDS.iter().map(|(name, _)| *name)) {
                     Some(near) => problem.hint(format!("did you mean `{near}`?")),
                     None => problem.hint("custom keywords start with `x-`"),
@@ -295,7 +310,9 @@ fn check_types(value: &Value, path: &str, problems: &mut Problems) {
         one => std::slice::from_ref(one),
     };
     for word in words.iter().filter_map(Value::as_str).filter(|word| !TYPES.contains(word)) {
-        problems.push(Problem::new(path, format!("unknown type `{word}`")).hint(suggest(word, TYPES)));
+        problems.push(
+            Problem::new(Code::MalformedSchema, path, format!("unknown type `{word}`")).hint(suggest(word, TYPES)),
+        );
     }
 }
 
@@ -310,13 +327,13 @@ fn refused(error: &jsonschema::ValidationError<'_>) -> Problems {
     let path = error.instance_path().as_str();
     let text = text.trim_end_matches(". Adjust configuration to ignore unrecognized formats");
     let problem = if text.contains("Retrieval is disabled") {
-        Problem::new(path, "the schema refers to another document; schemas are never fetched")
+        Problem::new(Code::MalformedSchema, path, "the schema refers to another document; schemas are never fetched")
             .hint("copy the definition under `$defs` and refer to it as `#/$defs/name`")
     } else if path.contains("/pattern") {
-        Problem::new(path, format!("invalid JSON Schema: {text}"))
+        Problem::new(Code::MalformedSchema, path, format!("invalid JSON Schema: {text}"))
             .hint("regexes run in linear time: no look-around, no back-references")
     } else {
-        Problem::new(path, format!("invalid JSON Schema: {text}"))
+        Problem::new(Code::MalformedSchema, path, format!("invalid JSON Schema: {text}"))
     };
     problem.into()
 }

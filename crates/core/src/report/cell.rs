@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Family, Origin, Row, RowVerdict, Trouble, row_name};
+use super::{Family, Origin, Row, RowVerdict, RunError, row_name};
 use crate::eval::{ExtractionMode, GateKind, Verdict};
 use crate::judge::{self, CheckResult};
 use crate::suite::{AgentTest, Fault};
@@ -33,7 +33,7 @@ pub enum Attempt {
     /// It has a trace.
     Traced(Box<Evidence>),
     /// It could not be run, or its cassette could not be used.
-    Broken(Trouble),
+    Broken(RunError),
     /// It was not run.
     Skipped,
 }
@@ -88,11 +88,11 @@ impl Cell<'_> {
                         rows.push(row);
                     }
                 }
-                Attempt::Broken(trouble) => {
+                Attempt::Broken(error) => {
                     broken += 1;
                     row.verdict = RowVerdict::Error;
                     row.mark = Some(self.test.marks.name.clone());
-                    row.error = Some(trouble);
+                    row.error = Some(error);
                     rows.push(row);
                 }
                 Attempt::Skipped => {

@@ -54,7 +54,7 @@ pub fn grid(rows: &[Row]) -> Vec<GridLine> {
 }
 
 /// How much a verdict says about a cell. Failed runs that were absorbed leave the verdict to the gate that absorbed them.
-fn severity(verdict: RowVerdict) -> u8 {
+pub(super) fn severity(verdict: RowVerdict) -> u8 {
     match verdict {
         RowVerdict::Absorbed | RowVerdict::Pass => 0,
         RowVerdict::Skipped | RowVerdict::Unjudged => 1,

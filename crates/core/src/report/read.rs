@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::{CellPlace, FORMAT, Family, Origin, Row, RowVerdict, Trouble};
+use super::{FORMAT, Family, Origin, Row, RowOrder, RowVerdict, RunError};
 use crate::assertion::AssertionDiff;
 use crate::diag::Mark;
 use crate::eval::{GATES, GateFailure, GateKind, Metrics, Verdict};
@@ -80,7 +80,7 @@ pub fn read(text: &str) -> Result<Vec<Event>, ReportError> {
             let row = row?;
             has_run |= row.run.is_some();
             let is_last = match rows.peek() {
-                Some(Ok(next)) => !CellPlace::of(&row).goes_on_with(next),
+                Some(Ok(next)) => !RowOrder::of(&row).goes_on_with(next),
                 _ => true,
             };
             let end =
@@ -164,7 +164,7 @@ struct SavedRow<'a> {
     duration_ms: Option<u64>,
     #[serde(default)]
     edited: bool,
-    error: Option<Trouble>,
+    error: Option<RunError>,
     family: Family,
     #[serde(default, deserialize_with = "gate")]
     gate: Option<GateKind>,

@@ -106,6 +106,7 @@ fn row() -> Value {
             "edited": { "type": "boolean", "description": "The cassette was edited after it was recorded, or that of a run a gate over runs rests on; absent where none was." },
             "checks": { "type": "array", "items": { "$ref": "#/$defs/check" } },
             "error": object(&["message"], json!({
+                "code": { "type": "string", "description": "What `mcptest explain` explains it by. New codes may come." },
                 "message": { "type": "string", "description": "Why it could not be judged." },
                 "hint": { "type": "string", "description": "What to do about it." },
             })),

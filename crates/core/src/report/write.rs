@@ -1,9 +1,9 @@
 //! A row as JSON, written piece by piece with its keys in order: a report holds thousands of traces, and none of them has
 //! to exist as a value first.
 
-use super::{Note, Origin, Row, RowVerdict, SuiteReport, Totals, Trouble, grid};
+use super::{Note, Origin, Row, RowVerdict, SuiteReport, Totals, grid};
 use crate::assertion::AssertionDiff;
-use crate::diag::Mark;
+use crate::diag::{Code, Mark};
 use crate::eval::{GateFailure, GateKind};
 use crate::json::Layout;
 use crate::judge::{CheckResult, Receipt, Recovered, Visual};
@@ -20,10 +20,11 @@ impl Row {
         out.key("checks").list(&self.checks, check);
         plain(out, "duration_ms", self.duration_ms);
         plain(out, "edited", self.edited.then_some(true));
-        if let Some(Trouble { message, hint }) = &self.error {
+        if let Some(error) = &self.error {
             out.key("error").object(|out| {
-                text(out, "hint", hint.as_deref());
-                text(out, "message", Some(message));
+                text(out, "code", error.code.map(Code::as_str));
+                text(out, "hint", error.hint.as_deref());
+                text(out, "message", Some(&error.message));
             });
         }
         text(out, "family", Some(self.family.as_str()));

@@ -9,7 +9,7 @@ use serde_json::Number;
 use super::hints::{self, Intended};
 use super::yaml::{Content, Node};
 use super::{Loaded, yaml};
-use crate::diag::{Diagnostic, Problems, Severity, Source};
+use crate::diag::{Code, Diagnostic, Problems, Severity, Source};
 use crate::keys::{ARGS_RULES, Block, Key, ValueType, gate_keys, with_article};
 
 /// The diagnostics of one file.
@@ -36,21 +36,21 @@ impl Diagnostics {
         self.block(node, name, &block.all());
     }
 
-    pub fn error(&mut self, span: Range<usize>, message: impl Into<String>, hint: Option<String>) {
-        self.list.push(Diagnostic { severity: Severity::Error, span, message: message.into(), hint });
+    pub fn error(&mut self, code: Code, span: Range<usize>, message: impl Into<String>, hint: Option<String>) {
+        self.list.push(Diagnostic { hint, ..Diagnostic::error(span, message).code(code) });
     }
 
-    pub fn warning(&mut self, span: Range<usize>, message: impl Into<String>, hint: Option<String>) {
-        self.list.push(Diagnostic { severity: Severity::Warning, span, message: message.into(), hint });
+    pub fn warning(&mut self, code: Code, span: Range<usize>, message: impl Into<String>, hint: Option<String>) {
+        self.list.push(Diagnostic { hint, ..Diagnostic::warning(span, message).code(code) });
     }
 
     /// Problems of a rule that was compiled from a value, at their places in the file.
     pub fn problems(&mut self, value: &Node, problems: Problems) {
         for problem in problems.0 {
-            let span = value.place(&problem.path, problem.on_key);
+            let span = value.place(&problem.place.pointer, problem.place.on_key);
             // The key tables may have reported it already.
-            if !self.list.iter().any(|known| known.span == span) {
-                self.error(span, problem.message, problem.hint);
+            if !self.list.iter().any(|known| known.place == span) {
+                self.list.push(problem.moved(span));
             }
         }
     }
@@ -68,7 +68,7 @@ impl Diagnostics {
     pub(super) fn block(&mut self, node: &Node, name: &str, keys: &[&'static Key]) {
         let Content::Map(entries) = &node.content else {
             let message = format!("{name} must be a map, found {}", node.describe());
-            self.error(node.span.clone(), message, Some(hints::not_a_map(node, keys)));
+            self.error(Code::WrongType, node.span.clone(), message, Some(hints::not_a_map(node, keys)));
             return;
         };
         let mut missing: Vec<&Key> =
@@ -81,7 +81,7 @@ impl Diagnostics {
                     // A misspelled key is not missing as well.
                     missing.retain(|key| intended != Intended::OtherBlock && intended != Intended::Key(key.name));
                     let message = format!("unknown key `{}` in {name}", entry.key);
-                    self.error(entry.key_span.clone(), message, Some(hint));
+                    self.error(Code::UnknownKey, entry.key_span.clone(), message, Some(hint));
                 }
             }
         }
@@ -89,7 +89,7 @@ impl Diagnostics {
             // Point at the first key, not at the whole block.
             let span = entries.first().map_or(node.span.clone(), |first| first.key_span.clone());
             let message = format!("missing key `{}` in {name}: {}", key.name, key.meaning);
-            self.error(span, message, Some(hints::missing_key(key)));
+            self.error(Code::MissingKey, span, message, Some(hints::missing_key(key)));
         }
     }
 
@@ -100,7 +100,12 @@ impl Diagnostics {
                 Content::Text { text, .. },
             ) => {
                 if text.trim().is_empty() {
-                    self.error(node.span.clone(), format!("{what} is empty"), Some(hints::no_value(required)));
+                    self.error(
+                        Code::EmptyValue,
+                        node.span.clone(),
+                        format!("{what} is empty"),
+                        Some(hints::no_value(required)),
+                    );
                 }
                 true
             }
@@ -120,7 +125,12 @@ impl Diagnostics {
                 if items.len() < *least {
                     let hint =
                         if required { "add at least one item" } else { "add at least one item, or remove the key" };
-                    self.error(node.span.clone(), format!("{what} is an empty list"), Some(hint.to_owned()));
+                    self.error(
+                        Code::EmptyValue,
+                        node.span.clone(),
+                        format!("{what} is an empty list"),
+                        Some(hint.to_owned()),
+                    );
                 }
                 for item in items {
                     match inner {
@@ -174,7 +184,12 @@ impl Diagnostics {
         };
         if !fits {
             let message = format!("{what} must be {}, found {}", value_type.describe(), node.describe());
-            self.error(node.span.clone(), message, hints::wrong_type(node, what, value_type, required));
+            self.error(
+                Code::WrongType,
+                node.span.clone(),
+                message,
+                hints::wrong_type(node, what, value_type, required),
+            );
         }
     }
 }

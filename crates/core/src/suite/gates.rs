@@ -8,7 +8,7 @@ use super::Gates;
 use super::lower::Lower;
 use super::yaml::{Content, Node};
 use crate::assertion::{Assertion, Scope};
-use crate::diag::Problems;
+use crate::diag::{Code, Problems};
 use crate::eval::{
     CallRule, Confidence, DependencyEdge, Expect, ExpectedArgs, ExpectedCall, ExtractionMode, GateKind, GoldenPath,
     GoldenPathGate, GoldenPathParams, MatchMode, NarrativeGate, NarrativeParams, OrderEdge, RecoveryGate,
@@ -75,7 +75,7 @@ impl Lower<'_> {
             && servers.is_some_and(|all| all.contains(server))
         {
             let message = format!("`{name}` has the prefix of server `{server}`");
-            self.error(node.span.clone(), message, hint(server, bare));
+            self.error(Code::PrefixedToolName, node.span.clone(), message, hint(server, bare));
         }
     }
 

@@ -6,36 +6,41 @@ use std::ops::Range;
 use super::lower::{Places, provider_of};
 use super::yaml::Node;
 use super::{AgentTest, Gates, Provider, Suite};
-use crate::diag::{Diagnostic, Severity};
+use crate::diag::{Code, Diagnostic};
 use crate::eval::{GoldenPath, Verdict, score_golden_path};
 use crate::judge;
 use crate::trace::{Conversation, FaultKind, StopReason, Tokens, ToolCall, Trace};
 
 pub(super) fn lint(suite: &Suite, places: &Places, out: &mut Vec<Diagnostic>) {
-    let mut warn = |span: Range<usize>, message: String, hint: &str| {
-        out.push(warning(span, message, hint));
+    let mut warn = |code: Code, span: Range<usize>, message: String, hint: &str| {
+        out.push(warning(code, span, message, hint));
     };
     let used: BTreeSet<&String> = suite.agents.iter().flat_map(|agent| &agent.servers).collect();
     let struck: BTreeSet<&String> = suite.faults.iter().filter_map(|fault| fault.server.as_ref()).collect();
     let injected: BTreeSet<usize> = suite.agents.iter().flat_map(|agent| agent.inject.iter().copied()).collect();
     for (name, span) in &places.servers {
         if !struck.contains(name) && !used.contains(name) {
-            warn(span.clone(), format!("no test uses server `{name}`"), "remove it, or name it in a test's `servers:`");
+            warn(
+                Code::UnusedEntry,
+                span.clone(),
+                format!("no test uses server `{name}`"),
+                "remove it, or name it in a test's `servers:`",
+            );
         }
     }
     for (at, fault) in suite.faults.iter().enumerate() {
         if !injected.contains(&at) {
             let message = format!("no test injects fault `{}`", fault.name);
-            warn(places.faults[at].clone(), message, "remove it, or name it in a test's `inject:`");
+            warn(Code::UnusedEntry, places.faults[at].clone(), message, "remove it, or name it in a test's `inject:`");
         }
     }
     let (read, in_prompts) = (suite.variables_read(), suite.variables_in_prompts());
     for (name, span) in &places.public {
         if name == "SUITE_DIR" {
-            warn(span.clone(), "`SUITE_DIR` is always public".to_owned(), "remove it");
+            warn(Code::UnusedPublicVariable, span.clone(), "`SUITE_DIR` is always public".to_owned(), "remove it");
         } else if !read.contains(name.as_str()) && !in_prompts.contains(name.as_str()) {
             let message = format!("nothing in this file uses variable `{name}`");
-            warn(span.clone(), message, "correct the name, or remove it from `public:`");
+            warn(Code::UnusedPublicVariable, span.clone(), message, "correct the name, or remove it from `public:`");
         }
     }
     for (agent, keys) in suite.agents.iter().zip(&places.agents) {
@@ -43,10 +48,20 @@ pub(super) fn lint(suite: &Suite, places: &Places, out: &mut Vec<Diagnostic>) {
         if agent.gates.judges_runs() || !agent.expect.is_empty() {
             if rests_on_prose(agent) {
                 let hint = "assert on tool_calls or tool_results: they show what the agent did";
-                warn(place("expect"), format!("the verdict of `{}` rests on prose", agent.name), hint);
+                warn(
+                    Code::ReliesOnProse,
+                    place("expect"),
+                    format!("the verdict of `{}` rests on prose", agent.name),
+                    hint,
+                );
             } else if passes_on_nothing(agent) {
                 let hint = "add a `trajectory:` or an `expect:` that fails when the agent does nothing";
-                warn(place("name"), format!("`{}` passes when the agent makes no calls", agent.name), hint);
+                warn(
+                    Code::PassesOnEmptyTrace,
+                    place("name"),
+                    format!("`{}` passes when the agent makes no calls", agent.name),
+                    hint,
+                );
             }
         }
         lint_gates(&agent.gates, &place, &mut warn);
@@ -61,9 +76,15 @@ pub(super) fn lint(suite: &Suite, places: &Places, out: &mut Vec<Diagnostic>) {
             if !mixes.into_iter().any(passes) && !passes(0) {
                 let message =
                     format!("`reliability` cannot pass with {} runs, regardless of their outcomes", agent.runs);
-                warn(place("reliability"), message, "raise `runs:`, or lower the requirement");
+                warn(
+                    Code::ReliabilityCannotPass,
+                    place("reliability"),
+                    message,
+                    "raise `runs:`, or lower the requirement",
+                );
             } else if passes(0) && passes(runs) {
                 warn(
+                    Code::ReliabilityAlwaysPasses,
                     place("reliability"),
                     "`reliability` passes even when every run fails".to_owned(),
                     "raise the requirement",
@@ -74,7 +95,12 @@ pub(super) fn lint(suite: &Suite, places: &Places, out: &mut Vec<Diagnostic>) {
         for fault in agent.inject.iter().map(|at| &suite.faults[*at]) {
             if let Some(server) = fault.server.as_ref().filter(|server| !agent.servers.contains(server)) {
                 let message = format!("`{}` targets server `{server}`, which this test does not use", fault.name);
-                warn(place("inject"), message, "add the server to the test's `servers:`, or inject another fault");
+                warn(
+                    Code::FaultOnUnusedServer,
+                    place("inject"),
+                    message,
+                    "add the server to the test's `servers:`, or inject another fault",
+                );
             }
             // `recovery` can judge a late answer, unless it requires what only follows a timeout.
             let is_seen = agent
@@ -87,7 +113,12 @@ pub(super) fn lint(suite: &Suite, places: &Places, out: &mut Vec<Diagnostic>) {
                     "`{}` delays answers by {} ms, within the budget of {budget} ms, so it never causes a timeout",
                     fault.name, fault.delay_ms
                 );
-                warn(place("inject"), message, "raise `delay_ms:` to the budget, or lower `max_detection_ms:`");
+                warn(
+                    Code::FaultWithinTimeout,
+                    place("inject"),
+                    message,
+                    "raise `delay_ms:` to the budget, or lower `max_detection_ms:`",
+                );
             }
         }
         if agent.temperature.is_some() {
@@ -97,6 +128,7 @@ pub(super) fn lint(suite: &Suite, places: &Places, out: &mut Vec<Diagnostic>) {
             };
             if let Some(name) = agent.models.iter().find(rejects) {
                 warn(
+                    Code::TemperatureRefused,
                     place("temperature"),
                     format!("`{name}` rejects `temperature`"),
                     "remove it; replays are repeatable without it",
@@ -111,15 +143,19 @@ pub(super) fn gate_file(gates: &Gates, root: &Node, out: &mut Vec<Diagnostic>) {
         let entry = root.entries().iter().find(|entry| entry.key == key);
         entry.map_or(0..0, |entry| entry.key_span.clone())
     };
-    lint_gates(gates, &place, &mut |span, message, hint| out.push(warning(span, message, hint)));
+    lint_gates(gates, &place, &mut |code, span, message, hint| out.push(warning(code, span, message, hint)));
 }
 
-fn warning(span: Range<usize>, message: String, hint: &str) -> Diagnostic {
-    Diagnostic { severity: Severity::Warning, span, message, hint: Some(hint.to_owned()) }
+fn warning(code: Code, span: Range<usize>, message: String, hint: &str) -> Diagnostic {
+    Diagnostic::warning(span, message).code(code).hint(hint)
 }
 
 /// Gates that no run can fail, or that no run can pass.
-fn lint_gates(gates: &Gates, place: &dyn Fn(&str) -> Range<usize>, warn: &mut dyn FnMut(Range<usize>, String, &str)) {
+fn lint_gates(
+    gates: &Gates,
+    place: &dyn Fn(&str) -> Range<usize>,
+    warn: &mut dyn FnMut(Code, Range<usize>, String, &str),
+) {
     if let Some(gate) = gates.trajectory.as_ref().filter(|gate| gate.accepts_any_trace()) {
         let without = if gate.reference().next().is_some() { "with optional calls only" } else { "without calls" };
         let hint = if gate.reference().next().is_some() {
@@ -127,13 +163,13 @@ fn lint_gates(gates: &Gates, place: &dyn Fn(&str) -> Range<usize>, warn: &mut dy
         } else {
             "list the calls in `calls:`; to allow no calls at all, write `mode: subset`"
         };
-        warn(place("trajectory"), format!("`trajectory` {without} passes on every trace"), hint);
+        warn(Code::EmptyTrajectory, place("trajectory"), format!("`trajectory` {without} passes on every trace"), hint);
     }
     if let Some(gate) = &gates.golden_path
         && is_wasteful(&gate.params().golden)
     {
         let hint = "the path repeats or revisits a tool: shorten it, or turn off that penalty";
-        warn(place("golden_path"), "the golden path is itself wasteful".to_owned(), hint);
+        warn(Code::WastefulGoldenPath, place("golden_path"), "the golden path is itself wasteful".to_owned(), hint);
     }
 }
 

@@ -12,7 +12,7 @@ use super::{
     AgentTest, Api, Fault, Gates, MAX_RUNS, Marks, Model, Protocol, Provider, Server, Source, Suite, Transport,
 };
 use crate::assertion::Assertion;
-use crate::diag::{Mark, did_you_mean, suggest};
+use crate::diag::{Code, Mark, did_you_mean, suggest};
 use crate::eval::{GATES, GateKind, RunScope};
 use crate::keys::Block;
 use crate::trace::FaultKind;
@@ -170,8 +170,14 @@ impl<'a> Lower<'a> {
         self.diagnostics.is_sound()
     }
 
-    pub(super) fn error(&mut self, span: Range<usize>, message: impl Into<String>, hint: impl Into<String>) {
-        self.diagnostics.error(span, message, Some(hint.into()));
+    pub(super) fn error(
+        &mut self,
+        code: Code,
+        span: Range<usize>,
+        message: impl Into<String>,
+        hint: impl Into<String>,
+    ) {
+        self.diagnostics.error(code, span, message, Some(hint.into()));
     }
 
     pub(super) fn suite(&mut self, root: Node) -> Option<(Suite, Places)> {
@@ -194,7 +200,7 @@ impl<'a> Lower<'a> {
         for name in suite.variables_of_keys() {
             if let Some(span) = places.public.get(name) {
                 let message = format!("`{name}` holds a key or token and cannot be public");
-                self.error(span.clone(), message, "remove it from `public:`");
+                self.error(Code::SecretMadePublic, span.clone(), message, "remove it from `public:`");
             }
         }
         Some((suite, places))
@@ -205,7 +211,7 @@ impl<'a> Lower<'a> {
         self.diagnostics.block(&root, "a gates file", &GATE_FILE.all());
         let Content::Map(entries) = &root.content else { return None };
         if entries.is_empty() {
-            self.error(root.span.clone(), "the file checks nothing", "add `expect:` or a gate");
+            self.error(Code::AssertsNothing, root.span.clone(), "the file checks nothing", "add `expect:` or a gate");
             return None;
         }
         let expect = self.envelope_assertions(&root);
@@ -244,7 +250,12 @@ impl<'a> Lower<'a> {
                     || "use letters, digits and `_` in a name".to_owned(),
                     |inside| format!("write only the name: `{inside}`"),
                 );
-                self.error(item.span.clone(), format!("`{name}` is not a variable name"), hint);
+                self.error(
+                    Code::MalformedVariable,
+                    item.span.clone(),
+                    format!("`{name}` is not a variable name"),
+                    hint,
+                );
             }
             places.public.insert(name.to_owned(), item.span.clone());
         }
@@ -306,7 +317,7 @@ impl<'a> Lower<'a> {
         let template = match Template::parse(text) {
             Ok(template) => template,
             Err(error) => {
-                self.error(span.clone(), error.to_string(), template_hint(&error));
+                self.error(Code::MalformedVariable, span.clone(), error.to_string(), template_hint(&error));
                 return text.to_owned();
             }
         };
@@ -329,7 +340,7 @@ impl<'a> Lower<'a> {
                     |near| format!("did you mean `${{{near}}}`?"),
                 )
             };
-            self.error(span.clone(), format!("variable `{name}` is not set"), hint);
+            self.error(Code::VariableNotSet, span.clone(), format!("variable `{name}` is not set"), hint);
         }
         if self.written > MAX_BYTES {
             return text.to_owned();
@@ -338,7 +349,7 @@ impl<'a> Lower<'a> {
         self.written += value.len();
         if self.written > MAX_BYTES {
             let message = format!("variables expand to more than {MAX_BYTES} bytes");
-            self.error(span.clone(), message, "split it into several suites");
+            self.error(Code::FileTooLarge, span.clone(), message, "split it into several suites");
         }
         value
     }
@@ -349,7 +360,7 @@ impl<'a> Lower<'a> {
         match Template::parse(text) {
             Ok(template) => Some(template),
             Err(error) => {
-                self.error(node.span.clone(), error.to_string(), template_hint(&error));
+                self.error(Code::MalformedVariable, node.span.clone(), error.to_string(), template_hint(&error));
                 None
             }
         }
@@ -368,12 +379,22 @@ impl<'a> Lower<'a> {
                 && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-');
             if !plain {
                 let hint = "use lower-case letters, digits and `-`, starting with a letter or digit";
-                self.error(entry.key_span.clone(), format!("`{name}` is not a valid server name"), hint);
+                self.error(
+                    Code::InvalidServer,
+                    entry.key_span.clone(),
+                    format!("`{name}` is not a valid server name"),
+                    hint,
+                );
             }
             let (command, url) = (node.get("command"), node.get("url"));
             match (command, url) {
                 (Some(_), Some(url)) => {
-                    self.error(url.span.clone(), format!("server `{name}` has both `command` and `url`"), "keep one");
+                    self.error(
+                        Code::InvalidServer,
+                        url.span.clone(),
+                        format!("server `{name}` has both `command` and `url`"),
+                        "keep one",
+                    );
                 }
                 (None, None)
                     if matches!(node.content, Content::Map(_))
@@ -381,6 +402,7 @@ impl<'a> Lower<'a> {
                 {
                     let hint = "add `command: [program, argument]` or `url: https://...`";
                     self.error(
+                        Code::InvalidServer,
                         entry.key_span.clone(),
                         format!("server `{name}` has neither `command` nor `url`"),
                         hint,
@@ -392,6 +414,7 @@ impl<'a> Lower<'a> {
             for stray in node.entries().iter().filter(|entry| strays.contains(&entry.key.as_str())) {
                 let goes_with = if url.is_some() { "command" } else { "url" };
                 self.error(
+                    Code::InvalidServer,
                     stray.key_span.clone(),
                     format!("`{}` is only for servers with `{goes_with}`", stray.key),
                     "remove it",
@@ -439,11 +462,12 @@ impl<'a> Lower<'a> {
             for stray in node.entries().iter().filter(|entry| strays.contains(&entry.key.as_str())) {
                 let message = format!("`{}` cannot be used with provider `{provider}`", stray.key);
                 let hint = if stray.key == "script" { "remove it, or write `provider: script`" } else { "remove it" };
-                self.error(stray.key_span.clone(), message, hint);
+                self.error(Code::InvalidModel, stray.key_span.clone(), message, hint);
             }
             if is_script && node.get("script").is_none() && !has_misspelled(node, &MODEL, &["script"]) {
                 let hint = "add `script: scripts/name.yml`";
                 self.error(
+                    Code::InvalidModel,
                     entry.key_span.clone(),
                     format!("model `{name}` has provider `script` but no `script` key"),
                     hint,
@@ -482,7 +506,7 @@ impl<'a> Lower<'a> {
                 && !has_misspelled(target, &FAULT_TARGET, &["tool", "server"])
             {
                 let hint = "write `{ tool: name }`, `{ server: name }` or both";
-                self.error(target.span.clone(), "the fault has no target", hint);
+                self.error(Code::InvalidFault, target.span.clone(), "the fault has no target", hint);
             }
             self.reject_server_prefix(
                 target.and_then(|target| target.get("tool")),
@@ -498,11 +522,16 @@ impl<'a> Lower<'a> {
                     Some(_) if kind != only => {
                         let hint = format!("remove it, or write `kind: {only}`");
                         let message = format!("`{key}` is only for kind `{only}`");
-                        self.error(node.place(&format!("/{key}"), true), message, hint);
+                        self.error(Code::InvalidFault, node.place(&format!("/{key}"), true), message, hint);
                     }
                     None if kind == only && !has_misspelled(node, &FAULT, &[key]) => {
                         let message = format!("a fault of kind `{only}` needs `{key}`");
-                        self.error(node.place("/kind", false), message, format!("add `{key}: {usual}`"));
+                        self.error(
+                            Code::InvalidFault,
+                            node.place("/kind", false),
+                            message,
+                            format!("add `{key}: {usual}`"),
+                        );
                     }
                     _ => {}
                 }
@@ -521,7 +550,7 @@ impl<'a> Lower<'a> {
         let (line, _) = self.source.place(at.start);
         if let Some(first) = lines.insert(name.to_owned(), line) {
             let message = format!("duplicate {what} `{name}`, first used on line {first}");
-            self.error(at.clone(), message, "rename one of them");
+            self.error(Code::DuplicateName, at.clone(), message, "rename one of them");
         }
     }
 
@@ -537,7 +566,7 @@ impl<'a> Lower<'a> {
         } else {
             None
         };
-        self.diagnostics.error(span.clone(), format!("unknown {what} `{name}`"), hint);
+        self.diagnostics.error(Code::UnknownReference, span.clone(), format!("unknown {what} `{name}`"), hint);
     }
 
     /// Whether a name contains an unresolved reference, because the environment is not read.
@@ -553,7 +582,7 @@ impl<'a> Lower<'a> {
             let Some(name) = item.text() else { continue };
             if !seen.insert(name) {
                 let message = format!("{what} `{name}` is listed twice");
-                self.error(item.span.clone(), message, "remove one of them");
+                self.error(Code::DuplicateName, item.span.clone(), message, "remove one of them");
             }
             self.check_declared(name, &item.span, what, declared);
             out.push(name.to_owned());
@@ -658,7 +687,12 @@ impl<'a> Lower<'a> {
                 let declared = servers.names.contains(name);
                 if declared && !uses.iter().any(|used| used == name) && !has_misspelled(node, &AGENT, &["servers"]) {
                     let message = format!("the test does not list server `{name}`, so no call to it can be recorded");
-                    self.error(server.span.clone(), message, format!("add `{name}` to the test's `servers:`"));
+                    self.error(
+                        Code::UnknownReference,
+                        server.span.clone(),
+                        message,
+                        format!("add `{name}` to the test's `servers:`"),
+                    );
                 }
             }
         }
@@ -671,12 +705,20 @@ impl<'a> Lower<'a> {
         let mut list: Vec<String> = Vec::new();
         match (one, many) {
             (Some(_), Some(_)) => {
-                self.error(node.place("/models", true), "a test cannot have both `model` and `models`", "keep one");
+                self.error(
+                    Code::NoModel,
+                    node.place("/models", true),
+                    "a test cannot have both `model` and `models`",
+                    "keep one",
+                );
             }
             (None, None) if has_misspelled(node, &AGENT, &["model", "models"]) => {}
-            (None, None) => {
-                self.error(span, "the test has no model", "add `model: claude-sonnet-4-5`, or a name from `models:`")
-            }
+            (None, None) => self.error(
+                Code::NoModel,
+                span,
+                "the test has no model",
+                "add `model: claude-sonnet-4-5`, or a name from `models:`",
+            ),
             _ => {}
         }
         let mut seen = BTreeSet::new();
@@ -684,7 +726,7 @@ impl<'a> Lower<'a> {
             let Some(name) = item.text().filter(|name| !name.trim().is_empty()) else { continue };
             if !seen.insert(name) {
                 let message = format!("model `{name}` is listed twice");
-                self.error(item.span.clone(), message, "remove one of them");
+                self.error(Code::DuplicateName, item.span.clone(), message, "remove one of them");
             } else if !models.names.contains(name)
                 && !models.unreadable
                 && provider_of(name).is_none()
@@ -696,7 +738,7 @@ impl<'a> Lower<'a> {
                     || format!("declare it: `models: {{ {name}: {{ provider: openai, base_url: ... }} }}`"),
                     |near| format!("did you mean `{near}`?"),
                 );
-                self.error(item.span.clone(), format!("unknown model `{name}`"), hint);
+                self.error(Code::UnknownModel, item.span.clone(), format!("unknown model `{name}`"), hint);
             }
             list.push(name.to_owned());
         }
@@ -709,12 +751,13 @@ impl<'a> Lower<'a> {
         let checks: Vec<_> = GATES.iter().map(|gate| gate.kind.name()).chain(["expect"]).collect();
         if !checks.iter().any(|key| has(key)) && !has_misspelled(node, &AGENT, &checks) {
             let hint = "add `expect:` or a gate such as `trajectory:`";
-            self.error(name_or_first_key(node), "the test checks nothing", hint);
+            self.error(Code::AssertsNothing, name_or_first_key(node), "the test checks nothing", hint);
         }
         let counted = !has("runs") || node.whole_at("runs").is_some();
         if runs > MAX_RUNS {
             let message = format!("`runs` is {runs}, more than the limit of {MAX_RUNS}");
             self.error(
+                Code::TooManyRuns,
                 node.place("/runs", false),
                 message,
                 "1000 runs already give a pass rate to within about 3 percentage points",
@@ -722,17 +765,27 @@ impl<'a> Lower<'a> {
         }
         if has("stability") && runs < 2 && counted && !has_misspelled(node, &AGENT, &["runs"]) {
             let hint = "set `runs:` to at least 2: one run has nothing to compare with";
-            self.error(node.place("/stability", true), "`stability` needs at least 2 runs", hint);
+            self.error(
+                Code::StabilityNeedsRuns,
+                node.place("/stability", true),
+                "`stability` needs at least 2 runs",
+                hint,
+            );
         }
         if has("reliability") && !checks_runs(node) && !has_misspelled(node, &AGENT, &checks) {
             let hint = "add `expect:` or a per-run gate; `reliability` counts the runs that pass them";
-            self.error(node.place("/reliability", true), "`reliability` has no per-run checks to count", hint);
+            self.error(
+                Code::ReliabilityWithoutChecks,
+                node.place("/reliability", true),
+                "`reliability` has no per-run checks to count",
+                hint,
+            );
         }
         let injects =
             node.get("inject").is_some_and(|list| !matches!(&list.content, Content::List(items) if items.is_empty()));
         if has("recovery") && !injects && !has_misspelled(node, &AGENT, &["inject"]) {
             let hint = "add `inject: [fault]`: without a fault there is nothing to recover from";
-            self.error(node.place("/recovery", true), "`recovery` needs `inject`", hint);
+            self.error(Code::RecoveryWithoutInject, node.place("/recovery", true), "`recovery` needs `inject`", hint);
         }
     }
 }

@@ -3,7 +3,7 @@
 use granit_parser::ScanError;
 
 use super::blocks::AGENT;
-use crate::diag::{Diagnostic, Severity, Source};
+use crate::diag::{Code, Diagnostic, Source};
 use crate::json;
 
 pub(super) fn too_deep() -> String {
@@ -23,12 +23,11 @@ pub(super) fn syntax(source: &Source, error: &ScanError) -> Diagnostic {
     let info = info.split(" at byte ").next().unwrap_or(&info).trim_end_matches('.');
     // A tab that ends a value is reported at the value. Point at the tab instead.
     let byte = if info.contains("found a tab") { tab_after(source.text(), byte).unwrap_or(byte) } else { byte };
-    let (message, hint) = if info.contains("recursion limit") {
-        (too_deep(), None)
-    } else {
-        (format!("invalid YAML: {info}"), hint(source, line, info))
-    };
-    Diagnostic { severity: Severity::Error, span: byte..byte, message, hint }
+    if info.contains("recursion limit") {
+        return Diagnostic::error(byte..byte, too_deep()).code(Code::NestedTooDeep);
+    }
+    let found = Diagnostic::error(byte..byte, format!("invalid YAML: {info}")).code(Code::NotYaml);
+    Diagnostic { hint: hint(source, line, info), ..found }
 }
 
 /// The first indenting tab from here on.

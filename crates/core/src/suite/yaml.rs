@@ -10,7 +10,7 @@ use granit_parser::{Event, Options, Parser, ScalarStyle, Span};
 use serde_json::{Map, Number, Value};
 
 use super::{check, syntax_hints};
-use crate::diag::{Diagnostic, Severity, Source};
+use crate::diag::{Code, Diagnostic, Source};
 use crate::json;
 
 /// Maximum size of a file.
@@ -175,15 +175,23 @@ impl Node {
     }
 }
 
-/// Parses a file. All problems are collected until one stops the parser.
+/// The text of a file as a tree, parsed once however often it is asked for.
+pub fn tree(source: &Source) -> Result<&Node, &Vec<Diagnostic>> {
+    source.tree.get_or_init(|| parse(source)).as_ref()
+}
+
+/// A copy of the tree.
 pub fn read(source: &Source) -> Result<Node, Vec<Diagnostic>> {
+    tree(source).cloned().map_err(Clone::clone)
+}
+
+/// Parses a file. All problems are collected until one stops the parser.
+fn parse(source: &Source) -> Result<Node, Vec<Diagnostic>> {
     let text = source.text();
-    let whole = |message: String, hint: Option<&str>| {
-        vec![Diagnostic { severity: Severity::Error, span: 0..0, message, hint: hint.map(str::to_owned) }]
-    };
+    let whole = |code: Code, message: String, hint: &str| vec![Diagnostic::error(0..0, message).code(code).hint(hint)];
     if text.len() > MAX_BYTES {
         let message = format!("the file has {} bytes, more than the limit of {MAX_BYTES}", text.len());
-        return Err(whole(message, Some("split it into several suites")));
+        return Err(whole(Code::FileTooLarge, message, "split it into several suites"));
     }
     let mut options = Options::default();
     options.flow_nesting_limit = json::MAX_DEPTH;
@@ -213,7 +221,7 @@ pub fn read(source: &Source) -> Result<Node, Vec<Diagnostic>> {
     match builder.root {
         _ if !builder.problems.is_empty() => Err(builder.problems),
         Some(root) => Ok(root),
-        None => Err(whole("the file is empty".to_owned(), Some("`mcptest schema` prints the allowed keys"))),
+        None => Err(whole(Code::EmptyFile, "the file is empty".to_owned(), "`mcptest schema` prints the allowed keys")),
     }
 }
 
@@ -244,9 +252,9 @@ struct Anchor {
 struct Stopped;
 
 impl Builder<'_> {
-    fn problem(&mut self, span: Range<usize>, message: impl Into<String>, hint: Option<&str>) {
+    fn problem(&mut self, code: Code, span: Range<usize>, message: impl Into<String>, hint: Option<&str>) {
         let hint = hint.map(str::to_owned);
-        self.problems.push(Diagnostic { severity: Severity::Error, span, message: message.into(), hint });
+        self.problems.push(Diagnostic { hint, ..Diagnostic::error(span, message).code(code) });
     }
 
     fn take(&mut self, event: Event<'_>, span: &Span) -> Result<(), Stopped> {
@@ -254,6 +262,7 @@ impl Builder<'_> {
         match event {
             Event::DocumentStart(..) if self.root.is_some() => {
                 self.problem(
+                    Code::YamlFeature,
                     range,
                     "a second YAML document starts here",
                     Some("write one document per file: remove the `---`"),
@@ -263,7 +272,12 @@ impl Builder<'_> {
             Event::Scalar(text, style, anchor, tag) => {
                 if let Some(tag) = &tag {
                     let message = format!("the YAML tag `{}` is not supported", tag.original());
-                    self.problem(range.clone(), message, Some("remove it; to make a value a string, put it in quotes"));
+                    self.problem(
+                        Code::YamlFeature,
+                        range.clone(),
+                        message,
+                        Some("remove it; to make a value a string, put it in quotes"),
+                    );
                 }
                 let plain = style == ScalarStyle::Plain;
                 let is_key = matches!(self.stack.last(), Some(Open::Map { key: None, .. }));
@@ -276,7 +290,7 @@ impl Builder<'_> {
             }
             Event::SequenceStart(_, _, Some(tag)) | Event::MappingStart(_, _, Some(tag)) => {
                 let message = format!("the YAML tag `{}` is not supported", tag.original());
-                self.problem(range, message, Some("remove it"));
+                self.problem(Code::YamlFeature, range, message, Some("remove it"));
                 Err(Stopped)
             }
             Event::SequenceStart(_, anchor, _) => {
@@ -308,7 +322,7 @@ impl Builder<'_> {
             Event::Alias(anchor) => {
                 let Some(found) = self.anchors.get(&anchor) else {
                     let hint = "write the value itself";
-                    self.problem(range, "an alias refers to a value that contains it", Some(hint));
+                    self.problem(Code::YamlFeature, range, "an alias refers to a value that contains it", Some(hint));
                     return Err(Stopped);
                 };
                 self.aliased += found.size;
@@ -319,7 +333,7 @@ impl Builder<'_> {
                 let node = Node { span: range.clone(), ..found.node.clone() };
                 if self.aliased > MAX_ALIASED {
                     let message = format!("aliases expand to more than {MAX_ALIASED} values");
-                    self.problem(range, message, Some("use fewer aliases"));
+                    self.problem(Code::YamlFeature, range, message, Some("use fewer aliases"));
                     return Err(Stopped);
                 }
                 self.node(node, 0)
@@ -336,7 +350,7 @@ impl Builder<'_> {
     }
 
     fn too_deep(&mut self, range: Range<usize>) -> Result<(), Stopped> {
-        self.problem(range, syntax_hints::too_deep(), None);
+        self.problem(Code::NestedTooDeep, range, syntax_hints::too_deep(), None);
         Err(Stopped)
     }
 
@@ -347,7 +361,7 @@ impl Builder<'_> {
             self.anchored += size;
             if self.anchored > MAX_ANCHORED {
                 let message = format!("anchors cover more than {MAX_ANCHORED} values");
-                self.problem(node.span, message, Some("anchor smaller parts"));
+                self.problem(Code::YamlFeature, node.span, message, Some("anchor smaller parts"));
                 return Err(Stopped);
             }
             self.anchors.insert(anchor, Anchor { node: node.clone(), size, depth });
@@ -365,7 +379,7 @@ impl Builder<'_> {
                         } else {
                             "put the key in quotes"
                         };
-                        self.problem(node.span, message, Some(hint));
+                        self.problem(Code::YamlFeature, node.span, message, Some(hint));
                         return Err(Stopped);
                     }
                 },
@@ -373,7 +387,7 @@ impl Builder<'_> {
                 Some((name, span)) if name == "<<" && span.len() == name.len() => {
                     if !merge(merged, node) {
                         let hint = "write `<<: *name`, where `&name` anchors a map";
-                        self.problem(span, "`<<` must be a map or a list of maps", Some(hint));
+                        self.problem(Code::YamlFeature, span, "`<<` must be a map or a list of maps", Some(hint));
                     }
                 }
                 Some((name, span)) => {
@@ -394,7 +408,7 @@ impl Builder<'_> {
             let second = &entries[pair[1]];
             let message = format!("duplicate key `{}`, first used on line {line}", second.key);
             let hint = "remove one of them; if these are two list items, start each with `- `";
-            self.problem(second.key_span.clone(), message, Some(hint));
+            self.problem(Code::DuplicateKey, second.key_span.clone(), message, Some(hint));
             twice.push(pair[1]);
         }
         twice.sort_unstable();
@@ -418,7 +432,12 @@ impl Builder<'_> {
             "false" | "False" | "FALSE" => return Content::Bool(false),
             ".inf" | ".Inf" | ".INF" | "-.inf" | "+.inf" | ".nan" | ".NaN" | ".NAN" => {
                 let hint = "write a number, or put it in quotes";
-                self.problem(range.clone(), format!("`{text}` is not a valid JSON number"), Some(hint));
+                self.problem(
+                    Code::YamlFeature,
+                    range.clone(),
+                    format!("`{text}` is not a valid JSON number"),
+                    Some(hint),
+                );
                 return Content::Null;
             }
             _ => {}

@@ -70,7 +70,7 @@ fn outcome(format: Format, text: &str) -> Value {
             .into_iter()
             .map(|one| json!({ "id": one.id, "group": one.group, "trace": one.trace.to_envelope() }))
             .collect(),
-        Err(error) => vec![json!({ "error": error.message, "hint": error.hint, "offset": error.offset })],
+        Err(error) => vec![json!({ "error": error.message, "hint": error.hint, "offset": error.place })],
     };
     let values = values(format, text);
     let mut out: Vec<Value> = Vec::new();

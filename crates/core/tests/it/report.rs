@@ -3,7 +3,7 @@
 use mcptest_core::diag::Source;
 use mcptest_core::event::Event;
 use mcptest_core::judge::{Receipt, Recovered};
-use mcptest_core::report::{Attempt, Cell, Evidence, Origin, Report, Row, Totals, Trouble, grid};
+use mcptest_core::report::{Attempt, Cell, Evidence, Origin, Report, Row, RunError, Totals, grid};
 use mcptest_core::suite::{self, Suite, Variables};
 use mcptest_core::trace::{FaultKind, Trace};
 use serde_json::{Value, json};
@@ -55,7 +55,7 @@ fn traced(envelope: &Value) -> Evidence {
 }
 
 fn broken() -> Attempt {
-    Attempt::Broken(Trouble { message: "the server died".to_owned(), hint: None })
+    Attempt::Broken(RunError::new("the server died"))
 }
 
 const ONE: &str = "    model: demo\n    trajectory: { calls: [{ name: search }] }\n";

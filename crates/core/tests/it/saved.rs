@@ -1,10 +1,10 @@
 //! Saved reports: read back as they were written, held against each other, and refused where they are something else.
 
-use mcptest_core::diag::{Mark, Source};
+use mcptest_core::diag::{Code, Mark, Source};
 use mcptest_core::event::Event;
 use mcptest_core::json::{self, Layout};
 use mcptest_core::report::{
-    Attempt, Baseline, Cell, Evidence, Flip, Origin, Rate, Report, ReportError, Row, RowVerdict, Trouble, read,
+    Attempt, Baseline, Cell, Change, Evidence, Origin, Rate, Report, ReportError, Row, RowVerdict, RunError, read,
 };
 use mcptest_core::suite::{self, Suite, Variables};
 use mcptest_core::trace::Trace;
@@ -127,7 +127,7 @@ fn every_part_of_a_row_is_read_back() {
             RowVerdict::Fail
         ]
     );
-    all[1].error = Some(Trouble { message: "broke".to_owned(), hint: Some("mend it".to_owned()) });
+    all[1].error = Some(RunError::new("broke").code(Code::NoRecording).hint("fix it"));
     all[0].runs = Some(7);
     same_again(&all);
 }
@@ -366,20 +366,20 @@ fn verdicts_flip_for_worse_for_better_and_otherwise() {
             ("steady #4", Absorbed),
         ],
     );
-    let flips = Baseline::of(&old).flips(&new);
-    let told = |flips: &[Flip]| -> Vec<String> {
-        flips.iter().map(|flip| format!("{} {:?} {:?}", flip.name, flip.before, flip.after)).collect()
+    let changes = Baseline::of(&old).compare(&new);
+    let told = |changes: &[Change]| -> Vec<String> {
+        changes.iter().map(|change| format!("{} {:?} {:?}", change.name, change.before, change.after)).collect()
     };
-    assert_eq!(told(&flips.worse), ["worse Some(Pass) Some(Unassessable)", "twice Some(Pass) Some(Fail)"]);
-    assert_eq!(told(&flips.better), ["better Some(Error) Some(Pass)"]);
-    assert_eq!(told(&flips.other), ["otherwise Some(Fail) Some(Error)", "open Some(Pass) Some(Skipped)"]);
+    assert_eq!(told(&changes.worse), ["worse Some(Pass) Some(Unassessable)", "twice Some(Pass) Some(Fail)"]);
+    assert_eq!(told(&changes.better), ["better Some(Error) Some(Pass)"]);
+    assert_eq!(told(&changes.other), ["otherwise Some(Fail) Some(Error)", "open Some(Pass) Some(Skipped)"]);
     assert_eq!(
-        told(&flips.added),
+        told(&changes.added),
         ["new None Some(Pass)", "steady #3 None Some(Pass)", "steady #4 None Some(Absorbed)"]
     );
-    assert_eq!(told(&flips.gone), ["gone Some(Pass) None"]);
+    assert_eq!(told(&changes.gone), ["gone Some(Pass) None"]);
     // Two of four is one of two.
     let rate = Rate { file: "t/a.yml".to_owned(), name: "cell".to_owned(), before: (2, 2), after: (1, 2) };
-    assert_eq!(flips.rates, [rate]);
-    assert!(Baseline::of(&new).flips(&new).is_empty());
+    assert_eq!(changes.rates, [rate]);
+    assert!(Baseline::of(&new).compare(&new).is_empty());
 }

@@ -153,7 +153,7 @@ fn a_file_that_is_too_large_is_rejected_before_parsing() {
     let text = format!("# {}\n", "x".repeat(yaml::MAX_BYTES));
     let (source, loaded) = load("large.yml", &text);
     let message = "the file has 16777219 bytes, more than the limit of 16777216";
-    assert!(rendered(&source, &loaded).starts_with(&format!("large.yml:1:1: error: {message}\n")));
+    assert!(rendered(&source, &loaded).starts_with(&format!("large.yml:1:1: error[file-too-large]: {message}\n")));
     assert!(loaded.value.is_none());
 }
 
@@ -313,23 +313,23 @@ fn a_gates_file_loads_without_a_suite() {
     check("expect:\n  - target: final_response\n    matcher: { contains: \"${CITY}\" }\n", "");
     check(
         "trajectory: { calls: [] }\n",
-        "gates.yml:1:1: warning: `trajectory` without calls passes on every trace\n   |\n 1 | trajectory: { calls: [] }\n   | ^^^^^^^^^^\n   = hint: list the calls in `calls:`; to allow no calls at all, write `mode: subset`\n",
+        "gates.yml:1:1: warning[empty-trajectory]: `trajectory` without calls passes on every trace\n   |\n 1 | trajectory: { calls: [] }\n   | ^^^^^^^^^^\n   = hint: list the calls in `calls:`; to allow no calls at all, write `mode: subset`\n",
     );
     check("trajectory: { calls: [], mode: subset }\n", "");
     check(
         "golden_path: { calls: [a, b, a] }\n",
-        "gates.yml:1:1: warning: the golden path is itself wasteful\n   |\n 1 | golden_path: { calls: [a, b, a] }\n   | ^^^^^^^^^^^\n   = hint: the path repeats or revisits a tool: shorten it, or turn off that penalty\n",
+        "gates.yml:1:1: warning[wasteful-golden-path]: the golden path is itself wasteful\n   |\n 1 | golden_path: { calls: [a, b, a] }\n   | ^^^^^^^^^^^\n   = hint: the path repeats or revisits a tool: shorten it, or turn off that penalty\n",
     );
     check(
         "{}\n",
-        "gates.yml:1:1: error: the file checks nothing\n   |\n 1 | {}\n   | ^^\n   = hint: add `expect:` or a gate\n",
+        "gates.yml:1:1: error[asserts-nothing]: the file checks nothing\n   |\n 1 | {}\n   | ^^\n   = hint: add `expect:` or a gate\n",
     );
     check(
         "just text\n",
-        "gates.yml:1:1: error: a gates file must be a map, found a string (\"just text\")\n   |\n 1 | just text\n   | ^^^^^^^^^\n   = hint: write a map with any of `expect: ..`, `trajectory: ..`, `trajectory_axes: ..`, `golden_path: ..`, `stability: ..`, `reliability: ..`, `recovery: ..`, `narrative: ..`\n",
+        "gates.yml:1:1: error[wrong-type]: a gates file must be a map, found a string (\"just text\")\n   |\n 1 | just text\n   | ^^^^^^^^^\n   = hint: write a map with any of `expect: ..`, `trajectory: ..`, `trajectory_axes: ..`, `golden_path: ..`, `stability: ..`, `reliability: ..`, `recovery: ..`, `narrative: ..`\n",
     );
     check(
         "stabilty:\n",
-        "gates.yml:1:1: error: unknown key `stabilty` in a gates file\n   |\n 1 | stabilty:\n   | ^^^^^^^^\n   = hint: did you mean `stability`?\n",
+        "gates.yml:1:1: error[unknown-key]: unknown key `stabilty` in a gates file\n   |\n 1 | stabilty:\n   | ^^^^^^^^\n   = hint: did you mean `stability`?\n",
     );
 }

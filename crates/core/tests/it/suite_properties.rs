@@ -19,7 +19,7 @@ fn cases(cases: u32) -> ProptestConfig {
 fn points_into<T>(source: &Source, loaded: &Loaded<T>) -> Result<(), TestCaseError> {
     let text = source.text();
     for diagnostic in &loaded.diagnostics {
-        prop_assert!(text.get(diagnostic.span.clone()).is_some(), "{diagnostic:?}");
+        prop_assert!(text.get(diagnostic.place.clone()).is_some(), "{diagnostic:?}");
         let shown = diagnostic.render(source);
         prop_assert!(shown.contains('^') && shown.lines().count() >= 4, "{shown}");
         prop_assert!(!shown.contains(|c: char| c.is_control() && c != '\n' && c != '\t'), "{shown:?}");
@@ -193,7 +193,7 @@ fn every_diagnostic_points_into_its_file() {
 fn diagnostics_are_in_file_order() {
     for (name, text) in folder("mistakes") {
         let (source, loaded) = load(&name, &text);
-        let starts: Vec<_> = loaded.diagnostics.iter().map(|diagnostic| diagnostic.span.start).collect();
+        let starts: Vec<_> = loaded.diagnostics.iter().map(|diagnostic| diagnostic.place.start).collect();
         assert!(starts.is_sorted(), "{}", rendered(&source, &loaded));
     }
 }

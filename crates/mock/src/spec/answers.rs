@@ -1,6 +1,6 @@
 //! Reading what a tool answers: texts, content blocks, structured content, rules.
 
-use mcptest_core::diag::{did_you_mean, suggest};
+use mcptest_core::diag::{Code, did_you_mean, suggest};
 use mcptest_core::json;
 use mcptest_core::matcher::Schema;
 use mcptest_core::suite::yaml::{Content as Yaml, Node};
@@ -32,12 +32,22 @@ impl Manifest<'_> {
         let at = node.get("when");
         if at.is_some_and(|at| matches!(&at.content, Yaml::Map(entries) if entries.is_empty())) {
             let hint = "name an argument, or give the tool this answer as its own";
-            self.notes.error(node.place("/when", false), "`when` has no condition", Some(hint.to_owned()));
+            self.notes.error(
+                Code::InvalidMockServer,
+                node.place("/when", false),
+                "`when` has no condition",
+                Some(hint.to_owned()),
+            );
         }
         for entry in at.map_or(&[][..], Node::entries) {
             let target = Target::parse(&entry.key).map_err(|error| {
                 let hint = "a path in the arguments, such as `city` or `items[0].name`";
-                self.notes.error(entry.key_span.clone(), error.to_string(), Some(hint.to_owned()));
+                self.notes.error(
+                    Code::MalformedTarget,
+                    entry.key_span.clone(),
+                    error.to_string(),
+                    Some(hint.to_owned()),
+                );
             });
             let matcher =
                 Matcher::parse(&entry.value.to_json()).map_err(|problems| self.notes.problems(&entry.value, problems));
@@ -49,7 +59,7 @@ impl Manifest<'_> {
         let playlist = self.playlist(node, output, arguments);
         if node.get("answer").is_none() && node.get("answers").is_none() {
             let message = "a rule lacks its answer";
-            self.notes.error(first_key(node), message, Some("add `answer: ..`".to_owned()));
+            self.notes.error(Code::InvalidMockServer, first_key(node), message, Some("add `answer: ..`".to_owned()));
         }
         Some(Rule { when, playlist: playlist? })
     }
@@ -66,7 +76,7 @@ impl Manifest<'_> {
         {
             let hint = "keep `answers:` where they differ from call to call";
             let message = "`answer` and `answers` cannot both be given";
-            self.notes.error(second.key_span.clone(), message, Some(hint.to_owned()));
+            self.notes.error(Code::InvalidMockServer, second.key_span.clone(), message, Some(hint.to_owned()));
         }
         let one = node.get("answer").map(std::slice::from_ref);
         let items = one.or_else(|| node.get("answers").map(Node::items))?;
@@ -87,7 +97,12 @@ impl Manifest<'_> {
             Yaml::Map(entries) if !entries.is_empty() => self.answer_map(node)?,
             Yaml::Map(_) => {
                 let hint = "one of `text`, `structured`, `content`, `error`";
-                self.notes.error(node.span.clone(), "the answer is empty", Some(hint.to_owned()));
+                self.notes.error(
+                    Code::InvalidMockServer,
+                    node.span.clone(),
+                    "the answer is empty",
+                    Some(hint.to_owned()),
+                );
                 return None;
             }
             _ => return None,
@@ -112,7 +127,7 @@ impl Manifest<'_> {
             let at = node.entries().iter().find(|entry| entry.key == second);
             let at = at.map_or(node.span.clone(), |entry| entry.key_span.clone());
             let message = format!("`{first}` and `{second}` cannot both be given");
-            self.notes.error(at, message, Some("keep one of them".to_owned()));
+            self.notes.error(Code::InvalidMockServer, at, message, Some("keep one of them".to_owned()));
             return None;
         }
         let structured = match node.get("structured") {
@@ -140,13 +155,13 @@ impl Manifest<'_> {
                         (item.span.clone(), format!("write `{{ type: text, text: .. }}`; one of: {}", kinds.join(", ")))
                     }
                 };
-                self.notes.error(at, "a content block has no type that is known", Some(hint));
+                self.notes.error(Code::InvalidMockServer, at, "a content block has no type that is known", Some(hint));
                 sound = false;
                 continue;
             };
             for key in keys.iter().filter(|key| item.get(key).is_none()) {
                 let message = format!("a content block of type `{kind}` lacks the key `{key}`");
-                self.notes.error(first_key(item), message, Some(format!("add `{key}: ..`")));
+                self.notes.error(Code::InvalidMockServer, first_key(item), message, Some(format!("add `{key}: ..`")));
                 sound = false;
             }
         }
@@ -155,7 +170,7 @@ impl Manifest<'_> {
 
     fn shape(&mut self, node: &Node) -> Option<Shape> {
         Shape::read(node, ARGUMENTS, &mut |at, error| {
-            self.notes.error(at.span.clone(), error.to_string(), Some(error.hint()));
+            self.notes.error(Code::MalformedVariable, at.span.clone(), error.to_string(), Some(error.hint()));
         })
     }
 
@@ -169,7 +184,7 @@ impl Manifest<'_> {
                 |near| format!("did you mean `{near}`?"),
             );
             let message = format!("the input schema has no property `{name}`");
-            self.notes.warning(at.clone(), message, Some(hint));
+            self.notes.warning(Code::UnknownProperty, at.clone(), message, Some(hint));
         }
     }
 
@@ -179,14 +194,14 @@ impl Manifest<'_> {
         let Some(structured) = &answer.structured else {
             let message = "the tool has an output schema, and this answer has no structured content";
             let hint = "add `structured:` with a value that fits, or remove the schema";
-            self.notes.error(node.span.clone(), message, Some(hint.to_owned()));
+            self.notes.error(Code::InvalidMockServer, node.span.clone(), message, Some(hint.to_owned()));
             return;
         };
         if let Some(value) = structured.fixed()
             && let Some(why) = violations(schema, value)
         {
             let message = format!("the structured content does not fit the output schema: {why}");
-            self.notes.error(node.place("/structured", false), message, None);
+            self.notes.error(Code::InvalidMockServer, node.place("/structured", false), message, None);
         }
     }
 }

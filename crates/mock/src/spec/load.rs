@@ -1,6 +1,6 @@
 //! From a file to a server: a manifest with `mock_server`, or a snapshot of a real server's tools.
 
-use mcptest_core::diag::Source;
+use mcptest_core::diag::{Code, Source};
 use mcptest_core::suite::yaml::{self, Content, Node};
 use mcptest_core::suite::{Diagnostics, Loaded};
 
@@ -21,7 +21,7 @@ pub fn load(source: &Source) -> Loaded<Spec> {
         (Some(_), Some(_)) => {
             let message = "the file has both `mock_server` and a list of tools beside it";
             let hint = "keep one: `mock_server` for answers of your own, or the `tools/list` reply of a real server";
-            notes.error(beside(&root), message, Some(hint.to_owned()));
+            notes.error(Code::InvalidMockServer, beside(&root), message, Some(hint.to_owned()));
             None
         }
         (None, Some(tools)) => snapshot::read(&mut notes, &root, tools),
@@ -57,11 +57,16 @@ fn no_server(notes: &mut Diagnostics, root: &Node) {
         // Misspelt, or something else altogether: the table knows which.
         Some(_) if !looks_like_a_suite(root) => notes.check(root, "the file", &FILE),
         Some(first) => {
-            notes.error(first.key_span.clone(), "this is a suite, not a mock server", Some(hint.to_owned()));
+            notes.error(
+                Code::NotASuite,
+                first.key_span.clone(),
+                "this is a suite, not a mock server",
+                Some(hint.to_owned()),
+            );
         }
         None => {
             let message = format!("the file has no `mock_server` and no tools, found {}", root.describe());
-            notes.error(root.span.clone(), message, Some(hint.to_owned()));
+            notes.error(Code::NotASuite, root.span.clone(), message, Some(hint.to_owned()));
         }
     }
 }

@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use mcptest_core::diag::Code;
 use mcptest_core::matcher::Schema;
 use mcptest_core::suite::Diagnostics;
 use mcptest_core::suite::yaml::Node;
@@ -62,7 +63,12 @@ impl<'n> Manifest<'n> {
             && let Some(second) = node.entries().iter().find(|entry| entry.key == theirs)
         {
             let message = format!("`{ours}` and `{theirs}` are two spellings of one key");
-            self.notes.error(second.key_span.clone(), message, Some("keep one of them".to_owned()));
+            self.notes.error(
+                Code::InvalidMockServer,
+                second.key_span.clone(),
+                message,
+                Some("keep one of them".to_owned()),
+            );
         }
         node.get(ours).or_else(|| node.get(theirs))
     }
@@ -104,7 +110,7 @@ impl<'n> Manifest<'n> {
         if node.text_at("type").as_deref() != Some("object") {
             let at = node.get("type").map_or(node.span.clone(), |at| at.span.clone());
             let message = "the arguments of a call are an object, and the schema must say so";
-            self.notes.error(at, message, Some("write `type: object` at its top".to_owned()));
+            self.notes.error(Code::InvalidMockServer, at, message, Some("write `type: object` at its top".to_owned()));
         }
         Some(schema)
     }
@@ -134,7 +140,12 @@ impl<'n> Manifest<'n> {
         });
         if !has_scheme {
             let hint = format!("write something like `file:///{}`", uri.trim_start_matches('/'));
-            self.notes.error(node.place("/uri", false), format!("`{uri}` is not a URI"), Some(hint));
+            self.notes.error(
+                Code::InvalidMockServer,
+                node.place("/uri", false),
+                format!("`{uri}` is not a URI"),
+                Some(hint),
+            );
         }
         match (node.get("text"), node.get("blob")) {
             (Some(text), None) => {
@@ -144,17 +155,32 @@ impl<'n> Manifest<'n> {
                 let text = blob.text()?;
                 if STANDARD.decode(text).is_err() {
                     let hint = "write it on one line with its padding, as `base64 -w0` does";
-                    self.notes.error(blob.span.clone(), "`blob` is not base64", Some(hint.to_owned()));
+                    self.notes.error(
+                        Code::InvalidMockServer,
+                        blob.span.clone(),
+                        "`blob` is not base64",
+                        Some(hint.to_owned()),
+                    );
                 }
                 contents.insert("blob".to_owned(), json!(text));
             }
             (Some(_), Some(blob)) => {
                 let hint = "keep `text` for text and `blob` for bytes";
-                self.notes.error(blob.span.clone(), "a resource has `text` or `blob`, not both", Some(hint.to_owned()));
+                self.notes.error(
+                    Code::InvalidMockServer,
+                    blob.span.clone(),
+                    "a resource has `text` or `blob`, not both",
+                    Some(hint.to_owned()),
+                );
             }
             (None, None) => {
                 let message = "a resource lacks its contents";
-                self.notes.error(first_key(node), message, Some("add `text: ..`, or `blob:` with base64".to_owned()));
+                self.notes.error(
+                    Code::InvalidMockServer,
+                    first_key(node),
+                    message,
+                    Some("add `text: ..`, or `blob:` with base64".to_owned()),
+                );
             }
         }
         Some(Resource { uri, listing: Value::Object(listing), contents: Value::Object(contents) })
@@ -193,12 +219,12 @@ impl<'n> Manifest<'n> {
                 None => {
                     let message = format!("`{name}` is not an argument of this prompt");
                     let hint = format!("add `- name: {name}` under `arguments:`");
-                    self.notes.error(at.span.clone(), message, Some(hint));
+                    self.notes.error(Code::InvalidMockServer, at.span.clone(), message, Some(hint));
                 }
                 Some(argument) if !argument.required && !reference.has_default() => {
                     let message = format!("`{name}` may be left out, and the text has no default for it");
                     let hint = format!("write `${{args.{name}:-default}}`, or `required: true` with the argument");
-                    self.notes.error(at.span.clone(), message, Some(hint));
+                    self.notes.error(Code::InvalidMockServer, at.span.clone(), message, Some(hint));
                 }
                 Some(_) => {}
             }
@@ -207,7 +233,10 @@ impl<'n> Manifest<'n> {
 
     pub(super) fn template(&mut self, node: &Node) -> Option<Template> {
         let read = Template::parse(node.text()?, ARGUMENTS);
-        read.map_err(|error| self.notes.error(node.span.clone(), error.to_string(), Some(error.hint()))).ok()
+        read.map_err(|error| {
+            self.notes.error(Code::InvalidMockServer, node.span.clone(), error.to_string(), Some(error.hint()))
+        })
+        .ok()
     }
 }
 
@@ -229,7 +258,12 @@ pub(super) fn default_answer(
         return (DefaultAnswer::Sample(sample), Some(schema));
     }
     let message = format!("no value that fits the output schema of `{name}` was found, so it is not listed");
-    notes.warning(at.unwrap_or(0..0), message, Some("give the tool an `answer:` with `structured:`".to_owned()));
+    notes.warning(
+        Code::InvalidMockServer,
+        at.unwrap_or(0..0),
+        message,
+        Some("give the tool an `answer:` with `structured:`".to_owned()),
+    );
     (DefaultAnswer::Echo, None)
 }
 
@@ -242,7 +276,12 @@ pub(super) fn check_unique(notes: &mut Diagnostics, items: &[Node], by: &str, wh
             && !seen.insert(name)
         {
             let message = format!("a second {what} `{name}`");
-            notes.error(at.span.clone(), message, Some("give it another name, or remove one".to_owned()));
+            notes.error(
+                Code::DuplicateName,
+                at.span.clone(),
+                message,
+                Some("give it another name, or remove one".to_owned()),
+            );
         }
     }
 }
@@ -253,6 +292,6 @@ pub(super) fn check_tool_name(notes: &mut Diagnostics, node: &Node, name: &str) 
     if !(1..=128).contains(&name.len()) || !name.chars().all(usual) {
         let message = "clients may refuse this name of a tool";
         let hint = "up to 128 letters, digits, `_`, `-` and `.`";
-        notes.warning(node.place("/name", false), message, Some(hint.to_owned()));
+        notes.warning(Code::InvalidMockServer, node.place("/name", false), message, Some(hint.to_owned()));
     }
 }

@@ -1,5 +1,6 @@
 //! Reading a snapshot: the `tools/list` reply of a real server, listed again as it is.
 
+use mcptest_core::diag::Code;
 use mcptest_core::matcher::Schema;
 use mcptest_core::suite::Diagnostics;
 use mcptest_core::suite::yaml::{Content, Node};
@@ -17,13 +18,23 @@ pub(super) const VERSION: &str = "0.0.0";
 pub(super) fn read(notes: &mut Diagnostics, root: &Node, list: &Node) -> Option<Spec> {
     let Content::List(items) = &list.content else {
         let message = format!("`tools` takes a list, found {}", list.describe());
-        notes.error(list.span.clone(), message, Some("give the `tools/list` reply as the server sent it".to_owned()));
+        notes.error(
+            Code::InvalidMockServer,
+            list.span.clone(),
+            message,
+            Some("give the `tools/list` reply as the server sent it".to_owned()),
+        );
         return None;
     };
     let reply = root.get("result").unwrap_or(root);
     if let Some(cursor) = reply.get("nextCursor").filter(|cursor| cursor.text().is_some()) {
         let message = "the list goes on: this is its first page";
-        notes.warning(cursor.span.clone(), message, Some("ask for the other pages and join their tools".to_owned()));
+        notes.warning(
+            Code::InvalidMockServer,
+            cursor.span.clone(),
+            message,
+            Some("ask for the other pages and join their tools".to_owned()),
+        );
     }
     check_unique(notes, items, "name", "tool");
     let tools = items.iter().filter_map(|item| tool(notes, item)).collect();
@@ -42,12 +53,22 @@ pub(super) fn read(notes: &mut Diagnostics, root: &Node, list: &Node) -> Option<
 fn tool(notes: &mut Diagnostics, node: &Node) -> Option<Tool> {
     let Content::Map(_) = &node.content else {
         let message = format!("a tool is a map, found {}", node.describe());
-        notes.error(node.span.clone(), message, Some("each has `name` and `inputSchema`".to_owned()));
+        notes.error(
+            Code::InvalidMockServer,
+            node.span.clone(),
+            message,
+            Some("each has `name` and `inputSchema`".to_owned()),
+        );
         return None;
     };
     let Some(name) = node.get("name").and_then(Node::text).filter(|name| !name.is_empty()) else {
         let at = node.get("name").map_or_else(|| first_key(node), |at| at.span.clone());
-        notes.error(at, "a tool lacks the text `name`", Some("add `\"name\": \"..\"`".to_owned()));
+        notes.error(
+            Code::InvalidMockServer,
+            at,
+            "a tool lacks the text `name`",
+            Some("add `\"name\": \"..\"`".to_owned()),
+        );
         return None;
     };
     check_tool_name(notes, node, name);
@@ -60,7 +81,7 @@ fn tool(notes: &mut Diagnostics, node: &Node) -> Option<Tool> {
                 "every tool of a real server has one",
                 |_| "a snapshot spells it `inputSchema`; `input_schema` belongs to a file with `mock_server`",
             );
-            notes.warning(first_key(node), message, Some(hint.to_owned()));
+            notes.warning(Code::InvalidMockServer, first_key(node), message, Some(hint.to_owned()));
             listing["inputSchema"] = json!({ "type": "object" });
             Schema::foreign(&json!({ "type": "object" })).ok()
         }
@@ -79,7 +100,12 @@ fn tool(notes: &mut Diagnostics, node: &Node) -> Option<Tool> {
 fn schema(notes: &mut Diagnostics, at: &Node) -> Option<Schema> {
     if !matches!(at.content, Content::Map(_)) {
         let message = format!("a schema of a tool is a map, found {}", at.describe());
-        notes.error(at.span.clone(), message, Some("write `{ \"type\": \"object\" }` for any arguments".to_owned()));
+        notes.error(
+            Code::InvalidMockServer,
+            at.span.clone(),
+            message,
+            Some("write `{ \"type\": \"object\" }` for any arguments".to_owned()),
+        );
         return None;
     }
     Schema::foreign(&at.to_json()).map_err(|problems| notes.problems(at, problems)).ok()

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use mcptest_core::report::Trouble;
+use mcptest_core::diag::RunError;
 use mcptest_core::suite::AgentTest;
 use serde_json::Value;
 
@@ -45,7 +45,7 @@ pub enum State {
     /// A replay would look for it, and it is not there.
     Missing,
     /// It cannot be told, because the script of its model cannot be used.
-    Unknown(Trouble),
+    Unknown(RunError),
 }
 
 impl State {
@@ -102,7 +102,7 @@ fn cell(
     folder: &Folder,
     (test, model): (&AgentTest, &str),
     recorded: &[u64],
-    inputs: &Result<Value, Trouble>,
+    inputs: &Result<Value, RunError>,
     out: &mut Vec<Entry>,
 ) {
     let mut add = |run: u64, last_run: u64, state: State| {

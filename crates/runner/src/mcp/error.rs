@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use mcptest_core::diag::{Code, RunError};
+
 use crate::process::SpawnError;
 
 /// A server that could not be connected to.
@@ -168,6 +170,34 @@ impl ConnectError {
             }
             problem => problem.hint(),
         }
+    }
+}
+
+impl From<&ConnectError> for RunError {
+    fn from(error: &ConnectError) -> Self {
+        let code = match &*error.problem {
+            _ if error.noise.is_some() => Code::ServerStdoutNoise,
+            Problem::Spawn(SpawnError::NotFound(_)) => Code::ProgramNotFound,
+            Problem::Spawn(SpawnError::NoFolder(_)) => Code::NoWorkingFolder,
+            Problem::Spawn(_) => Code::ProgramNotStarted,
+            Problem::BadUrl(_) => Code::BadUrl,
+            Problem::BadHeader(_) => Code::BadHeader,
+            Problem::Client(_) | Problem::Remote { .. } => Code::ServerUnreachable,
+            Problem::Http { .. } | Problem::Refused { .. } | Problem::NeitherEra { .. } => Code::ServerRejected,
+            Problem::Ended { .. } => Code::ServerExited,
+            Problem::Closed { .. } | Problem::Broken { .. } => Code::ServerClosedStdout,
+            Problem::Silent { .. } => Code::ServerTimeout,
+            Problem::LineTooLong { .. } | Problem::Unreadable { .. } => Code::MessageTooLarge,
+            Problem::Malformed { .. } => Code::MalformedReply,
+            Problem::OldTransport => Code::OldTransport,
+            Problem::UnknownRevision(_) => Code::UnknownRevision,
+            Problem::Cycle(_)
+            | Problem::TooManyTools(_)
+            | Problem::TooManyPages(_)
+            | Problem::ToolListTooLong(_)
+            | Problem::BadTool(_) => Code::BadToolList,
+        };
+        Self::new(error.to_string()).code(code).hint(error.hint())
     }
 }
 

@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use mcptest_core::diag::{Code, RunError};
 use mcptest_core::redact::{Redactor, SHORTEST};
 use mcptest_core::suite::interpolate::TemplateError;
 use mcptest_core::suite::{Api, Model, Provider, Template, Variables, provider_of};
@@ -142,6 +143,21 @@ impl AccessError {
             ),
             Self::BadKey { variable, .. } => format!("set {variable} again, without line breaks"),
         }
+    }
+}
+
+impl From<&AccessError> for RunError {
+    fn from(error: &AccessError) -> Self {
+        let code = match error {
+            AccessError::Unknown { .. } => Code::UnknownModel,
+            AccessError::Scripted { .. } => Code::InvalidModel,
+            AccessError::Unresolved { error: TemplateError::Unset(_), .. } => Code::VariableNotSet,
+            AccessError::Unresolved { .. } => Code::MalformedVariable,
+            AccessError::Address { .. } => Code::BadBaseUrl,
+            AccessError::NoKey { .. } => Code::NoKey,
+            AccessError::BadKey { .. } => Code::BadKey,
+        };
+        Self::new(error.to_string()).code(code).hint(error.hint())
     }
 }
 

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use mcptest_core::diag::printable;
+use mcptest_core::diag::{Code, RunError, printable};
 use mcptest_core::json;
 use serde_json::Value;
 
@@ -160,6 +160,25 @@ impl AskError {
     /// What to do about it.
     pub fn hint(&self) -> &str {
         &self.hint
+    }
+}
+
+impl From<&AskError> for RunError {
+    fn from(error: &AskError) -> Self {
+        let code = match &*error.problem {
+            Problem::NoClient { .. } | Problem::Unreachable { .. } => Code::ModelUnreachable,
+            Problem::Silent { .. } => Code::ModelTimeout,
+            Problem::Status { status: 401 | 403, .. } => Code::KeyRejected,
+            Problem::Status { status: 404, .. } => Code::ModelNotFound,
+            Problem::Status { status: 408 | 409 | 429 | 500..=599, .. } => Code::ModelOverloaded,
+            Problem::Status { .. } | Problem::Failed { .. } | Problem::RequestTooLong { .. } => Code::RequestRejected,
+            Problem::Redirect { .. } => Code::ModelRedirect,
+            Problem::Cut { .. } | Problem::TooLong { .. } | Problem::TooMany { .. } | Problem::Unreadable { .. } => {
+                Code::UnreadableReply
+            }
+            Problem::Stopped { .. } => Code::ReplyCutOff,
+        };
+        Self::new(error.to_string()).code(code).hint(error.hint())
     }
 }
 

@@ -1,7 +1,7 @@
 //! The script provider: a file that says what the model answers, for examples and tests. It needs no key and is never chosen
 //! unless a suite names it.
 
-use mcptest_core::diag::Source;
+use mcptest_core::diag::{Code, RunError, Source};
 use mcptest_core::keys::{Block, ValueType, key};
 use mcptest_core::suite::yaml::{Content, Node};
 use mcptest_core::suite::{Diagnostics, Loaded};
@@ -137,6 +137,17 @@ impl ScriptError {
     }
 }
 
+impl From<&ScriptError> for RunError {
+    fn from(error: &ScriptError) -> Self {
+        let code = match error {
+            ScriptError::OverEnd { .. } => Code::ScriptTooShort,
+            ScriptError::Ambiguous { .. } => Code::AmbiguousTool,
+            ScriptError::Reference(_) | ScriptError::OfFailed { .. } => Code::ScriptReference,
+        };
+        Self::new(error.to_string()).code(code).hint(error.hint())
+    }
+}
+
 pub fn load(source: &Source) -> Loaded<Script> {
     let (mut notes, root) = Diagnostics::read(source, "a script", &SCRIPT);
     let hash = redact::hash(source.text().as_bytes());
@@ -157,7 +168,12 @@ fn turn(node: &Node, notes: &mut Diagnostics) -> ScriptedTurn {
     let calls = node.get("calls").map_or(&[][..], Node::items);
     if matches!(node.content, Content::Map(_)) && node.get("text").is_none() && node.get("calls").is_none() {
         let hint = "add `text:` or `calls:`";
-        notes.error(node.span.clone(), "the turn neither says nor calls anything", Some(hint.to_owned()));
+        notes.error(
+            Code::ScriptUnusable,
+            node.span.clone(),
+            "the turn neither says nor calls anything",
+            Some(hint.to_owned()),
+        );
     }
     let usage = node.get("usage");
     let tokens = |key: &str| usage.and_then(|usage| usage.whole_at(key));
@@ -179,7 +195,7 @@ fn call(node: &Node, notes: &mut Diagnostics) -> ScriptedCall {
         // Malformed references are found when the file is read, not when a run is half done.
         Some(args) => Shape::read(args, RESULTS, &mut |at, error| {
             let hint = "write `${results[0].content[0].text}`, or `$$` for a dollar sign";
-            notes.error(at.span.clone(), error.to_string(), Some(hint.to_owned()));
+            notes.error(Code::MalformedVariable, at.span.clone(), error.to_string(), Some(hint.to_owned()));
         }),
         None => None,
     };

@@ -125,21 +125,21 @@ fn mistakes_are_told_with_their_place_all_at_once() {
              \x20     - calls: [{ tol: search, args: { x: \"${results[0\", y: \"${args.x}\" } }]\n"
         ),
         "\
-demo.yml:1:9: error: `script` must be one of 1, found a number (2)
+demo.yml:1:9: error[wrong-type]: `script` must be one of 1, found a number (2)
    |
  1 | script: 2
    |         ^
-demo.yml:4:9: error: the turn neither says nor calls anything
+demo.yml:4:9: error[script-unusable]: the turn neither says nor calls anything
    |
  4 |       - { stop: refused }
    |         ^^^^^^^^^^^^^^^^^
    = hint: add `text:` or `calls:`
-demo.yml:5:19: error: unknown key `tol` in a scripted call
+demo.yml:5:19: error[unknown-key]: unknown key `tol` in a scripted call
    |
  5 |       - calls: [{ tol: search, args: { x: \"${results[0\", y: \"${args.x}\" } }]
    |                   ^^^
    = hint: did you mean `tool`?
-demo.yml:5:43: error: `${` is not closed
+demo.yml:5:43: error[malformed-variable]: `${` is not closed
    |
  5 |       - calls: [{ tol: search, args: { x: \"${results[0\", y: \"${args.x}\" } }]
    |                                           ^^^^^^^^^^^^^

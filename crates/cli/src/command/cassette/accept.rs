@@ -4,9 +4,9 @@ use mcptest_core::diag::printable;
 use mcptest_runner::cassette::{Accepted, CassetteError, accept};
 
 use super::super::Answer;
+use super::file_error;
 use crate::args::CassetteAccept;
 use crate::exit;
-use crate::report::text::one_line;
 
 pub(super) fn run(typed: &CassetteAccept) -> Answer {
     let (mut data, mut complaints) = (String::new(), String::new());
@@ -23,11 +23,8 @@ pub(super) fn run(typed: &CassetteAccept) -> Answer {
                 data.push_str(&format!("{done} {shown}: {what}\n"));
             }
             Err(error) => {
-                let why = match &error {
-                    CassetteError::Missing { .. } => "there is no such file".to_owned(),
-                    _ => error.why(),
-                };
-                complaints.push_str(&format!("error: {shown}: {}\nhint: {}\n", one_line(&why), hint(&error)));
+                let error = file_error(&path.to_string_lossy(), &error, hint(&error));
+                complaints.push_str(&format!("{error}\n"));
             }
         }
     }

@@ -5,6 +5,7 @@ use mcptest_runner::cassette::{Entry, OLDEST, State, inventory};
 use serde::Serialize;
 
 use super::super::{Answer, Environment};
+use super::{HINT_FOLDER, cassette_error};
 use crate::args::{CassetteList, Format};
 use crate::exit;
 use crate::report::text::{many, one_line};
@@ -40,8 +41,7 @@ pub(super) fn run(typed: &CassetteList, environment: Environment<'_>) -> Answer 
             File::Refused { name, why } => Listed { file: name, found: Err(why) },
             File::Suite(file) => {
                 let found = inventory(&file).map_err(|error| {
-                    let hint = "check that it is a folder and may be read";
-                    let why = format!("error: {}\nhint: {hint}\n", printable(&error.to_string()));
+                    let why = format!("{}\n", cassette_error(&error, HINT_FOLDER));
                     complaints.push_str(&why);
                     why
                 });
@@ -99,12 +99,7 @@ fn troubles(suite: &Listed) -> String {
             told.push(trouble);
         }
     }
-    let line = |trouble: &&mcptest_core::report::Trouble| {
-        let message: Vec<_> = trouble.message.trim_end().lines().map(printable).collect();
-        let hint = trouble.hint.iter().map(|hint| format!("hint: {}\n", printable(hint)));
-        format!("error: {}: {}\n{}", printable(&suite.file), message.join("\n"), hint.collect::<String>())
-    };
-    told.iter().map(line).collect()
+    told.into_iter().map(|error| format!("{}\n", error.clone().moved(suite.file.clone()))).collect()
 }
 
 /// Why a cassette is not simply fine.

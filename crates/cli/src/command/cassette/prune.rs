@@ -5,6 +5,7 @@ use mcptest_runner::cassette::{CassetteError, State, inventory};
 use mcptest_runner::plan::SuiteFile;
 
 use super::super::{Answer, Environment};
+use super::cassette_error;
 use crate::args::CassettePrune;
 use crate::exit;
 use crate::report::text::{many, one_line};
@@ -80,7 +81,7 @@ impl Pruned {
             CassetteError::Locked { .. } => "wait until it is done",
             _ => "check that the folder may be read and written",
         };
-        self.complaints.push_str(&format!("error: {}\nhint: {hint}\n", one_line(&error.to_string())));
+        self.complaints.push_str(&format!("{}\n", cassette_error(error, hint)));
         self.failed = true;
     }
 

@@ -1,10 +1,11 @@
 //! `mcptest cassette rename`: the cassettes of a test that has another name now.
 
-use mcptest_core::diag::{printable, suggest};
+use mcptest_core::diag::{Failure, printable, suggest};
 use mcptest_runner::cassette::{CassetteError, Folder};
 use mcptest_runner::plan::SuiteFile;
 
 use super::super::{Answer, Environment};
+use super::cassette_error;
 use crate::args::CassetteRename;
 use crate::exit;
 use crate::report::text::{many, one_line};
@@ -16,14 +17,13 @@ pub(super) fn run(typed: &CassetteRename, environment: Environment<'_>) -> Answe
         Err(answer) => return answer,
     };
     let mut answer = Answer { data: String::new(), complaints, code: exit::OK };
-    let failed = |why: &str, hint: &str| format!("error: {}\nhint: {hint}\n", one_line(why));
     match files.as_slice() {
         [File::Suite(file)] => match rename(file, typed) {
             Ok(moved) => answer.data = moved,
-            Err((why, hint)) => answer.complaints.push_str(&failed(&why, &hint)),
+            Err(error) => answer.complaints.push_str(&format!("{error}\n")),
         },
         [File::Refused { .. }] => {}
-        _ => answer.complaints.push_str(&failed("several suites are meant", "name the file of one suite")),
+        _ => answer.complaints.push_str("error: several suites are meant\nhint: name the file of one suite\n"),
     }
     if !answer.complaints.is_empty() {
         answer.code = exit::ERROR;
@@ -32,29 +32,30 @@ pub(super) fn run(typed: &CassetteRename, environment: Environment<'_>) -> Answe
 }
 
 /// What was done, or why nothing was, with what to do about it.
-fn rename(file: &SuiteFile, typed: &CassetteRename) -> Result<String, (String, String)> {
+fn rename(file: &SuiteFile, typed: &CassetteRename) -> Result<String, Failure> {
     let CassetteRename { old, new, .. } = typed;
     let tests = || file.suite.agents.iter().map(|test| test.name.as_str());
     if !tests().any(|test| test == new) {
         let hint = format!("rename the test in the suite first; {}", suggest(new, tests()));
-        return Err((format!("{} has no test `{new}`", file.shown), hint));
+        return Err(Failure::error((), one_line(&format!("{} has no test `{new}`", file.shown))).hint(hint));
     }
     if tests().any(|test| test == old) {
-        let hint = "its recordings stay with it; record the other test".to_owned();
-        return Err((format!("{} still has the test `{old}`", file.shown), hint));
+        let hint = "its recordings stay with it; record the other test";
+        return Err(Failure::error((), one_line(&format!("{} still has the test `{old}`", file.shown))).hint(hint));
     }
     let folder = Folder::of(&file.path);
     let moved = folder.rename(old, new).map_err(|error| match &error {
         CassetteError::Missing { path } => {
             let hint = format!("`mcptest cassette list {}` tells which recordings there are", file.shown);
-            (format!("there are no recordings of `{old}` in {}", path.display()), hint)
+            Failure::error((), one_line(&format!("there are no recordings of `{old}` in {}", path.display())))
+                .hint(hint)
         }
-        CassetteError::Taken { .. } => (error.to_string(), "move them away if they are not needed".to_owned()),
-        CassetteError::Locked { .. } => (error.to_string(), "wait until it is done".to_owned()),
+        CassetteError::Taken { .. } => cassette_error(&error, "move them away if they are not needed"),
+        CassetteError::Locked { .. } => cassette_error(&error, "wait until it is done"),
         CassetteError::Io { .. } | CassetteError::Linked { .. } => {
-            (error.to_string(), "check that the folder may be read and written".to_owned())
+            cassette_error(&error, "check that the folder may be read and written")
         }
-        _ => (error.to_string(), "restore the file, or record the test again; nothing was moved".to_owned()),
+        _ => cassette_error(&error, "restore the file, or record the test again; nothing was moved"),
     })?;
     let mut out = String::new();
     for path in &moved {

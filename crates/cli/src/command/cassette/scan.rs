@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use mcptest_core::diag::printable;
+use mcptest_core::diag::{Failure, printable};
 use mcptest_core::redact::Redactor;
 use mcptest_core::suite::Variables;
 use mcptest_runner::file::Trust;
@@ -16,9 +16,10 @@ use serde::Serialize;
 
 use self::look::{Finding, look};
 use super::super::{Answer, Environment};
+use super::{HINT_FOLDER, cassette_error};
 use crate::args::{CassetteScan, Format};
 use crate::exit;
-use crate::input::{self, Refusal, Wanted};
+use crate::input::{self, FileError, Wanted, io_error};
 use crate::report::text::{many, one_line};
 use crate::suites::{self, File};
 
@@ -46,7 +47,7 @@ struct Search {
 pub(super) fn run(typed: &CassetteScan, environment: Environment<'_>) -> Answer {
     let mut search = Search::default();
     if let Err(complaint) = search.gather(&typed.files, environment) {
-        return Answer { data: String::new(), complaints: complaint + "\n", code: exit::ERROR };
+        return Answer { data: String::new(), complaints: format!("{complaint}\n"), code: exit::ERROR };
     }
     for name in &search.unset {
         let name = printable(name);
@@ -60,7 +61,7 @@ pub(super) fn run(typed: &CassetteScan, environment: Environment<'_>) -> Answer 
         match result {
             Ok(findings) if findings.is_empty() => {}
             Ok(findings) => drop(found.insert(input::shown(path), findings)),
-            Err(error) => search.refuse(&Refusal::io(path, &error)),
+            Err(error) => search.refuse(&io_error(path, &error)),
         }
     }
     let data = match typed.format {
@@ -77,7 +78,7 @@ pub(super) fn run(typed: &CassetteScan, environment: Environment<'_>) -> Answer 
 
 impl Search {
     /// Finds what is meant. `Err` when nothing is.
-    fn gather(&mut self, named: &[PathBuf], environment: Environment<'_>) -> Result<(), String> {
+    fn gather(&mut self, named: &[PathBuf], environment: Environment<'_>) -> Result<(), Failure> {
         if named.is_empty() {
             for file in suites::load(&[], "cassette scan", Trust::Trusted, environment, &mut |_| {})? {
                 self.take(&file, environment);
@@ -141,14 +142,13 @@ impl Search {
         match file.cassettes().files() {
             Ok(files) => self.files.extend(files),
             Err(error) => {
-                let hint = "check that it is a folder and may be read";
-                self.complaints.push_str(&format!("error: {}\nhint: {hint}\n", printable(&error.to_string())));
+                self.complaints.push_str(&format!("{}\n", cassette_error(&error, HINT_FOLDER)));
                 self.refused = true;
             }
         }
     }
 
-    fn refuse(&mut self, refusal: &Refusal) {
+    fn refuse(&mut self, refusal: &FileError) {
         self.complaints.push_str(&format!("{refusal}\n"));
         self.refused = true;
     }

@@ -3,10 +3,11 @@
 use mcptest_core::diag::printable;
 use mcptest_core::json;
 use mcptest_core::trace::{Conversation, Tokens, ToolCall, ToolResult, Trace};
-use mcptest_runner::cassette::{Cassette, CassetteError, VERSION};
+use mcptest_runner::cassette::{Cassette, VERSION};
 use serde_json::Value;
 
 use super::super::Answer;
+use super::file_error;
 use crate::args::CassetteShow;
 use crate::exit;
 use crate::report::text::{lines, one_line};
@@ -23,13 +24,8 @@ pub(super) fn run(typed: &CassetteShow) -> Answer {
         match Cassette::open(path) {
             Ok(cassette) => shown.push(show(&path.to_string_lossy(), &cassette)),
             Err(error) => {
-                let why = match &error {
-                    CassetteError::Missing { .. } => "there is no such file".to_owned(),
-                    _ => error.why(),
-                };
-                let hint = "`mcptest cassette list` tells where cassettes lie and what is wrong with them";
-                let path = path.to_string_lossy();
-                complaints.push_str(&format!("error: {}: {}\nhint: {hint}\n", printable(&path), one_line(&why)));
+                let hint = "`mcptest cassette list` tells where cassettes are and what is wrong with them";
+                complaints.push_str(&format!("{}\n", file_error(&path.to_string_lossy(), &error, hint)));
             }
         }
     }

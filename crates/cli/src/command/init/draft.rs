@@ -1,12 +1,12 @@
 //! Files before they are written: read back as the program would read them, so that none is written that cannot be used.
 
-use mcptest_core::diag::{Diagnostic, Severity, Source};
+use mcptest_core::diag::{Diagnostic, Failure, Severity, Source};
 use mcptest_core::suite::yaml::MAX_BYTES;
 use mcptest_core::suite::{self, Variables};
 use mcptest_runner::provider::script;
 
-use super::Stop;
 use super::files::File;
+use super::stop;
 use crate::kind::Kind;
 use crate::report::text::many;
 
@@ -23,7 +23,7 @@ pub(super) struct Draft {
 impl Draft {
     /// Reads every file as the program would; hands back what the mock server warns of. Its warnings are about the tools that
     /// were found, which nobody here can change; anything else is a mistake of this command.
-    pub(super) fn check(&self) -> Result<String, Stop> {
+    pub(super) fn check(&self) -> Result<String, Failure> {
         let mut warnings = String::new();
         for file in &self.files {
             if file.text.len() > MAX_BYTES {
@@ -32,7 +32,7 @@ impl Draft {
                     file.name,
                     file.text.len()
                 );
-                return Err(Stop::new(message, "let the server offer fewer tools, or take a shorter trace"));
+                return Err(stop(message, "let the server offer fewer tools, or take a shorter trace"));
             }
             let source = Source::new(file.name, file.text.as_str());
             let is_snapshot = std::path::Path::new(file.name).extension().is_some_and(|ext| ext == "json");
@@ -51,7 +51,7 @@ impl Draft {
                     "what was made of this cannot be used, so nothing was written\n{}",
                     first.render(&source).trim_end()
                 );
-                return Err(Stop::new(message, "start from nothing with `mcptest init`, and copy what you need"));
+                return Err(stop(message, "start from nothing with `mcptest init`, and copy what you need"));
             }
             warnings.push_str(&warned(&diagnostics, &source));
         }
@@ -78,7 +78,7 @@ fn warned(diagnostics: &[Diagnostic], source: &Source) -> String {
 mod tests {
     use super::*;
 
-    fn check(name: &'static str, text: &str) -> Result<String, Stop> {
+    fn check(name: &'static str, text: &str) -> Result<String, Failure> {
         let files = vec![File { name, what: "", text: text.to_owned() }];
         Draft { files, told: Vec::new(), notes: Vec::new() }.check()
     }
@@ -90,7 +90,7 @@ mod tests {
         assert_eq!(
             stop.message,
             "what was made of this cannot be used, so nothing was written\n\
-             mcptest.yml:2:13: warning: `a` passes when the agent makes no calls\n   |\n \
+             mcptest.yml:2:13: warning[passes-on-empty-trace]: `a` passes when the agent makes no calls\n   |\n \
              2 |   - { name: a, model: claude-sonnet-4-5, prompt: p, narrative: {} }\n   |             ^\n   \
              = hint: add a `trajectory:` or an `expect:` that an agent which does nothing would fail"
         );

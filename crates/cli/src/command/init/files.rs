@@ -4,9 +4,10 @@ use std::fs;
 use std::io::{self, ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
+use mcptest_core::diag::Failure;
 use mcptest_runner::temp_file::TempFile;
 
-use super::Stop;
+use super::stop;
 use crate::input::shown;
 
 /// The suite, which `mcptest run` finds by itself.
@@ -32,7 +33,7 @@ pub(super) fn place(folder: &Path, name: &str) -> String {
 }
 
 /// An error that names every file that is in the way.
-pub(super) fn refuse_existing(folder: &Path, names: &[&str]) -> Result<(), Stop> {
+pub(super) fn refuse_existing(folder: &Path, names: &[&str]) -> Result<(), Failure> {
     let found: Vec<String> = names
         .iter()
         .chain([&OTHER_SUITE])
@@ -45,11 +46,11 @@ pub(super) fn refuse_existing(folder: &Path, names: &[&str]) -> Result<(), Stop>
     }
     let (verb, it) = if found.len() == 1 { ("is", "it") } else { ("are", "them") };
     let message = format!("{} {verb} there already, and nothing is overwritten", found.join(", "));
-    Err(Stop::new(message, format!("move {it} away, or name another folder, as in `mcptest init tests/first`")))
+    Err(stop(message, format!("move {it} away, or name another folder, as in `mcptest init tests/first`")))
 }
 
 /// Writes the files. When one cannot be written, everything that this call created is removed.
-pub(super) fn write(folder: &Path, files: &[File]) -> Result<(), Stop> {
+pub(super) fn write(folder: &Path, files: &[File]) -> Result<(), Failure> {
     let mut created = Created::default();
     let mut written = Vec::new();
     for file in files {
@@ -65,14 +66,14 @@ pub(super) fn write(folder: &Path, files: &[File]) -> Result<(), Stop> {
     Ok(())
 }
 
-fn unwritten(folder: &Path, file: &File, error: &io::Error) -> Stop {
+fn unwritten(folder: &Path, file: &File, error: &io::Error) -> Failure {
     let why = match error.kind() {
         ErrorKind::AlreadyExists => "it is there already, and nothing is overwritten".to_owned(),
         ErrorKind::NotADirectory => "a file stands where its folder should be".to_owned(),
         _ => error.to_string(),
     };
     let message = format!("{} cannot be written: {why}", place(folder, file.name));
-    Stop::new(message, "check the folder and its permissions, or name another folder; nothing was left behind")
+    stop(message, "check the folder and its permissions, or name another folder; nothing was left behind")
 }
 
 /// What this call created so far. Unless it is complete, it is removed when dropped.

@@ -6,13 +6,14 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use mcptest_core::Trace;
+use mcptest_core::diag::Failure;
 use mcptest_core::import::Options;
 use mcptest_core::redact::Redactor;
 use mcptest_core::trace::ToolCall;
 
-use super::Stop;
 use super::cassette::Cassette;
-use crate::corpus::{Fault, Job, ReadOptions, pipeline, source};
+use super::stop;
+use crate::corpus::{Job, ReadOptions, RecordError, pipeline, source};
 use crate::input::shown;
 use crate::report::text::many;
 
@@ -38,22 +39,21 @@ pub(super) struct Recording {
 struct Traces {
     first: Option<(Trace, Option<Cassette>)>,
     count: usize,
-    faults: Vec<Fault>,
+    faults: Vec<RecordError>,
 }
 
-pub(super) fn first(path: &Path) -> Result<Recording, Stop> {
+pub(super) fn first(path: &Path) -> Result<Recording, Failure> {
     let mut all = read(path)?;
     let file = path.file_name().map_or_else(|| "standard input".to_owned(), |name| name.to_string_lossy().into_owned());
     let file = if file == "-" { "standard input".to_owned() } else { file };
     let Some((trace, cassette)) = all.first.take() else {
         return Err(match all.faults.first() {
             Some(fault) => {
-                let place = fault.offset.map_or_else(String::new, |offset| format!(" byte {offset}:"));
-                Stop::new(format!("{}:{place} {}", shown(path), fault.message), hint(fault, path))
+                let place = fault.place.map_or_else(String::new, |offset| format!(" byte {offset}:"));
+                let message = format!("{}:{place} {}", shown(path), fault.message);
+                Failure { code: fault.code, ..stop(message, hint(fault, path)) }
             }
-            None => {
-                Stop::new(format!("{}: there is no trace in it", shown(path)), "give a file that `mcptest score` reads")
-            }
+            None => stop(format!("{}: there is no trace in it", shown(path)), "give a file that `mcptest score` reads"),
         });
     };
     let mut notes = Vec::new();
@@ -74,13 +74,13 @@ pub(super) fn first(path: &Path) -> Result<Recording, Stop> {
     if calls.is_empty() {
         let what = if trace.tool_calls.is_some() { "makes no call" } else { "does not tell its calls" };
         let message = format!("{}: the first trace {what}, and a suite judges calls", shown(path));
-        return Err(Stop::new(message, "put a trace with calls first; `mcptest convert` writes one trace per line"));
+        return Err(stop(message, "put a trace with calls first; `mcptest convert` writes one trace per line"));
     }
     Ok(Recording { file, trace, calls, cassette, notes })
 }
 
 /// What to do about a fault. The format is not among what can be typed here.
-fn hint(fault: &Fault, path: &Path) -> String {
+fn hint(fault: &RecordError, path: &Path) -> String {
     match &fault.hint {
         Some(hint) if hint.contains("--from") => {
             format!("`mcptest convert --from FORMAT {} > trace.jsonl` makes a file of it that can be read", shown(path))
@@ -91,9 +91,9 @@ fn hint(fault: &Fault, path: &Path) -> String {
 }
 
 /// Reads the whole file, to count what is in it, and keeps its first trace.
-fn read(path: &Path) -> Result<Traces, Stop> {
+fn read(path: &Path) -> Result<Traces, Failure> {
     if path.is_dir() {
-        return Err(Stop::new(format!("{}: is a folder", shown(path)), "name one file"));
+        return Err(stop(format!("{}: is a folder", shown(path)), "name one file"));
     }
     let sources = source::expand(&[path.to_owned()], &mut |_| {});
     let reading = ReadOptions { from: None, max_record: MAX_RECORD, verbose: false };
@@ -120,17 +120,14 @@ fn read(path: &Path) -> Result<Traces, Stop> {
 }
 
 /// The trace without what looks like a secret, and whether there was any.
-fn redacted(trace: Trace, path: &Path) -> Result<(Trace, bool), Stop> {
+fn redacted(trace: Trace, path: &Path) -> Result<(Trace, bool), Failure> {
     let envelope = trace.to_envelope();
     let clean = Redactor::new([]).value(envelope.clone());
     if clean == envelope {
         return Ok((trace, false));
     }
     let trace = Trace::read(&clean).map_err(|error| {
-        Stop::new(
-            format!("{}: without its secrets the trace cannot be read: {error}", shown(path)),
-            "remove them by hand",
-        )
+        stop(format!("{}: without its secrets the trace cannot be read: {error}", shown(path)), "remove them by hand")
     })?;
     Ok((trace, true))
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Component, Path};
 use std::time::Duration;
 
+use mcptest_core::diag::Failure;
 use mcptest_core::suite::Protocol;
 use mcptest_runner::catalog::Tool;
 use mcptest_runner::mcp::{Connection, Endpoint, Target};
@@ -12,7 +13,7 @@ use mcptest_runner::process::Launch;
 use super::secrets::{self, Real};
 use super::words::CommandLine;
 use super::yaml::{self, Dollar};
-use super::{Environment, Stop};
+use super::{Environment, stop};
 use crate::args::Init;
 use crate::signals::Signals;
 
@@ -28,7 +29,7 @@ pub(super) struct Asked {
 }
 
 /// Asks the server that was typed.
-pub(super) fn ask(typed: &Init, environment: Environment<'_>) -> Result<Asked, Stop> {
+pub(super) fn ask(typed: &Init, environment: Environment<'_>) -> Result<Asked, Failure> {
     // In messages it goes by what was typed: its own name is not known yet, and an address may hold secrets.
     let (called, endpoint, real) = match (&typed.from_server, &typed.url) {
         (Some(line), _) => command(line, &typed.folder)?,
@@ -37,7 +38,7 @@ pub(super) fn ask(typed: &Init, environment: Environment<'_>) -> Result<Asked, S
     let signals = Signals::default();
     signals.listen();
     let runtime = mcptest_runner::runtime::build().map_err(|error| {
-        Stop::new(format!("cannot talk to servers: {error}"), "raise the limit on open files (`ulimit -n`)")
+        stop(format!("cannot talk to servers: {error}"), "raise the limit on open files (`ulimit -n`)")
     })?;
     let (name, tools) = runtime.block_on(async {
         let target = Target {
@@ -53,19 +54,19 @@ pub(super) fn ask(typed: &Init, environment: Environment<'_>) -> Result<Asked, S
         };
         let Some(opened) = opened else {
             signals.processes.end_all().await;
-            return Err(Stop::new("it was stopped before the server had answered", "run the command again"));
+            return Err(stop("it was stopped before the server had answered", "run the command again"));
         };
-        let connection = opened.map_err(|error| Stop::new(error.to_string(), hint(error.hint())))?;
+        let connection = opened.map_err(|error| {
+            let error = Failure::from(&error);
+            Failure { hint: error.hint.map(|text| hint(&text)), ..error }
+        })?;
         let name = connection.observed().server.get("name").and_then(|name| name.as_str()).map(str::to_owned);
         let tools = connection.tools().to_vec();
         connection.close().await;
         Ok((name, tools))
     })?;
     if tools.is_empty() {
-        return Err(Stop::new(
-            "the server has no tools, and a suite judges calls",
-            "check how it is started or configured",
-        ));
+        return Err(stop("the server has no tools, and a suite judges calls", "check how it is started or configured"));
     }
     Ok(Asked { name, tools, real })
 }
@@ -77,12 +78,9 @@ fn hint(hint: &str) -> String {
         .replace("`url`", "--url")
 }
 
-fn command(line: &str, folder: &Path) -> Result<(String, Endpoint, Real), Stop> {
+fn command(line: &str, folder: &Path) -> Result<(String, Endpoint, Real), Failure> {
     let line = CommandLine::read(line).map_err(|why| {
-        Stop::new(
-            format!("--from-server: {why}"),
-            "write it as in a shell: --from-server 'program argument \"two words\"'",
-        )
+        stop(format!("--from-server: {why}"), "write it as in a shell: --from-server 'program argument \"two words\"'")
     })?;
     let mut real = secrets::command(&line);
     real.lines.extend(called_in(folder).map(|folder| format!("cwd: {folder}")));
@@ -103,13 +101,17 @@ fn called_in(folder: &Path) -> Option<String> {
     Some(yaml::text(here.to_str()?, Dollar::Sign))
 }
 
-fn address(url: &str, variable: Option<&str>, environment: Environment<'_>) -> Result<(String, Endpoint, Real), Stop> {
+fn address(
+    url: &str,
+    variable: Option<&str>,
+    environment: Environment<'_>,
+) -> Result<(String, Endpoint, Real), Failure> {
     let bearer = match variable {
         Some(name) => {
             let found = environment(name).filter(|token| !token.is_empty());
             Some(found.ok_or_else(|| {
                 let message = format!("the variable `{name}`, which should hold the bearer token, is not set");
-                Stop::new(message, format!("set {name}, or leave --bearer-token-env out"))
+                stop(message, format!("set {name}, or leave --bearer-token-env out"))
             })?)
         }
         None => None,

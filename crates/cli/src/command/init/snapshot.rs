@@ -3,7 +3,7 @@
 //! The suite talks to the snapshot. The real server stands in it as comments: the calls are made up, and made-up calls are
 //! not for servers that do something.
 
-use mcptest_core::diag::printable;
+use mcptest_core::diag::{Failure, printable};
 use mcptest_core::matcher::Schema;
 use mcptest_core::redact::Redactor;
 use mcptest_core::trace::{ToolCall, ToolResult};
@@ -11,11 +11,11 @@ use mcptest_core::{Answer, Trace, json};
 use mcptest_runner::catalog::Tool;
 use serde_json::{Map, Value, json};
 
-use super::Stop;
 use super::draft::Draft;
 use super::files::{File, SUITE};
 use super::gates::{self, Candidate, Way};
 use super::server::Asked;
+use super::stop;
 use super::suite::{Call, Script, Suite, Turn};
 use super::yaml::{self, Dollar};
 use crate::report::text::many;
@@ -51,12 +51,12 @@ enum Caution {
     May,
 }
 
-pub(super) fn draft(asked: Asked) -> Result<Draft, Stop> {
+pub(super) fn draft(asked: Asked) -> Result<Draft, Failure> {
     let Asked { name, tools, real } = asked;
     let server = server_name(name.as_deref(), &tools);
     let chosen = choose(&tools);
     if chosen.is_empty() {
-        return Err(Stop::new("no tool of the server has a name that a suite can hold", "give its tools names"));
+        return Err(stop("no tool of the server has a name that a suite can hold", "give its tools names"));
     }
     let names: Vec<&str> = chosen.iter().map(|chosen| chosen.name).collect();
     let listed: Vec<Value> = tools.iter().map(listing).collect();

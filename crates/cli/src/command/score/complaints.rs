@@ -5,7 +5,7 @@ use std::io::Write;
 use mcptest_core::diag::printable;
 use mcptest_core::redact::by_shape;
 
-use crate::corpus::Fault;
+use crate::corpus::RecordError;
 
 /// Most complaints that are told one by one.
 const MOST: usize = 20;
@@ -16,17 +16,17 @@ pub(crate) struct Complaints {
 }
 
 impl Complaints {
-    pub(crate) fn fault(&mut self, source: &str, fault: &Fault, err: &mut dyn Write) {
+    pub(crate) fn fault(&mut self, source: &str, fault: &RecordError, err: &mut dyn Write) {
         self.count += 1;
         if self.count > MOST {
             return;
         }
-        let place = fault.offset.map_or_else(String::new, |offset| format!(" byte {offset}:"));
-        let hint = fault.hint.as_ref().map_or_else(String::new, |hint| format!("hint: {}\n", printable(hint)));
+        let place = fault.place.map_or_else(String::new, |offset| format!(": byte {offset}"));
+        let mut error = fault.clone().moved(format!("{source}{place}"));
         // What could not be read is quoted, and may be anything.
-        let message = by_shape(&fault.message);
+        error.message = printable(&by_shape(&error.message)).into_owned();
         // When standard error is closed there is nobody to tell.
-        let _ = write!(err, "error: {}:{place} {}\n{hint}", printable(source), printable(&message));
+        let _ = writeln!(err, "{error}");
     }
 
     /// Tells how many were not told.

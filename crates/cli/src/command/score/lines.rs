@@ -16,7 +16,7 @@ use mcptest_core::score::{GroupLine, Lines, Run, Scorer, TraceLine};
 use serde::Serialize;
 
 use super::rows;
-use crate::corpus::{Fault, Job};
+use crate::corpus::{Job, RecordError, place_of};
 
 /// What stands in place of a gate where a record could not be read.
 pub(super) const INPUT: &str = "input";
@@ -31,7 +31,7 @@ pub(super) struct ScoredBatch {
     text: Vec<u8>,
     cuts: Vec<usize>,
     pub(super) traces: Vec<ScoredTrace>,
-    pub(super) faults: Vec<Fault>,
+    pub(super) faults: Vec<RecordError>,
     pub(super) note: Option<String>,
 }
 
@@ -82,7 +82,7 @@ impl ScoredBatch {
                 out.traces.push(ScoredTrace { verdict: LineKind::Trace(result.verdict), run, row });
             }
             Err(fault) => {
-                out.line(|text| put(text, &Unread::new(&fault.place(), &fault.message)));
+                out.line(|text| put(text, &Unread::new(&place_of(&fault), &fault.message)));
                 if wants_rows {
                     out.traces.push(ScoredTrace {
                         verdict: LineKind::Unread,

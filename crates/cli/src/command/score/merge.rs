@@ -7,7 +7,7 @@ use std::io::{ErrorKind, Write};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use mcptest_core::diag::printable;
+use mcptest_core::diag::{Code, printable};
 use mcptest_core::report::RowVerdict;
 use mcptest_core::score::{Groups, Merged, Scorer};
 use serde::Deserialize;
@@ -17,7 +17,7 @@ use super::summary::Summary;
 use super::{Complaints, complain, lines};
 use crate::args::{Output, Score};
 use crate::corpus::frames::{Frames, Item};
-use crate::corpus::{Fault, source};
+use crate::corpus::{RecordError, source};
 use crate::exit;
 
 pub(super) fn run(typed: &Score, scorer: &Scorer, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
@@ -63,16 +63,24 @@ pub(super) fn run(typed: &Score, scorer: &Scorer, out: &mut dyn Write, err: &mut
             // Where work is split some shares are empty, but so is the output of a part that broke before it began.
             complain(err, &format!("note: {}: there is nothing in this part", printable(&source.name)));
         }
-        let mut complain = |message: String, hint: &str| {
-            complaints.fault(&source.name, &Fault { offset: None, message, hint: Some(hint.to_owned()) }, err);
+        let mut complain = |code: Code, message: String, hint: &str| {
+            complaints.fault(&source.name, &RecordError::error(None, message).code(code).hint(hint), err);
         };
         if let Some((group, _)) = open.iter().find(|(_, left)| **left != 0) {
             let message = format!("the traces and the line of the group {group:?} do not go together");
-            complain(message, "give the whole output of every part; what a merge printed cannot be merged again");
+            complain(
+                Code::NotScoreOutput,
+                message,
+                "give the whole output of every part; what a merge printed cannot be merged again",
+            );
         }
         if is_foreign {
             let message = "it was not judged by the gates and the outcome of this merge".to_owned();
-            complain(message, "score every part with the same --gates and --outcome as the merge, or all without");
+            complain(
+                Code::GatesMismatch,
+                message,
+                "score every part with the same --gates and --outcome as the merge, or all without",
+            );
         }
     }
     let mut broken_out = None;
@@ -118,12 +126,13 @@ fn line_kind(line: &str) -> Option<LineKind> {
 }
 
 /// A line that another program wrote.
-fn foreign(offset: u64, message: String) -> Fault {
-    Fault { offset: Some(offset), message, hint: Some("the inputs are outputs of `mcptest score`".to_owned()) }
+fn foreign(offset: u64, message: String) -> RecordError {
+    let hint = "the inputs are outputs of `mcptest score`";
+    RecordError::error(Some(offset), message).code(Code::NotScoreOutput).hint(hint)
 }
 
 /// A line with its place, or what is wrong with it.
-type Found<'a> = Result<(u64, &'a str), Fault>;
+type Found<'a> = Result<(u64, &'a str), RecordError>;
 
 /// Hands over every line of a source, and tells whether there is nothing in it.
 fn each_line(source: &source::Source, typed: &Score, take: &mut dyn FnMut(Found<'_>)) -> bool {
@@ -131,7 +140,7 @@ fn each_line(source: &source::Source, typed: &Score, take: &mut dyn FnMut(Found<
     let input = match source.open(&Arc::new(AtomicU64::new(0))) {
         Ok(input) => input,
         Err(refusal) => {
-            take(Err(Fault { offset: None, message: refusal.message, hint: Some(refusal.hint) }));
+            take(Err(refusal.moved(None)));
             return false;
         }
     };
@@ -142,7 +151,7 @@ fn each_line(source: &source::Source, typed: &Score, take: &mut dyn FnMut(Found<
                     take(Ok((batch.offset + range.start as u64, &batch.text[range.clone()])));
                 }
             }
-            Item::Broken { offset, message, hint } => take(Err(Fault { offset: Some(offset), message, hint })),
+            Item::Broken(error) => take(Err(error)),
             Item::Nothing(_) => is_nothing = true,
         }
     }

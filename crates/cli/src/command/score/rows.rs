@@ -1,11 +1,11 @@
 //! Traces and groups as rows of a report.
 
 use mcptest_core::event::Event;
-use mcptest_core::report::{Family, Row, RowVerdict, Trouble, row_name};
+use mcptest_core::report::{Family, Row, RowVerdict, RunError, row_name};
 use mcptest_core::score::{GroupLine, Scored};
 use mcptest_core::trace::Trace;
 
-use crate::corpus::Fault;
+use crate::corpus::{RecordError, place_of};
 
 /// The row of a trace, still without a name where its format gives it none.
 pub(super) fn trace(id: Option<&str>, trace: Trace, scored: &Scored) -> Box<Row> {
@@ -17,7 +17,7 @@ pub(super) fn trace(id: Option<&str>, trace: Trace, scored: &Scored) -> Box<Row>
     for (gate, failure) in &scored.failures {
         match row.checks.iter_mut().find(|check| check.name == *gate) {
             Some(check) => check.failures.push(failure.clone()),
-            None => row.error = Some(Trouble { message: failure.reason.clone(), hint: None }),
+            None => row.error = Some(RunError::new(failure.reason.clone())),
         }
     }
     row.trace = Some(Box::new(trace));
@@ -25,10 +25,10 @@ pub(super) fn trace(id: Option<&str>, trace: Trace, scored: &Scored) -> Box<Row>
 }
 
 /// The row of a record that could not be read.
-pub(super) fn fault(fault: &Fault) -> Box<Row> {
-    let mut row = Box::new(Row::named(fault.place()));
+pub(super) fn fault(fault: &RecordError) -> Box<Row> {
+    let mut row = Box::new(Row::named(place_of(fault)));
     row.verdict = RowVerdict::Error;
-    row.error = Some(Trouble { message: fault.message.clone(), hint: fault.hint.clone() });
+    row.error = Some(fault.clone().moved(()));
     row
 }
 

@@ -6,6 +6,7 @@ use mcptest_core::score::GroupLine;
 use serde_json::Value;
 
 use crate::exit;
+use crate::report::summary::verdicts;
 use crate::report::text::many;
 
 /// Most k of which the mean of pass^k is told.
@@ -22,8 +23,8 @@ const STABILITY: [(&str, &str); 4] = [
 /// What was counted so far.
 #[derive(Default)]
 pub(super) struct Summary {
-    traces: Counts,
-    groups: Counts,
+    traces: Totals,
+    groups: Totals,
     /// Sum and number of groups, in the order of [`STABILITY`].
     stability: [Mean; STABILITY.len()],
     /// Pass^k for k from 1.
@@ -31,33 +32,10 @@ pub(super) struct Summary {
     notes: usize,
 }
 
-#[derive(Default)]
-struct Counts {
-    judged: Totals,
-    unjudged: usize,
-}
-
-impl Counts {
-    fn add(&mut self, verdict: Option<RowVerdict>) {
-        match verdict {
-            Some(verdict) => self.judged.count(verdict),
-            None => self.unjudged += 1,
-        }
-    }
-
-    fn text(&self, what: &str) -> String {
-        let all = self.judged.rows() + self.unjudged;
-        let counts = [
-            (self.judged.pass, "pass"),
-            (self.judged.fail, "fail"),
-            (self.judged.unassessable, "unassessable"),
-            (self.judged.absorbed, "absorbed"),
-            (self.judged.error, "error"),
-            (self.unjudged, "not judged"),
-        ];
-        let parts: Vec<String> =
-            counts.iter().filter(|(count, _)| *count > 0).map(|(count, word)| format!("{count} {word}")).collect();
-        if parts.is_empty() { many(all, what) } else { format!("{}: {}", many(all, what), parts.join(", ")) }
+fn counted(totals: &Totals, what: &str) -> String {
+    match (many(totals.rows(), what), verdicts(totals)) {
+        (count, verdicts) if verdicts.is_empty() => count,
+        (count, verdicts) => format!("{count}: {verdicts}"),
     }
 }
 
@@ -88,11 +66,11 @@ impl Mean {
 
 impl Summary {
     pub(super) fn trace(&mut self, verdict: Option<RowVerdict>) {
-        self.traces.add(verdict);
+        self.traces.count(verdict.unwrap_or(RowVerdict::Unjudged));
     }
 
     pub(super) fn group(&mut self, line: &GroupLine<'_>) {
-        self.groups.add(line.verdict.map(RowVerdict::from));
+        self.groups.count(line.verdict.map_or(RowVerdict::Unjudged, RowVerdict::from));
         self.notes += usize::from(!line.notes().is_empty());
         for check in &line.checks {
             match check.gate {
@@ -113,10 +91,10 @@ impl Summary {
     }
 
     pub(super) fn text(&self, faults: usize) -> String {
-        let mut out = vec![self.traces.text("trace")];
-        let groups = self.groups.judged.rows() + self.groups.unjudged;
+        let mut out = vec![counted(&self.traces, "trace")];
+        let groups = self.groups.rows();
         if groups > 0 {
-            out.push(self.groups.text("group"));
+            out.push(counted(&self.groups, "group"));
         }
         let means = |named: &mut dyn Iterator<Item = (String, Mean)>| {
             let told: Vec<String> =
@@ -144,12 +122,12 @@ impl Summary {
 
     /// Whether there was no trace at all.
     pub(super) fn is_empty(&self) -> bool {
-        self.traces.judged.rows() + self.traces.unjudged == 0
+        self.traces.rows() == 0
     }
 
     /// The exit code, but for what could not be read.
     pub(super) fn exit_code(&self) -> u8 {
-        let totals = [&self.traces.judged, &self.groups.judged];
+        let totals = [&self.traces, &self.groups];
         if totals.iter().any(|totals| totals.error > 0) {
             exit::ERROR
         } else if totals.iter().any(|totals| totals.fail + totals.unassessable > 0) {

@@ -4,6 +4,8 @@ use std::io::Read;
 use std::ops::Range;
 use std::sync::Arc;
 
+use mcptest_core::diag::Code;
+
 use super::scan::{MAX_DEPTH, Scan, Step, leading_blanks};
 use super::window::Window;
 use super::{Batch, Item, header};
@@ -165,8 +167,12 @@ impl Document {
             }
             Step::Deep(_) => {
                 let message = format!("the record nests deeper than {MAX_DEPTH} levels");
-                let item =
-                    Item::broken(open.from, message, "look at what wrote it; no format of records nests like this");
+                let item = Item::broken(
+                    Code::NestedTooDeep,
+                    open.from,
+                    message,
+                    "look at what wrote it; no format of records nests like this",
+                );
                 Some(self.refuse(open, &step, item))
             }
             Step::List { key, after } => {
@@ -223,7 +229,7 @@ impl Document {
                 _ => {
                     let message = format!("a record is an object or a list, found {}", shown(byte));
                     let hint = "records follow each other with nothing but white space between them";
-                    return Some(self.give_up(Item::broken(offset, message, hint)));
+                    return Some(self.give_up(Item::broken(Code::NotARecord, offset, message, hint)));
                 }
             },
             Place::List { object, next, .. } => match (*next, byte) {
@@ -244,11 +250,21 @@ impl Document {
                 }
                 (Next::CommaOrEnd, _) => {
                     let message = format!("`,` or `]` should follow an element of a list, found {}", shown(byte));
-                    return Some(self.give_up(Item::broken(offset, message, "what comes after it is not read")));
+                    return Some(self.give_up(Item::broken(
+                        Code::NotARecord,
+                        offset,
+                        message,
+                        "what comes after it is not read",
+                    )));
                 }
                 (_, b']' | b'}' | b',' | b':') => {
                     let message = format!("an element of a list should stand here, found {}", shown(byte));
-                    return Some(self.give_up(Item::broken(offset, message, "what comes after it is not read")));
+                    return Some(self.give_up(Item::broken(
+                        Code::NotARecord,
+                        offset,
+                        message,
+                        "what comes after it is not read",
+                    )));
                 }
                 _ => self.open = Some(open),
             },
@@ -270,7 +286,7 @@ impl Document {
             (Some(_), _) | (None, Place::Top) => return None,
         };
         let hint = "it was cut off when it was written or moved";
-        Some(Item::broken(from, format!("the {what} that begins here is not closed"), hint))
+        Some(Item::broken(Code::TruncatedRecord, from, format!("the {what} that begins here is not closed"), hint))
     }
 
     /// Gives values away, as far as they are text.

@@ -52,8 +52,8 @@ fn frames(input: impl Read, max_record: usize) -> Vec<String> {
                 frames.recycle(text);
             }
             Item::Nothing(message) => out.push(format!("0! {message} ({LEAVE_OUT})")),
-            Item::Broken { offset, message, hint } => {
-                out.push(format!("{offset}! {message} ({})", hint.unwrap_or_default()));
+            Item::Broken(RecordError { place, message, hint, .. }) => {
+                out.push(format!("{}! {message} ({})", place.unwrap(), hint.unwrap_or_default()));
             }
         }
     }
@@ -430,7 +430,7 @@ mod sources {
                 match item {
                     Item::Batch(batch) => values.push((broken, batch.values.len())),
                     Item::Nothing(message) => panic!("{message}"),
-                    Item::Broken { message, .. } => {
+                    Item::Broken(RecordError { message, .. }) => {
                         assert_eq!(message, "the record has more than 1048576 bytes, the limit");
                         broken += 1;
                         bytes_before_refusal = Some(frames.window.offset(0));

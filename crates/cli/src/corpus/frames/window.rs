@@ -3,7 +3,7 @@
 use std::io::{ErrorKind, Read};
 
 use super::Item;
-use crate::corpus::unpack::UnpackError;
+use mcptest_core::diag::{Code, Failure};
 
 /// How much text a batch has, and how much is read at a time.
 pub(super) const BATCH: usize = 1024 * 1024;
@@ -29,7 +29,7 @@ pub(super) enum Ended {
     /// The source is at its end.
     Clean,
     /// It cannot be read on.
-    Failed(UnpackError),
+    Failed(Failure),
 }
 
 impl<R: Read> Window<R> {
@@ -65,12 +65,13 @@ impl<R: Read> Window<R> {
                 Ok(count) => self.end += count,
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 Err(error) => {
-                    let known = error.get_ref().and_then(|inner| inner.downcast_ref::<UnpackError>());
-                    let trouble = known.cloned().unwrap_or_else(|| UnpackError {
-                        message: format!("cannot be read on: {error}"),
-                        hint: "what came before is read; check the disk or whatever writes it".to_owned(),
+                    let known = error.get_ref().and_then(|inner| inner.downcast_ref::<Failure>());
+                    let failure = known.cloned().unwrap_or_else(|| {
+                        Failure::error((), format!("cannot be read on: {error}"))
+                            .code(Code::ReadFailed)
+                            .hint("what came before is read; check the disk or whatever writes it")
                     });
-                    self.over = Some(Ended::Failed(trouble));
+                    self.over = Some(Ended::Failed(failure));
                 }
             }
             return self.over.is_none();
@@ -86,8 +87,8 @@ impl<R: Read> Window<R> {
         if self.over == Some(Ended::Clean) {
             return None;
         }
-        let Some(Ended::Failed(UnpackError { message, hint })) = self.over.replace(Ended::Clean) else { return None };
-        Some(Item::broken(self.offset(self.end), message, hint))
+        let Some(Ended::Failed(failure)) = self.over.replace(Ended::Clean) else { return None };
+        Some(Item::Broken(failure.moved(Some(self.offset(self.end)))))
     }
 
     pub(super) fn discard(&mut self, count: usize) {

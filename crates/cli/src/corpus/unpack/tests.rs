@@ -40,7 +40,7 @@ fn zstd(text: &[u8]) -> Vec<u8> {
 }
 
 /// Everything that comes out, and what it ends with. `at_once` is how much the source gives, `asked` how much is asked for.
-fn unpack(stored: &[u8], at_once: usize, asked: usize) -> (Vec<u8>, Option<UnpackError>) {
+fn unpack(stored: &[u8], at_once: usize, asked: usize) -> (Vec<u8>, Option<Failure>) {
     let progress = Arc::new(AtomicU64::new(0));
     let input = Slow(io::Cursor::new(stored.to_vec()), at_once);
     let mut unpacked = Unpacked::new(Box::new(input), Arc::clone(&progress));
@@ -53,9 +53,9 @@ fn unpack(stored: &[u8], at_once: usize, asked: usize) -> (Vec<u8>, Option<Unpac
             }
             Ok(count) => out.extend_from_slice(&buffer[..count]),
             Err(error) => {
-                let error = error.get_ref().unwrap().downcast_ref::<UnpackError>().unwrap().clone();
+                let error = error.get_ref().unwrap().downcast_ref::<Failure>().unwrap().clone();
                 let again = unpacked.read(&mut buffer).unwrap_err();
-                assert_eq!(again.to_string(), error.message, "a source that failed does not end cleanly");
+                assert_eq!(again.to_string(), error.to_string(), "a source that failed does not end cleanly");
                 return (out, Some(error));
             }
         }
@@ -64,7 +64,7 @@ fn unpack(stored: &[u8], at_once: usize, asked: usize) -> (Vec<u8>, Option<Unpac
 
 /// Unpacks in several rhythms, which may not matter.
 fn check(stored: &[u8], expected: &[u8], error: Option<(&str, &str)>) {
-    let error = error.map(|(message, hint)| UnpackError { message: message.to_owned(), hint: hint.to_owned() });
+    let error = error.map(|(message, hint)| damaged(message.to_owned(), hint.to_owned()));
     for (at_once, asked) in [(usize::MAX, 1 << 20), (1, 4096), (7, 3), (4096, 100_000)] {
         let (out, ended) = unpack(stored, at_once, asked);
         assert_eq!(ended, error, "{at_once} bytes at a time");
@@ -144,7 +144,7 @@ fn what_came_before_damage_is_given() {
     let (out, error) = unpack(&packed, usize::MAX, 1 << 20);
     assert!(out == all, "{} bytes", out.len());
     let message = "the zstd data is damaged after 400000 unpacked bytes: Unsupported frame parameter";
-    assert_eq!(error, Some(UnpackError { message: message.to_owned(), hint: hint.to_owned() }));
+    assert_eq!(error, Some(damaged(message.to_owned(), hint.to_owned())));
     check(&packed, &all, Some((message, hint)));
 }
 
@@ -166,11 +166,11 @@ fn how_much_comes_before_damage_does_not_depend_on_how_it_is_read() {
     let middle = packed.len() / 2;
     packed[middle..middle + 5000].fill(0xff);
     let (out, error) = unpack(&packed, usize::MAX, 1 << 20);
-    let UnpackError { message, hint } = error.unwrap();
+    let Failure { message, hint, .. } = error.unwrap();
     assert!(text(400_000)[..150_000] == out[..150_000], "{} bytes", out.len());
     let start = format!("the gzip data is damaged after {} unpacked bytes: ", out.len());
     assert!(message.starts_with(&start), "{message}");
-    check(&packed, &out, Some((&message, &hint)));
+    check(&packed, &out, Some((&message, &hint.unwrap())));
 }
 
 #[test]

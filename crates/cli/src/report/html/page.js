@@ -435,7 +435,7 @@
 
   const runBody = (row) => {
     const box = el("div", { class: "body" });
-    if (row.error) box.append(el("div", { class: row.verdict }, long(row.error.message, "p")), row.error.hint ? el("p", {}, "hint: ", long(row.error.hint, "span")) : "");
+    if (row.error) box.append(el("div", { class: row.verdict }, long((row.error.code ? `error[${row.error.code}]: ` : "") + row.error.message, "p")), row.error.hint ? el("p", {}, "hint: ", long(row.error.hint, "span")) : "");
     if (row.mark) {
       const line = [...row.mark.text];
       const end = row.mark.start + Math.max(row.mark.length, 1);
@@ -517,7 +517,7 @@
     const body = el("tbody", {});
     const holder = gradual(body, STEP, (at) => el("tr", {}, el("th", { scope: "row" }, named(lines[at][0])), models.map((model) => {
       const own = lines[at][1].get(model);
-      return own ? el("td", { class: "squares" }, few(own, ROWS, "row", (row) => [link(row), " "], "span")) : el("td", { class: "faint" }, "· not run");
+      return own ? el("td", { class: "squares" }, few(own, ROWS, "result", (row) => [link(row), " "], "span")) : el("td", { class: "faint" }, "· not run");
     })));
     const table = el("table", {}, el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "test"), models.map((model) => el("th", { scope: "col" }, named(model) || "runs")))));
     body.replaceWith(table);
@@ -563,7 +563,7 @@
       });
       suite.holder.fill(suite.seen.length);
     }
-    count.textContent = left === rows.length ? many(rows.length, "row") : left + " of " + many(rows.length, "row");
+    count.textContent = left === rows.length ? many(rows.length, "result") : left + " of " + many(rows.length, "result");
   };
   let wait = 0;
   const soon = () => {

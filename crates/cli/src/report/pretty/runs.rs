@@ -8,8 +8,8 @@ use mcptest_core::report::{Family, Origin, Paths, Row, RowVerdict};
 
 use super::{headline, single};
 use crate::report::detail::{gist, numbers};
-use crate::report::look::{Paper, Verbosity};
 use crate::report::paths;
+use crate::report::style::{Output, Verbosity};
 use crate::report::text::{indent, many, runs, wrap};
 
 /// Most different things that runs of one test may have to say before the rest is counted, and most that are kept at all.
@@ -55,31 +55,31 @@ struct Said {
 }
 
 impl Runs {
-    pub(super) fn take(&mut self, row: &Row, name: &str, file: &str, verbosity: Verbosity, paper: Paper) {
+    pub(super) fn take(&mut self, row: &Row, name: &str, file: &str, verbosity: Verbosity, output: Output) {
         // A run that was never made, or broke, took no way.
         let is_run = row.family == Family::Run && !matches!(row.verdict, RowVerdict::Skipped | RowVerdict::Error);
         if is_run {
             self.paths.add(row.trace.as_deref(), row.verdict == RowVerdict::Pass);
         }
         if verbosity == Verbosity::Verbose {
-            self.rows.push_str(&single(row, &row.name, file, verbosity, paper));
+            self.rows.push_str(&single(row, &row.name, file, verbosity, output));
         }
         let at = self.kinds.iter().position(|kind| kind.family == row.family).unwrap_or_else(|| {
             self.kinds.push(Kind::new(row, name));
             self.kinds.len() - 1
         });
-        self.kinds[at].take(row, file, verbosity, paper);
+        self.kinds[at].take(row, file, verbosity, output);
     }
 
     /// Everything there is to show of them.
-    pub(super) fn text(&self, verbosity: Verbosity, paper: Paper) -> String {
+    pub(super) fn text(&self, verbosity: Verbosity, output: Output) -> String {
         let mut out = String::new();
         for kind in &self.kinds {
             let verdict = kind.verdict();
             if verbosity == Verbosity::Quiet && verdict == RowVerdict::Pass {
                 continue;
             }
-            kind.line(verdict, &self.paths, paper, &mut out);
+            kind.line(verdict, &self.paths, output, &mut out);
             let shows_paths = kind.family == Family::Run
                 && self.paths.runs() > 1
                 && (self.paths.first_split().is_some()
@@ -92,7 +92,7 @@ impl Runs {
                 }
             }
             if verbosity != Verbosity::Verbose {
-                kind.said(paper, &mut out);
+                kind.said(output, &mut out);
             }
         }
         out.push_str(&self.rows);
@@ -115,7 +115,7 @@ impl Kind {
         }
     }
 
-    fn take(&mut self, row: &Row, file: &str, verbosity: Verbosity, paper: Paper) {
+    fn take(&mut self, row: &Row, file: &str, verbosity: Verbosity, output: Output) {
         *self.counts.entry(row.verdict).or_default() += 1;
         self.edited += usize::from(row.edited);
         let origin = row.origin.map(Origin::as_str);
@@ -138,7 +138,7 @@ impl Kind {
             Entry::Occupied(known) => self.said[*known.get()].runs.push(run),
             Entry::Vacant(free) if next < MAX_KEPT => {
                 free.insert(next);
-                let whole = single(row, "", file, verbosity, paper);
+                let whole = single(row, "", file, verbosity, output);
                 // The first line has the name.
                 let below = whole.split_once('\n').map_or("", |(_, below)| below).to_owned();
                 self.said.push(Said { verdict: row.verdict, source: row.source(), below, runs: vec![run] });
@@ -160,7 +160,7 @@ impl Kind {
         order.into_iter().find(|verdict| self.counts.contains_key(verdict)).unwrap_or(RowVerdict::Pass)
     }
 
-    fn line(&self, verdict: RowVerdict, paths: &Paths, paper: Paper, out: &mut String) {
+    fn line(&self, verdict: RowVerdict, paths: &Paths, output: Output, out: &mut String) {
         let all: usize = self.counts.values().sum();
         let passed = self.counts.get(&RowVerdict::Pass).copied().unwrap_or(0);
         let mut counts = format!("{passed}/{all} runs pass");
@@ -183,15 +183,15 @@ impl Kind {
             edited => Some(format!("{edited} edited")),
         };
         let source: Vec<String> = self.origin.map(str::to_owned).into_iter().chain(edited).collect();
-        if !headline(verdict, &self.name, &source.join(", "), &tails, paper, out) {
-            wrap(out, paper.width, indent(0), &counts);
+        if !headline(verdict, &self.name, &source.join(", "), &tails, output, out) {
+            wrap(out, output.width, indent(0), &counts);
         }
     }
 
-    fn said(&self, paper: Paper, out: &mut String) {
+    fn said(&self, output: Output, out: &mut String) {
         for said in self.said.iter().take(MAX_SHOWN) {
             let numbers = runs(&said.runs);
-            headline(said.verdict, &format!("{} {numbers}", self.name), said.source, &[], paper, out);
+            headline(said.verdict, &format!("{} {numbers}", self.name), said.source, &[], output, out);
             out.push_str(&said.below);
         }
         let mut rest: Vec<u64> = self.said.iter().skip(MAX_SHOWN).flat_map(|said| said.runs.iter().copied()).collect();
@@ -200,7 +200,7 @@ impl Kind {
         if !rest.is_empty() {
             let line =
                 format!("and {} with something else to say, which -v shows: {}", many(rest.len(), "run"), runs(&rest));
-            wrap(out, paper.width, indent(0), &line);
+            wrap(out, output.width, indent(0), &line);
         }
     }
 }

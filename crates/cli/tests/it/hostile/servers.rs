@@ -165,7 +165,7 @@ fn a_schema_that_points_elsewhere_is_kept_and_nothing_is_fetched() {
         2,
         "",
         "error: what was made of this cannot be used, so nothing was written\n\
-         mcptest/tools.json:4:22: error: the schema refers to another document; schemas are never fetched\n\
+         mcptest/tools.json:4:22: error[malformed-schema]: the schema refers to another document; schemas are never fetched\n\
          \x20  |\n\
          \x204 |       \"inputSchema\": {\n\
          \x20  |                      ^\n\

@@ -35,7 +35,7 @@ fn check_start(scene: &Scene, start: &str) {
 #[test]
 fn an_answer_without_end_is_read_up_to_a_limit() {
     let scene = Scene::record(CLOSES, |_| Answer::status(200, "", vec![b' '; 1 << 20]).then(Rest::Endless));
-    scene.check(2, &format!("error: AT the answer has more than 16777216 bytes\n{HINT}"));
+    scene.check(2, &format!("error[unreadable-reply]: AT the answer has more than 16777216 bytes\n{HINT}"));
     // Nobody asked for it a second time.
     assert_eq!(scene.server.requests().len(), 4);
 }
@@ -49,7 +49,7 @@ fn a_packed_answer_without_end_is_unpacked_up_to_a_limit() {
     let packed = packed.finish().unwrap();
     assert!(packed.len() < 1 << 20);
     let scene = Scene::record(CLOSES, move |_| Answer::status(200, "content-encoding: gzip\r\n", packed.clone()));
-    scene.check(2, &format!("error: AT the answer has more than 16777216 bytes\n{HINT}"));
+    scene.check(2, &format!("error[unreadable-reply]: AT the answer has more than 16777216 bytes\n{HINT}"));
 }
 
 #[test]
@@ -57,7 +57,7 @@ fn millions_of_small_values_do_not_become_gigabytes() {
     // An object with one key takes a hundred times its text.
     for piece in ["{\"\":0},", "["] {
         let scene = body(move |_| format!("{{\"content\":[{}", piece.repeat(400_000)).into_bytes());
-        check_start(&scene, "error: AT its answer cannot be read: it has more than 200000 values: ");
+        check_start(&scene, "error[unreadable-reply]: AT its answer cannot be read: it has more than 200000 values: ");
     }
     // Neither do they inside of a text that is read as JSON.
     let args = format!("\"{{\\\"q\\\":[{}0]}}\"", "0\\u002c".repeat(200_000));
@@ -65,7 +65,7 @@ fn millions_of_small_values_do_not_become_gigabytes() {
         let calls = [super::Call { id: "\"a\"", name: "\"desk__search\"", args: &args }];
         said(dialect, &Said { calls: &calls, ..Said::default() }).into_bytes()
     });
-    check_start(&scene, "error: AT its answer cannot be read: it has more than 200000 values: ");
+    check_start(&scene, "error[unreadable-reply]: AT its answer cannot be read: it has more than 200000 values: ");
 }
 
 #[test]
@@ -75,7 +75,7 @@ fn millions_of_words_that_are_no_json_are_shown_in_part() {
     scene.check(
         2,
         &format!(
-            "error: AT its answer cannot be read: it is not JSON (line 1, column 1: expected value): {words}…\n{HINT}"
+            "error[unreadable-reply]: AT its answer cannot be read: it is not JSON (line 1, column 1: expected value): {words}…\n{HINT}"
         ),
     );
 }
@@ -125,7 +125,10 @@ fn an_empty_reply_is_a_reply_without_words_and_an_empty_answer_is_none() {
             Answer::status(200, "", bodies[at])
         });
         for ((model, ..), (body, why)) in WIRES.into_iter().zip(bodies.into_iter().zip(missing)) {
-            assert_eq!(scene.verdict(model), format!("error: AT its answer cannot be read: {why}: {body}\n{HINT}"));
+            assert_eq!(
+                scene.verdict(model),
+                format!("error[unreadable-reply]: AT its answer cannot be read: {why}: {body}\n{HINT}")
+            );
         }
         scene.check_rest(2);
     }
@@ -133,7 +136,7 @@ fn an_empty_reply_is_a_reply_without_words_and_an_empty_answer_is_none() {
     scene.check(
         2,
         &format!(
-            "error: AT its answer cannot be read: it is not JSON (line 1, column 0: EOF while parsing a value)\n{HINT}"
+            "error[unreadable-reply]: AT its answer cannot be read: it is not JSON (line 1, column 0: EOF while parsing a value)\n{HINT}"
         ),
     );
 }
@@ -151,7 +154,10 @@ fn counts_of_tokens_that_are_none_are_unknown_and_huge_ones_do_not_overflow() {
         let scene =
             body(move |dialect| said(dialect, &Said { text: "\"Done.\"", usage, ..Said::default() }).into_bytes());
         if usage[0] == "1e400" {
-            check_start(&scene, "error: AT its answer cannot be read: it is not JSON (line 1, column ");
+            check_start(
+                &scene,
+                "error[unreadable-reply]: AT its answer cannot be read: it is not JSON (line 1, column ",
+            );
             continue;
         }
         scene.check(0, "pass");
@@ -200,7 +206,7 @@ fn text_that_is_not_utf_8_and_keys_that_stand_twice_are_no_evidence() {
         let text = said(dialect, &Said { text: "\"Done?\"", ..Said::default() });
         text.bytes().map(|byte| if byte == b'?' { 0xff } else { byte }).collect()
     });
-    check_start(&scene, "error: AT its answer cannot be read: it is not UTF-8 from byte ");
+    check_start(&scene, "error[unreadable-reply]: AT its answer cannot be read: it is not UTF-8 from byte ");
     let scene = body(|dialect| {
         let text = said(dialect, &Said { text: "\"Done.\"", ..Said::default() });
         text.replacen("\"Done.\"", "\"Done.\",\"text\":\"Not\",\"text\":\"done.\",\"content\":0,\"content\":0", 1)
@@ -220,6 +226,6 @@ fn a_reason_to_stop_that_nobody_knows_is_no_end() {
         body(move |dialect| said(dialect, &Said { text: "\"Done.\"", stop: reason, ..Said::default() }).into_bytes());
     scene.check(
         2,
-        "error: AT its reply ended with `tired [2J\\u{202e} of it`\nhint: record again; the model did not finish its reply",
+        "error[reply-cut-off]: AT its reply ended with `tired [2J\\u{202e} of it`\nhint: record again; the model did not finish its reply",
     );
 }

@@ -89,7 +89,10 @@ fn what_could_be_a_call_and_is_not_understood_is_an_error_of_the_run() {
     for ((model, body), why) in bodies.into_iter().zip(whys) {
         let hint = "check that `base_url:` is the address of a server that speaks WIRE";
         let body: Value = serde_json::from_str(body).unwrap();
-        assert_eq!(scene.verdict(model), format!("error: AT its answer cannot be read: {why}: {body}\nhint: {hint}"));
+        assert_eq!(
+            scene.verdict(model),
+            format!("error[unreadable-reply]: AT its answer cannot be read: {why}: {body}\nhint: {hint}")
+        );
     }
     scene.check_rest(2);
 }
@@ -129,7 +132,10 @@ fn arguments_nested_without_end_are_refused_as_text_and_end_the_run_as_json() {
     });
     for (model, ..) in WIRES {
         let told = scene.verdict(model);
-        assert!(told.starts_with("error: AT its answer cannot be read: it is not JSON (line 1, column "), "{told}");
+        assert!(
+            told.starts_with("error[unreadable-reply]: AT its answer cannot be read: it is not JSON (line 1, column "),
+            "{told}"
+        );
         assert!(told.contains(": recursion limit exceeded): "), "{told}");
     }
     scene.check_rest(2);
@@ -155,7 +161,12 @@ fn a_hundred_thousand_calls_at_once_are_an_error_and_a_thousand_are_made() {
     });
     for (model, ..) in WIRES {
         let told = scene.verdict(model);
-        assert!(told.starts_with("error: AT its answer cannot be read: it has more than 200000 values: {"), "{told}");
+        assert!(
+            told.starts_with(
+                "error[unreadable-reply]: AT its answer cannot be read: it has more than 200000 values: {"
+            ),
+            "{told}"
+        );
     }
     scene.check_rest(2);
     let scene = Scene::record(CLOSES, |dialect| {

@@ -82,7 +82,7 @@ fn a_redirect_is_not_followed_and_the_key_stays_where_it_is() {
         Scene::record(CLOSES, move |_| Answer::status(307, format!("location: {to}/v1/messages?key=1\r\n"), ""));
     for (model, ..) in WIRES {
         let expected = format!(
-            "error: AT it answered HTTP 307 and points to {}/v1/messages, which is not followed\nhint: set `base_url:` to where the model really is",
+            "error[model-redirect]: AT it answered HTTP 307 and points to {}/v1/messages, which is not followed\nhint: set `base_url:` to where the model really is",
             elsewhere.base()
         );
         assert_eq!(scene.verdict(model), expected);

@@ -251,17 +251,17 @@ fn a_server_that_cannot_be_asked_is_told_in_its_own_words_and_nothing_is_written
     };
     check(
         "sh -c 'echo no configuration >&2; exit 3'",
-        "error: server `sh`: it ended (exit status: 3) without answering `initialize`\nits standard error ends with:\n  no configuration\n\
+        "error[server-exited]: server `sh`: it ended (exit status: 3) without answering `initialize`\nits standard error ends with:\n  no configuration\n\
          hint: run the command by hand: it has to wait for messages on standard input\n",
     );
     check(
         "sh -c 'exec sleep 600'",
-        "error: server `sh`: it did not answer `initialize` within 400 ms\n\
+        "error[server-timeout]: server `sh`: it did not answer `initialize` within 400 ms\n\
          hint: check that the command starts an MCP server over stdio, or raise --timeout-ms\n",
     );
     check(
         "no-such-program-anywhere",
-        "error: server `no-such-program-anywhere`: its program `no-such-program-anywhere` was not found\n\
+        "error[program-not-found]: server `no-such-program-anywhere`: its program `no-such-program-anywhere` was not found\n\
          hint: install it, or check that its folder is in PATH\n",
     );
     check(
@@ -281,7 +281,7 @@ fn a_server_that_cannot_be_asked_is_told_in_its_own_words_and_nothing_is_written
         &["init", "--url", "http://127.0.0.1:9/mcp", "--bearer-token-env", "NOBODY"],
         2,
         "",
-        "error: the variable `NOBODY`, which should hold the bearer token, is not set\n\
+        "error[variable-not-set]: the variable `NOBODY`, which should hold the bearer token, is not set\n\
          hint: set NOBODY, or leave --bearer-token-env out\n",
     );
     assert_eq!(names(&here.0), ["none.json"]);

@@ -135,7 +135,7 @@ fn a_recorded_run_passes_the_suite_that_is_made_of_it() {
     here.check(
         &["run"],
         0,
-        "mcptest.yml\n✓ PASS      does what the recorded run did  scripted  5 checks hold\n\n1 row: 1 pass\n",
+        "mcptest.yml\n✓ PASS      does what the recorded run did  scripted  5 checks hold\n\n1 test, 1 run: 1 passed\n",
         "",
     );
     here.check(&["validate", "--deny-warnings", "."], 0, "3 files: 3 fine\n", "");
@@ -433,14 +433,14 @@ fn what_holds_no_call_makes_no_suite() {
         &["init", "--from-trace", "no.json"],
         2,
         "",
-        "error: no.json: there is no such file or folder\nhint: did you mean `none.json`?\n",
+        "error[no-such-file]: no.json: there is no such file or folder\nhint: did you mean `none.json`?\n",
     );
     let output = here.command(&["init", "--from-trace", "odd.json"]).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
     let stderr = String::from_utf8(output.stderr).unwrap();
     assert_eq!(
         stderr,
-        "error: odd.json: byte 0: it looks like no known format: an object with the keys x\n\
+        "error[unknown-format]: odd.json: byte 0: it looks like no known format: an object with the keys x\n\
          hint: `mcptest convert --from FORMAT odd.json > trace.jsonl` makes a file of it that can be read\n"
     );
     assert_eq!(files(&here.0), before);

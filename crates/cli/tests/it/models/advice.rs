@@ -53,7 +53,7 @@ fn advice_is_asked_once_without_tools_and_shown_from_the_recording() {
     let expected = "suite.yml\n\
                     ✓ PASS      t  replayed  trajectory, narrative hold\n\
                     \x20   advisory, not judged: It claims a refund. FAIL.\n\n\
-                    1 row: 1 pass\n";
+                    1 test, 1 run: 1 passed\n";
     assert_eq!((shown.status.code(), &*out(&shown), &*err(&shown)), (Some(0), expected, ""));
 }
 

@@ -89,7 +89,7 @@ fn a_limit_on_money_needs_a_price_and_asks_nobody_without_one() {
     let server = conversation();
     let here = three_runs(&server, "");
     let output = run(&here, &["--record", "--max-cost", "1"]);
-    let told = "error: --max-cost needs the price of model `claude` in suite.yml\n\
+    let told = "error[no-price]: --max-cost needs the price of model `claude` in suite.yml\n\
                 hint: add it under `models:`, as in `price: { input: 3, output: 15 }` for a million tokens\n";
     assert_eq!((output.status.code(), &*out(&output), &*err(&output)), (Some(2), "", told));
     assert!(server.requests().is_empty() && cassettes(&here).is_empty());

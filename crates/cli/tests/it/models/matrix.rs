@@ -59,7 +59,7 @@ suite.yml
       |
     6 |   - { name: t, servers: [desk], prompt: Do it., models: [busy, lazy], runs: 2, trajectory: …
       |                                                                                ^^^^^^^^^^
-    again: mcptest run suite.yml --filter t --models lazy
+    rerun: mcptest run suite.yml --filter t --models lazy
 ";
     let table = "\npassed runs  busy   lazy\nt            ✓ 2/2  ✗ 0/2\n\n4 rows: 2 pass, 2 fail\n";
     let replayed = run(&here, &[]);

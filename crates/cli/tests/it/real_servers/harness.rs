@@ -118,7 +118,7 @@ impl Real {
     /// The same for a suite of one run that passes, of which this is said.
     #[track_caller]
     pub(crate) fn passes(&self, checks: &str) -> Value {
-        let stdout = format!("suite.yml\n✓ PASS      test  ORIGIN  {checks}\n\n1 row: 1 pass\n");
+        let stdout = format!("suite.yml\n✓ PASS      test  ORIGIN  {checks}\n\n1 test, 1 run: 1 passed\n");
         let mut cassettes = self.check(&[], 0, &stdout);
         assert_eq!(cassettes.len(), 1);
         cassettes.remove(0)

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::{CallRule, ExpectedArgs, StatusRule};
 use crate::assertion::AssertionDiff;
-use crate::diag::{Problem, Problems};
+use crate::diag::{Code, Problem, Problems};
 use crate::json;
 use crate::matcher::{Answer, Matcher, Schema, contains};
 use crate::target::{Selection, Target};
@@ -82,14 +82,20 @@ impl Rule {
         let mut problems = Problems::default();
         for (at, pointer) in rule.ignore_args.iter().enumerate() {
             if !pointer.starts_with('/') {
-                let problem = Problem::new(format!("/ignore_args/{at}"), format!("`{pointer}` is not a JSON pointer"));
+                let problem = Problem::new(
+                    Code::InvalidIgnoreArgs,
+                    format!("/ignore_args/{at}"),
+                    format!("`{pointer}` is not a JSON pointer"),
+                );
                 problems.push(problem.hint(format!("write `/{pointer}`")));
             }
         }
         let compared = matches!(rule.call.args, ExpectedArgs::Exact(_) | ExpectedArgs::Subset(_));
         if !rule.ignore_args.is_empty() && !compared {
             let message = "`ignore_args` has no effect here: only `exact` and `subset` compare values";
-            problems.push(Problem::new("/ignore_args", message).hint("use it with `exact` or `subset`"));
+            problems.push(
+                Problem::new(Code::InvalidIgnoreArgs, "/ignore_args", message).hint("use it with `exact` or `subset`"),
+            );
         }
         let mut ignore = rule.ignore_args.clone();
         // Later elements of a list go first, so that removing one does not move the next.
@@ -231,7 +237,7 @@ fn applies_to(schema: &Schema, args: &Value) -> bool {
 /// Compiles paths and matchers. Paths of problems start at the expectation.
 fn compile_match(matchers: &Map<String, Value>, problems: &mut Problems) -> Vec<(Target, Matcher)> {
     if matchers.is_empty() {
-        let problem = Problem::new("/args/match", "`match` is empty");
+        let problem = Problem::new(Code::MalformedMatcher, "/args/match", "`match` is empty");
         problems.push(problem.hint("write `match: { NAME: { regex: .. } }`, or `any`"));
     }
     let mut sorted: Vec<_> = matchers.iter().collect();
@@ -241,7 +247,7 @@ fn compile_match(matchers: &Map<String, Value>, problems: &mut Problems) -> Vec<
         let place = format!("/args/match/{}", json::pointer_step(path));
         let target = Target::parse(path).map_err(|error| {
             let message = format!("invalid path: {error}");
-            let problem = Problem::new(place.clone(), message).on_key();
+            let problem = Problem::new(Code::MalformedMatcher, place.clone(), message).on_key();
             problems.push(problem.hint("a path starts at the arguments: `city`, `items[0].id`"));
         });
         let several = matcher.as_object().is_some_and(|keys| keys.len() > 1);
@@ -278,7 +284,11 @@ fn match_diffs(path: &Target, matcher: &Matcher, args: &Value) -> Vec<AssertionD
 
 fn expected(value: &Value, path: &str, ignore: &[String], problems: &mut Problems) -> Value {
     if too_deep(value) {
-        problems.push(Problem::new(path, format!("nested deeper than {} levels", json::MAX_DEPTH)));
+        problems.push(Problem::new(
+            Code::NestedTooDeep,
+            path,
+            format!("nested deeper than {} levels", json::MAX_DEPTH),
+        ));
         return Value::Null;
     }
     pruned(value, ignore).into_owned()

@@ -129,5 +129,5 @@ fn anything_that_could_be_a_call_is_refused_with_its_path() {
     for (text, expected) in cases {
         assert_eq!(refusal(Format::Anthropic, text), expected, "{text}");
     }
-    assert_eq!(read(Format::Anthropic, r#"[{"role":"user","content":3}]"#).unwrap_err().offset, Some(26));
+    assert_eq!(read(Format::Anthropic, r#"[{"role":"user","content":3}]"#).unwrap_err().place, Some(26));
 }

@@ -181,7 +181,7 @@ fn looks_like(text: &str) -> Option<Format> {
 /// An error has a short message, and an offset within its text.
 fn check_error(error: &ImportError, text: &str) {
     assert!((1..=2_000).contains(&error.message.len()), "{:.300}", error.message);
-    assert!(error.offset.is_none_or(|offset| offset <= text.len()), "{error:?}");
+    assert!(error.place.is_none_or(|offset| offset <= text.len()), "{error:?}");
 }
 
 /// The line of a trace.

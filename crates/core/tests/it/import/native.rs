@@ -25,7 +25,7 @@ fn an_invalid_envelope_is_refused_with_its_place() {
         "group: expected a string or a number, found a list of 0"
     );
     let error = read(Format::Envelope, "{\"tool_calls\": [],\n \"id\": 1, \"id\": 2}").unwrap_err();
-    assert_eq!((error.message.as_str(), error.offset), ("duplicate key \"id\"", Some(32)));
+    assert_eq!((error.message.as_str(), error.place), ("duplicate key \"id\"", Some(32)));
     assert_eq!(
         refusal(Format::Cassette, r#"{"mcptest": 1}"#),
         "it has no `trace` / a bare envelope is `--from envelope`"

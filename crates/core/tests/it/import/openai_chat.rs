@@ -174,7 +174,7 @@ fn a_record_that_is_not_one_conversation_with_one_reply_is_refused() {
     }
     let error = read(Format::OpenaiChat, "[{\"role\": \"user\",\n \"content\": 3}]").unwrap_err();
     assert_eq!(
-        (error.message.as_str(), error.offset),
+        (error.message.as_str(), error.place),
         ("[0].content: expected a text or a list, found a number", Some(30))
     );
 }

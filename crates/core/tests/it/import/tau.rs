@@ -138,7 +138,7 @@ fn the_offset_of_an_error_is_counted_from_the_start_of_the_document() {
     let error = read(Format::Tau, text).unwrap_err();
     assert_eq!(error.message, "simulations[1]: messages[0].role: expected a text, found a number");
     assert_eq!(
-        error.offset.map(|at| &text[..at]),
+        error.place.map(|at| &text[..at]),
         Some(r#"{"info": {}, "simulations": [{"messages": []}, {"messages": [{"role": "#)
     );
 }

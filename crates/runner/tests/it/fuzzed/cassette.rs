@@ -79,8 +79,8 @@ pub(crate) fn check_report(text: &str) -> bool {
         report.take(event.clone());
     }
     assert!(report.exit_code() <= 2);
-    let flips = Baseline::of(&report).flips(&report);
-    assert!(flips.is_empty(), "a report differs from itself: {flips:?}");
+    let changes = Baseline::of(&report).compare(&report);
+    assert!(changes.is_empty(), "a report differs from itself: {changes:?}");
     let rows = rows(events);
     grid(&rows);
     let written = saved(&rows);

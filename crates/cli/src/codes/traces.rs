@@ -1,13 +1,14 @@
 //! Recordings of other programs that cannot be used.
 
-use super::{Trouble, trouble};
+use mcptest_core::diag::Code;
 
-pub(super) static TROUBLES: [Trouble; 16] = [
-    trouble(
-        "unknown-format",
+use super::{Entry, entry};
+
+pub(super) static ENTRIES: [Entry; 14] = [
+    entry(
+        Code::UnknownFormat,
         "The format of a recording is not known",
-        &["it looks like no known format: …"],
-        "error: unk.jsonl: byte 0: it looks like no known format: an object with the keys x",
+        "error[unknown-format]: unk.jsonl: byte 0: it looks like no known format: an object with the keys x",
         "The format of a record is told by its keys. This one has none that are typical, or one of its messages has a part that no \
          format has.",
         &[
@@ -16,21 +17,10 @@ pub(super) static TROUBLES: [Trouble; 16] = [
             "Otherwise write envelopes: `mcptest explain tool_calls` says what they hold.",
         ],
     ),
-    trouble(
-        "record-refused",
+    entry(
+        Code::InvalidRecord,
         "A record has something that is not understood",
-        &[
-            "which is not understood",
-            "could be a call",
-            "must be …, found …",
-            ": expected …, found …",
-            "has both `choices` and `response`",
-            "a trace must be complete",
-            "it has no `messages`",
-            "there are no messages",
-            "there are no items",
-        ],
-        "error: role.json: byte 0: messages[1].role must be \"user\" or \"assistant\", found \"robot\"",
+        "error[invalid-record]: role.json: byte 0: messages[1].role must be \"user\" or \"assistant\", found \"robot\"",
         "A part that is skipped could have been a call, and a call that is left out could turn a failure into a pass. So a record \
          that is not understood whole is not scored.",
         &[
@@ -39,127 +29,90 @@ pub(super) static TROUBLES: [Trouble; 16] = [
             "The other records are scored all the same, and the exit code is 2.",
         ],
     ),
-    trouble(
-        "duplicate-key-in-trace",
-        "A key stands twice in a recording",
-        &["duplicate key …"],
-        "error: dup.jsonl: byte 45: tool_calls[1]: duplicate key \"name\"",
-        "Which of the two values was meant cannot be told.",
-        &["Mend what wrote the record."],
-    ),
-    trouble(
-        "nothing-in-input",
+    entry(
+        Code::EmptyInput,
         "An input is empty",
-        &["byte 0: it is empty", "it holds nothing but white space", "it holds no record", "there is no trace in these inputs"],
-        "error: empty.jsonl: byte 0: it is empty",
+        "error[empty-input]: empty.jsonl: byte 0: it is empty",
         "Nothing was written there. A corpus without traces would look like one without failures, so it is an error.",
         &["Leave the input out, or look at what should have written it."],
     ),
-    trouble(
-        "cut-off-record",
+    entry(
+        Code::TruncatedRecord,
         "A recording is cut off",
-        &["that begins here is not closed"],
-        "error: cut.json: byte 0: the value that begins here is not closed",
+        "error[truncated-record]: cut.json: byte 0: the value that begins here is not closed",
         "The file ends, or something else follows, before a bracket that was opened is closed.",
         &["Fetch or write the file again.", "One that is still being written can be scored when it is done."],
     ),
-    trouble(
-        "not-a-record",
+    entry(
+        Code::NotARecord,
         "Something that is no record stands in an input",
-        &[
-            "a record is an object or a list, found …",
-            "an element of a list should stand here, found …",
-            "`,` or `]` should follow an element of a list, found …",
-        ],
-        "error: notes.json: byte 0: a record is an object or a list, found `s`",
+        "error[not-a-record]: notes.json: byte 0: a record is an object or a list, found `s`",
         "An input holds JSON objects or lists, one after another with nothing but white space between them.",
         &["Look at the byte that is named: a log line, a comma between records, or a file of another kind."],
     ),
-    trouble(
-        "record-too-large",
+    entry(
+        Code::RecordTooLarge,
         "A record is larger than the limit",
-        &["the record has more than … bytes, the limit", "the trace … has more than … bytes, the limit"],
-        "error: big.json: byte 0: the record has more than 1048576 bytes, the limit",
+        "error[record-too-large]: big.json: byte 0: the record has more than 1048576 bytes, the limit",
         "Memory is bounded by the largest record, so there is a limit: 64 MiB unless `--max-record` says otherwise.",
         &["Raise it: `--max-record 256`.", "See that records are separate: one JSON value of everything is one record."],
     ),
-    trouble(
-        "damaged-archive",
+    entry(
+        Code::DamagedArchive,
         "A packed file is damaged",
-        &[
-            "data ends too early, after … unpacked bytes",
-            "data is damaged after … unpacked bytes",
-            "data follows after … unpacked bytes",
-            "needs a window of more than 64 MiB",
-        ],
-        "error: cut.jsonl.gz: byte 11: the gzip data ends too early, after 11 unpacked bytes",
+        "error[damaged-archive]: cut.jsonl.gz: byte 11: the gzip data ends too early, after 11 unpacked bytes",
         "The file was cut off or changed when it was written or moved. What came before is scored.",
         &["Fetch it again; `gzip -t FILE` and `zstd -t FILE` test a whole file."],
     ),
-    trouble(
-        "late-piece",
+    entry(
+        Code::LatePiece,
         "Pieces of a trace lie too far apart",
-        &["comes after the trace was closed"],
         "this piece of the trace 4bf92f3577b34da6a3ce929d0e0e4736 comes after the trace was closed",
         "Spans and session lines are put together by the key they share. When too much else lies between two pieces of a trace, it \
          is taken for whole.",
         &["Sort the file by trace, or split it, one file per day or service."],
     )
     .unprovoked("it takes an input of many megabytes; the tests of stitching do it with a small bound"),
-    trouble(
-        "no-group",
+    entry(
+        Code::NoGroup,
         "A record belongs to no group",
-        &["selects nothing in this record, so it belongs to no group", "stands twice in this record, so nobody can tell its group"],
-        "error: ok.jsonl: byte 0: `task` selects nothing in this record, so it belongs to no group",
+        "error[no-group]: ok.jsonl: byte 0: `task` selects nothing in this record, so it belongs to no group",
         "`--group-by` is a path in the record as it stands in the file, not in the envelope that is made of it.",
         &["Look at one record and correct the path, as in `metadata.task_id`."],
     ),
-    trouble(
-        "group-gate-without-group",
+    entry(
+        Code::GroupGateWithoutGroup,
         "A gate over runs has no group to judge",
-        &["the record names no group, and this gate judges groups of runs"],
         "the record names no group, and this gate judges groups of runs",
         "`stability` and `reliability` judge several runs of one task together, and nothing says which records those are.",
         &["Name the path that tells the task: `--group-by task_id`.", "Or take the gate out of the file."],
     ),
-    trouble(
-        "outcome-without-group",
+    entry(
+        Code::OutcomeWithoutGroup,
         "Outcomes are given, and there are no groups",
-        &["outcomes count in groups, and no record names one"],
         "note: outcomes count in groups, and no record names one",
         "`--outcome` says how a run ended; it counts for the pass rate of its group, and there is no group.",
         &["Add `--group-by`."],
     ),
-    trouble(
-        "stdout-is-taken",
+    entry(
+        Code::StdoutInUse,
         "A report and the lines of traces both want standard output",
-        &["standard output has the lines of traces, so … cannot have it too"],
-        "error: standard output has the lines of traces, so junit cannot have it too",
+        "error[stdout-in-use]: standard output has the lines of traces, so junit cannot have it too",
         "`mcptest score` prints one JSON line per trace there.",
         &["Give the report a file: `--reporter junit=report.xml`.", "Or leave the lines out: `--output none`."],
     ),
-    trouble(
-        "merge-foreign",
+    entry(
+        Code::NotScoreOutput,
         "What should be merged was not written by `mcptest score`",
-        &["it is no line that `mcptest score` writes", "do not go together"],
-        "error: ok.jsonl: byte 0: it is no line that `mcptest score` writes",
+        "error[not-score-output]: ok.jsonl: byte 0: it is no line that `mcptest score` writes",
         "`--merge` puts outputs of `mcptest score` together, whole and with groups.",
         &["Score each part with `--group-by` and keep all of its output.", "What a merge printed cannot be merged again."],
     ),
-    trouble(
-        "merge-other-gates",
+    entry(
+        Code::GatesMismatch,
         "Parts were judged by other gates than the merge",
-        &["it was not judged by the gates and the outcome of this merge"],
         "it was not judged by the gates and the outcome of this merge",
         "Outcomes of runs are taken from the lines of the parts. Judged by other gates they would mean something else.",
         &["Give every part and the merge the same `--gates` and `--outcome`, or none of them any."],
-    ),
-    trouble(
-        "server-prefix-option",
-        "`--server-prefix` cannot be understood",
-        &["--server-prefix: …"],
-        "error: --server-prefix: `` names no server: write `PREFIX=SERVER`, a prefix such as `mail_`, or `none` alone",
-        "It says which beginnings of names of tools tell a server.",
-        &["Write `mail_`, `m.=mail`, or `none` alone to leave all names whole."],
     ),
 ];

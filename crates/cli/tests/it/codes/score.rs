@@ -2,10 +2,11 @@
 
 use super::{desk, printed, suite};
 use crate::Folder;
+use mcptest_core::diag::Code;
 
 const CALL: &str = "{\"tool_calls\":[{\"name\":\"a\"}]}\n";
 
-pub(super) fn provoked() -> Vec<(&'static str, String)> {
+pub(super) fn provoked() -> Vec<(Code, String)> {
     let good = suite("trajectory: { calls: [{ name: search }] }");
     let here = desk(&good);
     for (name, text) in [
@@ -27,29 +28,29 @@ pub(super) fn provoked() -> Vec<(&'static str, String)> {
     here.write("cut.jsonl.gz", packed);
     let print = |line: &[&str]| printed(&here, line);
     vec![
-        ("unknown-format", print(&["score", "unk.jsonl"])),
-        ("record-refused", print(&["score", "role.json", "--from", "anthropic"])),
-        ("duplicate-key-in-trace", print(&["score", "dup.jsonl"])),
-        ("nothing-in-input", print(&["score", "empty.jsonl"])),
-        ("cut-off-record", print(&["score", "cut.json"])),
-        ("not-a-record", print(&["score", "notes.json"])),
-        ("record-too-large", print(&["score", "big.json", "--max-record", "1"])),
-        ("damaged-archive", print(&["score", "cut.jsonl.gz"])),
-        ("no-group", print(&["score", "ok.jsonl", "--group-by", "task"])),
-        ("group-gate-without-group", print(&["score", "ok.jsonl", "--gates", "stability.yml"])),
+        (Code::UnknownFormat, print(&["score", "unk.jsonl"])),
+        (Code::InvalidRecord, print(&["score", "role.json", "--from", "anthropic"])),
+        (Code::InvalidRecord, print(&["score", "dup.jsonl"])),
+        (Code::EmptyInput, print(&["score", "empty.jsonl"])),
+        (Code::TruncatedRecord, print(&["score", "cut.json"])),
+        (Code::NotARecord, print(&["score", "notes.json"])),
+        (Code::RecordTooLarge, print(&["score", "big.json", "--max-record", "1"])),
+        (Code::DamagedArchive, print(&["score", "cut.jsonl.gz"])),
+        (Code::NoGroup, print(&["score", "ok.jsonl", "--group-by", "task"])),
+        (Code::GroupGateWithoutGroup, print(&["score", "ok.jsonl", "--gates", "stability.yml"])),
         (
-            "outcome-without-group",
+            Code::OutcomeWithoutGroup,
             print(&["score", "ok.jsonl", "--gates", "calls.yml", "--outcome", "x", "--outcome-pass", "1"]),
         ),
-        ("stdout-is-taken", print(&["score", "ok.jsonl", "--gates", "calls.yml", "--reporter", "junit"])),
-        ("merge-foreign", print(&["score", "--merge", "ok.jsonl"])),
-        ("merge-other-gates", merged()),
-        ("server-prefix-option", print(&["score", "ok.jsonl", "--server-prefix", ""])),
-        ("unknown-reporter", print(&["run", "ok.yml", "--reporter", "jsn"])),
-        ("reporters-clash", print(&["run", "ok.yml", "--reporter", "json", "--reporter", "junit"])),
-        ("report-unwritten", print(&["run", "ok.yml", "--reporter", "junit=no/such/r.xml"])),
-        ("not-a-report", print(&["report", "ok.jsonl"])),
-        ("stdout-unwritable", unwritable()),
+        (Code::StdoutInUse, print(&["score", "ok.jsonl", "--gates", "calls.yml", "--reporter", "junit"])),
+        (Code::NotScoreOutput, print(&["score", "--merge", "ok.jsonl"])),
+        (Code::GatesMismatch, merged()),
+        (Code::BadArgument, print(&["score", "ok.jsonl", "--server-prefix", ""])),
+        (Code::BadArgument, print(&["run", "ok.yml", "--reporter", "jsn"])),
+        (Code::ReportersClash, print(&["run", "ok.yml", "--reporter", "json", "--reporter", "junit"])),
+        (Code::ReportNotWritten, print(&["run", "ok.yml", "--reporter", "junit=no/such/r.xml"])),
+        (Code::NotAReport, print(&["report", "ok.jsonl"])),
+        (Code::StdoutFailed, unwritable()),
     ]
 }
 

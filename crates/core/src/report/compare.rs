@@ -1,4 +1,4 @@
-//! What changed between two reports: rows whose verdict flipped, rows that came and went, cells that pass more or less often.
+//! What changed between two reports: rows whose verdict changed, rows that came and went, cells that pass more or less often.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ pub struct Baseline {
 
 /// One row whose verdict is another one now.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Flip {
+pub struct Change {
     /// The suite.
     pub file: String,
     /// The row; the suite's own name where the suite could not be used.
@@ -43,17 +43,17 @@ pub struct Rate {
 
 /// What changed, in the order of the new report; what is gone in the order of names.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Flips {
+pub struct Changes {
     /// Was fine, and is not any more.
-    pub worse: Vec<Flip>,
+    pub worse: Vec<Change>,
     /// Was not fine, and is now.
-    pub better: Vec<Flip>,
+    pub better: Vec<Change>,
     /// Another verdict, neither better nor worse.
-    pub other: Vec<Flip>,
+    pub other: Vec<Change>,
     /// Was not there before.
-    pub added: Vec<Flip>,
+    pub added: Vec<Change>,
     /// Is not there any more.
-    pub gone: Vec<Flip>,
+    pub gone: Vec<Change>,
     /// Cells that pass more or less often.
     pub rates: Vec<Rate>,
 }
@@ -67,22 +67,22 @@ impl Baseline {
     }
 
     /// How a newer report differs from this one.
-    pub fn flips(&self, report: &Report) -> Flips {
-        let mut out = Flips::default();
+    pub fn compare(&self, report: &Report) -> Changes {
+        let mut out = Changes::default();
         let mut left = self.rows.clone();
         for (key, file, after) in rows(report) {
             let before = left.remove(&key);
-            let flip = Flip { file: file.to_owned(), name: key.1, before, after: Some(after) };
+            let change = Change { file: file.to_owned(), name: key.1, before, after: Some(after) };
             match before.map(|before| (standing(before), standing(after), before == after)) {
-                None => out.added.push(flip),
-                Some((Standing::Fine, Standing::Bad, _)) => out.worse.push(flip),
-                Some((Standing::Bad, Standing::Fine, _)) => out.better.push(flip),
+                None => out.added.push(change),
+                Some((Standing::Fine, Standing::Bad, _)) => out.worse.push(change),
+                Some((Standing::Bad, Standing::Fine, _)) => out.better.push(change),
                 // A run that was absorbed, or is, leaves the verdict to the gate that absorbs; rates tell of it.
                 Some((_, _, true) | (Standing::Fine, Standing::Fine, _)) => {}
-                Some(_) => out.other.push(flip),
+                Some(_) => out.other.push(change),
             }
         }
-        let gone = |((file, name, _), before)| Flip { file, name, before: Some(before), after: None };
+        let gone = |((file, name, _), before)| Change { file, name, before: Some(before), after: None };
         out.gone = left.into_iter().map(gone).collect();
         for (file, name, after) in rates(report) {
             if let Some(before) = self.rates.get(&(plain(&file), name.clone()))
@@ -96,7 +96,7 @@ impl Baseline {
     }
 }
 
-impl Flips {
+impl Changes {
     /// Whether nothing changed.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()

@@ -1,37 +1,35 @@
 //! Servers that cannot be started or talked to, and the mock.
 
-use super::{Trouble, trouble};
+use mcptest_core::diag::Code;
 
-pub(super) static TROUBLES: [Trouble; 21] = [
-    trouble(
-        "program-not-found",
+use super::{Entry, entry};
+
+pub(super) static ENTRIES: [Entry; 21] = [
+    entry(
+        Code::ProgramNotFound,
         "The program of a server was not found",
-        &["its program `…` was not found", "command not found"],
         "server `desk`: its program `no-such-program` was not found",
         "The first word of `command:` is looked for in the folders of PATH. A path with `/` is taken from the working folder of the \
          server, which is the current folder unless `cwd:` says otherwise.",
         &["Install it, also where CI runs.", "For a program of the repository write `${SUITE_DIR}/path/to/it`."],
     ),
-    trouble(
-        "program-refused",
+    entry(
+        Code::ProgramNotStarted,
         "The program of a server cannot be started",
-        &["its program `…` could not be started: …"],
         "server `desk`: its program `./tools.yml` could not be started: Permission denied (os error 13)",
         "The file is there, and the system does not start it.",
         &["Make it executable (`chmod +x`), or name its interpreter first: `[python3, server.py]`."],
     ),
-    trouble(
-        "no-working-folder",
+    entry(
+        Code::NoWorkingFolder,
         "The working folder of a server is not there",
-        &["its working folder `…` is not there"],
         "server `desk`: its working folder `/nowhere` is not there",
         "`cwd:` names a folder that does not exist on this machine.",
         &["Write it from the folder of the suite: `cwd: ${SUITE_DIR}/data`."],
     ),
-    trouble(
-        "server-ended",
+    entry(
+        Code::ServerExited,
         "The server ended without answering",
-        &["it ended (…) without answering `…`"],
         "server `desk`: it ended (exit status: 3) without answering `initialize`",
         "The program started and stopped before it answered. It lacks an argument, a variable or a file, or it is no server over \
          standard input and output. The end of what it printed to standard error stands below the message.",
@@ -41,10 +39,9 @@ pub(super) static TROUBLES: [Trouble; 21] = [
             "Give it what it lacks with `env:` and `cwd:`.",
         ],
     ),
-    trouble(
-        "server-silent",
+    entry(
+        Code::ServerTimeout,
         "The server did not answer in time",
-        &["it did not answer `…` within … ms", "waiting for server `…` to start"],
         "server `desk`: it did not answer `initialize` within 200 ms",
         "The program runs and says nothing. It may serve HTTP instead of standard input and output, wait for something, or be slow \
          to start because it is downloaded first.",
@@ -53,10 +50,9 @@ pub(super) static TROUBLES: [Trouble; 21] = [
             "Raise `timeout_ms:` of the server, or install the program before instead of having `npx` fetch it.",
         ],
     ),
-    trouble(
-        "server-closed-output",
+    entry(
+        Code::ServerClosedStdout,
         "The server closed its standard output",
-        &["it closed its standard output without answering `…`", "the connection broke at `…`: …"],
         "server `desk`: it closed its standard output without answering `initialize`",
         "A server keeps both of its pipes open until its input is closed.",
         &[
@@ -64,32 +60,23 @@ pub(super) static TROUBLES: [Trouble; 21] = [
             "See that nothing in a wrapper script redirects its output.",
         ],
     ),
-    trouble(
-        "server-noise",
+    entry(
+        Code::ServerStdoutNoise,
         "The server prints something that is no message",
-        &["its standard output has a line that is no message: …"],
         "its standard output has a line that is no message: hello",
         "Standard output belongs to the protocol, one JSON message per line. What a server logs goes to standard error.",
         &["Have the server log to standard error, or make it quiet with an option or a variable."],
     ),
-    trouble(
-        "server-unreachable",
+    entry(
+        Code::ServerUnreachable,
         "Nothing answers at the address of a server",
-        &["has no reply: cannot connect to …"],
         "server `desk`: `initialize` has no reply: cannot connect to 127.0.0.1:1: Connection refused (os error 111)",
         "Nobody listens at `url:`, or something between refuses the connection.",
         &["Start the server, and check host and port.", "In a container, `localhost` is the container itself."],
     ),
-    trouble(
-        "server-refused",
+    entry(
+        Code::ServerRejected,
         "The server refuses the request",
-        &[
-            "server …: it answered `…` with 401 …",
-            "server …: it answered `…` with 403 …",
-            "server …: it answered `…` with 404 …",
-            "server …: it answered `…` with …",
-            "it answered `server/discover` with …, and `initialize` with …",
-        ],
         "server `desk`: it answered `server/discover` with 401 Unauthorized: {\"error\":\"who are you\"}",
         "There is a server, and it does not let this client in or does not know the path. 401 wants a token, 403 another one, \
          404 and 405 another path, which is often `/mcp`.",
@@ -99,10 +86,9 @@ pub(super) static TROUBLES: [Trouble; 21] = [
             "If the server is old or new and asking fails, say so with `protocol: legacy` or `modern`.",
         ],
     ),
-    trouble(
-        "old-transport",
+    entry(
+        Code::OldTransport,
         "The address is that of the older HTTP+SSE transport",
-        &["its `url` is an endpoint of the HTTP+SSE transport"],
         "server `desk`: its `url` is an endpoint of the HTTP+SSE transport (revision 2024-11-05), which mcptest does not \
          support",
         "The server answers messages with an error and opens a stream of events that says where messages go. Streamable HTTP \
@@ -112,127 +98,85 @@ pub(super) static TROUBLES: [Trouble; 21] = [
             "If it has none, update the server, or start it over stdio with `command:`.",
         ],
     ),
-    trouble(
-        "tool-not-offered",
+    entry(
+        Code::ToolNotOffered,
         "A tool of a server is not offered",
-        &["tool `…` of server `…` is not offered: …"],
         "tool `find` of server `desk` is not offered: its `x-mcp-header` is invalid: `q`: \"My Query\" is not a header name",
         "In revision 2026-07-28 a server over HTTP may ask for arguments in headers. A client must not use a tool that asks for \
          what no header can be, so the model does not see it.",
         &["Fix `x-mcp-header` in the input schema of the tool: a header name, each once, on strings, integers and booleans."],
     ),
-    trouble(
-        "bad-url",
+    entry(
+        Code::BadUrl,
         "The address of a server is none",
-        &["its `url` is no address", "its `url` starts with `…`, and neither with `http:` nor with `https:`"],
         "server `desk`: its `url` is no address: relative URL without a base",
         "An address begins with `http://` or `https://`.",
         &["Write it whole, as in `https://example.com/mcp`; check the variable, if it comes from one."],
     ),
-    trouble(
-        "bad-header",
+    entry(
+        Code::BadHeader,
         "A header cannot be sent",
-        &["has a value that no header can hold", "has a name that no header can have"],
         "server `desk`: the header `X-Team` has a value that no header can hold",
         "Headers hold visible characters on one line. A variable that was read from a file often ends with a line break.",
         &["Correct `headers:`, or the variable in them."],
     ),
-    trouble(
-        "bad-tool-list",
+    entry(
+        Code::BadToolList,
         "The list of tools of a server is wrong",
-        &[
-            "its list of tools is wrong: …",
-            "its list of tools goes in circles",
-            "it lists more than … tools",
-            "its list of tools has more than …",
-            "its list of tools takes more than … bytes of memory",
-        ],
         "server `desk`: its list of tools is wrong: tool 1 (`search`) has no `inputSchema`",
         "Every tool needs a name of its own and an `inputSchema`, and the last page of the list has no `nextCursor`.",
         &["Mend the server; its answer to `tools/list` breaks the protocol."],
     ),
-    trouble(
-        "malformed-reply",
+    entry(
+        Code::MalformedReply,
         "A server's reply is malformed JSON",
-        &["it answered `…` with JSON that cannot be read: …"],
         "server `desk`: it answered `tools/list` with JSON that cannot be read: result.tools[0]: duplicate key \"name\"",
         "A duplicate key lets a reply say two things at once, and which one a client takes is up to its parser. So it is an \
          error here, like any JSON that cannot be read. In the reply to a call it makes the result of that call an error.",
         &["Fix the server so that every key of an object is there once."],
     ),
-    trouble(
-        "unknown-revision",
+    entry(
+        Code::UnknownRevision,
         "The server speaks an unknown revision of the protocol",
-        &["it speaks revision `…` of the protocol, which mcptest does not know"],
         "server `desk`: it speaks revision `1999-01-01` of the protocol, which mcptest does not know",
         "The server answered the handshake with a revision that this version does not have.",
         &["Update the server, or mcptest."],
     ),
-    trouble(
-        "line-too-long",
+    entry(
+        Code::MessageTooLarge,
         "A server sent a line that is too long",
-        &[
-            "it sent a line of more than … bytes",
-            "it answered `…` with a reply that cannot be taken in: …",
-            "the server's answer has more than … bytes",
-        ],
         "server `desk`: it sent a line of more than 16777216 bytes",
         "A message is one line of JSON with a bound on its length, its levels and the memory it would take. Something else was \
          printed, or an answer is huge.",
         &["Look for output that is no message.", "Have the tools answer with less."],
     )
     .unprovoked("it takes a server that prints many megabytes; the tests of the transport do so"),
-    trouble(
-        "bad-mock-fault",
+    entry(
+        Code::BadMockFault,
         "A fault of the mock cannot be used",
-        &[
-            "unknown fault `…`",
-            "the fault `…` needs a number",
-            "the fault `…` takes no number",
-            "the fault `…` cannot take `…`",
-            "strikes the tool `…`, which the file does not have",
-            "the faults `…` and `…` both strike …",
-        ],
-        "error: unknown fault `explode`",
+        "error[bad-mock-fault]: unknown fault `explode`",
         "`--fault` takes a kind, some with a number behind a colon, for every tool or for one: `slow:2000`, `search=hang`.",
         &["Take a kind of the list in the hint; `mcptest mock --help` says what each does."],
     ),
-    trouble(
-        "mock-address",
+    entry(
+        Code::MockAddress,
         "The mock cannot listen there",
-        &["is not an address to listen on", "cannot listen on …"],
-        "error: `nowhere` is not an address to listen on",
+        "error[mock-address]: `nowhere` is not an address to listen on",
         "`--http` takes a port, or an address and a port of this machine that nobody uses.",
         &["Give another port; `--http 0` takes a free one and prints where it listens."],
     ),
-    trouble(
-        "mock-answer",
+    entry(
+        Code::InvalidMockServer,
         "An answer of a mock server cannot be used",
-        &[
-            "the structured content does not fit the output schema: …",
-            "the tool has an output schema, and this answer has no structured content",
-            "the arguments of a call are an object, and the schema must say so",
-            "cannot both be given",
-            "a rule lacks its answer",
-            "the answer is empty",
-            "`when` has no condition",
-        ],
-        "error: the structured content does not fit the output schema: /rain:",
+        "error[invalid-mock-server]: the structured content does not fit the output schema: /rain:",
         "A mock server keeps the rules of the protocol, so that only the faults you ask for are faults. An answer has to fit the \
          schema of its tool.",
         &["Correct the answer or the schema; the reference of the file is in `docs/mock.md`."],
     ),
-    trouble(
-        "no-resources",
+    entry(
+        Code::OutOfResources,
         "The system has no threads, processes or open files left",
-        &[
-            "cannot start: …",
-            "cannot talk to servers: …",
-            "no more threads (`ulimit -u`)",
-            "no more than … files may be open (`ulimit -n`)",
-            "stopped in the middle: it did not end in time",
-        ],
-        "error: cannot start: Too many open files (os error 24)",
+        "error[out-of-resources]: cannot start: Too many open files (os error 24)",
         "Every run has servers, and every server has a process, threads and pipes. Users and containers have limits on each. A \
          run does with fewer at once where it can; where not even one fits, it is an error.",
         &[

@@ -1,5 +1,6 @@
 //! Servers that cannot be started or talked to, scripts that do not fit, and the mock.
 
+use mcptest_core::diag::Code;
 use std::process::Command;
 
 use super::{TOOLS, desk, printed, suite_with};
@@ -38,7 +39,7 @@ fn crowded() -> String {
     String::from_utf8(output.unwrap().stderr).unwrap()
 }
 
-pub(super) fn provoked() -> Vec<(&'static str, String)> {
+pub(super) fn provoked() -> Vec<(Code, String)> {
     let mock = |line: &[&str]| {
         let here = Folder::with(&[("tools.yml", TOOLS)]);
         printed(&here, &[&["mock", "--tools-from", "tools.yml"], line].concat())
@@ -48,29 +49,29 @@ pub(super) fn provoked() -> Vec<(&'static str, String)> {
                servers: [desk, shop]\n    prompt: Find the note.\n    trajectory: { calls: [{ name: search }] }\n";
     let rain = "mock_server:\n  name: w\n  tools:\n    - name: get\n      output_schema: { type: object, properties: { rain: { type: boolean } } }\n      answer: { structured: { rain: 7 } }\n";
     vec![
-        ("program-not-found", served("command: [no-such-program]")),
-        ("program-refused", served("command: [./tools.yml]")),
-        ("no-working-folder", served("command: [sleep, \"9\"], cwd: /nowhere")),
-        ("server-ended", served("command: [/bin/sh, -c, \"exit 3\"], protocol: legacy")),
-        ("server-silent", served("command: [/bin/sleep, \"9\"], timeout_ms: 200")),
-        ("server-closed-output", served("command: [/bin/sh, -c, \"exec >&-; exec sleep 5\"]")),
-        ("server-noise", served("command: [/bin/sh, -c, \"echo hello; exec sleep 9\"], timeout_ms: 200")),
-        ("server-unreachable", served("url: \"http://127.0.0.1:1/mcp\"")),
-        ("bad-url", served("url: mcp.example.test/mcp")),
-        ("bad-header", served("url: \"http://127.0.0.1:1/mcp\", headers: { X-Team: \"a\\nb\" }")),
-        ("bad-tool-list", spoken("2025-06-18", r#"[{"name":"search"}]"#)),
-        ("malformed-reply", spoken("2025-06-18", r#"[{"name":"a","name":"b","inputSchema":{}}]"#)),
-        ("unknown-revision", spoken("1999-01-01", "[]")),
-        ("bad-mock-fault", mock(&["--fault", "explode"])),
-        ("mock-address", mock(&["--http", "nowhere"])),
-        ("no-resources", crowded()),
-        ("mock-answer", printed(&Folder::with(&[("tools.yml", rain)]), &["validate", "tools.yml"])),
-        ("script-too-short", scripted("{ calls: [{ tool: search }] }")),
-        ("script-ambiguous", printed(&desk(two), &["run", "ok.yml"])),
+        (Code::ProgramNotFound, served("command: [no-such-program]")),
+        (Code::ProgramNotStarted, served("command: [./tools.yml]")),
+        (Code::NoWorkingFolder, served("command: [sleep, \"9\"], cwd: /nowhere")),
+        (Code::ServerExited, served("command: [/bin/sh, -c, \"exit 3\"], protocol: legacy")),
+        (Code::ServerTimeout, served("command: [/bin/sleep, \"9\"], timeout_ms: 200")),
+        (Code::ServerClosedStdout, served("command: [/bin/sh, -c, \"exec >&-; exec sleep 5\"]")),
+        (Code::ServerStdoutNoise, served("command: [/bin/sh, -c, \"echo hello; exec sleep 9\"], timeout_ms: 200")),
+        (Code::ServerUnreachable, served("url: \"http://127.0.0.1:1/mcp\"")),
+        (Code::BadUrl, served("url: mcp.example.test/mcp")),
+        (Code::BadHeader, served("url: \"http://127.0.0.1:1/mcp\", headers: { X-Team: \"a\\nb\" }")),
+        (Code::BadToolList, spoken("2025-06-18", r#"[{"name":"search"}]"#)),
+        (Code::MalformedReply, spoken("2025-06-18", r#"[{"name":"a","name":"b","inputSchema":{}}]"#)),
+        (Code::UnknownRevision, spoken("1999-01-01", "[]")),
+        (Code::BadMockFault, mock(&["--fault", "explode"])),
+        (Code::MockAddress, mock(&["--http", "nowhere"])),
+        (Code::OutOfResources, crowded()),
+        (Code::InvalidMockServer, printed(&Folder::with(&[("tools.yml", rain)]), &["validate", "tools.yml"])),
+        (Code::ScriptTooShort, scripted("{ calls: [{ tool: search }] }")),
+        (Code::AmbiguousTool, printed(&desk(two), &["run", "ok.yml"])),
         (
-            "script-reference",
+            Code::ScriptReference,
             scripted("{ calls: [{ tool: search, args: { q: \"${results[4].x}\" } }] }, { text: Done. }"),
         ),
-        ("script-unusable", scripted("{ usage: { input: 1, output: 1 } }")),
+        (Code::ScriptUnusable, scripted("{ usage: { input: 1, output: 1 } }")),
     ]
 }

@@ -1,5 +1,6 @@
 //! Troubles with models, for the tests of `mcptest explain`.
 
+use mcptest_core::diag::Code;
 use serde_json::json;
 
 use super::provider::{Answer, Loopback, Request};
@@ -47,7 +48,7 @@ fn said(status: u16, message: &str) -> Answer {
     Answer::status(status, "retry-after: 0\r\n", json!({ "error": { "message": message } }).to_string())
 }
 
-pub(crate) fn provoked() -> Vec<(&'static str, String)> {
+pub(crate) fn provoked() -> Vec<(Code, String)> {
     let known =
         "agents:\n  - { name: t, model: claude-sonnet-4-5, prompt: Hi, trajectory: { calls: [{ name: a }] } }\n";
     let keyless = crate::Folder::with(&[("key.yml", known)]);
@@ -64,11 +65,11 @@ pub(crate) fn provoked() -> Vec<(&'static str, String)> {
         }))
     };
     vec![
-        ("no-key", print(&["run", "key.yml", "--live"])),
-        ("no-price", print(&["run", "key.yml", "--live", "--max-cost", "1"])),
-        ("bad-key", described("m: { provider: anthropic }", &["--live"], &[("ANTHROPIC_API_KEY", "a\nb")])),
+        (Code::NoKey, print(&["run", "key.yml", "--live"])),
+        (Code::NoPrice, print(&["run", "key.yml", "--live", "--max-cost", "1"])),
+        (Code::BadKey, described("m: { provider: anthropic }", &["--live"], &[("ANTHROPIC_API_KEY", "a\nb")])),
         (
-            "bad-base-url",
+            Code::BadBaseUrl,
             described(
                 "m: { provider: anthropic, base_url: api.example.test }",
                 &["--live"],
@@ -76,24 +77,24 @@ pub(crate) fn provoked() -> Vec<(&'static str, String)> {
             ),
         ),
         (
-            "model-unreachable",
+            Code::ModelUnreachable,
             described("m: { provider: anthropic, base_url: \"http://127.0.0.1:1\" }", &["--live"], &[]),
         ),
-        ("key-refused", answered(|| said(401, "bad key"))),
-        ("model-not-there", answered(|| said(404, "no such model"))),
-        ("model-busy", answered(|| said(500, "on fire"))),
-        ("request-refused", answered(|| said(400, "temperature is not supported"))),
-        ("model-redirect", answered(|| Answer::status(301, "location: http://elsewhere.test/\r\n", ""))),
-        ("answer-unreadable", answered(|| Answer::status(200, "", "<html>"))),
-        ("reply-ended", answered(paused)),
-        ("budget-over", out(&run(&spending, &["--live", "--max-tokens-total", "60"]))),
+        (Code::KeyRejected, answered(|| said(401, "bad key"))),
+        (Code::ModelNotFound, answered(|| said(404, "no such model"))),
+        (Code::ModelOverloaded, answered(|| said(500, "on fire"))),
+        (Code::RequestRejected, answered(|| said(400, "temperature is not supported"))),
+        (Code::ModelRedirect, answered(|| Answer::status(301, "location: http://elsewhere.test/\r\n", ""))),
+        (Code::UnreadableReply, answered(|| Answer::status(200, "", "<html>"))),
+        (Code::ReplyCutOff, answered(paused)),
+        (Code::BudgetExceeded, out(&run(&spending, &["--live", "--max-tokens-total", "60"]))),
         (
-            "server-refused",
+            Code::ServerRejected,
             remote(|_| Answer::status(401, "www-authenticate: Bearer\r\n", "{\"error\":\"who are you\"}")),
         ),
-        ("tool-not-offered", not_offered()),
+        (Code::ToolNotOffered, not_offered()),
         (
-            "old-transport",
+            Code::OldTransport,
             remote(|request| match request.method.as_str() {
                 "GET" => Answer::status(200, "content-type: text/event-stream\r\n", "event: endpoint\ndata: /m\n\n"),
                 _ => Answer::status(405, "", ""),

@@ -1,6 +1,6 @@
-//! How reports look: how much they show, how wide they are, with colour or without, and held against what.
+//! The style of reports: how much they show, how wide they are, with color or without, and held against what.
 //!
-//! A terminal has a say in width and colour, and nothing else has: what goes into a file or a pipe is the same bytes on
+//! A terminal has a say in width and color, and nothing else has: what goes into a file or a pipe is the same bytes on
 //! every machine.
 
 use std::io::IsTerminal;
@@ -21,9 +21,9 @@ pub(crate) enum Verbosity {
     Verbose,
 }
 
-/// When the report for people has colours.
+/// When the report for people has colors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Colour {
+pub(crate) enum Color {
     /// On a terminal, unless `NO_COLOR` is set
     Auto,
     /// Also into a pipe
@@ -41,25 +41,25 @@ const WIDEST: usize = 140;
 
 /// What a text is written on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Paper {
+pub(super) struct Output {
     pub(super) width: usize,
-    pub(super) is_coloured: bool,
+    pub(super) is_colored: bool,
 }
 
-impl Paper {
+impl Output {
     /// A file or a pipe.
-    pub(super) const PLAIN: Self = Self { width: WIDTH, is_coloured: false };
+    pub(super) const PLAIN: Self = Self { width: WIDTH, is_colored: false };
 
     /// A terminal of so many columns, or something else; `set` answers for variables that are not empty.
-    fn new(terminal: Option<usize>, colour: Colour, set: &dyn Fn(&str) -> Option<String>) -> Self {
-        let is_coloured = match colour {
-            Colour::Always => true,
-            Colour::Never => false,
-            Colour::Auto => {
+    fn new(terminal: Option<usize>, color: Color, set: &dyn Fn(&str) -> Option<String>) -> Self {
+        let is_colored = match color {
+            Color::Always => true,
+            Color::Never => false,
+            Color::Auto => {
                 terminal.is_some() && set("NO_COLOR").is_none() && set("TERM").is_none_or(|term| term != "dumb")
             }
         };
-        Self { width: terminal.map_or(WIDTH, |columns| columns.clamp(NARROWEST, WIDEST)), is_coloured }
+        Self { width: terminal.map_or(WIDTH, |columns| columns.clamp(NARROWEST, WIDEST)), is_colored }
     }
 }
 
@@ -73,10 +73,10 @@ pub(crate) struct Compared {
 
 /// How the reports of one run look.
 #[derive(Debug, Clone)]
-pub(crate) struct Look {
+pub(crate) struct Style {
     pub(super) verbosity: Verbosity,
     /// Standard output; files are always plain.
-    pub(super) paper: Paper,
+    pub(super) output: Output,
     pub(super) compared: Option<Compared>,
     /// Where GitHub keeps the summary of a step.
     pub(super) step_summary: Option<PathBuf>,
@@ -84,26 +84,26 @@ pub(crate) struct Look {
     pub(super) trust: Trust,
 }
 
-impl Look {
+impl Style {
     /// A look for whatever standard output is.
-    pub(crate) fn new(verbosity: Verbosity, colour: Colour, environment: &dyn Fn(&str) -> Option<String>) -> Self {
+    pub(crate) fn new(verbosity: Verbosity, color: Color, environment: &dyn Fn(&str) -> Option<String>) -> Self {
         let terminal = std::io::stdout().is_terminal().then(|| columns().unwrap_or(WIDTH));
         let set = |name: &str| environment(name).filter(|value| !value.is_empty());
         Self {
             verbosity,
-            paper: Paper::new(terminal, colour, &set),
+            output: Output::new(terminal, color, &set),
             compared: None,
             step_summary: set("GITHUB_STEP_SUMMARY").map(PathBuf::from),
             trust: Trust::Trusted,
         }
     }
 
-    /// The same look, for files in folders of somebody else.
+    /// The same style, for files in folders of somebody else.
     pub(crate) fn trusting(self, trust: Trust) -> Self {
         Self { trust, ..self }
     }
 
-    /// The same look, held against an older report.
+    /// The same style, held against an older report.
     pub(crate) fn compared_with(mut self, compared: Option<Compared>) -> Self {
         self.compared = compared;
         self
@@ -128,18 +128,18 @@ mod tests {
 
     #[test]
     fn a_terminal_has_a_say_in_width_and_colour_and_nothing_else_has() {
-        let paper = |terminal: Option<usize>, colour: Colour, variable: Option<(&str, &str)>| {
+        let output = |terminal: Option<usize>, color: Color, variable: Option<(&str, &str)>| {
             let set = |name: &str| variable.filter(|(known, _)| *known == name).map(|(_, value)| value.to_owned());
-            let Paper { width, is_coloured } = Paper::new(terminal, colour, &set);
-            (width, is_coloured)
+            let Output { width, is_colored } = Output::new(terminal, color, &set);
+            (width, is_colored)
         };
-        assert_eq!(paper(None, Colour::Auto, None), (100, false));
-        assert_eq!(paper(None, Colour::Always, Some(("NO_COLOR", "1"))), (100, true));
-        assert_eq!(paper(Some(72), Colour::Auto, None), (72, true));
-        assert_eq!(paper(Some(72), Colour::Auto, Some(("NO_COLOR", "1"))), (72, false));
-        assert_eq!(paper(Some(72), Colour::Auto, Some(("TERM", "dumb"))), (72, false));
-        assert_eq!(paper(Some(72), Colour::Never, Some(("TERM", "xterm"))), (72, false));
-        assert_eq!(paper(Some(3), Colour::Never, None), (40, false));
-        assert_eq!(paper(Some(300), Colour::Never, None), (140, false));
+        assert_eq!(output(None, Color::Auto, None), (100, false));
+        assert_eq!(output(None, Color::Always, Some(("NO_COLOR", "1"))), (100, true));
+        assert_eq!(output(Some(72), Color::Auto, None), (72, true));
+        assert_eq!(output(Some(72), Color::Auto, Some(("NO_COLOR", "1"))), (72, false));
+        assert_eq!(output(Some(72), Color::Auto, Some(("TERM", "dumb"))), (72, false));
+        assert_eq!(output(Some(72), Color::Never, Some(("TERM", "xterm"))), (72, false));
+        assert_eq!(output(Some(3), Color::Never, None), (40, false));
+        assert_eq!(output(Some(300), Color::Never, None), (140, false));
     }
 }

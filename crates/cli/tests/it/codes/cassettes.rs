@@ -1,5 +1,6 @@
 //! Recordings that are missing, do not fit or cannot be written.
 
+use mcptest_core::diag::Code;
 use std::fs::File;
 use std::path::PathBuf;
 
@@ -60,7 +61,7 @@ fn renamed() -> String {
     printed(&here, &["run", "key.yml"])
 }
 
-pub(super) fn provoked() -> Vec<(&'static str, String)> {
+pub(super) fn provoked() -> Vec<(Code, String)> {
     let stale = recorded();
     stale.write("ok.yml", good().replace("Find the note", "Find a note").as_bytes());
     let remote =
@@ -73,17 +74,17 @@ pub(super) fn provoked() -> Vec<(&'static str, String)> {
     let unused = recorded();
     unused.write("ok.yml", good().replace("finds it", "finds more").as_bytes());
     vec![
-        ("no-recording", printed(&Folder::with(&[("key.yml", remote)]), &["run", "key.yml"])),
-        ("stale-cassette", printed(&stale, &["run", "ok.yml"])),
-        ("broken-cassette", changed(|text| text[..300].to_owned())),
-        ("edited-cassette", changed(|text| text.replace("Find the note.", "Find."))),
-        ("contradictory-cassette", changed(|text| text.replacen("I deleted the note.", "I did nothing.", 1))),
-        ("no-digest", changed(|text| text.lines().filter(|line| !line.contains("\"digest\"")).collect())),
-        ("renamed-test", renamed()),
-        ("other-run", changed(|text| text.replace("\"test\": \"finds it\"", "\"test\": \"finds more\""))),
-        ("cassette-version", changed(|text| text.replace("\"mcptest\": 2", "\"mcptest\": 9"))),
-        ("recording-in-progress", printed(&locked, &["run", "ok.yml", "--record"])),
-        ("cassette-folder", printed(&blocked, &["run", "ok.yml", "--record"])),
-        ("unused-cassette", printed(&unused, &["cassette", "list", "ok.yml"])),
+        (Code::NoRecording, printed(&Folder::with(&[("key.yml", remote)]), &["run", "key.yml"])),
+        (Code::StaleCassette, printed(&stale, &["run", "ok.yml"])),
+        (Code::BrokenCassette, changed(|text| text[..300].to_owned())),
+        (Code::EditedCassette, changed(|text| text.replace("Find the note.", "Find."))),
+        (Code::InconsistentCassette, changed(|text| text.replacen("I deleted the note.", "I did nothing.", 1))),
+        (Code::BrokenCassette, changed(|text| text.lines().filter(|line| !line.contains("\"digest\"")).collect())),
+        (Code::RenamedTest, renamed()),
+        (Code::BrokenCassette, changed(|text| text.replace("\"test\": \"finds it\"", "\"test\": \"finds more\""))),
+        (Code::CassetteVersion, changed(|text| text.replace("\"mcptest\": 2", "\"mcptest\": 9"))),
+        (Code::RecordingInProgress, printed(&locked, &["run", "ok.yml", "--record"])),
+        (Code::UnusableCassetteFolder, printed(&blocked, &["run", "ok.yml", "--record"])),
+        (Code::UnusedCassette, printed(&unused, &["cassette", "list", "ok.yml"])),
     ]
 }

@@ -1,12 +1,13 @@
 //! Models that cannot be asked, their keys, what they cost, and the scripts that stand in for them.
 
-use super::{Trouble, trouble};
+use mcptest_core::diag::Code;
 
-pub(super) static TROUBLES: [Trouble; 19] = [
-    trouble(
-        "no-key",
+use super::{Entry, entry};
+
+pub(super) static ENTRIES: [Entry; 19] = [
+    entry(
+        Code::NoKey,
         "A model needs a key",
-        &["needs a key, and … not set"],
         "the model `claude-sonnet-4-5` needs a key, and ANTHROPIC_API_KEY and ANTHROPIC_AUTH_TOKEN are not set",
         "`--record` and `--live` ask the model, and its provider wants a key. Replays need none.",
         &[
@@ -15,158 +16,132 @@ pub(super) static TROUBLES: [Trouble; 19] = [
             "To judge what is recorded already, leave `--record` and `--live` out.",
         ],
     ),
-    trouble(
-        "bad-key",
+    entry(
+        Code::BadKey,
         "A key has characters that cannot be sent",
-        &["has characters that no header takes"],
         "the model `m`: the value of ANTHROPIC_API_KEY has characters that no header takes",
         "The value has a line break or another character that does not belong into a key. That happens when it is read from a file.",
         &["Set the variable again, without line breaks."],
     ),
-    trouble(
-        "bad-base-url",
+    entry(
+        Code::BadBaseUrl,
         "The address of a model is none",
-        &["is not an address to ask at: …"],
         "the model `m`: `base_url` is not an address to ask at: relative URL without a base",
         "The address has to be whole, and must not hold a user or a password.",
         &["Write it as `https://host/path`; keys go into the variable that `api_key_env:` names."],
     ),
-    trouble(
-        "model-unreachable",
+    entry(
+        Code::ModelUnreachable,
         "There is no connection to a model",
-        &["the model `…` at …: no connection: …", "HTTPS cannot be prepared: …"],
         "the model `m` at http://127.0.0.1:1/v1/messages: no connection: Connection refused (os error 111) (asked 4 times)",
         "Nobody answers at the address: the server is not started, the network or a proxy is in the way, or `base_url:` is wrong.",
         &["Start the server, or correct `base_url:`.", "Check the network, the proxy, and the certificates of the system."],
     ),
-    trouble(
-        "key-refused",
+    entry(
+        Code::KeyRejected,
         "The provider refuses the key",
-        &["the model `…` at …: it answered HTTP 401", "the model `…` at …: it answered HTTP 403"],
         "the model `m` at http://127.0.0.1:1/v1/messages: it answered HTTP 401: bad key",
         "The key is wrong, has expired, or may not use this model.",
         &["Check the variable that the hint names, and the rights of the key."],
     ),
-    trouble(
-        "model-not-there",
+    entry(
+        Code::ModelNotFound,
         "The provider does not have the model",
-        &["the model `…` at …: it answered HTTP 404"],
         "the model `m` at http://127.0.0.1:1/v1/messages: it answered HTTP 404: no such model",
         "The name of the model is not known there, or the path of the address is wrong. `base_url:` ends with `/v1` for `openai`, \
          and without it for `anthropic`.",
         &["Check `model:` and `base_url:`."],
     ),
-    trouble(
-        "model-busy",
+    entry(
+        Code::ModelOverloaded,
         "The provider wants a pause or is down",
-        &[
-            "the model `…` at …: it answered HTTP 429",
-            "the model `…` at …: it answered HTTP 5",
-            "the model `…` at …: it answered HTTP 408",
-            "the model `…` at …: it answered HTTP 409",
-        ],
         "the model `m` at http://127.0.0.1:1/v1/messages: it answered HTTP 500: on fire (asked 4 times)",
         "The question was asked four times, with longer and longer pauses, and always refused.",
         &["Try again later, or with fewer runs at once: `--jobs 1`.", "What was recorded before stays; only the rest has to be recorded."],
     ),
-    trouble(
-        "request-refused",
+    entry(
+        Code::RequestRejected,
         "The provider refuses the request",
-        &["the model `…` at …: it answered HTTP 4", "it answered with an error: …"],
         "the model `m` at http://127.0.0.1:1/v1/messages: it answered HTTP 400: temperature is not supported",
         "Something of the request does not suit the model: `temperature`, `max_tokens`, the schema of a tool.",
         &["Correct what the answer names.", "Most current models refuse `temperature:`."],
     ),
-    trouble(
-        "model-redirect",
+    entry(
+        Code::ModelRedirect,
         "A model has moved",
-        &["and points to …, which is not followed"],
         "the model `m` at http://127.0.0.1:1/v1/messages: it answered HTTP 301 and points to http://elsewhere.test/, which is not followed",
         "A redirect would send the key to an address that nobody wrote down.",
         &["Set `base_url:` to where the model really is, if you trust that address."],
     ),
-    trouble(
-        "answer-unreadable",
+    entry(
+        Code::UnreadableReply,
         "The answer of a model cannot be read",
-        &["its answer cannot be read: …", "the answer has more than … bytes", "the connection broke in the middle of the answer: …"],
         "the model `m` at http://127.0.0.1:1/v1/messages: its answer cannot be read:",
         "Something answered that does not speak the interface: often a proxy, a page for people, or another interface.",
         &["Check that `base_url:` is the address of a server that speaks the interface the hint names.", "Say which of OpenAI's interfaces it is with `api: chat` or `api: responses`."],
     ),
-    trouble(
-        "model-silent",
+    entry(
+        Code::ModelTimeout,
         "A model does not answer in time",
-        &["no complete answer within …"],
         "the model `m` at https://api.example.test/v1/messages: no complete answer within 600 s (asked 4 times)",
         "The provider took the question and did not finish its answer.",
         &["Try again.", "Ask for less: a lower `max_tokens:`, fewer tools, a shorter prompt."],
     )
     .unprovoked("it takes minutes; the tests of the clients do it with a short limit"),
-    trouble(
-        "reply-ended",
+    entry(
+        Code::ReplyCutOff,
         "A model did not finish its reply",
-        &["its reply ended with `…`"],
         "the model `m` at http://127.0.0.1:1/v1/messages: its reply ended with `tired`",
         "The provider ended the reply for a reason that is neither an end, a limit nor a refusal, so what the model would have done \
          is not known.",
         &["Record again.", "If it stays so, see what the provider says about the reason."],
     ),
-    trouble(
-        "budget-over",
+    entry(
+        Code::BudgetExceeded,
         "The budget stopped the run",
-        &["stopped by the budget: … spent, and the next question might exceed it"],
         "note: stopped by the budget: 0 tokens spent, and the next question might exceed it",
         "`--max-tokens-total` or `--max-cost` is reached. Before a question is asked, room is kept for the longest answer that \
          `max_tokens:` allows, so the limit is never exceeded. What was not asked is skipped, and the exit code is 2.",
         &["Raise the limit, lower `max_tokens:` of the tests, or select fewer tests.", "What was recorded before stays."],
     ),
-    trouble(
-        "no-price",
+    entry(
+        Code::NoPrice,
         "A limit on money needs prices",
-        &["--max-cost needs the price of model `…`"],
-        "error: --max-cost needs the price of model `claude-sonnet-4-5` in key.yml",
+        "error[no-price]: --max-cost needs the price of model `claude-sonnet-4-5` in key.yml",
         "Prices change and differ by contract, so the suite has to say them.",
         &["Add `price: { input: 3, output: 15 }` to the model under `models:`, for a million tokens each.", "Or limit tokens with `--max-tokens-total`."],
     ),
-    trouble(
-        "script-too-short",
+    entry(
+        Code::ScriptTooShort,
         "A script ends too early",
-        &["the script of run … has … turns, and the model was asked once more"],
         "the script of run 1 has 1 turns, and the model was asked once more",
         "The last turn of the script has calls, and the model is asked again when they are answered.",
         &["End the script with a turn that has text and no calls."],
     ),
-    trouble(
-        "script-ambiguous",
+    entry(
+        Code::AmbiguousTool,
         "A script calls a tool that several servers have",
-        &["the script calls `…`, which several servers have: …"],
         "the script calls `search`, which several servers have: desk, shop",
         "The name of the tool alone does not say which is meant.",
         &["Add `server:` to the call in the script."],
     ),
-    trouble(
-        "script-reference",
+    entry(
+        Code::ScriptReference,
         "A script refers to an answer that is not there",
-        &["the script reads an earlier answer: …"],
         "the script reads an earlier answer:",
         "`${results[i].path}` reads answer i, counted from 0 over all calls of the run, and that has no such part.",
         &["Look at the answer: `mcptest cassette show`, or the evidence of a report.", "Correct the index or the path."],
     ),
-    trouble(
-        "script-unusable",
+    entry(
+        Code::ScriptUnusable,
         "A script cannot be used",
-        &["the script cannot be used", "the turn neither says nor calls anything"],
         "the script cannot be used",
         "The file that `script:` names has mistakes, which are told below.",
         &["`mcptest validate FILE` shows them all with their places; the reference is in `docs/script.md`."],
     ),
-    trouble(
-        "server-asks-back",
+    entry(
+        Code::ServerNeedsInput,
         "A server asked back instead of answering",
-        &[
-            "the server asked for input (`input_required`), which mcptest declines",
-            "the server started a task instead of answering (`task`), which mcptest declines",
-        ],
         "the server asked for input (`input_required`), which mcptest declines",
         "The tool wants a person to decide, or works on after its answer. Neither can be repeated from a recording, so the call is \
          recorded as failed.",

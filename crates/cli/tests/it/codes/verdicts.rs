@@ -2,6 +2,7 @@
 
 use super::{SCRIPT, TOOLS, desk, printed, suite};
 use crate::Folder;
+use mcptest_core::diag::Code;
 
 /// What is printed of a test with these keys.
 fn judged(keys: &str) -> String {
@@ -26,7 +27,7 @@ fn row(report: &str, mark: &str) -> String {
     report[report.find(mark).unwrap()..].to_owned()
 }
 
-pub(super) fn provoked() -> Vec<(&'static str, String)> {
+pub(super) fn provoked() -> Vec<(Code, String)> {
     let scored =
         Folder::with(&[("ok.jsonl", "{\"tool_calls\":[{\"name\":\"a\"}]}\n"), ("gates.yml", "narrative: {}\n")]);
     let deleted = "script: 1\nruns: [{ turns: [{ calls: [{ tool: delete_note }] }, { text: I deleted the note. }] }]\n";
@@ -45,50 +46,53 @@ pub(super) fn provoked() -> Vec<(&'static str, String)> {
     let second = suite("trajectory: { calls: [{ name: delete_note }] }")
         + "  - { name: second, model: demo, servers: [desk], prompt: Find., trajectory: { calls: [{ name: search }] } }\n";
     vec![
-        ("not-assessable", printed(&scored, &["score", "ok.jsonl", "--gates", "gates.yml"])),
+        (Code::NotAssessable, printed(&scored, &["score", "ok.jsonl", "--gates", "gates.yml"])),
         (
-            "absorbed-run",
+            Code::AbsorbedRun,
             scripted(
                 mixed,
                 "runs: 2\n    trajectory: { calls: [{ name: search }] }\n    reliability: { expect: [{ target: reliability.pass_rate, matcher: { schema: { minimum: 40 } } }] }",
             ),
         ),
-        ("claimed-not-done", judged("trajectory: { calls: [{ name: search }] }\n    narrative: {}")),
-        ("claimed-call-failed", scripted(deleted, "trajectory: { calls: [{ name: delete_note }] }\n    narrative: {}")),
+        (Code::ClaimWithoutCall, judged("trajectory: { calls: [{ name: search }] }\n    narrative: {}")),
         (
-            "divergence-over-limit",
+            Code::ClaimOfFailedCall,
+            scripted(deleted, "trajectory: { calls: [{ name: delete_note }] }\n    narrative: {}"),
+        ),
+        (
+            Code::DivergenceOverLimit,
             scripted(
                 "script: 1\nruns: [{ turns: [{ calls: [{ tool: search }] }, { text: Done. }] }]\n",
                 "trajectory: { calls: [{ name: search }] }\n    narrative: { max_divergence_score: 0 }",
             ),
         ),
-        ("selects-nothing", judged("expect: [{ target: \"tool_calls[1].name\", matcher: { exact: x } }]")),
-        ("cannot-be-judged", judged("expect: [{ target: tool_calls, matcher: { regex: x } }]")),
-        ("call-missing", judged("trajectory: { calls: [{ name: search }, { name: delete_note }] }")),
-        ("call-too-many", scripted(twice, "trajectory: { calls: [{ name: search }] }")),
-        ("call-differs", judged("trajectory: { calls: [{ name: search, args: { exact: { q: snow } } }] }")),
+        (Code::SelectsNothing, judged("expect: [{ target: \"tool_calls[1].name\", matcher: { exact: x } }]")),
+        (Code::CannotBeJudged, judged("expect: [{ target: tool_calls, matcher: { regex: x } }]")),
+        (Code::MissingCall, judged("trajectory: { calls: [{ name: search }, { name: delete_note }] }")),
+        (Code::ExtraCall, scripted(twice, "trajectory: { calls: [{ name: search }] }")),
+        (Code::CallMismatch, judged("trajectory: { calls: [{ name: search, args: { exact: { q: snow } } }] }")),
         (
-            "order-broken",
+            Code::WrongOrder,
             judged(
                 "trajectory: { calls: [{ name: search }] }\n    trajectory_axes: { dependencies: [{ producer: delete_note, consumer: search }] }",
             ),
         ),
-        ("wasted-calls", judged("trajectory: { calls: [{ name: search }] }\n    golden_path: { calls: [] }")),
-        ("fault-never-met", struck("delete_note", "recovery: {}")),
-        ("not-recovered", struck("search", "recovery: { require_call: true }")),
+        (Code::WastedCalls, judged("trajectory: { calls: [{ name: search }] }\n    golden_path: { calls: [] }")),
+        (Code::FaultNotHit, struck("delete_note", "recovery: {}")),
+        (Code::NotRecovered, struck("search", "recovery: { require_call: true }")),
         (
-            "reliability-failed",
+            Code::ReliabilityFailed,
             judged(
                 "runs: 2\n    expect: [{ target: final_response, matcher: { contains: found } }, { target: tool_names, matcher: { contains: search } }]\n    reliability: {}",
             ),
         ),
         (
-            "unsteady-runs",
+            Code::UnstableRuns,
             scripted(many, "runs: 2\n    trajectory: { mode: superset, calls: [{ name: search }] }\n    stability: {}"),
         ),
-        ("runs-not-judged", row(&printed(&missing, &["run", "ok.yml"]), "finds it (stability)")),
-        ("assertion-failed", judged("expect: [{ target: tool_names, matcher: { contains: delete_note } }]")),
-        ("run-cut-off", printed(&cut, &["run", "ok.yml", "--reporter", "json"])),
-        ("skipped-rows", row(&printed(&desk(&second), &["run", "ok.yml", "--fail-fast"]), "- SKIPPED")),
+        (Code::RunsWithErrors, row(&printed(&missing, &["run", "ok.yml"]), "finds it (stability)")),
+        (Code::AssertionFailed, judged("expect: [{ target: tool_names, matcher: { contains: delete_note } }]")),
+        (Code::RunCutOff, printed(&cut, &["run", "ok.yml", "--reporter", "json"])),
+        (Code::SkippedTests, row(&printed(&desk(&second), &["run", "ok.yml", "--fail-fast"]), "- SKIPPED")),
     ]
 }

@@ -1,13 +1,14 @@
 //! Mistakes in suite files and gates files.
 
-use super::{Trouble, trouble};
+use mcptest_core::diag::Code;
 
-pub(super) static TROUBLES: [Trouble; 37] = [
-    trouble(
-        "not-yaml",
+use super::{Entry, entry};
+
+pub(super) static ENTRIES: [Entry; 37] = [
+    entry(
+        Code::NotYaml,
         "The file is not YAML",
-        &["invalid YAML: …"],
-        "error: invalid YAML: tabs disallowed within this context (block indentation)",
+        "error[not-yaml]: invalid YAML: tabs disallowed within this context (block indentation)",
         "The file breaks a rule of YAML, so nobody can tell what it says. The place is where the reader noticed, and the slip \
          is often on the line before.",
         &[
@@ -15,28 +16,17 @@ pub(super) static TROUBLES: [Trouble; 37] = [
             "Put text that holds `: ` or starts with one of `* & ! % @` in quotes.",
         ],
     ),
-    trouble(
-        "empty-file",
+    entry(
+        Code::EmptyFile,
         "The file is empty",
-        &["the file is empty"],
-        "error: the file is empty",
+        "error[empty-file]: the file is empty",
         "There is nothing in the file but white space or comments.",
         &["Write a suite, or begin with `mcptest init`.", "`mcptest schema` prints what a suite may hold."],
     ),
-    trouble(
-        "yaml-feature",
+    entry(
+        Code::YamlFeature,
         "The file uses a part of YAML that suites do not have",
-        &[
-            "a second YAML document starts here",
-            "the YAML tag `…` is not supported",
-            "`…` is not a valid JSON number",
-            "aliases expand to more than … values",
-            "anchors cover more than … values",
-            "an alias refers to a value that contains it",
-            "`<<` merges a map or a list of maps",
-            "a key must be a string, found …",
-        ],
-        "error: a second YAML document starts here",
+        "error[yaml-feature]: a second YAML document starts here",
         "A suite is one document of plain maps, lists, texts, numbers and truth values. Tags, several documents and numbers \
          such as `.inf` could mean something else on another machine, so they are refused.",
         &[
@@ -44,27 +34,24 @@ pub(super) static TROUBLES: [Trouble; 37] = [
             "Share parts with `&name`, `*name` and `<<: *name`, or split the file into several.",
         ],
     ),
-    trouble(
-        "nests-too-deep",
+    entry(
+        Code::NestedTooDeep,
         "Something nests too deep",
-        &["nested deeper than … levels"],
-        "error: nested deeper than 128 levels",
+        "error[nested-too-deep]: nested deeper than 128 levels",
         "Values are read up to 128 levels deep, so that no file can exhaust the memory.",
         &["Look for an alias that grows, or for a value that was generated.", "Write the value flatter."],
     ),
-    trouble(
-        "key-given-twice",
+    entry(
+        Code::DuplicateKey,
         "A key is given twice",
-        &["duplicate key `…`, first used on line …"],
-        "error: duplicate key `prompt`, first used on line 4",
+        "error[duplicate-key]: duplicate key `prompt`, first used on line 4",
         "One map has the same key two times. Most readers of YAML keep the last and drop the first without a word.",
         &["Remove one of them.", "If these are two items of a list, begin each with `- `."],
     ),
-    trouble(
-        "unknown-key",
+    entry(
+        Code::UnknownKey,
         "A key is not known",
-        &["unknown key `…` in …"],
-        "error: unknown key `max_turn` in an agent test",
+        "error[unknown-key]: unknown key `max_turn` in an agent test",
         "The block has no such key. A key that is ignored would be a check that never runs, so it is an error.",
         &[
             "Take the key that the hint suggests.",
@@ -72,19 +59,17 @@ pub(super) static TROUBLES: [Trouble; 37] = [
             "`mcptest explain KEY` says where a key belongs.",
         ],
     ),
-    trouble(
-        "missing-key",
+    entry(
+        Code::MissingKey,
         "A key is missing",
-        &["missing key `…` in …"],
-        "error: missing key `prompt` in an agent test: what the agent is asked",
+        "error[missing-key]: missing key `prompt` in an agent test: what the agent is asked",
         "The block cannot mean anything without this key.",
         &["Add the key as the hint shows it."],
     ),
-    trouble(
-        "wrong-type",
+    entry(
+        Code::WrongType,
         "A value is of the wrong type",
-        &["must be …, found …"],
-        "error: `runs` must be a whole number of at least 1, found a string (\"3\")",
+        "error[wrong-type]: `runs` must be a whole number of at least 1, found a string (\"3\")",
         "The key takes another kind of value. Text is never turned into a number or a truth value by itself: `\"3\"` and `yes` \
          are texts.",
         &[
@@ -92,50 +77,39 @@ pub(super) static TROUBLES: [Trouble; 37] = [
             "Where a number is due write the number: `${NAME}` always gives text.",
         ],
     ),
-    trouble(
-        "empty-value",
+    entry(
+        Code::EmptyValue,
         "A value is empty",
-        &["`…` is empty", "is an empty list"],
-        "error: `name` is empty",
+        "error[empty-value]: `name` is empty",
         "The key is there with nothing behind it, or with an empty text or list where that would check nothing.",
         &["Give a value, or leave the key out.", "When the value comes from a variable, see that the variable is set."],
     ),
-    trouble(
-        "name-given-twice",
+    entry(
+        Code::DuplicateName,
         "Two things have one name",
-        &[
-            "duplicate test `…`, first used on line …",
-            "duplicate fault `…`, first used on line …",
-            "server `…` is listed twice",
-            "model `…` is listed twice",
-            "fault `…` is listed twice",
-        ],
-        "error: duplicate test `weather`, first used on line 2",
+        "error[duplicate-name]: duplicate test `weather`, first used on line 2",
         "Recordings, reports and `inject:` find tests, faults and servers by their names.",
         &["Rename one of them, or remove it from the list."],
     ),
-    trouble(
-        "unclosed-variable",
+    entry(
+        Code::MalformedVariable,
         "A reference to a variable cannot be read",
-        &["`${` is not closed", "`…` is not a variable name"],
-        "error: `${` is not closed",
+        "error[malformed-variable]: `${` is not closed",
         "`${` begins a reference, which goes on to the next `}` and holds a name of letters, digits and `_`.",
         &["Close it: `${NAME}` or `${NAME:-default}`.", "Write `$$` for a dollar sign."],
     ),
-    trouble(
-        "public-key",
+    entry(
+        Code::SecretMadePublic,
         "A variable that holds a key is listed as public",
-        &["`…` holds a key or token and cannot be public"],
-        "error: `MCP_TOKEN` holds a key or token and cannot be public",
+        "error[secret-made-public]: `MCP_TOKEN` holds a key or token and cannot be public",
         "`public:` lists variables whose values may be recorded and reported. What `bearer_token_env` and `api_key_env` name is a \
          secret in any case.",
         &["Remove it from `public:`.", "If it is no secret, pass it in `env:` or `headers:` instead."],
     ),
-    trouble(
-        "variable-not-set",
+    entry(
+        Code::VariableNotSet,
         "A variable is not set",
-        &["variable `…` is not set"],
-        "error: variable `CITTY` is not set",
+        "error[variable-not-set]: variable `CITTY` is not set",
         "`${NAME}` is looked up in `variables:` of the suite and then in the environment. An empty value counts as not set. In \
          `servers` and `models` it is looked up only when a run goes live, so a replay needs no keys.",
         &[
@@ -143,11 +117,10 @@ pub(super) static TROUBLES: [Trouble; 37] = [
             "Or give it a value under `variables:`, or a default: `${NAME:-default}`.",
         ],
     ),
-    trouble(
-        "unknown-model",
+    entry(
+        Code::UnknownModel,
         "The model is not known by its name",
-        &["unknown model `…`"],
-        "error: unknown model `llama3`",
+        "error[unknown-model]: unknown model `llama3`",
         "Names that begin with `claude-`, `gpt-`, `chatgpt-`, `o1` and the like, or `gemini-` tell whose model it is. For any \
          other name the suite has to say it.",
         &[
@@ -155,76 +128,59 @@ pub(super) static TROUBLES: [Trouble; 37] = [
             "Or describe the model: `models: { llama3: { provider: openai, base_url: \"http://localhost:11434/v1\" } }`.",
         ],
     ),
-    trouble(
-        "no-model",
+    entry(
+        Code::NoModel,
         "A test has no model, or two ways to say it",
-        &["the test has no model", "a test cannot have both `model` and `models`"],
-        "error: the test has no model",
+        "error[no-model]: the test has no model",
         "A test runs on the one model in `model:`, or on each of the list in `models:`.",
         &["Add `model: NAME` or `models: [NAME, NAME]`, and keep one of the two."],
     ),
-    trouble(
-        "asserts-nothing",
+    entry(
+        Code::AssertsNothing,
         "A test asserts nothing",
-        &["the test checks nothing", "the file checks nothing"],
-        "error: the test checks nothing",
+        "error[asserts-nothing]: the test checks nothing",
         "A test without `expect:` and without a gate passes whatever the agent does.",
         &[
             "Add a gate such as `trajectory:` with the calls that must happen, or `expect:` with assertions.",
             "`mcptest explain` lists the gates.",
         ],
     ),
-    trouble(
-        "unknown-reference",
+    entry(
+        Code::UnknownReference,
         "A server or a fault is named that the file does not have",
-        &[
-            "unknown server `…`",
-            "unknown fault `…`",
-            "the test does not list server `…`, so no call to it can be recorded",
-        ],
-        "error: unknown server `wether`",
+        "error[unknown-reference]: unknown server `wether`",
         "Tests use servers and faults by the names they have in `servers:` and `faults:` of the same file.",
         &[
             "Correct the name, or declare the server or the fault at the top of the file.",
             "A call can only be expected of a server that the test lists under `servers:`.",
         ],
     ),
-    trouble(
-        "server-block",
+    entry(
+        Code::InvalidServer,
         "A server is described in a way that cannot work",
-        &[
-            "has both `command` and `url`",
-            "has neither `command` nor `url`",
-            "`…` is only for servers with `command`",
-            "`…` is only for servers with `url`",
-            "cannot name a server",
-        ],
-        "error: server `weather` has both `command` and `url`",
+        "error[invalid-server]: server `weather` has both `command` and `url`",
         "A server is either a program that is started (`command`, with `env` and `cwd`) or an address (`url`, with `headers` and \
          `bearer_token_env`). Its name becomes part of the names of its tools, so it is lower-case letters, digits and `-`.",
         &["Keep one of the two, and only the keys that go with it."],
     ),
-    trouble(
-        "provider-key",
+    entry(
+        Code::InvalidModel,
         "A key of a model does not go with its provider",
-        &["cannot be used with provider `…`", "has provider `script` but no `script` key"],
-        "error: `base_url` cannot be used with provider `script`",
+        "error[invalid-model]: `base_url` cannot be used with provider `script`",
         "Scripted models take a `script` and nothing else; `api` is for models of `openai`.",
         &["Remove the key, or change `provider:`."],
     ),
-    trouble(
-        "fault-block",
+    entry(
+        Code::InvalidFault,
         "A fault is not described well enough",
-        &["the fault has no target", "a fault of kind `…` needs `…`", "`…` is only for kind `…`"],
-        "error: a fault of kind `slow` needs `delay_ms`",
+        "error[invalid-fault]: a fault of kind `slow` needs `delay_ms`",
         "A fault needs a target, and some kinds need a number: `slow` a `delay_ms`, `recover_after` the number of `failures`.",
         &["Add or remove the key as the hint says; `mcptest explain slow` shows the kind."],
     ),
-    trouble(
-        "malformed-target",
+    entry(
+        Code::MalformedTarget,
         "A target is not a path",
-        &["invalid target `…`: column …", "invalid path: column …"],
-        "error: invalid target `tool_calls[0.name`: column 13: expected `]`, found `.`",
+        "error[malformed-target]: invalid target `tool_calls[0.name`: column 13: expected `]`, found `.`",
         "A target is names with `.` between them, `[0]` or `[-1]` for one item of a list, `[*]` for all of them, and \
          `[\"odd key\"]` for a key with other characters. There is no `$` in front.",
         &[
@@ -232,11 +188,10 @@ pub(super) static TROUBLES: [Trouble; 37] = [
             "`mcptest explain 'tool_calls[*].args'` says what a path reads.",
         ],
     ),
-    trouble(
-        "unknown-target",
+    entry(
+        Code::UnknownTarget,
         "A target that no trace has",
-        &["a trace has no field `…`", "is a list, so `…` selects nothing"],
-        "error: a trace has no field `tool_name`",
+        "error[unknown-target]: a trace has no field `tool_name`",
         "The `expect:` of a test reads the trace: `tool_calls`, `tool_results`, `tool_names`, `final_response` or \
          `conversation`. Metrics belong into the `expect:` of their gate.",
         &[
@@ -244,38 +199,24 @@ pub(super) static TROUBLES: [Trouble; 37] = [
             "Move an assertion on a metric into the gate's own `expect:`.",
         ],
     ),
-    trouble(
-        "unknown-metric",
+    entry(
+        Code::UnknownMetric,
         "A gate has no such metric",
-        &["has no metric `…`", "is not a metric of `…`", "names no metric", "is a number and has no fields"],
-        "error: `golden_path` has no metric `penality`",
+        "error[unknown-metric]: `golden_path` has no metric `penality`",
         "The `expect:` of a gate reads the metrics of that gate, with the name of the gate in front.",
         &["Take the metric that the hint suggests.", "`mcptest explain GATE` lists the metrics of a gate."],
     ),
-    trouble(
-        "metric-is-a-number",
+    entry(
+        Code::MetricIsANumber,
         "A metric is compared with something that is no number",
-        &["metrics are numbers: `…` never matches"],
-        "error: metrics are numbers: `exact: true` never matches",
+        "error[metric-is-a-number]: metrics are numbers: `exact: true` never matches",
         "Metrics are numbers; those that answer yes or no are 1 or 0.",
         &["Write `exact: 1` for yes and `exact: 0` for no, without quotes."],
     ),
-    trouble(
-        "unknown-matcher",
+    entry(
+        Code::MalformedMatcher,
         "A matcher cannot be read",
-        &[
-            "unknown matcher `…`",
-            "a matcher must have exactly one key, found …",
-            "a matcher must be a map, found …",
-            "must be a list of at least one item, found …",
-            "`icontains` must be a string, found …",
-            "`regex` must be a string, found …",
-            "`near` must be a map with `value` and `tolerance`, found …",
-            "missing key `…` in `near`",
-            "`tolerance` must not be negative",
-            "`match` is empty",
-        ],
-        "error: unknown matcher `contain`",
+        "error[malformed-matcher]: unknown matcher `contain`",
         "A matcher is a map with exactly one key: `exact`, `contains`, `icontains`, `contains-all`, `regex`, `schema`, `near` or `not`.",
         &[
             "Take the matcher that the hint suggests; `mcptest explain contains` says when one holds.",
@@ -284,11 +225,10 @@ pub(super) static TROUBLES: [Trouble; 37] = [
             "In the expected calls of `trajectory`, matchers belong under `args: { match: .. }`, each with its argument in front.",
         ],
     ),
-    trouble(
-        "model-graded-matcher",
+    entry(
+        Code::ModelGradedMatcher,
         "A matcher that asks a model",
-        &["is not supported: a verdict never depends on a model"],
-        "error: `llm-judge` is not supported: a verdict never depends on a model",
+        "error[model-graded-matcher]: `llm-judge` is not supported: a verdict never depends on a model",
         "Verdicts rest on what was recorded, so that the same recording always gives the same verdict. A model as a judge gives \
          different ones.",
         &[
@@ -296,45 +236,35 @@ pub(super) static TROUBLES: [Trouble; 37] = [
             "For what the agent says about it there is `narrative:`, which compares its closing message with its calls.",
         ],
     ),
-    trouble(
-        "malformed-regex",
+    entry(
+        Code::MalformedRegex,
         "A regular expression cannot be used",
-        &["invalid regex: …"],
-        "error: invalid regex: look-around, including look-ahead and look-behind, is not supported",
+        "error[malformed-regex]: invalid regex: look-around, including look-ahead and look-behind, is not supported",
         "Patterns run in time linear in the text, whatever they are. That leaves out look-around and back references.",
         &[
             "Put `\\` before a character that is meant as itself.",
             "Say what must not be there with `not: { regex: .. }`.",
         ],
     ),
-    trouble(
-        "malformed-schema",
+    entry(
+        Code::MalformedSchema,
         "A JSON Schema cannot be used",
-        &[
-            "unknown schema keyword `…`",
-            "invalid JSON Schema: …",
-            "a JSON Schema must be a map, found …",
-            "error: unknown type `…`",
-            "the schema refers to another document; schemas are never fetched",
-        ],
-        "error: unknown schema keyword `minItem`",
+        "error[malformed-schema]: unknown schema keyword `minItem`",
         "A keyword that a validator does not know is ignored by the standard, and a check that is ignored passes. So every \
          keyword has to be known, but for those that begin with `x-`. References to other documents are never followed.",
         &["Take the keyword that the hint suggests.", "Copy what is referred to into the schema, under `$defs`."],
     ),
-    trouble(
-        "tool-with-prefix",
+    entry(
+        Code::PrefixedToolName,
         "The name of a tool carries the prefix of its server",
-        &["has the prefix of server `…`"],
-        "error: `weather__get_forecast` has the prefix of server `weather`",
+        "error[prefixed-tool-name]: `weather__get_forecast` has the prefix of server `weather`",
         "Models see tools as `server__tool`, so that two servers may have tools of one name. Traces and suites keep the two apart.",
         &["Write the name of the tool alone, and the server under `server:` where it matters."],
     ),
-    trouble(
-        "max-extra-mode",
+    entry(
+        Code::KeyWithoutEffect,
         "A parameter does not go with the mode",
-        &["`max_extra` cannot be used with mode `…`", "`within_turn: any_order` cannot be used with mode `…`"],
-        "error: `max_extra` cannot be used with mode `strict`",
+        "error[key-without-effect]: `max_extra` cannot be used with mode `strict`",
         "`strict` and `subset` allow no extra call at all, so there is nothing for `max_extra` to bound. `unordered`, `superset` \
          and `subset` take calls in any order, so there is nothing for `within_turn` to free.",
         &[
@@ -342,46 +272,38 @@ pub(super) static TROUBLES: [Trouble; 37] = [
             "Use `mode: strict` or `subsequence` with `within_turn: any_order`, or remove it.",
         ],
     ),
-    trouble(
-        "ignore-args",
+    entry(
+        Code::InvalidIgnoreArgs,
         "`ignore_args` cannot be used so",
-        &["`ignore_args` has no effect here", "is not a JSON pointer"],
-        "error: `ignore_args` has no effect here: only `exact` and `subset` compare values",
+        "error[invalid-ignore-args]: `ignore_args` has no effect here: only `exact` and `subset` compare values",
         "`ignore_args` leaves parts of the arguments out of `exact` and `subset`. Each item is a JSON pointer such as `/request_id`.",
         &["Use it with `args: { exact: .. }` or `args: { subset: .. }`.", "Begin each pointer with `/`."],
     ),
-    trouble(
-        "edge-to-itself",
+    entry(
+        Code::SelfEdge,
         "A call should come before itself",
-        &["an edge from `…` to itself can never hold"],
-        "error: an edge from `search` to itself can never hold",
+        "error[self-edge]: an edge from `search` to itself can never hold",
         "An edge of `trajectory_axes` names two tools, and the first call of a tool has none of its own before it.",
         &["Name two different tools.", "How often a tool is called is a matter of `trajectory:` or `golden_path:`."],
     ),
-    trouble(
-        "stability-of-one-run",
+    entry(
+        Code::StabilityNeedsRuns,
         "`stability` over one run",
-        &["`stability` needs at least 2 runs"],
-        "error: `stability` needs at least 2 runs",
+        "error[stability-needs-runs]: `stability` needs at least 2 runs",
         "`stability` compares the runs of a test, and one run has nothing to compare with.",
         &["Set `runs:` of the test to 2 or more, and record again."],
     ),
-    trouble(
-        "recovery-without-inject",
+    entry(
+        Code::RecoveryWithoutInject,
         "`recovery` without a fault",
-        &["`recovery` needs `inject`"],
-        "error: `recovery` needs `inject`",
+        "error[recovery-without-inject]: `recovery` needs `inject`",
         "`recovery` judges what an agent does after a fault, and the test injects none.",
         &["Describe a fault under `faults:` and name it in the test: `inject: [dead-search]`."],
     ),
-    trouble(
-        "reliability-of-nothing",
+    entry(
+        Code::ReliabilityWithoutChecks,
         "`reliability` has no per-run checks to count",
-        &[
-            "`reliability` has no per-run checks to count",
-            "`reliability` counts runs that pass, but no gate or assertion judges a single run",
-        ],
-        "error: `reliability` has no per-run checks to count",
+        "error[reliability-without-checks]: `reliability` has no per-run checks to count",
         "`reliability` counts how many runs pass. Something has to say of each run whether it does: `expect:`, or a gate that \
          judges single runs.",
         &[
@@ -389,19 +311,17 @@ pub(super) static TROUBLES: [Trouble; 37] = [
             "With `mcptest score`, `--outcome` and `--outcome-pass` take the outcome from the records.",
         ],
     ),
-    trouble(
-        "too-many-runs",
+    entry(
+        Code::TooManyRuns,
         "More runs than can be asked for",
-        &["`runs` is …, more than the limit of …"],
-        "error: `runs` is 100001, more than 100000",
+        "error[too-many-runs]: `runs` is 100001, more than 100000",
         "A test may have up to 100,000 runs. A thousand tell a pass rate to within about three percent.",
         &["`mcptest runs` says how many runs a pass rate needs."],
     ),
-    trouble(
-        "not-one-word",
+    entry(
+        Code::NotOneWord,
         "A verb of `mutating_verbs` is more than one word",
-        &["`…` is not one word"],
-        "error: `check in` is not one word",
+        "error[not-one-word]: `check in` is not one word",
         "Claims are found by single verbs, in all their forms.",
         &["Give the base form of the verb, such as `refund`."],
     ),

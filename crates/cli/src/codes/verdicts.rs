@@ -1,12 +1,13 @@
 //! Verdicts that are right and look wrong at first.
 
-use super::{Trouble, trouble};
+use mcptest_core::diag::Code;
 
-pub(super) static TROUBLES: [Trouble; 21] = [
-    trouble(
-        "not-assessable",
+use super::{Entry, entry};
+
+pub(super) static ENTRIES: [Entry; 21] = [
+    entry(
+        Code::NotAssessable,
         "A check is unassessable",
-        &["not assessable: …", "is not assessable: …", "was not recorded"],
         "not assessable: the final response was not recorded",
         "The recording lacks something that the verdict hangs on: calls, arguments, answers or the closing message. What is not \
          recorded is unknown, and neither a pass nor a failure may rest on it. It counts as a failure: exit code 1.",
@@ -16,20 +17,18 @@ pub(super) static TROUBLES: [Trouble; 21] = [
             "Or judge by a gate that does not need it: `trajectory` without `args` and `status` reads names alone.",
         ],
     ),
-    trouble(
-        "absorbed-run",
+    entry(
+        Code::AbsorbedRun,
         "A run failed and is absorbed",
-        &["ABSORBED", "ABSORBED … (reliability) … passed, … interval"],
         "~ ABSORBED  finds it",
         "The test has a `reliability:` block, which says how often runs may fail. A failed run does not fail the test by itself then; \
          the row with `(reliability)` decides.",
         &["Look at the row of `reliability` for the verdict.", "If every single run has to pass, remove the block."],
     ),
-    trouble(
-        "rests-on-prose",
+    entry(
+        Code::ReliesOnProse,
         "The verdict rests on prose",
-        &["the verdict of `…` rests on prose"],
-        "warning: the verdict of `weather` rests on prose",
+        "warning[relies-on-prose]: the verdict of `weather` rests on prose",
         "Every assertion of the test reads what the model said, and none what it did. A model that did nothing and says the right \
          words passes.",
         &[
@@ -37,10 +36,9 @@ pub(super) static TROUBLES: [Trouble; 21] = [
             "`narrative:` holds the closing message against the calls.",
         ],
     ),
-    trouble(
-        "claimed-not-done",
+    entry(
+        Code::ClaimWithoutCall,
         "The closing message claims what no call did",
-        &["\": no call did this (it takes one to …", "\": no tool was called", "; if a call did it, add `aliases: …"],
         "\"deleted the note\": no call did this (it takes one to delete, remove, destroy or drop); nearest: search (tool_calls[0]) only reads",
         "`narrative` found a sentence that says something was changed, and no successful call that could have done it. The message \
          names the nearest calls and why each does not count: it only reads, it does something else, or it does not \
@@ -52,18 +50,16 @@ pub(super) static TROUBLES: [Trouble; 21] = [
             "If the sentence is about something that changes nothing, name the tool in `readonly_tools:`.",
         ],
     ),
-    trouble(
-        "claimed-call-failed",
+    entry(
+        Code::ClaimOfFailedCall,
         "The closing message claims a call that failed",
-        &["\": the call that would have done this failed (…"],
         "\"deleted the note\": the call that would have done this failed (delete_note, tool_calls[0])",
         "The call is there, and its answer was an error. An agent that reports it as done tells the user something wrong.",
         &["Look at the answer of the call in the evidence.", "Have the agent report that it failed, or try again."],
     ),
-    trouble(
-        "divergence-over-limit",
+    entry(
+        Code::DivergenceOverLimit,
         "The divergence is over its limit",
-        &["divergence … is over the limit of …"],
         "divergence 1.00 is over the limit of 0",
         "The score counts everything on which message and calls differ: claims without a call, tools that are not mentioned, and \
          values that do not match. An agent that does not list all of its reads has some divergence.",
@@ -72,10 +68,9 @@ pub(super) static TROUBLES: [Trouble; 21] = [
             "Raise `max_divergence_score:`, or assert on `narrative.claimed_but_absent` alone.",
         ],
     ),
-    trouble(
-        "selects-nothing",
+    entry(
+        Code::SelectsNothing,
         "A target selects nothing",
-        &["selects nothing beyond …", "` selects nothing: …"],
         "`tool_calls[1].name` selects nothing beyond `tool_calls`: no index 1 in a list of 1",
         "The path leads to nothing in this trace. That fails also under `not`, since nothing was looked at. The message says how far \
          the path got.",
@@ -84,18 +79,16 @@ pub(super) static TROUBLES: [Trouble; 21] = [
             "`mcptest explain TARGET` says what its absence means.",
         ],
     ),
-    trouble(
-        "cannot-be-judged",
+    entry(
+        Code::CannotBeJudged,
         "A matcher cannot judge a value",
-        &["cannot be judged by …"],
         "`tool_calls` cannot be judged by regex /x/: element 0 is an object with 5 keys, not text",
         "The value is of a type that the matcher has nothing to say about. That fails also under `not`.",
         &["Make the target more precise, down to the text or number that is meant, or use `schema`."],
     ),
-    trouble(
-        "call-missing",
+    entry(
+        Code::MissingCall,
         "An expected call was not recorded",
-        &["is missing: …"],
         "calls[1] (delete_note) is missing: the trace has only 1 call",
         "The reference of `trajectory` demands a call that did not happen, or not at this place. The reason says which recorded call \
          is nearest, and where it differs.",
@@ -104,10 +97,9 @@ pub(super) static TROUBLES: [Trouble; 21] = [
             "If another order is fine, use `mode: unordered`; if the call may be left out, `optional: true`.",
         ],
     ),
-    trouble(
-        "call-too-many",
+    entry(
+        Code::ExtraCall,
         "A call is one too many",
-        &["is an extra call: …", "extra call, at most … allowed", "extra calls, at most … allowed"],
         "tool_calls[1] (delete_note) is an extra call: the reference has 1",
         "`strict`, which is the default, allows exactly the calls of the reference; so does `subset`. Agents often look something up \
          twice.",
@@ -116,10 +108,9 @@ pub(super) static TROUBLES: [Trouble; 21] = [
             "Otherwise it is what the test is for.",
         ],
     ),
-    trouble(
-        "call-differs",
+    entry(
+        Code::CallMismatch,
         "A call is not the expected one",
-        &["differs from calls[…] at …", "tool_calls[…] is …, expected …"],
         "tool_calls[0] (search) differs from calls[0] at /args/q",
         "The call at this position has another name, server, status or other arguments. The lines below show each place with what was \
          expected and what was recorded.",
@@ -128,18 +119,16 @@ pub(super) static TROUBLES: [Trouble; 21] = [
             "Leave arguments that differ from run to run out with `ignore_args:`.",
         ],
     ),
-    trouble(
-        "order-broken",
+    entry(
+        Code::WrongOrder,
         "A call came before the one it depends on",
-        &["has no call of … before it", "ran before any call of …", "was never called"],
         "delete_note -> search: tool_calls[0] (search) has no call of delete_note before it",
         "An edge of `trajectory_axes` demands another call before this one. With `required: true` the later call has to happen at all.",
         &["Look at the order in the evidence.", "Remove `required: true` where a run may do without the call."],
     ),
-    trouble(
-        "wasted-calls",
+    entry(
+        Code::WastedCalls,
         "Calls were wasted",
-        &["efficiency … of 1.00: … extra step"],
         "golden_path: efficiency 0.67 of 1.00: 1 extra step, 0 backtracks, 0 repeated tools",
         "`golden_path` counts calls beyond the length of the path, returns to an earlier tool and calls of the tool just used. The \
          default passes without waste only.",
@@ -148,10 +137,9 @@ pub(super) static TROUBLES: [Trouble; 21] = [
             "Or ask for less: `expect: [{ target: golden_path.penalty, matcher: { schema: { minimum: 0.5 } } }]`.",
         ],
     ),
-    trouble(
-        "fault-never-met",
+    entry(
+        Code::FaultNotHit,
         "No call met the fault",
-        &["no call hit a fault, so nothing was tested"],
         "no call hit a fault, so nothing was tested",
         "The agent never called the tool that the fault strikes, so nothing is known about its recovery.",
         &[
@@ -159,17 +147,9 @@ pub(super) static TROUBLES: [Trouble; 21] = [
             "`require_hit: false` lets runs pass that never meet it.",
         ],
     ),
-    trouble(
-        "not-recovered",
+    entry(
+        Code::NotRecovered,
         "The agent did not recover in time",
-        &[
-            "the run did not complete with an answer",
-            "recovery took … ms, at most … ms allowed",
-            "the run never recovered; at most … ms allowed",
-            "no call succeeded after the first fault",
-            "the fault was never detected",
-            "the fault was detected after … ms, at most … ms allowed",
-        ],
         "no call succeeded after the first fault",
         "Recovered is a run that ends by itself with an answer. `require_call`, `max_recovery_ms` and `require_clean_timeout` ask for \
          more. Times are virtual: what the fault says, not what a clock showed.",
@@ -178,10 +158,9 @@ pub(super) static TROUBLES: [Trouble; 21] = [
             "Leave the parameter out that asks for more than is meant.",
         ],
     ),
-    trouble(
-        "reliability-failed",
+    entry(
+        Code::ReliabilityFailed,
         "`reliability` fails although most runs pass",
-        &["`reliability.passhat_k` is …, expected at least 100"],
         "`reliability.passhat_k` is 0, expected at least 100",
         "Without `expect:` every run has to pass. A pass rate of 90 percent fails that.",
         &[
@@ -189,10 +168,9 @@ pub(super) static TROUBLES: [Trouble; 21] = [
             "`mcptest runs` says how sure so many runs make a rate.",
         ],
     ),
-    trouble(
-        "unsteady-runs",
+    entry(
+        Code::UnstableRuns,
         "Runs are not steady",
-        &["`stability.weakest_score` is …, expected at least 0.5"],
         "`stability.weakest_score` is 0, expected at least 0.5",
         "The weakest of the four sub-scores of the worst run counts, and the line names it. An agent that uses many different tools \
          has a low `tool_usage_stability` by design.",
@@ -201,27 +179,24 @@ pub(super) static TROUBLES: [Trouble; 21] = [
             "Assert on what matters to the test, such as `stability.tool_sequence_similarity`.",
         ],
     ),
-    trouble(
-        "runs-not-judged",
+    entry(
+        Code::RunsWithErrors,
         "A gate over runs is an error",
-        &["… of … runs could not be judged"],
         "1 of 2 runs could not be judged",
         "A pass rate over the runs that happened to work would look better than it is. So gates over runs are errors when a run is \
          one.",
         &["Mend what the run says first; often a recording is missing."],
     ),
-    trouble(
-        "assertion-failed",
+    entry(
+        Code::AssertionFailed,
         "An assertion does not hold",
-        &["` is …, expected …"],
         "`tool_names` is [\"search\"], expected contains \"delete_note\"",
         "The value that the target selects is not what the matcher asks for.",
         &["Compare the two values in the message; `mcptest explain MATCHER` says when a matcher holds."],
     ),
-    trouble(
-        "run-cut-off",
+    entry(
+        Code::RunCutOff,
         "A run ended at a limit",
-        &["stop_reason …max_turns", "stop_reason …max_tokens"],
         "\"stop_reason\": \"max_turns\"",
         "The run did not end by itself: the agent still called tools at turn `max_turns`, or a reply was cut at `max_tokens`. What it \
          would have done next is not known, and `recovery` counts it as not recovered.",
@@ -230,10 +205,9 @@ pub(super) static TROUBLES: [Trouble; 21] = [
             "Look whether the agent goes in circles.",
         ],
     ),
-    trouble(
-        "skipped-rows",
+    entry(
+        Code::SkippedTests,
         "Tests were skipped",
-        &["SKIPPED"],
         "- SKIPPED   second",
         "The run stopped before them: `--fail-fast` met a failure, a budget was reached, or somebody pressed Ctrl-C. Nothing is known \
          about them.",

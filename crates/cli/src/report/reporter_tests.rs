@@ -12,44 +12,44 @@ use serde_json::{Value, json};
 
 use mcptest_runner::file::Trust;
 
-use super::look::Paper;
 use super::samples::{FILE, cell, events, older, ran, suite, trace, with_ends};
-use super::{Choice, Compared, Kind, Look, Reporters, Verbosity, detail};
+use super::style::Output;
+use super::{Choice, Compared, Kind, Reporters, Style, Verbosity, detail};
 use crate::console::Console;
 
-fn look(verbosity: Verbosity) -> Look {
-    Look { verbosity, paper: Paper::PLAIN, compared: None, step_summary: None, trust: Trust::Trusted }
+fn style(verbosity: Verbosity) -> Style {
+    Style { verbosity, output: Output::PLAIN, compared: None, step_summary: None, trust: Trust::Trusted }
 }
 
-fn normal() -> Look {
-    look(Verbosity::Normal)
+fn normal() -> Style {
+    style(Verbosity::Normal)
 }
 
-fn quiet() -> Look {
-    look(Verbosity::Quiet)
+fn quiet() -> Style {
+    style(Verbosity::Quiet)
 }
 
-fn verbose() -> Look {
-    look(Verbosity::Verbose)
+fn verbose() -> Style {
+    style(Verbosity::Verbose)
 }
 
 /// A look at what changed since an older run.
-fn since(events: &[Event]) -> Look {
+fn since(events: &[Event]) -> Style {
     let mut report = Report::default();
     events.iter().cloned().for_each(|event| report.take(event));
     normal().compared_with(Some(Compared { name: "old.json".to_owned(), baseline: Baseline::of(&report) }))
 }
 
 /// What the chosen reporters print, and what they could not write.
-fn report(chosen: &[&str], look: Look, events: &[Event]) -> (String, Vec<String>) {
+fn report(chosen: &[&str], style: Style, events: &[Event]) -> (String, Vec<String>) {
     let mut out = Vec::new();
     let chosen: Vec<Choice> = chosen.iter().map(|typed| typed.parse().unwrap()).collect();
-    let unwritten = report_to(&mut out, &chosen, look, events);
+    let unwritten = report_to(&mut out, &chosen, style, events);
     (String::from_utf8(out).unwrap(), unwritten)
 }
 
-fn report_to(out: &mut dyn Write, chosen: &[Choice], look: Look, events: &[Event]) -> Vec<String> {
-    let mut reporters = Reporters::new(chosen, look, Console::new(out)).unwrap();
+fn report_to(out: &mut dyn Write, chosen: &[Choice], style: Style, events: &[Event]) -> Vec<String> {
+    let mut reporters = Reporters::new(chosen, style, Console::new(out)).unwrap();
     let mut report = Report::default();
     for event in events {
         reporters.event(event);
@@ -59,8 +59,8 @@ fn report_to(out: &mut dyn Write, chosen: &[Choice], look: Look, events: &[Event
 }
 
 /// What one reporter prints.
-fn printed(reporter: &str, look: Look, events: &[Event]) -> String {
-    let (text, unwritten) = report(&[reporter], look, events);
+fn printed(reporter: &str, style: Style, events: &[Event]) -> String {
+    let (text, unwritten) = report(&[reporter], style, events);
     assert_eq!(unwritten, [""; 0]);
     text
 }
@@ -85,8 +85,8 @@ fn check(name: &str, found: &str) {
 }
 
 /// Every committed text: the face, how it looks, and the file.
-fn faces() -> Vec<(&'static str, Look, &'static str)> {
-    let narrow = Look { paper: Paper { width: 72, is_coloured: true }, ..normal() };
+fn faces() -> Vec<(&'static str, Style, &'static str)> {
+    let narrow = Style { output: Output { width: 72, is_colored: true }, ..normal() };
     vec![
         ("pretty", normal(), "normal.txt"),
         ("pretty", quiet(), "quiet.txt"),
@@ -104,16 +104,16 @@ fn faces() -> Vec<(&'static str, Look, &'static str)> {
 
 #[test]
 fn every_face_of_the_sample_is_as_it_was_reviewed() {
-    for (face, look, file) in faces() {
-        check(file, &printed(face, look, &events()));
+    for (face, style, file) in faces() {
+        check(file, &printed(face, style, &events()));
     }
 }
 
 #[test]
 fn a_saved_report_gives_every_face_again_byte_for_byte() {
     let again = told_again();
-    for (face, look, file) in faces() {
-        check(file, &printed(face, look, &again));
+    for (face, style, file) in faces() {
+        check(file, &printed(face, style, &again));
     }
     assert!(printed("html", normal(), &again) == printed("html", normal(), &events()));
     assert_eq!(again.len(), events().len());
@@ -174,8 +174,8 @@ fn every_face_counts_the_same_and_keeps_the_order_of_events() {
     let word = |verdict: &RowVerdict| verdict.to_string().replace("unjudged", "not judged");
     let parts: Vec<String> = counts.iter().map(|(verdict, count)| format!("{count} {}", word(verdict))).collect();
     let summary = format!("{} rows: {}; 2 suites could not be used", rows.len(), parts.join(", "));
-    for look in [normal(), quiet(), self::verbose()] {
-        assert_eq!(printed("pretty", look, &events).lines().last().unwrap(), summary);
+    for style in [normal(), quiet(), self::verbose()] {
+        assert_eq!(printed("pretty", style, &events).lines().last().unwrap(), summary);
     }
     let github = printed("github", normal(), &events);
     assert_eq!(github.lines().next().unwrap(), format!("::error title=mcptest::{summary}"));
@@ -207,8 +207,8 @@ fn every_face_counts_the_same_and_keeps_the_order_of_events() {
 #[test]
 fn nothing_that_is_printed_acts_on_a_terminal() {
     for kind in Kind::ALL {
-        for look in [normal(), quiet(), verbose(), since(&older())] {
-            let text = printed(kind.name(), look, &events());
+        for style in [normal(), quiet(), verbose(), since(&older())] {
+            let text = printed(kind.name(), style, &events());
             let acts = |c: char| (c.is_control() && !matches!(c, '\n' | '\t')) || c == '\u{202e}';
             assert_eq!(text.find(acts), None, "{}", kind.name());
         }
@@ -219,8 +219,8 @@ fn nothing_that_is_printed_acts_on_a_terminal() {
 
 #[test]
 fn colour_changes_nothing_but_colour() {
-    let coloured = Look { paper: Paper { is_coloured: true, ..Paper::PLAIN }, ..normal() };
-    let text = printed("pretty", coloured, &events());
+    let colored = Style { output: Output { is_colored: true, ..Output::PLAIN }, ..normal() };
+    let text = printed("pretty", colored, &events());
     let mut plain = String::new();
     let mut rest = &*text;
     while let Some((before, after)) = rest.split_once("\u{1b}[") {
@@ -229,11 +229,11 @@ fn colour_changes_nothing_but_colour() {
     }
     plain.push_str(rest);
     assert_eq!(plain, printed("pretty", normal(), &events()));
-    // A file has no colour, whatever standard output is.
+    // A file has no color, whatever standard output is.
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.txt");
-    let coloured = Look { paper: Paper { is_coloured: true, width: 40 }, ..normal() };
-    report(&[&format!("pretty={}", path.display())], coloured, &events());
+    let colored = Style { output: Output { is_colored: true, width: 40 }, ..normal() };
+    report(&[&format!("pretty={}", path.display())], colored, &events());
     assert_eq!(fs::read_to_string(path).unwrap(), plain);
 }
 
@@ -249,7 +249,7 @@ fn nothing_to_report_is_said() {
     let once = trace(&[("search", json!({ "to": "Oslo" }), None), ("book", json!({}), None)], "Booked.");
     let row = cell(&suite(), 1, "gpt-5", vec![ran(&once), ran(&once)]).remove(0);
     let passed = [Event::SuiteStarted { file: FILE.to_owned() }, Event::RowFinished(Box::new(row))];
-    assert_eq!(printed("pretty", quiet(), &passed), "1 row: 1 pass\n");
+    assert_eq!(printed("pretty", quiet(), &passed), "1 test, 1 run: 1 passed\n");
     assert_eq!(printed("pretty", since(&passed), &passed).lines().nth(3).unwrap(), "nothing flipped since old.json");
 }
 
@@ -348,14 +348,14 @@ fn github_gets_the_summary_of_its_step_after_what_is_there() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("summary.md");
     fs::write(&path, "before\n").unwrap();
-    let look = || Look { step_summary: Some(path.clone()), ..normal() };
-    printed("github", look(), &events());
+    let style = || Style { step_summary: Some(path.clone()), ..normal() };
+    printed("github", style(), &events());
     let markdown = printed("markdown", normal(), &events());
     assert_eq!(fs::read_to_string(&path).unwrap(), format!("before\n{markdown}"));
     // Nobody else writes it.
-    printed("markdown", look(), &events());
+    printed("markdown", style(), &events());
     assert_eq!(fs::read_to_string(&path).unwrap(), format!("before\n{markdown}"));
-    let unwritten = report(&["github"], Look { step_summary: Some(folder.path().to_owned()), ..normal() }, &[]).1;
+    let unwritten = report(&["github"], Style { step_summary: Some(folder.path().to_owned()), ..normal() }, &[]).1;
     assert_eq!(unwritten.len(), 1);
     assert!(unwritten[0].ends_with("\nhint: name a file in it"), "{unwritten:?}");
 }
