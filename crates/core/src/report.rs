@@ -381,9 +381,11 @@ impl Report {
         let mut out = Counts::default();
         for suite in &self.suites {
             let mut rows = suite.rows.iter().peekable();
-            let (mut worst, mut has_runs) = (RowVerdict::Pass, false);
+            // A gate that is only measured leaves the verdict to the others, and so does a run that was absorbed.
+            let rank = |verdict| if verdict == RowVerdict::Unjudged { 0 } else { 1 + grid::severity(verdict) };
+            let (mut worst, mut has_runs) = (RowVerdict::Unjudged, false);
             while let Some(row) = rows.next() {
-                if grid::severity(row.verdict) > grid::severity(worst) {
+                if rank(row.verdict) > rank(worst) {
                     worst = row.verdict;
                 }
                 let is_run = row.run.is_some();
@@ -398,8 +400,8 @@ impl Report {
                     (false, Family::Run) => &mut out.traces,
                     (false, _) => &mut out.groups,
                 } += 1;
-                out.verdicts.count(worst);
-                (worst, has_runs) = (RowVerdict::Pass, false);
+                out.verdicts.count(if worst == RowVerdict::Absorbed { RowVerdict::Pass } else { worst });
+                (worst, has_runs) = (RowVerdict::Unjudged, false);
             }
         }
         out

@@ -338,7 +338,7 @@ fn github_shows_as_many_annotations_as_the_platform_does_and_counts_the_rest() {
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines.len(), 10);
     assert!(lines.iter().all(|line| line.starts_with("::error ")));
-    assert_eq!(lines[0], "::error title=mcptest::48 rows: 48 fail");
+    assert_eq!(lines[0], "::error title=mcptest::12 tests, 24 runs: 12 failed");
     assert_eq!(lines[9], "::error title=mcptest::4 more tests without an annotation: the summary of the step has them");
     assert!(lines[1].ends_with("%0Aand 3 more rows of this test"), "{}", lines[1]);
 }

@@ -133,7 +133,7 @@ fn a_run_prints_the_report_and_the_annotations_and_sets_every_output() {
     let plain = here.command(&["run", "suite.yml"]).output().unwrap();
     let noted = here.command(&["report", "out/reports/report.json", "--reporter", "github"]).output().unwrap();
     let both = String::from_utf8([plain.stdout, noted.stdout].concat()).unwrap();
-    assert!(both.contains("1 pass, 1 fail") && both.contains("::error file=suite.yml,line="), "{both}");
+    assert!(both.contains("1 passed, 1 failed") && both.contains("::error file=suite.yml,line="), "{both}");
     check(&ran, 1, &both, "");
     let output = read(&here, "of-the-runner/output");
     assert_eq!(

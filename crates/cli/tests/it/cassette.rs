@@ -649,7 +649,7 @@ fn a_cassette_of_the_first_version_replays_with_a_note() {
     }
     let told = "t/s.yml\n✓ PASS      cancels  replayed  2/2 runs pass; path of all 2 runs: no call\n\
                 note: 2 recordings are in format version 1, which does not detect edits; `--record` writes version 2\n\n\
-                2 rows: 2 pass\n";
+                1 test, 2 runs: 1 passed\n";
     here.check(&["run", "t/s.yml"], 0, told, WARNING);
     let at = "t/cassettes/s/cancels/demo";
     let old = "format version 1 does not detect edits";
@@ -666,7 +666,7 @@ fn a_cassette_of_the_first_version_replays_with_a_note() {
     let told = "t/s.yml\n✓ PASS      cancels  replayed, 1 edited  2/2 runs pass; path of all 2 runs: no call\n\
                 note: 1 recording was edited after recording, which `mcptest cassette accept` accepted\n\
                 note: 1 recording is in format version 1, which does not detect edits; `--record` writes version 2\n\n\
-                2 rows: 2 pass\n";
+                1 test, 2 runs: 1 passed\n";
     here.check(&["run", "t/s.yml"], 0, told, WARNING);
 }
 

@@ -60,7 +60,7 @@ fn a_suite_from_nothing_passes_at_once_and_has_no_warnings() {
          ✓ PASS      asks again when the desk does not answer  scripted  trajectory, narrative hold\n    \
          fault desk-asleep (recover_after): injected into call 0; met once; recovered by call 1\n\
          ✓ PASS      asks again when the desk does not answer (recovery)  scripted\n    \
-         1 fault hit, 0 delays, detected after 3000 ms, recovered after 3000 ms\n\n3 rows: 3 pass\n",
+         1 fault hit, 0 delays, detected after 3000 ms, recovered after 3000 ms\n\n2 tests, 2 runs: 2 passed\n",
         "",
     );
     here.check(&["validate", "--deny-warnings", "."], 0, "4 files: 4 fine\n", "");

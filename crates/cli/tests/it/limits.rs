@@ -113,9 +113,12 @@ fn runs_under_a_limit_on_processes_end_with_a_verdict_or_an_error() {
                 let line = ["run", "suite.yml", mode, "--jobs", jobs];
                 let (code, out, _) = world.run(&format!("--nproc={processes}"), &line);
                 let verdict = out.lines().last().unwrap_or_default();
-                let is_whole = verdict == "8 rows: 8 pass";
+                let is_whole = verdict == "1 test, 8 runs: 1 passed";
                 assert_eq!(code, Some(if is_whole { 0 } else { 2 }), "{processes} {line:?}: {out}");
-                assert!(is_whole || verdict.ends_with(" error"), "{processes} {line:?}: {out}");
+                assert!(
+                    is_whole || verdict.ends_with(" error") || verdict.ends_with(" errors"),
+                    "{processes} {line:?}: {out}"
+                );
             }
         }
     }
@@ -199,7 +202,7 @@ fn a_host_that_no_thread_can_look_up_is_an_error() {
     let Some(world) = World::new(&[("suite.yml", &suite), ("script.yml", SCRIPT)]) else { return };
     let (code, out, _) = world.run("--nproc=1", &["run", "suite.yml", "--live"]);
     assert_eq!(code, Some(2), "{out}");
-    assert!(out.ends_with("\n2 rows: 2 error\n"), "{out}");
+    assert!(out.ends_with("\n2 tests, 2 runs: 2 errors\n"), "{out}");
     assert_eq!(out.matches("(os error 11)").count(), 2, "{out}");
 }
 

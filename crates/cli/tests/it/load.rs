@@ -168,8 +168,8 @@ fn few_open_files_mean_fewer_runs_at_once_and_a_limit_that_may_be_raised_is() {
         (output.status.code(), out(&output))
     };
     let note = "note: 8 runs at once and not 50: no more than 128 files may be open (`ulimit -n`)\n";
-    assert_eq!(run("ulimit -n 128"), (Some(0), format!("{note}\n50 rows: 50 pass\n")));
-    assert_eq!(run("ulimit -S -n 128"), (Some(0), "50 rows: 50 pass\n".to_owned()));
+    assert_eq!(run("ulimit -n 128"), (Some(0), format!("{note}\n50 tests, 50 runs: 50 passed\n")));
+    assert_eq!(run("ulimit -S -n 128"), (Some(0), "50 tests, 50 runs: 50 passed\n".to_owned()));
     // Where not even one fits, the way out is told.
     let (code, text) = run("ulimit -n 10");
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");

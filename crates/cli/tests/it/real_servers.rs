@@ -357,7 +357,7 @@ suite.yml
        |     ^^^^^^^^^^
     rerun: mcptest run suite.yml --filter test
 
-3 rows: 2 pass, 1 fail
+1 test, 3 runs: 1 failed
 ";
     let cassettes = real.check(&["--jobs", "3"], 1, stdout);
     let found: Vec<Value> = cassettes
@@ -453,7 +453,7 @@ suite.yml
 - SKIPPED   test
 note: stopped before the end
 
-1 row: 1 skipped
+1 test: 1 skipped
 ";
     crate::check(&real.record_until(has_table), 2, stdout, "");
     assert_eq!(real.cassettes(), [Value::Null; 0]);

@@ -592,7 +592,7 @@ fn ctrl_c_ends_a_run_with_exit_code_2_and_leaves_no_server_behind() {
     assert_eq!(output.status.code(), Some(2));
     assert_eq!(
         String::from_utf8(output.stdout).unwrap(),
-        "suite.yml\n- SKIPPED   t\nnote: stopped before the end\n\n1 row: 1 skipped\n"
+        "suite.yml\n- SKIPPED   t\nnote: stopped before the end\n\n1 test: 1 skipped\n"
     );
     assert!(until(&|| alive() == 0), "the server lives on");
 }

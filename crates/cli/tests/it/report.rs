@@ -147,7 +147,7 @@ suite.yml
 passed runs  demo   other
 finds it     ✗ 2/3  ✓ 3/3
 
-10 rows: 8 pass, 2 fail
+3 tests, 7 runs: 1 passed, 2 failed
 ";
     world().check(&["run", "suite.yml"], 1, expected, "");
 }
@@ -186,7 +186,7 @@ since old.json: 1 worse, 1 better, 1 test at another rate
   ✗ fail, was pass: finds it [other] #3, in suite.yml
   ✓ pass, was fail: comes back, in suite.yml
   2/3 runs pass, were 3/3: finds it [other], in suite.yml
-10 rows: 8 pass, 2 fail
+3 tests, 7 runs: 1 passed, 2 failed
 ";
     let output = here.command(&["run", "suite.yml", "-q", "--compare", "old.json"]).output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
@@ -198,7 +198,7 @@ since old.json: 1 worse, 1 better, 1 test at another rate
     let head = "\
 ## ✗ mcptest: 2 rows do not hold
 
-10 rows: 8 pass, 2 fail
+3 tests, 7 runs: 1 passed, 2 failed
 
 ### Since `old.json`
 

@@ -235,7 +235,7 @@ groups
       of repeated calls were not recorded)
 · UNJUDGED  g (reliability)  2 of 2 runs passed, 100.0% (95% interval 34.2% to 100.0%)
 
-4 rows: 1 pass, 3 not judged
+2 traces, 1 group: 1 passed, 2 not judged
 ";
     assert_eq!(report("pretty"), pretty);
     let saved: Value = serde_json::from_str(&report("json")).unwrap();

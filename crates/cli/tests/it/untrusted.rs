@@ -46,7 +46,7 @@ fn nothing_is_started_and_nothing_is_reached() {
     assert_eq!(code, Some(2), "{text}");
     let sealed = "`--untrusted` starts no server and asks no model";
     assert_eq!(text.split_whitespace().collect::<Vec<_>>().join(" ").matches(sealed).count(), 2, "{text}");
-    assert!(text.ends_with("\n3 rows: 3 error\n"), "{text}");
+    assert!(text.ends_with("\n3 tests, 3 runs: 3 errors\n"), "{text}");
     assert!(!here.0.join("marker").exists(), "a server was started");
     assert!(listener.accept().is_err(), "something was reached");
     // The same traps do catch a run that is trusted.

@@ -24,7 +24,7 @@ fn good() -> String {
 fn recorded() -> Folder {
     let here = desk(&good());
     let told = printed(&here, &["run", "ok.yml", "--record"]);
-    assert!(told.contains("1 pass"), "{told}");
+    assert!(told.contains("1 passed"), "{told}");
     here
 }
 

@@ -55,7 +55,7 @@ fn people_are_told_of_the_budget_below_the_rows() {
                 - SKIPPED   t  live  1/3 runs pass\n\
                 - SKIPPED   t #2, #3\n\
                 note: stopped by the budget: 600 tokens spent, and the next question might exceed it\n\n\
-                3 rows: 1 pass, 2 skipped\n";
+                1 test, 1 run: 1 skipped\n";
     assert_eq!((output.status.code(), &*out(&output), &*err(&output)), (Some(2), told, ""));
 }
 

@@ -61,10 +61,10 @@ suite.yml
       |                                                                                ^^^^^^^^^^
     rerun: mcptest run suite.yml --filter t --models lazy
 ";
-    let table = "\npassed runs  busy   lazy\nt            ✓ 2/2  ✗ 0/2\n\n4 rows: 2 pass, 2 fail\n";
+    let table = "\npassed runs  busy   lazy\nt            ✓ 2/2  ✗ 0/2\n\n2 tests, 4 runs: 1 passed, 1 failed\n";
     let replayed = run(&here, &[]);
     let expected = [busy, lazy, table].concat();
     assert_eq!((replayed.status.code(), out(&replayed)), (Some(1), expected));
     let chosen = run(&here, &["--models", "busy"]);
-    assert_eq!((chosen.status.code(), out(&chosen)), (Some(0), format!("{busy}\n2 rows: 2 pass\n")));
+    assert_eq!((chosen.status.code(), out(&chosen)), (Some(0), format!("{busy}\n1 test, 2 runs: 1 passed\n")));
 }
