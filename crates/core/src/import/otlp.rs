@@ -67,7 +67,7 @@ pub(super) fn split(text: &str) -> Result<Vec<Piece<'_>>, ImportError> {
         for (scope_at, scope) in resource.scopes.into_iter().enumerate() {
             for (span_at, span) in scope.spans.into_iter().enumerate() {
                 let place = || format!("resourceSpans[{resource_at}].scopeSpans[{scope_at}].spans[{span_at}]");
-                let id: TraceId<'_> = wire::typed(span.get()).map_err(|error| error.at(&place()))?;
+                let id: TraceId<'_> = wire::typed(span.get()).map_err(|error| error.at(place()))?;
                 let Some(key) = spans::id(&id.trace) else {
                     return Err(ImportError::new(format!("{}.traceId is empty", place())));
                 };

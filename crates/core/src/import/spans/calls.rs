@@ -54,7 +54,7 @@ impl Calls {
         let mut names: Vec<Option<String>> = vec![None; tree.spans.len()];
         for at in order {
             let span = &tree.spans[at];
-            let mut call = read(span).map_err(|error| error.at(&span.label()))?;
+            let mut call = read(span).map_err(|error| error.at(span.label()))?;
             names[at] = Some(call.name.clone());
             let same = made.around(tree, at, &call, &names, options).or_else(|| made.same_id(&call, &by_id));
             let home = match same {

@@ -47,7 +47,7 @@ impl Conversation {
     pub(super) fn append(&mut self, spans: &[&Span<'_>], start: u64, end: u64) -> Result<(), ImportError> {
         let (mut before, mut after) = (None, None);
         for span in spans {
-            let at = |error: ImportError| error.at(&span.label());
+            let at = |error: ImportError| error.at(span.label());
             before = before.map_or_else(|| input(span).map_err(at), |known| Ok(Some(known)))?;
             after = after.map_or_else(|| output(span).map_err(at), |known| Ok(Some(known)))?;
         }

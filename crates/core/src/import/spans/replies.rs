@@ -94,7 +94,7 @@ fn replies(tree: &Tree<'_>, calls: &Calls) -> Result<Vec<Reply>, ImportError> {
     }
     if list.is_empty() {
         for at in tree.of_kind(Kind::Agent).filter(|&at| tree.near[at].is_none()) {
-            if vocabulary::has_reply(&tree.spans[at]).map_err(|error| error.at(&tree.spans[at].label()))? {
+            if vocabulary::has_reply(&tree.spans[at]).map_err(|error| error.at(tree.spans[at].label()))? {
                 list.push(Reply { spans: vec![at], scope: (None, Some(at)) });
             }
         }
@@ -109,14 +109,14 @@ fn cost(tree: &Tree<'_>, reply: &Reply) -> Result<(Option<Tokens>, bool), Import
     let mut sum = Spent::Nothing;
     for (place, &at) in reply.spans.iter().enumerate() {
         let span = &tree.spans[at];
-        let Some(found) = vocabulary::tokens(span).map_err(|error| error.at(&span.label()))? else { continue };
+        let Some(found) = vocabulary::tokens(span).map_err(|error| error.at(span.label()))? else { continue };
         if place == 0 {
             return Ok((Some(found), false));
         }
         sum = sum.plus(Spent::Known(found));
     }
     let has_no_reply = |span: &Span<'_>| -> Result<bool, ImportError> {
-        Ok(span.has_failed() && !conversation::has_reply(span).map_err(|error| error.at(&span.label()))?)
+        Ok(span.has_failed() && !conversation::has_reply(span).map_err(|error| error.at(span.label()))?)
     };
     let sum = sum.tokens();
     let outer = reply.spans.first().filter(|_| sum.is_none()).map(|&at| has_no_reply(&tree.spans[at]));
@@ -160,7 +160,7 @@ fn first<T>(
     read: impl Fn(&Span<'_>) -> Result<Option<T>, ImportError>,
 ) -> Result<Option<T>, ImportError> {
     for &at in &reply.spans {
-        let found = read(&tree.spans[at]).map_err(|error| error.at(&tree.spans[at].label()))?;
+        let found = read(&tree.spans[at]).map_err(|error| error.at(tree.spans[at].label()))?;
         if found.is_some() {
             return Ok(found);
         }

@@ -27,12 +27,12 @@ impl<'a> Tree<'a> {
     pub(super) fn of(mut spans: Vec<Span<'a>>) -> Result<Self, ImportError> {
         for span in &mut spans {
             // Of two different statuses the worse one counts.
-            span.status = span.status.max(vocabulary::status(span).map_err(|error| error.at(&span.label()))?);
+            span.status = span.status.max(vocabulary::status(span).map_err(|error| error.at(span.label()))?);
         }
         let spans = once(spans)?;
         let mut kinds = Vec::with_capacity(spans.len());
         for span in &spans {
-            kinds.push(vocabulary::kind(span).map_err(|error| error.at(&span.label()))?);
+            kinds.push(vocabulary::kind(span).map_err(|error| error.at(span.label()))?);
         }
         check_times(&spans, &kinds)?;
 
@@ -86,7 +86,7 @@ fn once<'a>(spans: Vec<Span<'a>>) -> Result<Vec<Span<'a>>, ImportError> {
     let mut slots: Vec<Option<Span<'a>>> = spans.into_iter().map(Some).collect();
     for (first, at) in again {
         let (Some(known), Some(again)) = (slots[first].take(), slots[at].take()) else { continue };
-        if is_same(&known, &again).map_err(|error| error.at(&again.label()))? {
+        if is_same(&known, &again).map_err(|error| error.at(again.label()))? {
             slots[first] = Some(merged(known, again)?);
         } else if [&known, &again].iter().all(|span| matches!(vocabulary::kind(span), Ok(Kind::Other))) {
             (slots[first], slots[at]) = (Some(known), Some(again));
@@ -117,7 +117,7 @@ fn is_same(known: &Span<'_>, again: &Span<'_>) -> Result<bool, ImportError> {
 fn merged<'a>(known: Span<'a>, again: Span<'a>) -> Result<Span<'a>, ImportError> {
     let (mut kept, other) = if again.end.is_some() || known.end.is_none() { (again, known) } else { (known, again) };
     let failed = [&kept, &other].map(vocabulary::failure);
-    let [own, others] = failed.map(|failure| failure.map_err(|error| error.at(&kept.label())));
+    let [own, others] = failed.map(|failure| failure.map_err(|error| error.at(kept.label())));
     let (own, others) = (own?, others?);
     kept.status = if own.is_some() || others.is_some() { Status::Failed } else { kept.status.max(other.status) };
     if own.is_none_or(|failure| failure.message.is_empty()) {
