@@ -561,7 +561,7 @@ t/s.yml:4:11: warning[passes-on-empty-trace]: `cancels` passes when the agent ma
    |
  4 |   - name: cancels
    |           ^^^^^^^
-   = hint: add a `trajectory:` or an `expect:` that an agent which does nothing would fail
+   = hint: add a `trajectory:` or an `expect:` that fails when the agent does nothing
 ";
 
 #[test]

@@ -92,7 +92,7 @@ mod tests {
             "what was made of this cannot be used, so nothing was written\n\
              mcptest.yml:2:13: warning[passes-on-empty-trace]: `a` passes when the agent makes no calls\n   |\n \
              2 |   - { name: a, model: claude-sonnet-4-5, prompt: p, narrative: {} }\n   |             ^\n   \
-             = hint: add a `trajectory:` or an `expect:` that an agent which does nothing would fail"
+             = hint: add a `trajectory:` or an `expect:` that fails when the agent does nothing"
         );
         assert!(check("mcptest/script.yml", "script: 1\nruns: []\n").is_err());
         assert!(check("mcptest/tools.json", "{\"tools\": 1}").is_err());
