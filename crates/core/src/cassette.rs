@@ -4,6 +4,8 @@
 //! The digest guards against accidents: an edit, a bad merge, half a copy. It does not guard against somebody who computes
 //! it anew.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Value};
 
 use crate::json;
@@ -30,6 +32,20 @@ pub struct Seal {
     pub version: u64,
     /// It was edited, and somebody accepted that.
     pub edited: bool,
+}
+
+/// Server and name of every tool that is marked with `readOnlyHint` in the catalogue of a recording, its `observed`.
+pub fn read_only_tools(observed: &Value) -> BTreeSet<(String, String)> {
+    let mut out = BTreeSet::new();
+    for (server, found) in observed.get("servers").and_then(Value::as_object).into_iter().flatten() {
+        for tool in found.get("tools").and_then(Value::as_array).into_iter().flatten() {
+            let is_read_only = tool.pointer("/annotations/readOnlyHint") == Some(&Value::Bool(true));
+            if let Some(name) = tool.get("name").and_then(Value::as_str).filter(|_| is_read_only) {
+                out.insert((server.clone(), name.to_owned()));
+            }
+        }
+    }
+    out
 }
 
 /// Why a text is no recording that can be used.

@@ -32,7 +32,7 @@ pub use reliability::{
     recommend_runs, summarize,
 };
 pub use stability::{
-    StabilityAcross, StabilityFloors, StabilityGate, StabilityParams, StabilityReport, agent_stability,
+    Dimensions, StabilityAcross, StabilityFloors, StabilityGate, StabilityParams, StabilityReport, agent_stability,
     agent_stability_across, drift_flags,
 };
 #[doc(hidden)]

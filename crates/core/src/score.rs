@@ -111,7 +111,8 @@ impl Scorer {
         }
         let passed = checks.iter().all(|check| check.verdict == Verdict::Pass);
         let has_stability = self.gates.stability.is_some();
-        let digest = has_stability.then(|| Digest::of(trace, group.is_some()));
+        let digest =
+            self.gates.stability.as_ref().map(|gate| Digest::of(trace, group.is_some(), gate.params().dimensions));
         let mut verdict = self.verdict(&checks, group.is_some());
         let count = checks.iter().map(|check| check.failures.len()).sum();
         let mut failures: Vec<(&'static str, GateFailure)> = Vec::with_capacity(count);

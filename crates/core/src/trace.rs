@@ -18,6 +18,8 @@ pub use lenient::tool_calls_from_envelope;
 pub(crate) use partial::{Gaps, Part, Partial, fill_results};
 pub(crate) use read::Envelope;
 
+use std::collections::BTreeSet;
+
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -35,6 +37,16 @@ pub struct Trace {
     pub final_response: Option<String>,
     /// The exchange around the calls.
     pub conversation: Conversation,
+    /// Server and name of the tools that the recorded catalogue marks with `readOnlyHint`. Not a part of the envelope.
+    pub read_only: BTreeSet<(String, String)>,
+}
+
+impl Trace {
+    /// Whether the catalogue says that the tool of a call changes nothing.
+    pub fn is_read_only(&self, call: &ToolCall) -> bool {
+        !self.read_only.is_empty()
+            && call.server.as_ref().is_some_and(|server| self.read_only.contains(&(server.clone(), call.name.clone())))
+    }
 }
 
 /// The trace under the name it has while a conversation is being recorded.

@@ -233,6 +233,7 @@ impl<'a> Agent<'a> {
                 stop_reason: Some(self.stop.unwrap_or(StopReason::Error)),
                 duration_ms: None,
             },
+            ..Trace::default()
         }
     }
 }

@@ -232,7 +232,7 @@ impl Cassette {
         let mut map = object(text)?;
         cassette::version(&map)?;
         let trace = map.get("trace").ok_or_else(|| broken("lacks `trace`".to_owned()))?;
-        let trace = Trace::read(trace).map_err(|error| broken(format!("in `trace`: {error}")))?;
+        let mut trace = Trace::read(trace).map_err(|error| broken(format!("in `trace`: {error}")))?;
         let seal = cassette::check(&map, &trace);
         for known in ["mcptest", "digest", "edited", "trace"] {
             map.remove(known);
@@ -249,6 +249,7 @@ impl Cassette {
             run.as_u64().ok_or_else(|| broken(format!("`run` must be a number, found {}", json::describe(&run))))?;
         as_text("fingerprint", take("fingerprint")?)?;
         let (inputs, observed) = (take("inputs")?, take("observed")?);
+        trace.read_only = cassette::read_only_tools(&observed);
         let advisory = map.remove("advisory");
         if let Some(unknown) = map.keys().next() {
             return Err(broken(format!("unknown key `{}`", json::cut(unknown, 60))));

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcptest_core::JsonError;
+use mcptest_core::cassette;
 use mcptest_core::diag::{Code, RunError};
 use mcptest_core::json;
 use mcptest_core::redact::Redactor;
@@ -71,11 +72,9 @@ impl LiveRun {
                 error.message = message;
             }
         }
-        Ok(Self {
-            trace,
-            observed: redactor.value(self.observed),
-            advisory: self.advisory.map(|advisory| redactor.value(advisory)),
-        })
+        let observed = redactor.value(self.observed);
+        trace.read_only = cassette::read_only_tools(&observed);
+        Ok(Self { trace, observed, advisory: self.advisory.map(|advisory| redactor.value(advisory)) })
     }
 }
 

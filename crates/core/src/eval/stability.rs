@@ -15,11 +15,11 @@ use serde_json::Value;
 use super::gate::{Expect, GateKind, GateOutcome, Judge, Metrics, Reason};
 use crate::diag::Problems;
 use crate::trace::{Trace, read_lenient};
-pub use across::MAX_CLASSES;
-use across::Paths;
+pub use across::{MAX_CLASSES, MAX_STEPS};
+use across::{NotCompared, Paths};
 pub(crate) use numbers::{ArgsKey, Digest};
 pub(crate) use session::Measures;
-pub use session::{SUB_SCORES, Session, SubScore};
+pub use session::{Dimensions, SUB_SCORES, Session, SubScore};
 pub(crate) use session_fold::SessionFold;
 
 /// The four sub-scores of one session, each from 0 (worst) to 1 (best).
@@ -131,20 +131,21 @@ pub struct StabilityAcross {
     pub early_divergence: bool,
 }
 
-/// Compares several recorded sessions. Never fails, like [`agent_stability`]; no sessions give zeros.
+/// Compares several recorded sessions. Never fails, like [`agent_stability`]; no sessions give zeros. So does a comparison
+/// beyond [`MAX_CLASSES`] or [`MAX_STEPS`].
 pub fn agent_stability_across(envelopes: &[Value]) -> StabilityAcross {
     let traces: Vec<_> = envelopes.iter().map(read_lenient).collect();
     let weakest: Vec<_> = traces.iter().map(|trace| report(trace).weakest_score()).collect();
     let (score, weakest_score, variance) = spread(&weakest);
     let sequences = call_sequences(&numbers::number(&traces.iter().collect::<Vec<_>>()));
     let paths = paths(&sequences);
-    let none = if envelopes.is_empty() { 0.0 } else { 1.0 };
+    let one_run = |why: NotCompared| if why == NotCompared::TooFewRuns && !envelopes.is_empty() { 1.0 } else { 0.0 };
     StabilityAcross {
         score,
         weakest_score,
         variance,
-        tool_sequence_similarity: paths.sequence_similarity().unwrap_or(none),
-        argument_consistency: paths.argument_consistency().unwrap_or(none),
+        tool_sequence_similarity: paths.sequence_similarity().unwrap_or_else(one_run),
+        argument_consistency: paths.argument_consistency().unwrap_or_else(one_run),
         early_divergence: paths.early_divergence().unwrap_or(false),
     }
 }
@@ -164,6 +165,8 @@ fn spread(values: &[f64]) -> (f64, f64, f64) {
 /// Parameters of the gate.
 #[derive(Debug, Clone, Default)]
 pub struct StabilityParams {
+    /// The sub-scores that the score of a run is the weakest of.
+    pub dimensions: Dimensions,
     /// What is asserted.
     pub expect: Expect,
 }
@@ -189,11 +192,12 @@ impl StabilityGate {
     pub fn evaluate(&self, runs: &[&Trace]) -> GateOutcome<Vec<Session>> {
         let mut metrics = Metrics::default();
         let numbered = numbers::number(runs);
-        let measured: Vec<_> =
-            runs.iter().zip(&numbered).map(|(trace, calls)| Measures::of(trace, calls.as_deref())).collect();
+        let dimensions = self.params.dimensions;
+        let measure = |(trace, calls): (&&Trace, &Option<Vec<_>>)| Measures::of(trace, calls.as_deref(), dimensions);
+        let measured: Vec<_> = runs.iter().zip(&numbered).map(measure).collect();
         let mut sessions = SessionFold::default();
         let weakest: Vec<f64> = measured.iter().filter_map(|session| sessions.add(session)).collect();
-        let line = sessions.metrics(&weakest, &mut metrics);
+        let line = sessions.metrics(&weakest, dimensions, &mut metrics);
         path_metrics(&paths(&call_sequences(&numbered)), &mut metrics);
         self.judge(metrics, line, measured.into_iter().map(Session::from).collect())
     }
@@ -206,7 +210,7 @@ impl StabilityGate {
         runs: impl Iterator<Item = Option<(&'a [u32], &'a [Option<ArgsKey>])>>,
     ) -> GateOutcome<()> {
         let mut metrics = Metrics::of(GateKind::Stability.info());
-        let line = sessions.metrics(weakest, &mut metrics);
+        let line = sessions.metrics(weakest, self.params.dimensions, &mut metrics);
         let mut paths = Paths::new();
         runs.for_each(|run| paths.add(run));
         path_metrics(&paths, &mut metrics);
@@ -215,8 +219,29 @@ impl StabilityGate {
 
     fn judge<D>(&self, metrics: Metrics, line: String, detail: D) -> GateOutcome<D> {
         let mut judge = Judge::default();
-        judge.expect(GateKind::Stability.info(), &self.params.expect, &metrics, |_| vec![Reason::line(line.clone())]);
+        let advice = self.advice(&metrics);
+        judge.expect(GateKind::Stability.info(), &self.params.expect, &metrics, |_| {
+            std::iter::once(Reason::line(line.clone())).chain(advice.clone().map(Reason::from)).collect()
+        });
         judge.outcome(metrics, detail, |_| line)
+    }
+
+    /// The fix for a plan that uses each tool once and is steady otherwise.
+    fn advice(&self, metrics: &Metrics) -> Option<String> {
+        const TOOL_USAGE: &str = SUB_SCORES[0];
+        let floor = GateKind::Stability.info().default.first()?.at_least;
+        let value = |name: &str| metrics.get(name).and_then(Value::as_f64);
+        let is_steady = |name: &&'static str| value(name).is_none_or(|value| value >= floor);
+        let others: Vec<&str> = self.params.dimensions.names().filter(|name| *name != TOOL_USAGE).collect();
+        let is_alone = self.params.dimensions.has(0) && !others.is_empty() && others.iter().all(is_steady);
+        let is_same_path = value("tool_sequence_similarity") == Some(1.0);
+        (matches!(self.params.expect, Expect::Default) && is_alone && is_same_path).then(|| {
+            format!(
+                "every run takes the same path; {TOOL_USAGE} only says how few different tools a run uses: to leave it out, \
+                 write `dimensions: [{}]`",
+                others.join(", ")
+            )
+        })
     }
 }
 
@@ -239,9 +264,9 @@ fn paths(sequences: &CallSequences) -> Paths<'_, u32> {
 
 /// Sets the metrics that compare the paths of runs.
 fn path_metrics<K: Ord + Copy>(paths: &Paths<'_, K>, metrics: &mut Metrics) {
-    let mut put = |name, value: Option<Value>| match value {
-        Some(value) => metrics.set(name, value),
-        None => metrics.lacks_evidence(name, paths.why_unknown()),
+    let mut put = |name, value: Result<Value, NotCompared>| match value {
+        Ok(value) => metrics.set(name, value),
+        Err(why) => metrics.lacks_evidence(name, why.to_string()),
     };
     put("tool_sequence_similarity", paths.sequence_similarity().map(Value::from));
     put("argument_consistency", paths.argument_consistency().map(Value::from));

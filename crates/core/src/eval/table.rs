@@ -3,6 +3,7 @@
 //! A gate that is not in the table does not exist. Tests compare every row with the code.
 
 use super::gate::GateKind;
+use super::stability::SUB_SCORES;
 use crate::diag::{Code, Problem, did_you_mean};
 use crate::keys::ValueType::{
     AnyText, Bool, CallArgs, Integer, List, Map, Matcher, Number, Object, OneOf, Text, TextOrList, Word,
@@ -270,7 +271,13 @@ pub static GATES: [GateInfo; 7] = {
             prefix: "stability",
             scope: RunScope::OverRuns,
             question: "Did the sessions stay consistent, and did all runs take the same path?",
-            params: &[],
+            params: &[key(
+                "dimensions",
+                List(1, &Word(&SUB_SCORES)),
+                "all four",
+                "the sub-scores that `weakest_score`, `score` and `variance` are taken over",
+            )
+            .example("[response_consistency, redundancy]")],
             metrics: &[
                 metric("score", Ratio, "mean over runs of each run's weakest sub-score"),
                 metric("weakest_score", Ratio, "the worst run's weakest sub-score"),

@@ -156,6 +156,11 @@ impl TrajectoryAxesGate {
         problems.or(Self { edges, tools, expect: params.expect })
     }
 
+    /// Whether no run can fail it.
+    pub(crate) fn accepts_any_trace(&self) -> bool {
+        self.edges.is_empty() && matches!(self.expect, Expect::Default)
+    }
+
     /// Scores a run.
     pub fn evaluate(&self, trace: &Trace) -> GateOutcome<Vec<EdgeResult>> {
         self.judged(trace, Judge::default())

@@ -191,6 +191,7 @@ impl<'o> Builder<'o> {
                 stop_reason: self.stop,
                 duration_ms,
             },
+            ..Trace::default()
         }
     }
 }

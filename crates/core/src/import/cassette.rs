@@ -1,6 +1,7 @@
 //! A cassette of this project: a trace and its test.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -9,7 +10,7 @@ use serde_json::value::RawValue;
 use super::shape::Shape;
 use super::wire::Text;
 use super::{ImportError, Imported, Record, Unit, wire};
-use crate::cassette::{Unreadable, check};
+use crate::cassette::{Unreadable, check, read_only_tools};
 use crate::json;
 use crate::report::row_name;
 use crate::trace::Envelope;
@@ -32,7 +33,7 @@ pub(super) fn read(record: Record<'_>) -> Result<Vec<Imported<'_>>, ImportError>
     let Some(trace) = trace else {
         return Err(ImportError::new("it has no `trace`").hint("a bare envelope is `--from envelope`"));
     };
-    let trace = wire::typed::<Envelope>(trace.get()).map_err(|error| error.at("trace"))?.trace()?;
+    let mut trace = wire::typed::<Envelope>(trace.get()).map_err(|error| error.at("trace"))?.trace()?;
     // The digest covers what nobody reads here as well, so the record is read once more, whole.
     let whole = json::parse(record.text).map_err(|error| ImportError::new(error.to_string()))?;
     let Value::Object(whole) = whole else { return Err(ImportError::new("it is not an object")) };
@@ -43,6 +44,7 @@ pub(super) fn read(record: Record<'_>) -> Result<Vec<Imported<'_>>, ImportError>
         };
         ImportError::new(format!("it {why}")).hint(hint)
     })?;
+    trace.read_only = whole.get("observed").map_or_else(BTreeSet::new, read_only_tools);
     let id = test.map(|test| row_name(&test, model.as_deref(), run, None));
     Ok(vec![Imported { id, group: None, fields: record.text.into(), trace }])
 }

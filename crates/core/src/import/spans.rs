@@ -106,6 +106,7 @@ pub(super) fn trace(key: &str, spans: Vec<Span<'_>>, options: &Options) -> Resul
         tool_results: is_known.then_some(results),
         final_response,
         conversation: Conversation { model, turns, tokens, stop_reason, duration_ms },
+        ..Trace::default()
     };
     Ok(vec![Imported { id: Some(key.to_owned()), group: None, fields: fields.into(), trace }])
 }

@@ -251,7 +251,8 @@ impl<'a> GroupLine<'a> {
         if let Some(gate) = scorer.stability() {
             let weakest: Vec<f64> = line.carry.ended.iter().filter_map(|run| run.weakest).collect();
             let outcome = gate.evaluate_digests(&group.within, &weakest, line.carry.ways.runs());
-            if let Some(why) = outcome.metrics.why_missing("argument_consistency") {
+            let not_compared = ["tool_sequence_similarity", "argument_consistency"];
+            if let Some(why) = not_compared.iter().find_map(|metric| outcome.metrics.why_missing(metric)) {
                 line.notes.push(format!("some runs were not compared: {why}"));
             }
             let mut check = CheckResult::from((GateKind::Stability, outcome));

@@ -10,8 +10,8 @@ use super::yaml::{Content, Node};
 use crate::assertion::{Assertion, Scope};
 use crate::diag::{Code, Problems};
 use crate::eval::{
-    CallRule, Confidence, DependencyEdge, Expect, ExpectedArgs, ExpectedCall, ExtractionMode, GateKind, GoldenPath,
-    GoldenPathGate, GoldenPathParams, MatchMode, NarrativeGate, NarrativeParams, OrderEdge, RecoveryGate,
+    CallRule, Confidence, DependencyEdge, Dimensions, Expect, ExpectedArgs, ExpectedCall, ExtractionMode, GateKind,
+    GoldenPath, GoldenPathGate, GoldenPathParams, MatchMode, NarrativeGate, NarrativeParams, OrderEdge, RecoveryGate,
     RecoveryParams, ReliabilityGate, ReliabilityParams, StabilityGate, StabilityParams, StatusRule, TrajectoryAxesGate,
     TrajectoryAxesParams, TrajectoryGate, TrajectoryParams, WithinTurn,
 };
@@ -152,7 +152,11 @@ impl Lower<'_> {
     }
 
     fn stability(&mut self, block: &Node) -> Option<StabilityGate> {
-        let params = StabilityParams { expect: self.expect(block, GateKind::Stability) };
+        let chosen = block.get("dimensions").map(|_| Dimensions::named(&block.texts_at("dimensions")));
+        let params = StabilityParams {
+            dimensions: chosen.unwrap_or_else(Dimensions::default),
+            expect: self.expect(block, GateKind::Stability),
+        };
         self.report_problems(block, StabilityGate::new(params))
     }
 

@@ -7,7 +7,7 @@ use super::lower::{Places, provider_of};
 use super::yaml::Node;
 use super::{AgentTest, Gates, Provider, Suite};
 use crate::diag::{Code, Diagnostic};
-use crate::eval::{GoldenPath, Verdict, score_golden_path};
+use crate::eval::{GoldenPath, TrajectoryAxesGate, Verdict, score_golden_path};
 use crate::judge;
 use crate::trace::{Conversation, FaultKind, StopReason, Tokens, ToolCall, Trace};
 
@@ -165,6 +165,15 @@ fn lint_gates(
         };
         warn(Code::EmptyTrajectory, place("trajectory"), format!("`trajectory` {without} passes on every trace"), hint);
     }
+    if gates.trajectory_axes.as_ref().is_some_and(TrajectoryAxesGate::accepts_any_trace) {
+        let hint = "name pairs of tools under `dependencies:` or `order:`";
+        warn(
+            Code::EmptyTrajectory,
+            place("trajectory_axes"),
+            "`trajectory_axes` without edges passes on every trace".to_owned(),
+            hint,
+        );
+    }
     if let Some(gate) = &gates.golden_path
         && is_wasteful(&gate.params().golden)
     {
@@ -195,6 +204,7 @@ fn passes_on_nothing(agent: &AgentTest) -> bool {
             stop_reason: Some(StopReason::Completed),
             ..Conversation::default()
         },
+        ..Trace::default()
     };
     judge::run_tersely(&agent.expect, &agent.gates, &nothing).iter().all(|check| check.verdict == Verdict::Pass)
 }

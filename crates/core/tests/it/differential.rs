@@ -6,9 +6,11 @@
 //!
 //! `DIFFERENTIAL_CASES` sets the number of cases per gate, `DIFFERENTIAL_SEED` the first seed.
 
+mod axes;
 mod golden_path;
 mod recovery;
 mod reliability;
+mod stability;
 mod trajectory;
 mod world;
 

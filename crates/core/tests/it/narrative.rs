@@ -530,3 +530,27 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_tool_that_its_catalogue_marks_as_read_only_backs_and_hides_nothing() {
+    let judge = |tool: &str, is_marked: bool| {
+        let mut trace = Trace::read(&json!({
+            "tool_calls": [{ "name": tool, "server": "notes", "args": { "text": "x" } }],
+            "tool_results": [{ "is_error": false, "content": [] }],
+            "final_response": "I updated the note.",
+        }))
+        .unwrap();
+        let observed = json!({ "servers": { "notes": { "tools": [
+            { "name": tool, "annotations": { "readOnlyHint": is_marked } },
+            { "name": "other", "annotations": { "readOnlyHint": true } },
+        ] } } });
+        trace.read_only = mcptest_core::cassette::read_only_tools(&observed);
+        let outcome = NarrativeGate::new(NarrativeParams::default()).unwrap().evaluate(&trace);
+        (outcome.verdict, outcome.detail.claims[0].backing)
+    };
+    assert_eq!(judge("update_note", false), (Verdict::Pass, Backing::Backed));
+    assert_eq!(judge("update_note", true), (Verdict::Fail, Backing::Absent));
+    // Without the mark its name hides what it does.
+    assert_eq!(judge("note", false), (Verdict::Pass, Backing::Unverifiable));
+    assert_eq!(judge("note", true), (Verdict::Fail, Backing::Absent));
+}

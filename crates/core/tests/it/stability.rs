@@ -1,7 +1,7 @@
 //! Steadiness inside one session and across runs.
 
 use mcptest_core::eval::{
-    Expect, GateKind, StabilityAcross, StabilityFloors, StabilityGate, StabilityParams, StabilityReport,
+    Dimensions, Expect, GateKind, StabilityAcross, StabilityFloors, StabilityGate, StabilityParams, StabilityReport,
     agent_stability, agent_stability_across, drift_flags,
 };
 use mcptest_core::{Trace, Verdict};
@@ -390,10 +390,56 @@ fn the_default_is_a_weakest_score_of_one_half() {
     );
     let expect = own(GateKind::Stability, &[("stability.variance", json!({ "schema": { "maximum": 0.05 } }))]);
     assert_eq!(
-        StabilityGate::new(StabilityParams { expect }).unwrap().evaluate(&[&half, &below]).verdict,
+        StabilityGate::new(StabilityParams { expect, ..StabilityParams::default() })
+            .unwrap()
+            .evaluate(&[&half, &below])
+            .verdict,
         Verdict::Pass
     );
     assert!(matches!(StabilityParams::default().expect, Expect::Default));
+}
+
+#[test]
+fn dimensions_choose_what_the_score_of_a_run_is_the_weakest_of() {
+    let calls = json!([
+        { "name": "find", "server": "s", "args": {} },
+        { "name": "refund", "server": "s", "args": {} },
+        { "name": "email", "server": "s", "args": {} },
+    ]);
+    let plan = read(json!({ "tool_calls": calls, "conversation": { "turns": [], "tokens": { "total": 10 } } }));
+    let reasons = judged(&stability().evaluate(&[&plan, &plan]));
+    assert_eq!(
+        reasons,
+        (
+            Verdict::Fail,
+            vec![
+                "stability.weakest_score: weakest score 0.00 of 1.00 (run 1: tool_usage_stability, 3 tools in 3 calls) \
+                 (`stability.weakest_score` is 0, expected at least 0.5)"
+                    .into(),
+                "stability.weakest_score: every run takes the same path; tool_usage_stability only says how few different \
+                 tools a run uses: to leave it out, write `dimensions: [response_consistency, redundancy, \
+                 cost_per_progress]`"
+                    .into()
+            ]
+        )
+    );
+    let without = |names: &[&str]| {
+        StabilityGate::new(StabilityParams { dimensions: Dimensions::named(names), expect: Expect::Default }).unwrap()
+    };
+    let outcome = without(&["redundancy", "response_consistency"]).evaluate(&[&plan, &plan]);
+    assert_eq!((outcome.verdict, outcome.line.as_str()), (Verdict::Pass, "weakest score 1.00 of 1.00"));
+    assert_eq!(outcome.metrics.get("weakest_score"), Some(&json!(1.0)));
+    assert_eq!(outcome.metrics.get("tool_usage_stability"), Some(&json!(0.0)));
+    // Another path, another failing sub-score, or nothing else to look at: there is no such advice.
+    let other =
+        read(json!({ "tool_calls": [calls[0], calls[1]], "conversation": { "turns": [], "tokens": { "total": 10 } } }));
+    assert_eq!(judged(&stability().evaluate(&[&plan, &other])).1.len(), 1);
+    assert_eq!(judged(&without(&["tool_usage_stability"]).evaluate(&[&plan, &plan])).1.len(), 1);
+    let costly = read(json!({ "tool_calls": calls, "conversation": { "turns": [], "tokens": { "total": 90_000 } } }));
+    assert_eq!(judged(&stability().evaluate(&[&costly, &costly])).1.len(), 1);
+    // What does not count is not missed either.
+    let no_tokens = read(json!({ "tool_calls": calls, "conversation": { "turns": [] } }));
+    assert_eq!(without(&["redundancy"]).evaluate(&[&no_tokens, &no_tokens]).line, "weakest score 1.00 of 1.00");
 }
 
 #[test]
@@ -413,7 +459,11 @@ fn a_sub_score_without_evidence_is_absent_and_ignored() {
     );
     let expect = own(GateKind::Stability, &[("stability.cost_per_progress", json!({ "schema": { "minimum": 0 } }))]);
     assert_eq!(
-        judged(&StabilityGate::new(StabilityParams { expect }).unwrap().evaluate(&[&no_tokens, &no_tokens])),
+        judged(
+            &StabilityGate::new(StabilityParams { expect, ..StabilityParams::default() })
+                .unwrap()
+                .evaluate(&[&no_tokens, &no_tokens])
+        ),
         (
             Verdict::Unassessable,
             vec![

@@ -85,7 +85,9 @@ fn try_evaluate(kind: GateKind, expect: Expect, trace: &Trace) -> Result<(Verdic
             let golden = GoldenPath { penalize_repeated_tools: false, ..GoldenPath::new(["a", "a"]) };
             plain(GoldenPathGate::new(GoldenPathParams { golden, expect })?.evaluate(trace))
         }
-        GateKind::Stability => plain(StabilityGate::new(StabilityParams { expect })?.evaluate(&[trace, trace])),
+        GateKind::Stability => plain(
+            StabilityGate::new(StabilityParams { expect, ..StabilityParams::default() })?.evaluate(&[trace, trace]),
+        ),
         GateKind::Reliability => {
             let passed = trace.final_response.as_deref() == Some("done");
             let params = ReliabilityParams { expect, ..ReliabilityParams::default() };
@@ -329,7 +331,7 @@ fn every_parameter_and_metric_is_described() {
                 ("penalize_backtracking", "true"),
                 ("penalize_repeated_tools", "true"),
             ],
-            GateKind::Stability => &[],
+            GateKind::Stability => &[("dimensions", "all four")],
             GateKind::Reliability => &[("confidence", "95")],
             GateKind::Recovery => &[
                 ("max_detection_ms", "3000"),

@@ -252,6 +252,26 @@ fn schema_validates_and_asserts_formats() {
 }
 
 #[test]
+fn schemas_compare_every_digit() {
+    let is = |schema: &str, value: &str, answer| {
+        let read = |text: &str| mcptest_core::json::parse(text).unwrap();
+        check(json!({ "schema": read(schema) }), read(value), answer);
+    };
+    let (one, next) = ("123456789012345678901234567890", "123456789012345678901234567891");
+    for keyword in ["const", "maximum", "minimum"] {
+        is(&format!("{{\"{keyword}\":{one}}}"), one, Yes);
+    }
+    is(&format!("{{\"const\":{one}}}"), next, No);
+    is(&format!("{{\"enum\":[{one}]}}"), next, No);
+    is(&format!("{{\"maximum\":{one}}}"), next, No);
+    is(&format!("{{\"minimum\":{next}}}"), one, No);
+    is(&format!("{{\"exclusiveMinimum\":{one}}}"), next, Yes);
+    is("{\"multipleOf\":10}", next, No);
+    is("{\"uniqueItems\":true}", &format!("[{one},{next}]"), Yes);
+    is("{\"uniqueItems\":true}", &format!("[{one},{one}]"), No);
+}
+
+#[test]
 fn schemas_are_draft_2020_12_unless_they_say_otherwise() {
     let tuple = json!([{ "type": "integer" }]);
     check(json!({ "schema": { "prefixItems": tuple } }), json!(["x"]), No);

@@ -196,6 +196,7 @@ fn absent_is_unknown_and_present_and_empty_is_empty() {
             tool_results: Some(vec![]),
             final_response: Some(String::new()),
             conversation: Conversation { turns: Some(vec![]), ..Conversation::default() },
+            ..Trace::default()
         }
     );
     let call = read(json!({ "tool_calls": [{ "name": "a" }, { "name": "a", "server": "", "args": {} }] }));
@@ -381,6 +382,7 @@ fn a_whole_trace_survives_writing_and_reading() {
             stop_reason: Some(StopReason::MaxTurns),
             duration_ms: Some(17),
         },
+        ..Trace::default()
     };
     let envelope = trace.to_envelope();
     assert_eq!(

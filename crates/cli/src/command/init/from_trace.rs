@@ -229,5 +229,6 @@ fn replayed(trace: &Trace, calls: &[ToolCall], answers: &[Answer], script: &Scri
             stop_reason: Some(if ends_by_itself { StopReason::Completed } else { StopReason::MaxTurns }),
             duration_ms: None,
         },
+        ..Trace::default()
     }
 }

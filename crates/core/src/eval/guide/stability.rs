@@ -11,6 +11,7 @@ pub(super) static GUIDE: GateGuide = GateGuide {
     example: "\
 # Ask the same question several times: the agent takes much the same path with the same arguments.
 stability:
+  dimensions: [response_consistency, redundancy, cost_per_progress]
   expect:
     - target: stability.tool_sequence_similarity
       matcher: { schema: { minimum: 0.75 } }
@@ -24,8 +25,8 @@ stability:
          run, the sub-score and the facts. Runs count from 1.",
         "Every score is from 0 to 1, and 1 is steady. By default, no sub-score of any run may be below 0.5.",
         "A low `tool_usage_stability` means many different tools for the number of calls. A task that needs \
-         another tool at every step scores 0 here even if it goes well: assert on other metrics for such a test, \
-         as the example does.",
+         another tool at every step scores 0 here even if it goes well: leave it out with `dimensions:`, as \
+         the example does.",
         "A `tool_sequence_similarity` of 0.83 means that two runs, on average, share a common sequence that makes \
          up 83 percent of their calls. The report shows where the paths differ.",
         "An `argument_consistency` of 0.5 with a similarity of 1 means that all runs call the same tools in the \
@@ -48,6 +49,7 @@ of one run
   minimum of the four
 of all runs
   score, weakest_score, variance = mean, minimum and population variance of each run's weakest
+                                   of the sub-scores in dimensions
   every sub-score                = its minimum over the runs
 of all pairs of runs, as a mean
   tool_sequence_similarity = 2 * longest common subsequence / (calls of one + calls of the other);
@@ -71,7 +73,9 @@ tool_sequence_similarity 2 * 2 / 5 = 0.80, argument_consistency 1 / 1 = 1.00, ea
          `cost_per_progress` without any drift.",
         "`argument_consistency` compares position by position, so an extra call early on shifts everything after \
          it.",
-        "More than 2000 different paths are not compared; the metrics across runs then have no value.",
+        "More than 2000 different paths are not compared; the metrics across runs then have no value. \
+         `tool_sequence_similarity` also has none if comparing takes more than 5 billion steps of 64 calls, such as \
+         200 different paths of 4000 calls.",
     ],
     source: "The sub-scores and how they are combined are specific to mcptest. The similarity of two sequences is \
              twice the length of their longest common subsequence divided by the sum of their lengths (a Dice \

@@ -32,7 +32,7 @@ const GROUPS: [(&str, &str); 7] = [
 ];
 
 /// Verbs that claim a change, each with the actions that make it true besides itself.
-pub const VERBS: [(&str, &str); 113] = [
+pub const VERBS: [(&str, &str); 119] = [
     (
         "create",
         "MAKE schedule book reserve upload publish order submit export log record convert issue post merge archive",
@@ -125,7 +125,7 @@ pub const VERBS: [(&str, &str); 113] = [
     ("uninstall", "DROP uninstall disable"),
     ("deploy", "deploy release publish apply push create update upgrade rollout install sync promote start ship up"),
     ("commit", "commit push merge amend squash"),
-    ("push", "push commit upload publish deploy sync merge"),
+    ("push", "push upload publish deploy sync merge"),
     ("copy", "MAKE copy duplicate clone backup upload download export sync move archive"),
     ("duplicate", "MAKE copy duplicate clone"),
     ("clone", "clone copy download fork checkout create"),
@@ -187,6 +187,12 @@ pub const VERBS: [(&str, &str); 113] = [
     ("accept", "accept approve confirm respond rsvp join transition"),
     ("escalate", "escalate transfer assign create notify handoff forward route update send"),
     ("request", "ANY"),
+    ("grant", "STATE share invite grant permission add allow approve assign enable create"),
+    ("rotate", "EDIT rotate regenerate renew reset create generate refresh"),
+    ("bump", "EDIT STATE upgrade install bump release"),
+    ("regenerate", "MAKE EDIT regenerate reset install"),
+    ("reboot", "restart reboot reset start reload stop"),
+    ("turn", "STATE turn toggle switch enable disable activate deactivate start stop restart"),
     ("comment", "TELL"),
     ("open", "MAKE submit update reopen post issue"),
 ];

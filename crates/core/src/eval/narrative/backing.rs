@@ -263,7 +263,8 @@ impl<'a> Evidence<'a> {
         let mut places: BTreeMap<&'a str, usize> = BTreeMap::new();
         for (at, call) in calls.iter().enumerate() {
             let failed = trace.result(at).and_then(ToolResult::failed);
-            let did = if mutating.is_readonly(&call.name) { Did::nothing(call) } else { Did::read(call) };
+            let is_read_only = mutating.is_readonly(&call.name) || trace.is_read_only(call);
+            let did = if is_read_only { Did::nothing(call) } else { Did::read(call) };
             let place = *places.entry(&call.name).or_insert_with(|| {
                 let words: Vec<_> = words::each_word(&call.name).map(Word::new).collect();
                 let mutating = mutating.by_name(&call.name, &words);

@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use serde::Serialize;
 
-use super::tokens::{CELL, HEADING, Kind, Token};
+use super::tokens::{CELL, HEADING, ITEM, Kind, Token};
 use super::words::{self, Class, Form, Verbs};
 
 /// Most words looked at to either side of a verb.
@@ -61,23 +61,40 @@ pub(super) fn extract(tokens: &[Token<'_>], verbs: &Verbs) -> Vec<Claim> {
     let mut out = Vec::new();
     let mut start = 0;
     let mut opened: &str = "";
+    // The items of a list under "this could mean:" are possibilities.
+    let mut is_guessed_list = false;
     for (at, token) in tokens.iter().enumerate() {
         if let Kind::End { question } = token.kind {
             // A single word in a cell of a table is a heading or a state: "| 12 | closed |".
             let lone_cell = token.text == CELL && start + 1 == at;
+            let leads_to_guesses = introduces_guesses(&tokens[start..at]);
             if !question && start < at && !lone_cell {
-                let is_aside = opened == HEADING || opened == CELL || token.text == CELL;
+                let is_guess = is_guessed_list && opened == ITEM;
+                let is_aside = opened == HEADING || opened == CELL || token.text == CELL || is_guess;
                 Sentence { tokens: &tokens[start..=at], verbs, is_aside, start }.claims(&mut out);
             }
+            if start < at && (opened != ITEM || leads_to_guesses) {
+                is_guessed_list = leads_to_guesses;
+            }
             start = at + 1;
-            // A heading and a row of a table end with their line.
-            let same_line = opened == HEADING && !token.text.is_empty() && token.text != CELL;
+            // A heading, an item of a list and a row of a table end with their line.
+            let is_line = opened == HEADING || opened == ITEM;
+            let same_line = is_line && !token.text.is_empty() && ![CELL, HEADING, ITEM].contains(&token.text.as_ref());
             if !same_line {
                 opened = &token.text;
             }
         }
     }
     out
+}
+
+/// "This could mean:", "Possible causes:": what leads to a list of guesses.
+fn introduces_guesses(sentence: &[Token<'_>]) -> bool {
+    let says = |words: &[&str]| sentence.iter().any(|token| words.contains(&token.text.as_ref()));
+    let is_own = sentence.iter().any(|token| token.is(Class::Own));
+    let is_guess = sentence.iter().any(|token| words::is_guess(&token.text));
+    sentence.last().is_some_and(|last| last.kind == Kind::Colon)
+        && (is_guess || says(&["possible", "potential"]) || (says(&["could", "may", "might"]) && !is_own))
 }
 
 /// Who did what a verb says.
@@ -107,9 +124,10 @@ impl Group<'_> {
         self.words.iter().any(|token| words.contains(&token.text.as_ref()))
     }
 
-    /// Denied, or not said to have happened: a modal, an infinitive.
+    /// Denied, or not said to have happened: a modal, an infinitive, a guess.
     fn is_unreal(&self) -> bool {
-        let denied = self.has(Class::Negation) || self.has(Class::None) || self.says(&["almost", "nearly"]);
+        let is_guess = self.words.iter().any(|token| words::is_guess(&token.text));
+        let denied = self.has(Class::Negation) || self.has(Class::None) || self.says(&["almost", "nearly"]) || is_guess;
         denied || self.has(Class::Modal) || self.has(Class::To)
     }
 
@@ -504,6 +522,12 @@ impl Sentence<'_> {
     fn is_background(&self, helper: usize, at: usize) -> bool {
         // "Since the settings have been reset and .., the next step is ..": the main clause comes last.
         let opens = |token: &Token<'_>| token.is(Class::Opener) && token.text != "however";
+        // "According to the log, the job was cancelled", "I tried to post it, but the channel was archived".
+        let cites = self.tokens.first().is_some_and(|first| first.text == "according");
+        let failed = |token: &Token<'_>| matches!(token.text.as_ref(), "tried" | "attempted" | "unable" | "failed");
+        if cites || self.tokens[..helper].iter().rev().take(REACH).any(failed) {
+            return true;
+        }
         let leads = self.tokens.first().is_some_and(opens);
         if leads && self.tokens[at..].iter().any(|token| token.kind == Kind::Comma) {
             return true;
@@ -538,8 +562,11 @@ impl Sentence<'_> {
         let strength = self.strength(at, verb, doer, group);
         let sentence = self.start..self.start + self.tokens.len() - 1;
         let mut add = |nouns: Vec<Cow<'_, str>>, first: usize, last: usize| {
-            let together = verb == "put" && self.tokens.get(at + 1).is_some_and(|next| next.text == "together");
+            let next = self.tokens.get(at + 1).map(|next| next.text.as_ref());
+            let together = verb == "put" && next == Some("together");
+            let turned_elsewhere = verb == "turn" && !matches!(next, Some("on" | "off"));
             if together
+                || turned_elsewhere
                 || (verb == "open" && (doer != Doer::Own || !nouns.last().is_some_and(|head| words::is_opened(head))))
             {
                 return;

@@ -11,7 +11,8 @@ const MAKING: [&str; 9] = ["write", "create", "generate", "add", "draft", "put",
 const TEXTS: &str = "summary answer reply explanation overview list table example draft plan question report analysis comparison \
     script function query code command regex breakdown recommendation outline poem story version guide itinerary schedule \
     description snippet response note section article letter template checklist proposal review program formula diagram \
-    solution text message email statement paragraph essay post tweet pattern expression prompt idea meal menu recipe";
+    solution text message email statement paragraph essay post tweet pattern expression prompt idea meal menu recipe haiku \
+    joke song limerick";
 
 /// How many words to either side of a verb are looked at.
 const NEAR: usize = 40;
@@ -39,7 +40,9 @@ pub(super) fn is_delivered(claim: &Claim, message: &str, tokens: &[Token<'_>]) -
     if !is_text || has_name || (has_place && claim.verb != "write") {
         return false;
     }
-    points || follows(&message[tokens[claim.sentence.end].span.end.min(message.len())..])
+    let rest = &message[tokens[claim.sentence.end].span.end.min(message.len())..];
+    let is_introduced = sentence.last().is_some_and(|last| last.kind == Kind::Colon) && !rest.trim().is_empty();
+    points || is_introduced || follows(rest)
 }
 
 /// Whether a list, a block of code, a quote, a table or a heading follows on one of the next lines.

@@ -62,7 +62,7 @@ pub(super) enum Hides {
 const INNER_NAMES: [&str; 8] =
     ["tool_name", "toolName", "action_name", "function_name", "function", "tool", "tool_slug", "actionName"];
 /// Keys whose value names an action.
-const ACTION_KEYS: [&str; 7] = ["action", "operation", "op", "command", "method", "mode", "event"];
+const ACTION_KEYS: [&str; 8] = ["action", "operation", "op", "command", "method", "mode", "event", "service"];
 /// Keys whose value names a state that the call brings about.
 const STATE_KEYS: [&str; 13] = [
     "state",
@@ -324,7 +324,7 @@ impl<'a> Did<'a> {
         did.actions = did.actions.or(states(args));
         // A file that is written to a branch with a message is committed.
         if args.contains_key("branch") && (args.contains_key("message") || args.contains_key("commit_message")) {
-            did.actions = did.actions.or(Actions::of("commit"));
+            did.actions = did.actions.or(Actions::of("commit push"));
         }
         let writes = Actions::of(
             "write edit update create append insert replace patch put set add upsert modify save change fill",

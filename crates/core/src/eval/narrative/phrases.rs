@@ -66,10 +66,13 @@ impl Sentence<'_> {
     /// A past passive that speaks of long ago or of somebody: a date, "ago", "previously", "by the airline".
     pub(super) fn is_history(&self, at: usize) -> bool {
         let tail = self.tail(at);
+        let is_in = |place: usize| place > 0 && tail[place - 1].text == "in";
         tail.iter().enumerate().any(|(place, token)| match token.kind {
-            Kind::Number => is_date(&token.text),
+            // "added in 2.1"
+            Kind::Number => is_date(&token.text) || (is_in(place) && token.text.contains('.')),
             Kind::Word(_) => match token.text.as_ref() {
                 "first" => place > 0 && tail[place - 1].text == "at",
+                "version" => is_in(place),
                 "ago" | "already" | "previously" | "yesterday" | "earlier" | "originally" => true,
                 "last" => tail.get(place + 1).is_some_and(|next| {
                     matches!(next.text.as_ref(), "week" | "month" | "year" | "night" | "quarter" | "time")

@@ -263,9 +263,13 @@ fn shape_of(text: &str) -> Option<Shape> {
             if plain.contains(char::is_whitespace) || starts_with_day(&plain) || plain.len() < 4 {
                 return None;
             }
-            // Ids in capitals are as often letters as figures.
-            let mixed = plain.len() <= 8 && !text.chars().any(char::is_lowercase) && !text.starts_with('#');
-            let lead = if mixed { String::new() } else { plain.chars().take_while(|c| !c.is_ascii_digit()).collect() };
+            // Ids in capitals are as often letters as figures. Figures alone look like no other id.
+            let mixed = plain.len() <= 8
+                && !plain.bytes().all(|byte| byte.is_ascii_digit())
+                && !text.chars().any(char::is_lowercase)
+                && !text.starts_with('#');
+            let is_letter = |c: &char| !c.is_ascii_digit();
+            let lead = if mixed { "mixed".to_owned() } else { plain.chars().take_while(is_letter).collect() };
             Shape::Id(lead, plain.len())
         }
         Kind::Name => return None,

@@ -17,6 +17,9 @@ pub(super) const CELL: &str = "|";
 /// Text of the mark before a heading.
 pub(super) const HEADING: &str = "#";
 
+/// Text of the mark before an item of a list.
+pub(super) const ITEM: &str = "-";
+
 /// A piece of a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Token<'a> {
@@ -257,9 +260,8 @@ impl<'a> Reader<'a> {
             _ => 0,
         };
         if bullet > 0 && line[bullet..].starts_with([' ', '\t']) {
-            if line.starts_with('#') {
-                self.push(HEADING, self.at + indent + bullet, Kind::End { question: false });
-            }
+            let mark = if line.starts_with('#') { HEADING } else { ITEM };
+            self.push(mark, self.at + indent + bullet, Kind::End { question: false });
             self.at += indent + bullet;
             // What is quoted is somebody else's words, or a draft.
             if line.starts_with('>') {
@@ -464,15 +466,15 @@ mod tests {
     fn markup_is_invisible_and_names_are_set_apart() {
         for (text, expected) in [
             ("I didn’t **delete** it.", "i did not delete it . ."),
-            ("- **Bag:** 1 checked bag added (free)", "bag : #1 checked bag added | free | ."),
+            ("- **Bag:** 1 checked bag added (free)", ". bag : #1 checked bag added | free | ."),
             ("Run `rm -rf` or create_issue", "run <`rm -rf`> or <create_issue> ."),
             ("See [the issue](https://x.test/1), ok?", "see the issue , ok ? ."),
             ("She said \"I deleted it\" twice", "she said <\"I deleted it\"> twice ."),
             ("the users' 'old name' and don't", "the users <'old name'> and do not ."),
             ("$1,194 on 2024-05-17 at 12:30", "#1,194 on #2024-05-17 at #12:30 ."),
             ("```\nI deleted it\n```\nDone", "<```\nI deleted it\n```> . . done ."),
-            ("- See:\n  ```sh\n  ls\n  ```\n- Done", "see : . <  ```sh\n  ls\n  ```> . . done ."),
-            ("1. First\n2) Second", "first . second ."),
+            ("- See:\n  ```sh\n  ls\n  ```\n- Done", ". see : . <  ```sh\n  ls\n  ```> . . . done ."),
+            ("1. First\n2) Second", ". first . . second ."),
             ("Issue created ✅ Email sent", "issue created | email sent ."),
             ("flight HAT052 and GitHub", "flight <HAT052> and <GitHub> ."),
             ("an unclosed \" and ` here", "an unclosed and here ."),

@@ -481,7 +481,27 @@ pub(super) fn is_hearsay(word: &str) -> bool {
             | "said"
             | "know"
             | "learned"
-            | "apparently"
+    ) || is_guess(word)
+}
+
+/// Words with which an author leaves open whether something happened: "perhaps it was deleted".
+pub(super) fn is_guess(word: &str) -> bool {
+    matches!(
+        word,
+        "apparently"
+            | "perhaps"
+            | "maybe"
+            | "possibly"
+            | "probably"
+            | "presumably"
+            | "likely"
+            | "either"
+            | "appear"
+            | "appears"
+            | "means"
+            | "suggests"
+            | "indicates"
+            | "implies"
     )
 }
 

@@ -4,6 +4,11 @@
 //! zero bits of the final `V` count the subsequence. Blocks of `a` are taken one after the other, the carry of the
 //! addition at each symbol of `b` being handed to the next block, so memory stays linear.
 
+/// Steps of [`length`] for a sequence against others, by the lengths of the one and of all the others.
+pub(super) fn steps(one: usize, others: usize) -> u64 {
+    (one.div_ceil(64) as u64).saturating_mul(others as u64)
+}
+
 /// Length of the longest common subsequence of two sequences of small symbols.
 pub(super) fn length(a: &[u32], b: &[u32]) -> usize {
     let symbols = a.iter().chain(b).max().map_or(0, |most| *most as usize + 1);

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use sha2::{Digest as _, Sha256};
 
-use super::session::Measures;
+use super::session::{Dimensions, Measures};
 use crate::json;
 use crate::trace::{ToolCall, Trace};
 
@@ -50,9 +50,9 @@ pub(crate) struct Digest<'a> {
 
 impl<'a> Digest<'a> {
     /// Digests a run; the calls only if requested.
-    pub(crate) fn of(trace: &'a Trace, with_calls: bool) -> Self {
+    pub(crate) fn of(trace: &'a Trace, with_calls: bool, dimensions: Dimensions) -> Self {
         let Some(recorded) = &trace.tool_calls else {
-            return Self { session: Measures::of(trace, None), tools: Vec::new(), calls: None };
+            return Self { session: Measures::of(trace, None, dimensions), tools: Vec::new(), calls: None };
         };
         let mut numbering = Numbering::default();
         let mut numbered = numbering.add(recorded);
@@ -62,7 +62,7 @@ impl<'a> Digest<'a> {
             numbered.iter().map(|call| (call.tool, key(call.args))).collect()
         });
         renumber(&mut numbered, &arguments.merge());
-        let session = Measures::of(trace, Some(&numbered));
+        let session = Measures::of(trace, Some(&numbered), dimensions);
         Self { session, tools: if with_calls { tools.names() } else { Vec::new() }, calls }
     }
 }

@@ -14,6 +14,31 @@ const TARGET_TOKENS: f64 = 2000.0;
 /// Names of the sub-scores, in the order of [`Session::scores`].
 pub const SUB_SCORES: [&str; 4] = ["tool_usage_stability", "response_consistency", "redundancy", "cost_per_progress"];
 
+/// The sub-scores that count in the weakest one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Dimensions([bool; 4]);
+
+impl Default for Dimensions {
+    fn default() -> Self {
+        Self([true; 4])
+    }
+}
+
+impl Dimensions {
+    /// The sub-scores of these names.
+    pub fn named(names: &[impl AsRef<str>]) -> Self {
+        Self(SUB_SCORES.map(|name| names.iter().any(|named| named.as_ref() == name)))
+    }
+
+    pub(super) fn has(self, at: usize) -> bool {
+        self.0[at]
+    }
+
+    pub(super) fn names(self) -> impl Iterator<Item = &'static str> {
+        SUB_SCORES.into_iter().zip(self.0).filter_map(|(name, counts)| counts.then_some(name))
+    }
+}
+
 /// One sub-score: its value, and the facts behind it or the evidence it lacks.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SubScore {
@@ -34,18 +59,18 @@ impl Session {
     /// Scores a session.
     pub fn of(trace: &Trace) -> Self {
         let numbered = numbers::number(&[trace]);
-        Measures::of(trace, numbered.first().and_then(Option::as_deref)).into()
+        Measures::of(trace, numbered.first().and_then(Option::as_deref), Dimensions::default()).into()
     }
 
     /// The weakest sub-score that has a value, by its place in [`SUB_SCORES`].
     pub fn weakest(&self) -> Option<(usize, f64)> {
-        weakest(self.scores.each_ref().map(|score| score.value))
+        weakest(self.scores.each_ref().map(|score| score.value), Dimensions::default())
     }
 }
 
 impl From<Measures> for Session {
     fn from(measures: Measures) -> Self {
-        Self { scores: measures.0.map(|Measure { value, facts }| SubScore { value, reason: facts.to_string() }) }
+        Self { scores: measures.scores.map(|Measure { value, facts }| SubScore { value, reason: facts.to_string() }) }
     }
 }
 
@@ -96,17 +121,20 @@ impl Measure {
 
 /// One session's sub-scores, in the order of [`SUB_SCORES`].
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Measures(pub(crate) [Measure; 4]);
+pub(crate) struct Measures {
+    pub(crate) scores: [Measure; 4],
+    dimensions: Dimensions,
+}
 
 impl Measures {
     /// Measures a session by its numbered calls.
-    pub(super) fn of(trace: &Trace, calls: Option<&[Call]>) -> Self {
+    pub(super) fn of(trace: &Trace, calls: Option<&[Call]>, dimensions: Dimensions) -> Self {
         let turns = trace.conversation.turns.as_deref();
         let few_calls = calls.map(|calls| calls.len() < 2);
         let few_turns = turns.map(|turns| assistant_turns(turns).nth(1).is_none());
         if few_calls == Some(true) && few_turns == Some(true) {
             // A session this short cannot have degraded.
-            return Self([Measure::of(1.0, Facts::TooShort); 4]);
+            return Self { scores: [Measure::of(1.0, Facts::TooShort); 4], dimensions };
         }
         let distinct = calls.map(distinct_calls);
         let cost = match (distinct, trace.conversation.tokens.spent()) {
@@ -123,7 +151,7 @@ impl Measures {
                 }
             }
         };
-        Self([
+        let scores = [
             calls.map_or(Measure::unrecorded("the tool calls"), tool_usage),
             turns.map_or(Measure::unrecorded("the turns"), responses),
             match (calls, distinct) {
@@ -132,22 +160,24 @@ impl Measures {
                 (None, _) => Measure::unrecorded("the tool calls"),
             },
             cost,
-        ])
+        ];
+        Self { scores, dimensions }
     }
 
     /// The value of each sub-score.
     pub(crate) fn values(&self) -> [Option<f64>; 4] {
-        self.0.map(|measure| measure.value)
+        self.scores.map(|measure| measure.value)
     }
 
-    /// The weakest sub-score that has a value, by its place in [`SUB_SCORES`].
+    /// The weakest sub-score that counts and has a value, by its place in [`SUB_SCORES`].
     pub(crate) fn weakest(&self) -> Option<(usize, f64)> {
-        weakest(self.values())
+        weakest(self.values(), self.dimensions)
     }
 }
 
-fn weakest(values: [Option<f64>; 4]) -> Option<(usize, f64)> {
-    let known = values.into_iter().enumerate().filter_map(|(at, value)| Some((at, value?)));
+fn weakest(values: [Option<f64>; 4], dimensions: Dimensions) -> Option<(usize, f64)> {
+    let counted = values.into_iter().enumerate().filter(|(at, _)| dimensions.has(*at));
+    let known = counted.filter_map(|(at, value)| Some((at, value?)));
     known.reduce(|best, next| if next.1 < best.1 { next } else { best })
 }
 

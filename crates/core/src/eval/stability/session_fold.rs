@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::session::{Measures, SUB_SCORES};
+use super::session::{Dimensions, Measures, SUB_SCORES};
 use crate::eval::gate::Metrics;
 
 /// What is kept of the sessions besides the weakest score of each.
@@ -37,7 +37,7 @@ impl SessionFold {
     pub(crate) fn add(&mut self, session: &Measures) -> Option<f64> {
         let run = self.runs;
         self.runs += 1;
-        for ((score, least), missing) in session.0.iter().zip(&mut self.least).zip(&mut self.missing) {
+        for ((score, least), missing) in session.scores.iter().zip(&mut self.least).zip(&mut self.missing) {
             match score.value {
                 Some(value) => *least = Some(least.map_or(value, |least| least.min(value))),
                 None if missing.is_none() => *missing = Some((run, score.facts.to_string().into())),
@@ -49,7 +49,7 @@ impl SessionFold {
             return None;
         };
         if self.worst.as_ref().is_none_or(|worst| score < worst.score) {
-            let reason = session.0[at].facts.to_string().into();
+            let reason = session.scores[at].facts.to_string().into();
             self.worst = Some(Box::new(Worst { run, at, score, reason }));
         }
         Some(score)
@@ -80,7 +80,7 @@ impl SessionFold {
     }
 
     /// The metrics of the sessions, and the line that names the weakest. `weakest` has one score per run.
-    pub(super) fn metrics(&self, weakest: &[f64], metrics: &mut Metrics) -> String {
+    pub(super) fn metrics(&self, weakest: &[f64], dimensions: Dimensions, metrics: &mut Metrics) -> String {
         let mut line = match (&self.worst, self.blind) {
             (Some(worst), None) => {
                 let (score, least, variance) = super::spread(weakest);
@@ -109,13 +109,15 @@ impl SessionFold {
                 format!("not assessable: {why}")
             }
         };
-        for ((name, missing), least) in SUB_SCORES.into_iter().zip(&self.missing).zip(self.least) {
+        for (at, ((name, missing), least)) in SUB_SCORES.into_iter().zip(&self.missing).zip(self.least).enumerate() {
             match (missing, least) {
                 (None, Some(least)) => metrics.set(name, least),
                 (None, None) => metrics.lacks_evidence(name, "there are no runs"),
                 (Some((run, why)), _) => {
                     let why = format!("run {}: {why}", run + 1);
-                    line.push_str(&format!("; without {name} ({why})"));
+                    if dimensions.has(at) {
+                        line.push_str(&format!("; without {name} ({why})"));
+                    }
                     metrics.lacks_evidence(name, why);
                 }
             }

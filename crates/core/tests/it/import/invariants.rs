@@ -136,7 +136,9 @@ impl Invariants {
     fn traces(&self, traces: &[Imported<'_>]) -> Vec<String> {
         for one in traces {
             let envelope = one.trace.to_envelope();
-            assert_eq!(Trace::read(&envelope).as_ref(), Ok(&one.trace), "the envelope gives another trace");
+            // The catalogue is no part of the envelope.
+            let recorded = Trace { read_only: std::collections::BTreeSet::new(), ..one.trace.clone() };
+            assert_eq!(Trace::read(&envelope), Ok(recorded), "the envelope gives another trace");
             serde_json::from_str::<&RawValue>(&one.fields).unwrap();
             self.find_in(&one.fields);
             line(one, &self.gates.score(one, None), None);
