@@ -1,5 +1,5 @@
-//! Records out of files: which files are meant, what they hold once unpacked, where each JSON value in them begins and
-//! ends, which traces the values make, and the threads that do something with each.
+//! Reads records from files: finds the files, decompresses them, splits them into JSON values, assembles traces, and distributes
+//! the work over threads.
 
 mod feed;
 pub(crate) mod frames;

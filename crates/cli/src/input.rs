@@ -1,4 +1,4 @@
-//! Files named on the command line: which they are, and their text. What cannot be read is said, never skipped.
+//! Files named on the command line: their paths and texts. What cannot be read is an error, never skipped.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -19,32 +19,32 @@ pub(crate) fn file_error(code: Code, path: &Path, message: impl Into<String>, hi
 pub(crate) fn io_error(path: &Path, error: &io::Error) -> FileError {
     let unreadable = |code| file_error(code, path, format!("cannot be read: {error}"), "check the path");
     match error.kind() {
-        ErrorKind::NotFound => file_error(Code::NoSuchFile, path, "there is no such file or folder", missing(path)),
+        ErrorKind::NotFound => file_error(Code::NoSuchFile, path, "no such file or folder", missing(path)),
         ErrorKind::PermissionDenied => {
-            file_error(Code::PermissionDenied, path, "may not be read", "check its permissions")
+            file_error(Code::PermissionDenied, path, "permission denied", "check its permissions")
         }
         _ if file::is_link_error(error) => unreadable(Code::SymbolicLink),
         _ => unreadable(Code::ReadFailed),
     }
 }
 
-/// A path as it was typed, as far as it is text.
+/// A path for messages.
 pub(crate) fn shown(path: &Path) -> String {
     path.to_string_lossy().into_owned()
 }
 
-/// What a path that leads nowhere may have been meant as.
+/// The hint for a path that does not exist.
 fn missing(path: &Path) -> String {
     if path.is_symlink() {
-        return "it is a link that leads nowhere".to_owned();
+        return "it is a broken symbolic link".to_owned();
     }
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    // Whoever's the folder is: a link is no reason to tell what is elsewhere.
+    // Untrusted in any case: the names behind a link must not be revealed.
     let beside = file::names(Path::new(&folder(path)), Trust::Untrusted).unwrap_or_else(|_| Vec::new());
     let beside: Vec<String> = beside.into_iter().filter_map(|name| name.into_string().ok()).collect();
     match did_you_mean(&name, beside.iter().map(String::as_str)) {
         Some(near) => format!("did you mean `{}`?", shown(&path.with_file_name(near))),
-        None => "paths are taken from the current folder".to_owned(),
+        None => "paths are relative to the current folder".to_owned(),
     }
 }
 
@@ -56,31 +56,30 @@ pub(crate) fn folder(path: &Path) -> String {
     }
 }
 
-/// Where a file is or would be, however its folder was spelt. A link is a file of its own.
+/// The canonical path of a file, which need not exist. A link is a separate file.
 pub(crate) fn place(path: &Path) -> PathBuf {
     let folder = fs::canonicalize(folder(path));
     folder.ok().zip(path.file_name()).map_or_else(|| path.to_owned(), |(folder, name)| folder.join(name))
 }
 
-/// Which files a folder stands for.
+/// Which files of a folder to read.
 pub(crate) struct Wanted {
-    /// Whether a file in a folder is one of them, by its name.
+    /// Whether a file is one of them, by its name.
     pub(crate) is_meant: fn(&Path) -> bool,
-    /// Whether what has such a name and is no plain file is left out. Otherwise it is refused where it is read.
+    /// Whether to skip what has such a name and is not a regular file. Otherwise reading it is an error.
     pub(crate) leaves_out_pipes: bool,
-    /// What is said of a folder without any.
+    /// The message for a folder without any.
     pub(crate) none: &'static str,
 }
 
-/// The files that people write: suites, scripts and the like.
+/// Suites, scripts and the like.
 const WRITTEN: Wanted = Wanted {
     is_meant: |path| path.extension().is_some_and(|ext| ext == "yml" || ext == "yaml"),
     leaves_out_pipes: false,
     none: "no .yml or .yaml file in this folder or below it",
 };
 
-/// The files that are meant, each once: a file stands for itself, a folder for its YAML files in sorted order. `note` is told
-/// what was left out.
+/// The files, each once: a file itself, or the YAML files of a folder in sorted order. `note` is called for what was skipped.
 pub(crate) fn expand(paths: &[PathBuf], trust: Trust, note: &mut dyn FnMut(&str)) -> Vec<Result<PathBuf, FileError>> {
     let mut out: Vec<_> = paths.iter().flat_map(|path| files(path, &WRITTEN, trust, note)).collect();
     let mut seen = BTreeSet::new();
@@ -88,11 +87,11 @@ pub(crate) fn expand(paths: &[PathBuf], trust: Trust, note: &mut dyn FnMut(&str)
     out
 }
 
-/// Most paths that were left out of one folder and are named.
+/// Most skipped paths of one folder that are listed.
 const NAMED: usize = 5;
 
-/// The files that one path means: a file itself, a folder the files in it and below it that are wanted, sorted. `note` is told
-/// what was left out.
+/// The files of one path: a file itself, or the wanted files in and below a folder, sorted. `note` is called for what was
+/// skipped.
 pub(crate) fn files(
     path: &Path,
     wanted: &Wanted,
@@ -105,19 +104,19 @@ pub(crate) fn files(
     let (mut out, mut left_out) = (Vec::new(), Vec::new());
     walk(path, wanted, trust, &mut out, &mut left_out);
     for (path, why) in left_out.iter().take(NAMED) {
-        note(&format!("note: {}: left out: {why}", printable(&shown(path))));
+        note(&format!("note: {}: skipped: {why}", printable(&shown(path))));
     }
     if let Some(more @ 1..) = left_out.len().checked_sub(NAMED) {
-        note(&format!("note: {}: {more} more links and pipes are left out", printable(&shown(path))));
+        note(&format!("note: {}: {more} more links and pipes were skipped", printable(&shown(path))));
     }
     if out.is_empty() {
-        let hint = "hidden files and folders are left out; name the file itself";
+        let hint = "hidden files and folders are skipped; name the file itself";
         out.push(Err(file_error(Code::EmptyFolder, path, wanted.none, hint)));
     }
     out
 }
 
-/// Paths that were left out, and why.
+/// Skipped paths, and why.
 type LeftOut = Vec<(PathBuf, &'static str)>;
 
 fn walk(
@@ -133,18 +132,18 @@ fn walk(
     };
     for name in names.into_iter().filter(|name| !name.as_encoded_bytes().starts_with(b".")) {
         let path = folder.join(name);
-        // A link to a folder may lead back to where it stands; a link to a file is a file.
-        // Of a stranger it is not even looked at where a link leads; reading it is refused.
+        // A link to a folder may be cyclic; a link to a file is a file. The target of an untrusted link is not even looked at;
+        // reading it is an error.
         let is_link = path.is_symlink();
         if (trust == Trust::Trusted || !is_link) && path.is_dir() {
             if is_link {
-                left_out.push((path, "it is a link to a folder; name it to have it read"));
+                left_out.push((path, "it is a link to a folder; name it to read it"));
             } else {
                 walk(&path, wanted, trust, out, left_out);
             }
         } else if (wanted.is_meant)(&path) {
             if wanted.leaves_out_pipes && path.exists() && !path.is_file() {
-                left_out.push((path, "it is no plain file, and could be waited for without end"));
+                left_out.push((path, "it is not a regular file, and reading it could block forever"));
             } else {
                 out.push(Ok(path));
             }
@@ -152,19 +151,18 @@ fn walk(
     }
 }
 
-/// Whether a path is one that a shell hands over, as in `mcptest score <(fetch-traces)`: a way to an open file, and no place.
+/// Whether a path is an open file from the shell, as in `mcptest score <(fetch-traces)`.
 pub(crate) fn is_handed_over(path: &Path) -> bool {
     let places = ["/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/fd", "/proc/self/fd"];
     places.iter().any(|place| path.starts_with(place))
 }
 
-/// Opens a file that was named: a plain file, or what a shell hands over. Any other pipe may have nobody who writes to it, and
-/// is refused.
+/// Opens a named file: a regular file, or an open file from the shell. Other pipes may have no writer, and are refused.
 pub(crate) fn open(path: &Path, trust: Trust) -> io::Result<File> {
     if is_handed_over(path) { File::open(path) } else { file::open(path, trust) }
 }
 
-/// The bytes of a file that was named, or nothing when it has more than `most`.
+/// The bytes of a named file, or nothing when it has more than `most`.
 pub(crate) fn bytes(path: &Path, most: u64, trust: Trust) -> io::Result<Option<Vec<u8>>> {
     file::read_all(open(path, trust)?, most)
 }

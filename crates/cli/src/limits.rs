@@ -1,21 +1,20 @@
-//! How many runs fit under the system's limit on open files: each has pipes and connections of its own.
+//! How many runs fit under the system's limit on open files: each has its own pipes and connections.
 
-/// What the program itself keeps open: streams, reports, locks and what its threads wait on.
+/// Open files of the program itself: streams, reports, locks and event handles.
 const OWN: u64 = 32;
-/// What a run opens beside its servers: its model, its script, its cassette.
+/// Open files of a run apart from its servers: its model, its script, its cassette.
 const PER_RUN: u64 = 3;
-/// What a server takes at most: three pipes, a handle on its process, and the other ends while it is started.
+/// The most open files of a server: three pipes, a process handle, and the other pipe ends while it starts.
 const PER_SERVER: u64 = 8;
 
-/// Fewer runs at once than were asked for.
+/// Fewer runs at once than requested.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Fewer {
     pub(crate) jobs: usize,
-    /// The limit that forbids more.
     pub(crate) limit: u64,
 }
 
-/// Makes room for `jobs` runs with up to `servers` servers each, as far as the system allows; fewer where it does not.
+/// Raises the limit for `jobs` runs with up to `servers` servers each; an error if the system allows fewer.
 pub(crate) fn make_room(jobs: usize, servers: usize) -> Result<(), Fewer> {
     let each = PER_RUN + PER_SERVER * servers as u64;
     let needed = OWN.saturating_add(each.saturating_mul(jobs as u64));
@@ -28,8 +27,8 @@ pub(crate) fn make_room(jobs: usize, servers: usize) -> Result<(), Fewer> {
     }
 }
 
-/// The limit on open files, raised to what is needed where that is permitted and no further: servers inherit it, and some
-/// programs take time by it. Nothing where there is none.
+/// The limit on open files, raised to what is needed if permitted, and no further: servers inherit it, and some programs get
+/// slow with a high limit. `None` if there is no limit.
 #[cfg(unix)]
 fn raised(needed: u64) -> Option<u64> {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};

@@ -1,5 +1,5 @@
-//! Live progress on a terminal: a line per run that is under way. Where standard error is not a terminal nothing is drawn; what
-//! a run has to wait for is reported there too.
+//! Live progress on a terminal: a line per run in progress. If standard error is not a terminal, only what a run waits for is
+//! reported.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -15,12 +15,12 @@ use mcptest_runner::executor::{RunProgress, Starting};
 
 use crate::console::{self, Console};
 
-/// How often the signs of life turn.
+/// How often the spinners turn.
 const TICK: Duration = Duration::from_millis(120);
-/// When it is reported, where nothing is drawn, that a server has not started: after so many seconds, and every so many.
+/// When a slow server is reported without a terminal: after this many seconds, and then every this many.
 const SLOW_START: (u64, u64) = (5, 30);
 
-/// The lines of all runs under way.
+/// The lines of all runs in progress.
 pub(crate) struct Progress {
     view: View,
 }
@@ -28,23 +28,23 @@ pub(crate) struct Progress {
 enum View {
     /// Drawn over and over.
     Terminal(Lines),
-    /// Only what is waited for, a line each.
+    /// Only what runs wait for, a line each.
     Plain,
 }
 
 struct Lines {
     all: MultiProgress,
     runs: Arc<Runs>,
-    /// The signs of life turn from the first line on.
+    /// Starts the spinners with the first line.
     ticks: Once,
-    /// Only runs that wait for a server have a line: the others are over before a line could be read.
+    /// Only runs that wait for a server have a line: the others are over too soon.
     waiting_only: bool,
 }
 
-/// The line of each run under way, by its name.
+/// The line of each run in progress, by name.
 type Runs = Mutex<BTreeMap<String, ProgressBar>>;
 
-/// Turns the signs of life for as long as there are lines. Where no thread can be started they stand still.
+/// Turns the spinners while there are lines. If no thread can be started, they stand still.
 fn tick(runs: Weak<Runs>) {
     let _ = thread::Builder::new().spawn(move || {
         while let Some(runs) = runs.upgrade() {
@@ -56,8 +56,8 @@ fn tick(runs: Weak<Runs>) {
 }
 
 impl Progress {
-    /// Shows lines when standard error is a terminal. Of a replay only runs that wait for a server have one: those of scripts
-    /// that were not recorded.
+    /// Shows lines if standard error is a terminal. In a replay only runs that wait for a server have one: scripted runs without
+    /// a recording.
     pub(crate) fn new(is_replay: bool) -> Self {
         let view = if std::io::stderr().is_terminal() {
             View::Terminal(Lines {
@@ -72,13 +72,12 @@ impl Progress {
         Self { view }
     }
 
-    /// Takes in what a run has got to.
     pub(crate) fn update(&self, progress: &RunProgress<'_>) {
         let lines = match &self.view {
             View::Terminal(lines) => lines,
             View::Plain => {
                 if let Some(note) = note(progress) {
-                    // When standard error is closed there is nobody to tell.
+                    // If standard error is closed, nothing can be reported.
                     let (mut stderr, name) = (std::io::stderr(), printable(progress.name));
                     let _ = writeln!(Console::new(&mut stderr), "note: {name}: {note}");
                 }
@@ -87,7 +86,7 @@ impl Progress {
         };
         let mut runs = lines.runs.lock().unwrap_or_else(PoisonError::into_inner);
         if let (0, Some(note)) = (progress.turn, progress.notice) {
-            // It is not about what the run waits for, and stays.
+            // A note before the first turn stays on the screen.
             let note = format!("note: {}: {}", printable(progress.name), printable(note));
             let _ = lines.all.println(console::escape(&note));
             return;
@@ -114,7 +113,7 @@ impl Progress {
         line.set_message(console::escape(&status_line(progress)));
     }
 
-    /// Prints without getting in the way of the lines.
+    /// Prints without disturbing the lines.
     pub(crate) fn suspended<T>(&self, print: impl FnOnce() -> T) -> T {
         match &self.view {
             View::Terminal(lines) => lines.all.suspend(print),
@@ -123,7 +122,7 @@ impl Progress {
     }
 }
 
-/// How much of the input was read, on a terminal: bytes, traces, and the time left.
+/// The progress of reading input, on a terminal: bytes, traces, and the time left.
 pub(crate) struct ReadProgress {
     bar: ProgressBar,
     read: Arc<AtomicU64>,
@@ -131,7 +130,7 @@ pub(crate) struct ReadProgress {
 }
 
 impl ReadProgress {
-    /// Shown when standard error is a terminal and what is printed goes elsewhere.
+    /// Shown if standard error is a terminal and standard output is not.
     pub(crate) fn new(total: Option<u64>, read: &Arc<AtomicU64>) -> Self {
         let is_seen = std::io::stderr().is_terminal() && !std::io::stdout().is_terminal();
         let target = if is_seen { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
@@ -158,7 +157,7 @@ impl ReadProgress {
         self.bar.set_position(self.read.load(Ordering::Relaxed));
     }
 
-    /// Prints without getting in the way of the bar.
+    /// Prints without disturbing the bar.
     pub(crate) fn pause<T>(&self, print: impl FnOnce() -> T) -> T {
         self.bar.suspend(print)
     }
@@ -191,7 +190,7 @@ fn status_line(progress: &RunProgress<'_>) -> String {
     text
 }
 
-/// What is reported where nothing is drawn.
+/// What is reported without a terminal.
 fn note(progress: &RunProgress<'_>) -> Option<String> {
     let (first, every) = SLOW_START;
     let is_due = |seconds: u64| seconds == first || (seconds > first && seconds.is_multiple_of(every));
@@ -251,11 +250,11 @@ mod tests {
     fn a_line_tells_turn_calls_tokens_cost_and_what_is_waited_for() {
         let progress = RunProgress { name: "t\u{1b}", turn: 1, ..AT_START };
         assert_eq!(status_line(&progress), "t\\u{1b}: turn 1");
-        let notice = Some("429, trying again in 2 s (attempt 2 of 4)");
+        let notice = Some("429; retrying in 2 s (attempt 2 of 4)");
         let progress = RunProgress { turn: 3, calls: 4, tokens: Some(1820), cost: Some(0.01214), notice, ..progress };
         assert_eq!(
             status_line(&progress),
-            "t\\u{1b}: turn 3, 4 calls, 1820 tokens, cost 0.0121, 429, trying again in 2 s (attempt 2 of 4)"
+            "t\\u{1b}: turn 3, 4 calls, 1820 tokens, cost 0.0121, 429; retrying in 2 s (attempt 2 of 4)"
         );
         assert_eq!(
             status_line(&RunProgress { calls: 1, tokens: None, cost: None, notice: None, ..progress }),

@@ -1,5 +1,5 @@
-//! Ctrl-C and TERM: the first lets runs end in order, the second ends everything at once, and so does the first when runs do
-//! not end. And a limit on the size of files, which is an error of the one who writes and not the end of the program.
+//! Ctrl-C and SIGTERM: the first lets runs end in order; the second ends everything at once, and so does the first if runs do
+//! not end in time. Also turns SIGXFSZ into a write error.
 
 use std::io::Write;
 use std::thread;
@@ -18,13 +18,13 @@ pub(crate) struct Signals {
     pub(crate) processes: Processes,
 }
 
-/// How long everything may take to end after the first signal. Ending servers takes less; a report that nobody reads would
-/// take forever.
+/// How long everything may take to end after the first signal. Ending servers takes less; writing a report to a blocked pipe
+/// would take forever.
 const GRACE: Duration = Duration::from_secs(5);
 
 impl Signals {
-    /// Waits for signals on a thread of its own, for as long as the program lives. Where there is no thread for it, the
-    /// system's own way remains: a signal ends the program at once.
+    /// Waits for signals on its own thread, for the life of the program. If no thread can be started, a signal ends the program at
+    /// once.
     pub(crate) fn listen(&self) {
         let all = self.clone();
         let Ok(runtime) = runtime::build() else { return };
@@ -38,8 +38,8 @@ impl Signals {
                     Ok(true) => exit::INTERRUPTED,
                     Ok(false) => return,
                     Err(_) => {
-                        // When standard error is closed too, the exit code is all that is left to say it with.
-                        let _ = writeln!(std::io::stderr(), "error: stopped in the middle: it did not end in time");
+                        // If standard error is closed too, only the exit code is left.
+                        let _ = writeln!(std::io::stderr(), "error: stopped: the runs did not end in time");
                         exit::ERROR
                     }
                 };
@@ -75,7 +75,7 @@ fn leave(code: u8) {
     std::process::exit(i32::from(code));
 }
 
-/// Waits for Ctrl-C or TERM; `false` when the system does not tell.
+/// Waits for Ctrl-C or SIGTERM; `false` if that is not possible.
 #[cfg(unix)]
 async fn signal() -> bool {
     use tokio::signal::unix::{SignalKind, signal};
@@ -89,7 +89,7 @@ async fn signal() -> bool {
     }
 }
 
-/// Waits for Ctrl-C; `false` when the system does not tell.
+/// Waits for Ctrl-C; `false` if that is not possible.
 #[cfg(not(unix))]
 async fn signal() -> bool {
     tokio::signal::ctrl_c().await.is_ok()

@@ -1,10 +1,10 @@
-//! What a tool answers: content, structured content, or an error, made from the arguments of a call.
+//! What a tool answers: content, structured content or an error, filled in from the arguments of a call.
 
 use mcptest_core::json;
 use mcptest_core::template::{Missing, Reference, Scope, Shape, Template};
 use serde_json::{Value, json};
 
-/// What references in answers start with.
+/// The root of references in answers.
 pub(crate) const ARGUMENTS: &str = "args";
 
 /// One answer as its author wrote it.
@@ -38,7 +38,7 @@ impl Answer {
         let content = match (&self.content, &structured) {
             (Some(Content::Text(template)), _) => text_block(&template.text(scope)?),
             (Some(Content::Blocks(shape)), _) => shape.fill(scope)?,
-            // Clients that know nothing of structured content read the text.
+            // Clients without support for structured content read the text.
             (None, Some(value)) => text_block(&json::canonical(value)),
             (None, None) => json!([]),
         };

@@ -1,8 +1,7 @@
-//! The only place of this crate that knows the time: the clock of the runtime, which tests can stop.
+//! The only place in this crate that reads the time: the clock of the runtime, which tests can pause.
 
 use tokio::time::Instant;
 
-/// Now, by the clock of the runtime.
 pub(crate) fn now() -> Instant {
     Instant::now()
 }

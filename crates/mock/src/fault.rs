@@ -1,33 +1,32 @@
-//! The faults: a closed set with one table, how each is written, and which calls it strikes.
+//! The faults: the table of kinds, how each is written, and which tools it applies to.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use mcptest_core::diag::{Code, Failure, did_you_mean, suggest};
 
-/// What goes wrong with a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// Nothing; for a tool that the general fault must spare.
+    /// No fault; for a tool that the general fault must not affect.
     None,
     /// No answer, ever.
     Hang,
-    /// No answer, ever, and no ear for a cancellation either.
+    /// No answer, ever, even if the call is canceled.
     Wedged,
-    /// The answer after so many milliseconds, unless it was cancelled.
+    /// The answer after this many milliseconds, unless it was canceled.
     Slow(u64),
-    /// So many calls hang, the ones after are answered.
+    /// This many calls hang, later ones are answered.
     RecoverAfter(u64),
-    /// The answer after so many milliseconds, cancelled or not.
+    /// The answer after this many milliseconds, canceled or not.
     ReplyAfterCancel(u64),
     /// The connection closes instead of an answer.
     Drop,
-    /// Bytes that are no JSON and no UTF-8 instead of the answer.
+    /// Bytes that are neither JSON nor UTF-8 instead of the answer.
     Garbage,
-    /// The answer to a request that nobody sent.
+    /// The answer with an id that was never sent.
     WrongId,
     Duplicate,
-    /// An answer of so many mebibytes.
+    /// An answer of this many mebibytes.
     Flood(u64),
     Crash,
     /// A JSON-RPC error with this code.
@@ -36,11 +35,11 @@ pub enum Fault {
     IsError,
 }
 
-/// A kind of fault as users meet it.
+/// A kind of fault.
 #[derive(Debug)]
 pub struct Kind {
     pub name: &'static str,
-    /// The number behind the colon.
+    /// The number after the colon.
     pub number: Option<Number>,
     /// What it does, in one line.
     pub meaning: &'static str,
@@ -56,7 +55,7 @@ pub struct Number {
     pub most: i64,
 }
 
-/// An hour: longer than any client waits.
+/// An hour, which is longer than any client waits.
 const MAX_MS: i64 = 3_600_000;
 
 const fn kind(name: &'static str, meaning: &'static str) -> Kind {
@@ -67,26 +66,26 @@ const fn numbered(name: &'static str, unit: &'static str, least: i64, most: i64,
     Kind { name, number: Some(Number { unit, least, most }), meaning }
 }
 
-/// Every kind, in the order of the documents.
+/// Every kind, in the order of the documentation.
 pub const KINDS: [Kind; 14] = [
-    kind("none", "no fault; spares a tool from a fault that strikes every tool"),
-    kind("hang", "never answers; a cancelled call is let go"),
-    kind("wedged", "never answers, and does not heed a cancellation either"),
-    numbered("slow", "ms", 1, MAX_MS, "answers after so many milliseconds, unless the call was cancelled"),
+    kind("none", "no fault; exempts a tool from a fault that applies to every tool"),
+    kind("hang", "never answers; a canceled call is dropped"),
+    kind("wedged", "never answers, and ignores cancellation"),
+    numbered("slow", "ms", 1, MAX_MS, "answers after this many milliseconds, unless the call was canceled"),
     numbered("recover-after", "n", 1, 1_000_000, "the first n calls hang, the ones after are answered"),
     numbered(
         "reply-after-cancel",
         "ms",
         1,
         MAX_MS,
-        "answers after so many milliseconds even if the call was cancelled",
+        "answers after this many milliseconds even if the call was canceled",
     ),
     kind("drop", "closes the connection instead of answering"),
-    kind("garbage", "sends bytes that are no JSON and no UTF-8 instead of the answer"),
-    kind("wrong-id", "answers under an id that nobody sent"),
+    kind("garbage", "sends bytes that are neither JSON nor UTF-8 instead of the answer"),
+    kind("wrong-id", "answers with an id that was never sent"),
     kind("duplicate", "answers twice"),
-    numbered("flood", "mb", 1, 4096, "answers with so many mebibytes of text"),
-    kind("crash", "ends the process at once, with exit code 101"),
+    numbered("flood", "mb", 1, 4096, "answers with this many mebibytes of text"),
+    kind("crash", "exits at once with code 101"),
     numbered("error", "code", -2_147_483_648, 2_147_483_647, "answers with a JSON-RPC error of this code"),
     kind("is-error", "answers with an error result (`isError`)"),
 ];
@@ -118,7 +117,7 @@ impl Fault {
             None => (text, None),
         };
         let Some(kind) = KINDS.iter().find(|kind| kind.name == name) else {
-            // `recover_after` is how a suite spells it.
+            // A suite spells it `recover_after`.
             let near = did_you_mean(&name.replace('_', "-"), KINDS.iter().map(|kind| kind.name));
             let meant = near.map_or_else(String::new, |near| format!("did you mean `{near}`? "));
             return Err(invalid(format!("unknown fault `{text}`"), format!("{meant}the kinds are {}", kinds())));
@@ -133,7 +132,7 @@ impl Fault {
                 given.and_then(|given| given.parse().ok()).filter(fits).ok_or_else(|| {
                     invalid(
                         match given {
-                            Some(given) => format!("the fault `{name}` cannot take `{given}`"),
+                            Some(given) => format!("the fault `{name}` does not accept `{given}`"),
                             None => format!("the fault `{name}` needs a number"),
                         },
                         format!("write `{}`, from {} to {}", kind.spelling(), range.least, range.most),
@@ -162,7 +161,7 @@ impl Fault {
 }
 
 impl fmt::Display for Fault {
-    /// As it is written on the command line.
+    /// As written on the command line.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::None => f.write_str("none"),
@@ -183,7 +182,7 @@ impl fmt::Display for Fault {
     }
 }
 
-/// The faults of one run, and which tools each strikes.
+/// The faults of a server, by tool.
 #[derive(Debug, Clone, Default)]
 pub struct Faults {
     list: Vec<Fault>,
@@ -192,7 +191,7 @@ pub struct Faults {
 }
 
 impl Faults {
-    /// Reads `KIND` and `TOOL=KIND` for a server with these tools. Every mistake is told, not only the first.
+    /// Reads `KIND` and `TOOL=KIND` for a server with these tools. Returns every error, not only the first.
     pub fn read(texts: &[impl AsRef<str>], tools: &[&str]) -> Result<Self, Vec<Failure>> {
         let mut faults = Self::default();
         let mut errors = Vec::new();
@@ -205,7 +204,7 @@ impl Faults {
     }
 
     fn add(&mut self, text: &str, tools: &[&str]) -> Result<(), Failure> {
-        // A name may hold `=`, a kind cannot.
+        // A name may contain `=`, a kind cannot.
         let (tool, kind) = match text.rsplit_once('=') {
             Some((tool, kind)) => (Some(tool), kind),
             None => (None, text),
@@ -216,7 +215,7 @@ impl Faults {
             Some(tool) => {
                 if !tools.contains(&tool) {
                     return Err(invalid(
-                        format!("the fault `{text}` strikes the tool `{tool}`, which the file does not have"),
+                        format!("the fault `{text}` names the tool `{tool}`, which is not in the file"),
                         suggest(tool, tools.iter().copied()),
                     ));
                 }
@@ -226,7 +225,7 @@ impl Faults {
         if let Some(before) = before {
             let whom = tool.map_or_else(|| "every tool".to_owned(), |tool| format!("the tool `{tool}`"));
             return Err(invalid(
-                format!("the faults `{}` and `{fault}` both strike {whom}", self.list[before]),
+                format!("the faults `{}` and `{fault}` both apply to {whom}", self.list[before]),
                 "keep one of them".to_owned(),
             ));
         }
@@ -243,7 +242,7 @@ impl Faults {
         self.list.len()
     }
 
-    /// The fault that strikes calls of a tool, with its number: its own before the general one.
+    /// The fault of a tool, with its index: its own, otherwise the general one.
     pub(crate) fn for_tool(&self, tool: &str) -> Option<(usize, Fault)> {
         let at = self.by_tool.get(tool).copied().or(self.general)?;
         Some((at, self.list[at]))
@@ -287,7 +286,7 @@ mod tests {
         );
         assert_eq!(
             say("flood:5000"),
-            "error[bad-mock-fault]: the fault `flood` cannot take `5000`\nhint: write `flood:<mb>`, from 1 to 4096"
+            "error[bad-mock-fault]: the fault `flood` does not accept `5000`\nhint: write `flood:<mb>`, from 1 to 4096"
         );
         assert_eq!(say("hang:3"), "error[bad-mock-fault]: the fault `hang` takes no number\nhint: write `hang`");
     }
@@ -317,7 +316,7 @@ mod tests {
             let texts = ["hang", "slow:1", "drop"].map(|kind| format!("{prefix}{kind}"));
             let errors = Faults::read(&texts, &["a"]).unwrap_err();
             let said: Vec<_> = errors.into_iter().map(|error| error.message).collect();
-            let clash = |kind: &str| format!("the faults `hang` and `{kind}` both strike {whom}");
+            let clash = |kind: &str| format!("the faults `hang` and `{kind}` both apply to {whom}");
             assert_eq!(said, [clash("slow:1"), clash("drop")]);
         }
     }
@@ -330,11 +329,11 @@ mod tests {
         assert_eq!(said.len(), 3, "{said:?}");
         assert_eq!(
             said[0],
-            "error[bad-mock-fault]: the faults `hang` and `slow:1` both strike every tool\nhint: keep one of them"
+            "error[bad-mock-fault]: the faults `hang` and `slow:1` both apply to every tool\nhint: keep one of them"
         );
         assert_eq!(
             said[1],
-            "error[bad-mock-fault]: the fault `forecast=drop` strikes the tool `forecast`, which the file does not have\n\
+            "error[bad-mock-fault]: the fault `forecast=drop` names the tool `forecast`, which is not in the file\n\
              hint: did you mean `get_forecast`?"
         );
         assert!(

@@ -1,7 +1,7 @@
 //! The server over Streamable HTTP: one message per POST to `/mcp`.
 //!
-//! `guard` looks at headers, `body` makes bodies. Every connection is a task; the run state is shared by all and locked
-//! only while a message is answered. A connection that its client closes takes the answer that waits on it along.
+//! `guard` checks headers, `body` builds bodies. Every connection is a task; the state is shared by all and locked only while a
+//! message is answered. When a client closes its connection, the pending answer is dropped.
 
 mod body;
 mod guard;
@@ -37,17 +37,17 @@ use crate::state::{Counters, Session, Sessions};
 use body::Body;
 use guard::{SESSION, VERSION};
 
-/// The one path there is.
+/// The only path.
 const PATH: &str = "/mcp";
 /// Largest body that is read.
 const MAX_BODY: usize = 16 * 1024 * 1024;
-/// How long a client may take to send the head of a request, and then its body. A connection that waits for the next
-/// request is closed after the same time.
+/// How long a client may take to send the head of a request, and then its body. An idle connection is closed after the same
+/// time.
 const MAX_WAIT: Duration = Duration::from_secs(10);
 
 type Response = hyper::Response<Body>;
 
-/// The connection ends without an answer.
+/// The connection is closed without an answer.
 #[derive(Debug, thiserror::Error)]
 #[error("closed on purpose")]
 struct Hangup;
@@ -55,7 +55,7 @@ struct Hangup;
 struct Shared {
     server: Arc<Server>,
     state: Mutex<ServerState>,
-    /// Takes why the whole server ends.
+    /// Receives why the server ends.
     ends: mpsc::UnboundedSender<Result<End, ServeError>>,
     bound_to_loopback: bool,
 }
@@ -64,11 +64,11 @@ struct ServerState {
     log: Log,
     counters: Counters,
     sessions: Sessions,
-    /// Answers that a client of the older handshake can cancel, by its session and the id of its request.
+    /// Answers that a client of the legacy era can cancel, by session and request id.
     waiting: BTreeMap<(String, String), oneshot::Sender<()>>,
 }
 
-/// Serves until `stop` comes or a fault ends it.
+/// Serves until `stop` resolves or a fault ends it.
 pub async fn serve(
     server: Arc<Server>,
     log: Log,
@@ -80,7 +80,7 @@ pub async fn serve(
         ServerState { log, counters: server.counters(), sessions: Sessions::default(), waiting: BTreeMap::new() };
     let bound_to_loopback = listener.local_addr().is_ok_and(|address| address.ip().is_loopback());
     let shared = Arc::new(Shared { server, state: Mutex::new(state), ends, bound_to_loopback });
-    // Dropped with this function, and every connection with it.
+    // Dropping it closes every connection.
     let mut connections = JoinSet::new();
     let mut stop = pin!(stop);
     loop {
@@ -93,7 +93,7 @@ pub async fn serve(
                 Ok((stream, _)) => {
                     connections.spawn(connection(Arc::clone(&shared), stream));
                 }
-                // Out of handles, or a client that left already: others may still be served.
+                // Out of file handles, or the client has left: other clients can still be served.
                 Err(_) => sleep(Duration::from_millis(10)).await,
             }
         }
@@ -101,13 +101,13 @@ pub async fn serve(
 }
 
 async fn connection(shared: Arc<Shared>, stream: TcpStream) {
-    // Small answers go out at once.
+    // Send small answers at once.
     let _ = stream.set_nodelay(true);
     let service = service_fn(move |request| {
         let shared = Arc::clone(&shared);
         async move { shared.answer(request).await }
     });
-    // A client that leaves is no error, and a fault that hangs up is none either.
+    // Neither a client that leaves nor a fault that hangs up is an error.
     let mut http = hyper::server::conn::http1::Builder::new();
     let http = http.timer(TokioTimer::new()).header_read_timeout(MAX_WAIT);
     let _ = http.serve_connection(TokioIo::new(stream), service).await;
@@ -130,7 +130,7 @@ fn empty(status: StatusCode) -> Response {
     response
 }
 
-/// A stream of events: one per message.
+/// An event stream with one event per message.
 fn events(messages: &[&Value]) -> Response {
     let mut text = String::new();
     for message in messages {
@@ -144,7 +144,7 @@ fn events(messages: &[&Value]) -> Response {
 
 impl Shared {
     fn state(&self) -> MutexGuard<'_, ServerState> {
-        // Nothing is left half done when a holder of the lock is cut short.
+        // No change is left half done when a task with the lock is dropped.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -188,7 +188,7 @@ impl Shared {
             return Ok(plain(StatusCode::UNSUPPORTED_MEDIA_TYPE, "the body must be application/json"));
         }
         if !guard::accepts_json(headers) {
-            return Ok(plain(StatusCode::NOT_ACCEPTABLE, "the answer is application/json"));
+            return Ok(plain(StatusCode::NOT_ACCEPTABLE, "the response is application/json"));
         }
         let Ok(received) = timeout(MAX_WAIT, Limited::new(body, MAX_BODY).collect()).await else {
             let why = format!("the body was not complete after {} s", MAX_WAIT.as_secs());
@@ -199,7 +199,7 @@ impl Shared {
             Err(error) if error.is::<http_body_util::LengthLimitError>() => {
                 return Ok(plain(StatusCode::PAYLOAD_TOO_LARGE, &format!("a message has at most {MAX_BODY} bytes")));
             }
-            // The client left in the middle.
+            // The client closed the connection.
             Err(_) => return Err(Hangup),
         };
         let value = match parse(&bytes) {
@@ -219,21 +219,21 @@ impl Shared {
         }
     }
 
-    /// A message as the whole answer.
+    /// A response with one message.
     fn say(&self, status: StatusCode, message: &Value) -> Result<Response, Hangup> {
         let logged = self.state().log.message(Direction::Out, message);
         self.logged(logged)?;
         Ok(typed(status, "application/json", Body::whole(json::canonical(message))))
     }
 
-    /// A notification, or an answer to a question that nobody asked.
+    /// A notification, or a response that was not requested.
     fn other(&self, headers: &HeaderMap, message: Incoming) -> Result<Response, Hangup> {
         match guard::single(headers, &VERSION) {
             Some(MODERN_VERSION) if message == Incoming::Response => {
                 let why = "Invalid request: a client sends requests and notifications";
                 self.say(StatusCode::BAD_REQUEST, &error(&Value::Null, INVALID_REQUEST, why, None))
             }
-            // On this transport a client cancels by closing the connection; there is nothing to note.
+            // In this era a client cancels by closing the connection.
             Some(MODERN_VERSION) => Ok(empty(StatusCode::ACCEPTED)),
             Some(version) if !LEGACY_VERSIONS.contains(&version) => {
                 self.say(StatusCode::BAD_REQUEST, &unsupported(&Value::Null, version))
@@ -247,7 +247,7 @@ impl Shared {
                         self.server.receive(&mut state.counters, &mut greeted, message, Era::Legacy)
                         && let Some(cancelled) = state.waiting.remove(&(session, id_text(&id)))
                     {
-                        // It may have been answered this very moment.
+                        // It may just have been answered.
                         let _ = cancelled.send(());
                     }
                     Ok(empty(StatusCode::ACCEPTED))
@@ -256,7 +256,7 @@ impl Shared {
         }
     }
 
-    /// The session of a request of the older handshake.
+    /// The session of a request of the legacy era.
     fn session(&self, headers: &HeaderMap, id: &Value) -> Result<String, (StatusCode, Value)> {
         let refuse = |status, why: &str| Err((status, error(id, INVALID_REQUEST, why, None)));
         match guard::single(headers, &SESSION) {
@@ -270,7 +270,7 @@ impl Shared {
         let version = guard::single(headers, &VERSION);
         let shown = era_of(&request);
         match version {
-            // The handshake belongs to the older era whatever the header says, unless its body is of the newer one.
+            // The handshake belongs to the legacy era regardless of the header, unless its body is modern.
             _ if request.method == "initialize" && shown == Era::Legacy => self.legacy(headers, request).await,
             Some(MODERN_VERSION) => self.modern(headers, request).await,
             _ if shown == Era::Modern => self.modern(headers, request).await,
@@ -313,7 +313,7 @@ impl Shared {
 
     fn react(&self, request: Request, era: Era) -> Option<Plan> {
         let mut state = self.state();
-        // A session exists only once it has been greeted.
+        // A session exists only after its handshake.
         let mut greeted = Session { initialized: true };
         match self.server.receive(&mut state.counters, &mut greeted, Incoming::Request(request), era) {
             Reaction::Answer(plan) => Some(plan),
@@ -321,7 +321,7 @@ impl Shared {
         }
     }
 
-    /// Waits as long as the plan says; whether it was cancelled first.
+    /// Waits for the delay of the plan. Returns whether it was canceled first.
     async fn wait(&self, plan: &Plan, session: Option<String>) -> bool {
         let never = plan.send == Send::Never;
         if plan.delay.is_zero() && !never {
@@ -344,10 +344,10 @@ impl Shared {
         }
     }
 
-    /// Makes the response to a request.
+    /// Builds the response to a request.
     async fn carry_out(&self, plan: Plan, session: Option<String>) -> Result<Response, Hangup> {
         if self.wait(&plan, session).await {
-            // A stream that ends without an answer: the request is closed, and nothing was said.
+            // A stream that ends without an answer closes the request.
             return Ok(events(&[]));
         }
         match plan.send {
@@ -393,7 +393,7 @@ impl Shared {
     }
 }
 
-/// An answer that can be cancelled. It takes itself off the list when its connection is gone.
+/// An answer that can be canceled. It is removed from the list when its connection is closed.
 struct Waiting<'s> {
     shared: &'s Shared,
     key: (String, String),
@@ -403,7 +403,7 @@ struct Waiting<'s> {
 impl Waiting<'_> {
     async fn cancelled(&mut self) {
         if (&mut self.receiver).await.is_err() {
-            // A second request under the same id took its place; nobody can cancel this one any more.
+            // Another request with the same id took its place; this one can no longer be canceled.
             std::future::pending::<()>().await;
         }
     }
@@ -412,7 +412,7 @@ impl Waiting<'_> {
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
         self.receiver.close();
-        // The sender of another request under this id is not closed, and stays.
+        // The sender of another request with this id is not closed, and stays.
         let mut state = self.shared.state();
         if state.waiting.get(&self.key).is_some_and(oneshot::Sender::is_closed) {
             state.waiting.remove(&self.key);

@@ -1,8 +1,7 @@
-//! An MCP server that misbehaves on request, with framing of its own so that it can break it.
+//! An MCP server that misbehaves on request, with its own framing so that it can break it.
 //!
-//! Three things are kept apart. [`Spec`] is what the server offers, read from a file and never changed. [`Counters`] is how far
-//! a run has got. [`serve_stdio`] and [`serve_http`] are the two transports; between them and the other two stands a pure
-//! function from a message to what is to be sent, and when.
+//! [`Spec`] is what the server offers, read from a file and never changed. [`Counters`] changes while the server runs.
+//! [`serve_stdio`] and [`serve_http`] are the two transports. A pure function decides for each message what is sent, and when.
 
 mod answer;
 mod clock;

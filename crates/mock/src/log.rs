@@ -1,4 +1,4 @@
-//! The log: one JSON line per message received or sent, numbered, without a clock, so that two runs can be compared.
+//! The log: one numbered JSON line per message, without times, so that two runs can be compared.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -14,7 +14,7 @@ pub(crate) enum Direction {
     Out,
 }
 
-/// Where messages are written down, or nowhere.
+/// A log file, or none.
 #[derive(Debug, Default)]
 pub struct Log {
     file: Option<File>,
@@ -22,12 +22,11 @@ pub struct Log {
 }
 
 impl Log {
-    /// A log that nobody reads.
     pub fn none() -> Self {
         Self::default()
     }
 
-    /// A log at the end of a file, which is made when there is none.
+    /// Appends to a file, which is created if necessary.
     pub fn append(path: &Path) -> io::Result<Self> {
         let file = OpenOptions::new().append(true).create(true).open(path)?;
         Ok(Self { file: Some(file), seq: 0 })
@@ -37,17 +36,17 @@ impl Log {
         self.line(direction, "message", || message.clone())
     }
 
-    /// Bytes that are no message.
+    /// Bytes that are not a message.
     pub(crate) fn raw(&mut self, direction: Direction, bytes: &[u8]) -> io::Result<()> {
         self.line(direction, "raw", || json!(String::from_utf8_lossy(bytes)))
     }
 
-    /// Something that is too long to be written down.
+    /// Something that is too long for the log.
     pub(crate) fn note(&mut self, direction: Direction, note: &str) -> io::Result<()> {
         self.line(direction, "note", || json!(note))
     }
 
-    /// One line by one write, so that several logs in one file do not mix within a line.
+    /// Writes one line with one write, so that several processes can share a log.
     fn line(&mut self, direction: Direction, key: &str, value: impl FnOnce() -> Value) -> io::Result<()> {
         let Some(file) = &mut self.file else { return Ok(()) };
         self.seq += 1;

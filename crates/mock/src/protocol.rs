@@ -1,7 +1,7 @@
-//! From a received message to what is to be sent, and when. Pure: no input or output, and time only as a number.
+//! From a received message to what is sent, and when. Pure: no I/O, and time only as a number.
 //!
-//! `message` reads and writes JSON-RPC, `envelope` tells the two eras of the protocol apart, `methods` answers, `call`
-//! answers calls of tools. Transports carry out the [`Plan`].
+//! `message` reads and writes JSON-RPC, `envelope` distinguishes the two eras of the protocol, `methods` answers requests, `call`
+//! answers tool calls. Transports execute the [`Plan`].
 
 mod call;
 mod envelope;
@@ -21,31 +21,30 @@ pub(crate) use message::{
     HEADER_MISMATCH, INVALID_REQUEST, Incoming, Request, error, id_text, parse, refuse, unsupported,
 };
 
-/// A server: what it offers and what goes wrong with it.
+/// A server: what it offers and its faults.
 #[derive(Debug)]
 pub struct Server {
     pub(crate) spec: Spec,
     pub(crate) faults: Faults,
 }
 
-/// What a message calls for.
+/// What to do about a message.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Reaction {
     Ignore,
-    /// The client no longer wants the answer to the request of this id.
+    /// Cancel the answer to the request with this id.
     Cancel(Value),
     Answer(Plan),
 }
 
-/// An answer, or what comes in its place.
+/// An answer, or what is sent instead.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Plan {
     pub(crate) id: Value,
-    /// How long to wait first.
     pub(crate) delay: Duration,
     /// Whether a cancellation stops it.
     pub(crate) cancellable: bool,
-    /// The request was refused before anything was done for it; HTTP says so in its status.
+    /// The request was rejected before it was executed; HTTP reports that in its status.
     pub(crate) rejected: bool,
     pub(crate) send: Send,
 }
@@ -54,7 +53,7 @@ pub(crate) struct Plan {
 pub(crate) enum Send {
     Message(Value),
     Twice(Value),
-    /// Bytes that are no message.
+    /// Bytes that are not a message.
     Garbage,
     /// A message with a long text between its two parts.
     Flood(Flood),
@@ -64,7 +63,7 @@ pub(crate) enum Send {
     Never,
 }
 
-/// A message that is too long to hold: what stands before and after so many mebibytes of one letter.
+/// A message that is too long to keep in memory: what comes before and after the mebibytes of one letter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Flood {
     pub(crate) head: String,
@@ -72,12 +71,12 @@ pub(crate) struct Flood {
     pub(crate) tail: String,
 }
 
-/// What a flood is made of, a piece at a time.
+/// A piece of a flood.
 pub(crate) const FLOOD_PIECE: &[u8; 65_536] = &[b'x'; 65_536];
 
 pub(crate) const PIECES_PER_MIB: u64 = 16;
 
-/// What `garbage` sends: no JSON, no UTF-8, and no line end.
+/// What `garbage` sends: neither JSON nor UTF-8, without a line end.
 pub(crate) const GARBAGE: &[u8] = b"\xff\xfe{\"jsonrpc\": not json \xc3\x28";
 
 impl Plan {
@@ -92,17 +91,15 @@ impl Plan {
 }
 
 impl Server {
-    /// A server that offers this and fails like that.
     pub fn new(spec: Spec, faults: Faults) -> Self {
         Self { spec, faults }
     }
 
-    /// The run state it starts with.
     pub fn counters(&self) -> Counters {
         Counters::new(&self.spec, &self.faults)
     }
 
-    /// What a message calls for.
+    /// Decides what to do about a message.
     pub(crate) fn receive(&self, state: &mut Counters, session: &mut Session, message: Incoming, era: Era) -> Reaction {
         match message {
             Incoming::Request(request) => Reaction::Answer(match self.dispatch(state, session, &request, era) {
@@ -110,7 +107,7 @@ impl Server {
                 Err(refusal) => refusal.plan(request.id),
             }),
             Incoming::Notification { method, params } => match (method.as_str(), params.get("requestId")) {
-                // A greeting may arrive without the handshake's end, and the other way round.
+                // This notification may arrive without a handshake, and a handshake may lack it.
                 ("notifications/initialized", _) => {
                     session.initialized = true;
                     Reaction::Ignore
@@ -118,7 +115,7 @@ impl Server {
                 ("notifications/cancelled", Some(id)) => Reaction::Cancel(id.clone()),
                 _ => Reaction::Ignore,
             },
-            // A server that asks nothing expects no answers.
+            // This server sends no requests, so it expects no responses.
             Incoming::Response => Reaction::Ignore,
         }
     }

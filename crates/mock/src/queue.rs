@@ -1,10 +1,10 @@
-//! A queue between two tasks that holds a bounded number of bytes, however many or few items they are.
+//! A queue between two tasks, bounded by bytes instead of items.
 
 use std::sync::Arc;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
-/// What an item costs beside its bytes, so that empty ones are bounded too.
+/// What an item costs in addition to its bytes, so that empty items are bounded too.
 const OVERHEAD: usize = 64;
 
 /// The end that puts items in.
@@ -22,11 +22,11 @@ pub(crate) struct Receiver<T> {
     items: mpsc::UnboundedReceiver<(T, OwnedSemaphorePermit)>,
 }
 
-/// Nobody takes items out any more.
+/// The receiver is gone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Closed;
 
-/// A queue for so many bytes. An item that is larger waits until it is alone.
+/// A queue of `capacity` bytes. A larger item waits until the queue is empty.
 pub(crate) fn queue<T>(capacity: u32) -> (Sender<T>, Receiver<T>) {
     let room = Arc::new(Semaphore::new(capacity as usize));
     let (sender, receiver) = mpsc::unbounded_channel();
@@ -34,21 +34,21 @@ pub(crate) fn queue<T>(capacity: u32) -> (Sender<T>, Receiver<T>) {
 }
 
 impl<T> Sender<T> {
-    /// Puts an item of this size in, as soon as there is room.
+    /// Adds an item of this size, as soon as there is room.
     pub(crate) async fn send(&self, item: T, size: usize) -> Result<(), Closed> {
         let weight = u32::try_from(size.saturating_add(OVERHEAD)).unwrap_or(u32::MAX).min(self.capacity);
         let permit = Arc::clone(&self.room).acquire_many_owned(weight).await.map_err(|_| Closed)?;
         self.items.send((item, permit)).map_err(|_| Closed)
     }
 
-    /// Comes when nobody takes items out any more.
+    /// Resolves when the receiver is gone.
     pub(crate) async fn closed(&self) {
         self.items.closed().await;
     }
 }
 
 impl<T> Receiver<T> {
-    /// The next item, with its room, which is given back when it is dropped.
+    /// The next item, with its permit, which frees its room when dropped.
     pub(crate) async fn recv(&mut self) -> Option<(T, OwnedSemaphorePermit)> {
         self.items.recv().await
     }
@@ -60,7 +60,7 @@ impl<T> Receiver<T> {
 }
 
 impl<T> Drop for Receiver<T> {
-    /// Whoever waits for room is told that there will be none.
+    /// Senders that wait for room get an error.
     fn drop(&mut self) {
         self.room.close();
     }

@@ -1,28 +1,27 @@
-//! A small value that fits a JSON Schema, for tools that have an output schema and no answer, and for calls that somebody has
-//! to make up.
+//! A small value that matches a JSON Schema, for tools with an output schema and no answer, and for generated calls.
 //!
-//! It is a guess by the keywords that matter in practice; whoever asks holds it against the schema afterwards.
+//! It considers the keywords that matter in practice; callers validate the result against the schema.
 
 use std::cell::Cell;
 
 use serde_json::{Map, Value, json};
 
-/// References that are followed on one way down; a schema may refer to itself.
+/// The most nested references that are followed; a schema may refer to itself.
 const MAX_DEPTH: usize = 16;
 
-/// Values that one sample is made of. A schema that refers to itself in several places would have powers of them.
+/// The most values of one sample. A schema that refers to itself in several places would grow exponentially.
 const MAX_VALUES: usize = 10_000;
 
-/// A sample that is being made.
+/// The limits of a sample.
 struct Limits<'s> {
-    /// The whole schema, which references lead into.
+    /// The whole schema, for references.
     root: &'s Value,
-    /// Values that may still be made.
+    /// Values that may still be generated.
     left: Cell<usize>,
 }
 
 impl Limits<'_> {
-    /// Whether one more value may be made.
+    /// Counts one value; whether it is allowed.
     fn take_one(&self) -> bool {
         let left = self.left.get().checked_sub(1);
         self.left.set(left.unwrap_or(0));
@@ -30,7 +29,7 @@ impl Limits<'_> {
     }
 }
 
-/// A small value that probably fits a JSON Schema; whoever needs to be sure checks it.
+/// A small value that probably matches a JSON Schema.
 pub fn of(schema: &Value) -> Value {
     sample(schema, &Limits { root: schema, left: Cell::new(MAX_VALUES) }, MAX_DEPTH)
 }
@@ -72,7 +71,7 @@ fn sample(schema: &Value, limits: &Limits<'_>, depth: usize) -> Value {
     }
 }
 
-/// The type that is named, or the one that the keywords speak of.
+/// The `type`, or the one that other keywords imply.
 fn type_of(map: &Map<String, Value>) -> Option<&str> {
     match map.get("type") {
         Some(Value::String(word)) => Some(word),
@@ -83,7 +82,7 @@ fn type_of(map: &Map<String, Value>) -> Option<&str> {
     }
 }
 
-/// The keys of every part together, where all are objects; else the first part.
+/// The keys of all parts combined if all are objects; otherwise the first part.
 fn all(map: &Map<String, Value>, parts: &[Value], limits: &Limits<'_>, depth: usize) -> Value {
     let mut own = map.clone();
     own.remove("allOf");
@@ -111,7 +110,7 @@ fn object(map: &Map<String, Value>, limits: &Limits<'_>, depth: usize) -> Value 
 }
 
 fn array(map: &Map<String, Value>, limits: &Limits<'_>, depth: usize) -> Value {
-    /// More items than this are no small value.
+    /// A sample should stay small.
     const MOST: u64 = 100;
     let least = map.get("minItems").and_then(Value::as_u64).unwrap_or(0).min(MOST);
     let prefix = map.get("prefixItems").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
@@ -125,7 +124,7 @@ fn array(map: &Map<String, Value>, limits: &Limits<'_>, depth: usize) -> Value {
 }
 
 fn text(map: &Map<String, Value>) -> Value {
-    /// Longer texts are no small value.
+    /// A sample should stay small.
     const MOST: usize = 10_000;
     let fixed = match map.get("format").and_then(Value::as_str) {
         Some("date-time") => "2000-01-01T00:00:00Z",
@@ -144,7 +143,7 @@ fn text(map: &Map<String, Value>) -> Value {
     Value::String(text)
 }
 
-/// The least that is allowed, or 0 where it is.
+/// 0 if it is allowed, otherwise the smallest allowed number.
 #[expect(clippy::cast_possible_truncation, reason = "a sample within the range of exact integers, checked afterwards")]
 fn number(map: &Map<String, Value>, whole: bool) -> Value {
     let bound = |key: &str| map.get(key).and_then(Value::as_f64);

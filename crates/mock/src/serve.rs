@@ -1,19 +1,19 @@
-//! How serving ends.
+//! How a server ends.
 
 use std::io;
 
-/// Why a server ended without anything being wrong.
+/// Why a server ended normally.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
-    /// The client closed its end.
+    /// The client closed the input.
     InputClosed,
-    /// Nobody reads the answers any more.
+    /// The client closed the output.
     OutputClosed,
     Stopped,
     Crashed,
 }
 
-/// Why a server could not go on.
+/// Why a server failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
     /// The log cannot be written.
@@ -22,7 +22,7 @@ pub enum ServeError {
     /// Standard input cannot be read.
     #[error("cannot read standard input: {0}")]
     Input(io::Error),
-    /// Standard output cannot be written, though somebody holds it.
+    /// Standard output cannot be written, although it is open.
     #[error("cannot write standard output: {0}")]
     Output(io::Error),
 }

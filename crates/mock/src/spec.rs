@@ -1,7 +1,7 @@
-//! What a mock server offers: tools, resources and prompts, compiled once and never changed by a run.
+//! What a mock server offers: tools, resources and prompts, loaded once and never changed.
 //!
-//! `blocks` holds the key tables, `load` tells a manifest from a snapshot, `manifest` and `snapshot` read them, `answers`
-//! reads what a tool answers.
+//! `blocks` has the key tables, `load` distinguishes a manifest from a snapshot, `manifest` and `snapshot` read them, `answers`
+//! reads the answers of a tool.
 
 mod answers;
 mod blocks;
@@ -24,13 +24,13 @@ pub use load::load;
 pub struct Spec {
     pub name: String,
     pub version: String,
-    /// How to use it, for models.
+    /// Instructions for models.
     pub instructions: Option<String>,
-    /// Its tools, in the order written.
+    /// Its tools, in order.
     pub tools: Vec<Tool>,
     pub resources: Vec<Resource>,
     pub prompts: Vec<Prompt>,
-    /// How many lists of answers are played in order.
+    /// The number of playlists.
     pub(crate) playlists: usize,
 }
 
@@ -39,30 +39,29 @@ pub struct Tool {
     pub name: String,
     pub(crate) listing: Value,
     pub(crate) input: Schema,
-    /// What structured answers must fit.
     pub(crate) output: Option<Schema>,
-    /// The first whose conditions hold answers.
+    /// The first rule that matches answers.
     pub(crate) rules: Vec<Rule>,
-    /// The answer without a rule.
+    /// The answer if no rule matches.
     pub(crate) default_answer: DefaultAnswer,
 }
 
-/// What a tool answers when no rule does.
+/// What a tool answers if no rule matches.
 #[derive(Debug, Clone)]
 pub(crate) enum DefaultAnswer {
     Given(Playlist),
-    /// A value made from its output schema.
+    /// A value that matches its output schema.
     Sample(Value),
-    /// A line that repeats the call.
+    /// A text that echoes the call.
     Echo,
-    /// An error: the rules were meant to cover every call.
+    /// An error: the rules should cover every call.
     NoRule,
 }
 
 /// Answers played in order; the last one repeats.
 #[derive(Debug, Clone)]
 pub(crate) struct Playlist {
-    /// Its counter in the run state.
+    /// Its index in the counters.
     pub(crate) number: usize,
     /// At least one.
     pub(crate) answers: Vec<Answer>,

@@ -1,16 +1,16 @@
-//! What changes while a server runs: how far answers and faults have got, and who is connected.
+//! What changes while a server runs: counters of answers and faults, and sessions.
 
 use std::collections::BTreeSet;
 
 use crate::fault::Faults;
 use crate::spec::Spec;
 
-/// Counters of one run. Everything that connects shares them.
+/// Counters of one server. All connections share them.
 #[derive(Debug)]
 pub struct Counters {
-    /// Calls that each list of answers has answered.
+    /// The next answer of each playlist.
     played: Vec<usize>,
-    /// Calls that each fault has struck.
+    /// Calls that each fault has affected.
     struck: Vec<u64>,
 }
 
@@ -19,16 +19,16 @@ impl Counters {
         Self { played: vec![0; spec.playlists], struck: vec![0; faults.len()] }
     }
 
-    /// Which answer of a list of so many is next; the last one repeats.
+    /// The index of the next answer of a playlist; the last one repeats.
     pub(crate) fn play(&mut self, playlist: usize, length: usize) -> usize {
         let Some(next) = self.played.get_mut(playlist) else { return 0 };
         let at = *next;
-        // It stays on the last, so that no number of calls makes it overflow.
+        // It stays at the last one, so it cannot overflow.
         *next = (at + 1).min(length - 1);
         at
     }
 
-    /// How many calls a fault struck before this one.
+    /// How many calls a fault affected before this one.
     pub(crate) fn strike(&mut self, fault: usize) -> u64 {
         let Some(count) = self.struck.get_mut(fault) else { return 0 };
         let before = *count;
@@ -37,20 +37,20 @@ impl Counters {
     }
 }
 
-/// One client of the older handshake.
+/// One client of the legacy era.
 #[derive(Debug, Default)]
 pub(crate) struct Session {
     pub(crate) initialized: bool,
 }
 
-/// Sessions of the older handshake over HTTP. Their ids count up: a mock keeps no secrets.
+/// Sessions of the legacy era over HTTP. Their ids are sequential: a mock has no secrets.
 #[derive(Debug, Default)]
 pub(crate) struct Sessions {
     last: u64,
     open: BTreeSet<u64>,
 }
 
-/// Most sessions that are remembered. Clients that never say goodbye push out the oldest, so that memory stays flat.
+/// Most sessions that are kept. Clients that never close theirs evict the oldest.
 const MAX_SESSIONS: usize = 10_000;
 
 impl Sessions {
@@ -65,7 +65,7 @@ impl Sessions {
 
     fn number(id: &str) -> Option<u64> {
         let digits = id.strip_prefix("mock-")?;
-        // `mock-+1` and `mock-01` are not what was handed out.
+        // `mock-+1` and `mock-01` are not valid ids.
         digits.parse().ok().filter(|number: &u64| number.to_string() == digits)
     }
 
@@ -73,7 +73,7 @@ impl Sessions {
         Self::number(id).is_some_and(|number| self.open.contains(&number))
     }
 
-    /// Ends a session; whether there was one.
+    /// Closes a session; whether it existed.
     pub(crate) fn close(&mut self, id: &str) -> bool {
         Self::number(id).is_some_and(|number| self.open.remove(&number))
     }

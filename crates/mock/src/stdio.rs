@@ -1,8 +1,8 @@
 //! The server over a pair of pipes: one message per line.
 //!
-//! Three tasks: one reads lines, one writes bytes, and between them the messages are answered. Both queues are bounded by
-//! bytes, so that a client that writes and never reads fills its own pipes and nothing else. What hangs is not kept at all;
-//! what is late is kept in order of its time.
+//! Three tasks: one reads lines, one writes bytes, and one answers messages. Both queues are bounded by bytes, so that a client
+//! that writes and never reads fills only its own pipes. Calls that hang are not kept; delayed answers are kept in the order of
+//! their time.
 
 #[cfg(test)]
 mod invariants;
@@ -34,26 +34,25 @@ use crate::serve::{End, ServeError};
 use crate::state::{Counters, Session};
 use lines::{Line, Lines, MAX_LINE};
 
-/// Bytes that are read ahead of the answers.
+/// Bytes that are read before they are answered.
 const READ_AHEAD: u32 = 16 * 1024 * 1024;
 /// Bytes that wait to be written.
 const WRITE_BEHIND: u32 = 1024 * 1024;
-/// Answers that wait for their time. With more, nothing is read until one has gone.
+/// Delayed answers. With more, nothing is read until one is sent.
 const MAX_PENDING: usize = 65_536;
-/// How long the last answers have once the input has ended. As long as requests that arrived before are being answered and
-/// their answers are written, the time starts anew: a client that reads gets every answer, one that does not holds up
-/// nothing. A flood is one answer, and is cut off when it takes longer.
+/// How long the last answers may take after the input has ended. The time restarts with every answer that is written: a client
+/// that reads gets every answer, and one that does not blocks nothing. A flood is one answer, and is cut off if it takes longer.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// How often it is looked whether the reader is held up, once the client has hung up.
+/// How often to check whether the reader is blocked, after the client has hung up.
 const POLL: Duration = Duration::from_millis(50);
 
-/// How far the server has got.
+/// The progress of the server.
 #[derive(Debug, Default)]
 struct Progress {
-    /// Lines that were taken up and answers that were written.
+    /// Lines that were read and answers that were written.
     steps: AtomicU64,
-    /// The reader waits for room; it cannot see the end of the input.
+    /// The reader waits for room, so it cannot see the end of the input.
     is_blocked: AtomicBool,
 }
 
@@ -67,14 +66,14 @@ impl Progress {
 enum Frame {
     Bytes(Bytes),
     Flood(Flood),
-    /// Nothing more is written, and the pipe is closed.
+    /// Close the pipe.
     Close,
 }
 
-/// Serves until the input ends, `stop` comes, nobody reads any more, or a fault ends it.
+/// Serves until the input ends, `stop` resolves, the output is closed, or a fault ends it.
 ///
-/// The end of the input stands behind everything that was sent. Where a client sends more than is read ahead and reads no
-/// answer, it is out of sight; `hung_up` comes when nobody can write to the input any more, whatever is still in it.
+/// The end of the input comes after everything that was sent. If a client sends more than is read ahead and reads no answers, it
+/// is not reached; `hung_up` resolves when no process can write to the input any more, regardless of what is still in it.
 pub async fn serve<R, W>(
     server: &Server,
     log: Log,
@@ -90,7 +89,7 @@ where
     let (line_sender, lines) = queue(READ_AHEAD);
     let (frames, frame_receiver) = queue(WRITE_BEHIND);
     let (ended, at_end) = oneshot::channel();
-    // Both end with this function, whatever they wait for.
+    // Both tasks end with this function.
     let mut reader = JoinSet::new();
     let progress = Arc::new(Progress::default());
     reader.spawn(read(input, line_sender, ended, Arc::clone(&progress)));
@@ -112,7 +111,7 @@ where
     let after_input = async {
         let hung_up_unseen = async {
             hung_up.await;
-            // As long as the reader gets on, it comes to the end by itself.
+            // While the reader makes progress, it reaches the end by itself.
             while !progress.is_blocked.load(Ordering::Relaxed) {
                 sleep(POLL).await;
             }
@@ -123,7 +122,7 @@ where
         };
         match end {
             Ok(Err(error)) => Err(ServeError::Input(error)),
-            // Ended, or the reader is gone because the work is done.
+            // The input ended, or the reader is gone because the work is done.
             Ok(Ok(())) | Err(_) => {
                 let mut before = None;
                 while before != Some(progress.steps.load(Ordering::Relaxed)) {
@@ -163,11 +162,11 @@ async fn read(
             Err(error) => break Err(error),
         }
     };
-    // Nobody listens when the server has ended first.
+    // The receiver is gone if the server has ended first.
     let _ = ended.send(end);
 }
 
-/// Writes until there is nothing more to come or nobody reads.
+/// Writes until there is nothing left or the output is closed.
 async fn write(
     output: impl AsyncWrite + Unpin,
     mut frames: Receiver<Frame>,
@@ -175,25 +174,25 @@ async fn write(
 ) -> Result<(), ServeError> {
     match put(output, &mut frames, &progress).await {
         Ok(true) => {
-            // Closed on purpose: what comes after goes nowhere.
+            // Closed on purpose: discard the rest.
             while frames.recv().await.is_some() {}
             Ok(())
         }
         Ok(false) => Ok(()),
-        // A client that leaves is no error.
+        // A client that leaves is not an error.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         Err(error) => Err(ServeError::Output(error)),
     }
 }
 
-/// Whether it was closed on purpose.
+/// Writes frames; whether the output was closed on purpose.
 async fn put(output: impl AsyncWrite + Unpin, frames: &mut Receiver<Frame>, progress: &Progress) -> io::Result<bool> {
     let mut output = BufWriter::new(output);
     loop {
         let frame = match frames.try_recv() {
             Some(frame) => frame,
             None => {
-                // Everything is written before anything is waited for.
+                // Flush before waiting.
                 output.flush().await?;
                 match frames.recv().await {
                     Some(frame) => frame,
@@ -228,27 +227,27 @@ struct ServerState<'s> {
     counters: Counters,
     session: Session,
     frames: Sender<Frame>,
-    /// Answers that wait for their time, in its order.
+    /// Delayed answers, in the order of their time.
     pending: BTreeMap<(Instant, u64), Plan>,
-    /// Where the answer to a request waits.
+    /// The delayed answer of a request.
     by_id: BTreeMap<String, (Instant, u64)>,
-    /// Counts answers that waited, so that those of one moment keep their order.
+    /// Counts delayed answers, so that answers with the same time keep their order.
     last: u64,
     /// The output was closed by a fault.
     closed: bool,
 }
 
-/// What the writer says at its end.
+/// The result of the writer.
 async fn outcome(writer: &mut JoinSet<Result<(), ServeError>>) -> Result<(), ServeError> {
     match writer.join_next().await {
         Some(Ok(outcome)) => outcome,
-        // It was never there, or is gone without a word.
+        // It was aborted.
         Some(Err(_)) | None => Ok(()),
     }
 }
 
 enum Stop {
-    /// The writer has ended, and knows why.
+    /// The writer has ended, and has the reason.
     Closed,
     Ended(End),
     Failed(ServeError),
@@ -274,7 +273,7 @@ impl ServerState<'_> {
     ) -> Result<End, ServeError> {
         match self.answer_all(&mut lines).await {
             Ok(()) => {
-                // The writer ends when it has written what is there.
+                // The writer ends after writing what is queued.
                 drop(self.frames);
                 outcome(writer).await?;
                 Ok(End::InputClosed)
@@ -288,7 +287,7 @@ impl ServerState<'_> {
         }
     }
 
-    /// Answers until the input has ended.
+    /// Answers messages until the input has ended.
     async fn answer_all(&mut self, lines: &mut Receiver<Line>) -> Result<(), Stop> {
         loop {
             let due = self.pending.first_key_value().map(|((due, _), _)| *due);
@@ -303,7 +302,7 @@ impl ServerState<'_> {
                 () = late => {
                     if let Some((key, plan)) = self.pending.pop_first() {
                         let id = id_text(&plan.id);
-                        // A second request under this id may still be waiting.
+                        // Another request with this id may be waiting.
                         if self.by_id.get(&id) == Some(&key) {
                             self.by_id.remove(&id);
                         }
@@ -314,7 +313,7 @@ impl ServerState<'_> {
                     Some((line, _room)) => self.take(line).await?,
                     None => return Ok(()),
                 },
-                // Nobody reads any more.
+                // The output is closed.
                 () = self.frames.closed() => return Err(Closed.into()),
             }
         }

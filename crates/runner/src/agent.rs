@@ -1,5 +1,5 @@
-//! The loop of model and tools, as a state machine: it says what to do next and takes in what came of it. It does no I/O,
-//! knows no provider and no protocol, and builds the trace as it goes.
+//! The loop of model and tools as a state machine: it returns the next step and takes its result. It does no I/O, knows no
+//! provider and no protocol, and builds the trace.
 
 use mcptest_core::json;
 use mcptest_core::suite::AgentTest;
@@ -10,18 +10,18 @@ use serde_json::{Map, Value, json};
 
 use crate::catalog::Catalog;
 
-/// How much of a name that is no tool's goes back to the model.
+/// How much of an unknown tool name is sent back to the model.
 const SHOWN: usize = 200;
 
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Reply {
-    /// Its text blocks; none for a reply without text.
+    /// Its text blocks; empty for a reply without text.
     pub texts: Vec<String>,
-    /// The tools it wants called, in the order it named them.
+    /// The calls it requests, in order.
     pub calls: Vec<RequestedCall>,
     pub tokens: Tokens,
     pub stop: Stop,
-    /// The reply as received, for providers that want it back.
+    /// The reply as received, to send it back to the provider.
     pub raw: Value,
 }
 
@@ -30,21 +30,21 @@ pub enum Stop {
     /// It is complete.
     #[default]
     End,
-    /// It goes on when it is sent back.
+    /// It continues when it is sent back.
     Pause,
-    /// It was cut at its token limit.
+    /// It reached its token limit.
     MaxTokens,
     Refused,
 }
 
-/// A call a model wants made.
+/// A call that a model requests.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RequestedCall {
     pub id: String,
     /// The tool, under its wire name.
     pub wire: String,
     pub args: RequestedArgs,
-    /// Who makes the call, as received.
+    /// The caller, as received.
     pub caller: Option<Value>,
 }
 
@@ -52,7 +52,7 @@ pub struct RequestedCall {
 #[derive(Debug, Clone, PartialEq)]
 pub enum RequestedArgs {
     Object(Map<String, Value>),
-    /// Text that is no JSON object, and why.
+    /// Text that is not a JSON object, and why.
     Unreadable {
         text: String,
         /// What is wrong with it.
@@ -60,7 +60,7 @@ pub enum RequestedArgs {
     },
 }
 
-/// One exchange that is over: a reply, and the answers to its calls.
+/// A reply, and the answers to its calls.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Exchange {
     pub reply: Reply,
@@ -80,7 +80,7 @@ pub struct Dispatch {
 pub enum Step {
     /// Ask the model, with everything said so far.
     Ask,
-    /// Make these calls, all at once, and give back one answer each, in this order.
+    /// Make these calls in parallel, and return one answer each, in this order.
     Call(Vec<Dispatch>),
     Done,
 }
@@ -90,7 +90,7 @@ pub struct Agent<'a> {
     catalog: &'a Catalog,
     max_turns: u64,
     exchanges: Vec<Exchange>,
-    /// Calls of the reply in progress, and the answers that are known without asking a server.
+    /// Calls of the current reply, with the answers that are known without a server.
     open: Vec<Option<ToolResult>>,
     calls: Vec<ToolCall>,
     results: Vec<ToolResult>,
@@ -100,7 +100,6 @@ pub struct Agent<'a> {
 }
 
 impl<'a> Agent<'a> {
-    /// A run that has not begun.
     pub fn new(test: &AgentTest, catalog: &'a Catalog) -> Self {
         Self {
             catalog,
@@ -115,7 +114,7 @@ impl<'a> Agent<'a> {
         }
     }
 
-    /// What was said so far, after the prompt.
+    /// The exchanges so far, after the prompt.
     pub fn exchanges(&self) -> &[Exchange] {
         &self.exchanges
     }
@@ -128,7 +127,7 @@ impl<'a> Agent<'a> {
     pub fn replied(&mut self, reply: Reply) -> Step {
         let first = self.exchanges.is_empty();
         let count = |so_far: Option<u64>, more: Option<u64>| match (so_far, more) {
-            // One reply without a count makes the sum unknown.
+            // One reply without a count makes the total unknown.
             (Some(so_far), Some(more)) => Some(so_far.saturating_add(more)),
             (None, more) if first => more,
             _ => None,
@@ -142,7 +141,7 @@ impl<'a> Agent<'a> {
         let content = (!reply.texts.is_empty()).then(|| reply.texts.join("\n"));
         self.turns.push(Turn { role: Role::Assistant, content });
         let turn = self.turns.len() - 1;
-        // Where a reply was broken off, a call in it may be half of one.
+        // In a truncated reply a call may be incomplete.
         let unsent = match reply.stop {
             Stop::MaxTokens => Some("not sent: the reply was cut at its token limit, so the call may be incomplete"),
             Stop::Refused => Some("not sent: the reply ended in a refusal, so the call may be incomplete"),
@@ -195,7 +194,7 @@ impl<'a> Agent<'a> {
         if dispatch.is_empty() { self.answered(Vec::new()) } else { Step::Call(dispatch) }
     }
 
-    /// Takes in the answers to the calls of the last step.
+    /// Takes the answers to the calls of the last step.
     pub fn answered(&mut self, answers: Vec<ToolResult>) -> Step {
         let mut answers = answers.into_iter();
         let open = std::mem::take(&mut self.open);
@@ -228,7 +227,7 @@ impl<'a> Agent<'a> {
             conversation: Conversation {
                 model: Some(model.to_owned()),
                 turns: Some(self.turns),
-                // The total is what suites assert on, so it is always there when it can be known.
+                // Suites assert on the total, so it is set whenever it is known.
                 tokens: Tokens { total: self.tokens.spent(), ..self.tokens },
                 stop_reason: Some(self.stop.unwrap_or(StopReason::Error)),
                 duration_ms: None,
@@ -238,7 +237,7 @@ impl<'a> Agent<'a> {
     }
 }
 
-/// An error result for a call that no server saw.
+/// An error result for a call that was not sent.
 fn refusal(message: &str) -> ToolResult {
     error_result(ErrorKind::Tool, None, message)
 }

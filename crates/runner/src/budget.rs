@@ -1,6 +1,6 @@
-//! How much models may cost. Every question is reserved at the most it may come to before it is asked, and settled by what
-//! it came to; the first that might exceed a limit is not asked, and nothing is after it. One that would fit if others came
-//! to less than their most waits for them, so that how many run at once does not decide where a budget ends.
+//! The budget for models. Before a request is sent, its maximum cost is reserved; afterwards the reservation is settled with
+//! the actual cost. The first request that might exceed a limit is not sent, and no request is sent after it. A request that
+//! fits only if others cost less than their maximum waits for them, so that parallelism does not decide where a budget ends.
 
 use std::pin::pin;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -8,14 +8,14 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use mcptest_core::trace::Tokens;
 use tokio::sync::Notify;
 
-/// Bytes of a request that are counted as one token. Fewer than in common text, so that a request has rarely more tokens than
-/// that; what it has is counted afterwards.
+/// Bytes of a request that count as one token. Common text has more, so the estimate is rarely too low; the actual tokens are
+/// counted afterwards.
 const BYTES_PER_TOKEN: u64 = 3;
 
-/// What may be spent; nothing means without limit.
+/// What may be spent; `None` means no limit.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Limits {
-    /// Most tokens, read and written.
+    /// Most input and output tokens.
     pub tokens: Option<u64>,
     /// Most money, in the currency of the prices.
     pub cost: Option<f64>,
@@ -23,13 +23,13 @@ pub struct Limits {
 
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Spent {
-    /// Tokens, read and written.
+    /// Input and output tokens.
     pub tokens: u64,
-    /// Money, where prices are known.
+    /// Money, if prices are known.
     pub cost: f64,
 }
 
-/// Price of a million tokens read and of a million written.
+/// Price of a million input tokens and of a million output tokens.
 pub type Price = (f64, f64);
 
 /// One budget for all runs.
@@ -37,7 +37,7 @@ pub type Price = (f64, f64);
 pub struct Budget {
     limits: Limits,
     state: Mutex<State>,
-    /// Told of every question that is over.
+    /// Notified when a request is done.
     freed: Notify,
 }
 
@@ -45,12 +45,12 @@ pub struct Budget {
 struct State {
     spent: Spent,
     reserved: Spent,
-    /// Questions that are being asked.
+    /// Requests in progress.
     open: usize,
     over: bool,
 }
 
-/// A question that may be asked.
+/// A request that may be sent.
 #[derive(Debug)]
 #[must_use = "what was reserved has to be settled"]
 pub struct Reservation<'a> {
@@ -66,8 +66,8 @@ impl Budget {
         Self { limits, ..Self::default() }
     }
 
-    /// Room for a question of so many bytes and an answer of so many tokens; nothing when a limit may be exceeded. Waits
-    /// while that depends on what others come to.
+    /// Reserves a request of `bytes` and a reply of `max_tokens`; `None` if a limit might be exceeded. Waits while that depends
+    /// on other requests.
     pub async fn reserve(&self, bytes: usize, max_tokens: u64, price: Option<Price>) -> Option<Reservation<'_>> {
         let read = (bytes as u64).div_ceil(BYTES_PER_TOKEN);
         let most = Spent {
@@ -76,13 +76,13 @@ impl Budget {
         };
         loop {
             let mut freed = pin!(self.freed.notified());
-            // Before looking, so that nothing is missed between looking and waiting.
+            // Before the check, so that no notification is missed between check and wait.
             freed.as_mut().enable();
             {
                 let mut state = self.lock();
                 if state.over || self.exceeds(state.spent, most) {
                     state.over = true;
-                    // Whoever waits need not any more.
+                    // Wake the others: the budget is over for them too.
                     self.freed.notify_waiters();
                     return None;
                 }
@@ -111,7 +111,7 @@ impl Budget {
         self.lock().spent
     }
 
-    /// Whether a question was not asked for want of budget.
+    /// Whether a request was not sent because of the budget.
     pub fn is_over(&self) -> bool {
         self.lock().over
     }
@@ -122,11 +122,11 @@ impl Budget {
 }
 
 impl Reservation<'_> {
-    /// Counts what the question came to. What a provider does not tell is counted at the most it may have been.
+    /// Counts the actual cost. What the provider does not report is counted at its maximum.
     pub fn settle(mut self, tokens: &Tokens) {
         let spent = match (tokens.input, tokens.output, tokens.spent()) {
             (Some(input), Some(output), all) => Spent {
-                // Some servers leave the sum at zero.
+                // Some servers report a total of zero.
                 tokens: all.unwrap_or(0).max(input.saturating_add(output)),
                 cost: self.price.map_or(0.0, |price| cost(input, output, price)),
             },
@@ -143,7 +143,7 @@ impl Reservation<'_> {
         let mut state = self.budget.lock();
         state.open = state.open.saturating_sub(1);
         if state.open == 0 {
-            // Sums of fractions do not come out at zero by themselves.
+            // Sums of floats do not return to exactly zero.
             state.reserved = Spent::default();
         } else {
             state.reserved.tokens = state.reserved.tokens.saturating_sub(self.most.tokens);
@@ -157,13 +157,13 @@ impl Reservation<'_> {
 }
 
 impl Drop for Reservation<'_> {
-    /// A question that was not answered cost nothing.
+    /// A request without a reply cost nothing.
     fn drop(&mut self) {
         self.free(Spent::default());
     }
 }
 
-/// What so many tokens cost.
+/// The cost of tokens.
 pub(crate) fn cost(read: u64, written: u64, (input, output): Price) -> f64 {
     (read as f64 * input + written as f64 * output) / 1_000_000.0
 }

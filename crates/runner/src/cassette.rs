@@ -1,4 +1,4 @@
-//! The file that holds a recorded run: where it lies, what it says, when it no longer fits the suite.
+//! The file that holds a recorded run: where it is stored, what it contains, and when it no longer matches the suite.
 
 mod inputs;
 mod inventory;
@@ -30,16 +30,16 @@ pub struct Cassette {
     pub model: String,
     /// The run, from 1.
     pub run: u64,
-    /// What the suite said when it was recorded.
+    /// The inputs from the suite at the time of recording.
     pub inputs: Value,
-    /// What the servers said of themselves; never compared.
+    /// What the servers reported about themselves; never compared.
     pub observed: Value,
-    /// What was asked of a model beside the run; shown, never judged.
+    /// An additional question to the model; shown, never judged.
     pub advisory: Option<Value>,
     pub trace: Trace,
-    /// The version of the format that it was read from; [`VERSION`] is written.
+    /// The format version that it was read from; [`VERSION`] is written.
     pub version: u64,
-    /// It was edited after it was recorded, and somebody accepted that.
+    /// It was edited after recording, and the edit was accepted.
     pub edited: bool,
 }
 
@@ -61,42 +61,41 @@ pub enum CassetteError {
         /// What is wrong, and where.
         why: String,
     },
-    /// It was written by another version.
+    /// It has another format version.
     Version {
         path: PathBuf,
         found: String,
     },
-    /// It was edited after it was recorded, and nobody accepted that.
+    /// It was edited after recording, and the edit was not accepted.
     Edited {
         path: PathBuf,
     },
-    /// Its parts say different things.
+    /// Its parts contradict each other.
     Contradictory {
         path: PathBuf,
         why: String,
     },
-    /// The suite says something else now.
+    /// The suite has changed.
     Stale {
         path: PathBuf,
         /// Which fields differ, and how.
         changes: String,
     },
-    /// What was recorded could not be read again, so it was not written.
+    /// What was recorded could not be read back, so it was not written.
     Unkept {
-        /// The file it was meant for.
         path: PathBuf,
         /// What is wrong, and where.
         why: String,
     },
-    /// A symbolic link stands where a recording should be written.
+    /// There is a symbolic link where a recording should be written.
     Linked {
         path: PathBuf,
     },
-    /// There are recordings where others are to be moved.
+    /// There are recordings where others should be moved.
     Taken {
         path: PathBuf,
     },
-    /// Somebody else records into the same folder.
+    /// Another process records into the same folder.
     Locked {
         path: PathBuf,
     },
@@ -142,9 +141,9 @@ impl CassetteError {
             Self::Edited { .. } => Unreadable::Edited.to_string(),
             Self::Contradictory { why, .. } => Unreadable::Contradictory(why.clone()).to_string(),
             Self::Stale { changes, .. } => format!("stale: {changes}"),
-            Self::Unkept { why, .. } => format!("not written, because it could not be read again: {why}"),
-            Self::Linked { .. } => "is a symbolic link, and nothing is recorded through one".to_owned(),
-            Self::Taken { .. } => "there are recordings already, which are not overwritten".to_owned(),
+            Self::Unkept { why, .. } => format!("not written, because it could not be read back: {why}"),
+            Self::Linked { .. } => "is a symbolic link, and recordings are not written through links".to_owned(),
+            Self::Taken { .. } => "recordings already exist and are not overwritten".to_owned(),
             Self::Locked { .. } => "another recording is in progress".to_owned(),
         }
     }
@@ -153,7 +152,7 @@ impl CassetteError {
 impl fmt::Display for CassetteError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            // What is not there is no place to look at.
+            // A missing file is not a place to look at.
             Self::Missing { path } => write!(f, "{}: {}", self.why(), path.display()),
             Self::Io { path, .. }
             | Self::Broken { path, .. }
@@ -171,13 +170,13 @@ impl fmt::Display for CassetteError {
 
 impl std::error::Error for CassetteError {}
 
-/// Names that cannot be those of folders on Windows, whatever their case.
+/// Names that folders cannot have on Windows, in any case.
 const RESERVED: [&str; 22] = [
     "con", "prn", "aux", "nul", "com1", "com2", "com3", "com4", "com5", "com6", "com7", "com8", "com9", "lpt1", "lpt2",
     "lpt3", "lpt4", "lpt5", "lpt6", "lpt7", "lpt8", "lpt9",
 ];
 
-/// A name as a part of a path: readable, and unique by a hash where it had to be changed or could be taken for one that was.
+/// A name as part of a path: readable, and made unique with a hash if it had to be changed or looks like a name with a hash.
 pub fn slug(name: &str) -> String {
     let mut out = String::new();
     for c in name.chars().flat_map(char::to_lowercase) {
@@ -200,7 +199,7 @@ pub fn slug(name: &str) -> String {
     }
 }
 
-/// Whether a name ends as those do that got a hash. Left as it is, it could be the slug of another name.
+/// Whether a name ends like those with a hash. Unchanged, it could be the slug of another name.
 fn ends_like_a_hash(name: &str) -> bool {
     let last = name.rsplit('-').next().unwrap_or(name);
     last.len() == 8 && last.bytes().all(|byte| byte.is_ascii_hexdigit())
@@ -226,7 +225,7 @@ impl Cassette {
         json::pretty(&Value::Object(map))
     }
 
-    /// Reads the text of a file; `Err` says what is wrong with it, or which version it has.
+    /// Reads the text of a file.
     pub fn read(text: &str) -> Result<Self, Unreadable> {
         let broken = |why: String| Unreadable::Broken(why);
         let mut map = object(text)?;
@@ -254,7 +253,7 @@ impl Cassette {
         if let Some(unknown) = map.keys().next() {
             return Err(broken(format!("unknown key `{}`", json::cut(unknown, 60))));
         }
-        // What is no recording at all is told first.
+        // That the file is not a recording at all is reported first.
         let cassette::Seal { version, edited } = seal?;
         Ok(Self { test: of_test, model, run, inputs, observed, advisory, trace, version, edited })
     }
@@ -269,7 +268,7 @@ impl Cassette {
         Self::read(&text).map(|_| text)
     }
 
-    /// The text of a file under another name of its test. Nothing that was recorded changes, and neither does its digest.
+    /// The text of a file with another name of its test. What was recorded and its digest do not change.
     fn renamed(text: &str, new_name: &str) -> Result<String, Unreadable> {
         Self::read(text)?;
         let mut map = object(text)?;
@@ -278,10 +277,9 @@ impl Cassette {
     }
 }
 
-/// The object that a file consists of.
 fn object(text: &str) -> Result<Map<String, Value>, Unreadable> {
     let value = json::parse(text).map_err(|error| {
-        let cut = if error.message.starts_with("EOF") { "the file is cut off: " } else { "" };
+        let cut = if error.message.starts_with("EOF") { "the file is truncated: " } else { "" };
         Unreadable::Broken(format!("{cut}{error}"))
     })?;
     match value {
@@ -290,11 +288,11 @@ fn object(text: &str) -> Result<Map<String, Value>, Unreadable> {
     }
 }
 
-/// Most differences that are told one by one, and about how many characters of a value.
+/// Most differences that are listed, and most characters of a value, approximately.
 const MAX_CHANGES: usize = 3;
 const MAX_VALUE: usize = 60;
 
-/// Which fields differ between what was recorded and what the suite says now; empty when none does.
+/// The fields that differ between the recorded inputs and the suite; empty if none does.
 pub fn changes(recorded: &Value, now: &Value) -> Vec<String> {
     let mut out = Vec::new();
     differ("", Some(recorded), Some(now), &mut out);
@@ -318,9 +316,9 @@ fn differ(path: &str, recorded: Option<&Value>, now: Option<&Value>, out: &mut V
             }
         }
         (Some(old), Some(new)) if json::equal(old, new) => {}
-        // Two hashes would tell a person nothing more.
+        // Showing two hashes would not help.
         (Some(_), Some(_)) if path == "model.script_sha256" => {
-            out.push("the script of the model has changed".to_owned());
+            out.push("the model's script has changed".to_owned());
         }
         (old, new) => {
             let shown = |side: Option<&Value>| {
@@ -335,7 +333,7 @@ fn differ(path: &str, recorded: Option<&Value>, now: Option<&Value>, out: &mut V
     }
 }
 
-/// The differences as one text.
+/// The differences in one line.
 pub(crate) fn told(changes: &[String]) -> String {
     let mut text = changes[..changes.len().min(MAX_CHANGES)].join("; ");
     if changes.len() > MAX_CHANGES {

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use mcptest_core::redact::short_hash;
 use serde_json::{Map, Value};
 
-/// Longest name that every provider takes.
+/// Longest name that every provider accepts.
 const LONGEST: usize = 64;
 
 /// A tool as a server offers it.
@@ -18,7 +18,7 @@ pub struct Tool {
     pub description: Option<String>,
     /// JSON Schema of its arguments.
     pub input_schema: Value,
-    /// What the server says of its effects.
+    /// What the server says about its effects.
     pub annotations: Option<Value>,
     /// Every other field, as received.
     pub other: Map<String, Value>,
@@ -51,7 +51,7 @@ impl Catalog {
             let mut names = BTreeSet::new();
             for tool in tools {
                 let full = format!("{server}__{}", tool.name);
-                // A server that offers one name twice means one tool.
+                // A duplicate name means the same tool.
                 if !names.insert(tool.name.clone()) {
                     continue;
                 }
@@ -74,12 +74,12 @@ impl Catalog {
         &self.offered
     }
 
-    /// The tool a model means.
+    /// The tool with this wire name.
     pub fn by_wire(&self, wire: &str) -> Option<&Offered> {
         self.by_wire.get(wire).map(|at| &self.offered[*at])
     }
 
-    /// The name of a tool that nobody has, as it would be recorded: without the prefix of a server.
+    /// The name of an unknown tool as it is recorded: without the prefix of a server.
     pub fn without_prefix<'w>(&self, wire: &'w str) -> &'w str {
         match wire.split_once("__") {
             Some((server, tool)) if self.servers.contains(server) => tool,
@@ -104,7 +104,7 @@ fn is_plain(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_' || c == '-'
 }
 
-/// What can be kept of a name, and a hash of all of it, which is another for every attempt.
+/// The allowed part of a name, and a hash of the whole name that differs for every attempt.
 fn sanitized(full: &str, attempt: usize) -> String {
     let kept: String = full.chars().map(|c| if is_plain(c) { c } else { '_' }).take(LONGEST - 9).collect();
     let hash = if attempt == 1 { short_hash(full) } else { short_hash(&format!("{full}\0{attempt}")) };

@@ -1,4 +1,4 @@
-//! Carrying out a plan: many runs at once, events in the order of the files.
+//! Executes a plan: many runs at once, events in the order of the files.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::iter;
@@ -23,52 +23,51 @@ use crate::plan::{CellInputs, Planned, SuiteFile};
 use crate::process::Processes;
 use crate::provider::Access;
 
-/// Whether models and servers are asked, and what is kept.
+/// Where traces come from, and whether they are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
-    /// From cassettes; no model is asked.
+    /// From cassettes; no model is called.
     Replay,
-    /// Models and servers are asked, and what they did is written down.
+    /// From models and servers; the runs are recorded.
     Record,
-    /// Models and servers are asked, and nothing is written down.
+    /// From models and servers; nothing is recorded.
     Live,
 }
 
-/// How to carry out a plan.
+/// How to execute a plan.
 pub struct Options<'a> {
-    /// What is asked and kept.
     pub mode: Mode,
     pub jobs: usize,
-    /// Leave out what comes after the first row that is no pass.
+    /// Skip everything after the first row that does not pass.
     pub fail_fast: bool,
-    /// This program, for servers that are `mcptest` itself.
+    /// The path of this program, for servers whose command is `mcptest`.
     pub program: Option<PathBuf>,
     pub environment: &'a (dyn Fn(&str) -> Option<String> + Sync),
-    /// Tells that the user wants to stop.
+    /// Set when the user wants to stop.
     pub interrupt: &'a Interrupt,
-    /// The list that servers are entered in while they run.
+    /// The running servers.
     pub processes: &'a Processes,
     pub budget: &'a Budget,
-    /// Told how far runs for real have got.
+    /// Called when a live run makes progress.
     pub on_progress: &'a (dyn Fn(&RunProgress<'_>) + Sync),
 }
 
-/// How far a run for real has got.
+/// The progress of a live run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RunProgress<'a> {
     /// The name of its row.
     pub name: &'a str,
-    /// The turn of the model it is in, from 1; 0 while its servers start.
+    /// The current turn, from 1; 0 while its servers start.
     pub turn: usize,
     pub calls: usize,
-    /// Tokens so far, where the provider counts them.
+    /// Tokens so far, if the provider reports them.
     pub tokens: Option<u64>,
-    /// What they cost, where there is a price.
+    /// Their cost, if there is a price.
     pub cost: Option<f64>,
     pub notice: Option<&'a str>,
     /// The servers that have not started yet.
     pub starting: Option<Starting<'a>>,
-    /// The run is over; nothing else of it is told.
+    /// The run is over; this is its last update.
     pub is_over: bool,
 }
 
@@ -77,7 +76,7 @@ pub struct RunProgress<'a> {
 pub struct Starting<'a> {
     /// Their names, in order.
     pub servers: &'a [&'a str],
-    /// For how long so far.
+    /// How long the run has waited.
     pub seconds: u64,
 }
 
@@ -87,27 +86,27 @@ impl std::fmt::Debug for Options<'_> {
     }
 }
 
-/// One run, once it was tried.
+/// The result of one run.
 type Attempted = (Option<Origin>, Attempt);
 
 /// What all runs of a cell share.
 struct CellState {
-    /// Read once, by whichever run comes first.
+    /// Set by the first run.
     prepared: OnceLock<Result<Prepared, RunError>>,
     attempts: Mutex<Vec<Option<Attempted>>>,
     left: AtomicUsize,
-    /// Runs whose recordings have an old format.
+    /// Runs whose recordings have the old format.
     old: AtomicUsize,
 }
 
-/// What a run of a cell starts from.
+/// What all runs of a cell need.
 struct Prepared {
     cell_inputs: CellInputs,
-    /// Runs are taken from cassettes.
+    /// Runs are replayed from cassettes.
     replays: bool,
 }
 
-/// What there is to know of the recordings that were replayed, beside their verdicts.
+/// Facts about the replayed recordings, apart from their verdicts.
 #[derive(Default)]
 struct ReplayNotes {
     edited: usize,
@@ -123,7 +122,7 @@ impl ReplayNotes {
         let mut out = Vec::new();
         if self.edited > 0 {
             let what = count(self.edited, "was", "were");
-            out.push(format!("{what} edited after recording, which `mcptest cassette accept` accepted"));
+            out.push(format!("{what} edited after recording and accepted with `mcptest cassette accept`"));
         }
         if self.old > 0 {
             let what = count(self.old, "is", "are");
@@ -139,14 +138,14 @@ struct Executor<'a> {
     plan: &'a [Planned<'a>],
     options: &'a Options<'a>,
     cells: Vec<CellState>,
-    /// Folders that are recorded into, each with its lock or why there is none.
+    /// Folders to record into, each with its lock or why it could not be locked.
     locks: BTreeMap<PathBuf, Result<Lock, CassetteError>>,
     live: OnceLock<Result<Live, RunError>>,
-    /// Of each suite, the recordings that no test has, once a test lacks its own.
+    /// The recordings of each suite that belong to no test, loaded when a recording is missing.
     orphans: BTreeMap<&'a Path, OnceLock<Orphans>>,
 }
 
-/// Carries out a plan and tells what came of it, cell by cell.
+/// Executes a plan and emits the results, cell by cell.
 pub fn execute(plan: &[Planned<'_>], options: &Options<'_>, events: &mut dyn FnMut(Event)) {
     let state = |planned: &Planned<'_>| {
         let runs = usize::try_from(planned.runs).unwrap_or(usize::MAX);
@@ -190,7 +189,7 @@ impl<'a> Executor<'a> {
             while jobs < wanted {
                 let send = send.clone();
                 let job = move || {
-                    // When nobody listens any more, what is left need not be done.
+                    // Stop when nothing receives the results any more.
                     while finished().is_some_and(|cell| send.send(cell).is_ok()) {}
                 };
                 if thread::Builder::new().spawn_scoped(scope, job).is_err() {
@@ -201,9 +200,11 @@ impl<'a> Executor<'a> {
             drop(send);
             if jobs < wanted && self.options.mode != Mode::Replay {
                 let jobs = jobs.max(1);
-                events(Event::Note(format!("{jobs} runs at once and not {wanted}: no more threads (`ulimit -u`)")));
+                events(Event::Note(format!(
+                    "running {jobs} at once instead of {wanted}: no more threads (`ulimit -u`)"
+                )));
             }
-            // Without any thread this one does the work.
+            // Without worker threads this thread does the work.
             let alone = (jobs == 0).then_some(finished).into_iter().flat_map(iter::from_fn);
             let is_over = || {
                 next.fetch_max(tasks.len(), Ordering::Relaxed);
@@ -212,7 +213,7 @@ impl<'a> Executor<'a> {
         });
     }
 
-    /// Makes one run; the rows of its cell when it was the last of them.
+    /// Executes one run. Returns the rows of its cell after the last run.
     fn one(&self, at: usize, run: u64) -> Option<Vec<Row>> {
         let (state, planned) = (self.cells.get(at)?, self.plan.get(at)?);
         let attempt = if self.options.interrupt.is_set() || self.options.budget.is_over() {
@@ -231,8 +232,8 @@ impl<'a> Executor<'a> {
         Some(planned.cell.rows(attempts.into_iter().map(|made| made.unwrap_or((None, Attempt::Skipped))).collect()))
     }
 
-    /// Tells of cells in the order of the plan, as soon as all before them are told. `is_over` is called when what has not
-    /// begun need not.
+    /// Emits cells in the order of the plan, each as soon as all before it were emitted. `is_over` is called when the rest can
+    /// be skipped.
     fn tell(&self, cells: impl Iterator<Item = (usize, Vec<Row>)>, events: &mut dyn FnMut(Event), is_over: &dyn Fn()) {
         let mut waiting: BTreeMap<usize, Vec<Row>> = BTreeMap::new();
         let mut told = 0;
@@ -265,7 +266,7 @@ impl<'a> Executor<'a> {
                 let bad =
                     |row: &Row| matches!(row.verdict, RowVerdict::Fail | RowVerdict::Unassessable | RowVerdict::Error);
                 if self.options.fail_fast && rows.iter().any(bad) {
-                    // Every cell after this one is told as skipped.
+                    // Every cell after this one is reported as skipped.
                     over = true;
                     is_over();
                 }
@@ -273,7 +274,7 @@ impl<'a> Executor<'a> {
                 tell(planned, rows, &mut seen, events);
             }
         }
-        // Cells that were never finished, because the run was over before.
+        // Cells that were not finished.
         for planned in &self.plan[told..] {
             tell(planned, skipped(planned), &mut seen, events);
         }
@@ -305,11 +306,13 @@ impl<'a> Executor<'a> {
         }
         if !is_trusted && self.options.mode != Mode::Replay {
             let message = format!("{SEALED}, so nothing can be recorded");
-            return Err(RunError::new(message).code(Code::UntrustedSuite).hint("replay it, or trust it"));
+            return Err(RunError::new(message)
+                .code(Code::UntrustedSuite)
+                .hint("replay it, or run it without `--untrusted`"));
         }
         let cell_inputs = file.cell_inputs(cell.test, cell.model)?;
-        // A script may always run, unless a stranger says which servers it takes; where it was recorded, the recording is what
-        // is judged. Whether it was must be certain.
+        // A scripted test runs live if it has no recordings, unless it is untrusted and starts servers. If recordings cannot be
+        // listed, that is an error.
         let may_run = cell_inputs.script.is_some() && (is_trusted || cell.test.servers.is_empty());
         let replays = self.options.mode == Mode::Replay && {
             let recorded = || file.cassettes().runs(&cell.test.name, cell.model);
@@ -318,7 +321,7 @@ impl<'a> Executor<'a> {
         Ok(Prepared { cell_inputs, replays })
     }
 
-    /// Makes a run for real; nothing when the user stopped it.
+    /// Executes a live run; `None` if the user stopped it.
     fn go_live(&self, planned: &Planned<'_>, prepared: &Prepared, run: u64) -> Result<Option<Box<Evidence>>, RunError> {
         let (file, cell) = (planned.file, planned.cell);
         let folder = file.cassettes();
@@ -338,7 +341,7 @@ impl<'a> Executor<'a> {
             ..error
         };
         let on_progress = |progress: &RunProgress<'_>| {
-            // Providers repeat what they were asked, and what tools answered is not clean yet.
+            // Providers echo requests, which contain tool results that are not redacted yet.
             let notice = progress.notice.map(|notice| redactor.text(notice));
             (self.options.on_progress)(&RunProgress { notice: notice.as_deref(), ..*progress });
         };
@@ -413,7 +416,7 @@ impl<'a> Executor<'a> {
         }
     }
 
-    /// The name under which a test without any recording was recorded, as far as its inputs tell.
+    /// The name under which a test without recordings was recorded with the same inputs.
     fn former_name(&self, planned: &Planned<'_>, folder: &Folder, inputs: &Value) -> Option<String> {
         if folder.has(&planned.cell.test.name).unwrap_or(true) {
             return None;
@@ -428,43 +431,45 @@ fn evidence(cassette: Cassette) -> Evidence {
     Evidence { trace, advisory, edited, recorded: false }
 }
 
-/// Why a stranger's test does not run.
-const SEALED: &str = "`--untrusted` starts no server and asks no model";
+/// Why an untrusted test does not run live.
+const SEALED: &str = "`--untrusted` starts no server and calls no model";
 
-/// What a test lacks whose checks refer to the environment.
+/// The error of an untrusted test whose checks refer to environment variables.
 pub fn unread(names: &BTreeSet<String>) -> RunError {
     let listed: Vec<String> = names.iter().map(|name| format!("`${{{name}}}`")).collect();
-    RunError::new(format!("it depends on the environment, which `--untrusted` does not read: {}", listed.join(", ")))
-        .code(Code::UntrustedSuite)
-        .hint("set the value under `variables:`, or write a default, as in `${NAME:-default}`")
+    RunError::new(format!(
+        "it depends on environment variables, which `--untrusted` does not read: {}",
+        listed.join(", ")
+    ))
+    .code(Code::UntrustedSuite)
+    .hint("set the value under `variables:`, or write a default, as in `${NAME:-default}`")
 }
 
 fn skipped(planned: &Planned<'_>) -> Vec<Row> {
     planned.cell.rows((0..planned.runs).map(|_| (None, Attempt::Skipped)).collect())
 }
 
-/// Whatever could not be opened or started, the way out is the same when it was one too many. The system's own number for it
-/// is at the end of its words.
+/// Adds a hint when a system limit caused the error, which is recognized by its error number.
 fn with_fd_hint(trouble: RunError) -> RunError {
     let says = |number: &i32| trouble.message.contains(&format!("(os error {number})"));
     let limit = LIMITS.iter().find(|(numbers, _)| numbers.iter().any(says));
     match limit {
         Some((_, limit)) if cfg!(unix) => {
-            let hint = format!("run fewer at once (`--jobs`), or raise the limit on {limit}");
+            let hint = format!("run fewer tests at once (`--jobs`), or raise the limit on {limit}");
             trouble.code(Code::OutOfResources).hint(hint)
         }
         _ => trouble,
     }
 }
 
-/// Limits of the system, by the numbers of the errors that tell of them.
+/// System limits, by the numbers of their errors.
 const LIMITS: [(&[i32], &str); 3] = [
     (&[23, 24], "open files (`ulimit -n`)"),
     (&[11, 35], "processes and threads (`ulimit -u`)"),
     (&[12], "memory (`ulimit -v`)"),
 ];
 
-/// The folder of a suite as servers need it, wherever they run.
+/// The absolute folder of a suite, for servers with another working folder.
 fn suite_dir(file: &SuiteFile) -> String {
     let folder = match file.path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
@@ -473,32 +478,32 @@ fn suite_dir(file: &SuiteFile) -> String {
     std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned()).to_string_lossy().into_owned()
 }
 
-/// There is no recording of a test, but one of a test that is gone and asked for the same.
+/// The error for a test without a recording when a removed test was recorded with the same inputs.
 fn renamed(error: &CassetteError, planned: &Planned<'_>, former: &str) -> RunError {
     let RunError { message, hint, .. } = trouble(error, Some(planned));
     let words = [&*planned.file.shown, former, &*planned.cell.test.name];
-    // What begins with a dash would be taken for a flag.
+    // A word that begins with a dash would be parsed as a flag.
     let dashes = if words.iter().any(|word| word.starts_with('-')) { " --" } else { "" };
     let hint = match words.map(shell_word) {
         [Some(suite), Some(old), Some(new)] => {
-            let record = hint.map_or_else(String::new, |record| format!("; else {record}"));
+            let record = hint.map_or_else(String::new, |record| format!("; otherwise {record}"));
             Some(format!("if the test was renamed: mcptest cassette rename{dashes} {suite} {old} {new}{record}"))
         }
         _ => hint,
     };
-    let message = format!("{message}; `{former}` was recorded with the same inputs, and is no test now");
+    let message = format!("{message}; `{former}`, which is no longer a test, was recorded with the same inputs");
     RunError { hint, ..RunError::new(message).code(Code::RenamedTest) }
 }
 
-/// What is wrong with a cassette, with what to do about it.
+/// The error of a cassette with its hint.
 fn trouble(error: &CassetteError, replayed: Option<&Planned<'_>>) -> RunError {
     let record = || match replayed {
         Some(Planned { file, cell, runs }) => {
-            // More runs than the suite asks for are recorded only when they are asked for again.
+            // More runs than in the suite are recorded only with the flag.
             let more = if *runs > cell.test.runs { format!(" --runs {runs}") } else { String::new() };
             format!("record it: mcptest run --record{more} {}", file.shown)
         }
-        None => "record it again with --record".to_owned(),
+        None => "re-record it with --record".to_owned(),
     };
     let hint = match error {
         CassetteError::Missing { .. } | CassetteError::Stale { .. } | CassetteError::Version { .. } => record(),
@@ -512,13 +517,13 @@ fn trouble(error: &CassetteError, replayed: Option<&Planned<'_>>) -> RunError {
             format!("restore the file, or {}{accept}", record())
         }
         CassetteError::Taken { .. } => "remove them first: `mcptest cassette prune`".to_owned(),
-        CassetteError::Unkept { .. } => "have the tools of this test answer with less".to_owned(),
-        CassetteError::Locked { .. } => "wait until it is done".to_owned(),
+        CassetteError::Unkept { .. } => "make the tools of this test return less".to_owned(),
+        CassetteError::Locked { .. } => "wait until it finishes".to_owned(),
         CassetteError::Linked { .. } => {
-            "put a folder or a file of its own in its place; only replays follow links".to_owned()
+            "replace it with a regular file or folder; only replay follows links".to_owned()
         }
-        CassetteError::Io { what: "read", .. } => "check that it is a plain file that may be read".to_owned(),
-        CassetteError::Io { .. } => "check that the folder may be written to and has room".to_owned(),
+        CassetteError::Io { what: "read", .. } => "check that it is a regular file and readable".to_owned(),
+        CassetteError::Io { .. } => "check that the folder is writable and the disk has space".to_owned(),
     };
     RunError { code: error.code(), ..RunError::new(error.to_string()).hint(hint) }
 }

@@ -1,4 +1,4 @@
-//! Injecting faults: what a call meets instead of, or beside, its server. Time is a number here; nothing sleeps.
+//! Fault injection: what happens to a call instead of, or in addition to, reaching its server. Time is a number; nothing sleeps.
 
 use mcptest_core::suite::{AgentTest, Fault};
 use mcptest_core::trace::{ErrorKind, FaultEffect, FaultKind, FaultMark, ToolResult};
@@ -12,14 +12,14 @@ pub struct Faults<'a> {
     budget_ms: u64,
 }
 
-/// What is to become of a call.
+/// What to do with a call.
 #[derive(Debug, Clone, PartialEq)]
 pub enum FaultAction {
-    /// It goes to its server.
+    /// Send it to its server.
     Send,
-    /// It goes to its server, and its answer carries this mark.
+    /// Send it to its server, and mark the answer.
     SendMarked(FaultMark),
-    /// It goes nowhere; this is its answer.
+    /// Do not send it; this is its answer.
     Answer(Box<ToolResult>),
 }
 
@@ -30,7 +30,7 @@ impl<'a> Faults<'a> {
         Self { armed: test.inject.iter().filter_map(|at| all.get(*at)).map(|fault| (fault, 0)).collect(), budget_ms }
     }
 
-    /// Decides about one call: the first fault that matches does.
+    /// Decides about one call; the first matching fault applies.
     pub fn strike(&mut self, server: &str, tool: &str) -> FaultAction {
         let matches = |fault: &Fault| {
             fault.tool.as_deref().is_none_or(|name| name == tool)

@@ -1,7 +1,7 @@
-//! Plain files, read in bounded time and memory.
+//! Regular files, read in bounded time and memory.
 //!
-//! A path in a suite or below its folder may lead to anything. A pipe that nobody writes to would be waited for for ever, a
-//! device may have no end, and opening one may already do something.
+//! A path in a suite or below its folder may lead to anything. Reading a pipe without a writer blocks forever, a device may be
+//! endless, and opening one can have side effects.
 
 use std::ffi::OsString;
 use std::fs::{self, File, FileType, Metadata};
@@ -10,13 +10,13 @@ use std::path::{Component, Path, PathBuf};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trust {
-    /// Of somebody who may run programs here: a path is followed wherever it leads.
+    /// The author may run programs here: paths are followed wherever they lead.
     Trusted,
-    /// Of a stranger: no part of a path may be a symbolic link.
+    /// The author is unknown: no part of a path may be a symbolic link.
     Untrusted,
 }
 
-/// Opens a plain file for reading. A folder is left to whoever reads, for whom it is an error.
+/// Opens a regular file for reading. A folder is opened too; reading it is an error.
 pub fn open(path: &Path, trust: Trust) -> io::Result<File> {
     match trust {
         Trust::Trusted => {
@@ -26,7 +26,7 @@ pub fn open(path: &Path, trust: Trust) -> io::Result<File> {
             #[cfg(unix)]
             {
                 use std::os::unix::fs::OpenOptionsExt as _;
-                // What was a file a moment ago may be a pipe now. Opened like this it is not waited for; a file does not care.
+                // The file may have been replaced by a pipe since the check. With this flag opening it does not block.
                 options.custom_flags(rustix::fs::OFlags::NONBLOCK.bits().cast_signed());
             }
             plain(options.open(path)?)
@@ -35,15 +35,15 @@ pub fn open(path: &Path, trust: Trust) -> io::Result<File> {
     }
 }
 
-/// Opens a plain file below a folder: no step up, and no link on the way there.
+/// Opens a regular file below a folder, without `..` and without following links.
 pub fn open_below(folder: &Path, path: &Path) -> io::Result<File> {
     if !is_below(path) {
-        return Err(io::Error::new(ErrorKind::InvalidInput, "it is outside of the folder"));
+        return Err(io::Error::new(ErrorKind::InvalidInput, "it is outside the folder"));
     }
     walk::open(Some(folder), path).and_then(plain)
 }
 
-/// Whether a path leads to nothing but what is below where it starts, as far as it is written.
+/// Whether a path, as written, stays below the folder it starts from.
 pub fn is_below(path: &Path) -> bool {
     path.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir))
 }
@@ -58,12 +58,12 @@ pub fn names(folder: &Path, trust: Trust) -> io::Result<Vec<OsString>> {
     Ok(names)
 }
 
-/// The bytes of a plain file, or nothing when it has more than `most`.
+/// The bytes of a regular file, or nothing when it has more than `most`.
 pub fn read(path: &Path, most: u64, trust: Trust) -> io::Result<Option<Vec<u8>>> {
     read_all(open(path, trust)?, most)
 }
 
-/// An open file, when it is a plain one.
+/// An open file, if it is a regular file or a folder.
 fn plain(file: File) -> io::Result<File> {
     refuse(&file.metadata()?)?;
     Ok(file)
@@ -71,7 +71,7 @@ fn plain(file: File) -> io::Result<File> {
 
 /// The bytes of an open file, or nothing when it has more than `most`.
 pub fn read_all(file: File, most: u64) -> io::Result<Option<Vec<u8>>> {
-    // Nothing of a file is read that is known to be too long, and it may grow meanwhile.
+    // A file that is too long is not read at all. It may also grow while it is read.
     if file.metadata()?.len() > most {
         return Ok(None);
     }
@@ -85,7 +85,7 @@ fn refuse(found: &Metadata) -> io::Result<()> {
     if kind.is_file() || kind.is_dir() {
         return Ok(());
     }
-    let message = format!("it is {}, and only plain files are read", name(kind));
+    let message = format!("it is {}, and only regular files are read", name(kind));
     Err(io::Error::new(ErrorKind::InvalidInput, message))
 }
 
@@ -108,7 +108,7 @@ fn name(_: FileType) -> &'static str {
 
 /// A link that is not followed.
 #[derive(Debug, thiserror::Error)]
-#[error("`{}` is a symbolic link, and none is followed here", .0.display())]
+#[error("`{}` is a symbolic link, and links are not followed here", .0.display())]
 struct Linked(PathBuf);
 
 fn linked(path: &Path) -> io::Error {
@@ -120,8 +120,7 @@ pub fn is_link_error(error: &io::Error) -> bool {
     error.get_ref().is_some_and(|inner| inner.is::<Linked>())
 }
 
-/// Paths followed one name at a time, each from the open folder before it: what is looked at is what is opened, whoever changes
-/// folders meanwhile.
+/// Opens a path one name at a time, each relative to the open folder before it, so that concurrent changes cannot redirect it.
 #[cfg(unix)]
 mod walk {
     use std::ffi::{OsStr, OsString};
@@ -167,7 +166,7 @@ mod walk {
         Ok(names)
     }
 
-    /// Opens what has this name in a folder. Between the first and the last there are only folders.
+    /// Opens the entry with this name in a folder. All but the last must be folders.
     fn step(at: Option<&OwnedFd>, name: &OsStr, seen: &Path, is_last: bool) -> io::Result<OwnedFd> {
         let at: BorrowedFd<'_> = at.map_or(CWD, AsFd::as_fd);
         let own = if is_last { OFlags::RDONLY | OFlags::NONBLOCK } else { FOLDER };
@@ -179,14 +178,14 @@ mod walk {
         })
     }
 
-    /// How a folder on the way is opened: where it can be, without the right to list it.
+    /// How a folder on the path is opened: if possible, without requiring permission to list it.
     #[cfg(target_os = "linux")]
     const FOLDER: OFlags = OFlags::PATH.union(OFlags::DIRECTORY);
     #[cfg(not(target_os = "linux"))]
     const FOLDER: OFlags = OFlags::DIRECTORY;
 }
 
-/// Paths looked at before they are opened. Whoever can change folders meanwhile can lead elsewhere.
+/// Checks a path before opening it. A concurrent change can still redirect it.
 #[cfg(not(unix))]
 mod walk {
     use std::ffi::OsString;
@@ -257,9 +256,9 @@ mod tests {
             ("deep/file", "file".to_owned()),
             ("link", linked(Path::new("link")).to_string()),
             ("folder/file", linked(Path::new("folder")).to_string()),
-            ("../secret", "it is outside of the folder".to_owned()),
-            ("deep/../../secret", "it is outside of the folder".to_owned()),
-            ("/etc/passwd", "it is outside of the folder".to_owned()),
+            ("../secret", "it is outside the folder".to_owned()),
+            ("deep/../../secret", "it is outside the folder".to_owned()),
+            ("/etc/passwd", "it is outside the folder".to_owned()),
         ] {
             // Where the folder itself is belongs to whoever named it.
             assert_eq!(said(open_below(&root.join("linked"), Path::new(path))), expected, "{path}");

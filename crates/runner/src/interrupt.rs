@@ -1,8 +1,8 @@
-//! The user's wish to stop, seen by every run.
+//! The user's request to stop, visible to every run.
 
 use tokio::sync::watch;
 
-/// Set once, by whoever hears of it first. Clones share it.
+/// Set once. Clones share it.
 #[derive(Debug, Clone)]
 pub struct Interrupt(watch::Sender<bool>);
 

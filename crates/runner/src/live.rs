@@ -1,4 +1,4 @@
-//! One run for real: its own servers, a model or a script, and the loop between them.
+//! One live run: its own servers, a model or a script, and the loop between them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -33,7 +33,7 @@ use crate::plan::SuiteFile;
 use crate::process::{Launch, Processes};
 use crate::provider::Client;
 
-/// What runs for real share.
+/// What live runs share.
 pub(crate) struct Live {
     runtime: Runtime,
     pub(crate) client: Client,
@@ -41,7 +41,7 @@ pub(crate) struct Live {
     program: Option<PathBuf>,
 }
 
-/// A run to be made.
+/// A run to execute.
 pub(crate) struct Request<'a> {
     pub(crate) file: &'a SuiteFile,
     pub(crate) cell: Cell<'a>,
@@ -54,7 +54,7 @@ pub(crate) struct Request<'a> {
     pub(crate) redactor: &'a Redactor,
 }
 
-/// A run that was made.
+/// A finished live run.
 pub(crate) struct LiveRun {
     pub(crate) trace: Trace,
     pub(crate) observed: Value,
@@ -82,7 +82,7 @@ impl Live {
     pub(crate) fn new(options: &Options<'_>) -> Result<Self, RunError> {
         let runtime = crate::runtime::build().map_err(|error| {
             let hint = "raise the limit on open files (`ulimit -n`)";
-            RunError::new(format!("cannot talk to servers: {error}")).code(Code::OutOfResources).hint(hint)
+            RunError::new(format!("cannot connect to servers: {error}")).code(Code::OutOfResources).hint(hint)
         })?;
         Ok(Self {
             runtime,
@@ -92,7 +92,7 @@ impl Live {
         })
     }
 
-    /// Makes a run; nothing when the user stopped it or the budget ended it.
+    /// Executes a run; `None` if the user stopped it or the budget is used up.
     pub(crate) fn run(&self, request: &Request<'_>, interrupt: &Interrupt) -> Result<Option<LiveRun>, RunError> {
         let configs = self.server_configs(request)?;
         self.runtime.block_on(async {
@@ -132,7 +132,7 @@ impl Live {
             let endpoint = match transport {
                 Transport::Command { argv, env, cwd } => {
                     let mut argv: Vec<String> = argv.iter().map(resolve).collect::<Result<_, _>>()?;
-                    // A suite that starts the mock means the one that came with this program.
+                    // `mcptest` in a suite means this program.
                     if let Some(program) = &self.program
                         && argv.first().is_some_and(|first| first == "mcptest")
                     {
@@ -143,7 +143,7 @@ impl Live {
                 }
                 Transport::Url { url, headers, bearer_token_env } => {
                     let token = |variable: &String| {
-                        // Looked up as every other variable is, and as the one that is kept out of what is written.
+                        // Looked up like every other variable, and like the redactor does it.
                         let value = suite.variables.get(variable).cloned();
                         let value = value.or_else(|| (request.variables.outside)(variable));
                         let value = value.filter(|value| !value.is_empty());
@@ -166,7 +166,7 @@ fn unresolved(server: &str, error: &TemplateError) -> RunError {
         TemplateError::Unset(name) => {
             (Code::VariableNotSet, format!("set {name}, or write `${{{name}:-default}}` in the suite"))
         }
-        _ => (Code::MalformedVariable, "correct it in the suite".to_owned()),
+        _ => (Code::MalformedVariable, "fix it in the suite".to_owned()),
     };
     RunError::new(message).code(code).hint(hint)
 }
@@ -183,8 +183,8 @@ struct ServerConfig {
 struct Servers(BTreeMap<String, Arc<Connection>>);
 
 impl Servers {
-    /// Starts all of them at once. When one fails, the others are ended. `starting` hears every second which of them
-    /// are waited for.
+    /// Connects to all of them at once. If one fails, the others are closed. `starting` is called every second with those that
+    /// are not connected yet.
     async fn connect(
         configs: Vec<ServerConfig>,
         processes: &Processes,
@@ -229,7 +229,7 @@ impl Servers {
                 }
             }
         }
-        // Of several failures the first by name is told, so that the same failures read the same.
+        // The first failure by name is reported, so that output is deterministic.
         match failed.into_values().next() {
             Some(trouble) => {
                 servers.close().await;
@@ -244,7 +244,7 @@ impl Servers {
         Catalog::new(order.iter().filter_map(tools))
     }
 
-    /// What whoever watches should know of the servers before they are used.
+    /// Notes about the servers for the user.
     fn notes(&self) -> Vec<String> {
         let note = |server: &String, (tool, why): &(String, InvalidHeaderMark)| {
             let tool = json::cut(tool, 80);
@@ -253,7 +253,7 @@ impl Servers {
         self.0.iter().flat_map(|(name, server)| server.forbidden().iter().map(move |entry| note(name, entry))).collect()
     }
 
-    /// What the servers say of themselves.
+    /// What the servers report about themselves.
     fn observed(&self) -> Value {
         let server = |connection: &Connection| {
             let observed = connection.observed();
@@ -285,7 +285,7 @@ impl Servers {
     }
 }
 
-/// The loop between whoever answers for the model and the servers; nothing when the budget ends it.
+/// The loop between model and servers; `None` if the budget is used up.
 async fn agent_loop(
     request: &Request<'_>,
     servers: &Servers,
@@ -315,12 +315,12 @@ async fn agent_loop(
     Ok(Some((trace, advisory)))
 }
 
-/// Makes calls all at once; the answers come back in the order of the calls.
+/// Makes calls in parallel; the answers are in the order of the calls.
 async fn dispatch(calls: Vec<Dispatch>, faults: &mut Faults<'_>, servers: &Servers) -> Vec<ToolResult> {
     let mut answers: Vec<Option<ToolResult>> = calls.iter().map(|_| None).collect();
     let mut running = JoinSet::new();
     for (at, call) in calls.into_iter().enumerate() {
-        // Faults are counted in the order of the calls, whatever finishes first.
+        // Faults are counted in the order of the calls, regardless of which finishes first.
         let mark = match faults.strike(&call.server, &call.tool) {
             FaultAction::Answer(answer) => {
                 answers[at] = Some(*answer);

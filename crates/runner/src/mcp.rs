@@ -1,11 +1,11 @@
 //! The MCP client: connects to a server, lists its tools, calls them. The only file that names `rmcp`.
 //!
-//! `rmcp` negotiates, numbers requests, adds what each era wants in a request, and cancels. Everything below that is
-//! here, because results must be kept as received, children ended with their descendants, and nothing a server does may
-//! hang or fill the memory: `server` knows the way to a server, which is `lines` over the pipes of a child or `http`;
-//! `exchange` knows who waits for what, `catalog` and `reply` read what came back.
+//! `rmcp` negotiates, numbers requests, adds what each era requires, and cancels. Everything below that is here, because results
+//! must be kept as received, children ended with their descendants, and nothing a server does may hang or fill the memory:
+//! `server` is the connection, which is `lines` over the pipes of a child or `http`; `exchange` matches replies with requests;
+//! `catalog` and `reply` read the replies.
 //!
-//! The list of tools is taken once, when connecting: what is judged should not change under the agent's hands.
+//! The list of tools is read once, when connecting, so that it does not change during a run.
 
 mod catalog;
 mod endpoint;
@@ -56,43 +56,42 @@ use catalog::Catalog;
 use exchange::{Exchange, Failure, Reply, error_parts};
 use server::{Outlet, Server};
 
-/// How long `auto` waits for an answer to `server/discover`. Servers with a handshake answer with an error or not at
-/// all, and those must not cost every run the server's whole time limit.
+/// How long `auto` waits for an answer to `server/discover`. Servers with a handshake answer with an error or not at all, and
+/// the latter must not cost every run the server's whole timeout.
 const PROBE: Duration = Duration::from_secs(2);
-/// How long a cancellation may take to be queued: a server that does not read must not hold up its caller twice.
+/// How long a cancellation may take to be queued: a server that does not read must not block its caller twice.
 const CANCEL_GRACE: Duration = Duration::from_secs(1);
-/// How long the client library may take to let go.
+/// How long the client library may take to close.
 const RELEASE_GRACE: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Clone)]
 pub struct Target<'a> {
     /// Name of the server in the suite.
     pub name: &'a str,
-    /// Its command or its address.
+    /// Its command or its URL.
     pub endpoint: Endpoint,
-    /// Time limit of one call, and of each step of connecting.
+    /// Timeout of one call, and of each step of connecting.
     pub timeout: Duration,
-    /// Which era of the protocol it speaks.
+    /// The protocol era it speaks.
     pub protocol: Protocol,
-    /// The list of live children it is entered in.
+    /// The list of running children that it is added to.
     pub processes: &'a Processes,
 }
 
-/// What a server said about itself.
+/// What a server reported about itself.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Observed {
-    /// Its `name` and `version`; null when it gave none.
+    /// Its `name` and `version`; null if it reported none.
     pub server: Value,
     /// The negotiated revision of the protocol.
     pub protocol: String,
-    /// How it wants to be used.
+    /// Its instructions for models.
     pub instructions: Option<String>,
 }
 
 type Client = RunningService<RoleClient, ClientConfig>;
 
-/// A server that has been connected to. Dropping it kills a server that was started for it; [`close`](Self::close) lets it
-/// end by itself.
+/// A connection to a server. Dropping it kills a server that was started for it; [`close`](Self::close) lets it exit by itself.
 #[derive(Debug)]
 pub struct Connection {
     client: Client,
@@ -127,7 +126,7 @@ impl Connection {
             Protocol::Legacy => server.negotiate(Era::Legacy, target.timeout).await,
             Protocol::Auto => match server.negotiate(Era::Modern, PROBE.min(target.timeout)).await {
                 Ok(client) => Ok(client),
-                // Whoever is not let in would not be let in with other words either.
+                // Access is denied, regardless of the era.
                 Err(probe @ Problem::Http { status: 300..=399 | 401 | 403 | 429, .. }) => Err(probe),
                 Err(probe) => {
                     if matches!(probe, Problem::Ended { .. } | Problem::Closed { .. } | Problem::Broken { .. }) {
@@ -145,7 +144,7 @@ impl Connection {
                 return Err(server.fail(target.name, problem).await);
             }
         };
-        // Only the library's own list functions use it, which are not used here; a stale list would be a false verdict.
+        // The cache is used only by list functions that are not called here; a stale list could cause a wrong verdict.
         client.set_response_cache_config(ClientCacheConfig::disabled()).await;
         let observed = observed(&client);
         let mut connection =
@@ -165,17 +164,16 @@ impl Connection {
         &self.tools
     }
 
-    /// Tools of the server that a client must not offer, each with the reason.
+    /// Tools that a client must not offer, each with the reason.
     pub fn forbidden(&self) -> &[(String, InvalidHeaderMark)] {
         &self.forbidden
     }
 
-    /// What the server said about itself.
     pub fn observed(&self) -> &Observed {
         &self.observed
     }
 
-    /// What went over the wire so far.
+    /// What was sent and received so far.
     pub fn counters(&self) -> Counters {
         self.server.exchange.counters()
     }
@@ -183,10 +181,10 @@ impl Connection {
     /// Calls a tool. Calls may run at the same time. Every failure is an error result:
     ///
     /// - `tool`: the tool reported an error, asked for input or started a task. The last two are declined.
-    /// - `jsonrpc`: an error of the protocol, with its code, or a reply that is no result.
-    /// - `timeout`: no reply in time. The server was told to stop, and a late reply is dropped.
-    /// - `http`: an answer with a status that is no success and no error of the protocol, with the status as its code.
-    /// - `transport`: the server ended, the connection broke, before or during the call, or the answer held no reply.
+    /// - `jsonrpc`: a protocol error with its code, or a reply that is not a result.
+    /// - `timeout`: no reply in time. The call was canceled, and a late reply is dropped.
+    /// - `http`: a response with an error status that is not a protocol error, with the status as its code.
+    /// - `transport`: the server exited, the connection was lost before or during the call, or the response had no reply.
     pub async fn call(&self, tool: &str, args: Map<String, Value>) -> ToolResult {
         let noise = self.counters().not_json_rpc;
         let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(args);
@@ -196,7 +194,7 @@ impl Connection {
                 let mut message = format!("no answer within {} ms", self.timeout.as_millis());
                 let noise = self.counters().not_json_rpc - noise;
                 if noise > 0 {
-                    message.push_str(&format!("; meanwhile lines that are no messages arrived: {noise}"));
+                    message.push_str(&format!("; meanwhile the server sent lines that are not messages: {noise}"));
                 }
                 error_result(ErrorKind::Timeout, None, &message)
             }
@@ -204,8 +202,7 @@ impl Connection {
         }
     }
 
-    /// Closes the server's input and waits for its end, which is brought about if need be. A remote server hears that its
-    /// session is over.
+    /// Closes the server's input and waits for it to exit, with signals if necessary. A remote session is closed.
     pub async fn close(mut self) {
         let _ = self.client.close_with_timeout(RELEASE_GRACE).await;
         self.server.end().await;
@@ -257,7 +254,7 @@ impl Connection {
             _ = exchange.ended() => false,
             () = &mut late => true,
         };
-        // The reply may be here although something else was noticed first.
+        // The reply may have arrived although another event was seen first.
         let reply = waiting.take();
         let handle = waiting.handle.take();
         match (reply, is_late) {
@@ -274,14 +271,14 @@ impl Connection {
     }
 }
 
-/// A request under way. Dropped with its handle still in it, the caller has given up, and the server is told.
+/// A request in progress. If it is dropped before its reply, the request is canceled.
 struct Waiting<'a> {
     handle: Option<RequestHandle<RoleClient>>,
     exchange: &'a Exchange,
 }
 
 impl Waiting<'_> {
-    /// Returns when the client library has been told of the reply, or has given up.
+    /// Returns when the client library knows that the reply arrived, or has given up.
     async fn told(&mut self) {
         if let Some(handle) = &mut self.handle {
             let _ = (&mut handle.rx).await;
@@ -321,7 +318,7 @@ impl Era {
         }
     }
 
-    /// The revision that is asked for without a handshake.
+    /// The requested revision, if there is no handshake.
     fn revision(self) -> Option<String> {
         match self {
             Self::Modern => Some(ProtocolVersion::LATEST.to_string()),
@@ -340,7 +337,7 @@ impl Era {
 impl Server {
     /// Opens the protocol of one era.
     async fn negotiate(&self, era: Era, limit: Duration) -> Result<Client, Problem> {
-        // Whoever asked before is let go first, so that nothing of it reaches the next.
+        // The previous client is detached first, so that none of its replies reach the next one.
         let outlet = self.begin(era.revision());
         let pipe = Pipe { messages: self.exchange.attach(), exchange: Arc::clone(&self.exchange), outlet };
         let opening = Box::pin(config().serve_with_lifecycle(pipe, era.lifecycle()));
@@ -364,14 +361,14 @@ impl Server {
         }
     }
 
-    /// Opens the protocol with a handshake, after asking for the other one came to nothing.
+    /// Opens the protocol with a handshake, after the other era failed.
     async fn negotiate_after(&self, probe: Problem, limit: Duration) -> Result<Client, Problem> {
         let initialize = match self.negotiate(Era::Legacy, limit).await {
             Err(problem) if problem.answer().is_some() => problem,
             other => return other,
         };
         let discover = match probe {
-            // A server that starts slowly looks like one that does not answer. By now it has started.
+            // A slow start looks like no answer. By now the server has started.
             Problem::Silent { .. } => match self.negotiate(Era::Modern, limit).await {
                 Ok(client) => return Ok(client),
                 Err(problem) => problem,
@@ -379,7 +376,7 @@ impl Server {
             probe => probe,
         };
         Err(match (discover, initialize) {
-            // The same status twice says what is wrong, and its hint what to do, better than both answers in a row.
+            // If both have the same status, one of them says enough.
             (Problem::Http { status, .. }, again @ Problem::Http { status: second, .. }) if status == second => again,
             (discover, initialize) => match (discover.answer(), initialize.answer()) {
                 (Some(discover), Some(answer)) => {
@@ -406,11 +403,11 @@ fn problem(step: String, failure: Failure) -> Problem {
     }
 }
 
-/// Who asks. No capability is offered, so that servers have nothing to ask back.
+/// The client. It offers no capabilities, so that servers send no requests.
 fn config() -> ClientConfig {
     let client = Implementation::new("mcptest", env!("CARGO_PKG_VERSION"));
     let mut config = ClientConfig::new(ClientCapabilities::default(), client);
-    // The library's default is the newest revision, which has no handshake.
+    // The default is the newest revision, which has no handshake.
     config.protocol_version = ProtocolVersion::LATEST_WITH_INITIALIZE;
     config
 }
@@ -425,17 +422,20 @@ fn observed(client: &Client) -> Observed {
     }
 }
 
-/// What a server answered instead of opening the protocol; `None` when it did not answer.
+/// What a server answered instead of opening the protocol; `None` if it did not answer.
 fn refusal(error: &ClientInitializeError) -> Option<String> {
     match error {
         ClientInitializeError::ConnectionClosed(_) | ClientInitializeError::TransportError { .. } => None,
         ClientInitializeError::JsonRpcError(error) => Some(error_text(&json!(error))),
         ClientInitializeError::ExpectedInitResult(Some(result)) => {
-            Some(format!("a result that is no answer to it: {}", json::excerpt(&json!(result), 200)))
+            Some(format!("an unexpected result: {}", json::excerpt(&json!(result), 200)))
         }
         ClientInitializeError::NoCompatibleProtocolVersion { server_supported, .. } => {
             let revisions: Vec<String> = server_supported.iter().map(ToString::to_string).collect();
-            Some(format!("revisions that mcptest does not ask for: [{}]", json::cut(&revisions.join(", "), 200)))
+            Some(format!(
+                "protocol revisions that mcptest does not support: [{}]",
+                json::cut(&revisions.join(", "), 200)
+            ))
         }
         other => Some(json::cut(&other.to_string(), 200)),
     }
@@ -458,7 +458,7 @@ impl Transport<RoleClient> for Pipe {
     type Error = io::Error;
 
     fn send(&mut self, item: ClientJsonRpcMessage) -> impl Future<Output = io::Result<()>> + Send + 'static {
-        // Noted before it is sent, so that no reply can come too early.
+        // Registered before it is sent, so that no reply can arrive too early.
         let sending = serde_json::to_value(&item).map(|message| self.outlet.push(self.exchange.outgoing(message)));
         async move { sending.map_err(io::Error::other)?.await }
     }
@@ -469,7 +469,7 @@ impl Transport<RoleClient> for Pipe {
             let id = message.get("id").cloned();
             match serde_json::from_value(message) {
                 Ok(message) => return Some(message),
-                // Whoever waits must hear of a reply even if the library cannot read it.
+                // The caller must learn of a reply even if the library cannot read it.
                 Err(problem) => {
                     let error = json!({ "code": -32603, "message": format!("unreadable reply: {problem}") });
                     let stand_in = json!({ "jsonrpc": "2.0", "id": id, "error": error });

@@ -1,4 +1,4 @@
-//! Whoever answers for the model of one run: a script, or a provider within the budget.
+//! The model of one run: a script, or a provider within the budget.
 
 use mcptest_core::diag::RunError;
 use mcptest_core::eval::ExtractionMode;
@@ -28,7 +28,7 @@ pub(crate) enum ModelSource<'a> {
 pub(crate) struct Model<'a> {
     request: &'a Request<'a>,
     source: ModelSource<'a>,
-    /// The name of the run, for those who watch.
+    /// The name of the run, for progress.
     name: String,
     spent: Spent,
 }
@@ -39,7 +39,7 @@ impl<'a> Model<'a> {
         Self { request, source: request.source.clone(), name, spent: Spent::default() }
     }
 
-    /// The next reply; nothing when the budget does not allow it.
+    /// The next reply; `None` if the budget does not allow it.
     pub(crate) async fn reply(&mut self, agent: &Agent<'_>, catalog: &Catalog) -> Result<Option<Reply>, RunError> {
         let test = self.request.cell.test;
         let (client, access, price) = match &mut self.source {
@@ -67,8 +67,8 @@ impl<'a> Model<'a> {
         Ok(reply)
     }
 
-    /// What the model says of its own closing message, where the test asks for it. It is kept and shown, never judged, so
-    /// a run is not lost for want of it.
+    /// What the model says about its own closing message, if the test asks for it. It is recorded and shown, never judged, so
+    /// a failure here does not fail the run.
     pub(crate) async fn advise(&mut self, trace: &Trace) -> Option<Value> {
         let narrative = self.request.cell.test.gates.narrative.as_ref();
         let wanted = narrative.is_some_and(|narrative| narrative.mode() == ExtractionMode::LlmAssisted);
@@ -93,7 +93,7 @@ impl<'a> Model<'a> {
         let reply = match self.ask(client, access, price, &question, &notice).await {
             Ok(reply) => reply?,
             Err(RunError { message, .. }) => {
-                notice(&format!("the advisory question has no answer: {message}"));
+                notice(&format!("the advisory request failed: {message}"));
                 return None;
             }
         };
@@ -118,7 +118,7 @@ impl<'a> Model<'a> {
             }
             Err(error) => {
                 if error.problem.may_have_cost() {
-                    // Nobody says how much.
+                    // How much is unknown.
                     reserved.settle(&Tokens::default());
                 }
                 Err(RunError::from(&error))
@@ -133,17 +133,17 @@ impl<'a> Model<'a> {
         }
     }
 
-    /// Tells whoever watches how far the run has got.
+    /// Reports the progress of the run.
     pub(crate) fn report_progress(&self, agent: &Agent<'_>) {
         (self.request.on_progress)(&self.now(agent.exchanges().len() + 1, agent.results().len()));
     }
 
-    /// Tells whoever watches which servers the run waits for.
+    /// Reports the servers that the run waits for.
     pub(crate) fn starting(&self, starting: Starting<'_>) {
         (self.request.on_progress)(&RunProgress { starting: Some(starting), ..self.now(0, 0) });
     }
 
-    /// Tells whoever watches something about the run before its first turn.
+    /// Reports a note before the first turn.
     pub(crate) fn note(&self, note: &str) {
         (self.request.on_progress)(&RunProgress { notice: Some(note), ..self.now(0, 0) });
     }
@@ -169,13 +169,13 @@ impl Drop for Model<'_> {
     }
 }
 
-/// The one question: does the message claim what the calls do not show?
+/// The advisory question: does the message claim what the calls do not show?
 fn advisory_question(trace: &Trace, redactor: &Redactor) -> String {
     let calls = trace.tool_calls.as_deref().unwrap_or(&[]);
     let mut list = String::new();
     for (at, call) in calls.iter().enumerate() {
         let failed = trace.result(at).and_then(mcptest_core::trace::ToolResult::failed) == Some(true);
-        // The question is kept: what is cut must be clean before, because half a secret would not be found.
+        // Redact before cutting: a cut secret would not be found.
         let args = call.args.clone().map(|args| excerpt(&redactor.value(args), 200)).unwrap_or_default();
         list.push_str(&format!("- {} {args}{}\n", call.name, if failed { " (failed)" } else { "" }));
     }

@@ -1,4 +1,4 @@
-//! What is to be run: suites, their cells, and what the runs of a cell start from. Nothing is started here.
+//! What to run: suites, their cells, and the inputs of a cell. Nothing is started here.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -28,7 +28,7 @@ pub struct SuiteFile {
     scripts: Mutex<BTreeMap<String, Result<Arc<Script>, RunError>>>,
 }
 
-/// A cell that is meant, and how often.
+/// A cell to run, and how often.
 #[derive(Debug, Clone, Copy)]
 pub struct Planned<'a> {
     pub file: &'a SuiteFile,
@@ -37,10 +37,10 @@ pub struct Planned<'a> {
     pub runs: u64,
 }
 
-/// What the runs of a cell start from.
+/// The inputs that all runs of a cell share.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CellInputs {
-    /// What a recording is held against.
+    /// What a recording must match.
     pub inputs: Value,
     /// The script of a scripted model.
     pub script: Option<Arc<Script>>,
@@ -51,7 +51,7 @@ impl SuiteFile {
         Self { shown, path, suite, trust, scripts: Mutex::default() }
     }
 
-    /// Whether a script answers for a model.
+    /// Whether a model is scripted.
     pub fn is_scripted(&self, model: &str) -> bool {
         self.suite.models.get(model).is_some_and(|model| model.provider == Provider::Script)
     }
@@ -61,15 +61,15 @@ impl SuiteFile {
         Folder::of(&self.path).with(self.trust)
     }
 
-    /// What the runs of a test on a model start from.
+    /// The inputs of a test on a model.
     pub fn cell_inputs(&self, test: &AgentTest, model: &str) -> Result<CellInputs, RunError> {
         let script = match self.suite.models.get(model).and_then(|model| model.script.as_deref()) {
             Some(script) => Some(self.script(script)?),
             None => None,
         };
         let inputs = cassette::inputs(&self.suite, test, model, script.as_ref().map(|script| &*script.hash));
-        // Whoever writes a key into a suite need not find it in every recording and report as well. What is looked for is
-        // the same on every machine, so both sides of a comparison are.
+        // A key that is written in a suite should not be in every recording and report as well. The patterns are the same on
+        // every machine, so both sides of a comparison are redacted alike.
         Ok(CellInputs { inputs: Redactor::new([]).value(inputs), script })
     }
 
@@ -82,10 +82,10 @@ impl SuiteFile {
     fn load_script(&self, script: &str) -> Result<Script, RunError> {
         let path = self.path.with_file_name(script);
         let unreadable = |code: Code, why: String| {
-            let hint = "`script:` is a path from the folder of the suite";
+            let hint = "`script:` is a path relative to the suite's folder";
             RunError::new(format!("script {}: {why}", path.display())).code(code).hint(hint)
         };
-        // A suite may name any file. What is wrong with one that is not a part of it is not for everybody who reads the report.
+        // A suite may name any file. A report must not quote one that is not part of the suite.
         let (opened, is_own) = match self.trust {
             Trust::Trusted => {
                 let folder = self.path.parent().unwrap_or(Path::new(""));
@@ -95,7 +95,7 @@ impl SuiteFile {
             }
             Trust::Untrusted if file::is_below(Path::new(script)) => (file::open(&path, Trust::Untrusted), true),
             Trust::Untrusted => {
-                let why = "it is outside of the folder of the suite, where `--untrusted` reads nothing";
+                let why = "it is outside the suite's folder, and `--untrusted` reads nothing there";
                 return Err(unreadable(Code::UntrustedSuite, why.to_owned()));
             }
         };
@@ -111,12 +111,12 @@ impl SuiteFile {
         loaded.value.ok_or_else(|| {
             if !is_own {
                 let name = source.name();
-                let message = format!("the script {name} has mistakes, and is outside of the folder of the suite");
+                let message = format!("the script {name} has errors and is outside the suite's folder");
                 let hint = format!("`mcptest validate {name}` shows them");
                 return RunError::new(message).code(Code::ScriptUnusable).hint(hint);
             }
             let told: Vec<String> = loaded.diagnostics.iter().map(|diagnostic| diagnostic.render(&source)).collect();
-            RunError::new(format!("the script cannot be used\n{}", told.join("\n"))).code(Code::ScriptUnusable)
+            RunError::new(format!("the script has errors\n{}", told.join("\n"))).code(Code::ScriptUnusable)
         })
     }
 }

@@ -1,9 +1,9 @@
-//! Child processes that leave nothing behind.
+//! Child processes that are always cleaned up.
 //!
-//! Every child leads a process group of its own. The group is ended with the child, however that comes about: asked for,
-//! by the child itself, by a dropped handle (a panic, an aborted task) or for all children at once (Ctrl-C). A process
-//! that moved to a session of its own has left the group and is out of reach. Outside Unix there are no process groups,
-//! and only the child itself is ended.
+//! Every child leads its own process group. The group is ended with the child, whatever the reason: on request, because the
+//! child exited, because its handle was dropped (a panic, an aborted task) or because all children are stopped (Ctrl-C). A
+//! process that started its own session has left the group and is out of reach. Outside Unix there are no process groups, and
+//! only the child itself is ended.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
@@ -21,24 +21,24 @@ use tokio::time::{sleep, timeout};
 /// How much of a child's standard error is kept.
 pub const STDERR_LIMIT: usize = 64 * 1024;
 
-/// How long a child may take to end once its standard input is closed.
+/// How long a child may take to exit after its standard input was closed.
 const CLOSE_GRACE: Duration = Duration::from_secs(2);
 /// How long it may take after `SIGTERM`.
 const TERM_GRACE: Duration = Duration::from_secs(2);
-/// How long the kernel may take after `SIGKILL`. A process in an uninterruptible wait is not waited for longer.
+/// How long the kernel may take after `SIGKILL`. A process in an uninterruptible wait may take longer.
 const KILL_GRACE: Duration = Duration::from_secs(2);
-/// How long the rest of standard error may take to arrive after the end.
+/// How long the rest of standard error may take to arrive after the exit.
 const DRAIN_GRACE: Duration = Duration::from_millis(250);
-/// How often ending all children looks whether they are gone.
+/// How often `end_all` checks whether the children are gone.
 const POLL: Duration = Duration::from_millis(10);
 
 /// How a child is started.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Launch {
     pub argv: Vec<String>,
-    /// Variables beside the inherited ones.
+    /// Variables in addition to the inherited ones.
     pub env: BTreeMap<String, String>,
-    /// Working folder; the current one when absent.
+    /// Working folder; the current one if absent.
     pub cwd: Option<PathBuf>,
 }
 
@@ -47,16 +47,16 @@ pub struct Launch {
 #[non_exhaustive]
 pub enum SpawnError {
     /// There is nothing to run.
-    #[error("its command is empty")]
+    #[error("the command is empty")]
     Empty,
-    #[error("its program `{0}` was not found")]
+    #[error("program `{0}` not found")]
     NotFound(String),
-    #[error("its working folder `{}` is not there", .0.display())]
+    #[error("working folder `{}` does not exist", .0.display())]
     NoFolder(PathBuf),
     /// All children are being ended.
-    #[error("it was not started, because everything is being ended")]
+    #[error("not started: mcptest is shutting down")]
     Ending,
-    #[error("its program `{program}` could not be started: {source}")]
+    #[error("cannot start program `{program}`: {source}")]
     Refused { program: String, source: io::Error },
 }
 
@@ -65,23 +65,21 @@ impl SpawnError {
         match self {
             Self::Empty => "give the program and its arguments as a list, such as [\"npx\", \"-y\", \"some-server\"]",
             Self::NotFound(program) if program.contains('/') => {
-                "check the path; a relative one starts at the working folder of the server"
+                "check the path; a relative path is resolved from the server's working folder"
             }
             Self::NotFound(_) => "install it, or check that its folder is in PATH",
             Self::NoFolder(_) => "check `cwd` of the server",
             Self::Ending => "run the command again",
             Self::Refused { source, .. } => match source.kind() {
-                io::ErrorKind::WouldBlock => "end other programs, or raise the limit on processes (`ulimit -u`)",
-                io::ErrorKind::OutOfMemory => "end other programs, or raise the limit on memory (`ulimit -v`)",
-                _ => "check that the file is a program and may be executed",
+                io::ErrorKind::WouldBlock => "stop other programs, or raise the limit on processes (`ulimit -u`)",
+                io::ErrorKind::OutOfMemory => "stop other programs, or raise the limit on memory (`ulimit -v`)",
+                _ => "check that the file is executable",
             },
         }
     }
 }
 
-/// The children that are alive, so that all of them can be ended at once.
-///
-/// Clones share one list. Whoever starts children holds one clone and the handler of Ctrl-C another.
+/// The running children, so that all of them can be ended at once. Clones share one list.
 #[derive(Debug, Clone, Default)]
 pub struct Processes {
     list: Arc<Mutex<List>>,
@@ -115,8 +113,7 @@ impl Processes {
     }
 }
 
-/// A mutex is poisoned by a panic elsewhere. Children must be ended even then, and no lock here is held halfway
-/// through a change.
+/// Ignores poisoning: children must be ended even after a panic elsewhere, and no lock here is held during a partial change.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -135,7 +132,7 @@ fn signal(group: u32, name: Signal) {
         Signal::Kill => Name::KILL,
     };
     if let Some(pid) = i32::try_from(group).ok().and_then(Pid::from_raw) {
-        // The one expected failure is that nobody is left, which is what a signal is meant to bring about.
+        // The one expected failure is that the group is empty, which is the goal.
         let _ = kill_process_group(pid, name);
     }
 }
@@ -143,7 +140,7 @@ fn signal(group: u32, name: Signal) {
 #[cfg(not(unix))]
 fn signal(_: u32, _: Signal) {}
 
-/// A process group while its leader has not been reaped. Until then the number cannot belong to anybody else.
+/// A process group whose leader has not been reaped. Until then its id cannot be reused.
 #[derive(Debug)]
 struct Group {
     id: u32,
@@ -151,8 +148,7 @@ struct Group {
 }
 
 impl Group {
-    /// Signals the group unless its leader has been reaped. Whether it has is known by the list, and the lock is held
-    /// meanwhile, so that a number that was given away again is never signalled.
+    /// Signals the group unless its leader has been reaped. The lock is held meanwhile, so that a reused id is never signaled.
     fn signal(&self, name: Signal) {
         let list = lock(&self.processes.list);
         if list.groups.contains(&self.id) {
@@ -160,8 +156,8 @@ impl Group {
         }
     }
 
-    /// Ends whoever the leader left behind. Called as soon as it is reaped: as long as anybody is in the group its
-    /// number stays taken, and in an empty group there is nobody to signal.
+    /// Kills the processes that the leader left behind. Called right after it was reaped: while the group has members its id
+    /// stays in use, and an empty group has nothing to signal.
     fn finish(&self) {
         let mut list = lock(&self.processes.list);
         if list.groups.remove(&self.id) {
@@ -170,7 +166,7 @@ impl Group {
     }
 }
 
-/// Finishes the group when the task that waits for its leader ends, also when the runtime drops that task.
+/// Finishes the group when the task that waits for its leader ends or is dropped by the runtime.
 struct Reaper(Arc<Group>);
 
 impl Drop for Reaper {
@@ -190,7 +186,7 @@ pub(crate) struct Child {
     drain: JoinHandle<()>,
 }
 
-/// A child with the two pipes that its owner talks through.
+/// A child with the pipes to talk to it.
 pub(crate) struct Spawned {
     pub(crate) child: Child,
     pub(crate) stdin: ChildStdin,
@@ -198,7 +194,7 @@ pub(crate) struct Spawned {
 }
 
 impl Child {
-    /// Starts a child in a group of its own, and with it the tasks that reap it and read its standard error.
+    /// Starts a child in its own group, with tasks that reap it and read its standard error.
     pub(crate) fn spawn(launch: &Launch, processes: &Processes) -> Result<Spawned, SpawnError> {
         let (program, arguments) = launch.argv.split_first().ok_or(SpawnError::Empty)?;
         let refused = |source| refusal(program, launch.cwd.as_deref(), source);
@@ -212,7 +208,7 @@ impl Child {
         #[cfg(unix)]
         command.process_group(0);
 
-        // The lock spans the check and the entry: a child started while all are being ended would be missed.
+        // The lock covers the check and the insertion: a child started during `end_all` would be missed.
         let mut list = lock(&processes.list);
         if list.ending {
             return Err(SpawnError::Ending);
@@ -233,7 +229,7 @@ impl Child {
                 Ok(status) => status.to_string(),
                 Err(problem) => format!("exit status unknown: {problem}"),
             };
-            // What is left of the group goes before anybody hears of the end, so that the end is the end of all.
+            // The rest of the group is killed before the exit is reported, so that a reported exit is the exit of all.
             drop(reaper);
             let _ = exited.send(Some(status));
         });
@@ -244,28 +240,28 @@ impl Child {
         Ok(Spawned { child: Self { group, exit, tail, drained, drain }, stdin, stdout })
     }
 
-    /// How the child ended, once it has.
+    /// The exit status of the child, once it has exited.
     pub(crate) fn exit(&self) -> watch::Receiver<Option<String>> {
         self.exit.clone()
     }
 
-    /// How the child ended, if it does within `limit`.
+    /// The exit status of the child, if it exits within `limit`.
     pub(crate) async fn exit_within(&self, limit: Duration) -> Option<String> {
         let mut exit = self.exit();
         let ended = timeout(limit, exit.wait_for(Option::is_some)).await;
         ended.ok()?.ok()?.clone()
     }
 
-    /// The end of its standard error, printable. After the child's own end this is the very end.
+    /// The end of its standard error, printable. After the child exited this is complete.
     pub(crate) async fn stderr(&self) -> String {
         if self.exit.borrow().is_some() {
-            // Fails when the reading task is done, which is what is waited for.
+            // Fails when the reading task is done, which is what this waits for.
             let _ = timeout(DRAIN_GRACE, self.drained.clone().changed()).await;
         }
         lock(&self.tail).text()
     }
 
-    /// Ends the child, whose standard input its owner has closed: waits, then `SIGTERM`, then `SIGKILL`.
+    /// Ends the child after its standard input was closed: waits, then sends `SIGTERM`, then `SIGKILL`.
     pub(crate) async fn end(self) {
         for (grace, next) in [(CLOSE_GRACE, Signal::Term), (TERM_GRACE, Signal::Kill)] {
             if self.exit_within(grace).await.is_some() {
@@ -284,7 +280,7 @@ impl Drop for Child {
     }
 }
 
-/// Why starting failed, from what the system said: it has one word for a missing program and a missing folder.
+/// Why starting failed. The system reports a missing program and a missing folder alike.
 fn refusal(program: &str, folder: Option<&Path>, source: io::Error) -> SpawnError {
     match (source.kind(), folder) {
         (io::ErrorKind::NotFound | io::ErrorKind::NotADirectory, Some(folder)) if !folder.is_dir() => {
@@ -295,7 +291,7 @@ fn refusal(program: &str, folder: Option<&Path>, source: io::Error) -> SpawnErro
     }
 }
 
-/// Reads standard error to its end. A child whose pipe nobody reads would stop at 64 KB of messages.
+/// Reads standard error to its end. A child whose pipe is not read blocks after 64 KB.
 async fn drain(mut stderr: ChildStderr, tail: Arc<Mutex<Tail>>, _draining: watch::Sender<()>) {
     let mut chunk = vec![0; 8192];
     while let Ok(count @ 1..) = stderr.read(&mut chunk).await {
@@ -324,15 +320,15 @@ impl Tail {
         let text = printable(&bytes);
         match text.split_once('\n') {
             Some((_, rest)) if self.cut && !rest.is_empty() => rest.trim_end().to_owned(),
-            // The sign tells whoever looks for secrets that this may begin with the end of one.
+            // The mark tells the redactor that the text may begin with the end of a secret.
             _ if self.cut => format!("…{}", text.trim_end()),
             _ => text.trim_end().to_owned(),
         }
     }
 }
 
-/// Text that may be shown: what is no UTF-8 is replaced, and control characters, which could steer a terminal, are
-/// spelled out.
+/// Text that is safe to print: invalid UTF-8 is replaced, and control characters, which a terminal would interpret, are
+/// escaped.
 pub(crate) fn printable(bytes: &[u8]) -> String {
     let mut out = String::with_capacity(bytes.len());
     for letter in String::from_utf8_lossy(bytes).replace("\r\n", "\n").chars() {

@@ -1,8 +1,8 @@
-//! Whoever answers for a model: a script, or a provider that is asked over HTTP.
+//! The source of a model's replies: a script, or a provider over HTTP.
 //!
-//! A provider's client is thin. Its request is built once and sent byte for byte; its reply is kept as received and goes
-//! back so, because signatures, encrypted reasoning and types of content that are not known here must survive the round
-//! trip. One file per interface holds the two pure functions from question to body and from body to reply.
+//! A provider's client is thin. A request is built once and sent byte for byte; a reply is kept as received and sent back
+//! unchanged, because signatures, encrypted reasoning and unknown content types must survive the round trip. One file per API
+//! has two pure functions: from request to body and from body to reply.
 
 mod access;
 mod anthropic;
@@ -26,22 +26,22 @@ use crate::agent::{Exchange, Reply};
 use crate::catalog::Offered;
 use access::Wire;
 
-/// Everything a model is told when it is asked.
+/// Everything that is sent to a model.
 #[derive(Debug, Clone, Copy)]
 pub struct ModelRequest<'a> {
-    /// What it is told before.
+    /// The system prompt.
     pub system: Option<&'a str>,
     pub prompt: &'a str,
     pub exchanges: &'a [Exchange],
     /// The tools it may call.
     pub tools: &'a [Offered],
-    /// Most tokens of its reply.
+    /// Most tokens of the reply.
     pub max_tokens: u64,
     /// Sent only when given.
     pub temperature: Option<f64>,
 }
 
-/// Asks models. One client serves any number of them at once, and clones share their connections.
+/// Calls models. One client serves any number of them at once, and clones share connections.
 #[derive(Clone, Default)]
 pub struct Client {
     clients: Arc<http::Clients>,
@@ -50,18 +50,18 @@ pub struct Client {
 
 impl fmt::Debug for Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The clients below would show the proxy, with its password.
+        // The inner clients would show the proxy with its password.
         f.debug_struct("Client").field("timeouts", &self.timeouts).finish_non_exhaustive()
     }
 }
 
 impl Client {
-    /// A client with this timeouts instead of the usual.
+    /// A client with these timeouts instead of the default.
     pub fn with(timeouts: Timeouts) -> Self {
         Self { clients: Arc::default(), timeouts }
     }
 
-    /// Asks a model, again where that may help. `notice` is told each time.
+    /// Calls a model, with retries if they may help. `notice` is called for each retry.
     pub async fn ask(
         &self,
         access: &Access,
@@ -71,7 +71,7 @@ impl Client {
         self.send(access, question, &access.body(question), notice).await
     }
 
-    /// Sends the bytes of a question that were built before, to know their size.
+    /// Sends a request whose body was built before, to know its size.
     pub async fn send(
         &self,
         access: &Access,
@@ -91,7 +91,7 @@ impl Client {
 }
 
 impl Access {
-    /// The bytes that a question is sent as.
+    /// The body of a request.
     pub fn body(&self, question: &ModelRequest<'_>) -> Vec<u8> {
         let body = match self.wire {
             Wire::Messages => anthropic::body(self, question),
@@ -103,22 +103,22 @@ impl Access {
     }
 }
 
-/// Most calls of one reply. All of them are made at once.
+/// Most calls of one reply. All of them are made in parallel.
 const MOST_CALLS: usize = 1000;
 
-/// Most commas and opening brackets of an answer. Each begins a value, and a value takes up to a hundred times the memory of
-/// its text; no model writes as many in one reply.
+/// Most commas and opening brackets of a response. Each begins a value, and a value takes up to a hundred times the memory of
+/// its text; no model writes that many in one reply.
 const MOST_VALUES: usize = 200_000;
 
-/// A reply, from the bytes of a success.
+/// The reply in a successful response.
 fn read(wire: Wire, answer: &[u8], question: &ModelRequest<'_>) -> Result<Reply, Problem> {
     let unreadable = |why: String| Problem::Unreadable { why, excerpt: String::from_utf8_lossy(answer).into_owned() };
     if values(answer) > MOST_VALUES {
         return Err(unreadable(format!("it has more than {MOST_VALUES} values")));
     }
     let text = std::str::from_utf8(answer)
-        .map_err(|error| unreadable(format!("it is not UTF-8 from byte {} on", error.valid_up_to())))?;
-    // A key that stands twice would let a reply say one thing here and another to the provider that it is sent back to.
+        .map_err(|error| unreadable(format!("it is not UTF-8 (byte {})", error.valid_up_to())))?;
+    // With a duplicate key, a reply could mean one thing here and another to the provider that it is sent back to.
     let raw = json::parse(text).map_err(|error| unreadable(format!("it is not JSON ({error})")))?;
     if raw.get("error").is_some_and(|error| !error.is_null()) {
         return Err(Problem::Failed { said: http::said(&raw.to_string()) });
@@ -135,8 +135,8 @@ fn read(wire: Wire, answer: &[u8], question: &ModelRequest<'_>) -> Result<Reply,
     }
 }
 
-/// How many values a text can have at most. Texts count as well as what is around them, because arguments are JSON inside
-/// of a text, where ASCII may also be written as `\u00..`.
+/// The most values that a text can have. Strings are counted too, because arguments are JSON inside a string, where ASCII may
+/// also be written as `\u00..`.
 fn values(text: &[u8]) -> usize {
     let mut count = 0;
     for (at, byte) in text.iter().enumerate() {

@@ -1,5 +1,5 @@
-//! Names of hosts, looked up on a thread of their own. The HTTP client's usual way panics where no thread can be started; this
-//! one fails, and the request with it.
+//! DNS lookups on a thread of their own. The HTTP client's default resolver panics when no thread can be started; this one
+//! returns an error, and the request fails.
 
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs as _};
@@ -25,7 +25,7 @@ async fn lookup(host: String) -> io::Result<Vec<SocketAddr>> {
     let (answer, answered) = oneshot::channel();
     thread::Builder::new().spawn(move || {
         let found = (host.as_str(), 0).to_socket_addrs().map(Iterator::collect);
-        // Nobody waits any more when the request was given up.
+        // Nothing waits any more if the request was dropped.
         let _ = answer.send(found);
     })?;
     answered.await.map_err(io::Error::other)?

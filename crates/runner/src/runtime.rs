@@ -1,22 +1,22 @@
-//! The runtimes that talk to servers and wait for signals. Building one fails where the system has nothing left to give; it
-//! never panics and starts no thread.
+//! Async runtimes for connections to servers and for signals. Building one fails when the system is out of resources; it never
+//! panics and starts no thread.
 
 use std::io;
 
 use tokio::runtime::{Builder, Runtime};
 
-/// Builds a runtime that runs on the threads that wait for it. A pool of its own would panic where no thread can be started.
+/// Builds a runtime that runs on the threads that block on it. A thread pool would panic when no thread can be started.
 pub fn build() -> io::Result<Runtime> {
     has_room()?;
     Builder::new_current_thread().enable_all().build()
 }
 
-/// Open files that a runtime takes, and a few more. The first one in a process opens a pair of sockets for signals, and tokio
-/// panics where it cannot.
+/// Open files that a runtime needs, plus a margin. The first runtime of a process opens a pair of sockets for signals, and
+/// tokio panics when it cannot.
 #[cfg(unix)]
 const OPEN_FILES: usize = 8;
 
-/// Fails where that many files cannot be opened. The limit is one of this process, so nobody else takes what was found.
+/// Fails when that many files cannot be opened. The limit is per process, so other programs do not use up what was found.
 #[cfg(unix)]
 fn has_room() -> io::Result<()> {
     use std::os::fd::{AsFd as _, OwnedFd};

@@ -1,11 +1,11 @@
-//! Which values must never be written: what the suite's servers and models read from outside.
+//! Which values must never be written: those that servers and models of a suite read from the environment.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use mcptest_core::redact::Redactor;
 use mcptest_core::suite::{Provider, Suite, Variables};
 
-/// The variables that hold a provider's key when a suite names none.
+/// The variables that hold a provider's key if a suite names none.
 pub(crate) fn default_key_variables(provider: Provider) -> &'static [&'static str] {
     match provider {
         Provider::Anthropic => &["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"],
@@ -15,7 +15,7 @@ pub(crate) fn default_key_variables(provider: Provider) -> &'static [&'static st
     }
 }
 
-/// Words that traces are made of. A variable with such a value is no secret, and taking it out would break every trace.
+/// Words of the trace format. A variable with such a value is not a secret, and redacting it would break every trace.
 const WORDS: [&str; 19] = [
     "arguments",
     "assistant",
@@ -38,7 +38,7 @@ const WORDS: [&str; 19] = [
     "transport",
 ];
 
-/// Parts of names under which secrets are kept.
+/// Parts of variable names that indicate a secret.
 const SECRET_NAMES: [&str; 8] =
     ["TOKEN", "SECRET", "PASSW", "PASSPHRASE", "API_KEY", "APIKEY", "PRIVATE_KEY", "CREDENTIAL"];
 
@@ -47,26 +47,26 @@ const SECRET_NAMES: [&str; 8] =
 pub struct Secrets {
     /// Names and values.
     pub values: Vec<(String, String)>,
-    /// Variables that the suite names and nobody has set. What they would hold cannot be looked for.
+    /// Variables that the suite names and that are not set, so their values cannot be searched for.
     pub unset: BTreeSet<String>,
 }
 
-/// Knows every secret of a suite that has a value now.
+/// A redactor for every secret of a suite that is set.
 pub fn redactor(suite: &Suite, variables: &Variables<'_>) -> Redactor {
     Redactor::new(known(suite, variables).values)
 }
 
-/// The keys of providers that have a value now, for what belongs to no suite.
+/// The keys of providers that are set, for files that belong to no suite.
 pub fn usual(outside: &dyn Fn(&str) -> Option<String>) -> Vec<(String, String)> {
     let names = Provider::ALL.iter().flat_map(|provider| default_key_variables(*provider));
     names.filter_map(|name| Some(((*name).to_owned(), outside(name).filter(|value| !value.is_empty())?))).collect()
 }
 
-/// Every secret of a suite, by the names of the variables that hold them. What servers and models read is one, whatever it
-/// looks like; in working folders and prompts a secret is known by its name. What the suite lists as public is none, but what
-/// it names as the holder of a key is one in any case, and so are the usual keys.
+/// Every secret of a suite, by variable. Everything that servers and models read is a secret; in working folders and prompts a
+/// secret is recognized by its name. Variables that the suite lists as public are not secrets, but variables that it names for
+/// a key always are, and so are the default keys of providers.
 pub fn known(suite: &Suite, variables: &Variables<'_>) -> Secrets {
-    // The folder of the suite is no secret, and is in every second path.
+    // The suite's folder is not a secret, and is part of many paths.
     let is_public = |name: &str| name == "SUITE_DIR" || suite.public.contains(name);
     let keys = suite.variables_of_keys();
     let read = suite.variables_read().into_iter().filter(|name| !is_public(name)).chain(keys.iter().copied());

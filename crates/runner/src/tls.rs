@@ -1,4 +1,4 @@
-//! What every HTTP client of this crate has to know: who does the cryptography, and what is on this machine.
+//! Settings that all HTTP clients of this crate share: the TLS provider, and which addresses are local.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -8,12 +8,12 @@ use reqwest::{Client, ClientBuilder, Url, redirect};
 
 use crate::resolver::Resolver;
 
-/// Begins an HTTP client. It follows no redirect, because it carries keys.
+/// An HTTP client builder. It follows no redirects, because requests carry keys.
 pub(crate) fn client() -> ClientBuilder {
     static CHOSEN: Once = Once::new();
-    // Without a choice of cryptography no client can be built, and it can be made once only.
+    // A client needs a TLS provider, and it can be installed only once.
     CHOSEN.call_once(|| {
-        // Refused when a program that uses this library has chosen already, which is as good.
+        // Fails if a program that uses this library has installed one, which works as well.
         let _ = rustls::crypto::ring::default_provider().install_default();
     });
     Client::builder()
@@ -22,7 +22,7 @@ pub(crate) fn client() -> ClientBuilder {
         .dns_resolver(Resolver)
 }
 
-/// Whether an address is on this machine. A proxy would reach another one under the same name.
+/// Whether a URL points to this machine. A proxy would resolve the same name to another machine.
 pub(crate) fn is_local(url: &Url) -> bool {
     let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
     let is_loopback = |ip: IpAddr| ip.is_loopback() || ip.is_unspecified();

@@ -32,7 +32,7 @@ pub(super) static ENTRIES: [Entry; 11] = [
     entry(
         Code::BrokenCassette,
         "A cassette cannot be read",
-        "cassettes/ok/finds-it-48ae7370/demo/1.json: the file is cut off: line 10, column 17: EOF while parsing a value",
+        "cassettes/ok/finds-it-48ae7370/demo/1.json: the file is truncated: line 10, column 17: EOF while parsing a value",
         "The file is not a whole cassette of this run: a merge left its marks in it, a copy was cut off, the file was moved (test, \
          model and run are in the file as well as in its path), or its `digest` is gone, which every recording has from format \
          version 2 on. Recording writes a file whole or not at all.",
@@ -69,8 +69,7 @@ pub(super) static ENTRIES: [Entry; 11] = [
     entry(
         Code::RenamedTest,
         "A test was renamed, its cassettes were not",
-        "there is no recording of this run: cassettes/key/u/claude-sonnet-4-5/1.json; `t` was recorded with the same inputs, and is \
-         no test now",
+        "there is no recording of this run: cassettes/key/u/claude-sonnet-4-5/1.json; `t`, which is no longer a test, was recorded with the same inputs",
         "Recordings are found by the name of their test. This test has none, but there is a recording that asked for the same under \
          a name that the suite does not have any more.",
         &[
@@ -107,7 +106,7 @@ pub(super) static ENTRIES: [Entry; 11] = [
     entry(
         Code::RecordingTooLarge,
         "A recording would be too much to read again",
-        "cassettes/ok/finds-it-48ae7370/demo/1.json: not written, because it could not be read again",
+        "cassettes/ok/finds-it-48ae7370/demo/1.json: not written, because it could not be read back",
         "A tool answered with more than a cassette may hold: 256 MiB, or values nested more than 128 levels deep. A recording that \
          cannot be replayed is not written.",
         &["Have the tools of this test answer with less: a smaller page, fewer fields."],

@@ -8,7 +8,7 @@ pub(super) static ENTRIES: [Entry; 14] = [
     entry(
         Code::NoSuchFile,
         "There is no such file or folder",
-        "error[no-such-file]: nope.yml: there is no such file or folder",
+        "error[no-such-file]: nope.yml: no such file or folder",
         "Paths are taken from the current folder. A link that leads nowhere counts as no file.",
         &["Take the name that the hint suggests, or run the command from another folder."],
     ),
@@ -100,7 +100,7 @@ pub(super) static ENTRIES: [Entry; 14] = [
     entry(
         Code::UntrustedSuite,
         "A test of a stranger needs what --untrusted does not do",
-        "it depends on the environment, which `--untrusted` does not read: `${CITY}`",
+        "it depends on environment variables, which `--untrusted` does not read: `${CITY}`",
         "With `--untrusted` suites are those of strangers: what was recorded is judged, and nothing else is done. This test has no \
          recording, or something outside of its folder has a say in it.",
         &[
@@ -112,7 +112,7 @@ pub(super) static ENTRIES: [Entry; 14] = [
     entry(
         Code::SymbolicLink,
         "A symbolic link is not followed",
-        "error[symbolic-link]: link.yml: cannot be read: `link.yml` is a symbolic link, and none is followed here",
+        "error[symbolic-link]: link.yml: cannot be read: `link.yml` is a symbolic link, and links are not followed here",
         "A link can lead to any file of the machine. With `--untrusted` none is followed, and reports are never written through \
          one, because whoever puts a link there would choose the file that is replaced.",
         &["Put the file itself in the place of the link.", "Name the place that the link leads to."],

@@ -8,7 +8,7 @@ pub(super) static ENTRIES: [Entry; 19] = [
     entry(
         Code::NoKey,
         "A model needs a key",
-        "the model `claude-sonnet-4-5` needs a key, and ANTHROPIC_API_KEY and ANTHROPIC_AUTH_TOKEN are not set",
+        "model `claude-sonnet-4-5` needs an API key, but ANTHROPIC_API_KEY and ANTHROPIC_AUTH_TOKEN are not set",
         "`--record` and `--live` ask the model, and its provider wants a key. Replays need none.",
         &[
             "Set the variable that is named, or name another one with `api_key_env:` of the model.",
@@ -19,35 +19,35 @@ pub(super) static ENTRIES: [Entry; 19] = [
     entry(
         Code::BadKey,
         "A key has characters that cannot be sent",
-        "the model `m`: the value of ANTHROPIC_API_KEY has characters that no header takes",
+        "model `m`: the value of ANTHROPIC_API_KEY contains characters that are not allowed in a header",
         "The value has a line break or another character that does not belong into a key. That happens when it is read from a file.",
         &["Set the variable again, without line breaks."],
     ),
     entry(
         Code::BadBaseUrl,
         "The address of a model is none",
-        "the model `m`: `base_url` is not an address to ask at: relative URL without a base",
+        "model `m`: `base_url` is not a valid URL: relative URL without a base",
         "The address has to be whole, and must not hold a user or a password.",
         &["Write it as `https://host/path`; keys go into the variable that `api_key_env:` names."],
     ),
     entry(
         Code::ModelUnreachable,
         "There is no connection to a model",
-        "the model `m` at http://127.0.0.1:1/v1/messages: no connection: Connection refused (os error 111) (asked 4 times)",
+        "model `m` at http://127.0.0.1:1/v1/messages: connection failed: Connection refused (os error 111) (4 attempts)",
         "Nobody answers at the address: the server is not started, the network or a proxy is in the way, or `base_url:` is wrong.",
         &["Start the server, or correct `base_url:`.", "Check the network, the proxy, and the certificates of the system."],
     ),
     entry(
         Code::KeyRejected,
         "The provider refuses the key",
-        "the model `m` at http://127.0.0.1:1/v1/messages: it answered HTTP 401: bad key",
+        "model `m` at http://127.0.0.1:1/v1/messages: HTTP 401: bad key",
         "The key is wrong, has expired, or may not use this model.",
         &["Check the variable that the hint names, and the rights of the key."],
     ),
     entry(
         Code::ModelNotFound,
         "The provider does not have the model",
-        "the model `m` at http://127.0.0.1:1/v1/messages: it answered HTTP 404: no such model",
+        "model `m` at http://127.0.0.1:1/v1/messages: HTTP 404: no such model",
         "The name of the model is not known there, or the path of the address is wrong. `base_url:` ends with `/v1` for `openai`, \
          and without it for `anthropic`.",
         &["Check `model:` and `base_url:`."],
@@ -55,35 +55,35 @@ pub(super) static ENTRIES: [Entry; 19] = [
     entry(
         Code::ModelOverloaded,
         "The provider wants a pause or is down",
-        "the model `m` at http://127.0.0.1:1/v1/messages: it answered HTTP 500: on fire (asked 4 times)",
+        "model `m` at http://127.0.0.1:1/v1/messages: HTTP 500: on fire (4 attempts)",
         "The question was asked four times, with longer and longer pauses, and always refused.",
         &["Try again later, or with fewer runs at once: `--jobs 1`.", "What was recorded before stays; only the rest has to be recorded."],
     ),
     entry(
         Code::RequestRejected,
         "The provider refuses the request",
-        "the model `m` at http://127.0.0.1:1/v1/messages: it answered HTTP 400: temperature is not supported",
+        "model `m` at http://127.0.0.1:1/v1/messages: HTTP 400: temperature is not supported",
         "Something of the request does not suit the model: `temperature`, `max_tokens`, the schema of a tool.",
         &["Correct what the answer names.", "Most current models refuse `temperature:`."],
     ),
     entry(
         Code::ModelRedirect,
         "A model has moved",
-        "the model `m` at http://127.0.0.1:1/v1/messages: it answered HTTP 301 and points to http://elsewhere.test/, which is not followed",
+        "model `m` at http://127.0.0.1:1/v1/messages: HTTP 301 redirects to http://elsewhere.test/; redirects are not followed",
         "A redirect would send the key to an address that nobody wrote down.",
         &["Set `base_url:` to where the model really is, if you trust that address."],
     ),
     entry(
         Code::UnreadableReply,
         "The answer of a model cannot be read",
-        "the model `m` at http://127.0.0.1:1/v1/messages: its answer cannot be read:",
+        "model `m` at http://127.0.0.1:1/v1/messages: its answer cannot be read:",
         "Something answered that does not speak the interface: often a proxy, a page for people, or another interface.",
         &["Check that `base_url:` is the address of a server that speaks the interface the hint names.", "Say which of OpenAI's interfaces it is with `api: chat` or `api: responses`."],
     ),
     entry(
         Code::ModelTimeout,
         "A model does not answer in time",
-        "the model `m` at https://api.example.test/v1/messages: no complete answer within 600 s (asked 4 times)",
+        "model `m` at https://api.example.test/v1/messages: no complete response within 600 s (4 attempts)",
         "The provider took the question and did not finish its answer.",
         &["Try again.", "Ask for less: a lower `max_tokens:`, fewer tools, a shorter prompt."],
     )
@@ -91,7 +91,7 @@ pub(super) static ENTRIES: [Entry; 19] = [
     entry(
         Code::ReplyCutOff,
         "A model did not finish its reply",
-        "the model `m` at http://127.0.0.1:1/v1/messages: its reply ended with `tired`",
+        "model `m` at http://127.0.0.1:1/v1/messages: the reply ended with `tired`",
         "The provider ended the reply for a reason that is neither an end, a limit nor a refusal, so what the model would have done \
          is not known.",
         &["Record again.", "If it stays so, see what the provider says about the reason."],
@@ -114,7 +114,7 @@ pub(super) static ENTRIES: [Entry; 19] = [
     entry(
         Code::ScriptTooShort,
         "A script ends too early",
-        "the script of run 1 has 1 turns, and the model was asked once more",
+        "the script of run 1 has 1 turns, but the model was called once more",
         "The last turn of the script has calls, and the model is asked again when they are answered.",
         &["End the script with a turn that has text and no calls."],
     ),

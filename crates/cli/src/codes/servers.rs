@@ -8,7 +8,7 @@ pub(super) static ENTRIES: [Entry; 21] = [
     entry(
         Code::ProgramNotFound,
         "The program of a server was not found",
-        "server `desk`: its program `no-such-program` was not found",
+        "server `desk`: program `no-such-program` not found",
         "The first word of `command:` is looked for in the folders of PATH. A path with `/` is taken from the working folder of the \
          server, which is the current folder unless `cwd:` says otherwise.",
         &["Install it, also where CI runs.", "For a program of the repository write `${SUITE_DIR}/path/to/it`."],
@@ -16,21 +16,21 @@ pub(super) static ENTRIES: [Entry; 21] = [
     entry(
         Code::ProgramNotStarted,
         "The program of a server cannot be started",
-        "server `desk`: its program `./tools.yml` could not be started: Permission denied (os error 13)",
+        "server `desk`: cannot start program `./tools.yml`: Permission denied (os error 13)",
         "The file is there, and the system does not start it.",
         &["Make it executable (`chmod +x`), or name its interpreter first: `[python3, server.py]`."],
     ),
     entry(
         Code::NoWorkingFolder,
         "The working folder of a server is not there",
-        "server `desk`: its working folder `/nowhere` is not there",
+        "server `desk`: working folder `/nowhere` does not exist",
         "`cwd:` names a folder that does not exist on this machine.",
         &["Write it from the folder of the suite: `cwd: ${SUITE_DIR}/data`."],
     ),
     entry(
         Code::ServerExited,
         "The server ended without answering",
-        "server `desk`: it ended (exit status: 3) without answering `initialize`",
+        "server `desk`: exited (exit status: 3) without answering `initialize`",
         "The program started and stopped before it answered. It lacks an argument, a variable or a file, or it is no server over \
          standard input and output. The end of what it printed to standard error stands below the message.",
         &[
@@ -42,7 +42,7 @@ pub(super) static ENTRIES: [Entry; 21] = [
     entry(
         Code::ServerTimeout,
         "The server did not answer in time",
-        "server `desk`: it did not answer `initialize` within 200 ms",
+        "server `desk`: did not answer `initialize` within 200 ms",
         "The program runs and says nothing. It may serve HTTP instead of standard input and output, wait for something, or be slow \
          to start because it is downloaded first.",
         &[
@@ -53,7 +53,7 @@ pub(super) static ENTRIES: [Entry; 21] = [
     entry(
         Code::ServerClosedStdout,
         "The server closed its standard output",
-        "server `desk`: it closed its standard output without answering `initialize`",
+        "server `desk`: closed its standard output without answering `initialize`",
         "A server keeps both of its pipes open until its input is closed.",
         &[
             "Run the command by hand and send it a message.",
@@ -63,7 +63,7 @@ pub(super) static ENTRIES: [Entry; 21] = [
     entry(
         Code::ServerStdoutNoise,
         "The server prints something that is no message",
-        "its standard output has a line that is no message: hello",
+        "standard output contains a line that is not a message: hello",
         "Standard output belongs to the protocol, one JSON message per line. What a server logs goes to standard error.",
         &["Have the server log to standard error, or make it quiet with an option or a variable."],
     ),
@@ -77,7 +77,7 @@ pub(super) static ENTRIES: [Entry; 21] = [
     entry(
         Code::ServerRejected,
         "The server refuses the request",
-        "server `desk`: it answered `server/discover` with 401 Unauthorized: {\"error\":\"who are you\"}",
+        "server `desk`: responded to `server/discover` with 401 Unauthorized: {\"error\":\"who are you\"}",
         "There is a server, and it does not let this client in or does not know the path. 401 wants a token, 403 another one, \
          404 and 405 another path, which is often `/mcp`.",
         &[
@@ -89,7 +89,7 @@ pub(super) static ENTRIES: [Entry; 21] = [
     entry(
         Code::OldTransport,
         "The address is that of the older HTTP+SSE transport",
-        "server `desk`: its `url` is an endpoint of the HTTP+SSE transport (revision 2024-11-05), which mcptest does not \
+        "server `desk`: `url` is an endpoint of the HTTP+SSE transport (revision 2024-11-05), which mcptest does not \
          support",
         "The server answers messages with an error and opens a stream of events that says where messages go. Streamable HTTP \
          replaced this transport in 2025.",
@@ -109,28 +109,28 @@ pub(super) static ENTRIES: [Entry; 21] = [
     entry(
         Code::BadUrl,
         "The address of a server is none",
-        "server `desk`: its `url` is no address: relative URL without a base",
+        "server `desk`: `url` is not a valid URL: relative URL without a base",
         "An address begins with `http://` or `https://`.",
         &["Write it whole, as in `https://example.com/mcp`; check the variable, if it comes from one."],
     ),
     entry(
         Code::BadHeader,
         "A header cannot be sent",
-        "server `desk`: the header `X-Team` has a value that no header can hold",
+        "server `desk`: the header `X-Team` has a value that is not allowed in a header",
         "Headers hold visible characters on one line. A variable that was read from a file often ends with a line break.",
         &["Correct `headers:`, or the variable in them."],
     ),
     entry(
         Code::BadToolList,
         "The list of tools of a server is wrong",
-        "server `desk`: its list of tools is wrong: tool 1 (`search`) has no `inputSchema`",
+        "server `desk`: `tools/list` is invalid: tool 1 (`search`) has no `inputSchema`",
         "Every tool needs a name of its own and an `inputSchema`, and the last page of the list has no `nextCursor`.",
         &["Mend the server; its answer to `tools/list` breaks the protocol."],
     ),
     entry(
         Code::MalformedReply,
         "A server's reply is malformed JSON",
-        "server `desk`: it answered `tools/list` with JSON that cannot be read: result.tools[0]: duplicate key \"name\"",
+        "server `desk`: responded to `tools/list` with malformed JSON: result.tools[0]: duplicate key \"name\"",
         "A duplicate key lets a reply say two things at once, and which one a client takes is up to its parser. So it is an \
          error here, like any JSON that cannot be read. In the reply to a call it makes the result of that call an error.",
         &["Fix the server so that every key of an object is there once."],
@@ -138,14 +138,14 @@ pub(super) static ENTRIES: [Entry; 21] = [
     entry(
         Code::UnknownRevision,
         "The server speaks an unknown revision of the protocol",
-        "server `desk`: it speaks revision `1999-01-01` of the protocol, which mcptest does not know",
+        "server `desk`: uses protocol revision `1999-01-01`, which mcptest does not support",
         "The server answered the handshake with a revision that this version does not have.",
         &["Update the server, or mcptest."],
     ),
     entry(
         Code::MessageTooLarge,
         "A server sent a line that is too long",
-        "server `desk`: it sent a line of more than 16777216 bytes",
+        "server `desk`: sent a line of more than 16777216 bytes",
         "A message is one line of JSON with a bound on its length, its levels and the memory it would take. Something else was \
          printed, or an answer is huge.",
         &["Look for output that is no message.", "Have the tools answer with less."],
@@ -168,7 +168,7 @@ pub(super) static ENTRIES: [Entry; 21] = [
     entry(
         Code::InvalidMockServer,
         "An answer of a mock server cannot be used",
-        "error[invalid-mock-server]: the structured content does not fit the output schema: /rain:",
+        "error[invalid-mock-server]: the structured content does not match the output schema: /rain:",
         "A mock server keeps the rules of the protocol, so that only the faults you ask for are faults. An answer has to fit the \
          schema of its tool.",
         &["Correct the answer or the schema; the reference of the file is in `docs/mock.md`."],

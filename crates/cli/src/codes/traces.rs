@@ -8,7 +8,7 @@ pub(super) static ENTRIES: [Entry; 14] = [
     entry(
         Code::UnknownFormat,
         "The format of a recording is not known",
-        "error[unknown-format]: unk.jsonl: byte 0: it looks like no known format: an object with the keys x",
+        "error[unknown-format]: unk.jsonl: byte 0: unknown format: an object with the keys x",
         "The format of a record is told by its keys. This one has none that are typical, or one of its messages has a part that no \
          format has.",
         &[
@@ -60,7 +60,7 @@ pub(super) static ENTRIES: [Entry; 14] = [
     entry(
         Code::DamagedArchive,
         "A packed file is damaged",
-        "error[damaged-archive]: cut.jsonl.gz: byte 11: the gzip data ends too early, after 11 unpacked bytes",
+        "error[damaged-archive]: cut.jsonl.gz: byte 11: the gzip data ends too early, after 11 decompressed bytes",
         "The file was cut off or changed when it was written or moved. What came before is scored.",
         &["Fetch it again; `gzip -t FILE` and `zstd -t FILE` test a whole file."],
     ),
@@ -97,21 +97,21 @@ pub(super) static ENTRIES: [Entry; 14] = [
     entry(
         Code::StdoutInUse,
         "A report and the lines of traces both want standard output",
-        "error[stdout-in-use]: standard output has the lines of traces, so junit cannot have it too",
+        "error[stdout-in-use]: standard output is used for trace lines, so junit cannot use it too",
         "`mcptest score` prints one JSON line per trace there.",
         &["Give the report a file: `--reporter junit=report.xml`.", "Or leave the lines out: `--output none`."],
     ),
     entry(
         Code::NotScoreOutput,
         "What should be merged was not written by `mcptest score`",
-        "error[not-score-output]: ok.jsonl: byte 0: it is no line that `mcptest score` writes",
+        "error[not-score-output]: ok.jsonl: byte 0: it is not a line that `mcptest score` writes",
         "`--merge` puts outputs of `mcptest score` together, whole and with groups.",
         &["Score each part with `--group-by` and keep all of its output.", "What a merge printed cannot be merged again."],
     ),
     entry(
         Code::GatesMismatch,
         "Parts were judged by other gates than the merge",
-        "it was not judged by the gates and the outcome of this merge",
+        "it was not scored with the gates and the outcome of this merge",
         "Outcomes of runs are taken from the lines of the parts. Judged by other gates they would mean something else.",
         &["Give every part and the merge the same `--gates` and `--outcome`, or none of them any."],
     ),

@@ -1,4 +1,4 @@
-//! `mcptest cassette`: recorded runs, looked after. One file per subcommand; this one loads the suites they are held against.
+//! `mcptest cassette`: manages recordings. One file per subcommand; this one loads the suites.
 
 mod accept;
 mod list;
@@ -31,7 +31,7 @@ pub(super) fn run(typed: &Cassette, environment: Environment<'_>) -> Answer {
 }
 
 /// What to do about a folder of cassettes that cannot be listed.
-const HINT_FOLDER: &str = "check that it is a folder and may be read";
+const HINT_FOLDER: &str = "check that it is a readable folder";
 
 fn cassette_error(error: &CassetteError, hint: impl Into<String>) -> Failure {
     Failure { code: error.code(), ..Failure::error((), one_line(&error.to_string())).hint(hint) }
@@ -40,15 +40,15 @@ fn cassette_error(error: &CassetteError, hint: impl Into<String>) -> Failure {
 /// What is wrong with a cassette that was named.
 fn file_error(path: &str, error: &CassetteError, hint: &str) -> Failure<String> {
     let (code, why) = match error {
-        CassetteError::Missing { .. } => (Some(Code::NoSuchFile), "there is no such file".to_owned()),
+        CassetteError::Missing { .. } => (Some(Code::NoSuchFile), "no such file".to_owned()),
         _ => (error.code(), error.why()),
     };
     Failure { code, ..Failure::error(path.to_owned(), one_line(&why)).hint(hint) }
 }
 
-/// The suites that are meant, and what is wrong with those that cannot be used. `Err` when none is meant.
+/// The suites, and the errors of those that cannot be used. `Err` if there is none.
 fn load(named: &[PathBuf], command: &str, environment: Environment<'_>) -> Result<(Vec<File>, String), Answer> {
-    // Warnings are about what tests mean, which no cassette depends on.
+    // Warnings are about tests, and do not affect cassettes.
     let files = match suites::load(named, command, Trust::Trusted, environment, &mut |_| {}) {
         Ok(files) => files,
         Err(complaint) => {

@@ -1,4 +1,4 @@
-//! `mcptest convert`: traces that were recorded elsewhere, as envelopes.
+//! `mcptest convert`: converts traces to envelopes.
 
 use std::io::{ErrorKind, Write};
 use std::ops::ControlFlow;
@@ -12,7 +12,7 @@ use crate::exit;
 use crate::progress::ReadProgress;
 use crate::report::stdout_error;
 
-/// What came of a job: lines, what could not be read, what there is to tell.
+/// The result of a job.
 struct ConvertedBatch {
     source: Arc<str>,
     text: Vec<u8>,
@@ -76,7 +76,7 @@ pub(super) fn run(typed: &Convert, out: &mut dyn Write, err: &mut dyn Write) -> 
     bar.finish();
     complaints.finish(err);
     let mut code = if complaints.count() > 0 { exit::ERROR } else { exit::OK };
-    // Whoever reads has seen enough, as in `mcptest convert .. | head -1`.
+    // The reader has closed the pipe, as in `mcptest convert .. | head -1`.
     if let Some(error) = broken_out.filter(|error| error.kind() != ErrorKind::BrokenPipe) {
         let _ = writeln!(err, "{}", stdout_error(&error));
         code = exit::ERROR;

@@ -1,10 +1,9 @@
-//! `mcptest init`: a first suite that passes at once, made from nothing, from a server or from a trace.
+//! `mcptest init`: a first suite that passes at once, from a template, a server or a trace.
 //!
-//! However it is made, it is a suite, the tools that a mock server stands in with, and a script that stands in for the
-//! model. `starter` has them ready; `server` asks a server for its tools and `snapshot` makes them of those; `recording`
-//! reads a trace, with what a `cassette` knows beside it, and `from_trace` makes them of that, with the `gates` it satisfies. `suite` writes suites and scripts, `yaml`
-//! the values in them, `words` and `secrets` what is known of a server's command; `draft` reads everything back before
-//! `files` writes it.
+//! Each consists of a suite, the tools of a mock server, and a script in place of the model. `starter` has templates; `server`
+//! lists the tools of a server and `snapshot` generates files from them; `recording` reads a trace, with what a `cassette` adds,
+//! and `from_trace` generates files from it, with the `gates` that it passes. `suite` writes suites and scripts, `yaml` values,
+//! `words` and `secrets` handle a server's command; `draft` validates everything before `files` writes it.
 
 mod cassette;
 mod draft;
@@ -47,7 +46,7 @@ pub(super) fn run(typed: &Init, environment: Environment<'_>) -> Answer {
     }
 }
 
-/// Makes the files and writes them. What the mock server warns of is handed back.
+/// Generates the files and writes them. Returns the warnings of the mock server.
 fn make(typed: &Init, environment: Environment<'_>) -> Result<(Draft, String), Failure> {
     let from_server = typed.from_server.is_some() || typed.url.is_some();
     let names: &[&str] = match (&typed.from_trace, from_server) {
@@ -55,7 +54,7 @@ fn make(typed: &Init, environment: Environment<'_>) -> Result<(Draft, String), F
         (None, true) => &snapshot::NAMES,
         (Some(_), _) => &from_trace::NAMES,
     };
-    // Nobody waits for a server to be told afterwards that a file is in the way.
+    // Check for existing files before waiting for a server.
     files::refuse_existing(&typed.folder, names)?;
     let draft = match (&typed.from_trace, from_server) {
         (Some(path), _) => from_trace::draft(recording::first(path)?),
@@ -79,7 +78,7 @@ fn told(draft: &Draft, folder: &Path) -> String {
         out.push_str(&format!("\n{line}\n"));
     }
     let suite = place(files::SUITE);
-    // Found without being named in the current folder only.
+    // Only a suite in the current folder is found without its name.
     let named = if suite == files::SUITE {
         String::new()
     } else {
@@ -87,7 +86,7 @@ fn told(draft: &Draft, folder: &Path) -> String {
     };
     out.push_str(&format!("\nNext:\n  mcptest run{named}\n  mcptest run{named} --verbose\n"));
     out.push_str(&format!("Then open {suite}: its comments say what to change first.\n"));
-    // Paths may hold anything, and what is printed must not act.
+    // Paths may contain control characters.
     let lines: Vec<_> = out.lines().map(printable).collect();
     lines.join("\n") + "\n"
 }

@@ -21,7 +21,7 @@ use crate::args::Mock;
 use crate::exit;
 use crate::input;
 
-/// Runs until the client is done, or the process is told to end. Warnings are said at once.
+/// Runs until the client is done, or the process is stopped. Warnings are printed at once.
 pub(super) fn run(typed: &Mock, out: &mut impl Write, err: &mut impl Write) -> Answer {
     let (code, complaints) = match serve(typed, out, err) {
         Ok(End::Crashed) => (exit::CRASHED, String::new()),
@@ -31,7 +31,7 @@ pub(super) fn run(typed: &Mock, out: &mut impl Write, err: &mut impl Write) -> A
     Answer { data: String::new(), complaints, code }
 }
 
-/// Everything that is wrong, ready to be shown.
+/// All errors, ready to print.
 struct Complaints(String);
 
 impl<P> From<Failure<P>> for Complaints
@@ -69,7 +69,7 @@ fn serve(typed: &Mock, out: &mut impl Write, err: &mut impl Write) -> Result<End
     };
     ended.map_err(|error| {
         let hint = match error {
-            ServeError::Log(_) => "make room, or give another path",
+            ServeError::Log(_) => "free some disk space, or give another path",
             ServeError::Input(_) => "start it with a pipe for standard input",
             ServeError::Output(_) => "start it with a pipe for standard output",
         };
@@ -89,7 +89,7 @@ fn server(typed: &Mock, err: &mut impl Write) -> Result<Server, Complaints> {
     let Some(spec) = loaded.value else {
         return Err(Complaints(rendered(Severity::Error) + &warnings));
     };
-    // When standard error is closed, there is nobody to warn.
+    // If standard error is closed, warnings are lost.
     let _ = err.write_all(warnings.as_bytes());
     let tools: Vec<&str> = spec.tools.iter().map(|tool| tool.name.as_str()).collect();
     let faults = Faults::read(&typed.fault, &tools)
@@ -97,14 +97,14 @@ fn server(typed: &Mock, err: &mut impl Write) -> Result<Server, Complaints> {
     Ok(Server::new(spec, faults))
 }
 
-/// `PORT`, `:PORT` or `HOST:PORT`; the host is this machine unless told otherwise.
+/// `PORT`, `:PORT` or `HOST:PORT`; the default host is this machine.
 fn address(text: &str) -> Result<SocketAddr, Complaints> {
     let local = |port| SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port);
     let named = text.strip_prefix("localhost").filter(|rest| rest.starts_with(':')).unwrap_or(text);
     let port = named.strip_prefix(':').unwrap_or(named).parse().map(local);
     port.or_else(|_| text.parse()).map_err(|_| {
         let hint =
-            "write PORT, :PORT or ADDRESS:PORT, such as 8080, 127.0.0.1:8080 or [::1]:8080; port 0 takes a free one";
+            "write PORT, :PORT or ADDRESS:PORT, such as 8080, 127.0.0.1:8080 or [::1]:8080; port 0 picks a free one";
         let message = format!("`{text}` is not an address to listen on");
         Failure::error((), message).code(Code::MockAddress).hint(hint).into()
     })
@@ -127,7 +127,7 @@ fn http(
 ) -> Result<Result<End, ServeError>, Complaints> {
     runtime.block_on(async {
         let cannot_listen = |error: std::io::Error| {
-            let hint = "choose another port; port 0 takes a free one";
+            let hint = "choose another port; port 0 picks a free one";
             let message = format!("cannot listen on {address}: {error}");
             Complaints::from(Failure::error((), message).code(Code::MockAddress).hint(hint))
         };
@@ -136,16 +136,16 @@ fn http(
         let bound = listener.local_addr().map_err(cannot_listen)?;
         writeln!(out, "http://{bound}/mcp")
             .and_then(|()| out.flush())
-            .map_err(|error| complain(&format!("cannot say where it listens: {error}"), "keep standard output open"))?;
+            .map_err(|error| complain(&format!("cannot print the address: {error}"), "keep standard output open"))?;
         Ok(serve_http(server, log, listener, stop).await)
     })
 }
 
-/// Ctrl-C, or on Unix the signal that asks a process to end.
+/// Ctrl-C, or SIGTERM on Unix.
 #[cfg(unix)]
 fn told_to_end() -> std::io::Result<impl Future<Output = ()>> {
     use tokio::signal::unix::{SignalKind, signal};
-    // Both are caught from here on, and not only once somebody waits for them.
+    // Both are caught from here on, not only once the future is polled.
     let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
     Ok(async move {
         tokio::select! {
@@ -158,7 +158,7 @@ fn told_to_end() -> std::io::Result<impl Future<Output = ()>> {
 #[cfg(not(unix))]
 fn told_to_end() -> std::io::Result<impl Future<Output = ()>> {
     Ok(async {
-        // Without a way to hear it, the end of the input is left.
+        // Without signals, only the end of the input stops the server.
         if tokio::signal::ctrl_c().await.is_err() {
             std::future::pending::<()>().await;
         }

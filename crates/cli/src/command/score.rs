@@ -56,18 +56,18 @@ pub(super) fn run(typed: &Score, environment: Environment<'_>, out: &mut Console
             return exit::ERROR;
         }
     };
-    // A report shows traces as a whole, and what every check found in them.
+    // A report shows whole traces, and what every check found in them.
     let scorer = if typed.reporter.is_empty() { scorer.without_lines() } else { scorer };
     let style = Style::new(Verbosity::Normal, Color::Auto, environment);
     score(typed, &scorer, &reading, &options, style, out, err)
 }
 
 fn complain(err: &mut dyn Write, text: &str) {
-    // When standard error is closed too, the exit code is all that is left to say it with.
+    // If standard error is closed too, only the exit code is left.
     let _ = err.write_all(format!("{}\n", text.trim_end()).as_bytes());
 }
 
-/// How inputs are read, as it was typed.
+/// How inputs are read, from the arguments.
 pub(super) fn reading(typed: &ReadingArgs, verbose: bool) -> Result<(ReadOptions, Options), Failure> {
     let servers = Servers::parse(&typed.server_prefix)
         .map_err(|error| Failure::error((), format!("--server-prefix: {error}")).code(Code::BadArgument))?;
@@ -75,10 +75,10 @@ pub(super) fn reading(typed: &ReadingArgs, verbose: bool) -> Result<(ReadOptions
     Ok((reading, Options { servers }))
 }
 
-/// Most threads that are started without being asked for: each has a batch of the input in memory.
+/// Most threads by default: each keeps a batch of the input in memory.
 const MANY: usize = 32;
 
-/// How many threads to work on.
+/// How many threads to use.
 pub(super) fn threads(typed: &ReadingArgs) -> usize {
     let processors = || std::thread::available_parallelism().map_or(2, std::num::NonZero::get).min(MANY);
     typed.jobs.map_or_else(processors, usize::from)
@@ -97,20 +97,20 @@ fn scorer(typed: &Score, environment: Environment<'_>, err: &mut dyn Write) -> R
     let (gates, written) = gates.unzip();
     let rules = rules(written.as_ref(), outcome.as_ref());
     Scorer::new(gates, outcome).map(|scorer| scorer.with_rules(rules)).map_err(|error| {
-        let hint = "add a gate for single runs, or say where records tell how they ended: --outcome";
+        let hint = "add a gate for single runs, or say where records state their outcome: --outcome";
         let file = typed.gates.as_deref().map_or_else(String::new, |path| path.display().to_string());
         Failure::error(file, error.to_string()).code(Code::ReliabilityWithoutChecks).hint(hint).to_string()
     })
 }
 
-/// What tells gates and outcome from others, however their file is laid out.
+/// A fingerprint of gates and outcome, independent of the layout of their file.
 fn rules(gates: Option<&Value>, outcome: Option<&Outcome>) -> String {
     let outcome = outcome.map(|outcome| (outcome.path.to_string(), &outcome.pass));
     let rules = json::canonical(&json!([gates, outcome]));
     STANDARD.encode(&Sha256::digest(rules.as_bytes())[..12])
 }
 
-/// Assertions and gates, and the file they were read from as a value.
+/// Assertions and gates, and their file as a value.
 type Loaded = ((Vec<Assertion>, Gates), Value);
 
 fn gates(path: &Path, environment: Environment<'_>, err: &mut dyn Write) -> Result<Loaded, String> {
@@ -130,15 +130,15 @@ fn gates(path: &Path, environment: Environment<'_>, err: &mut dyn Write) -> Resu
     Ok((value, written))
 }
 
-/// What was asked for and has no effect, or was not asked for and may be missed.
+/// Notes about options that have no effect, or that may be missing.
 fn notes(typed: &Score, has_no_groups: bool, is_whole: bool) -> Vec<&'static str> {
     let mut out = Vec::new();
     if typed.outcome.is_some() && has_no_groups {
-        out.push("note[outcome-without-group]: outcomes count in groups, and no record names one\nhint: say where with --group-by");
+        out.push("note[outcome-without-group]: outcomes are counted per group, and no record names a group\nhint: say where it is with --group-by");
     }
     if typed.gates.is_none() && typed.outcome.is_none() && is_whole {
         out.push(
-            "note: measured only; --gates FILE judges, by gates such as `narrative: {}` (`mcptest explain narrative`)",
+            "note: metrics only; --gates FILE adds verdicts, with gates such as `narrative: {}` (`mcptest explain narrative`)",
         );
     }
     out
@@ -241,7 +241,7 @@ fn score(
     }
 }
 
-/// Says how it ended, of one piece or of merged parts, and returns the exit code.
+/// Prints the summary and returns the exit code.
 fn finish(typed: &Score, summary: &Summary, has_no_groups: bool, faults: usize, err: &mut dyn Write) -> u8 {
     complain(err, &summary.text(faults));
     for note in notes(typed, has_no_groups, !summary.is_empty() && faults == 0) {
@@ -249,7 +249,7 @@ fn finish(typed: &Score, summary: &Summary, has_no_groups: bool, faults: usize, 
     }
     match faults {
         0 if summary.is_empty() => {
-            complain(err, "error[empty-input]: there is no trace in these inputs");
+            complain(err, "error[empty-input]: no traces in these inputs");
             exit::ERROR
         }
         0 => summary.exit_code(),
@@ -257,10 +257,10 @@ fn finish(typed: &Score, summary: &Summary, has_no_groups: bool, faults: usize, 
     }
 }
 
-/// Says why the lines could not be printed.
+/// Reports why the lines could not be printed.
 fn unwritten(error: &std::io::Error, err: &mut dyn Write) -> u8 {
     if error.kind() == ErrorKind::BrokenPipe {
-        // Whoever reads has seen enough, as in `mcptest score .. | head -1`, but not all of it was judged.
+        // The reader has closed the pipe, as in `mcptest score .. | head -1`, but not everything was scored.
         complain(err, "error[stdout-failed]: standard output was closed before everything was scored");
     } else {
         complain(err, &stdout_error(error).to_string());
@@ -268,11 +268,11 @@ fn unwritten(error: &std::io::Error, err: &mut dyn Write) -> u8 {
     exit::ERROR
 }
 
-/// The reporters, none of which may write where the lines go.
+/// The reporters, none of which may write to the output of the lines.
 fn reporters<'a>(typed: &Score, prints: bool, style: Style, out: Console<'a>) -> Result<Reporters<'a>, Failure> {
     if prints && let Some(taken) = typed.reporter.iter().find(|choice| choice.is_on_stdout()) {
         let taken = taken.name();
-        let message = format!("standard output has the lines of traces, so {taken} cannot have it too");
+        let message = format!("standard output is used for trace lines, so {taken} cannot use it too");
         let hint = format!("--output none, or --reporter {taken}=PATH");
         return Err(Failure::error((), message).code(Code::StdoutInUse).hint(hint));
     }

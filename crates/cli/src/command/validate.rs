@@ -115,14 +115,13 @@ fn check_suite(path: &Path, source: &Source, variables: &Variables<'_>, trust: T
 fn unusable(suite: &Path, script: &str, trust: Trust) -> Option<Failure> {
     let path = suite.with_file_name(script);
     if trust == Trust::Untrusted && !file::is_below(Path::new(script)) {
-        let message =
-            format!("the script {}: it is outside of the folder of the suite, and is not read", path.display());
+        let message = format!("the script {}: it is outside the suite's folder and is not read", path.display());
         return Some(Failure::error((), message).code(Code::UntrustedSuite).hint("put it next to the suite"));
     }
     match input::read(&path, trust) {
         Err(error) => {
             let message = format!("the script {}: {}", error.place, error.message);
-            let hint = "`script:` is a path from the folder of the suite";
+            let hint = "`script:` is a path relative to the suite's folder";
             Some(Failure { code: error.code, ..Failure::error((), message).hint(hint) })
         }
         Ok(source) if script::load(&source).value.is_none() => {

@@ -1,4 +1,4 @@
-//! Cuts sources into shares of work: finds out which format each has, and keeps pieces until their trace is whole.
+//! Splits sources into jobs: detects the format of each, and keeps pieces until their trace is complete.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -13,19 +13,19 @@ use super::stitch::{Stitch, WINDOW};
 
 #[derive(Debug, Clone)]
 pub(crate) struct ReadOptions {
-    /// The format of every source; found out by a look at each without one.
+    /// The format of every source; detected for each source if absent.
     pub(crate) from: Option<Format>,
     /// Most bytes of a record.
     pub(crate) max_record: usize,
-    /// Tell how formats were found out.
+    /// Report how formats were detected.
     pub(crate) verbose: bool,
 }
 
-/// Where buffers that are done with come back from.
+/// Returns buffers for reuse.
 pub(super) type Recycled<'a> = &'a dyn Fn() -> Option<String>;
 
 impl ReadOptions {
-    /// Cuts one source into jobs. `put` returns false when nobody wants more.
+    /// Splits one source into jobs. `put` returns false when no more are needed.
     pub(super) fn feed(
         &self,
         source: &Source,
@@ -65,7 +65,7 @@ impl ReadOptions {
                     }
                     continue;
                 }
-                // A pipe that brings nothing is a share without records, as there are when work is split; a file is a mistake.
+                // An empty pipe is a part without records, as when work is split; an empty file is an error.
                 Item::Nothing(message) if source.is_pipe() => {
                     if self.verbose {
                         put(Payload::Note(format!("{name}: {message}")));

@@ -1,15 +1,14 @@
-//! Where one JSON value of a stream ends and the next begins.
+//! Splits a stream into JSON values.
 //!
-//! Nothing is parsed here: values are found by their brackets and handed on as text, many in a [`Batch`], so that
-//! parsing can be done elsewhere and in parallel. The beginning of a source decides how it is read.
+//! Nothing is parsed here: values are found by their brackets and passed on as text, many in a [`Batch`], so that they can be
+//! parsed elsewhere and in parallel. The beginning of a source decides how it is read.
 //!
-//! - **Lines**: the first line is one whole value. Then every line is one, whatever it holds, and damage ends with its
-//!   line.
-//! - **Document**: anything else. Values follow each other, over as many lines as they like. Lists of records and the
-//!   lists inside the logs of some tools are not held in memory as a whole; their elements are the values.
+//! - **Lines**: the first line is one complete value. Then every line is a value, and an error affects only its line.
+//! - **Document**: anything else. Values follow each other and may span lines. Lists of records, and the lists inside the logs of
+//!   some tools, are not kept in memory as a whole; their elements are the values.
 //!
-//! What is found does not depend on how the source hands out its bytes. Complete values are given before more is read,
-//! so a pipe is answered while its writer is at work.
+//! The result does not depend on how the source splits its bytes. Complete values are returned before more is read, so that a
+//! pipe is processed while its writer is running.
 
 mod document;
 mod header;
@@ -32,19 +31,18 @@ use lines::Lines;
 use scan::{Scan, Step, is_blank, leading_blanks};
 use window::{Ended, Window};
 
-/// What is found in a source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Item {
     /// Values, in order.
     Batch(Batch),
-    /// Something that cannot be taken as a value. What can be read after it follows.
+    /// Something that is not a value. Reading continues after it if possible.
     Broken(RecordError),
-    /// The source holds no value at all, and in which way it does not.
+    /// The source has no values; why.
     Nothing(&'static str),
 }
 
-/// What to do about a source that holds nothing.
-pub(crate) const LEAVE_OUT: &str = "leave it out, or look at what should have written it";
+/// The hint for an empty source.
+pub(crate) const LEAVE_OUT: &str = "leave it out, or check what should have written it";
 
 impl Item {
     fn broken(code: Code, offset: u64, message: impl Into<String>, hint: impl Into<String>) -> Self {
@@ -65,17 +63,16 @@ impl Item {
     }
 }
 
-/// Values and the text they stand in.
+/// Values and their text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Batch {
-    /// The text. Give it back with [`Frames::recycle`].
+    /// The text. Return it with [`Frames::recycle`].
     pub(crate) text: String,
     /// The bytes of each value in the text, without white space around it.
     pub(crate) values: Vec<Range<usize>>,
-    /// Where the text begins in the unpacked bytes.
+    /// Where the text begins in the decompressed bytes.
     pub(crate) offset: u64,
-    /// What stands before the list these values are elements of, as a JSON object; `None` unless that list is a member
-    /// of an object.
+    /// The members before the list of these values, as a JSON object; `None` unless the list is a member of an object.
     pub(crate) header: Option<Arc<str>>,
 }
 
@@ -85,7 +82,7 @@ pub(crate) struct Frames<'a, R> {
     unit_of: &'a dyn Fn(&str) -> Option<Unit>,
     max_record: usize,
     mode: Mode,
-    /// Whether anything was given, since a source without records is not taken for one whose records are fine.
+    /// Whether anything was returned: a source without records is an error.
     gave_any: bool,
 }
 
@@ -97,18 +94,18 @@ enum Mode {
 }
 
 impl<'a, R: Read> Frames<'a, R> {
-    /// The values in `input`, each of at most `max_record` bytes. `unit_of` tells what a value is in its format: the
-    /// messages of a list are no records, the list is one.
+    /// The values in `input`, each of at most `max_record` bytes. `unit_of` says what a value is in its format: a list of messages
+    /// is one record.
     pub(crate) fn new(input: R, max_record: usize, unit_of: &'a dyn Fn(&str) -> Option<Unit>) -> Self {
         Self { window: Window::new(input, max_record), unit_of, max_record, mode: Mode::Undecided, gave_any: false }
     }
 
-    /// Takes back the text of a batch that is done with.
+    /// Takes back the text of a batch for reuse.
     pub(crate) fn recycle(&mut self, text: String) {
         self.window.recycle(text.into_bytes());
     }
 
-    /// Looks at the beginning of the source.
+    /// Chooses the mode by the beginning of the source.
     fn decide(&mut self) -> Result<Mode, Item> {
         self.skip_mark()?;
         let start = self.window.offset(0);
@@ -120,7 +117,7 @@ impl<'a, R: Read> Frames<'a, R> {
             }
             if !self.window.fill() {
                 let is_empty = self.window.offset(0) == start;
-                let message = if is_empty { "it is empty" } else { "it holds nothing but white space" };
+                let message = if is_empty { "it is empty" } else { "it contains only white space" };
                 return Err(self.window.failure().unwrap_or(Item::Nothing(message)));
             }
         }
@@ -136,12 +133,12 @@ impl<'a, R: Read> Frames<'a, R> {
         })
     }
 
-    /// The first byte that is not white space, once it is there.
+    /// The first byte that is not white space, once it was read.
     fn first(&self) -> u8 {
         self.window.filled()[0]
     }
 
-    /// Skips a byte order mark of UTF-8, and refuses one of UTF-16.
+    /// Skips a UTF-8 byte order mark, and rejects UTF-16.
     fn skip_mark(&mut self) -> Result<(), Item> {
         const UTF8: &[u8] = &[0xef, 0xbb, 0xbf];
         const UTF16: [&[u8]; 2] = [&[0xff, 0xfe], &[0xfe, 0xff]];
@@ -158,8 +155,8 @@ impl<'a, R: Read> Frames<'a, R> {
         Ok(())
     }
 
-    /// Whether the object or list at the beginning stands on a line of its own, and is no object around a list of
-    /// records. One that is too long or too deep to tell is a line as long as no line ends in it.
+    /// Whether the object or list at the beginning is alone on its line, and is not an object around a list of records. One that
+    /// is too long or too deep counts as a line if it has no line end.
     fn is_line(&mut self) -> bool {
         let mut scan = Scan::value(self.first()).watched();
         loop {
@@ -186,7 +183,7 @@ impl<'a, R: Read> Frames<'a, R> {
             return false;
         }
         let mut at = end;
-        // The end of the line may be as far away as a writer likes to put it.
+        // Any amount of white space may precede the line end.
         while at <= self.max_record {
             match self.window.filled().get(at).copied() {
                 Some(b'\n') => return true,
@@ -199,12 +196,12 @@ impl<'a, R: Read> Frames<'a, R> {
         false
     }
 
-    /// Whether the elements of the list at the beginning are values of their own: all but messages are.
+    /// Whether the elements of the list at the beginning are records: all except messages are.
     fn is_list_of_records(&mut self) -> bool {
         let mut at = 1;
         loop {
             match self.window.filled().get(at).copied() {
-                // Nothing tells what an empty list would hold. As a value it is at least not overlooked.
+                // What an empty list would contain is unknown. As a value it is not overlooked.
                 Some(b']') => return false,
                 Some(byte) if is_blank(byte) && at <= self.max_record => at += 1,
                 Some(_) => break,
@@ -226,7 +223,7 @@ impl<'a, R: Read> Frames<'a, R> {
         }
     }
 
-    /// Whether the first line is one scalar: no record, but a value that breaks nothing after it.
+    /// Whether the first line is a scalar: not a record, but a complete value.
     fn is_scalar_line(&mut self) -> bool {
         if !matches!(self.first(), b'"' | b'-' | b'0'..=b'9' | b't' | b'f' | b'n') {
             return false;
@@ -273,7 +270,7 @@ impl<R: Read> Iterator for Frames<'_, R> {
         if item.is_none() {
             self.mode = Mode::Ended;
             if !gave_any {
-                return Some(Item::Nothing("it holds no record"));
+                return Some(Item::Nothing("it contains no record"));
             }
         }
         item

@@ -1,4 +1,4 @@
-//! A share of the work: values to read, or a trace to put together, or something to tell.
+//! A job: values to read, a trace to assemble, or something to report.
 
 use std::sync::Arc;
 
@@ -9,10 +9,10 @@ use mcptest_core::score::group_of;
 
 use super::frames::Batch;
 
-/// A share of the work, out of one source.
+/// A job from one source.
 #[derive(Debug)]
 pub(crate) struct Job {
-    /// The source, as it was typed.
+    /// The source as it was typed.
     pub(crate) source: Arc<str>,
     pub(crate) what: Payload,
 }
@@ -21,16 +21,16 @@ pub(crate) struct Job {
 pub(crate) enum Payload {
     Records {
         batch: Batch,
-        /// None when no format is known for them.
+        /// `None` if the format is unknown.
         format: Option<Format>,
-        /// Whether the format was only guessed, from an earlier record.
+        /// Whether the format was detected from an earlier record.
         is_guessed: bool,
     },
     /// All pieces of one trace.
     Pieces { format: Format, key: String, texts: Vec<String>, offset: u64 },
     /// Something that cannot be read.
     Fault(RecordError),
-    /// Something to tell that is no fault.
+    /// A note for the user.
     Note(String),
 }
 
@@ -52,7 +52,7 @@ pub(super) fn in_source(error: ImportError, start: u64) -> RecordError {
 }
 
 impl Job {
-    /// What there is to tell, where this is all there is.
+    /// The note, if this job is one.
     pub(crate) fn note(&self) -> Option<String> {
         match &self.what {
             Payload::Note(note) => Some(note.clone()),
@@ -60,7 +60,7 @@ impl Job {
         }
     }
 
-    /// Hands over every trace of this share with its group, or why there is none.
+    /// Passes on every trace of this job with its group, or why there is none.
     pub(crate) fn read(&self, options: &Options, group_by: Option<&Target>, take: &mut dyn FnMut(Found<'_>)) {
         self.each(options, &mut |offset, found| {
             take(found.and_then(|one| match group_of(&one, group_by) {
@@ -70,7 +70,7 @@ impl Job {
         });
     }
 
-    /// Hands over every trace of this share with the place of its record, or why there is none.
+    /// Passes on every trace of this job with the offset of its record, or why there is none.
     fn each(&self, options: &Options, take: &mut dyn FnMut(u64, Result<Imported<'_>, RecordError>)) {
         match &self.what {
             Payload::Records { batch, format, is_guessed } => {
@@ -99,7 +99,7 @@ impl Job {
     }
 }
 
-/// The traces of a record. A record that does not fit a format which was only guessed may be of another one.
+/// The traces of a record. If the format was detected from another record, this one may have another format.
 fn record_of<'a>(
     record: Record<'a>,
     format: Option<Format>,
@@ -124,14 +124,14 @@ fn record_of<'a>(
 
 /// A record of no known format.
 pub(super) fn unknown(text: &str) -> ImportError {
-    // Broken JSON is of no format; what is wrong with it says more.
+    // For invalid JSON, its error says more.
     if let Err(error) = Format::Envelope.read(Record { text, header: None }, &Options::default())
         && error.place.is_some()
     {
         return error;
     }
     let known: Vec<&str> = Format::ALL.iter().map(|format| format.as_str()).collect();
-    ImportError::error(None, format!("it looks like no known format: {}", import::describe(text)))
+    ImportError::error(None, format!("unknown format: {}", import::describe(text)))
         .code(Code::UnknownFormat)
-        .hint(format!("say which it is with --from: {}", known.join(", ")))
+        .hint(format!("set it with --from: {}", known.join(", ")))
 }

@@ -1,7 +1,7 @@
-//! Threads: one cuts sources into jobs, several do them, and the caller takes the results in the order of the input.
+//! Threads: one splits sources into jobs, several execute them, and the caller takes the results in the order of the input.
 //!
-//! Only so many jobs are under way at a time, so memory does not depend on how much there is to read, and a slow reader of
-//! the results slows down the reading of the input.
+//! The number of jobs in progress is limited, so memory does not depend on the size of the input, and a slow consumer slows down
+//! reading.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -14,7 +14,7 @@ use super::feed::ReadOptions;
 use super::job::{Job, Payload};
 use super::source::Source;
 
-/// Reads all sources. `work` is done on many threads, `done` by the caller, in order; it may end everything early.
+/// Reads all sources. `work` runs on many threads, `done` on the caller's, in order; it may stop early.
 pub(crate) fn run<T: Send>(
     sources: &[Source],
     reading: &ReadOptions,
@@ -41,7 +41,7 @@ pub(crate) fn run<T: Send>(
                     let job = jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
                     let Ok((at, job)) = job else { break };
                     let answer = work(&job);
-                    // A buffer that nobody takes back is simply let go.
+                    // A buffer that is not reused is dropped.
                     if let Payload::Records { batch, .. } = job.what {
                         let _ = used.send(batch.text);
                     }
@@ -58,7 +58,7 @@ pub(crate) fn run<T: Send>(
         drop((result, used));
         let feeder = move || feed(sources, reading, progress, is_over, &permit, &give, &recycled);
         if workers == 0 || thread::Builder::new().spawn_scoped(scope, feeder).is_err() {
-            // The system has too few threads to share the work.
+            // No threads can be started.
             return alone(sources, reading, progress, work, done);
         }
         collect(&results, &permits, &mut |answer| {
@@ -88,7 +88,7 @@ fn alone<T>(
     }
 }
 
-/// Cuts the sources into jobs, as long as there is room for another.
+/// Splits the sources into jobs while there is room for another.
 fn feed(
     sources: &[Source],
     reading: &ReadOptions,
@@ -100,7 +100,7 @@ fn feed(
 ) {
     let mut at = 0;
     let mut put = |job: Job| {
-        // A permit comes back when the result of an earlier job was taken.
+        // A permit is returned when the result of an earlier job was taken.
         let is_wanted = permit.send(()).is_ok() && !is_over.load(Ordering::Relaxed) && give.send((at, job)).is_ok();
         at += 1;
         is_wanted

@@ -1,4 +1,4 @@
-//! The inputs that are meant: files, folders of files, and standard input.
+//! The inputs: files, folders of files, and standard input.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -13,18 +13,17 @@ use mcptest_runner::file::Trust;
 use super::unpack::Unpacked;
 use crate::input::{self, FileError, Wanted, file_error, io_error};
 
-/// What a folder of records holds.
 const RECORDS: Wanted = Wanted {
     is_meant: is_named_like_records,
     leaves_out_pipes: true,
-    none: "no .json, .jsonl or .ndjson file in this folder or below it, also none with .gz or .zst",
+    none: "no .json, .jsonl or .ndjson file (plain, .gz or .zst) in this folder or below it",
 };
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Source {
     /// Its path as it was typed, or `-`.
     pub(crate) name: String,
-    /// How many bytes it has as it is stored; unknown for pipes.
+    /// Its size as stored; unknown for pipes.
     pub(crate) size: Option<u64>,
     place: Place,
 }
@@ -33,7 +32,7 @@ pub(crate) struct Source {
 enum Place {
     StandardInput,
     File(PathBuf),
-    /// Nowhere: it cannot be used. That is told in its place among the others.
+    /// It cannot be used, which is reported in order.
     Refused(FileError),
 }
 
@@ -43,7 +42,7 @@ impl Source {
         self.place == Place::StandardInput
     }
 
-    /// Its bytes, unpacked where they are packed. What is read of it as stored is added to `progress`.
+    /// Its decompressed bytes. The stored bytes that were read are added to `progress`.
     pub(crate) fn open(&self, progress: &Arc<AtomicU64>) -> Result<Unpacked, FileError> {
         let path = match &self.place {
             Place::StandardInput => return Ok(Unpacked::new(Box::new(io::stdin()), Arc::clone(progress))),
@@ -51,7 +50,7 @@ impl Source {
             Place::Refused(refusal) => return Err(refusal.clone()),
         };
         let file = input::open(path, Trust::Trusted).map_err(|error| io_error(path, &error))?;
-        // Opening a folder works on some systems, and only reading it fails.
+        // On some systems opening a folder succeeds, and only reading it fails.
         if path.is_dir() {
             return Err(file_error(Code::ReadFailed, path, "is a folder", "it was a file a moment ago; start again"));
         }
@@ -59,14 +58,14 @@ impl Source {
     }
 }
 
-/// The inputs that are meant, in order and each once. A file stands for itself whatever its name, a folder for the files
-/// of records in it and below it, `-` for standard input. `note` is told what was left out of a folder.
+/// The inputs, in order and each once. A file is used regardless of its name, a folder means the record files in it and below
+/// it, `-` means standard input. `note` is called for what was skipped in a folder.
 pub(crate) fn expand(inputs: &[PathBuf], note: &mut dyn FnMut(&str)) -> Vec<Source> {
     let mut seen = BTreeSet::new();
     let mut out = Vec::new();
     for input in inputs {
         if input.as_os_str() == "-" {
-            // No file has this place, since a place has a folder.
+            // No file has this place, because places are absolute.
             if seen.insert(input.clone()) {
                 out.push(Source { name: "-".to_owned(), size: None, place: Place::StandardInput });
             }
@@ -74,7 +73,7 @@ pub(crate) fn expand(inputs: &[PathBuf], note: &mut dyn FnMut(&str)) -> Vec<Sour
         }
         for file in input::files(input, &RECORDS, Trust::Trusted, note) {
             match file.and_then(source) {
-                // A record that is read twice counts twice, so one file is one source however it was spelt.
+                // A record that is read twice counts twice, so a file is one source regardless of its spelling.
                 Ok((place, source)) if seen.insert(place.clone()) => out.push(source),
                 Ok(_) => {}
                 Err(refusal) => {
@@ -87,7 +86,7 @@ pub(crate) fn expand(inputs: &[PathBuf], note: &mut dyn FnMut(&str)) -> Vec<Sour
     out
 }
 
-/// How many bytes there are to read, where that is known of each input.
+/// The total size, if it is known for every input.
 pub(crate) fn total(sources: &[Source]) -> Option<u64> {
     sources.iter().map(|source| source.size).sum()
 }
@@ -208,10 +207,10 @@ mod tests {
             &[
                 "b/a.json Some(8)",
                 "b/file.json Some(12)",
-                "! b/gone.json: there is no such file or folder (it is a link that leads nowhere)",
-                "note: b/folder.json: left out: it is a link to a folder; name it to have it read",
-                "note: b/loop: left out: it is a link to a folder; name it to have it read",
-                "note: b/pipe.json: left out: it is no plain file, and could be waited for without end",
+                "! b/gone.json: no such file or folder (it is a broken symbolic link)",
+                "note: b/folder.json: skipped: it is a link to a folder; name it to read it",
+                "note: b/loop: skipped: it is a link to a folder; name it to read it",
+                "note: b/pipe.json: skipped: it is not a regular file, and reading it could block forever",
             ],
         );
         check(folder.path(), &["b/folder.json"], &["b/folder.json/x.json Some(12)"]);
@@ -224,9 +223,8 @@ mod tests {
             folder.path(),
             &["trace.jsonl", "empty"],
             &[
-                "! trace.jsonl: there is no such file or folder (did you mean `traces.jsonl`?)",
-                "! empty: no .json, .jsonl or .ndjson file in this folder or below it, also none with .gz or .zst (hidden files \
-             and folders are left out; name the file itself)",
+                "! trace.jsonl: no such file or folder (did you mean `traces.jsonl`?)",
+                "! empty: no .json, .jsonl or .ndjson file (plain, .gz or .zst) in this folder or below it (hidden files and folders are skipped; name the file itself)",
             ],
         );
     }
@@ -262,7 +260,7 @@ mod tests {
                 file_error(
                     Code::NoSuchFile,
                     &path("b.json"),
-                    "there is no such file or folder",
+                    "no such file or folder",
                     format!("did you mean `{}`?", path("a.json").display())
                 ),
             ]

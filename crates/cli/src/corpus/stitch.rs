@@ -1,8 +1,7 @@
-//! Traces that lie in pieces over their file: pieces are kept until their trace is whole.
+//! Traces in pieces: pieces are kept until their trace is complete.
 //!
-//! Nothing in a file says that a trace is whole, so it is taken to be when the file ends. Before that, when more is kept
-//! than memory allows, the trace that has waited longest for its next piece is closed. A piece that comes after that is
-//! an error, never a second trace.
+//! Nothing in a file marks a trace as complete, so it is complete when the file ends. If too much is kept before that, the trace
+//! that has waited longest for its next piece is closed. A piece that comes later is an error, never a second trace.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,7 +20,7 @@ pub(super) struct Stitch {
     /// Most bytes of one trace.
     max_record: usize,
     open: BTreeMap<String, Open>,
-    /// Keys by when their latest piece came, oldest first.
+    /// Keys by the arrival of their latest piece, oldest first.
     by_age: BTreeMap<u64, String>,
     closed: BTreeSet<String>,
     /// Bytes kept.
@@ -33,10 +32,10 @@ pub(super) struct Stitch {
 struct Open {
     texts: Vec<String>,
     bytes: usize,
-    /// Where its first piece stands, and when it came.
+    /// The offset of its first piece, and when it arrived.
     offset: u64,
     began: u64,
-    /// When its latest piece came.
+    /// When its latest piece arrived.
     touched: u64,
     is_too_long: bool,
 }
@@ -55,7 +54,7 @@ impl Stitch {
         }
     }
 
-    /// Takes in a piece that stands at `offset`, and hands over what is closed to make room for it.
+    /// Adds a piece from `offset`, and passes on traces that are closed to make room for it.
     pub(super) fn add(&mut self, piece: &Piece<'_>, offset: u64, closed: &mut dyn FnMut(Payload)) {
         if self.closed.contains(&*piece.key) {
             let message = format!("this piece of the trace {} comes after the trace was closed", piece.key);
@@ -81,7 +80,7 @@ impl Stitch {
         self.by_age.insert(now, piece.key.clone().into_owned());
         open.bytes += piece.text.len();
         if open.bytes > self.max_record {
-            // Its pieces are let go, and its end is told as an error.
+            // Its pieces are dropped, and it is reported as an error at the end.
             open.is_too_long = true;
             self.kept -= open.texts.iter().map(String::len).sum::<usize>();
             open.texts.clear();
@@ -101,7 +100,7 @@ impl Stitch {
         }
     }
 
-    /// Hands over the traces that are still open, in the order they began.
+    /// Passes on the traces that are still open, in the order they began.
     pub(super) fn finish(mut self, closed: &mut dyn FnMut(Payload)) {
         let mut open: Vec<(String, Open)> = std::mem::take(&mut self.open).into_iter().collect();
         open.sort_by_key(|(_, open)| open.began);

@@ -1,11 +1,11 @@
-//! Bytes as they are stored to bytes as they were before packing.
+//! Decompression.
 //!
-//! Packed data is told by its first bytes, so that a pipe works like a file. Several gzip members or zstd frames after
-//! another are one stream.
+//! Compressed data is recognized by its first bytes, so that a pipe works like a file. Several gzip members or zstd frames in a
+//! row are one stream.
 //!
-//! Two promises are the reason why the streaming decoders of the libraries are not used. Nothing is asked of the outside
-//! while there is something to give, so that a slow pipe is answered at once and a fast one in large pieces. And what was
-//! unpacked before damage is given in full: a decoder that fails forgets what the failing call had written.
+//! The streaming decoders of the libraries are not used, for two reasons. Input must not be read while there is output left, so
+//! that a slow pipe is processed at once and a fast one in large pieces. And everything before an error must be returned: a
+//! decoder that fails drops the output of the failing call.
 
 use std::io::{self, Read};
 use std::sync::Arc;
@@ -18,10 +18,10 @@ use zstd_safe::{DCtx, DParameter, InBuffer, OutBuffer, get_error_name};
 /// How much is read at a time.
 const CHUNK: usize = 256 * 1024;
 
-/// The largest window of zstd, as a power of two. It is held in memory, and a file may ask for two gigabytes.
+/// The largest zstd window, as a power of two. It is kept in memory, and a file may require two gigabytes.
 const WINDOW_LOG: u32 = 26;
 
-/// How much a zstd decoder wants to see first.
+/// How much input a zstd decoder needs first.
 const FRAME_START: usize = 5;
 
 /// Why the bytes of a source end before their end, inside an [`io::Error`].
@@ -39,7 +39,7 @@ pub(crate) struct Unpacked {
     end: usize,
     is_over: bool,
     packing: Packing,
-    /// How many bytes were given.
+    /// How many bytes were returned.
     given: u64,
     failure: Option<Failure>,
 }
@@ -51,18 +51,18 @@ enum Packing {
     Zstd(Zstd),
 }
 
-/// What one call of a decoder did.
+/// The result of one call of a decoder.
 struct Step {
     used: usize,
     written: usize,
     damage: Option<Damage>,
 }
 
-/// What is wrong with packed data.
+/// What is wrong with compressed data.
 enum Damage {
-    /// It does not say what a decoder can follow.
+    /// A decoder cannot read it.
     Corrupt(String),
-    /// It needs more memory than it is given.
+    /// It needs too much memory.
     Window,
     Trailing,
 }
@@ -82,7 +82,7 @@ impl Unpacked {
         }
     }
 
-    /// Reads once from the outside, behind what is at hand.
+    /// Reads once, after the unused bytes.
     fn fetch(&mut self) -> io::Result<()> {
         let count = read(&mut self.input, &mut self.chunk[self.end..], &self.progress)?;
         self.end += count;
@@ -90,7 +90,7 @@ impl Unpacked {
         Ok(())
     }
 
-    /// Reads until the first bytes tell how the source is packed.
+    /// Reads until the compression is known.
     fn decide(&mut self) -> io::Result<()> {
         while matches!(self.packing, Packing::Undecided) {
             match kind(&self.chunk[..self.end], self.is_over) {
@@ -129,7 +129,7 @@ impl Unpacked {
                 self.failure = Some(damage.failure(name, after));
                 break;
             }
-            // With room left in `out`, a decoder that did nothing has nothing more to give without more input.
+            // With room left in `out`, a decoder that did nothing needs more input.
             if step.used > 0 || step.written > 0 {
                 continue;
             }
@@ -138,8 +138,9 @@ impl Unpacked {
             }
             if self.is_over {
                 if !is_whole {
-                    let message = format!("the {name} data ends too early, after {after} unpacked bytes");
-                    let hint = "what came before is read; it was cut off when it was written or moved".to_owned();
+                    let message = format!("the {name} data ends too early, after {after} decompressed bytes");
+                    let hint =
+                        "what came before was read; the file was truncated when it was written or copied".to_owned();
                     self.failure = Some(damaged(message, hint));
                 }
                 break;
@@ -190,15 +191,15 @@ pub(crate) fn is_packed(bytes: &[u8]) -> bool {
     kind(bytes, true) != Some(Kind::Plain)
 }
 
-/// What begins like this; `None` as long as that cannot be told.
+/// The compression of data with this start; `None` if more is needed.
 fn kind(start: &[u8], is_over: bool) -> Option<Kind> {
     const MAGICS: [(&[u8], Kind); 3] = [
         (&[0x1f, 0x8b], Kind::Gzip),
         (&[0x28, 0xb5, 0x2f, 0xfd], Kind::Zstd),
-        // A frame of zstd that holds notes instead of data.
+        // A skippable zstd frame.
         (&[0x50, 0x2a, 0x4d, 0x18], Kind::Zstd),
     ];
-    // The lower half of the first byte of a note is free.
+    // In a skippable frame the lower half of the first byte is arbitrary.
     let same = |(at, (byte, magic)): (usize, (&u8, &u8))| byte == magic || at == 0 && *magic == 0x50 && byte >> 4 == 5;
     let mut candidates = MAGICS.iter().filter(|(magic, _)| start.iter().zip(*magic).enumerate().all(same));
     match candidates.next() {
@@ -212,16 +213,16 @@ impl Damage {
     fn failure(self, name: &str, after: u64) -> Failure {
         let (message, hint) = match self {
             Self::Corrupt(reason) => (
-                format!("the {name} data is damaged after {after} unpacked bytes: {reason}"),
-                format!("what came before is read; `{name} -t` tests a whole file"),
+                format!("the {name} data is corrupt after {after} decompressed bytes: {reason}"),
+                format!("what came before was read; `{name} -t` checks the file"),
             ),
             Self::Window => (
-                format!("the {name} data after {after} unpacked bytes needs a window of more than 64 MiB"),
-                format!("pack it again with `zstd --long={WINDOW_LOG}` or less"),
+                format!("the {name} data after {after} decompressed bytes needs a window of more than 64 MiB"),
+                format!("compress it again with `zstd --long={WINDOW_LOG}` or less"),
             ),
             Self::Trailing => (
-                format!("something that is not {name} data follows after {after} unpacked bytes"),
-                "what came before is read; a file is packed as a whole or not at all".to_owned(),
+                format!("data that is not {name} follows after {after} decompressed bytes"),
+                "what came before was read; compress the whole file or none of it".to_owned(),
             ),
         };
         damaged(message, hint)
@@ -268,7 +269,7 @@ impl Gzip {
     }
 }
 
-/// How much a counter grew within one call, which is never more than a buffer holds.
+/// How much a counter grew in one call, which is never more than the size of a buffer.
 fn difference(after: u64, before: u64) -> usize {
     usize::try_from(after - before).unwrap_or(usize::MAX)
 }
@@ -276,7 +277,7 @@ fn difference(after: u64, before: u64) -> usize {
 /// Frames of zstd, one after another.
 struct Zstd {
     decoder: DCtx<'static>,
-    /// How much the decoder wants to see next; zero between frames.
+    /// How much input the decoder needs next; zero between frames.
     wants: usize,
 }
 
@@ -293,7 +294,7 @@ impl Zstd {
         if self.wants == 0 && input.is_empty() {
             return Step { used: 0, written: 0, damage: None };
         }
-        // Given just what it wants, a decoder unpacks one block in a call, and a failing call loses no other block.
+        // With just the input it needs, a decoder handles one block per call, and a failing call loses no other block.
         let most = if self.wants == 0 { FRAME_START } else { self.wants };
         let mut input = InBuffer::around(&input[..input.len().min(most)]);
         let mut out = OutBuffer::around(out);

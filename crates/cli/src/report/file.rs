@@ -140,7 +140,7 @@ mod tests {
         }
         assert!(at("link").is_symlink() && !at("nowhere").exists());
         assert_eq!(fs::read_to_string(at("file")).unwrap(), "old");
-        let folders = format!("`{}` is a symbolic link, and none is followed here", at("linked").display());
+        let folders = format!("`{}` is a symbolic link, and links are not followed here", at("linked").display());
         assert_eq!(refused("linked/report", Trust::Untrusted), folders);
         write(&at("linked/report"), Trust::Trusted, |out| out.write_all(b"new")).unwrap();
         write(&at("folder/report"), Trust::Untrusted, |out| out.write_all(b"newer")).unwrap();

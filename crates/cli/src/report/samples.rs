@@ -148,7 +148,7 @@ pub(super) fn events() -> Vec<Event> {
     out.push(Event::SuiteRefused {
         file: format!("{HOSTILE}.yml"),
         why: format!(
-            "error[no-such-file]: {HOSTILE}: there is no such file or folder\nhint: paths are taken from the current folder\n"
+            "error[no-such-file]: {HOSTILE}: no such file or folder\nhint: paths are relative to the current folder\n"
         ),
     });
     out.push(Event::Note(format!("a note with {HOSTILE}")));

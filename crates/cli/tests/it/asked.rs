@@ -98,8 +98,8 @@ fn a_run_is_recorded_although_nobody_answers_the_advisory_question() {
     let here = world(port, &format!("{DONE}, narrative: {{ llm_assisted: true }}"));
     let (code, rows, notes) = told(&here.command(&["run", "--record", "suite.yml"]).output().unwrap());
     assert_eq!((code, rows.last().map(String::as_str)), (Some(0), Some("1 test, 1 run: 1 passed")), "{rows:?}");
-    let at = format!("the model `m` at http://127.0.0.1:{port}/v1/chat/completions");
-    assert_eq!(notes, [format!("note: t: the advisory question has no answer: {at}: it answered HTTP 400: no advice")]);
+    let at = format!("model `m` at http://127.0.0.1:{port}/v1/chat/completions");
+    assert_eq!(notes, [format!("note: t: the advisory request failed: {at}: HTTP 400: no advice")]);
     let output = here.command(&["run", "suite.yml"]).output().unwrap();
     assert_eq!(told(&output).0, Some(0), "it was recorded");
 }
@@ -113,7 +113,7 @@ fn whoever_waits_for_the_advisory_answer_is_told() {
     });
     let here = world(port, &format!("{DONE}, narrative: {{ llm_assisted: true }}"));
     let (code, _, notes) = told(&here.command(&["run", "--live", "suite.yml"]).output().unwrap());
-    assert_eq!((code, notes), (Some(0), vec!["note: t: m: HTTP 429, trying again in 0 s (attempt 2 of 4)".to_owned()]));
+    assert_eq!((code, notes), (Some(0), vec!["note: t: m: HTTP 429; retrying in 0 s (attempt 2 of 4)".to_owned()]));
 }
 
 #[test]

@@ -104,7 +104,7 @@ fn cassettes_that_fit_are_ok_and_scripted_tests_need_none() {
     here.check(&["cassette", "list", "t"], 0, &all, "");
     let scripted = SUITE.replace("models: [gpt-5, demo]", "model: demo");
     let here = Folder::with(&[("mcptest.yml", &scripted)]);
-    let none = "mcptest.yml\n  no cassettes, and none is needed\n\nno cassettes\n";
+    let none = "mcptest.yml\n  no cassettes, and none needed\n\nno cassettes\n";
     here.check(&["cassette", "list"], 0, none, "");
     assert_eq!(std::fs::read_dir(&here.0).unwrap().count(), 1, "looking makes no folder");
 }
@@ -133,7 +133,7 @@ t/s.yml
   unused   {AT}/gone-b39d7eda/demo/1.json: there is no test `Gone.`
 
 6 cassettes: 2 ok, 1 stale, 3 unused; 4 missing
-hint: to record anew what is stale, broken or missing: mcptest run --record t/s.yml
+hint: to re-record what is stale, broken or missing: mcptest run --record t/s.yml
 hint: to remove what is unused: mcptest cassette prune t/s.yml
 "
     );
@@ -145,7 +145,7 @@ hint: to remove what is unused: mcptest cassette prune t/s.yml
     here.write("t/demo.yml", SCRIPT.replace("Done.", "Gone.").as_bytes());
     let output = here.command(&["cassette", "list", "t"]).output().unwrap();
     let stdout = String::from_utf8(output.stdout).unwrap();
-    let start = format!("t/s.yml\n  stale    {AT}/cancels/demo/1.json: the script of the model has changed\n");
+    let start = format!("t/s.yml\n  stale    {AT}/cancels/demo/1.json: the model's script has changed\n");
     assert!(stdout.starts_with(&start), "{stdout}");
     assert_eq!(output.status.code(), Some(1));
     // Unused cassettes alone are fine.
@@ -183,12 +183,12 @@ t/s.yml
   broken   {AT}/books/gpt-5/2.json: has format version 3, this program reads versions 1 to 2
   broken   {AT}/books/gpt-5/3.json: is not UTF-8: byte 0
   ok       {AT}/cancels/demo/1.json
-  unused   {AT}/cancels/elsewhere/1.json: it does not lie where recordings of `cancels` on `demo` do
-  unused   {AT}/cancels/other/1.json: `cancels` runs on no model with the name of its folder
-  unused   {AT}/gone/demo/1.json: there is no test with the name of its folder
+  unused   {AT}/cancels/elsewhere/1.json: recordings of `cancels` on `demo` are stored elsewhere
+  unused   {AT}/cancels/other/1.json: `cancels` runs on no model that matches its folder
+  unused   {AT}/gone/demo/1.json: no test matches its folder
 
 7 cassettes: 1 ok, 3 broken, 3 unused
-hint: to record anew what is stale, broken or missing: mcptest run --record t/s.yml
+hint: to re-record what is stale, broken or missing: mcptest run --record t/s.yml
 hint: to remove what is unused: mcptest cassette prune t/s.yml
 "
     );
@@ -203,10 +203,10 @@ fn without_the_script_nobody_can_tell_whether_a_cassette_fits() {
         record_any(&here, "books", "demo", run);
     }
     here.write("t/demo.yml", b"script: 1\nrun: []\n");
-    let line = |run| format!("  unknown  {AT}/books/demo/{run}.json: the script of its model cannot be used\n");
+    let line = |run| format!("  unknown  {AT}/books/demo/{run}.json: its model's script has errors\n");
     let all = format!("t/s.yml\n{}{}{}\n3 cassettes: 3 unknown\n", line(1), line(2), line(3));
     let stderr = "\
-error[script-unusable]: t/s.yml: the script cannot be used
+error[script-unusable]: t/s.yml: the script has errors
 t/demo.yml:2:1: error[unknown-key]: unknown key `run` in a script
    |
  2 | run: []
@@ -217,7 +217,7 @@ t/demo.yml:2:1: error[unknown-key]: unknown key `run` in a script
     std::fs::remove_file(here.0.join("t/demo.yml")).unwrap();
     let stderr = "\
 error[read-failed]: t/s.yml: script t/demo.yml: cannot be read: No such file or directory (os error 2)
-hint: `script:` is a path from the folder of the suite
+hint: `script:` is a path relative to the suite's folder
 ";
     here.check(&["cassette", "list", "t/s.yml"], 2, &all, stderr);
     // It is used all the same.
@@ -267,7 +267,7 @@ fn tools_get_one_object_with_every_suite() {
                             Value::Null,
                             Value::Null,
                             (2, 2),
-                            json!("there is no test with the name of its folder"),
+                            json!("no test matches its folder"),
                         ),
                         entry(
                             "unused",
@@ -352,7 +352,7 @@ fn a_cassette_is_shown_with_its_calls_faults_answer_and_end() {
   answer
     I looked it up.
     \\u{{1b}}[31mThe rest failed.
-  tokens   10 read, 2 from a cache, 5 written, 15 in all
+  tokens   10 input, 2 from a cache, 5 output, 15 total
   end      completed after 42 ms
 ",
         inputs("\"Book a seat.\"", r#"{"shop":{"command":["shop"],"protocol":"auto","timeout_ms":30000}}"#),
@@ -380,9 +380,9 @@ fn what_is_no_cassette_is_not_shown() {
     let here = here();
     let stderr = "\
 error: t/s.yml: line 1, column 1: expected value
-hint: `mcptest cassette list` tells where cassettes lie and what is wrong with them
+hint: `mcptest cassette list` shows where cassettes are and what is wrong with them
 error: gone.json: there is no such file
-hint: `mcptest cassette list` tells where cassettes lie and what is wrong with them
+hint: `mcptest cassette list` shows where cassettes are and what is wrong with them
 ";
     here.check(&["cassette", "show", "t/s.yml", "gone.json"], 2, "", stderr);
 }
@@ -477,7 +477,7 @@ fn nothing_is_removed_while_a_recording_is_in_progress() {
     let before = tree(&here);
     let lock = cassette::Folder::of(&here.0.join("t/s.yml")).lock().unwrap();
     let stderr =
-        "error[recording-in-progress]: t/cassettes/s: another recording is in progress\nhint: wait until it is done\n";
+        "error[recording-in-progress]: t/cassettes/s: another recording is in progress\nhint: wait until it finishes\n";
     here.check(&["cassette", "prune", "t", "--yes"], 2, "nothing was removed\n", stderr);
     assert_eq!(tree(&here), before);
     drop(lock);
@@ -520,8 +520,8 @@ fn what_lies_in_the_place_of_a_folder_is_no_empty_folder() {
         let start = format!("error[read-failed]: {AT}/books/gpt-5: cannot be read: ");
         assert!(stderr.starts_with(&start) && stderr.ends_with(&format!("\nhint: {hint}\n")), "{stderr}");
     };
-    said(&["cassette", "list", "t"], "no cassettes\n", "check that it is a folder and may be read");
-    let hint = "check that the folder may be read and written";
+    said(&["cassette", "list", "t"], "no cassettes\n", "check that it is a readable folder");
+    let hint = "check that the folder is readable and writable";
     said(&["cassette", "prune", "t", "--yes"], "nothing was removed\n", hint);
 }
 
@@ -591,14 +591,14 @@ fn an_edit_is_an_error_until_it_is_accepted_and_every_report_says_so_from_then_o
     here.check(&["run", "t/s.yml"], 2, &edited, WARNING);
     let broken = format!(
         "t/s.yml\n  broken   {at}: was edited after it was recorded: its digest does not match\n\n1 cassette: 1 broken\n\
-         hint: to record anew what is stale, broken or missing: mcptest run --record t/s.yml\n"
+         hint: to re-record what is stale, broken or missing: mcptest run --record t/s.yml\n"
     );
     here.check(&["cassette", "list", "t/s.yml"], 2, &broken, "");
 
-    let accepted = format!("accepted {at}: reports say `edited` until it is recorded again\n");
+    let accepted = format!("accepted {at}: reports say `edited` until it is re-recorded\n");
     here.check(&["cassette", "accept", at], 0, &accepted, "");
     here.check(&["cassette", "accept", at], 0, &format!("unchanged {at}: its edits were accepted before\n"), "");
-    let note = "1 recording was edited after recording, which `mcptest cassette accept` accepted";
+    let note = "1 recording was edited after recording and accepted with `mcptest cassette accept`";
     let pretty = format!(
         "t/s.yml\n✓ PASS      cancels  replayed, edited  trajectory: 0 of 0 expected calls matched (subset)\nnote: {note}\n\n1 test, 1 run: 1 passed\n"
     );
@@ -623,7 +623,8 @@ fn an_edit_is_an_error_until_it_is_accepted_and_every_report_says_so_from_then_o
         WARNING,
     );
     here.check(&["report", "r.json"], 0, &pretty, "");
-    let listed = format!("t/s.yml\n  edited   {at}: it was edited, which somebody accepted\n\n1 cassette: 1 edited\n");
+    let listed =
+        format!("t/s.yml\n  edited   {at}: it was edited, and the edit was accepted\n\n1 cassette: 1 edited\n");
     here.check(&["cassette", "list", "t/s.yml"], 0, &listed, "");
     // Recording the run again clears it.
     let passed = |origin: &str| {
@@ -659,12 +660,12 @@ fn a_cassette_of_the_first_version_replays_with_a_note() {
     here.check(
         &["cassette", "accept", &format!("{at}/2.json")],
         0,
-        &format!("accepted {at}/2.json: reports say `edited` until it is recorded again\n"),
+        &format!("accepted {at}/2.json: reports say `edited` until it is re-recorded\n"),
         "",
     );
     // One run of two was accepted, and the line of both says so.
     let told = "t/s.yml\n✓ PASS      cancels  replayed, 1 edited  2/2 runs pass; path of all 2 runs: no call\n\
-                note: 1 recording was edited after recording, which `mcptest cassette accept` accepted\n\
+                note: 1 recording was edited after recording and accepted with `mcptest cassette accept`\n\
                 note: 1 recording is in format version 1, which does not detect edits; `--record` writes version 2\n\n\
                 1 test, 2 runs: 1 passed\n";
     here.check(&["run", "t/s.yml"], 0, told, WARNING);
@@ -691,9 +692,9 @@ fn a_renamed_test_finds_its_recordings_by_what_was_asked_and_keeps_them() {
     let missing = |model: &str| {
         format!(
             "! ERROR     {new} [{model}]  replayed\n    there is no recording of this run: {folder}/{model}/1.json;\n      \
-             `{gone}` was recorded with the same inputs, and is no test now\n    \
+             `{gone}`, which is no longer a test, was recorded with the same inputs\n    \
              hint: if the test was renamed: mcptest cassette rename t/s.yml '{gone}' 'books it'\\''s\n      \
-             seat'; else record it: mcptest run --record t/s.yml\n    at t/s.yml:2:11\n      |\n    2 |   - name: {new}\n      \
+             seat'; otherwise record it: mcptest run --record t/s.yml\n    at t/s.yml:2:11\n      |\n    2 |   - name: {new}\n      \
              |           ^^^^^^^^^^^^^^^\n"
         )
     };
@@ -703,8 +704,9 @@ fn a_renamed_test_finds_its_recordings_by_what_was_asked_and_keeps_them() {
     assert!(told.starts_with(&expected), "{told}\n---\n{expected}");
     assert_eq!(output.status.code(), Some(2));
 
-    let moved =
-        format!("moved {folder}/gpt-4/1.json\nmoved {folder}/gpt-5/1.json\n2 recordings of `{gone}` kept as `{new}`\n");
+    let moved = format!(
+        "moved {folder}/gpt-4/1.json\nmoved {folder}/gpt-5/1.json\n2 recordings of `{gone}` moved to `{new}`\n"
+    );
     here.check(&["cassette", "rename", "t/s.yml", gone, new], 0, &moved, "");
     let listed =
         format!("t/s.yml\n  ok       {folder}/gpt-4/1.json\n  ok       {folder}/gpt-5/1.json\n\n2 cassettes: 2 ok\n");
@@ -733,16 +735,19 @@ fn what_cannot_be_renamed_says_why_and_stays() {
     refused(
         ["t/s.yml", "never was", "books a seat"],
         "error: there are no recordings of `never was` in t/cassettes/s/never-was-6d0d880b\n\
-         hint: `mcptest cassette list t/s.yml` tells which recordings there are\n",
+         hint: `mcptest cassette list t/s.yml` lists the recordings\n",
     );
-    refused(["t", "Gone.", "books a seat"], "error: several suites are meant\nhint: name the file of one suite\n");
+    refused(
+        ["t", "Gone.", "books a seat"],
+        "error: the path matches several suites\nhint: name the file of one suite\n",
+    );
     let path = record(&here, ("books a seat", "gpt-4", 1), &said("Done."));
     let before = tree(&here);
     here.check(
         &["cassette", "rename", "t/s.yml", "Gone.", "books a seat"],
         2,
         "",
-        "error: t/cassettes/s/books-a-seat-12356d5f: there are recordings already, which are not overwritten\n\
+        "error: t/cassettes/s/books-a-seat-12356d5f: recordings already exist and are not overwritten\n\
          hint: move them away if they are not needed\n",
     );
     assert_eq!(tree(&here), before);

@@ -243,7 +243,7 @@ fn of_two_recorders_one_records_and_the_other_is_refused() {
             here.command(&["run", "suite.yml", "--record", "--filter", filters[1]]).envs(path).output().unwrap();
         let told = String::from_utf8(second.stdout).unwrap();
         assert_eq!(second.status.code(), Some(2), "{told}");
-        let reason = "cassettes/suite: another recording is in progress\n    hint: wait until it is done\n";
+        let reason = "cassettes/suite: another recording is in progress\n    hint: wait until it finishes\n";
         assert_eq!(told.matches(reason).count(), 1, "{told}");
         // Whoever replays meanwhile sees what was there before.
         assert_eq!(recordings(&here), before);

@@ -18,7 +18,7 @@ suite.yml
 
 /// What a recording says that could not be written.
 fn unwritten(path: &str, what: &str, why: &str) -> String {
-    let hint = "check that the folder may be written to and has room";
+    let hint = "check that the folder is writable and the disk has space";
     format!(
         "suite.yml\n! ERROR     t  scripted\n    {path}: cannot be {what}: {why}\n    hint: {hint}\n    at suite.yml:4:11\n      \
          |\n    4 |   - name: t\n      |           ^\n\n1 test, 1 run: 1 error\n"

@@ -105,7 +105,7 @@ impl Scene {
             _ => "/v1beta/models/gemini:generateContent",
         };
         let wire = WIRES.iter().find(|(name, ..)| *name == model).unwrap().2;
-        let at = format!("the model `{model}` at {}{path}: ", self.server.base());
+        let at = format!("model `{model}` at {}{path}: ", self.server.base());
         let hint = row["error"]["hint"].as_str().unwrap().replace(wire, "WIRE");
         format!("{verdict}: {}\nhint: {hint}", message.replace(&at, "AT ").replace(&self.server.base(), "BASE"))
     }

@@ -133,7 +133,7 @@ fn nothing_is_overwritten_and_nothing_is_written_beside_it() {
     for taken in ["mcptest.yml", "mcptest.yaml", "mcptest/tools.yml", "mcptest/script-retry.yml"] {
         let here = Folder::with(&[(taken, "mine")]);
         let stderr = format!(
-            "error: {taken} is there already, and nothing is overwritten\n\
+            "error: {taken} is already there, and nothing is overwritten\n\
              hint: move it away, or name another folder, as in `mcptest init tests/first`\n"
         );
         here.check(&["init"], 2, "", &stderr);
@@ -146,8 +146,7 @@ fn nothing_is_overwritten_and_nothing_is_written_beside_it() {
         &["init"],
         2,
         "",
-        "error: mcptest.yml, mcptest/tools.yml, mcptest/script.yml, mcptest/script-retry.yml are there already, and \
-         nothing is overwritten\nhint: move them away, or name another folder, as in `mcptest init tests/first`\n",
+        "error: mcptest.yml, mcptest/tools.yml, mcptest/script.yml, mcptest/script-retry.yml are already there, and nothing is overwritten\nhint: move them away, or name another folder, as in `mcptest init tests/first`\n",
     );
     assert_eq!(files(&here.0), before);
 }

@@ -122,9 +122,9 @@ fn runs_under_a_limit_on_processes_end_with_a_verdict_or_an_error() {
             }
         }
     }
-    let hint = "hint: run fewer at once (`--jobs`), or raise the limit on processes and threads (`ulimit -u`)";
+    let hint = "hint: run fewer tests at once (`--jobs`), or raise the limit on processes and threads (`ulimit -u`)";
     let (_, out, _) = world.run("--nproc=2", &["run", "suite.yml", "--live", "--jobs", "8"]);
-    assert!(out.starts_with("note: 1 runs at once and not 8: no more threads (`ulimit -u`)\n"), "{out}");
+    assert!(out.starts_with("running note: 1 at once instead of 8: no more threads (`ulimit -u`)\n"), "{out}");
     assert!(out.contains(hint), "{out}");
 }
 
@@ -239,10 +239,7 @@ fn one_signal_ends_a_run_whose_output_nobody_reads() {
     assert!(child.try_wait().unwrap().is_none(), "it does not wait for a reader");
     terminate(&child);
     let (code, _, err) = ended(child);
-    assert_eq!(
-        (code, err.as_str()),
-        (Some(2), "error[out-of-resources]: stopped in the middle: it did not end in time\n")
-    );
+    assert_eq!((code, err.as_str()), (Some(2), "error[out-of-resources]: stopped: the runs did not end in time\n"));
 }
 
 /// What a program said that has to end without anybody reading it.

@@ -173,6 +173,6 @@ fn few_open_files_mean_fewer_runs_at_once_and_a_limit_that_may_be_raised_is() {
     // Where not even one fits, the way out is told.
     let (code, text) = run("ulimit -n 10");
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let hint = "hint: run fewer at once (`--jobs`), or raise the limit on open files (`ulimit -n`)";
+    let hint = "hint: run fewer tests at once (`--jobs`), or raise the limit on open files (`ulimit -n`)";
     assert!(code == Some(2) && text.contains("Too many open files (os error 24)") && text.contains(hint), "{text}");
 }

@@ -41,7 +41,7 @@ fn found((code, out, err): (ExitCode, String, String)) -> Found {
     Found { groups, summary, code }
 }
 
-const NOTHING: &str = "error[empty-input]: there is no trace in these inputs";
+const NOTHING: &str = "error[empty-input]: no traces in these inputs";
 
 /// Gates for every kind of verdict: of traces, of groups, of both, of none.
 const GATES: [&str; 8] = [
@@ -167,7 +167,7 @@ fn parts_of_any_split_merge_to_what_one_process_finds() {
     for seed in 0..count() {
         let (whole, mut merged, what) = split(&here, &mut Random::new(seed));
         // A part without anything is told of.
-        merged.summary.retain(|line| !line.ends_with(": there is nothing in this part"));
+        merged.summary.retain(|line| !line.ends_with(": this part is empty"));
         assert_eq!(merged, whole, "split {seed}: {what}");
         *codes.entry(format!("{:?}", whole.code)).or_insert(0) += 1;
     }

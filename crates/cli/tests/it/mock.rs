@@ -234,7 +234,7 @@ fn what_cannot_be_used_is_said_with_exit_code_2() {
         "",
         &format!(
             "error[bad-mock-fault]: unknown fault `explode`\nhint: the kinds are {kinds}\n\
-             error[bad-mock-fault]: the fault `ecko=hang` strikes the tool `ecko`, which the file does not have\nhint: did you mean `echo`?\n"
+             error[bad-mock-fault]: the fault `ecko=hang` names the tool `ecko`, which is not in the file\nhint: did you mean `echo`?\n"
         ),
     );
     here.check(
@@ -247,13 +247,13 @@ fn what_cannot_be_used_is_said_with_exit_code_2() {
         &["mock", "--tools-from", "both.yml"],
         2,
         "",
-        "both.yml:2:1: error: the file has both `mock_server` and a list of tools beside it\n   |\n 2 | tools: []\n   | ^^^^^\n   = hint: keep one: `mock_server` for answers of your own, or the `tools/list` reply of a real server\n\n",
+        "both.yml:2:1: error: the file has both `mock_server` and a list of tools next to it\n   |\n 2 | tools: []\n   | ^^^^^\n   = hint: keep one: `mock_server` for answers of your own, or the `tools/list` reply of a real server\n\n",
     );
     here.check(
         &["mock", "--tools-from", "tool.yml"],
         2,
         "",
-        "error[no-such-file]: tool.yml: there is no such file or folder\nhint: did you mean `tools.yml`?\n",
+        "error[no-such-file]: tool.yml: no such file or folder\nhint: did you mean `tools.yml`?\n",
     );
     for address in ["here", "localhost", "localhost8080", "127.0.0.1", "65536"] {
         here.check(
@@ -261,7 +261,7 @@ fn what_cannot_be_used_is_said_with_exit_code_2() {
             2,
             "",
             &format!(
-                "error[mock-address]: `{address}` is not an address to listen on\nhint: write PORT, :PORT or ADDRESS:PORT, such as 8080, 127.0.0.1:8080 or [::1]:8080; port 0 takes a free one\n"
+                "error[mock-address]: `{address}` is not an address to listen on\nhint: write PORT, :PORT or ADDRESS:PORT, such as 8080, 127.0.0.1:8080 or [::1]:8080; port 0 picks a free one\n"
             ),
         );
     }
@@ -291,7 +291,7 @@ fn a_port_that_is_taken_is_said_with_exit_code_2() {
             "",
             &format!(
                 "error[mock-address]: cannot listen on 127.0.0.1:{port}: Address already in use (os error 98)\n\
-                 hint: choose another port; port 0 takes a free one\n"
+                 hint: choose another port; port 0 picks a free one\n"
             ),
         );
     }
@@ -305,8 +305,7 @@ fn a_log_that_cannot_be_written_is_said_with_exit_code_2() {
     server.send(HELLO);
     assert_eq!(server.exit_code(), Some(2));
     let (out, err) = server.rest();
-    let said =
-        "error: cannot write the log: No space left on device (os error 28)\nhint: make room, or give another path\n";
+    let said = "error: cannot write the log: No space left on device (os error 28)\nhint: free some disk space, or give another path\n";
     assert_eq!((out.as_str(), err.as_str()), ("", said));
 }
 

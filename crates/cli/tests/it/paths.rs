@@ -179,9 +179,9 @@ fn nothing_is_recorded_through_a_symbolic_link() {
         let before = files(&here.0);
         let recording = here.0.join(AT);
         let text = fs::read_to_string(&recording).unwrap();
-        let hint = "put a folder or a file of its own in its place; only replays follow links";
+        let hint = "replace it with a regular file or folder; only replay follows links";
         let told = format!(
-            "suite.yml\n! ERROR     t  scripted\n    {link}: is a symbolic link, and nothing is recorded through one\n    hint: \
+            "suite.yml\n! ERROR     t  scripted\n    {link}: is a symbolic link, and recordings are not written through links\n    hint: \
              {hint}\n    at suite.yml:4:11\n      |\n    4 |   - name: t\n      |           ^\n\n1 test, 1 run: 1 error\n"
         );
         here.check(&["run", "suite.yml", "--record"], 2, &told, "");
@@ -274,7 +274,7 @@ fn what_is_no_plain_file_is_refused_at_once_wherever_a_file_is_read() {
     for (odd, why) in [("pipe", "a pipe"), ("device", "a device"), ("endless", "")] {
         let refusal = |bytes: u64| match why {
             "" => limit(bytes),
-            why => format!("cannot be read: it is {why}, and only plain files are read"),
+            why => format!("cannot be read: it is {why}, and only regular files are read"),
         };
         let place = |at: &str| {
             let _ = fs::remove_file(here.0.join(at));
@@ -322,7 +322,7 @@ fn what_is_no_plain_file_is_refused_at_once_wherever_a_file_is_read() {
         told(&["run", "suite.yml"], &format!("{AT}: {}", refusal(256 << 20)));
         let listed = bounded(&here, &["cassette", "list", "suite.yml"]);
         let shown = format!("suite.yml\n  broken   {AT}: {}\n\n1 cassette: 1 broken\n", refusal(256 << 20));
-        let hint = "hint: to record anew what is stale, broken or missing: mcptest run --record suite.yml\n";
+        let hint = "hint: to re-record what is stale, broken or missing: mcptest run --record suite.yml\n";
         check(&listed, 2, &(shown + hint), "");
         fs::rename(here.0.join(AT), here.0.join(odd)).unwrap();
         fs::rename(here.0.join("kept"), here.0.join(AT)).unwrap();

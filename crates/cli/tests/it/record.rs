@@ -269,26 +269,26 @@ fn what_cannot_be_run_is_an_error_with_a_hint_and_the_other_tests_still_run() {
     check(
         "gone: { command: [sh, -c, \"echo no config >&2; exit 3\"] }, ",
         &uses("gone"),
-        "server `gone`: it ended (exit status: 3) without answering `initialize`\nits standard error ends with:\n  no config",
-        "run the command by hand: it has to wait for messages on standard input",
+        "server `gone`: exited (exit status: 3) without answering `initialize`\nstandard error ends with:\n  no config",
+        "run the command by hand: it should wait for messages on standard input",
     );
     check(
         "mute: { command: [sh, -c, \"cat >/dev/null\"], timeout_ms: 300 }, ",
         &uses("mute"),
-        "server `mute`: it did not answer `initialize` within 300 ms",
+        "server `mute`: did not answer `initialize` within 300 ms",
         "check that the command starts an MCP server over stdio, or raise `timeout_ms`",
     );
     check(
         "none: { command: [no-such-program-here] }, ",
         &uses("none"),
-        "server `none`: its program `no-such-program-here` was not found",
+        "server `none`: program `no-such-program-here` not found",
         "install it, or check that its folder is in PATH",
     );
     check(
         "",
         &uses("desk").replace("model: demo", "model: lost"),
         "script missing.yml: cannot be read: No such file or directory (os error 2)",
-        "`script:` is a path from the folder of the suite",
+        "`script:` is a path relative to the suite's folder",
     );
 }
 
@@ -297,7 +297,7 @@ fn a_script_that_ends_too_early_is_an_error_of_its_run_alone() {
     let here = world(&test(CALLED), &script(SEARCH));
     let (code, told) = report(&here, &["--record"]);
     assert_eq!(code, 2);
-    assert_eq!(reason(&told), "the script of run 1 has 1 turns, and the model was asked once more");
+    assert_eq!(reason(&told), "the script of run 1 has 1 turns, but the model was called once more");
     assert!(cassettes(&here).is_empty());
 }
 
@@ -318,7 +318,7 @@ fn a_cassette_that_is_missing_stale_cut_or_of_another_version_is_told_with_the_w
     check(&format!("there is no recording of this run: {at}"), "record it: mcptest run --record suite.yml");
     std::fs::write(&path, &text[..20]).unwrap();
     check(
-        &format!("{at}: the file is cut off: line 2, column 18: EOF while parsing a string"),
+        &format!("{at}: the file is truncated: line 2, column 18: EOF while parsing a string"),
         "restore the file, or record it: mcptest run --record suite.yml",
     );
     std::fs::write(&path, text.replace("\"mcptest\": 2", "\"mcptest\": 9")).unwrap();

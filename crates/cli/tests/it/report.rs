@@ -250,7 +250,7 @@ fn a_file_that_is_no_saved_run_is_refused_with_its_place() {
     let again = "hint: restore the file, or write it again with `mcptest run --reporter json=FILE`\n";
     let words = "pass, fail, unassessable, error, absorbed, skipped, unjudged";
     refused("row.json", &format!("line 5, column 27: expected one of {words}, found a string (\"fine\")\n{again}"));
-    refused("gone.json", "there is no such file or folder\nhint: did you mean `ok.json`?\n");
+    refused("gone.json", "no such file or folder\nhint: did you mean `ok.json`?\n");
 }
 
 #[test]

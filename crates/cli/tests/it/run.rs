@@ -200,7 +200,7 @@ fn nothing_selected_is_an_error_that_knows_the_nearest_word() {
 #[test]
 fn a_suite_that_cannot_be_used_is_refused_in_every_report() {
     let here = Folder::with(&[("wrong.yml", WRONG)]);
-    let missing = "error[no-such-file]: worng.yml: there is no such file or folder\nhint: did you mean `wrong.yml`?\n";
+    let missing = "error[no-such-file]: worng.yml: no such file or folder\nhint: did you mean `wrong.yml`?\n";
     let pretty = format!(
         "! REFUSED   wrong.yml\n{SAID_OF_WRONG}\n! REFUSED   worng.yml\n{missing}\nno rows; 2 suites could not be used\n"
     );
@@ -237,7 +237,7 @@ wrong.yml:4:5: error[unknown-key]: unknown key `promt` in an agent test
     <testsuite name=\"worng.yml\" tests=\"1\" failures=\"0\" errors=\"1\" skipped=\"0\">
         <testcase name=\"worng.yml\" classname=\"worng\">
             <error message=\"the suite could not be used\" type=\"refused\">\
-error[no-such-file]: worng.yml: there is no such file or folder
+error[no-such-file]: worng.yml: no such file or folder
 hint: did you mean `wrong.yml`?</error>
         </testcase>
     </testsuite>

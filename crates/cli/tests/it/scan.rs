@@ -44,7 +44,7 @@ fn leaky() -> Value {
     })
 }
 
-const HINT: &str = "hint: make them invalid first, since whoever has the files has them; then record again, or write the\n      \
+const HINT: &str = "hint: revoke them first, since anyone with the files has them; then re-record, or write the\n      \
                     placeholders into the files\n";
 
 #[track_caller]
@@ -87,7 +87,7 @@ fn tools_get_the_same_as_json() {
     let one = |at: u32, kind: &str, placeholder: &str| json!({ "file": AT, "line": null, "pointer": format!("/a/b/{at}"), "kind": kind, "placeholder": placeholder });
     let findings = [one(0, "variable", "[redacted:DESK_TOKEN]"), one(1, "github-token", &placeholder())];
     assert_eq!(found, json!({ "version": 1, "files": 1, "findings": findings, "unset": ["TEAM"] }));
-    let note = "note: TEAM is not set, so its value is not looked for\n";
+    let note = "note: TEAM is not set, so its value is not searched for\n";
     assert_eq!(String::from_utf8(output.stderr).unwrap(), note);
 }
 
@@ -121,7 +121,8 @@ fn what_is_clean_is_said_to_be() {
 #[test]
 fn what_cannot_be_read_is_an_error_and_the_rest_is_searched() {
     let here = here(&json!({ "a": key() }));
-    let missing = "error[no-such-file]: t/gone.json: there is no such file or folder\nhint: paths are taken from the current folder\n";
+    let missing =
+        "error[no-such-file]: t/gone.json: no such file or folder\nhint: paths are relative to the current folder\n";
     let found = format!("{AT}\n  /a: {}\n\n1 secret in 1 of 2 files\n{HINT}", placeholder());
     check(&here, &["t/gone.json", AT], 2, &found, missing);
     // Neither a pipe nor what is packed is taken for a file without secrets.
@@ -141,7 +142,7 @@ fn what_cannot_be_read_is_an_error_and_the_rest_is_searched() {
     assert_eq!(String::from_utf8(output.stderr).unwrap().lines().next(), Some(mistake.trim_end()));
     here.write("empty/x.txt", b"");
     let none = "error: empty: no recording and no report in this folder or below it\n\
-                hint: hidden files and folders are left out; name the file itself\n";
+                hint: hidden files and folders are skipped; name the file itself\n";
     check(&here, &["empty"], 2, "no secrets in 0 files\n", none);
     let nothing = "error[no-suite-named]: no suite was named, and there is no mcptest.yaml or mcptest.yml in the current folder\n\
                    hint: name a file or a folder, as in `mcptest cassette scan tests/`; `mcptest init` writes a first suite\n";

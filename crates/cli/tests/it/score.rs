@@ -11,8 +11,7 @@ use super::{Folder, check};
 
 /// A trace that searches and answers.
 /// What is said when nothing was asked for to judge by.
-const MEASURED: &str =
-    "note: measured only; --gates FILE judges, by gates such as `narrative: {}` (`mcptest explain narrative`)\n";
+const MEASURED: &str = "note: metrics only; --gates FILE adds verdicts, with gates such as `narrative: {}` (`mcptest explain narrative`)\n";
 
 const GOOD: &str = r#"{"id":"good","tool_calls":[{"name":"search","server":"web","args":{"q":"rain"}}],"tool_results":[{"is_error":false,"content":[{"type":"text","text":"wet"}]}],"final_response":"It rains."}"#;
 /// A trace that never searches and says it sent something.
@@ -119,13 +118,13 @@ g.yml:1:15: error[unknown-key]: unknown key `cals` in `trajectory`
         2,
         "",
         "error[reliability-without-checks]: e.yml: `reliability` counts runs that pass, but no gate or assertion judges a single run\n\
-         hint: add a gate for single runs, or say where records tell how they ended: --outcome\n",
+         hint: add a gate for single runs, or say where records state their outcome: --outcome\n",
     );
     folder.check(
         &["score", "t.jsonl", "--gates", "none.yml"],
         2,
         "",
-        "error[no-such-file]: none.yml: there is no such file or folder\nhint: did you mean `e.yml`?\n",
+        "error[no-such-file]: none.yml: no such file or folder\nhint: did you mean `e.yml`?\n",
     );
 }
 
@@ -166,7 +165,7 @@ fn a_broken_line_is_told_with_its_byte_and_the_others_are_scored() {
         format!(
             "error: t.jsonl: byte {first}: it is not JSON: expected value\n\
              error[invalid-record]: t.jsonl: byte {second}: tool_calls: expected a list, found a number\n\
-             2 traces: 2 not judged\n2 records or inputs could not be used\n"
+             2 traces: 2 not judged\n2 records or inputs could not be read\n"
         )
     );
     assert_eq!(output.status.code(), Some(2));
@@ -192,18 +191,18 @@ fn an_input_that_is_not_there_has_a_line_and_a_row_like_any_record_that_cannot_b
     let folder = Folder::with(&[("a.jsonl", GOOD), ("gates.yml", "trajectory: { mode: subset, calls: [] }\n")]);
     let line = ["score", "gone.jsonl", "--gates", "gates.yml", "--reporter", "json=report.json"];
     let stderr = "\
-error[no-such-file]: gone.jsonl: there is no such file or folder
-hint: paths are taken from the current folder
+error[no-such-file]: gone.jsonl: no such file or folder
+hint: paths are relative to the current folder
 0 traces
-1 record or input could not be used
+1 record or input could not be read
 ";
     let stdout = "{\"source\":\"gone.jsonl\",\"index\":0,\"id\":null,\"group\":null,\"verdict\":\"error\",\"metrics\":{},\
-        \"failures\":[{\"gate\":\"input\",\"target\":\"input\",\"reason\":\"there is no such file or folder\"}]}\n";
+        \"failures\":[{\"gate\":\"input\",\"target\":\"input\",\"reason\":\"no such file or folder\"}]}\n";
     folder.check(&line, 2, stdout, stderr);
     let report: Value = serde_json::from_slice(&std::fs::read(folder.0.join("report.json")).unwrap()).unwrap();
     assert_eq!(report["exit_code"], 2);
     assert_eq!(report["suites"][0]["file"], "gone.jsonl");
-    assert_eq!(report["suites"][0]["rows"][0]["error"]["message"], "there is no such file or folder");
+    assert_eq!(report["suites"][0]["rows"][0]["error"]["message"], "no such file or folder");
 }
 
 #[test]
@@ -258,11 +257,11 @@ fn what_is_left_out_of_a_folder_is_told() {
         symlink(at("other"), at(name)).unwrap();
     }
     assert!(Command::new("mkfifo").arg(at("t/pipe.jsonl")).status().unwrap().success());
-    let link = |path: &str| format!("note: {path}: left out: it is a link to a folder; name it to have it read\n");
-    let pipe = "note: t/pipe.jsonl: left out: it is no plain file, and could be waited for without end\n";
+    let link = |path: &str| format!("note: {path}: skipped: it is a link to a folder; name it to read it\n");
+    let pipe = "note: t/pipe.jsonl: skipped: it is not a regular file, and reading it could block forever\n";
     let left_out = format!("{}{pipe}", link("t/link"));
     let summary = "1 trace: 1 not judged\n\
-        note: measured only; --gates FILE judges, by gates such as `narrative: {}` (`mcptest explain narrative`)\n";
+        note: metrics only; --gates FILE adds verdicts, with gates such as `narrative: {}` (`mcptest explain narrative`)\n";
     folder.check(&["score", "t", "--output", "none"], 0, "", &format!("{left_out}{summary}"));
     assert_eq!(stderr(&folder.command(&["convert", "t"]).output().unwrap()), left_out);
     folder.check(&["run", "suites", "--list"], 0, "suites/s.yml:2: a\n", &link("suites/link"));
@@ -274,7 +273,7 @@ fn what_is_left_out_of_a_folder_is_told() {
         symlink(folder.0.join("other"), folder.0.join(format!("suites/x{at}"))).unwrap();
     }
     let named: String = ["link", "x0", "x1", "x2", "x3"].map(|name| link(&format!("suites/{name}"))).concat();
-    let more = "note: suites: 3 more links and pipes are left out\n";
+    let more = "note: suites: 3 more links and pipes were skipped\n";
     folder.check(&["run", "suites", "--list"], 0, "suites/s.yml:2: a\n", &format!("{named}{more}"));
 }
 
@@ -297,15 +296,15 @@ fn inputs_that_hold_nothing_or_cannot_be_read_are_told_and_the_others_are_scored
         "",
         "\
 error[no-such-file]: empty.json: byte 0: it is empty
-hint: leave it out, or look at what should have written it
-error[empty-folder]: missing.json: there is no such file or folder
-hint: paths are taken from the current folder
-error[empty-folder]: none: no .json, .jsonl or .ndjson file in this folder or below it, also none with .gz or .zst
-hint: hidden files and folders are left out; name the file itself
-error[unknown-format]: odd.json: byte 0: it looks like no known format: an object with the keys a, b
-hint: say which it is with --from: envelope, cassette, openai-chat, anthropic, claude-code, otlp, tau, openai-responses, langchain, otel, inspect
+hint: leave it out, or check what should have written it
+error[empty-folder]: missing.json: no such file or folder
+hint: paths are relative to the current folder
+error[empty-folder]: none: no .json, .jsonl or .ndjson file (plain, .gz or .zst) in this folder or below it
+hint: hidden files and folders are skipped; name the file itself
+error[unknown-format]: odd.json: byte 0: unknown format: an object with the keys a, b
+hint: set it with --from: envelope, cassette, openai-chat, anthropic, claude-code, otlp, tau, openai-responses, langchain, otel, inspect
 1 trace: 1 not judged
-4 records or inputs could not be used
+4 records or inputs could not be read
 ",
     );
 }
@@ -313,9 +312,9 @@ hint: say which it is with --from: envelope, cassette, openai-chat, anthropic, c
 #[test]
 fn a_share_without_records_prints_nothing_and_is_told() {
     let folder = Folder::with(&[("none.out", "")]);
-    let none = "0 traces\nerror: there is no trace in these inputs\n";
+    let none = "0 traces\nerror: no traces in these inputs\n";
     check(&run(&folder, &["score", "-"], b""), 2, "", none);
-    let told = format!("note: -: it holds nothing but white space\n{none}");
+    let told = format!("note: -: it contains only white space\n{none}");
     check(&run(&folder, &["score", "-", "-v"], b"\n"), 2, "", &told);
     // What it printed, which is nothing, is a part that a merge can do without.
     let trials = trials();
@@ -392,7 +391,7 @@ fn a_record_beyond_the_limit_is_refused_and_the_next_one_is_scored() {
         "",
         &format!(
             "error[record-too-large]: -: byte {}: the record has more than 1048576 bytes, the limit\nhint: raise it with --max-record\n\
-             2 traces: 2 not judged\n1 record or input could not be used\n",
+             2 traces: 2 not judged\n1 record or input could not be read\n",
             GOOD.len() + 1
         ),
     );
@@ -515,9 +514,7 @@ fn parts_that_broke_off_or_were_judged_otherwise_are_not_merged_silently() {
     let apart = |source: &str, group: &str| {
         (
             Some(2),
-            format!(
-                "error[not-score-output]: {source}: the traces and the line of the group {group:?} do not go together"
-            ),
+            format!("error[not-score-output]: {source}: the traces and the line of the group {group:?} do not match"),
         )
     };
     assert_eq!(merge("cut.out"), apart("cut.out", "b"));
@@ -536,7 +533,7 @@ fn parts_that_broke_off_or_were_judged_otherwise_are_not_merged_silently() {
     assert_eq!(merge("laid-out.out"), (Some(1), "6 traces: 5 passed, 1 absorbed".to_owned()));
     for source in ["plain.out", "other.out", "outcome.out"] {
         let otherwise =
-            format!("error[gates-mismatch]: {source}: it was not judged by the gates and the outcome of this merge");
+            format!("error[gates-mismatch]: {source}: it was not scored with the gates and the outcome of this merge");
         assert_eq!(merge(source), (Some(2), otherwise));
     }
 }
@@ -565,7 +562,7 @@ fn gates_over_runs_need_groups_and_groups_need_runs() {
         "",
         "error[no-group]: one.jsonl: byte 0: `task.name` selects nothing in this record, so it belongs to no group\n\
          hint: `--group-by` is a path in the record as it stands in the file\n\
-         0 traces\n1 record or input could not be used\n",
+         0 traces\n1 record or input could not be read\n",
     );
 }
 
@@ -651,7 +648,7 @@ fn a_scored_corpus_goes_through_the_reporters() {
         &["score", "t.jsonl", "--gates", "g.yml", "--reporter", "json"],
         2,
         "",
-        "error[stdout-in-use]: standard output has the lines of traces, so json cannot have it too\n\
+        "error[stdout-in-use]: standard output is used for trace lines, so json cannot use it too\n\
          hint: --output none, or --reporter json=PATH\n",
     );
 }

@@ -70,10 +70,10 @@ fn a_line_of_no_known_verdict_is_refused() {
     let line = r#"{"source":"a","index":0,"id":null,"group":null,"verdict":"fine","metrics":{},"failures":[]}"#;
     let here = Folder::with(&[("a.jsonl", line)]);
     let stderr = "\
-error[not-score-output]: a.jsonl: byte 0: it is no line that `mcptest score` writes
-hint: the inputs are outputs of `mcptest score`
+error[not-score-output]: a.jsonl: byte 0: it is not a line that `mcptest score` writes
+hint: inputs must be outputs of `mcptest score`
 0 traces
-1 record or input could not be used
+1 record or input could not be read
 ";
     here.check(&["score", "--merge", "a.jsonl"], 2, "", stderr);
 }
@@ -90,7 +90,7 @@ fn a_record_that_cannot_be_read_has_a_line_with_the_keys_of_a_trace_and_is_no_tr
          \"failures\":[{{\"gate\":\"input\",\"target\":\"byte 0\",\"reason\":\"{reason}\"}}]}}\n"
     );
     let stderr = format!(
-        "error: a.jsonl: byte 0: {}\nhint: `--from` names the format of a record\n0 traces\n1 record or input could not be used\n",
+        "error: a.jsonl: byte 0: {}\nhint: `--from` names the format of a record\n0 traces\n1 record or input could not be read\n",
         reason.replace("\\\"", "\"")
     );
     let line = ["score", "a.jsonl", "--from", "openai-chat", "--gates", "gates.yml"];

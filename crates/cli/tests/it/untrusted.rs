@@ -44,7 +44,7 @@ fn nothing_is_started_and_nothing_is_reached() {
     let here = Folder::with(&[("suite.yml", &suite), ("script.yml", SCRIPT)]);
     let (code, text) = told(&here, &["run", "suite.yml", "--untrusted", "--reporter", "json=report.json"]);
     assert_eq!(code, Some(2), "{text}");
-    let sealed = "`--untrusted` starts no server and asks no model";
+    let sealed = "`--untrusted` starts no server and calls no model";
     assert_eq!(text.split_whitespace().collect::<Vec<_>>().join(" ").matches(sealed).count(), 2, "{text}");
     assert!(text.ends_with("\n3 tests, 3 runs: 3 errors\n"), "{text}");
     assert!(!here.0.join("marker").exists(), "a server was started");
@@ -105,7 +105,7 @@ fn no_file_outside_of_the_suite_is_read_and_no_link_is_followed() {
     fs::create_dir_all(cassette.parent().unwrap()).unwrap();
     symlink(at("secret.json"), &cassette).unwrap();
     symlink("../secret.json", at("s/report.json")).unwrap();
-    let link = |path: &str| format!("`{path}` is a symbolic link, and none is followed here");
+    let link = |path: &str| format!("`{path}` is a symbolic link, and links are not followed here");
     for (line, expected) in [
         (&["run", "s"][..], &["5 error", "2 suites could not be used"][..]),
         (&["run", "s/suite.yml", "--verbose"], &["1.json` is a symbolic link", "outside of the folder of the suite"]),
@@ -169,8 +169,8 @@ agents:
             )
         })
         .collect();
-    let canary = "it depends on the environment, which `--untrusted` does not read: `${CANARY}`";
-    let model = "it depends on the environment, which `--untrusted` does not read: `${MODEL}`";
+    let canary = "it depends on environment variables, which `--untrusted` does not read: `${CANARY}`";
+    let model = "it depends on environment variables, which `--untrusted` does not read: `${MODEL}`";
     assert_eq!(
         found,
         [
@@ -226,7 +226,10 @@ fn reports_are_not_written_through_links() {
     // Folders may be links where the suite is trusted: where reports go is up to who names them.
     assert_eq!(told(&here, &["run", "suite.yml", "--reporter", "json=reports/a.json"]).0, Some(0));
     let (code, text) = told(&here, &["run", "suite.yml", "--untrusted", "--reporter", "json=reports/b.json"]);
-    assert!(code == Some(2) && text.contains("`reports` is a symbolic link, and none is followed here"), "{text}");
+    assert!(
+        code == Some(2) && text.contains("`reports` is a symbolic link, and links are not followed here"),
+        "{text}"
+    );
     assert!(here.0.join("folder/a.json").is_file() && !here.0.join("folder/b.json").exists());
     // What the shell hands over is a link by its looks only.
     let (code, text) = told(&here, &["run", "suite.yml", "--untrusted", "--quiet", "--reporter", "junit=/dev/stdout"]);

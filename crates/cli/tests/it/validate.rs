@@ -105,7 +105,7 @@ fn a_link_that_leads_back_does_not_go_round_in_circles() {
         &["validate", "t"],
         0,
         "1 file: 1 fine\n",
-        "note: t/again: left out: it is a link to a folder; name it to have it read\n",
+        "note: t/again: skipped: it is a link to a folder; name it to read it\n",
     );
 }
 
@@ -120,7 +120,7 @@ fn warnings_alone_are_fine_unless_they_are_denied() {
 #[test]
 fn tools_get_one_object_with_every_file() {
     let here = Folder::with(&[("good.yml", GOOD), ("prose.yml", PROSE), ("wrong.yml", WRONG)]);
-    let stderr = "error[no-such-file]: gone.yml: there is no such file or folder\nhint: did you mean `good.yml`?\n";
+    let stderr = "error[no-such-file]: gone.yml: no such file or folder\nhint: did you mean `good.yml`?\n";
     let line = ["validate", "--format", "json", "good.yml", "prose.yml", "wrong.yml", "gone.yml"];
     here.check(&line, 2, include_str!("report.json"), stderr);
 }
@@ -215,7 +215,7 @@ t/suite.yml:2:37: error: the script t/demo.yml{message}
     let mistakes = wrong(" has mistakes", "`mcptest validate t/demo.yml` shows them");
     here.check(&["validate", "t/suite.yml"], 2, &mistakes, "");
     std::fs::remove_file(here.0.join("t/demo.yml")).unwrap();
-    let gone = wrong(": there is no such file or folder", "`script:` is a path from the folder of the suite");
+    let gone = wrong(": no such file or folder", "`script:` is a path relative to the suite's folder");
     here.check(&["validate", "t/suite.yml"], 2, &gone, "");
 }
 
@@ -225,10 +225,10 @@ fn what_cannot_be_read_is_said_and_the_rest_is_checked() {
     here.write("latin.yml", b"agents:\n  - name: caf\xe9\n");
     here.write("wide.yml", b"\xff\xfea\0g\0");
     let stderr = "\
-error[empty-folder]: far/away.yml: there is no such file or folder
-hint: paths are taken from the current folder
+error[empty-folder]: far/away.yml: no such file or folder
+hint: paths are relative to the current folder
 error[empty-folder]: none: no .yml or .yaml file in this folder or below it
-hint: hidden files and folders are left out; name the file itself
+hint: hidden files and folders are skipped; name the file itself
 error[not-utf8]: latin.yml: is not UTF-8: byte 21 (0xe9), on line 2
 hint: save it as UTF-8
 error[not-utf8]: wide.yml: is not UTF-8: byte 0 (0xff), on line 1
@@ -236,7 +236,7 @@ hint: it starts like UTF-16; save it as UTF-8
 ";
     let line = ["validate", "far/away.yml", "none", "latin.yml", "good.yml", "wide.yml"];
     here.check(&line, 2, "1 file: 1 fine; 4 paths could not be checked\n", stderr);
-    let stderr = "error[no-such-file]: goud.yml: there is no such file or folder\nhint: did you mean `good.yml`?\n";
+    let stderr = "error[no-such-file]: goud.yml: no such file or folder\nhint: did you mean `good.yml`?\n";
     here.check(&["validate", "goud.yml"], 2, "no file checked; 1 path could not be checked\n", stderr);
 }
 

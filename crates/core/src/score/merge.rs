@@ -140,7 +140,7 @@ impl Groups {
         let (Some(group), Some(runs), Some(parts)) = (line.group.clone(), line.runs, line.carry) else {
             return match line.index {
                 Some(_) => Ok(Merged::Trace { group: line.group }),
-                None => Err(MergeError::Json("it is no line that `mcptest score` writes".to_owned())),
+                None => Err(MergeError::Json("it is not a line that `mcptest score` writes".to_owned())),
             };
         };
         let kept = self.unpack(&group, runs, &parts)?;

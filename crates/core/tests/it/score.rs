@@ -108,7 +108,7 @@ fn a_merged_line_needs_what_its_runs_carry() {
     assert_eq!(line(&again), line(&whole));
     for (text, expected) in [
         ("[", "EOF while parsing a list at line 1 column 1"),
-        ("{}", "it is no line that `mcptest score` writes"),
+        ("{}", "it is not a line that `mcptest score` writes"),
         (r#"{"group":"g","runs":1,"carry":{}}"#, "the group \"g\" carries 0 runs for 1 runs"),
         (
             r#"{"group":"g","runs":1,"carry":{"weakest":[1.0],"tools":["a"],"calls":["1:-"]}}"#,

@@ -1,4 +1,4 @@
-//! Bodies of responses: whole ones, and floods that are made while they are sent.
+//! Response bodies: complete ones, and floods that are generated while they are sent.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -9,11 +9,11 @@ use hyper::body::{Frame, SizeHint};
 
 use crate::protocol::{FLOOD_PIECE, Flood, PIECES_PER_MIB};
 
-/// The body of a response, piece by piece from the front.
+/// The body of a response, sent piece by piece.
 #[derive(Debug)]
 pub(super) struct Body {
     head: Bytes,
-    /// Pieces of the flood that are still to come.
+    /// Remaining pieces of the flood.
     pieces: u64,
     tail: Bytes,
 }

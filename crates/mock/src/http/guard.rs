@@ -1,4 +1,4 @@
-//! What a request must be before it is read, and headers that must say what the body says.
+//! Checks a request before it is read, and headers that must match the body.
 
 use std::net::IpAddr;
 
@@ -16,21 +16,21 @@ pub(super) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id")
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");
 
-/// The text of a header that is given once.
+/// The text of a header that occurs once.
 pub(super) fn single<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<&'h str> {
     let mut values = headers.get_all(name).iter();
     let first = values.next()?;
     if values.next().is_some() { None } else { first.to_str().ok() }
 }
 
-/// Whether a request may come from a page of another site. Such a page can send one to a server on this machine, under
-/// its own name (`Origin`) or, with a name that was made to lead here, under that (`Host`).
+/// Why a request may come from a website. A page can send requests to local servers, with its own `Origin` or, through DNS
+/// rebinding, with its own `Host`.
 pub(super) fn cross_site(headers: &HeaderMap, bound_to_loopback: bool) -> Option<&'static str> {
     if headers.contains_key(ORIGIN) && !single(headers, &ORIGIN).is_some_and(origin_is_local) {
-        return Some("the Origin is not of this machine");
+        return Some("the Origin is not local");
     }
     if bound_to_loopback && !single(headers, &HOST).is_some_and(host_is_local) {
-        return Some("the Host is not of this machine");
+        return Some("the Host is not local");
     }
     None
 }
@@ -40,7 +40,7 @@ fn origin_is_local(origin: &str) -> bool {
     host.is_some_and(host_is_local)
 }
 
-/// `localhost`, or an address that leads nowhere else, with or without a port.
+/// `localhost`, or a loopback address, with or without a port.
 fn host_is_local(host: &str) -> bool {
     let name = match host.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
         Some((address, rest)) if rest.is_empty() || port(rest) => address,
@@ -59,13 +59,13 @@ fn port(text: &str) -> bool {
     text.strip_prefix(':').is_some_and(|digits| digits.parse::<u16>().is_ok())
 }
 
-/// Whether the body is said to be JSON.
+/// Whether the content type is JSON.
 pub(super) fn sends_json(headers: &HeaderMap) -> bool {
     let kind = single(headers, &CONTENT_TYPE).and_then(|value| value.split(';').next());
     kind.is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
 }
 
-/// Whether the client takes JSON for an answer.
+/// Whether the client accepts JSON.
 pub(super) fn accepts_json(headers: &HeaderMap) -> bool {
     let mut kinds = headers
         .get_all(ACCEPT)
@@ -77,7 +77,7 @@ pub(super) fn accepts_json(headers: &HeaderMap) -> bool {
     kinds.peek().is_none() || kinds.any(|kind| matches!(kind.as_str(), "application/json" | "application/*" | "*/*"))
 }
 
-/// What is wrong with the headers that repeat the body of a modern request.
+/// Why the headers of a modern request do not match its body.
 pub(super) fn mismatch(headers: &HeaderMap, request: &Request, version: &str, server: &Server) -> Option<String> {
     let differs = |name: &HeaderName, body: &str| match single(headers, name) {
         None => Some(format!("Header mismatch: {name} is missing, given twice or not plain text")),
@@ -92,7 +92,7 @@ pub(super) fn mismatch(headers: &HeaderMap, request: &Request, version: &str, se
         "resources/read" => "uri",
         _ => return None,
     };
-    // Without the value there is nothing to repeat; that it is missing is told later.
+    // Without the value there is nothing to compare; that it is missing is reported later.
     let name = request.params.get(key).and_then(Value::as_str)?;
     if let Some(wrong) = differs(&NAME, name) {
         return Some(wrong);
@@ -106,7 +106,7 @@ pub(super) fn mismatch(headers: &HeaderMap, request: &Request, version: &str, se
     })
 }
 
-/// A value as its sender meant it: `=?base64?..?=` stands for what a header cannot hold.
+/// A decoded value: `=?base64?..?=` is used for characters that headers do not allow.
 fn decoded(value: &str) -> Option<String> {
     match value.strip_prefix("=?base64?").and_then(|rest| rest.strip_suffix("?=")) {
         Some(encoded) => String::from_utf8(STANDARD.decode(encoded).ok()?).ok(),
@@ -114,7 +114,7 @@ fn decoded(value: &str) -> Option<String> {
     }
 }
 
-/// Properties that a schema wants repeated in a header (`x-mcp-header`), reached by `properties` alone.
+/// Properties that are repeated in a header (`x-mcp-header`), reached by `properties` alone.
 fn marked_properties<'s>(schema: &'s Value, path: &mut Vec<&'s str>, out: &mut Vec<(Vec<&'s str>, HeaderName)>) {
     let Some(properties) = schema.get("properties").and_then(Value::as_object) else { return };
     for (key, property) in properties {
@@ -128,7 +128,7 @@ fn marked_properties<'s>(schema: &'s Value, path: &mut Vec<&'s str>, out: &mut V
     }
 }
 
-/// What is wrong with a header that repeats an argument.
+/// Why a header does not match its argument.
 fn parameter(headers: &HeaderMap, name: &HeaderName, argument: Option<&Value>) -> Option<String> {
     let header = headers.contains_key(name).then(|| single(headers, name).and_then(decoded));
     let expected = match argument {
@@ -138,7 +138,7 @@ fn parameter(headers: &HeaderMap, name: &HeaderName, argument: Option<&Value>) -
     };
     let same = match (&header, &expected) {
         (None, None) => true,
-        // `42.0` is 42.
+        // `42.0` equals 42.
         (Some(Some(header)), Some(expected)) => {
             let number = |text: &str| text.parse().ok().map(|number| json::number_text(&number));
             header == expected || (argument.is_some_and(Value::is_number) && number(header) == Some(expected.clone()))

@@ -1,4 +1,4 @@
-//! `tools/call`: the only method that faults strike.
+//! `tools/call`: the only method with faults.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use crate::fault::Fault;
 use crate::spec::{DefaultAnswer, Playlist, Tool, violations};
 use crate::state::Counters;
 
-/// Stands where the text of a flood goes.
+/// Marks the place of the text in a flood.
 const MARK: &str = "\u{0}";
 
 impl Server {
@@ -36,7 +36,7 @@ impl Server {
             Some((number, fault)) => (state.strike(number), fault),
             None => (0, Fault::None),
         };
-        // Made only where it is sent: a call that hangs uses up no answer.
+        // Built only if it is sent: a call that hangs uses no answer of a playlist.
         let mut reply = |id: &Value| self.reply(id, result(&answer(state, tool, arguments), era), era, false);
         let ms = Duration::from_millis;
         let never = Plan::now(id.clone(), Send::Never);
@@ -70,7 +70,7 @@ impl Server {
     }
 }
 
-/// The answer of a healthy tool.
+/// The answer of a tool without a fault.
 fn answer(state: &mut Counters, tool: &Tool, arguments: &Value) -> FilledAnswer {
     if let Some(why) = violations(&tool.input, arguments) {
         return FilledAnswer::error(&format!("Invalid arguments for `{}`: {why}", tool.name));
@@ -99,7 +99,10 @@ fn next_answer(state: &mut Counters, playlist: &Playlist, tool: &Tool, arguments
     let filled = match playlist.answers[at].fill(&Scope::new(ARGUMENTS, arguments.clone())) {
         Ok(filled) => filled,
         Err(missing) => {
-            return FilledAnswer::error(&format!("the answer needs `{}`, which the call does not give", missing.path));
+            return FilledAnswer::error(&format!(
+                "the answer refers to `{}`, which the call does not have",
+                missing.path
+            ));
         }
     };
     let broken = match (&tool.output, &filled.structured) {
@@ -108,13 +111,13 @@ fn next_answer(state: &mut Counters, playlist: &Playlist, tool: &Tool, arguments
     };
     match broken {
         Some(why) => {
-            FilledAnswer::error(&format!("the answer does not fit the output schema of `{}`: {why}", tool.name))
+            FilledAnswer::error(&format!("the answer does not match the output schema of `{}`: {why}", tool.name))
         }
         None => filled,
     }
 }
 
-/// What selects nothing, or cannot be judged, does not hold.
+/// A target that selects nothing, or a matcher that cannot judge, does not match.
 fn holds((target, matcher): &(Target, Matcher), arguments: &Value) -> bool {
     match target.select(arguments) {
         Selection::Found(value) => matcher.check(&value) == Judged::Holds,
@@ -122,7 +125,7 @@ fn holds((target, matcher): &(Target, Matcher), arguments: &Value) -> bool {
     }
 }
 
-/// The result of a call. Before the newest revision structured content was an object; the text holds the rest.
+/// The result of a call. In the legacy era structured content must be an object; other values are sent as text only.
 fn result(filled: &FilledAnswer, era: Era) -> Value {
     let mut out = json!({ "content": filled.content });
     if let Some(value) = &filled.structured
@@ -142,16 +145,16 @@ fn wrong(id: &Value) -> Value {
         Value::String(text) => json!(format!("{text}-wrong")),
         _ => match id.as_i64().and_then(|number| number.checked_add(OFFSET)) {
             Some(number) => json!(number),
-            // Beyond the numbers: one that is still another.
+            // The sum overflows: use another number.
             None => json!(OFFSET),
         },
     }
 }
 
-/// A reply whose one text is the mark, cut in two there.
+/// Splits a reply at the mark.
 fn flood(marked: &Value, mib: u64) -> Send {
     let text = json::canonical(marked);
-    // Quotes inside another text are escaped, so that only a key can read like this.
+    // Quotes inside strings are escaped, so this can match only a key.
     let (head, tail) = text.split_once(r#""text":"\u0000""#).unwrap_or((&text, ""));
     Send::Flood(Flood { head: format!(r#"{head}"text":""#), mib, tail: format!("\"{tail}") })
 }

@@ -1,4 +1,4 @@
-//! The two eras: requests that carry their own revision, and the older handshake.
+//! The two eras: requests that carry their own revision, and revisions with a handshake.
 
 use serde_json::Value;
 
@@ -14,11 +14,10 @@ pub const LEGACY_VERSIONS: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18"
 const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
 const CAPABILITIES_KEY: &str = "io.modelcontextprotocol/clientCapabilities";
 
-/// Which rules a request goes by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Era {
     Legacy,
-    /// Every request says what it needs to say.
+    /// Every request carries its revision and capabilities.
     Modern,
 }
 
@@ -26,7 +25,7 @@ fn meta<'a>(request: &'a Request, key: &str) -> Option<&'a Value> {
     request.params.get("_meta")?.get(key)
 }
 
-/// The era that a request shows by itself. Only the newer one has these keys, and `server/discover`.
+/// The era of a request. Only the modern one has these keys, and `server/discover`.
 pub(crate) fn era_of(request: &Request) -> Era {
     let carries = [VERSION_KEY, CAPABILITIES_KEY].iter().any(|key| meta(request, key).is_some());
     match request.method.as_str() {
@@ -36,7 +35,7 @@ pub(crate) fn era_of(request: &Request) -> Era {
     }
 }
 
-/// The revision of a modern request that has everything it must carry.
+/// The revision of a modern request, if it has all required keys.
 pub(crate) fn required_keys(request: &Request) -> Result<&str, Plan> {
     required(request).map_err(|refusal| refusal.plan(request.id.clone()))
 }
@@ -52,11 +51,11 @@ fn required(request: &Request) -> Result<&str, Refusal> {
         return Err(refuse(format!("Invalid params: {CAPABILITIES_KEY} must be an object")));
     }
     let version = meta(request, VERSION_KEY).and_then(Value::as_str);
-    version.ok_or_else(|| refuse(format!("Invalid params: {VERSION_KEY} must be a text")))
+    version.ok_or_else(|| refuse(format!("Invalid params: {VERSION_KEY} must be a string")))
 }
 
 impl Server {
-    /// Checks what a modern request carries.
+    /// Checks the required keys of a modern request.
     pub(super) fn envelope(request: &Request) -> Result<(), Plan> {
         let version = required_keys(request)?;
         if version == MODERN_VERSION {

@@ -1,4 +1,4 @@
-//! JSON-RPC: reading what arrives, writing replies and errors.
+//! JSON-RPC: reads messages, writes replies and errors.
 
 use mcptest_core::json;
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ pub(super) const RESOURCE_NOT_FOUND: i64 = -32002;
 pub(crate) const HEADER_MISMATCH: i64 = -32020;
 const UNSUPPORTED_VERSION: i64 = -32022;
 
-/// A message as it arrived.
+/// A received message.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Incoming {
     Request(Request),
@@ -23,15 +23,15 @@ pub(crate) enum Incoming {
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Request {
-    /// Text or a whole number.
+    /// A string or an integer.
     pub(crate) id: Value,
     pub(crate) method: String,
-    /// An object; empty when it was left out.
+    /// An object; empty if it was absent.
     pub(crate) params: Value,
 }
 
 impl Incoming {
-    /// Reads a message; the error is the reply to what is none.
+    /// Reads a message; the error is the reply to an invalid one.
     pub(crate) fn read(value: Value) -> Result<Self, Value> {
         let Value::Object(mut map) = value else {
             let hint = if value.is_array() {
@@ -51,7 +51,7 @@ impl Incoming {
         let method = match map.remove("method") {
             Some(Value::String(method)) => method,
             None if map.contains_key("result") || map.contains_key("error") => return Ok(Self::Response),
-            _ => return refuse("`method` must be a text"),
+            _ => return refuse("`method` must be a string"),
         };
         let params = match map.remove("params") {
             None => json!({}),
@@ -61,19 +61,19 @@ impl Incoming {
         match id {
             None => Ok(Self::Notification { method, params }),
             Some(id) if whole(&id) => Ok(Self::Request(Request { id, method, params })),
-            Some(_) => refuse("`id` must be a text or a whole number"),
+            Some(_) => refuse("`id` must be a string or an integer"),
         }
     }
 }
 
-/// The JSON value in bytes that arrived; the error is the reply to what is not JSON. A duplicate key is an error: a request
-/// must not mean two things.
+/// The JSON value in received bytes; the error is the reply to invalid JSON. A duplicate key is an error: it would make a request
+/// ambiguous.
 pub(crate) fn parse(bytes: &[u8]) -> Result<Value, Value> {
     let text = str::from_utf8(bytes).map_err(|error| refuse(&error.to_string()))?;
     json::parse(text).map_err(|error| refuse(&error.to_string()))
 }
 
-/// The reply to bytes that are not JSON.
+/// The reply to invalid JSON.
 pub(crate) fn refuse(why: &str) -> Value {
     error(&Value::Null, PARSE_ERROR, &format!("Parse error: {why}"), None)
 }
@@ -86,13 +86,13 @@ pub(crate) fn error(id: &Value, code: i64, message: &str, data: Option<Value>) -
     json!({ "jsonrpc": "2.0", "id": id, "error": error })
 }
 
-/// The reply to a revision that is not spoken here.
+/// The reply to an unsupported revision.
 pub(crate) fn unsupported(id: &Value, requested: &str) -> Value {
     let data = json!({ "supported": [MODERN_VERSION], "requested": requested });
     error(id, UNSUPPORTED_VERSION, "Unsupported protocol version", Some(data))
 }
 
-/// An id as a key: `1` and `"1"` are two.
+/// An id as a map key; `1` and `"1"` differ.
 pub(crate) fn id_text(id: &Value) -> String {
     json::canonical(id)
 }
@@ -103,7 +103,7 @@ pub(super) struct Refusal {
     pub(super) code: i64,
     pub(super) message: String,
     pub(super) data: Option<Value>,
-    /// Refused before anything was done for it.
+    /// Rejected before it was executed.
     pub(super) rejected: bool,
 }
 
@@ -129,19 +129,15 @@ mod tests {
             (json!("x"), json!(null), "a message is an object"),
             (json!({ "id": 1, "method": "m" }), json!(1), "`jsonrpc` must be \"2.0\""),
             (json!({ "jsonrpc": "1.0", "id": "a", "method": "m" }), json!("a"), "`jsonrpc` must be \"2.0\""),
-            (json!({ "jsonrpc": "2.0", "id": 2 }), json!(2), "`method` must be a text"),
-            (json!({ "jsonrpc": "2.0", "id": 2, "method": 3 }), json!(2), "`method` must be a text"),
+            (json!({ "jsonrpc": "2.0", "id": 2 }), json!(2), "`method` must be a string"),
+            (json!({ "jsonrpc": "2.0", "id": 2, "method": 3 }), json!(2), "`method` must be a string"),
             (json!({ "jsonrpc": "2.0", "id": 2, "method": "m", "params": [] }), json!(2), "`params` must be an object"),
             (
                 json!({ "jsonrpc": "2.0", "id": null, "method": "m" }),
                 json!(null),
-                "`id` must be a text or a whole number",
+                "`id` must be a string or an integer",
             ),
-            (
-                json!({ "jsonrpc": "2.0", "id": 1.5, "method": "m" }),
-                json!(null),
-                "`id` must be a text or a whole number",
-            ),
+            (json!({ "jsonrpc": "2.0", "id": 1.5, "method": "m" }), json!(null), "`id` must be a string or an integer"),
         ] {
             let reply = error(&id, INVALID_REQUEST, &format!("Invalid request: {why}"), None);
             assert_eq!(Incoming::read(value.clone()), Err(reply), "{value}");

@@ -1,4 +1,4 @@
-//! The methods of the protocol, but for calls of tools.
+//! The methods of the protocol, except `tools/call`.
 
 use mcptest_core::template::Scope;
 use serde_json::{Map, Value, json};
@@ -9,7 +9,6 @@ use crate::answer::ARGUMENTS;
 use crate::spec::Prompt;
 use crate::state::{Counters, Session};
 
-/// What a client may ask for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Method {
     Initialize,
@@ -25,7 +24,7 @@ enum Method {
 }
 
 impl Server {
-    /// The method of a name, where the era has it and the server offers it.
+    /// The method with this name, if the era has it and the server offers it.
     fn method(&self, name: &str, era: Era) -> Option<Method> {
         let resources = |method| (!self.spec.resources.is_empty()).then_some(method);
         let prompts = |method| (!self.spec.prompts.is_empty()).then_some(method);
@@ -66,7 +65,7 @@ impl Server {
         };
         let greeted = session.initialized || era == Era::Modern;
         if !greeted && !matches!(method, Method::Initialize | Method::Ping) {
-            // Word for word what the official server for Python says.
+            // The same message as in the official Python SDK.
             return Err(Refusal { data: Some(json!("")), ..Refusal::params("Invalid request parameters") });
         }
         let result = match method {
@@ -93,13 +92,13 @@ impl Server {
         Ok(Plan::now(request.id.clone(), Send::Message(reply)))
     }
 
-    /// A reply with a result, and with what the era adds to every result.
+    /// A reply with a result, and what the era adds to every result.
     pub(super) fn reply(&self, id: &Value, mut result: Value, era: Era, cached: bool) -> Value {
         if let (Era::Modern, Value::Object(map)) = (era, &mut result) {
             map.insert("resultType".to_owned(), json!("complete"));
             map.insert("_meta".to_owned(), json!({ "io.modelcontextprotocol/serverInfo": self.info() }));
             if cached {
-                // Nothing is to be kept: a test wants to see every request.
+                // Do not cache: a test must see every request.
                 map.insert("ttlMs".to_owned(), json!(0));
                 map.insert("cacheScope".to_owned(), json!("private"));
             }
@@ -131,7 +130,7 @@ impl Server {
 
     fn initialize(&self, session: &mut Session, params: &Value) -> Result<Value, Refusal> {
         let Some(asked) = params.get("protocolVersion").and_then(Value::as_str) else {
-            return Err(Refusal::params("Invalid params: `protocolVersion` must be a text"));
+            return Err(Refusal::params("Invalid params: `protocolVersion` must be a string"));
         };
         let newest = LEGACY_VERSIONS[LEGACY_VERSIONS.len() - 1];
         let version = LEGACY_VERSIONS.into_iter().find(|known| *known == asked).unwrap_or(newest);
@@ -180,14 +179,14 @@ impl Server {
     }
 }
 
-/// The arguments of a prompt, which are texts.
+/// The arguments of a prompt, which are strings.
 fn prompt_arguments(prompt: &Prompt, params: &Value) -> Result<Value, Refusal> {
     let arguments = match params.get("arguments") {
         None | Some(Value::Null) => json!({}),
         Some(arguments) if arguments.as_object().is_some_and(|map| map.values().all(Value::is_string)) => {
             arguments.clone()
         }
-        Some(_) => return Err(Refusal::params("Invalid params: `arguments` must be an object of texts")),
+        Some(_) => return Err(Refusal::params("Invalid params: `arguments` must be an object of strings")),
     };
     let missing = prompt.arguments.iter().find(|it| it.required && arguments.get(&it.name).is_none());
     match missing {
@@ -196,13 +195,13 @@ fn prompt_arguments(prompt: &Prompt, params: &Value) -> Result<Value, Refusal> {
     }
 }
 
-/// A text that a request must give.
+/// A required string of a request.
 pub(super) fn text<'a>(params: &'a Value, key: &str) -> Result<&'a str, Refusal> {
     let found = params.get(key).and_then(Value::as_str);
-    found.ok_or_else(|| Refusal::params(format!("Invalid params: `{key}` must be a text")))
+    found.ok_or_else(|| Refusal::params(format!("Invalid params: `{key}` must be a string")))
 }
 
-/// Everything on one page. There are no other pages, so that no cursor can be right.
+/// Everything on one page. There are no other pages, so every cursor is invalid.
 fn page(key: &str, items: impl Iterator<Item = Value>, params: &Value) -> Result<Value, Refusal> {
     match params.get("cursor") {
         None | Some(Value::Null) => Ok(json!({ key: items.collect::<Value>() })),
@@ -210,7 +209,7 @@ fn page(key: &str, items: impl Iterator<Item = Value>, params: &Value) -> Result
     }
 }
 
-/// A tool as it is listed. Before the newest revision an output schema spoke of objects only.
+/// A tool as it is listed. In the legacy era an output schema must describe an object.
 fn listed(tool: &Value, era: Era) -> Value {
     let mut tool = tool.clone();
     if let (Era::Legacy, Value::Object(map)) = (era, &mut tool)

@@ -1,4 +1,4 @@
-//! Reading what a tool answers: texts, content blocks, structured content, rules.
+//! Reads the answers of a tool: texts, content blocks, structured content, rules.
 
 use mcptest_core::diag::{Code, did_you_mean, suggest};
 use mcptest_core::json;
@@ -31,7 +31,7 @@ impl Manifest<'_> {
         let mut when = Vec::new();
         let at = node.get("when");
         if at.is_some_and(|at| matches!(&at.content, Yaml::Map(entries) if entries.is_empty())) {
-            let hint = "name an argument, or give the tool this answer as its own";
+            let hint = "name an argument, or make this the tool's own answer";
             self.notes.error(
                 Code::InvalidMockServer,
                 node.place("/when", false),
@@ -58,7 +58,7 @@ impl Manifest<'_> {
         }
         let playlist = self.playlist(node, output, arguments);
         if node.get("answer").is_none() && node.get("answers").is_none() {
-            let message = "a rule lacks its answer";
+            let message = "a rule has no answer";
             self.notes.error(Code::InvalidMockServer, first_key(node), message, Some("add `answer: ..`".to_owned()));
         }
         Some(Rule { when, playlist: playlist? })
@@ -74,7 +74,7 @@ impl Manifest<'_> {
         if node.get("answer").is_some()
             && let Some(second) = node.entries().iter().find(|entry| entry.key == "answers")
         {
-            let hint = "keep `answers:` where they differ from call to call";
+            let hint = "keep `answers:` if they differ from call to call";
             let message = "`answer` and `answers` cannot both be given";
             self.notes.error(Code::InvalidMockServer, second.key_span.clone(), message, Some(hint.to_owned()));
         }
@@ -142,7 +142,7 @@ impl Manifest<'_> {
         Some(Answer { content, structured, is_error })
     }
 
-    /// Content blocks: of a known type, with what the type must have.
+    /// Content blocks: each of a known type, with the keys that the type requires.
     fn blocks(&mut self, node: &Node) -> Option<Shape> {
         let mut sound = true;
         for item in node.items() {
@@ -155,12 +155,12 @@ impl Manifest<'_> {
                         (item.span.clone(), format!("write `{{ type: text, text: .. }}`; one of: {}", kinds.join(", ")))
                     }
                 };
-                self.notes.error(Code::InvalidMockServer, at, "a content block has no type that is known", Some(hint));
+                self.notes.error(Code::InvalidMockServer, at, "a content block has an unknown type", Some(hint));
                 sound = false;
                 continue;
             };
             for key in keys.iter().filter(|key| item.get(key).is_none()) {
-                let message = format!("a content block of type `{kind}` lacks the key `{key}`");
+                let message = format!("a content block of type `{kind}` is missing the key `{key}`");
                 self.notes.error(Code::InvalidMockServer, first_key(item), message, Some(format!("add `{key}: ..`")));
                 sound = false;
             }
@@ -174,7 +174,7 @@ impl Manifest<'_> {
         })
     }
 
-    /// An argument that the input schema does not know is hardly meant.
+    /// Warns about an argument that the input schema does not have.
     fn known(&mut self, name: &str, at: &std::ops::Range<usize>, arguments: Option<&Node>) {
         let Some(arguments) = arguments else { return };
         let names: Vec<&str> = arguments.entries().iter().map(|entry| entry.key.as_str()).collect();
@@ -188,27 +188,27 @@ impl Manifest<'_> {
         }
     }
 
-    /// Whether an answer keeps what the output schema promises, as far as it can be told before a call.
+    /// Validates an answer against the output schema, as far as that is possible before a call.
     fn fits(&mut self, answer: &Answer, node: &Node, output: Option<&Schema>) {
         let (Some(schema), false) = (output, answer.is_error) else { return };
         let Some(structured) = &answer.structured else {
-            let message = "the tool has an output schema, and this answer has no structured content";
-            let hint = "add `structured:` with a value that fits, or remove the schema";
+            let message = "the tool has an output schema, but this answer has no structured content";
+            let hint = "add `structured:` with a matching value, or remove the schema";
             self.notes.error(Code::InvalidMockServer, node.span.clone(), message, Some(hint.to_owned()));
             return;
         };
         if let Some(value) = structured.fixed()
             && let Some(why) = violations(schema, value)
         {
-            let message = format!("the structured content does not fit the output schema: {why}");
+            let message = format!("the structured content does not match the output schema: {why}");
             self.notes.error(Code::InvalidMockServer, node.place("/structured", false), message, None);
         }
     }
 }
 
-/// What is wrong with a value by a schema, in words; nothing where it fits.
+/// Why a value does not match a schema; `None` if it does.
 pub(crate) fn violations(schema: &Schema, value: &Value) -> Option<String> {
-    /// More would bury the first.
+    /// More would hide the first.
     const SHOWN: usize = 5;
     match schema.check(value) {
         Judged::Holds => None,

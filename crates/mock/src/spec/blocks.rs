@@ -4,16 +4,16 @@ use mcptest_core::keys::{Block, ValueType, key};
 
 pub static FILE: Block = Block {
     name: "mock file",
-    about: "One server that answers as it is told.",
+    about: "A mock MCP server and its answers.",
     keys: &[key("mock_server", ValueType::Object(&SERVER), "", "the server").required()],
 };
 
 pub static SERVER: Block = Block {
     name: "mock server",
-    about: "What the server is called and what it offers. Tools are always announced, resources and prompts where there is one.",
+    about: "The name of the server and what it offers. It always announces tools; it announces resources and prompts if it has any.",
     keys: &[
-        key("name", ValueType::Text, "", "name the server gives itself").required().example("weather"),
-        key("version", ValueType::Text, "0.0.0", "version the server gives itself").example("\"1.0\""),
+        key("name", ValueType::Text, "", "name that the server reports").required().example("weather"),
+        key("version", ValueType::Text, "0.0.0", "version that the server reports").example("\"1.0\""),
         key("instructions", ValueType::Text, "", "how to use the server, for models"),
         key("tools", ValueType::List(0, &ValueType::Object(&TOOL)), "[]", "its tools"),
         key("resources", ValueType::List(0, &ValueType::Object(&RESOURCE)), "[]", "its resources"),
@@ -23,11 +23,10 @@ pub static SERVER: Block = Block {
 
 pub static TOOL: Block = Block {
     name: "tool",
-    about: "A tool and what it answers. Without an answer it repeats the call, or makes up a value that fits its output \
-            schema.",
+    about: "A tool and what it answers. Without an answer it echoes the call, or generates a value that matches its output schema.",
     keys: &[
         key("name", ValueType::Text, "", "name of the tool, once per file").required().example("get_forecast"),
-        key("title", ValueType::Text, "", "name for people"),
+        key("title", ValueType::Text, "", "display name"),
         key("description", ValueType::Text, "", "what it does, for models"),
         key("annotations", ValueType::Object(&ANNOTATIONS), "", "hints about what it does")
             .example("{ readOnlyHint: true }"),
@@ -35,38 +34,37 @@ pub static TOOL: Block = Block {
             "input_schema",
             ValueType::Schema,
             "{ type: object }",
-            "what arguments must fit; calls are checked against it",
+            "schema of the arguments; calls are validated against it",
         ),
-        key("inputSchema", ValueType::Schema, "", "the same under the protocol's name"),
-        key("output_schema", ValueType::Schema, "", "what structured answers must fit; they are checked against it"),
-        key("outputSchema", ValueType::Schema, "", "the same under the protocol's name"),
+        key("inputSchema", ValueType::Schema, "", "the same in the protocol's spelling"),
+        key("output_schema", ValueType::Schema, "", "schema of structured answers; they are validated against it"),
+        key("outputSchema", ValueType::Schema, "", "the same in the protocol's spelling"),
         key("answer", ValueType::TextOr(&ANSWER), "", "what it answers").example("Rain in ${args.city}"),
         key("answers", ValueType::List(1, &ValueType::TextOr(&ANSWER)), "", "answers in order; the last one repeats"),
         key(
             "rules",
             ValueType::List(1, &ValueType::Object(&RULE)),
             "",
-            "answers for some arguments; the first that fits counts",
+            "answers for certain arguments; the first match wins",
         ),
     ],
 };
 
 pub static ANNOTATIONS: Block = Block {
     name: "annotations",
-    about: "Hints about a tool, listed as they are.",
+    about: "Hints about a tool, listed unchanged.",
     keys: &[
-        key("title", ValueType::Text, "", "name for people, as older revisions have it"),
+        key("title", ValueType::Text, "", "display name, as in older protocol revisions"),
         key("readOnlyHint", ValueType::Bool, "", "it changes nothing"),
         key("destructiveHint", ValueType::Bool, "", "it may delete or overwrite"),
-        key("idempotentHint", ValueType::Bool, "", "calling it twice is like calling it once"),
+        key("idempotentHint", ValueType::Bool, "", "calling it twice has the same effect as calling it once"),
         key("openWorldHint", ValueType::Bool, "", "it reaches beyond the server"),
     ],
 };
 
 pub static ANSWER: Block = Block {
     name: "answer",
-    about: "Text alone is a block of text. As a map it has one of `text`, `content` and `error`, or `structured`, alone or \
-            beside `text` or `content`. References such as `${args.city}` may stand in any text.",
+    about: "A plain string is one text block. A map has one of `text`, `content` and `error`, or `structured`, alone or with `text` or `content`. Any text can contain references such as `${args.city}`.",
     keys: &[
         key("text", ValueType::Text, "", "one block of text").example("Rain in ${args.city}"),
         key(
@@ -84,17 +82,17 @@ pub static ANSWER: Block = Block {
 
 pub static RULE: Block = Block {
     name: "rule",
-    about: "An answer for the calls whose arguments fit.",
+    about: "An answer for calls whose arguments match.",
     keys: &[
         key(
             "when",
             ValueType::Map(&ValueType::Matcher),
             "",
-            "paths in the arguments, each with a matcher; all must hold",
+            "paths in the arguments, each with a matcher; all must match",
         )
         .required()
         .example("{ city: { exact: Oslo } }"),
-        key("answer", ValueType::TextOr(&ANSWER), "", "what the tool answers then"),
+        key("answer", ValueType::TextOr(&ANSWER), "", "what the tool answers"),
         key("answers", ValueType::List(1, &ValueType::TextOr(&ANSWER)), "", "answers in order; the last one repeats"),
     ],
 };
@@ -105,10 +103,10 @@ pub static RESOURCE: Block = Block {
     keys: &[
         key("uri", ValueType::Text, "", "its address, once per file").required().example("file:///stations.txt"),
         key("name", ValueType::Text, "", "its name").required(),
-        key("title", ValueType::Text, "", "name for people"),
+        key("title", ValueType::Text, "", "display name"),
         key("description", ValueType::Text, "", "what it holds"),
         key("mime_type", ValueType::Text, "", "its media type").example("text/plain"),
-        key("mimeType", ValueType::Text, "", "the same under the protocol's name"),
+        key("mimeType", ValueType::Text, "", "the same in the protocol's spelling"),
         key("text", ValueType::Text, "", "its contents as text"),
         key("blob", ValueType::Text, "", "its contents in base64"),
     ],
@@ -119,7 +117,7 @@ pub static PROMPT: Block = Block {
     about: "A prompt with its messages.",
     keys: &[
         key("name", ValueType::Text, "", "name of the prompt, once per file").required(),
-        key("title", ValueType::Text, "", "name for people"),
+        key("title", ValueType::Text, "", "display name"),
         key("description", ValueType::Text, "", "what it is for"),
         key("arguments", ValueType::List(0, &ValueType::Object(&ARGUMENT)), "[]", "what it takes"),
         key("messages", ValueType::List(1, &ValueType::Object(&MESSAGE)), "", "what it says").required(),
@@ -142,7 +140,7 @@ pub static MESSAGE: Block = Block {
     name: "message",
     about: "A message of a prompt.",
     keys: &[
-        key("role", ValueType::Word(&["user", "assistant"]), "", "who says it").required(),
-        key("text", ValueType::Text, "", "what is said; may hold `${args.name}`").required(),
+        key("role", ValueType::Word(&["user", "assistant"]), "", "role of the speaker").required(),
+        key("text", ValueType::Text, "", "text of the message; may contain `${args.name}`").required(),
     ],
 };

@@ -7,10 +7,10 @@ use mcptest_core::suite::{Diagnostics, Loaded};
 use super::manifest::Manifest;
 use super::{FILE, Spec, snapshot};
 
-/// The key that makes a file a manifest.
+/// The key of a manifest.
 const MANIFEST: &str = "mock_server";
 
-/// Loads a server. Every mistake of the file is told at once.
+/// Loads a server. Reports every error of the file.
 pub fn load(source: &Source) -> Loaded<Spec> {
     let root = match yaml::read(source) {
         Ok(root) => root,
@@ -19,7 +19,7 @@ pub fn load(source: &Source) -> Loaded<Spec> {
     let mut notes = Diagnostics::default();
     let spec = match (root.get(MANIFEST), tools_of(&root)) {
         (Some(_), Some(_)) => {
-            let message = "the file has both `mock_server` and a list of tools beside it";
+            let message = "the file has both `mock_server` and a list of tools next to it";
             let hint = "keep one: `mock_server` for answers of your own, or the `tools/list` reply of a real server";
             notes.error(Code::InvalidMockServer, beside(&root), message, Some(hint.to_owned()));
             None
@@ -37,7 +37,7 @@ pub fn load(source: &Source) -> Loaded<Spec> {
     notes.finish(spec)
 }
 
-/// The list of a snapshot: a bare list, `tools`, or the `result` of a whole reply.
+/// The list of a snapshot: a bare list, `tools`, or the `result` of a complete reply.
 fn tools_of(root: &Node) -> Option<&Node> {
     match &root.content {
         Content::List(_) => Some(root),
@@ -45,7 +45,7 @@ fn tools_of(root: &Node) -> Option<&Node> {
     }
 }
 
-/// Where the second source stands.
+/// Where the second list of tools is.
 fn beside(root: &Node) -> std::ops::Range<usize> {
     let second = root.entries().iter().find(|entry| entry.key == "tools" || entry.key == "result");
     second.map_or(root.span.clone(), |entry| entry.key_span.clone())
@@ -54,7 +54,7 @@ fn beside(root: &Node) -> std::ops::Range<usize> {
 fn no_server(notes: &mut Diagnostics, root: &Node) {
     let hint = "write `mock_server:` with `name` and `tools` below it, or give the `tools/list` reply of a real server";
     match root.entries().first() {
-        // Misspelt, or something else altogether: the table knows which.
+        // The key table finds misspelled keys.
         Some(_) if !looks_like_a_suite(root) => notes.check(root, "the file", &FILE),
         Some(first) => {
             notes.error(

@@ -1,4 +1,4 @@
-//! Reading a manifest: what its author wrote, held against the key tables before, made into a server here.
+//! Reads a manifest. It was checked against the key tables before.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -18,7 +18,7 @@ use crate::answer::ARGUMENTS;
 /// A manifest that is being read.
 pub(super) struct Manifest<'n> {
     pub(super) notes: &'n mut Diagnostics,
-    /// Lists of answers so far.
+    /// Playlists so far.
     pub(super) playlists: usize,
 }
 
@@ -27,7 +27,7 @@ impl<'n> Manifest<'n> {
         Self { notes, playlists: 0 }
     }
 
-    /// The whole server. What the key tables refused is left out here; it has been told.
+    /// The whole server. What the key tables refused was reported, and is ignored here.
     pub(super) fn server(mut self, node: &Node) -> Option<Spec> {
         let tools = self.list(node, "tools", "name", "tool", Self::tool);
         let resources = self.list(node, "resources", "uri", "resource", Self::resource);
@@ -43,7 +43,7 @@ impl<'n> Manifest<'n> {
         })
     }
 
-    /// The items of a list; `by` must differ from item to item.
+    /// The items of a list, which must have unique values of `by`.
     fn list<T>(
         &mut self,
         node: &Node,
@@ -174,7 +174,7 @@ impl<'n> Manifest<'n> {
                 );
             }
             (None, None) => {
-                let message = "a resource lacks its contents";
+                let message = "a resource has no contents";
                 self.notes.error(
                     Code::InvalidMockServer,
                     first_key(node),
@@ -211,7 +211,7 @@ impl<'n> Manifest<'n> {
         Some(Prompt { name, listing: Value::Object(listing), description, arguments, messages })
     }
 
-    /// Every reference of a prompt must have a value whatever a client leaves out.
+    /// Every reference of a prompt must have a value, even if a client omits optional arguments.
     fn prompt_references(&mut self, template: &Template, at: &Node, arguments: &[Argument]) {
         for reference in template.references() {
             let Some(name) = reference.key() else { continue };
@@ -222,7 +222,7 @@ impl<'n> Manifest<'n> {
                     self.notes.error(Code::InvalidMockServer, at.span.clone(), message, Some(hint));
                 }
                 Some(argument) if !argument.required && !reference.has_default() => {
-                    let message = format!("`{name}` may be left out, and the text has no default for it");
+                    let message = format!("`{name}` is optional, but the text has no default for it");
                     let hint = format!("write `${{args.{name}:-default}}`, or `required: true` with the argument");
                     self.notes.error(Code::InvalidMockServer, at.span.clone(), message, Some(hint));
                 }
@@ -240,12 +240,12 @@ impl<'n> Manifest<'n> {
     }
 }
 
-/// Where a block can be seen: its first key.
+/// The span of the first key of a block.
 pub(super) fn first_key(node: &Node) -> Range<usize> {
     node.entries().first().map_or(node.span.clone(), |first| first.key_span.clone())
 }
 
-/// The answer of a tool without one, and the output schema that is left of its own.
+/// The answer of a tool that has none, and its output schema, if a value that matches it was found.
 pub(super) fn default_answer(
     notes: &mut Diagnostics,
     output: Option<Schema>,
@@ -257,7 +257,7 @@ pub(super) fn default_answer(
     if schema.check(&sample) == mcptest_core::Answer::Holds {
         return (DefaultAnswer::Sample(sample), Some(schema));
     }
-    let message = format!("no value that fits the output schema of `{name}` was found, so it is not listed");
+    let message = format!("no value that matches the output schema of `{name}` was found, so the schema is not listed");
     notes.warning(
         Code::InvalidMockServer,
         at.unwrap_or(0..0),
@@ -267,7 +267,7 @@ pub(super) fn default_answer(
     (DefaultAnswer::Echo, None)
 }
 
-/// Says so where two items have the same name.
+/// Reports items with the same name.
 pub(super) fn check_unique(notes: &mut Diagnostics, items: &[Node], by: &str, what: &str) {
     let mut seen = BTreeSet::new();
     for item in items {
@@ -286,11 +286,11 @@ pub(super) fn check_unique(notes: &mut Diagnostics, items: &[Node], by: &str, wh
     }
 }
 
-/// Clients and models may refuse a name that is not of the usual letters.
+/// Clients and models may reject a name with unusual characters.
 pub(super) fn check_tool_name(notes: &mut Diagnostics, node: &Node, name: &str) {
     let usual = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
     if !(1..=128).contains(&name.len()) || !name.chars().all(usual) {
-        let message = "clients may refuse this name of a tool";
+        let message = "clients may reject this tool name";
         let hint = "up to 128 letters, digits, `_`, `-` and `.`";
         notes.warning(Code::InvalidMockServer, node.place("/name", false), message, Some(hint.to_owned()));
     }

@@ -1,4 +1,4 @@
-//! Reading a snapshot: the `tools/list` reply of a real server, listed again as it is.
+//! Reads a snapshot: the `tools/list` reply of a real server, which is listed unchanged.
 
 use mcptest_core::diag::Code;
 use mcptest_core::matcher::Schema;
@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 use super::manifest::{check_tool_name, check_unique, default_answer, first_key};
 use super::{Spec, Tool};
 
-/// What a server made from a snapshot calls itself; a snapshot does not say.
+/// The name of a server from a snapshot, which does not contain one.
 const NAME: &str = "mcptest-mock";
 
-/// The version of a server that does not give one.
+/// The version of a server without one.
 pub(super) const VERSION: &str = "0.0.0";
 
 pub(super) fn read(notes: &mut Diagnostics, root: &Node, list: &Node) -> Option<Spec> {
@@ -28,12 +28,12 @@ pub(super) fn read(notes: &mut Diagnostics, root: &Node, list: &Node) -> Option<
     };
     let reply = root.get("result").unwrap_or(root);
     if let Some(cursor) = reply.get("nextCursor").filter(|cursor| cursor.text().is_some()) {
-        let message = "the list goes on: this is its first page";
+        let message = "the list is incomplete: this is its first page";
         notes.warning(
             Code::InvalidMockServer,
             cursor.span.clone(),
             message,
-            Some("ask for the other pages and join their tools".to_owned()),
+            Some("request the other pages and combine their tools".to_owned()),
         );
     }
     check_unique(notes, items, "name", "tool");
@@ -49,7 +49,7 @@ pub(super) fn read(notes: &mut Diagnostics, root: &Node, list: &Node) -> Option<
     })
 }
 
-/// One tool. What is not known here (icons, `_meta`, annotations, whatever comes next) is listed as it is.
+/// One tool. Unknown keys (icons, `_meta`, annotations, future ones) are listed unchanged.
 fn tool(notes: &mut Diagnostics, node: &Node) -> Option<Tool> {
     let Content::Map(_) = &node.content else {
         let message = format!("a tool is a map, found {}", node.describe());
@@ -63,12 +63,7 @@ fn tool(notes: &mut Diagnostics, node: &Node) -> Option<Tool> {
     };
     let Some(name) = node.get("name").and_then(Node::text).filter(|name| !name.is_empty()) else {
         let at = node.get("name").map_or_else(|| first_key(node), |at| at.span.clone());
-        notes.error(
-            Code::InvalidMockServer,
-            at,
-            "a tool lacks the text `name`",
-            Some("add `\"name\": \"..\"`".to_owned()),
-        );
+        notes.error(Code::InvalidMockServer, at, "a tool has no `name`", Some("add `\"name\": \"..\"`".to_owned()));
         return None;
     };
     check_tool_name(notes, node, name);
@@ -76,7 +71,7 @@ fn tool(notes: &mut Diagnostics, node: &Node) -> Option<Tool> {
     let input = match node.get("inputSchema") {
         Some(at) => schema(notes, at),
         None => {
-            let message = format!("the tool `{name}` has no `inputSchema`; any arguments are taken");
+            let message = format!("the tool `{name}` has no `inputSchema`; any arguments are accepted");
             let hint = node.get("input_schema").map_or(
                 "every tool of a real server has one",
                 |_| "a snapshot spells it `inputSchema`; `input_schema` belongs to a file with `mock_server`",

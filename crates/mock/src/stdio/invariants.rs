@@ -1,5 +1,5 @@
-//! What must hold of the lines that a client sends, however they were cut on their way. The fuzz target `framing` includes
-//! this file, so that what fuzzing looks for is what the tests hold.
+//! Invariants of the lines of a client, regardless of how their bytes are split. The fuzz target `framing` includes this file,
+//! so that fuzzing and tests check the same.
 
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
@@ -8,7 +8,7 @@ use tokio::io::AsyncRead;
 
 use super::lines::{Line, Lines};
 
-/// Holds the lines that arrive through a reader against what was sent.
+/// Compares the lines that a reader returns with what was sent.
 pub(crate) fn lines(sent: &[u8], limit: usize, arriving: impl AsyncRead + Unpin) {
     let mut reader = Lines::with_limit(arriving, limit);
     let mut got = Vec::new();

@@ -1,4 +1,4 @@
-//! Bytes into lines, with a longest line: what is longer is skipped, not held.
+//! Bytes into lines, with a maximum length: longer lines are skipped, not kept.
 
 use std::io;
 
@@ -7,7 +7,7 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 /// Longest line that is read.
 pub(crate) const MAX_LINE: usize = 16 * 1024 * 1024;
 
-/// What is asked for at a time.
+/// How much is read at a time.
 const PIECE: usize = 64 * 1024;
 
 #[derive(Debug, PartialEq, Eq)]
@@ -23,9 +23,9 @@ pub(crate) enum Line {
 pub(crate) struct Lines<R> {
     input: R,
     buffer: Vec<u8>,
-    /// Bytes of the buffer that belong to lines already handed out.
+    /// Bytes of the buffer that belong to lines already returned.
     start: usize,
-    /// Bytes of the buffer that hold no line end.
+    /// Bytes of the buffer that contain no line end.
     searched: usize,
     /// Inside a line that is too long.
     skipping: bool,
@@ -41,7 +41,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         Self { input, buffer: Vec::new(), start: 0, searched: 0, skipping: false, limit }
     }
 
-    /// The next line that is not blank; nothing at the end.
+    /// The next line that is not blank; `None` at the end.
     pub(crate) async fn next(&mut self) -> io::Result<Option<Line>> {
         loop {
             if let Some(line) = self.buffered() {
@@ -81,7 +81,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         let end = self.searched + length;
         let line = &self.buffer[self.start..end];
         let line = if std::mem::take(&mut self.skipping) {
-            // The rest of a line that was told already, however long it is.
+            // The rest of a line that was already reported.
             Line::Whole(Vec::new())
         } else if line.len() > self.limit {
             Line::TooLong
@@ -94,7 +94,6 @@ impl<R: AsyncRead + Unpin> Lines<R> {
     }
 }
 
-/// Without blanks and a carriage return around it.
 fn trimmed(line: &[u8]) -> &[u8] {
     line.trim_ascii()
 }

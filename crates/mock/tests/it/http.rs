@@ -129,13 +129,8 @@ async fn what_is_not_a_message_to_the_endpoint_is_refused() {
     for (head, body, status, said) in [
         ("POST / HTTP/1.1\r\nHost: localhost", &b""[..], 404, "not found: messages go to /mcp\n"),
         ("GET /mcp HTTP/1.1\r\nHost: localhost", b"", 405, "messages are sent by POST\n"),
-        ("POST /mcp HTTP/1.1\r\nHost: example.test", b"", 403, "the Host is not of this machine\n"),
-        (
-            "POST /mcp HTTP/1.1\r\nHost: localhost\r\nOrigin: http://example.test",
-            b"",
-            403,
-            "the Origin is not of this machine\n",
-        ),
+        ("POST /mcp HTTP/1.1\r\nHost: example.test", b"", 403, "the Host is not local\n"),
+        ("POST /mcp HTTP/1.1\r\nHost: localhost\r\nOrigin: http://example.test", b"", 403, "the Origin is not local\n"),
         (
             "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain",
             b"{}",
@@ -146,7 +141,7 @@ async fn what_is_not_a_message_to_the_endpoint_is_refused() {
             "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nAccept: text/html",
             b"{}",
             406,
-            "the answer is application/json\n",
+            "the response is application/json\n",
         ),
     ] {
         let answer = server.exchange(head, body).await;

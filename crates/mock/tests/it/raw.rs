@@ -520,7 +520,7 @@ async fn a_modern_request_must_carry_its_revision_and_capabilities() {
             "tools/list",
             json!({ version: 7, capabilities: {} }),
             json!({ "code": -32602,
-            "message": format!("Invalid params: {version} must be a text") }),
+            "message": format!("Invalid params: {version} must be a string") }),
         ),
         (
             "tools/list",
@@ -641,9 +641,9 @@ async fn answers_are_made_from_the_arguments() {
         (
             "place",
             json!({ "city": "B" }),
-            failed("the answer does not fit the output schema of `place`: /city: value is shorter than 2 characters"),
+            failed("the answer does not match the output schema of `place`: /city: value is shorter than 2 characters"),
         ),
-        ("place", json!({}), failed("the answer needs `args.city`, which the call does not give")),
+        ("place", json!({}), failed("the answer refers to `args.city`, which the call does not have")),
         ("ruled", json!({ "a": 1.0 }), text("yes")),
         ("ruled", json!({ "a": 2 }), failed("no rule of `ruled` matches {\"a\":2}")),
         (
@@ -665,7 +665,7 @@ async fn requests_that_lead_nowhere_are_refused_as_a_good_server_does() {
         let not_found = if modern { -32602 } else { -32002 };
         for (method, params, code, message) in [
             ("tools/call", json!({ "name": "nope" }), -32602, "Unknown tool: nope"),
-            ("tools/call", json!({}), -32602, "Invalid params: `name` must be a text"),
+            ("tools/call", json!({}), -32602, "Invalid params: `name` must be a string"),
             (
                 "tools/call",
                 json!({ "name": "echo", "arguments": [] }),
@@ -679,7 +679,7 @@ async fn requests_that_lead_nowhere_are_refused_as_a_good_server_does() {
                 "prompts/get",
                 json!({ "name": "greet", "arguments": { "who": 1 } }),
                 -32602,
-                "Invalid params: `arguments` must be an object of texts",
+                "Invalid params: `arguments` must be an object of strings",
             ),
             ("tools/list", json!({ "cursor": "x" }), -32602, "Unknown cursor: \"x\""),
             ("completion/complete", json!({}), -32601, "Method not found"),

@@ -1,13 +1,13 @@
-//! What a recording depends on, as the suite says it: a difference makes a cassette stale. References to the environment
-//! stay as written, so a recording fits every machine and holds no secret; the suite's own variables are part of what it
-//! says. Gates, `expect`, tags, `runs`, prices and the names of variables that hold keys may change freely.
+//! The inputs of a recording, from the suite: a difference makes a cassette stale. References to environment variables stay as
+//! written, so a recording is valid on every machine and contains no secret; the suite's own variables are expanded. Gates,
+//! `expect`, tags, `runs`, prices and the names of variables that hold keys may change freely.
 
 use std::collections::BTreeMap;
 
 use mcptest_core::suite::{AgentTest, Fault, Server, Suite, Template, Transport};
 use serde_json::{Map, Value, json};
 
-/// The inputs of a test on a model. `script` is the hash of the script that answers for the model.
+/// The inputs of a test on a model. `script` is the hash of the model's script.
 pub fn inputs(suite: &Suite, test: &AgentTest, model: &str, script: Option<&str>) -> Value {
     let mut out = Map::new();
     let said = |template: &Template| template.within_suite(&suite.variables_as_written);

@@ -1,5 +1,5 @@
-//! What lies in the folder of a suite, held against what the suite says now: what a replay would take, what it would refuse,
-//! what it would miss, and what no test uses. Nothing is changed.
+//! The recordings in the folder of a suite, compared with the suite: which of them can be replayed, are refused, are missing,
+//! or are used by no test. Nothing is changed.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -14,37 +14,35 @@ use crate::plan::SuiteFile;
 /// A recording, or several runs in a row that have none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// Where the recording lies, or that of the first run would.
+    /// Where the recording is, or where that of the first missing run would be.
     pub path: PathBuf,
-    /// The test, as far as it can be told.
+    /// The test, if known.
     pub test: Option<String>,
-    /// The model, as far as it can be told.
+    /// The model, if known.
     pub model: Option<String>,
     /// The run, or the first of several.
     pub run: u64,
     /// The last of several runs without a recording; else the run.
     pub last_run: u64,
-    /// What it is good for.
     pub state: State,
 }
 
-/// What a recording is good for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum State {
     Ok,
-    /// It can be replayed, and was edited after it was recorded.
+    /// It can be replayed, and was edited after recording.
     Edited,
-    /// It can be replayed, and whether it was edited cannot be told.
+    /// It can be replayed; its format does not detect edits.
     Old,
-    /// The suite says something else now; which fields differ.
+    /// The suite has changed; the fields that differ.
     Stale(String),
-    /// It cannot be used; what is wrong with it.
+    /// It cannot be used; why.
     Broken(String),
     /// No test replays it; why.
     Unused(String),
-    /// A replay would look for it, and it is not there.
+    /// A replay needs it, and it does not exist.
     Missing,
-    /// It cannot be told, because the script of its model cannot be used.
+    /// It cannot be told, because its model's script has errors.
     Unknown(RunError),
 }
 
@@ -82,7 +80,7 @@ pub fn inventory(file: &SuiteFile) -> Result<Vec<Entry>, CassetteError> {
     for test in &file.suite.agents {
         for model in &test.models {
             let recorded = folder.runs(&test.name, model)?;
-            // Without any recording a scripted model answers by itself, and nothing is missing.
+            // Without recordings a scripted model runs live, and nothing is missing.
             if !recorded.is_empty() || !file.is_scripted(model) {
                 let inputs = file.cell_inputs(test, model).map(|cell| cell.inputs);
                 cell(&folder, (test, model), &recorded, &inputs, &mut out);
@@ -97,7 +95,7 @@ pub fn inventory(file: &SuiteFile) -> Result<Vec<Entry>, CassetteError> {
     Ok(out)
 }
 
-/// The recordings that lie where those of a cell do.
+/// The recordings of a cell.
 fn cell(
     folder: &Folder,
     (test, model): (&AgentTest, &str),
@@ -135,7 +133,7 @@ fn cell(
     }
 }
 
-/// A recording in the place of a test or a model that the suite does not have.
+/// A recording of a test or a model that the suite does not have.
 fn unused(file: &SuiteFile, path: PathBuf) -> Option<Entry> {
     let run = store::run_of(&path)?;
     let holds = Cassette::open(&path).ok();
@@ -147,12 +145,12 @@ fn unused(file: &SuiteFile, path: PathBuf) -> Option<Entry> {
     };
     let why = match (place_of, &holds) {
         (_, Some(holds)) if is_cell(holds) => {
-            format!("it does not lie where recordings of `{}` on `{}` do", holds.test, holds.model)
+            format!("recordings of `{}` on `{}` are stored elsewhere", holds.test, holds.model)
         }
         (Some(test), Some(holds)) => format!("`{}` does not run on `{}`", test.name, holds.model),
-        (Some(test), None) => format!("`{}` runs on no model with the name of its folder", test.name),
+        (Some(test), None) => format!("`{}` runs on no model that matches its folder", test.name),
         (None, Some(holds)) => format!("there is no test `{}`", holds.test),
-        (None, None) => "there is no test with the name of its folder".to_owned(),
+        (None, None) => "no test matches its folder".to_owned(),
     };
     let (test, model) = holds.map(|holds| (holds.test, holds.model)).unzip();
     Some(Entry { path, test, model, run, last_run: run, state: State::Unused(why) })

@@ -1,16 +1,16 @@
-//! Recordings of tests that a suite does not have any more: after a test was renamed they are found by what was asked.
+//! Recordings of tests that a suite no longer has. After a test was renamed, they are found by their inputs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Cassette, fingerprint, slug};
 use crate::plan::SuiteFile;
 
-/// Tests that are gone, by the fingerprints of what was asked of them.
+/// Removed tests, by the fingerprints of their inputs.
 #[derive(Debug, Default)]
 pub struct Orphans(BTreeMap<String, String>);
 
 impl Orphans {
-    /// Those in the folder of a suite. What cannot be read cannot be replayed either, and is no help.
+    /// Those in the folder of a suite. Unreadable recordings are ignored.
     pub fn of(file: &SuiteFile) -> Self {
         let mut out = BTreeMap::new();
         let tests: BTreeSet<&str> = file.suite.agents.iter().map(|test| test.name.as_str()).collect();

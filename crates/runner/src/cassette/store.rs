@@ -1,4 +1,4 @@
-//! Cassettes on disk: found by name, written whole or not at all, one recorder at a time.
+//! Cassettes on disk: found by name, written atomically, one recorder at a time.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -15,7 +15,7 @@ use crate::temp_file::TempFile;
 /// Largest cassette that is read.
 const MAX_BYTES: u64 = 256 * 1024 * 1024;
 
-/// How often a folder is locked anew that was removed meanwhile, as `cassette prune` removes empty ones.
+/// How often locking is retried when the folder is removed meanwhile, as `cassette prune` does with empty folders.
 const LOCK_TRIES: usize = 10;
 
 /// The cassettes of one suite.
@@ -32,17 +32,17 @@ pub struct Lock {
 }
 
 impl Folder {
-    /// The cassettes of a suite file: `cassettes/<stem>` beside it.
+    /// The cassettes of a suite file: `cassettes/<stem>` next to it.
     pub fn of(suite: &Path) -> Self {
         let folder = suite.parent().unwrap_or(Path::new(""));
         let stem = suite.file_stem().unwrap_or_default();
-        // `...yml` is the name of a file, and `cassettes/..` would be the folder that it lies in.
+        // `...yml` is a valid file name, and `cassettes/..` would be the folder of the suite.
         let is_dots = stem.as_encoded_bytes().iter().all(|byte| *byte == b'.');
         let name = if is_dots { slug(&stem.to_string_lossy()).into() } else { stem.to_owned() };
         Self { root: folder.join("cassettes").join(name), trust: Trust::Trusted }
     }
 
-    /// The same folder, with files of somebody else in it.
+    /// The same folder with another trust.
     pub(crate) fn with(self, trust: Trust) -> Self {
         Self { trust, ..self }
     }
@@ -51,18 +51,18 @@ impl Folder {
         &self.root
     }
 
-    /// Where the recording of a run lies.
+    /// The path of a recording.
     pub fn path(&self, test: &str, model: &str, run: u64) -> PathBuf {
         self.root.join(slug(test)).join(slug(model)).join(format!("{run}.json"))
     }
 
-    /// The runs of a test on a model that have been recorded, in order.
+    /// The recorded runs of a test on a model, in order.
     pub fn runs(&self, test: &str, model: &str) -> Result<Vec<u64>, CassetteError> {
         let runs = runs_in(&self.root.join(slug(test)).join(slug(model)), self.trust)?;
         Ok(runs.into_iter().map(|(run, _)| run).collect())
     }
 
-    /// The recording of a run, which must fit what the suite says now.
+    /// The recording of a run, which must match the inputs of the suite.
     pub fn load(&self, test: &str, model: &str, run: u64, inputs: &Value) -> Result<Cassette, CassetteError> {
         let path = self.path(test, model, run);
         Cassette::open_as(&path, self.trust)?.fitting(path, test, model, run, inputs)
@@ -84,8 +84,8 @@ impl Folder {
         saved.fitting(path, &cassette.test, &cassette.model, cassette.run, &cassette.inputs)
     }
 
-    /// Gives the recordings of a test to another name of it: all of them, or none. They are complete under the new name
-    /// before the first is removed under the old one. Returns their new places.
+    /// Moves the recordings of a test to its new name: all of them, or none. They are complete under the new name before the
+    /// first one is removed under the old name. Returns their new paths.
     pub fn rename(&self, old: &str, new: &str) -> Result<Vec<PathBuf>, CassetteError> {
         let (from, to) = (self.root.join(slug(old)), self.root.join(slug(new)));
         if !from.is_dir() {
@@ -101,13 +101,13 @@ impl Folder {
         if recordings.is_empty() {
             return Err(CassetteError::Missing { path: from });
         }
-        // A folder without anything in it is in nobody's way.
+        // An empty folder is not in the way.
         match fs::remove_dir(&to) {
             Err(error) if error.kind() == ErrorKind::NotFound => {}
             Ok(()) => {}
             Err(_) => return Err(CassetteError::Taken { path: to }),
         }
-        // No slug begins with a dot, so nobody takes what a killed program leaves here for recordings.
+        // No slug begins with a dot, so what a killed program leaves here is not mistaken for recordings.
         let staged = self.root.join(format!(".{}.new", slug(new)));
         match fs::remove_dir_all(&staged) {
             Err(error) if error.kind() != ErrorKind::NotFound => return Err(failed(&staged, "removed", &error)),
@@ -131,7 +131,7 @@ impl Folder {
         Ok(moved.into_iter().map(|inside| to.join(inside)).collect())
     }
 
-    /// Writes recordings below another folder, under another name of their test; where they are inside of it.
+    /// Writes recordings to another folder, with the new name of their test. Returns their paths inside it.
     fn stage(
         &self,
         recordings: &[PathBuf],
@@ -157,7 +157,7 @@ impl Folder {
         Ok(out)
     }
 
-    /// Whether there are recordings of a test, on whatever model.
+    /// Whether there are recordings of a test, on any model.
     pub fn has(&self, test: &str) -> Result<bool, CassetteError> {
         for model in folders(&self.root.join(slug(test)), self.trust)? {
             if !runs_in(&model, self.trust)?.is_empty() {
@@ -167,7 +167,7 @@ impl Folder {
         Ok(false)
     }
 
-    /// Whether the recording of a run could be written, as far as rights tell: to be asked before a model is paid for it.
+    /// Whether the recording of a run could be written, judging by permissions. Checked before a model is paid for.
     pub fn may_save(&self, test: &str, model: &str, run: u64) -> Result<(), CassetteError> {
         let path = self.path(test, model, run);
         refuse_links(&path, 5)?;
@@ -178,27 +178,27 @@ impl Folder {
         Ok(())
     }
 
-    /// Makes sure that nobody else records into this folder, and that no link leads there.
+    /// Locks the folder against other recorders, and refuses links on the way to it.
     pub fn lock_to_record(&self) -> Result<Lock, CassetteError> {
         refuse_links(&self.root, 2)?;
         self.lock()
     }
 
-    /// Makes sure that nobody else records into this folder.
+    /// Locks the folder against other recorders.
     pub fn lock(&self) -> Result<Lock, CassetteError> {
         for _ in 0..LOCK_TRIES {
             if let Some(folder) = self.locked()?.filter(|folder| is_at(folder, &self.root)) {
                 return Ok(Lock { _folder: folder });
             }
         }
-        let why = "it is removed again and again".to_owned();
+        let why = "it keeps being removed".to_owned();
         Err(CassetteError::Io { path: self.root.clone(), what: "locked", why })
     }
 
-    /// The folder, locked; somebody may have removed it meanwhile, before it could be opened or after that.
+    /// The locked folder; `None` if it was removed meanwhile.
     fn locked(&self) -> Result<Option<File>, CassetteError> {
         fs::create_dir_all(&self.root).map_err(|error| failed(&self.root, "created", &error))?;
-        // The folder itself carries the lock: no file is left behind, and the system frees it when a recorder dies.
+        // The folder itself is locked: no lock file is left behind, and the system releases it when a recorder dies.
         let folder = match File::open(&self.root) {
             Ok(folder) => folder,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
@@ -211,7 +211,7 @@ impl Folder {
         }
     }
 
-    /// Every file that lies where recordings lie, in the order of paths. Links to folders are not followed.
+    /// Every recording, in the order of paths. Links to folders are not followed.
     pub fn files(&self) -> Result<Vec<PathBuf>, CassetteError> {
         let mut out = Vec::new();
         for test in folders(&self.root, self.trust)? {
@@ -235,7 +235,7 @@ impl Folder {
         Ok(out)
     }
 
-    /// Why a file is never removed: nothing is but plain files in the place of a recording.
+    /// Why a file is not removed: only regular files in the place of a recording are.
     pub fn kept(&self, path: &Path) -> Option<&'static str> {
         let inside = path.strip_prefix(&self.root).ok().map(|inside| inside.iter().collect::<Vec<_>>());
         let in_place = match inside.as_deref() {
@@ -243,13 +243,13 @@ impl Folder {
             _ => false,
         };
         if !in_place {
-            return Some("it does not lie where recordings lie");
+            return Some("it is not where recordings are stored");
         }
-        // The file, and the folders up to `cassettes`; where the suite itself lies is up to its author.
+        // The file, and the folders up to `cassettes`; the folder of the suite itself may be a link.
         if path.ancestors().take(5).any(Path::is_symlink) {
             return Some("a symbolic link leads to it");
         }
-        (!path.is_file()).then_some("it is no file")
+        (!path.is_file()).then_some("it is not a file")
     }
 
     /// Removes a recording, and the folders that are empty without it.
@@ -259,7 +259,7 @@ impl Folder {
         }
         fs::remove_file(path).map_err(|error| failed(path, "removed", &error))?;
         for folder in path.ancestors().skip(1).take_while(|folder| folder.starts_with(&self.root)) {
-            // A folder that still holds something stays.
+            // A folder that is not empty stays.
             if fs::remove_dir(folder).is_err() {
                 break;
             }
@@ -277,7 +277,7 @@ impl Cassette {
         Self::read(&text_of(path, trust)?).map_err(|why| CassetteError::unreadable(path, why))
     }
 
-    /// The recording, where it is one of this run with these inputs.
+    /// The recording, if it is one of this run with these inputs.
     fn fitting(self, path: PathBuf, test: &str, model: &str, run: u64, inputs: &Value) -> Result<Self, CassetteError> {
         if (self.test.as_str(), self.model.as_str(), self.run) != (test, model, run) {
             let why = format!(
@@ -294,18 +294,18 @@ impl Cassette {
     }
 }
 
-/// What became of the edits of a recording.
+/// The result of accepting the edits of a recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Accepted {
     Now,
-    /// They were accepted before, and there are no others.
+    /// They were accepted before, and there are no new ones.
     Before,
     Unedited,
 }
 
-/// Accepts the edits of a recording, wherever it is, so that it replays again.
+/// Accepts the edits of a recording, so that it can be replayed.
 pub fn accept(path: &Path) -> Result<Accepted, CassetteError> {
-    // What is not there is told before a folder is locked, which may be created for it.
+    // A missing file is reported before its folder is locked, because locking creates the folder.
     text_of(path, Trust::Trusted)?;
     let place = std::path::absolute(path).map_err(|error| failed(path, "read", &error))?;
     let mut model_and_test = place.ancestors().skip(1).take(2);
@@ -315,7 +315,7 @@ pub fn accept(path: &Path) -> Result<Accepted, CassetteError> {
     refuse_links(path, if is_in_place { 5 } else { 1 })?;
     let _lock = folder.lock()?;
     let text = text_of(path, Trust::Trusted)?;
-    // A file of the first version may have been edited, so it counts as edited from then on.
+    // A file of version 1 may have been edited, so it counts as edited.
     if let Ok(Cassette { version: VERSION, edited, .. }) = Cassette::read(&text) {
         return Ok(if edited { Accepted::Before } else { Accepted::Unedited });
     }
@@ -346,7 +346,7 @@ fn text(path: &Path, bytes: Vec<u8>) -> Result<String, CassetteError> {
     })
 }
 
-/// The run a file name tells, when it is the name a recorder gives: no sign, no zero in front.
+/// The run in a file name, if it is spelled as a recorder spells it: no sign, no leading zero.
 pub(super) fn run_of(path: &Path) -> Option<u64> {
     let name = path.file_name()?.to_str()?;
     let run = name.strip_suffix(".json")?.parse().ok()?;
@@ -384,15 +384,15 @@ fn failed(path: &Path, what: &'static str, error: &io::Error) -> CassetteError {
     CassetteError::Io { path: path.to_owned(), what, why: error.to_string() }
 }
 
-/// Refuses a place that a link leads to, among a path and the `levels - 1` folders above it: what is recorded stays beside the
-/// suite. Where the suite itself lies is up to its author. Whoever can change these folders meanwhile can change the suite as
-/// well, and with it the commands that it starts; so looking once is enough.
+/// Refuses links among a path and the `levels - 1` folders above it, so that recordings stay next to the suite. The folder of
+/// the suite itself may be a link. A concurrent change is not a concern: whoever can make it can also change the suite and the
+/// commands that it starts.
 fn refuse_links(path: &Path, levels: usize) -> Result<(), CassetteError> {
     let link = path.ancestors().take(levels).filter(|place| place.is_symlink()).last();
     link.map_or(Ok(()), |link| Err(CassetteError::Linked { path: link.to_owned() }))
 }
 
-/// Whether an open folder is still the one at a path. A lock on one that was removed keeps nobody away.
+/// Whether an open folder is still the one at a path. A lock on a removed folder has no effect.
 #[cfg(unix)]
 fn is_at(folder: &File, path: &Path) -> bool {
     use std::os::unix::fs::MetadataExt as _;
@@ -416,7 +416,7 @@ fn write_atomic(path: &Path, text: &str) -> Result<(), CassetteError> {
     written.map_err(|error| failed(path, "written", &error))
 }
 
-/// Makes sure that what was renamed in a folder outlives a crash of the system.
+/// Makes renames in a folder survive a system crash.
 fn sync(folder: &Path) -> io::Result<()> {
     let here = Path::new(".");
     File::open(if folder.as_os_str().is_empty() { here } else { folder })?.sync_all()

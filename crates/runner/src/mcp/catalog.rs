@@ -1,4 +1,4 @@
-//! The tools of a server, from the raw pages of `tools/list`. Pure.
+//! The tools of a server, from the pages of `tools/list`. Pure.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ const MAX_PAGES: usize = 1000;
 /// The most memory that all pages may take together, in bytes.
 const MAX_COST: u64 = 64 * 1024 * 1024;
 
-/// A list of tools while its pages come in.
+/// A list of tools while its pages arrive.
 #[derive(Debug, Default)]
 pub(super) struct Catalog {
     pub(super) tools: Vec<Tool>,
@@ -25,7 +25,7 @@ pub(super) struct Catalog {
 }
 
 impl Catalog {
-    /// Takes in a page and returns the cursor of the next one. `cost` is how much memory all pages so far take together.
+    /// Adds a page and returns the cursor of the next one. `cost` is the memory of all pages so far.
     pub(super) fn page(&mut self, result: Value, cost: u64) -> Result<Option<String>, Problem> {
         self.pages += 1;
         if self.pages > MAX_PAGES {
@@ -48,13 +48,13 @@ impl Catalog {
         for entry in tools {
             let tool = tool(entry).map_err(|what| Problem::BadTool(format!("tool {} {what}", self.tools.len() + 1)))?;
             if !self.names.insert(tool.name.clone()) {
-                return Err(Problem::BadTool(format!("`{}` is there twice", json::cut(&tool.name, 80))));
+                return Err(Problem::BadTool(format!("duplicate tool `{}`", json::cut(&tool.name, 80))));
             }
             self.tools.push(tool);
         }
         match page.remove("nextCursor") {
             None | Some(Value::Null) => Ok(None),
-            // What servers send at the end whose language has no absent text.
+            // Servers in languages without optional strings send this at the end.
             Some(Value::String(cursor)) if cursor.is_empty() => Ok(None),
             Some(Value::String(cursor)) if self.cursors.contains(&cursor) => {
                 Err(Problem::Cycle(json::excerpt(&Value::String(cursor), 80)))
@@ -72,7 +72,7 @@ fn refused(what: String) -> Problem {
     Problem::Refused { step: "tools/list".to_owned(), what }
 }
 
-/// One tool; the error goes on after "tool 3".
+/// One tool; the error continues after "tool 3".
 fn tool(entry: Value) -> Result<Tool, String> {
     let Value::Object(mut map) = entry else { return Err(format!("is {}, not an object", json::describe(&entry))) };
     let name = match map.remove("name") {
@@ -143,29 +143,29 @@ mod tests {
             catalog.page(json!({ "tools": [], "nextCursor": cursor }), 0).unwrap();
         }
         let circle = catalog.page(json!({ "tools": [], "nextCursor": "a" }), 0).unwrap_err();
-        assert_eq!(circle.to_string(), "its list of tools goes in circles: the cursor \"a\" came twice");
+        assert_eq!(circle.to_string(), "`tools/list` loops: the cursor \"a\" was returned twice");
     }
 
     #[test]
     fn each_bound_holds_on_both_sides() {
         let page = |count: usize| json!({ "tools": (0..count).map(|n| entry(&n.to_string())).collect::<Vec<_>>() });
         assert!(Catalog::default().page(page(MAX_TOOLS), MAX_COST).is_ok());
-        assert_eq!(problem(page(MAX_TOOLS + 1)), "it lists more than 10000 tools");
+        assert_eq!(problem(page(MAX_TOOLS + 1)), "lists more than 10000 tools");
         let long = Catalog::default().page(page(0), MAX_COST + 1).unwrap_err();
-        assert_eq!(long.to_string(), "its list of tools takes more than 67108864 bytes of memory");
+        assert_eq!(long.to_string(), "`tools/list` takes more than 67108864 bytes of memory");
 
         let mut endless = Catalog::default();
         for n in 0..MAX_PAGES {
             endless.page(json!({ "tools": [], "nextCursor": n.to_string() }), 0).unwrap();
         }
         let more = endless.page(json!({ "tools": [], "nextCursor": "x" }), 0).unwrap_err();
-        assert_eq!(more.to_string(), "its list of tools has more than 1000 pages");
+        assert_eq!(more.to_string(), "`tools/list` has more than 1000 pages");
     }
 
     #[test]
     fn a_wrong_page_says_what_is_wrong_with_it() {
-        let answered = "it answered `tools/list` with";
-        let wrong = "its list of tools is wrong:";
+        let answered = "responded to `tools/list` with";
+        let wrong = "`tools/list` is invalid:";
         let cases = [
             (json!([]), format!("{answered} a list of 0, not an object")),
             (json!({}), format!("{answered} a result without `tools`")),
@@ -186,7 +186,7 @@ mod tests {
                 json!({ "tools": [{ "name": "a", "inputSchema": {}, "description": 1 }] }),
                 format!("{wrong} tool 1 (`a`) has a `description` that is a number (1)"),
             ),
-            (json!({ "tools": [entry("a"), entry("a")] }), format!("{wrong} `a` is there twice")),
+            (json!({ "tools": [entry("a"), entry("a")] }), format!("{wrong} duplicate tool `a`")),
         ];
         for (page, expected) in cases {
             assert_eq!(problem(page), expected);

@@ -1,4 +1,4 @@
-//! Where a server is: a command, or an address with what it wants to see of its callers.
+//! Where a server is: a command, or a URL with headers.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,20 +13,20 @@ use crate::tls::url_error;
 /// How a server is reached.
 #[derive(Clone)]
 pub enum Endpoint {
-    /// It is started, and talks over its pipes.
+    /// Started as a child, over its pipes.
     Command(Launch),
-    /// It runs already, and talks over Streamable HTTP.
+    /// Already running, over Streamable HTTP.
     Url {
-        /// Its address, `http` or `https`.
+        /// `http` or `https`.
         url: String,
         headers: BTreeMap<String, String>,
-        /// Token that every request carries.
+        /// Token of every request.
         bearer: Option<String>,
     },
 }
 
 impl fmt::Debug for Endpoint {
-    /// Addresses, headers and tokens hold secrets: only host and names are shown.
+    /// URLs, headers and tokens contain secrets: only host and names are shown.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Command(launch) => f.debug_tuple("Command").field(launch).finish(),
@@ -40,23 +40,23 @@ impl fmt::Debug for Endpoint {
     }
 }
 
-/// An address that can be asked. What is wrong with one is said without repeating it.
+/// Parses a URL; the error does not quote it.
 pub(super) fn address(url: &str) -> Result<Url, Problem> {
     let bad = |why: &str| Problem::BadUrl(why.to_owned());
-    let url = Url::parse(url).map_err(|error| bad(&format!("is no address: {}", url_error(url, &error))))?;
+    let url = Url::parse(url).map_err(|error| bad(&format!("is not a valid URL: {}", url_error(url, &error))))?;
     match url.scheme() {
         "http" | "https" if url.has_host() => Ok(url),
-        other => Err(bad(&format!("starts with `{other}:`, and neither with `http:` nor with `https:`"))),
+        other => Err(bad(&format!("starts with `{other}:` instead of `http:` or `https:`"))),
     }
 }
 
-/// Host and port of an address, which is all of it that may be shown.
+/// Host and port of a URL, which is all of it that may be shown.
 pub(super) fn host(url: &Url) -> String {
     let host = url.host_str().unwrap_or_default();
     url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
 }
 
-/// The headers of every request. The token wins over a header of the same name.
+/// The headers of every request. The token overrides a header of the same name.
 pub(super) fn header_map(headers: &BTreeMap<String, String>, bearer: Option<&str>) -> Result<HeaderMap, Problem> {
     let mut out = HeaderMap::new();
     let mut add = |name: HeaderName, value: &str, shown: &str| match HeaderValue::try_from(value) {
@@ -65,11 +65,11 @@ pub(super) fn header_map(headers: &BTreeMap<String, String>, bearer: Option<&str
             out.insert(name, value);
             Ok(())
         }
-        Err(_) => Err(Problem::BadHeader(format!("{shown} has a value that no header can hold"))),
+        Err(_) => Err(Problem::BadHeader(format!("{shown} has a value that is not allowed in a header"))),
     };
     for (name, value) in headers {
         let header = HeaderName::try_from(name.as_str())
-            .map_err(|_| Problem::BadHeader(format!("the header `{name}` has a name that no header can have")))?;
+            .map_err(|_| Problem::BadHeader(format!("the header `{name}` is not a valid header name")))?;
         add(header, value, &format!("the header `{name}`"))?;
     }
     if let Some(token) = bearer {
@@ -97,13 +97,13 @@ mod tests {
     #[test]
     fn an_address_that_cannot_be_asked_is_told_without_repeating_it() {
         for (text, why) in [
-            ("user:secret", "starts with `user:`, and neither with `http:` nor with `https:`"),
-            ("file:///secret", "starts with `file:`, and neither with `http:` nor with `https:`"),
-            ("/secret", "is no address: relative URL without a base"),
-            ("http://", "is no address: empty host"),
-            ("http://secret:99999/", "is no address: invalid port number"),
+            ("user:secret", "starts with `user:` instead of `http:` or `https:`"),
+            ("file:///secret", "starts with `file:` instead of `http:` or `https:`"),
+            ("/secret", "is not a valid URL: relative URL without a base"),
+            ("http://", "is not a valid URL: empty host"),
+            ("http://secret:99999/", "is not a valid URL: invalid port number"),
         ] {
-            assert_eq!(address(text).unwrap_err().to_string(), format!("its `url` {why}"));
+            assert_eq!(address(text).unwrap_err().to_string(), format!("`url` {why}"));
         }
     }
 
@@ -131,8 +131,11 @@ mod tests {
             let headers = BTreeMap::from([(name.to_owned(), value.to_owned())]);
             header_map(&headers, bearer).unwrap_err().to_string()
         };
-        assert_eq!(error("X-A", "hid\nden", None), "the header `X-A` has a value that no header can hold");
-        assert_eq!(error("X A", "hidden", None), "the header `X A` has a name that no header can have");
-        assert_eq!(error("X-A", "fine", Some("hid\rden")), "the bearer token has a value that no header can hold");
+        assert_eq!(error("X-A", "hid\nden", None), "the header `X-A` has a value that is not allowed in a header");
+        assert_eq!(error("X A", "hidden", None), "the header `X A` is not a valid header name");
+        assert_eq!(
+            error("X-A", "fine", Some("hid\rden")),
+            "the bearer token has a value that is not allowed in a header"
+        );
     }
 }

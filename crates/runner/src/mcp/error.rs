@@ -1,4 +1,4 @@
-//! Why a server could not be connected to, with what it printed and what to do next.
+//! Why connecting to a server failed, with what it printed and what to do next.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use mcptest_core::diag::{Code, RunError};
 
 use crate::process::SpawnError;
 
-/// A server that could not be connected to.
+/// A failed connection to a server.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub struct ConnectError {
@@ -14,100 +14,89 @@ pub struct ConnectError {
     pub server: String,
     #[source]
     pub problem: Box<Problem>,
-    /// The first line on its standard output that was no message.
+    /// The first line of its standard output that was not a message.
     pub noise: Option<String>,
     /// The end of its standard error.
     pub stderr: String,
-    /// Whether it has an address and no command.
+    /// Whether it has a URL instead of a command.
     pub is_remote: bool,
 }
 
-/// What went wrong while connecting. Steps are named by the method that was asked.
+/// What went wrong while connecting. Steps are named by their methods.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Problem {
     /// It could not be started.
     #[error(transparent)]
     Spawn(#[from] SpawnError),
-    #[error("its `url` {0}")]
+    #[error("`url` {0}")]
     BadUrl(String),
-    /// A header cannot be sent.
     #[error("{0}")]
     BadHeader(String),
-    /// This machine cannot make requests.
-    #[error("it cannot be asked: {0}")]
+    #[error("cannot create an HTTP client: {0}")]
     Client(String),
-    /// It answered with a status of HTTP that is no success.
-    #[error("it answered `{step}` with {what}")]
+    /// It responded with an HTTP error status.
+    #[error("responded to `{step}` with {what}")]
     Http {
         step: String,
         status: u16,
-        /// The status in words, and what came with it.
+        /// The status in words, and the body.
         what: String,
     },
-    /// It could not be reached, or what came back is no reply.
-    #[error("`{step}` has no reply: {what}")]
+    /// It could not be reached, or the response is not a reply.
+    #[error("no reply to `{step}`: {what}")]
     Remote { step: String, what: String },
-    #[error("it ended ({status}) without answering `{step}`")]
+    #[error("exited ({status}) without answering `{step}`")]
     Ended { status: String, step: String },
-    /// It closed its output and lives on.
-    #[error("it closed its standard output without answering `{step}`")]
+    /// It closed its output without exiting.
+    #[error("closed its standard output without answering `{step}`")]
     Closed { step: String },
-    #[error("the connection broke at `{step}`: {what}")]
+    #[error("connection lost during `{step}`: {what}")]
     Broken { step: String, what: String },
-    #[error("it did not answer `{step}` within {ms} ms")]
+    #[error("did not answer `{step}` within {ms} ms")]
     Silent { step: String, ms: u128 },
-    /// It sent too much at once.
-    #[error("it sent a line of more than {limit} bytes")]
-    LineTooLong {
-        /// How long a line may be.
-        limit: usize,
-    },
-    /// It answered with an error, or in a way that is no answer.
-    #[error("it answered `{step}` with {what}")]
+    #[error("sent a line of more than {limit} bytes")]
+    LineTooLong { limit: usize },
+    /// It responded with an error, or with something unexpected.
+    #[error("responded to `{step}` with {what}")]
     Refused { step: String, what: String },
-    /// Its reply is more than can be taken in.
-    #[error("it answered `{step}` with a reply that cannot be taken in: {why}")]
-    Unreadable {
-        step: String,
-        /// What is too much about it.
-        why: String,
-    },
-    /// Its reply is not JSON that can mean one thing only.
-    #[error("it answered `{step}` with JSON that cannot be read: {why}")]
+    /// Its reply is too large.
+    #[error("responded to `{step}` with a reply that is too large: {why}")]
+    Unreadable { step: String, why: String },
+    /// Its reply is not valid JSON, or has duplicate keys.
+    #[error("responded to `{step}` with malformed JSON: {why}")]
     Malformed {
         step: String,
         /// What is wrong with it.
         why: String,
     },
-    /// Neither era of the protocol was accepted.
-    #[error("it answered `server/discover` with {discover}, and `initialize` with {initialize}")]
+    /// It accepted neither era of the protocol.
+    #[error("responded to `server/discover` with {discover}, and to `initialize` with {initialize}")]
     NeitherEra {
-        /// The answer of the stateless era.
+        /// The response of the stateless era.
         discover: String,
-        /// The answer of the era with a handshake.
+        /// The response of the era with a handshake.
         initialize: String,
     },
-    /// It is reached over the transport that Streamable HTTP replaced.
-    #[error("its `url` is an endpoint of the HTTP+SSE transport (revision 2024-11-05), which mcptest does not support")]
+    /// It uses the transport that Streamable HTTP replaced.
+    #[error("`url` is an endpoint of the HTTP+SSE transport (revision 2024-11-05), which mcptest does not support")]
     OldTransport,
-    /// It wants a revision that is not known here.
-    #[error("it speaks revision `{0}` of the protocol, which mcptest does not know")]
+    #[error("uses protocol revision `{0}`, which mcptest does not support")]
     UnknownRevision(String),
-    /// Its list of tools goes in circles.
-    #[error("its list of tools goes in circles: the cursor {0} came twice")]
+    /// Its list of tools is cyclic.
+    #[error("`tools/list` loops: the cursor {0} was returned twice")]
     Cycle(String),
     /// It has too many tools.
-    #[error("it lists more than {0} tools")]
+    #[error("lists more than {0} tools")]
     TooManyTools(usize),
     /// Its list of tools has too many pages.
-    #[error("its list of tools has more than {0} pages")]
+    #[error("`tools/list` has more than {0} pages")]
     TooManyPages(usize),
     /// Its list of tools is too long.
-    #[error("its list of tools takes more than {0} bytes of memory")]
+    #[error("`tools/list` takes more than {0} bytes of memory")]
     ToolListTooLong(u64),
     /// A tool cannot be offered to a model.
-    #[error("its list of tools is wrong: {0}")]
+    #[error("`tools/list` is invalid: {0}")]
     BadTool(String),
 }
 
@@ -115,44 +104,44 @@ impl Problem {
     pub fn hint(&self) -> &'static str {
         match self {
             Self::Spawn(problem) => problem.hint(),
-            Self::BadUrl(_) => "write the address of the server's endpoint, such as `https://example.com/mcp`",
-            Self::BadHeader(_) => "correct `headers`, or the value of a variable in them",
-            Self::Client(_) => "check the certificates of this system",
+            Self::BadUrl(_) => "write the URL of the server's endpoint, such as `https://example.com/mcp`",
+            Self::BadHeader(_) => "fix `headers`, or the value of a variable in them",
+            Self::Client(_) => "check the CA certificates of this system",
             Self::Http { status, .. } => match status {
-                300..=399 => "write the address it points to in `url`, if you trust that one with your headers",
-                401 => "name a variable in `bearer_token_env` that holds a token the server takes",
-                403 => "the server refuses this caller: check the rights of the token, and `headers`",
+                300..=399 => "set `url` to the target of the redirect, if you trust it with your headers",
+                401 => "set `bearer_token_env` to a variable that holds a token the server accepts",
+                403 => "the server denies access: check the permissions of the token, and `headers`",
                 404 | 405 => "check the path in `url`: it is that of the endpoint, often `/mcp`",
-                429 => "the server wants fewer requests: wait, or run fewer tests at once",
-                500.. => "look at the log of the server",
+                429 => "the server is rate limiting: wait, or run fewer tests at once",
+                500.. => "check the server's log",
                 _ => "check `url` and `headers`",
             },
             Self::Remote { .. } => {
                 "check that `url` is the endpoint of an MCP server over Streamable HTTP, and that it runs"
             }
-            Self::Ended { .. } => "run the command by hand: it has to wait for messages on standard input",
+            Self::Ended { .. } => "run the command by hand: it should wait for messages on standard input",
             Self::Closed { .. } | Self::Broken { .. } => {
-                "a server talks over standard input and output and keeps both open until its input is closed"
+                "a server uses standard input and output and keeps both open until its input is closed"
             }
             Self::Silent { .. } => "check that the command starts an MCP server over stdio, or raise `timeout_ms`",
-            Self::LineTooLong { .. } => "a message is one line of JSON; look for output that is none",
+            Self::LineTooLong { .. } => "a message is one line of JSON; look for other output",
             Self::Refused { .. } | Self::NeitherEra { .. } => {
-                "check that the command starts an MCP server that has tools; `protocol` names its era if asking fails"
+                "check that the command starts an MCP server with tools; set `protocol` if detection fails"
             }
             Self::OldTransport => {
-                "write the server's Streamable HTTP endpoint in `url`, often `/mcp` in place of `/sse`; if it has none, \
+                "set `url` to the server's Streamable HTTP endpoint, often `/mcp` instead of `/sse`; if it has none, \
                  update the server, or start it over stdio with `command`"
             }
             Self::UnknownRevision(_) => "update the server, or mcptest",
             Self::Cycle(_) | Self::TooManyPages(_) => "the last page of `tools/list` has no `nextCursor`",
-            Self::Unreadable { .. } => "let the server answer with less; real replies are far from these limits",
-            Self::Malformed { .. } => "fix the server: every key of an object is there once",
-            Self::TooManyTools(_) | Self::ToolListTooLong(_) => "let the server offer only the tools under test",
-            Self::BadTool(_) => "every tool needs a `name` of its own and an `inputSchema`",
+            Self::Unreadable { .. } => "make the server return less; real replies are far below these limits",
+            Self::Malformed { .. } => "fix the server: a JSON object must not have duplicate keys",
+            Self::TooManyTools(_) | Self::ToolListTooLong(_) => "make the server offer only the tools under test",
+            Self::BadTool(_) => "every tool needs a unique `name` and an `inputSchema`",
         }
     }
 
-    /// What it answered, where it refused what it was asked.
+    /// The response, if the server refused the request.
     pub(super) fn answer(&self) -> Option<&str> {
         match self {
             Self::Refused { what, .. } | Self::Http { what, .. } => Some(what),
@@ -166,7 +155,7 @@ impl ConnectError {
         match &*self.problem {
             Problem::Silent { .. } if self.is_remote => "check `url`, or raise `timeout_ms`",
             Problem::Refused { .. } | Problem::NeitherEra { .. } if self.is_remote => {
-                "check that `url` is the endpoint of an MCP server that has tools; `protocol` names its era if asking fails"
+                "check that `url` is the endpoint of an MCP server with tools; set `protocol` if detection fails"
             }
             problem => problem.hint(),
         }
@@ -205,10 +194,10 @@ impl fmt::Display for ConnectError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "server `{}`: {}", self.server, self.problem)?;
         if let Some(noise) = &self.noise {
-            write!(f, "\nits standard output has a line that is no message: {noise}")?;
+            write!(f, "\nstandard output contains a line that is not a message: {noise}")?;
         }
         if !self.stderr.is_empty() {
-            f.write_str("\nits standard error ends with:")?;
+            f.write_str("\nstandard error ends with:")?;
             for line in self.stderr.lines() {
                 write!(f, "\n  {line}")?;
             }

@@ -1,22 +1,22 @@
-//! A stream of events (`text/event-stream`) as messages, with what a client needs to resume it. Pure.
+//! An event stream (`text/event-stream`) as messages, with what a client needs to resume it. Pure.
 
 use std::time::Duration;
 
-/// The longest event id that is kept: it is sent back in a header.
+/// The longest event id that is kept; it is sent back in a header.
 const MAX_ID: usize = 1024;
 
-/// Reads events from bytes as they come.
+/// Reads events from bytes as they arrive.
 #[derive(Debug)]
 pub(super) struct Events {
     line: Vec<u8>,
     /// The data of the event so far, which may be empty.
     data: Option<Vec<u8>>,
-    /// Whether the event is of a kind that carries no messages.
+    /// Whether the event has a type that carries no messages.
     is_other: bool,
-    /// Whether the last byte ended a line, and a line feed would belong to it.
+    /// Whether the last byte was a carriage return, so that a line feed would belong to it.
     after_return: bool,
     is_first_line: bool,
-    /// The id of the event so far, and that of the last complete event. Empty when there is none.
+    /// The id of the current event, and that of the last complete event. Empty if there is none.
     id: Vec<u8>,
     last_id: Vec<u8>,
     retry: Option<Duration>,
@@ -52,13 +52,13 @@ impl Events {
         self.retry
     }
 
-    /// The stream ended and another one resumes it. An event that was not complete is dropped.
+    /// The stream ended and another one resumes it. An incomplete event is dropped.
     pub(super) fn resume(&mut self) {
         let last_id = std::mem::take(&mut self.last_id);
         *self = Self { id: last_id.clone(), last_id, retry: self.retry, ..Self::new(self.limit) };
     }
 
-    /// Takes in bytes and hands out the data of every event that is complete. An event without an end is none.
+    /// Takes bytes and passes on the data of every complete event.
     pub(super) fn push(&mut self, mut bytes: &[u8], mut event: impl FnMut(&[u8])) -> Result<(), TooLong> {
         while let Some(&first) = bytes.first() {
             if self.after_return && first == b'\n' {
@@ -112,7 +112,7 @@ impl Events {
             b"id" if !value.contains(&0) => self.id = if value.len() > MAX_ID { Vec::new() } else { value.to_vec() },
             b"retry" => {
                 let digits = std::str::from_utf8(value).ok().filter(|text| text.bytes().all(|b| b.is_ascii_digit()));
-                // Digits that do not fit are longer than anybody waits.
+                // A number that does not fit means a very long wait.
                 let ms = digits.filter(|text| !text.is_empty()).map(|text| text.parse().unwrap_or(u64::MAX));
                 self.retry = ms.map(Duration::from_millis).or(self.retry);
             }

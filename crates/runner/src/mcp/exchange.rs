@@ -1,7 +1,7 @@
-//! Who waits for which reply. Every message of a connection passes here as raw JSON, in both directions.
+//! Matches replies with requests. Every message of a connection passes through here as raw JSON, in both directions.
 //!
-//! A reply is kept as it was received, because the typed model above loses fields. Replies nobody waits for, lines that
-//! are no messages, notifications and requests of the server end here, so that none of them can pile up further on.
+//! A reply is kept as received, because the typed model above it loses fields. Unexpected replies, lines that are not messages,
+//! notifications and requests of the server end here, so that none of them can accumulate.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -13,21 +13,21 @@ use tokio::sync::{mpsc, watch};
 use super::message::Message;
 use crate::process::printable;
 
-/// How much of a line that is no message is kept to be shown.
+/// How much of a line that is not a message is kept for error messages.
 const NOISE_SHOWN: usize = 200;
 
-/// What went over the wire, counted before anything is understood. Over HTTP a body is a line, and so is an event.
+/// What was sent and received, counted before parsing. Over HTTP a body is a line, and so is an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counters {
     pub lines_in: u64,
-    /// Bytes received, without the ends of lines.
+    /// Bytes received, without line ends.
     pub bytes_in: u64,
     pub lines_out: u64,
-    /// Bytes sent, without the ends of lines.
+    /// Bytes sent, without line ends.
     pub bytes_out: u64,
-    /// Lines received that were no JSON-RPC message.
+    /// Lines received that were not JSON-RPC messages.
     pub not_json_rpc: u64,
-    /// Replies nobody waited for: late, given twice, or to a request that was never made.
+    /// Unexpected replies: late, duplicate, or to an unknown request.
     pub unsolicited: u64,
 }
 
@@ -35,27 +35,27 @@ pub struct Counters {
 pub(super) enum Reply {
     Result(Value),
     Error(Value),
-    /// None came, and none will.
+    /// There is no reply, and there will be none.
     Failed(Failure),
 }
 
 /// Why one request has no reply while the server may still answer others.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Failure {
-    /// The answer has a status of HTTP that is no success; the status and everything else are in the text.
+    /// The response has an HTTP error status; the text includes it.
     Status(u16, String),
-    /// The server could not be reached, the connection broke, or what came is no reply.
+    /// The server could not be reached, the connection was lost, or the response is not a reply.
     Broken(String),
-    /// A reply came that is more than can be taken in, for this reason.
+    /// The reply is too large; why.
     Unreadable(String),
-    /// A reply came whose JSON is malformed or says two things at once, for this reason.
+    /// The reply is malformed JSON or has duplicate keys; why.
     Malformed(String),
 }
 
 /// Why nothing more will be received.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum End {
-    /// The server closed its output, or ended.
+    /// The server closed its output, or exited.
     Closed,
     /// A line was longer than this.
     TooLong(usize),
@@ -65,31 +65,31 @@ pub(super) enum End {
 #[derive(Debug)]
 struct Slot {
     method: String,
-    /// The reply, and how much memory it takes.
+    /// The reply, and its memory.
     reply: Option<(Reply, usize)>,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    /// Requests without a reply, and replies that have not been taken, by the number on the wire.
+    /// Requests without a reply, and replies that have not been taken, by the id on the wire.
     slots: BTreeMap<i64, Slot>,
-    /// Where the current client hears of replies.
+    /// Where the current client receives replies.
     client: Option<mpsc::UnboundedSender<Value>>,
-    /// The current client's number 0 on the wire.
+    /// The current client's id 0 on the wire.
     base: i64,
     next: i64,
     counters: Counters,
     noise: Option<String>,
-    /// Why the handshake failed, where that was no answer of the server.
+    /// Why the handshake failed, unless the server answered.
     failure: Option<Failure>,
-    /// The revision that the server's handshake settled on.
+    /// The revision that the handshake negotiated.
     revision: Option<String>,
 }
 
 /// The two directions of one connection, and the clients that use it one after the other.
 ///
-/// Each client numbers its requests from 0. On the wire numbers go on, so that a reply to an earlier client's question
-/// is never taken for an answer to a later one.
+/// Each client numbers its requests from 0. On the wire ids continue, so that a reply to an earlier client is never mistaken for
+/// a reply to a later one.
 #[derive(Debug)]
 pub(super) struct Exchange {
     state: Mutex<State>,
@@ -105,20 +105,20 @@ impl Exchange {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A new client takes over; whatever the one before waited for is forgotten. The channel cannot grow without bound:
-    /// it carries one message per request.
+    /// Attaches a new client; requests of the previous one are forgotten. The channel cannot grow without bound: it carries one
+    /// message per request.
     pub(super) fn attach(&self) -> mpsc::UnboundedReceiver<Value> {
         let (client, messages) = mpsc::unbounded_channel();
         let mut state = self.state();
         state.slots.clear();
         state.base = state.next;
         (state.failure, state.revision) = (None, None);
-        // After the end the sender is dropped here, and the client sees at once that it is alone.
+        // After the end the sender is dropped here, and the client sees at once that the connection is closed.
         state.client = self.end.borrow().is_none().then_some(client);
         messages
     }
 
-    /// Notes a message of the client and returns it as it is to be sent.
+    /// Registers a message of the client and returns it with its id on the wire.
     pub(super) fn outgoing(&self, mut message: Value) -> Value {
         let mut state = self.state();
         let method = message.get("method").and_then(Value::as_str).map(str::to_owned);
@@ -138,12 +138,12 @@ impl Exchange {
         message
     }
 
-    /// Takes in a line of the server. Returns the line to be written when the server asked something.
+    /// Takes a line of the server. Returns the answer if it is a request.
     pub(super) fn incoming(&self, line: &[u8]) -> Option<Vec<u8>> {
         self.take_in(line, None)
     }
 
-    /// The same for a line that came as an answer to the request `number`, and can be a reply to no other.
+    /// The same for a line in the response to the request `number`, which cannot be a reply to another request.
     pub(super) fn answering(&self, number: i64, line: &[u8]) -> Option<Vec<u8>> {
         self.take_in(line, Some(number))
     }
@@ -158,7 +158,7 @@ impl Exchange {
         let Some(message) = Message::read(line) else {
             state.counters.not_json_rpc += 1;
             state.noise.get_or_insert_with(|| {
-                // Four bytes is the longest letter; the cut must not depend on how long the line is.
+                // A character has at most four bytes; the cut must not depend on the length of the line.
                 let head = &line[..line.len().min(4 * NOISE_SHOWN)];
                 json::cut(printable(head).trim(), NOISE_SHOWN)
             });
@@ -166,13 +166,13 @@ impl Exchange {
         };
         match message {
             Message::Notification => None,
-            // Answered here and not by the client library: that one keeps a task per request, so a server that asks
+            // Answered here and not by the client library, which keeps a task per request: a server that sends requests
             // without reading would fill the memory.
             Message::Request { id, method } => Some(answer(&id, &method)),
             Message::Reply { id, reply, cost } => {
                 let id = match about {
                     None => state.meant(id, &reply),
-                    // A server that could not read a request does not know its number.
+                    // A server that could not parse a request does not know its id.
                     about if id.is_none() && !matches!(reply, Reply::Result(_)) => about,
                     about => id.filter(|_| id == about),
                 };
@@ -182,15 +182,14 @@ impl Exchange {
         }
     }
 
-    /// The reply to the client's request `id` and how much memory it takes, when it has come. A request is done with after
-    /// this, reply or not.
+    /// The reply to the client's request `id` and its memory, if it has arrived. The request is forgotten.
     pub(super) fn take(&self, id: i64) -> Option<(Reply, usize)> {
         let mut state = self.state();
         let number = state.base + id;
         state.slots.remove(&number)?.reply
     }
 
-    /// The request `number` will get no reply. Nothing happens if it has one, or if nobody waits for it any more.
+    /// Fails the request `number`, unless it has a reply or is forgotten.
     pub(super) fn fail(&self, number: i64, failure: Failure) {
         let mut state = self.state();
         if state.slots.get(&number).is_some_and(|slot| slot.reply.is_none()) {
@@ -198,27 +197,27 @@ impl Exchange {
         }
     }
 
-    /// Whether the request `number` still waits for its reply.
+    /// Whether the request `number` waits for its reply.
     pub(super) fn waits(&self, number: i64) -> bool {
         self.state().slots.get(&number).is_some_and(|slot| slot.reply.is_none())
     }
 
-    /// The handshake failed at a message that has no reply.
+    /// Fails the handshake at a message without a reply.
     pub(super) fn fail_handshake(&self, failure: Failure) {
         self.state().failure.get_or_insert(failure);
     }
 
-    /// Why the handshake of the current client failed, where that was no answer of the server.
+    /// Why the handshake of the current client failed, unless the server answered.
     pub(super) fn failure(&self) -> Option<Failure> {
         self.state().failure.clone()
     }
 
-    /// The revision that `initialize` settled on.
+    /// The revision that `initialize` negotiated.
     pub(super) fn revision(&self) -> Option<String> {
         self.state().revision.clone()
     }
 
-    /// The first line that was no message.
+    /// The first line that was not a message.
     pub(super) fn noise(&self) -> Option<String> {
         self.state().noise.clone()
     }
@@ -236,7 +235,7 @@ impl Exchange {
 
     /// Nothing more will be received. The first reason stays.
     pub(super) fn end(&self, reason: End) {
-        // The reason first: whoever wakes because the channel closed must find it.
+        // The reason first: who wakes because the channel closed must find it.
         self.end.send_if_modified(|end| {
             let first = end.is_none();
             end.get_or_insert(reason);
@@ -245,7 +244,7 @@ impl Exchange {
         self.state().client = None;
     }
 
-    /// Why nothing more will be received, as soon as that is so.
+    /// Waits for the end, and returns its reason.
     pub(super) async fn ended(&self) -> End {
         let mut end = self.end.subscribe();
         // The sender lives as long as `self`, so waiting cannot fail.
@@ -261,8 +260,8 @@ impl Exchange {
 }
 
 impl State {
-    /// The request that a reply is about. A server that could not read a request does not know its number; with one
-    /// request under way the error is about that one.
+    /// The request that a reply belongs to. A server that could not parse a request does not know its id; if one request is in
+    /// progress, the error belongs to it.
     fn meant(&self, id: Option<i64>, reply: &Reply) -> Option<i64> {
         id.or_else(|| {
             let mut waiting = self.slots.iter().filter(|(_, slot)| slot.reply.is_none());
@@ -284,9 +283,9 @@ impl State {
         let told = match &reply {
             Reply::Result(result) if is_handshake => json!({ "result": result }),
             Reply::Error(error) if is_handshake => json!({ "error": well_formed(error) }),
-            // What really happened is told by `failure`.
+            // The real reason is in `failure`.
             Reply::Failed(_) if is_handshake => json!({ "error": { "code": -32603, "message": "no reply" } }),
-            // The client library only has to learn that the reply is there. Whoever asked takes it from the slot.
+            // The client library only has to know that the reply arrived. The caller takes it from the slot.
             _ => json!({ "result": {} }),
         };
         if is_handshake {
@@ -309,7 +308,7 @@ impl State {
     }
 }
 
-/// An error object that the client library can read, whatever the server sent.
+/// An error object that the client library can read, regardless of what the server sent.
 fn well_formed(error: &Value) -> Value {
     let (code, message) = error_parts(error);
     let mut out =
@@ -320,7 +319,7 @@ fn well_formed(error: &Value) -> Value {
     out
 }
 
-/// Code and message of a JSON-RPC error; what is no error object is shown instead of a message.
+/// Code and message of a JSON-RPC error. Anything else is quoted instead of a message.
 pub(super) fn error_parts(error: &Value) -> (Option<i64>, String) {
     let code = error.get("code").and_then(Value::as_i64);
     let message = match error.get("message").and_then(Value::as_str) {
@@ -330,7 +329,7 @@ pub(super) fn error_parts(error: &Value) -> (Option<i64>, String) {
     (code, message)
 }
 
-/// What a server gets that asks its client. Nothing was offered; there is no user, who would decline.
+/// The answer to a request of the server. The client offers no capabilities, and there is no user to ask.
 fn answer(id: &Value, method: &str) -> Vec<u8> {
     let answer = match method {
         "ping" => json!({ "jsonrpc": "2.0", "id": id, "result": {} }),

@@ -1,4 +1,4 @@
-//! The headers that repeat what a message says, so that what stands between client and server need not read it. Pure.
+//! Headers that repeat parts of a message, so that proxies need not parse it. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,31 +15,29 @@ pub(super) const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-ver
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");
 
-/// Arguments that a tool wants repeated: the way to each, and the header it goes into.
+/// Arguments that a tool wants repeated: the path of each, and its header.
 type Marked = Vec<(Vec<String>, HeaderName)>;
 
-/// The arguments that tools want repeated (`x-mcp-header`), by tool.
+/// Arguments that are repeated in headers (`x-mcp-header`), by tool.
 #[derive(Debug, Default)]
 pub(super) struct HeaderArgs(BTreeMap<String, Marked>);
 
-/// Why clients must not offer a tool: its schema asks for arguments in headers against the rules for that. The argument comes
-/// first.
+/// Why clients must not offer a tool: its schema violates the rules for arguments in headers. The argument comes first.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvalidHeaderMark {
-    /// The mark is no name.
+    /// The mark is not a valid header name.
     #[error("`{0}`: {1} is not a header name")]
     Name(String, String),
-    /// The argument has values that headers cannot hold.
+    /// The argument has a type that headers cannot carry.
     #[error("`{0}`: only strings, integers and booleans go into headers")]
     Type(String),
-    /// Names are compared without case.
+    /// Another argument has the same header; case is ignored.
     #[error("`{0}`: another argument has the header `{1}`")]
     Taken(String, String),
 }
 
 impl HeaderArgs {
-    /// What these tools want repeated.
     pub(super) fn of(tools: &[Tool]) -> Self {
         let marked = |tool: &Tool| {
             let out = marked(&tool.input_schema).ok().filter(|out| !out.is_empty())?;
@@ -69,7 +67,7 @@ fn shown(path: &[String]) -> String {
     json::cut(&path.join("."), 80)
 }
 
-/// Properties reached by `properties` alone. Depth is bounded by what the JSON parser takes.
+/// Properties reached by `properties` alone. The JSON parser bounds the depth.
 fn marked_properties(schema: &Value, path: &mut Vec<String>, out: &mut Marked) -> Result<(), InvalidHeaderMark> {
     let Some(properties) = schema.get("properties").and_then(Value::as_object) else { return Ok(()) };
     for (key, property) in properties {
@@ -89,7 +87,7 @@ fn marked_properties(schema: &Value, path: &mut Vec<String>, out: &mut Marked) -
     Ok(())
 }
 
-/// Whether values of this type can go into a header; null stays out of it. Without a type the schema says it in another way.
+/// Whether values of this type can be sent in a header; null is omitted. A schema without `type` may state it in another way.
 fn is_scalar(kind: Option<&Value>) -> bool {
     let allows = |kind: &Value| matches!(kind.as_str(), Some("string" | "integer" | "boolean"));
     match kind {
@@ -101,7 +99,7 @@ fn is_scalar(kind: Option<&Value>) -> bool {
     }
 }
 
-/// What a message of the stateless era says, as headers.
+/// The headers of a message in the stateless era.
 pub(super) fn modern(message: &Value, revision: &str, repeated: &HeaderArgs) -> HeaderMap {
     let mut headers = HeaderMap::new();
     let mut set = |name: HeaderName, value: &str| {
@@ -128,7 +126,7 @@ pub(super) fn modern(message: &Value, revision: &str, repeated: &HeaderArgs) -> 
     headers
 }
 
-/// A text as a header can hold it: what is not plain, or would be taken for something else, goes as base64.
+/// A text as a header value: base64 if it is not plain ASCII or looks like base64 already.
 fn fitting(text: &str) -> String {
     let is_plain = text.bytes().all(|byte| matches!(byte, b' '..=b'~')) && text.trim_ascii() == text;
     let is_taken = text.starts_with("=?base64?") && text.ends_with("?=");

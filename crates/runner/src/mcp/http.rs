@@ -1,8 +1,7 @@
-//! Messages over Streamable HTTP: each goes out by POST, and the answer to a request brings its reply.
+//! Messages over Streamable HTTP: each is sent by POST, and the response to a request contains its reply.
 //!
-//! Nothing is tried twice and no second session is opened: what a server did is evidence, and a repair would hide it.
-//! Redirects are not followed, because they would carry headers and tokens to whom they were not meant for. `stream` reads
-//! streams of events.
+//! There are no retries and no second session: what a server did is evidence, and a retry would hide it. Redirects are not
+//! followed, because they would leak headers and tokens. `stream` reads event streams.
 
 mod stream;
 
@@ -31,26 +30,26 @@ use super::message::Message;
 use crate::process::printable;
 use crate::tls;
 
-/// The longest stream that answers one request. A reply in it, or one that comes alone, has the bound of a line.
+/// The longest stream that answers one request. A single reply is limited like a line.
 pub const MAX_ANSWER: usize = 64 * 1024 * 1024;
 
-/// How much of an answer without success is read: it may be an error of the protocol, or something to be shown.
+/// How much of an error response is read: it may be a protocol error, or is quoted.
 const MAX_REFUSAL: usize = 1024 * 1024;
-/// How much of an answer is shown.
+/// How much of a response is shown.
 const SHOWN: usize = 200;
-/// Answers to the server's own questions that wait to be sent. It has no right to more.
+/// Answers to the server's requests that wait to be sent. Further ones are dropped.
 const QUEUE: usize = 64;
-/// How long one of them may take, and the end of a session.
+/// How long sending one of them may take, and closing a session.
 const GRACE: Duration = Duration::from_secs(1);
-/// How long a connection is kept for the next request. Common servers close theirs after five seconds, and one that is
-/// closed while a request is on its way would look like a fault.
+/// How long a connection is kept for the next request. Common servers close theirs after five seconds, and closing one while a
+/// request is sent would look like a fault.
 const KEPT: Duration = Duration::from_secs(2);
-/// How long to wait for a server to say whether it speaks on its own. Some say so only when they do.
+/// How long to wait for a server to open its own stream. Some answer only when they have something to send.
 const LISTEN: Duration = Duration::from_millis(200);
 /// How long to wait for a sign of the older transport.
 const OLD_TRANSPORT: Duration = Duration::from_secs(2);
 
-/// A server at an address. Requests under way are dropped with it.
+/// A server at a URL. Requests in progress are dropped with it.
 #[derive(Debug)]
 pub(super) struct Http(Outbox);
 
@@ -64,7 +63,7 @@ pub(super) struct Outbox {
 #[derive(Debug, Default)]
 struct Tasks {
     all: JoinSet<()>,
-    /// Requests under way, by their number.
+    /// Requests in progress, by their id.
     requests: BTreeMap<i64, AbortHandle>,
     closed: bool,
 }
@@ -79,10 +78,10 @@ struct Peer {
     negotiation: Mutex<Negotiation>,
 }
 
-/// What the current negotiation has come to.
+/// The result of the current negotiation.
 #[derive(Default)]
 struct Negotiation {
-    /// The revision of the stateless era; without one there is a handshake.
+    /// The revision of the stateless era; `None` if there is a handshake.
     modern: Option<String>,
     session: Option<HeaderValue>,
     repeated: Arc<HeaderArgs>,
@@ -95,7 +94,7 @@ impl fmt::Debug for Peer {
 }
 
 impl Http {
-    /// Gets ready to ask the server; nothing is sent.
+    /// Prepares the client; nothing is sent.
     pub(super) fn new(
         url: &str,
         headers: &BTreeMap<String, String>,
@@ -112,7 +111,7 @@ impl Http {
             client = client.no_proxy();
         }
         if url.scheme() == "http" {
-            // Without TLS no certificate is needed, and small containers have none.
+            // Plain HTTP needs no CA certificates, and small containers have none.
             client = client.tls_certs_only([]);
         }
         let client = client.build().map_err(|error| Problem::Client(innermost(&error)))?;
@@ -123,14 +122,14 @@ impl Http {
         let sender = Arc::clone(&peer);
         tasks.all.spawn(async move {
             while let Some(line) = queue.recv().await {
-                // A server that asks and does not take the answer waits in vain, and it alone.
+                // If the server does not accept the answer, only the server is affected.
                 let _ = timeout(GRACE, sender.post(&Value::Null, line)).await;
             }
         });
         Ok(Self(Outbox { peer, tasks: Arc::new(Mutex::new(tasks)) }))
     }
 
-    /// A new negotiation: what the one before asked is dropped. A revision of the stateless era has no handshake.
+    /// Starts a new negotiation and drops the requests of the previous one.
     pub(super) fn begin(&self, modern: Option<String>) {
         let mut tasks = self.0.tasks();
         for request in std::mem::take(&mut tasks.requests).into_values() {
@@ -144,7 +143,7 @@ impl Http {
         self.0.peer.negotiation().modern.is_some()
     }
 
-    /// Which arguments go into headers from now on.
+    /// Sets which arguments are repeated in headers.
     pub(super) fn repeat(&self, repeated: HeaderArgs) {
         self.0.peer.negotiation().repeated = Arc::new(repeated);
     }
@@ -157,12 +156,12 @@ impl Http {
         host(&self.0.peer.url)
     }
 
-    /// Whether the address is that of a server over the older transport (HTTP+SSE).
+    /// Whether the URL is an endpoint of the older transport (HTTP+SSE).
     pub(super) async fn speaks_http_sse(&self) -> bool {
         timeout(OLD_TRANSPORT, self.0.peer.speaks_http_sse()).await.unwrap_or(false)
     }
 
-    /// Drops what is under way, and tells the server that its session is over. Whether it listens is its own affair.
+    /// Drops requests in progress, and closes the session. Whether that succeeds does not matter.
     pub(super) async fn end(self) {
         self.0.close();
         let peer = &self.0.peer;
@@ -190,7 +189,7 @@ impl Outbox {
         tasks.all.abort_all();
     }
 
-    /// Sends a message. For a request that means that it is on its way; the reply comes to the exchange.
+    /// Sends a message. A request is sent in the background; its reply goes to the exchange.
     pub(super) fn push(&self, message: Value) -> impl Future<Output = io::Result<()>> + Send + 'static {
         let number = message.get("id").and_then(Value::as_i64);
         let method = message.get("method").and_then(Value::as_str);
@@ -208,7 +207,7 @@ impl Outbox {
         };
         async move {
             let Some((outbox, message)) = left else { return Ok(()) };
-            // Sent before the next request is: servers want to hear that a handshake is over first.
+            // Sent before the next request: servers require the end of the handshake first.
             outbox.peer.tell(&message).await.map_err(|failure| {
                 outbox.peer.exchange.fail_handshake(failure);
                 io::Error::from(io::ErrorKind::BrokenPipe)
@@ -220,8 +219,8 @@ impl Outbox {
         }
     }
 
-    /// Has what the server asks on its own be answered. A server that takes one connection at a time is asked for that
-    /// before anything else.
+    /// Opens the stream for the server's own requests. A server that accepts one connection at a time needs this before other
+    /// requests.
     async fn listen(&self) {
         let (opened, is_open) = oneshot::channel();
         let peer = Arc::clone(&self.peer);
@@ -229,7 +228,7 @@ impl Outbox {
         let _ = timeout(LISTEN, is_open).await;
     }
 
-    /// In the stateless era the end of the connection is the cancellation; before, it means nothing and is told.
+    /// In the stateless era closing the connection cancels; before, a notification is needed.
     fn cancel(&self, message: Value) {
         if self.peer.negotiation().modern.is_none() {
             let peer = Arc::clone(&self.peer);
@@ -260,7 +259,7 @@ impl Peer {
         self.negotiation.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The headers of a message; null stands for what is none.
+    /// The headers of a message; null for requests without a message.
     fn headers(&self, message: &Value) -> HeaderMap {
         let mut out = self.headers.clone();
         let negotiation = self.negotiation();
@@ -289,21 +288,21 @@ impl Peer {
             Failure::Broken(if error.is_connect() {
                 format!("cannot connect to {host}: {why}")
             } else {
-                format!("the connection to {host} broke before an answer came: {why}")
+                format!("the connection to {host} was lost before a response arrived: {why}")
             })
         })
     }
 
-    /// Sends what has no reply.
+    /// Sends a message without a reply.
     async fn tell(&self, message: &Value) -> Result<(), Failure> {
         let response = self.post(message, message.to_string().into_bytes()).await?;
         if response.status().is_success() { Ok(()) } else { Err(self.refusal(response).await.0) }
     }
 
-    /// Sends a request and sees to it that it gets a reply, or the reason why there is none.
+    /// Sends a request and delivers its reply, or why there is none.
     async fn ask(&self, message: &Value, number: i64) {
         let outcome = self.reply(message, number).await;
-        let none = || Failure::Broken("the server's answer ended without a reply".to_owned());
+        let none = || Failure::Broken("the server's response ended without a reply".to_owned());
         self.exchange.fail(number, outcome.err().unwrap_or_else(none));
     }
 
@@ -312,7 +311,7 @@ impl Peer {
         let status = response.status();
         if !status.is_success() {
             let (failure, body) = self.refusal(response).await;
-            // Whoever is not let in hears of that, however politely it was put.
+            // Denied access is reported as such, even if the body is a protocol error.
             let is_answer = status.is_client_error()
                 && !matches!(status.as_u16(), 401 | 403 | 429)
                 && matches!(failure, Failure::Status(..))
@@ -336,7 +335,9 @@ impl Peer {
                 self.take(number, &body);
                 if self.exchange.waits(number) {
                     let shown = self.shown(&body);
-                    return Err(Failure::Broken(format!("the server's answer is no reply to the request: {shown}")));
+                    return Err(Failure::Broken(format!(
+                        "the server's response is not a reply to the request: {shown}"
+                    )));
                 }
                 Ok(())
             }
@@ -347,21 +348,21 @@ impl Peer {
                 let shown = self.start(response).await;
                 let shown = self.shown(&shown);
                 Err(Failure::Broken(format!(
-                    "the server answered {status} with `{kind}`, which is neither JSON nor a stream of events: {shown}"
+                    "the server answered {status} with `{kind}`, which is neither JSON nor an event stream: {shown}"
                 )))
             }
         }
     }
 
-    /// Takes in a message that came as an answer to a request.
+    /// Takes a message in the response to a request.
     fn take(&self, number: i64, line: &[u8]) {
         if let Some(answer) = self.exchange.answering(number, line) {
-            // Full when the server asks faster than it takes answers.
+            // Full if the server sends requests faster than it accepts answers.
             let _ = self.answers.try_send(answer);
         }
     }
 
-    /// The next bytes of an answer that may have `most`, of which `left` may still come.
+    /// The next bytes of a response of at most `most` bytes, of which `left` remain.
     async fn chunk(&self, response: &mut Response, left: &mut usize, most: usize) -> Result<Option<Vec<u8>>, Failure> {
         let chunk = response.chunk().await.map_err(|error| broke(&self.url, &error))?.map(Vec::from);
         spend(left, chunk.as_ref().map_or(0, Vec::len), most)?;
@@ -376,7 +377,7 @@ impl Peer {
         Ok(body)
     }
 
-    /// The start of an answer that is only to be shown.
+    /// The start of a response, to be quoted.
     async fn start(&self, mut response: Response) -> Vec<u8> {
         let (mut body, mut left) = (Vec::new(), MAX_REFUSAL);
         while let Ok(Some(chunk)) = self.chunk(&mut response, &mut left, MAX_REFUSAL).await {
@@ -385,19 +386,19 @@ impl Peer {
         body
     }
 
-    /// What an answer without success means, and its body.
+    /// The meaning of an error response, and its body.
     async fn refusal(&self, response: Response) -> (Failure, Vec<u8>) {
         let status = response.status();
         let in_session = self.negotiation().session.is_some();
         if status == StatusCode::NOT_FOUND && in_session {
-            let what = "the server does not know the session any more (404 Not Found), and a run has only one";
+            let what = "the server no longer knows the session (404 Not Found), and a run has only one session";
             return (Failure::Broken(what.to_owned()), Vec::new());
         }
         if status.is_redirection() {
             let target = response.headers().get(LOCATION).and_then(|target| target.to_str().ok());
             let target = target.and_then(|target| self.url.join(target).ok());
             let target = target.map_or_else(|| "nowhere".to_owned(), |url| format!("`{}`", host(&url)));
-            let what = format!("{status} and points to {target}, and redirects are not followed");
+            let what = format!("{status} and redirects to {target}; redirects are not followed");
             return (Failure::Status(status.as_u16(), what), Vec::new());
         }
         let body = self.start(response).await;
@@ -406,7 +407,7 @@ impl Peer {
         (Failure::Status(status.as_u16(), what), body)
     }
 
-    /// An excerpt of an answer, on one line. A server may repeat what it was sent, so secrets are taken out first.
+    /// An excerpt of a response, on one line, without secrets: a server may echo what it was sent.
     fn shown(&self, body: &[u8]) -> String {
         let text = printable(body);
         let words: Vec<&str> = text.split_whitespace().collect();
@@ -416,49 +417,49 @@ impl Peer {
 
 fn broke(url: &Url, error: &reqwest::Error) -> Failure {
     let (host, why) = (host(url), innermost(error));
-    Failure::Broken(format!("the connection to {host} broke in the middle of the answer: {why}"))
+    Failure::Broken(format!("the connection to {host} was lost during the response: {why}"))
 }
 
-/// Takes `length` bytes off what may still come.
+/// Subtracts `length` from the remaining bytes.
 fn spend(left: &mut usize, length: usize, most: usize) -> Result<(), Failure> {
     let rest = left.checked_sub(length);
-    *left = rest.ok_or_else(|| Failure::Broken(format!("the server's answer has more than {most} bytes")))?;
+    *left = rest.ok_or_else(|| Failure::Broken(format!("the server's response has more than {most} bytes")))?;
     Ok(())
 }
 
-/// What a server is sent and may repeat, but nobody else may see, by name.
+/// Secrets that a server is sent and may echo, by name.
 fn secrets(url: &Url, headers: &BTreeMap<String, String>, bearer: Option<&str>) -> Vec<(String, String)> {
     let token = bearer.map(|token| ("bearer token".to_owned(), token.to_owned()));
-    // A server repeats `Bearer x`, or only `x`.
+    // A server echoes `Bearer x`, or only `x`.
     let headers = headers.iter().flat_map(|(name, value)| {
         let last = value.rsplit_once(' ').map(|(_, last)| last.to_owned());
         std::iter::once(value.clone()).chain(last).map(|value| (name.clone(), value))
     });
     let query = url.query_pairs().map(|(_, value)| value.into_owned());
-    // The same as it is written, where that is different.
+    // The same without decoding.
     let written =
         url.query().unwrap_or_default().split('&').filter_map(|pair| Some(pair.split_once('=')?.1.to_owned()));
     let address = url.password().map(str::to_owned).into_iter().chain(query).chain(written);
     token.into_iter().chain(headers).chain(address.map(|value| ("url".to_owned(), value))).collect()
 }
 
-/// The kind of content of an answer, without its parameters.
+/// The content type of a response, without parameters.
 fn kind(response: &Response) -> String {
     let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
 }
 
-/// Whether a body is an error of the protocol.
+/// Whether a body is a protocol error.
 fn is_error(body: &[u8]) -> bool {
     matches!(Message::read(body), Some(Message::Reply { reply: Reply::Error(Value::Object(_)), .. }))
 }
 
-/// What was wrong in the end: the layers above say only where, and some of them repeat the address.
+/// The innermost cause of an error. The outer messages may contain the URL.
 fn innermost(error: &reqwest::Error) -> String {
     let mut at: &dyn Error = error;
     while let Some(source) = at.source() {
         at = source;
     }
-    // Without a source there is only the text that may name the address.
+    // Without a source there is only the message that may contain the URL.
     if at.is::<reqwest::Error>() { "the request cannot be sent".to_owned() } else { at.to_string() }
 }

@@ -1,5 +1,5 @@
-//! What must hold of bytes from a server, however they were cut on their way: lines of a pipe, and events of a stream. The
-//! fuzz target `framing` includes this file, so that what fuzzing looks for is what the tests hold.
+//! Invariants of lines from a pipe and events from a stream, regardless of how their bytes are split. The fuzz target `framing`
+//! includes this file, so that fuzzing and tests check the same.
 
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
@@ -10,7 +10,7 @@ use super::events::{Events, TooLong};
 use super::exchange::End;
 use super::lines::LineReader;
 
-/// Holds the lines that arrive through a reader against what was sent.
+/// Compares the lines that a reader returns with what was sent.
 pub(crate) fn lines(sent: &[u8], limit: usize, arriving: impl AsyncBufRead + Unpin) {
     let mut reader = LineReader::new(arriving, limit);
     let mut got: Vec<Vec<u8>> = Vec::new();
@@ -31,7 +31,7 @@ pub(crate) fn lines(sent: &[u8], limit: usize, arriving: impl AsyncBufRead + Unp
     assert_eq!(end, long.map(|_| End::TooLong(limit)));
 }
 
-/// Holds the events that arrive in pieces against those of the whole.
+/// Compares the events of the pieces with those of the whole.
 pub(crate) fn events<'a>(sent: &[u8], limit: usize, pieces: impl Iterator<Item = &'a [u8]>) {
     let pieces: Vec<&[u8]> = pieces.collect();
     assert_eq!(pieces.concat(), sent);
@@ -56,7 +56,7 @@ fn read(limit: usize, pieces: &[&[u8]]) -> (Vec<Vec<u8>>, Result<(), TooLong>) {
     (got, end)
 }
 
-/// The events of a stream, put together from the standard and not from the code.
+/// A second implementation of the standard, independent of the code under test.
 fn reference(sent: &[u8]) -> Vec<Vec<u8>> {
     let text: Vec<u8> = sent.strip_prefix(b"\xef\xbb\xbf").unwrap_or(sent).to_vec();
     let mut plain = Vec::new();
@@ -68,7 +68,7 @@ fn reference(sent: &[u8]) -> Vec<Vec<u8>> {
         }
     }
     let mut lines: Vec<&[u8]> = plain.split(|byte| *byte == b'\n').collect();
-    // What follows the last end of a line is no line yet.
+    // What follows the last line end is not a line yet.
     lines.pop();
     let mut events = Vec::new();
     for block in lines.split_inclusive(|line| line.is_empty()) {

@@ -1,4 +1,4 @@
-//! Messages as lines on two pipes: a reader with a bounded line, and a writer that never leaves half a line.
+//! Messages as lines over two pipes: a reader with a maximum line length, and a writer that never writes half a line.
 
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,15 +14,15 @@ use super::exchange::{End, Exchange};
 /// The longest line that is read.
 pub const MAX_LINE: usize = 16 * 1024 * 1024;
 
-/// Lines that wait to be written. A server that stops reading makes its callers wait and nobody else.
+/// Lines that wait to be written. A server that stops reading blocks only its own callers.
 const QUEUE: usize = 64;
-/// What a reader keeps between lines, however long they were.
+/// The buffer that a reader keeps between lines.
 const KEPT: usize = 64 * 1024;
-/// How long what is left in the pipe may take to arrive after the server's end. A process that escaped from the group
-/// of the server can hold the pipe open for good.
+/// How long the rest of the pipe may take to arrive after the server exited. A process that left the server's group can keep
+/// the pipe open forever.
 const LAST_WORDS: Duration = Duration::from_millis(250);
 
-/// The two tasks that move lines between an exchange and a server. They end when this is dropped.
+/// The tasks that move lines between an exchange and a server. They end when this is dropped.
 #[derive(Debug)]
 pub(super) struct Lines {
     queue: Queue,
@@ -30,7 +30,7 @@ pub(super) struct Lines {
     writer: JoinHandle<()>,
 }
 
-/// Lines on their way to the server. Clones share it; it is empty once closed.
+/// Lines to be sent to the server. Clones share it; it is empty once closed.
 #[derive(Debug, Clone)]
 pub(super) struct Queue(Arc<Mutex<Option<mpsc::Sender<Vec<u8>>>>>);
 
@@ -51,7 +51,7 @@ impl Queue {
     /// Queues a line if there is room.
     fn offer(&self, line: Vec<u8>) {
         if let Some(sender) = &*self.get() {
-            // Full when the server asks and does not read the answers. It has no right to all of them.
+            // Full if the server sends requests without reading the answers. Then some are dropped.
             let _ = sender.try_send(line);
         }
     }
@@ -62,7 +62,7 @@ impl Queue {
 }
 
 impl Lines {
-    /// Starts reading and writing. `exit` tells of the server's end.
+    /// Starts reading and writing. `exit` is set when the server exits.
     pub(super) fn start(
         exchange: &Arc<Exchange>,
         stdin: impl AsyncWrite + Unpin + Send + 'static,
@@ -135,7 +135,7 @@ async fn write(exchange: Arc<Exchange>, mut lines: mpsc::Receiver<Vec<u8>>, mut 
             stdin.flush().await
         };
         if let Err(problem) = written.await {
-            // Mostly the server has ended, and its last replies are still to be read. The reader knows more then.
+            // Usually the server has exited, and its last replies are still to be read. Let the reader report that.
             sleep(LAST_WORDS).await;
             exchange.end(End::Broken(format!("its standard input cannot be written: {problem}")));
             return;

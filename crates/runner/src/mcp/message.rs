@@ -1,7 +1,7 @@
-//! A line as a message of JSON-RPC. Pure.
+//! A line as a JSON-RPC message. Pure.
 //!
-//! JSON can take a hundred times its text in memory: each of many small objects is a node of a tree. So what nobody will look
-//! at is passed over without being built, and what somebody will is weighed first.
+//! Parsed JSON can take a hundred times the memory of its text. So parts that are not needed are skipped without being built, and
+//! the memory of the others is estimated first.
 
 use std::fmt;
 
@@ -12,15 +12,15 @@ use serde_json::value::RawValue;
 
 use super::exchange::{Failure, Reply};
 
-/// The most memory that a reply may take, roughly.
+/// The most memory that a reply may take, approximately.
 const MAX_COST: usize = 64 * 1024 * 1024;
-/// The most levels its result or error may have. A recording holds it some levels further down, and JSON with more than 127
-/// is not read back.
+/// The most levels its result or error may have. A recording nests it some levels deeper, and JSON with more than 127 levels is
+/// not read back.
 const MAX_LEVELS: usize = 100;
-/// The longest number that a server may give to a question of its own: every answer waits with it until it is read.
+/// The longest id of a server's request: it is kept until the answer is sent.
 const MAX_ID: usize = 1024;
 
-/// What an object takes with up to eleven keys, and what every further value, key or list takes at most.
+/// The memory of an object with up to eleven keys, and of every other value, key or list, at most.
 const OBJECT: usize = 704;
 const VALUE: usize = 64;
 
@@ -33,13 +33,13 @@ pub(super) enum Message {
     Reply {
         id: Option<i64>,
         reply: Reply,
-        /// How much memory the reply takes, roughly.
+        /// The memory of the reply, approximately.
         cost: usize,
     },
 }
 
 impl Message {
-    /// A line as a message; `None` when it is none.
+    /// Reads a line; `None` if it is not a message.
     pub(super) fn read(line: &[u8]) -> Option<Self> {
         let parts: Parts<'_> = serde_json::from_slice(line).ok()?;
         if parts.jsonrpc?.get() != "\"2.0\"" {
@@ -64,7 +64,7 @@ impl Message {
     }
 }
 
-/// Numbers of requests are ours. A server that returns one as text is understood, as common clients do.
+/// Our request ids are numbers. An id that comes back as a string is accepted, as common clients do.
 fn number(id: Option<Value>) -> Option<i64> {
     match id? {
         Value::String(text) => text.parse().ok(),
@@ -72,8 +72,7 @@ fn number(id: Option<Value>) -> Option<i64> {
     }
 }
 
-/// What a reply brings, and what it costs to have it. It is read whole and strictly: a reply with a duplicate key says two
-/// things at once, and which of them was meant cannot be told.
+/// The reply and its memory. It is read strictly: a reply with a duplicate key is ambiguous.
 fn read(line: &[u8]) -> (Reply, usize) {
     let Weight { cost, levels } = Weight::of(line);
     let unreadable = |why| (Reply::Failed(Failure::Unreadable(why)), cost);
@@ -98,7 +97,7 @@ fn read(line: &[u8]) -> (Reply, usize) {
     (reply, cost)
 }
 
-/// How large a value is that has not been built, from its text.
+/// The size of a value, estimated from its text.
 #[derive(Debug, PartialEq, Eq)]
 struct Weight {
     cost: usize,
@@ -129,7 +128,7 @@ impl Weight {
     }
 }
 
-/// The parts of a message that mean something here, as they were written.
+/// The parts of a message that matter here, as text.
 #[derive(Default)]
 struct Parts<'a> {
     jsonrpc: Option<&'a RawValue>,
@@ -157,8 +156,8 @@ impl<'de: 'a, 'a> Deserialize<'de> for Parts<'a> {
     }
 }
 
-/// Written by hand because a null is not an absent part. Of a part that is there twice the last is taken, which is enough to
-/// tell what kind of message it is: replies are read again, strictly.
+/// Written by hand because null is not the same as absent. Of duplicate parts the last one is used, which is enough to find the
+/// kind of message: replies are read again, strictly.
 struct PartsVisitor;
 
 impl<'de> Visitor<'de> for PartsVisitor {

@@ -1,6 +1,6 @@
 //! From a raw reply to what a trace keeps. Pure.
 //!
-//! A reply that is no result of `tools/call` becomes an error and never an empty success.
+//! A reply that is not a result of `tools/call` becomes an error and never an empty success.
 
 use mcptest_core::json;
 use mcptest_core::trace::{CallError, ErrorKind, LazyValue, ToolResult};
@@ -9,10 +9,10 @@ use serde_json::{Map, Value};
 use super::exchange::{Failure, Reply, error_parts};
 use crate::agent::error_result;
 
-/// How much of a tool's own words the message of its error repeats. The content keeps all of them.
+/// How much of a tool's text is repeated in its error message. The content keeps all of it.
 const MESSAGE: usize = 2000;
 
-/// What a reply to `tools/call` says.
+/// The result in a reply to `tools/call`.
 pub(super) fn tool_result(reply: Reply) -> ToolResult {
     match reply {
         Reply::Error(error) => {
@@ -24,7 +24,7 @@ pub(super) fn tool_result(reply: Reply) -> ToolResult {
         }
         Reply::Failed(Failure::Broken(what)) => error_result(ErrorKind::Transport, None, &what),
         Reply::Failed(Failure::Unreadable(why)) => invalid(&why),
-        Reply::Failed(Failure::Malformed(why)) => invalid(&format!("its JSON cannot be read: {why}")),
+        Reply::Failed(Failure::Malformed(why)) => invalid(&format!("malformed JSON: {why}")),
         Reply::Result(Value::Object(result)) => from_result(result),
         Reply::Result(other) => invalid(&format!("its result is {}, not an object", json::describe(&other))),
     }
@@ -35,8 +35,8 @@ fn from_result(mut result: Map<String, Value>) -> ToolResult {
         None => {}
         Some(Value::String(word)) => match word.as_str() {
             "complete" => {}
-            // Declined. The server could not do what was asked without more: that is the tool's answer, like any other
-            // error it reports, and not a fault of the protocol.
+            // Declined. That the tool needs more input is its answer, like any other error that it reports, and not a protocol
+            // error.
             "input_required" => {
                 let message = "the server asked for input (`input_required`), which mcptest declines";
                 return error_result(ErrorKind::Tool, None, message);
@@ -65,7 +65,7 @@ fn from_result(mut result: Map<String, Value>) -> ToolResult {
     let mut out = ToolResult {
         is_error: Some(is_error),
         content: Some(content.into_iter().map(LazyValue::from).collect()),
-        // In a trace null is the same as absent; a recording must read back as what was judged.
+        // In a trace null means absent; a recording must read back as what was judged.
         structured_content: result.remove("structuredContent").filter(|value| !value.is_null()).map(LazyValue::from),
         ..ToolResult::default()
     };
@@ -76,15 +76,14 @@ fn from_result(mut result: Map<String, Value>) -> ToolResult {
     out
 }
 
-/// The message of a tool's own error: the words of its content, cut. Whoever takes secrets out of the content makes it
-/// anew, because half a secret at the cut would not be found.
+/// The message of a tool's own error: its text, cut. It is built again after redaction, because a cut secret would not be found.
 pub(crate) fn message_of(result: &ToolResult) -> String {
     let text = result.texts().collect::<Vec<_>>().join("\n");
     let message = if text.is_empty() { "the tool reported an error without text" } else { &text };
     json::cut(message, MESSAGE)
 }
 
-/// What is wrong with a content block. Kinds of blocks that are not known yet are kept.
+/// What is wrong with a content block. Unknown types are accepted.
 fn wrong_block(index: usize, block: &Value) -> Option<String> {
     let Some(map) = block.as_object() else {
         return Some(format!("`content[{index}]` is {}, not an object", json::describe(block)));
@@ -99,7 +98,7 @@ fn wrong_block(index: usize, block: &Value) -> Option<String> {
 }
 
 fn invalid(problem: &str) -> ToolResult {
-    error_result(ErrorKind::Jsonrpc, None, &format!("the server's reply is no result of tools/call: {problem}"))
+    error_result(ErrorKind::Jsonrpc, None, &format!("the server's reply is not a valid tools/call result: {problem}"))
 }
 
 #[cfg(test)]
@@ -193,7 +192,7 @@ mod tests {
             (json!({ "content": [], "resultType": "maybe" }), "its `resultType` is `maybe`"),
         ];
         for (reply, why) in cases {
-            let message = format!("the server's reply is no result of tools/call: {why}");
+            let message = format!("the server's reply is not a valid tools/call result: {why}");
             assert_eq!(error(reply), (ErrorKind::Jsonrpc, None, message));
         }
     }

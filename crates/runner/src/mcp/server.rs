@@ -1,4 +1,4 @@
-//! A server and the way to it: a child with its pipes, or an address.
+//! A connection to a server: a child with its pipes, or a URL.
 
 use std::io;
 use std::pin::Pin;
@@ -18,9 +18,9 @@ use super::lines::{Lines, Queue};
 use crate::catalog::Tool;
 use crate::process::{Child, Processes, Spawned};
 
-/// How long a server that closed its output may take to end, so that its exit status can be told.
+/// How long a server that closed its output may take to exit, so that its exit status can be reported.
 const EXIT_GRACE: Duration = Duration::from_millis(500);
-/// How much of a server's standard error goes into the result of a call: lines, and characters per line.
+/// How much of a server's standard error is included in the result of a call: lines, and characters per line.
 const LAST_WORDS: (usize, usize) = (5, 200);
 
 /// A running server and the messages to and from it.
@@ -44,7 +44,7 @@ pub(super) enum Outlet {
 }
 
 impl Outlet {
-    /// Sends a message, or makes sure that it will be.
+    /// Sends or queues a message.
     pub(super) fn push(&self, message: Value) -> Pin<Box<dyn Future<Output = io::Result<()>> + Send>> {
         match self {
             Self::Lines(queue) => Box::pin(queue.push(message.to_string().into_bytes())),
@@ -69,7 +69,7 @@ impl Server {
         Ok(Self { exchange, link })
     }
 
-    /// Begins a negotiation. `modern` is the revision asked for when there is no handshake.
+    /// Begins a negotiation. `modern` is the requested revision if there is no handshake.
     pub(super) fn begin(&self, modern: Option<String>) -> Outlet {
         match &self.link {
             Link::Pipes { lines, .. } => Outlet::Lines(lines.queue()),
@@ -80,8 +80,7 @@ impl Server {
         }
     }
 
-    /// Takes note of the tools for calls that follow. Those that a client must not offer are taken out and returned, with the
-    /// reason.
+    /// Remembers the tools for later calls. Removes and returns those that a client must not offer, with the reason.
     pub(super) fn listed(&self, tools: &mut Vec<Tool>) -> Vec<(String, InvalidHeaderMark)> {
         let Link::Http(http) = &self.link else { return Vec::new() };
         let mut forbidden = Vec::new();
@@ -98,12 +97,12 @@ impl Server {
         forbidden
     }
 
-    /// Whether it is another's process.
+    /// Whether it was not started here.
     pub(super) fn is_remote(&self) -> bool {
         matches!(self.link, Link::Http(_))
     }
 
-    /// Why the protocol could not be opened, where a server of the older transport is the reason.
+    /// Replaces a problem by a better one if the server uses the older transport.
     pub(super) async fn explain(&self, problem: Problem) -> Problem {
         let is_refusal = matches!(
             problem,
@@ -115,16 +114,16 @@ impl Server {
         }
     }
 
-    /// Why there is no answer from a connection that has ended.
+    /// Why a closed connection gives no answer.
     pub(super) async fn lost(&self, step: String) -> Problem {
         let child = match &self.link {
             Link::Pipes { child, .. } => child,
             Link::Http(http) => {
-                let what = format!("the connection to {} was given up", http.host());
+                let what = format!("the connection to {} was closed", http.host());
                 return Problem::Remote { step, what };
             }
         };
-        // A failed write is known before the end of the connection is.
+        // A failed write is seen before the end of the connection.
         let end = timeout(EXIT_GRACE, self.exchange.ended()).await;
         if let Ok(End::TooLong(limit)) = end {
             return Problem::LineTooLong { limit };
@@ -136,25 +135,25 @@ impl Server {
         }
     }
 
-    /// Why a call cannot be answered any more, for its result.
+    /// Why a call gets no answer, for its result.
     pub(super) async fn exit_message(&self) -> String {
         let mut text = match self.lost(String::new()).await {
-            Problem::Ended { status, .. } => format!("the server ended ({status})"),
+            Problem::Ended { status, .. } => format!("the server exited ({status})"),
             Problem::LineTooLong { limit } => format!("the server sent a line of more than {limit} bytes"),
-            Problem::Broken { what, .. } => format!("the connection to the server broke: {what}"),
+            Problem::Broken { what, .. } => format!("the connection to the server was lost: {what}"),
             Problem::Remote { what, .. } => what,
             _ => "the server closed its standard output".to_owned(),
         };
         let stderr = self.stderr().await;
         let lines: Vec<&str> = stderr.lines().collect();
         for (index, line) in lines[lines.len().saturating_sub(LAST_WORDS.0)..].iter().enumerate() {
-            text.push_str(if index == 0 { "; its standard error ends with:\n" } else { "\n" });
+            text.push_str(if index == 0 { "; standard error ends with:\n" } else { "\n" });
             text.push_str(&json::cut(line, LAST_WORDS.1));
         }
         text
     }
 
-    /// The first line on its output that was no message. Over HTTP it is told with the answer that it came in.
+    /// The first line of output that was not a message. Over HTTP it is part of the error of its response.
     pub(super) fn noise(&self) -> Option<String> {
         self.exchange.noise().filter(|_| !self.is_remote())
     }
@@ -170,7 +169,7 @@ impl Server {
         match self.link {
             Link::Pipes { lines, child } => {
                 lines.close();
-                // The lines go last: a server that still writes while it ends must not be stopped by a full pipe.
+                // The reader goes last: a full pipe must not block a server that still writes while it exits.
                 child.end().await;
                 drop(lines);
             }

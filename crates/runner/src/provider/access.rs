@@ -1,6 +1,6 @@
-//! Where a model is reached, over which interface and with which key.
+//! How a model is reached: URL, API and key.
 //!
-//! The suite comes first, then the variables that the providers' own libraries read, then the provider's own address.
+//! The suite comes first, then the variables that the providers' own SDKs read, then the provider's default URL.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,10 +15,10 @@ use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use crate::secrets::default_key_variables;
 use crate::tls;
 
-/// The variable whose value goes out as a bearer token and not as a key of Anthropic.
+/// The variable whose value is sent as a bearer token instead of an Anthropic API key.
 const BEARER_VARIABLE: &str = "ANTHROPIC_AUTH_TOKEN";
 
-/// An interface that models are asked over.
+/// The API of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Wire {
     Messages,
@@ -38,7 +38,7 @@ impl Wire {
     }
 }
 
-/// How a model is reached. Its `Debug` text does not have the key.
+/// How a model is reached. Its `Debug` output omits the key.
 #[derive(Clone)]
 pub struct Access {
     pub(super) wire: Wire,
@@ -49,9 +49,9 @@ pub struct Access {
     pub(super) endpoint: Url,
     pub(super) headers: HeaderMap,
     pub(super) key: Option<Key>,
-    /// On this machine, where no proxy can help.
+    /// It is on this machine, so no proxy is used.
     pub(super) is_local: bool,
-    /// Knows what else must not be shown.
+    /// Redacts other secrets.
     redactor: Option<Redactor>,
 }
 
@@ -74,39 +74,39 @@ impl fmt::Debug for Access {
     }
 }
 
-/// Why it is not known how a model is reached.
+/// Why a model cannot be called.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AccessError {
-    /// Neither the suite nor the name tells the provider.
+    /// Neither the suite nor the name says which provider it has.
     #[error("unknown model `{model}`")]
     Unknown { model: String },
     /// A script answers for it.
-    #[error("the model `{model}` is played by a script, and no provider is asked")]
+    #[error("model `{model}` is scripted and has no provider")]
     Scripted { model: String },
-    /// A reference in the suite has no answer.
-    #[error("the model `{model}`, `{key}`: {error}")]
+    /// A reference in the suite cannot be resolved.
+    #[error("model `{model}`, `{key}`: {error}")]
     Unresolved {
         model: String,
         /// The key of its entry.
         key: &'static str,
         error: TemplateError,
     },
-    #[error("the model `{model}`: `{from}` is not an address to ask at: {why}")]
+    #[error("model `{model}`: `{from}` is not a valid URL: {why}")]
     Address {
         model: String,
         /// The key or variable that holds it.
         from: &'static str,
-        /// What is wrong. The value is not shown, because passwords stand in such places.
+        /// The value is not shown, because it may contain a password.
         why: String,
     },
-    #[error("the model `{model}` needs a key, and {} not set", none_of(.variables))]
+    #[error("model `{model}` needs an API key, but {} not set", none_of(.variables))]
     NoKey {
         model: String,
         /// Where a key was looked for.
         variables: Vec<String>,
     },
     /// The key cannot be sent.
-    #[error("the model `{model}`: the value of {variable} has characters that no header takes")]
+    #[error("model `{model}`: the value of {variable} contains characters that are not allowed in a header")]
     BadKey {
         model: String,
         /// The variable that holds it.
@@ -128,17 +128,17 @@ impl AccessError {
             Self::Unknown { model } => {
                 format!("declare it: `models: {{ {model}: {{ provider: openai, base_url: ... }} }}`")
             }
-            Self::Scripted { .. } => "give it another `provider:` to ask one".to_owned(),
+            Self::Scripted { .. } => "set another `provider:` to call one".to_owned(),
             Self::Unresolved { error: TemplateError::Unset(name), .. } => {
                 format!("set {name}, or write `${{{name}:-default}}` in the suite")
             }
-            Self::Unresolved { .. } => "correct it in the suite".to_owned(),
+            Self::Unresolved { .. } => "fix it in the suite".to_owned(),
             Self::Address { .. } => {
-                "write it as `https://host/path`; keys and passwords go into a variable that `api_key_env:` names"
+                "write it as `https://host/path`; put keys and passwords in the variable that `api_key_env:` names"
                     .to_owned()
             }
             Self::NoKey { variables, .. } => format!(
-                "set {}, or name another variable with `api_key_env:`; where the server asks for no key, any value does",
+                "set {}, or name another variable with `api_key_env:`; if the server needs no key, any value works",
                 variables.join(" or ")
             ),
             Self::BadKey { variable, .. } => format!("set {variable} again, without line breaks"),
@@ -162,7 +162,7 @@ impl From<&AccessError> for RunError {
 }
 
 impl Access {
-    /// How a model is reached, from its name and its entry in the suite. `own` are the variables of the suite.
+    /// Resolves a model from its name and its entry in the suite. `own` are the variables of the suite.
     pub fn resolve(
         name: &str,
         entry: Option<&Model>,
@@ -189,7 +189,7 @@ impl Access {
             Provider::Gemini => ("GOOGLE_GEMINI_BASE_URL", "https://generativelanguage.googleapis.com"),
             Provider::Script => return Err(AccessError::Scripted { model: name.to_owned() }),
         };
-        // Only the suite decides on the interface. A variable that did would change what a suite means per machine.
+        // Only the suite chooses the API. If a variable did, a suite would mean something else on every machine.
         let wire = match (provider, entry.and_then(|entry| entry.api), &written) {
             (Provider::Anthropic, ..) => Wire::Messages,
             (Provider::Gemini, ..) => Wire::Gemini,
@@ -210,7 +210,7 @@ impl Access {
             None => default_key_variables(provider).iter().map(|name| (*name).to_owned()).collect(),
         };
         let key = places.iter().find_map(|variable| Some(Key { variable: variable.clone(), value: known(variable)? }));
-        // A server on this machine rarely asks for a key. One that the suite names is meant.
+        // A local server rarely needs a key. A key that the suite names is required.
         if key.is_none() && (named.is_some() || !is_local) {
             return Err(AccessError::NoKey { model: name.to_owned(), variables: places });
         }
@@ -222,7 +222,7 @@ impl Access {
             value.set_sensitive(true);
             headers.insert(header, value);
         }
-        // Who pays is a matter between the user and OpenAI, and of no meaning to a server that the suite names.
+        // These select who pays at OpenAI; a server that the suite names does not know them.
         if provider == Provider::Openai && !in_suite {
             for (variable, header) in
                 [("OPENAI_ORG_ID", "openai-organization"), ("OPENAI_PROJECT_ID", "openai-project")]
@@ -236,15 +236,14 @@ impl Access {
         Ok(Self { wire, name: name.to_owned(), model, endpoint, headers, key, is_local, redactor: None })
     }
 
-    /// The same, and what is told of it holds none of these secrets either. A provider repeats what it was asked, which is
-    /// what tools answered.
+    /// Redacts these secrets in error messages too. Providers echo requests, which contain tool results.
     #[must_use]
     pub fn guarding(self, redactor: &Redactor) -> Self {
         Self { redactor: Some(redactor.clone()), ..self }
     }
 
-    /// A text with the names of secrets in place of the key and of all others that are known. What is given as a key to a
-    /// server that asks for none may be any short word, and stays.
+    /// A text with placeholders for the key and for all other known secrets. A short key is kept: for a server that needs no key
+    /// it may be any word.
     pub(super) fn without_secrets(&self, text: &str) -> String {
         let text = match &self.key {
             Some(Key { variable, value }) if value.len() >= SHORTEST => {
@@ -269,19 +268,19 @@ fn credential(wire: Wire, key: &Key) -> (HeaderName, String) {
     }
 }
 
-/// Reads an address; the error never repeats it.
+/// Parses a URL; the error never quotes it.
 fn address(text: &str) -> Result<Url, String> {
     let url = Url::parse(text).map_err(|error| tls::url_error(text, &error))?;
     if !matches!(url.scheme(), "http" | "https") {
-        return Err("it starts with neither http:// nor https://".to_owned());
+        return Err("it does not start with http:// or https://".to_owned());
     }
     if !url.username().is_empty() || url.password().is_some() {
-        return Err("it has a user name or a password in it".to_owned());
+        return Err("it contains a user name or a password".to_owned());
     }
     Ok(url)
 }
 
-/// The address of the interface itself. A query of the base stays, because some gateways want one.
+/// The URL of the API. A query of the base URL is kept, because some gateways need one.
 fn endpoint(mut base: Url, wire: Wire, model: &str) -> Url {
     let mut steps: Vec<String> = match wire {
         Wire::Messages => vec!["v1".to_owned(), "messages".to_owned()],
@@ -290,7 +289,7 @@ fn endpoint(mut base: Url, wire: Wire, model: &str) -> Url {
         Wire::Gemini => vec!["v1beta".to_owned()],
     };
     if wire == Wire::Gemini {
-        // `tunedModels/x` says where it is; a bare name is one of `models`.
+        // `tunedModels/x` has its own path; a bare name is below `models`.
         if !model.contains('/') {
             steps.push("models".to_owned());
         }
@@ -303,12 +302,12 @@ fn endpoint(mut base: Url, wire: Wire, model: &str) -> Url {
     base
 }
 
-/// An address as messages show it: keys stand in queries.
+/// A URL for messages, without its query, which may contain a key.
 pub(super) fn shown(url: &Url) -> String {
     let mut url = url.clone();
     url.set_query(None);
     url.set_fragment(None);
-    // An address without a host takes neither, and has neither.
+    // This fails only for URLs without a host, which have neither.
     let _ = url.set_username("");
     let _ = url.set_password(None);
     url.to_string()

@@ -1,7 +1,7 @@
 //! Anthropic Messages: `POST {base}/v1/messages`.
 //!
-//! Content goes back block by block as it came, whatever its type: signatures of thinking, tools that ran at Anthropic
-//! and types that do not exist yet all have to return unchanged.
+//! Content blocks are sent back unchanged, regardless of their type: signatures of thinking, tools that ran at Anthropic, and
+//! types that do not exist yet.
 
 use mcptest_core::trace::Tokens;
 use serde_json::{Value, json};
@@ -11,7 +11,6 @@ use super::wire::{self, Ids};
 use super::{Access, ModelRequest};
 use crate::agent::{Exchange, Reply, RequestedCall, Stop};
 
-/// The version of the interface.
 pub(super) const VERSION: &str = "2026-10-21";
 
 const STOPS: &[(&str, Stop)] = &[
@@ -45,7 +44,7 @@ pub(super) fn body(access: &Access, question: &ModelRequest<'_>) -> Value {
     if let Some(temperature) = question.temperature {
         body["temperature"] = temperature.into();
     }
-    // Code that the model runs keeps its state in a container, which lives on only when it is named.
+    // Code that the model runs keeps its state in a container, which is kept only if it is named.
     let container = question.exchanges.iter().rev().find_map(|exchange| exchange.reply.raw.pointer("/container/id"));
     if let Some(container) = container {
         body["container"] = container.clone();
@@ -53,7 +52,7 @@ pub(super) fn body(access: &Access, question: &ModelRequest<'_>) -> Value {
     body
 }
 
-/// What the model said. An empty message is refused, and says nothing.
+/// The model's message. An empty one is omitted, because the API rejects it.
 fn echo(exchange: &Exchange) -> Option<Value> {
     let mut content = exchange.reply.raw.get("content")?.clone();
     let blocks = content.as_array_mut().filter(|blocks| !blocks.is_empty())?;
@@ -61,7 +60,7 @@ fn echo(exchange: &Exchange) -> Option<Value> {
     Some(json!({ "role": "assistant", "content": content }))
 }
 
-/// All answers of a turn, in one message that holds nothing else.
+/// All answers of a turn, in one message without other content.
 fn results(exchange: &Exchange) -> Option<Value> {
     let pairs = exchange.reply.calls.iter().zip(&exchange.results);
     let results: Vec<Value> = pairs
@@ -70,7 +69,7 @@ fn results(exchange: &Exchange) -> Option<Value> {
             let mut block = json!({ "type": "tool_result", "tool_use_id": call.id });
             if wire::has_failed(result) {
                 block["is_error"] = true.into();
-                // An error without content is refused.
+                // The API rejects an error without content.
                 if text.is_empty() {
                     "error".clone_into(&mut text);
                 }
@@ -88,7 +87,7 @@ fn is_call(block: &Value) -> bool {
 
 pub(super) fn reply(raw: Value, question: &ModelRequest<'_>) -> Result<Reply, Problem> {
     let Some(blocks) = raw.get("content").and_then(Value::as_array) else {
-        return Err(Problem::unreadable("it has no list `content`", &raw));
+        return Err(Problem::unreadable("it has no `content` list", &raw));
     };
     wire::all(blocks, "content", |block| block.get("type").is_some_and(Value::is_string), &raw)?;
     let texts = blocks.iter().filter(|block| block.get("type").is_some_and(|kind| kind == "text"));
@@ -105,7 +104,7 @@ pub(super) fn reply(raw: Value, question: &ModelRequest<'_>) -> Result<Reply, Pr
     Ok(Reply { texts, calls, tokens: tokens(&raw), stop, raw })
 }
 
-/// Tokens read from and written to caches are not in `input_tokens`.
+/// `input_tokens` does not include tokens read from and written to caches.
 fn tokens(raw: &Value) -> Tokens {
     let count = |pointer: &str| wire::count(raw, pointer);
     let cached = count("/usage/cache_read_input_tokens");

@@ -1,4 +1,4 @@
-//! Why a model gave no reply that can be used, in words that never hold the key.
+//! Why a model gave no usable reply. Messages never contain the key.
 
 use std::fmt;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::access::{Access, Wire, shown};
 use super::http::MAX_WAIT;
 
-/// How much of somebody else's words is shown.
+/// How much of a provider's message is shown.
 const SHOWN: usize = 400;
 
 /// A model that gave no usable reply.
@@ -19,9 +19,8 @@ const SHOWN: usize = 400;
 pub struct AskError {
     /// The model's name in the suite.
     pub model: String,
-    /// Where it was asked, without the query.
+    /// The URL, without its query.
     pub address: String,
-    /// How often it was asked.
     pub attempts: u32,
     #[source]
     pub problem: Box<Problem>,
@@ -31,64 +30,61 @@ pub struct AskError {
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Problem {
-    /// There is no way to ask at all.
-    #[error("HTTPS cannot be prepared: {what}")]
+    /// There is no HTTP client.
+    #[error("cannot set up HTTPS: {what}")]
     NoClient { what: String },
-    /// Nobody was reached, or the connection broke before an answer.
-    #[error("no connection: {what}")]
+    /// The connection failed before a response.
+    #[error("connection failed: {what}")]
     Unreachable { what: String },
-    #[error("no complete answer within {}", seconds(*.limit))]
+    #[error("no complete response within {}", seconds(*.limit))]
     Silent { limit: Duration },
-    /// The connection broke in the middle of the answer.
-    #[error("the connection broke in the middle of the answer: {what}")]
+    /// The connection was lost during the response.
+    #[error("the connection was lost during the response: {what}")]
     Cut { what: String },
-    /// The answer does not end.
-    #[error("the answer has more than {limit} bytes")]
+    #[error("the response has more than {limit} bytes")]
     TooLong {
         /// How long it may be.
         limit: usize,
     },
-    /// What was said has grown too much to be sent back.
-    #[error("the conversation has grown to {bytes} bytes, and {limit} are the most that are sent")]
+    #[error("the conversation has grown to {bytes} bytes; the limit is {limit}")]
     RequestTooLong {
         /// How long the question would be.
         bytes: usize,
         /// How long it may be.
         limit: usize,
     },
-    /// The reply wants more calls than any agent makes at once.
-    #[error("its reply has {calls} calls, and {limit} are the most")]
+    /// The reply has more calls than any agent makes at once.
+    #[error("the reply has {calls} calls; the limit is {limit}")]
     TooMany {
         calls: usize,
         /// How many there may be.
         limit: usize,
     },
-    /// It answered with a status that is no success.
-    #[error("it answered HTTP {status}{}{}", after_colon(.said), too_patient(*.wait))]
+    /// The response has an error status.
+    #[error("HTTP {status}{}{}", after_colon(.said), too_patient(*.wait))]
     Status {
         status: u16,
         said: String,
-        /// How long it asks to be left alone.
+        /// How long to wait, as the provider asks.
         wait: Option<Duration>,
     },
-    /// It points elsewhere. Keys are not carried there.
-    #[error("it answered HTTP {status} and points to {to}, which is not followed")]
+    /// A redirect, which is not followed because the request carries a key.
+    #[error("HTTP {status} redirects to {to}; redirects are not followed")]
     Redirect {
         status: u16,
-        /// Where to, without the query.
+        /// The target, without its query.
         to: String,
     },
-    /// It reports an error in an answer that is otherwise a success.
-    #[error("it answered with an error{}", after_colon(.said))]
+    /// A response with a success status that contains an error.
+    #[error("the provider returned an error{}", after_colon(.said))]
     Failed { said: String },
-    #[error("its answer cannot be read: {why}{}", after_colon(.excerpt))]
+    #[error("cannot read the response: {why}{}", after_colon(.excerpt))]
     Unreadable { why: String, excerpt: String },
-    /// The reply ended in a way that makes it useless.
-    #[error("its reply ended with `{reason}`{}", after_colon(.detail.as_deref().unwrap_or("")))]
+    /// The reply ended with an unknown reason, so it may be incomplete.
+    #[error("the reply ended with `{reason}`{}", after_colon(.detail.as_deref().unwrap_or("")))]
     Stopped {
-        /// The provider's word for it.
+        /// As the provider spells it.
         reason: String,
-        /// What it said about it.
         detail: Option<String>,
     },
 }
@@ -99,18 +95,18 @@ fn after_colon(text: &str) -> String {
 
 fn too_patient(wait: Option<Duration>) -> String {
     match wait.filter(|wait| *wait > MAX_WAIT) {
-        Some(wait) => format!("; it asks to wait {}, and {} is the most", seconds(wait), seconds(MAX_WAIT)),
+        Some(wait) => format!("; it asks to wait {}, and the limit is {}", seconds(wait), seconds(MAX_WAIT)),
         None => String::new(),
     }
 }
 
-/// A time as messages show it.
+/// A duration for messages.
 pub(super) fn seconds(time: Duration) -> String {
     format!("{} s", time.as_secs_f64())
 }
 
 impl Problem {
-    /// Whether the provider may have answered, and counted what it did, all the same.
+    /// Whether the provider may have billed the request.
     pub(crate) fn may_have_cost(&self) -> bool {
         match self {
             Self::NoClient { .. }
@@ -128,7 +124,7 @@ impl Problem {
         }
     }
 
-    /// An answer that lacks what every reply has. It is cut when secrets are out of it: half a one would not be found.
+    /// A response without a required part. It is cut after redaction: a cut secret would not be found.
     pub(super) fn unreadable(why: &str, raw: &Value) -> Self {
         Self::Unreadable { why: why.to_owned(), excerpt: json::canonical(raw) }
     }
@@ -136,9 +132,9 @@ impl Problem {
 
 impl fmt::Display for AskError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the model `{}` at {}: {}", self.model, self.address, self.problem)?;
+        write!(f, "model `{}` at {}: {}", self.model, self.address, self.problem)?;
         if self.attempts > 1 {
-            write!(f, " (asked {} times)", self.attempts)?;
+            write!(f, " ({} attempts)", self.attempts)?;
         }
         Ok(())
     }
@@ -182,13 +178,13 @@ impl From<&AskError> for RunError {
     }
 }
 
-/// Takes secrets and everything unprintable out of the words of others. Servers repeat the key they refuse.
+/// Removes secrets and unprintable characters from a provider's message. Servers echo the key that they reject.
 fn clean(access: &Access, problem: Problem) -> Problem {
     let words = |text: String| {
         let text = access.without_secrets(&text);
         let mut out = String::new();
         for word in text.split(|c: char| c.is_control() || c.is_whitespace()).filter(|word| !word.is_empty()) {
-            // Others may send megabytes, of which no more is looked at than is shown.
+            // The message may have megabytes; only what is shown is processed.
             if out.chars().count() > SHOWN {
                 break;
             }
@@ -216,22 +212,20 @@ fn clean(access: &Access, problem: Problem) -> Problem {
 
 fn hint(access: &Access, problem: &Problem) -> String {
     match problem {
-        Problem::NoClient { .. } => "install the certificates of your system (`ca-certificates`)".to_owned(),
+        Problem::NoClient { .. } => "install your system's CA certificates (`ca-certificates`)".to_owned(),
         Problem::Unreachable { .. } if access.is_local => {
-            "start the server, or correct `base_url:`; nothing answers there".to_owned()
+            "start the server, or fix `base_url:`; nothing is listening there".to_owned()
         }
         Problem::Unreachable { .. } => "check the network, the proxy and `base_url:`".to_owned(),
         Problem::Silent { .. } | Problem::Cut { .. } => "try again".to_owned(),
         Problem::TooLong { .. } | Problem::Unreadable { .. } => {
-            format!("check that `base_url:` is the address of a server that speaks {}", access.wire.as_str())
+            format!("check that `base_url:` points to a server that speaks {}", access.wire.as_str())
         }
-        Problem::RequestTooLong { .. } => {
-            "lower `max_turns:`, or have the model and the tools of this test say less".to_owned()
-        }
-        Problem::TooMany { .. } => "record again; no agent means that many calls at once".to_owned(),
-        Problem::Redirect { .. } => "set `base_url:` to where the model really is".to_owned(),
-        Problem::Failed { .. } => "see what the provider says, and try again".to_owned(),
-        Problem::Stopped { .. } => "record again; the model did not finish its reply".to_owned(),
+        Problem::RequestTooLong { .. } => "lower `max_turns:`, or make the tools of this test return less".to_owned(),
+        Problem::TooMany { .. } => "re-record; no agent makes that many calls at once on purpose".to_owned(),
+        Problem::Redirect { .. } => "set `base_url:` to the target of the redirect".to_owned(),
+        Problem::Failed { .. } => "read the provider's message, and try again".to_owned(),
+        Problem::Stopped { .. } => "re-record; the model did not finish its reply".to_owned(),
         Problem::Status { status, said, .. } => status_hint(access, *status, said),
     }
 }
@@ -240,17 +234,19 @@ fn status_hint(access: &Access, status: u16, said: &str) -> String {
     let says = |word: &str| said.to_lowercase().contains(word);
     match (status, &access.key) {
         (401 | 403, Some(key)) => format!("check the key in {}", key.variable),
-        (401 | 403, None) => "name the variable that holds the key with `api_key_env:`".to_owned(),
+        (401 | 403, None) => "set `api_key_env:` to the variable that holds the key".to_owned(),
         (404, _) => {
-            let without = if access.wire == Wire::Messages { ", which is without `/v1` here" } else { "" };
-            format!("check the name of the model, `{}`, and `base_url:`{without}", access.model)
+            let without = if access.wire == Wire::Messages { " (without `/v1` here)" } else { "" };
+            format!("check the model name, `{}`, and `base_url:`{without}", access.model)
         }
-        (400, _) if says("temperature") => "remove `temperature:` from the test; this model refuses it".to_owned(),
+        (400, _) if says("temperature") => {
+            "remove `temperature:` from the test; this model does not accept it".to_owned()
+        }
         (400, _) if access.wire == Wire::Responses && says("encrypted content") => {
-            "give the model an entry in `models:` with `api: chat`; it does not reason, and this interface asks it to"
+            "add the model to `models:` with `api: chat`; it does not support reasoning, which this API requests"
                 .to_owned()
         }
         (408 | 409 | 429 | 500..=599, _) => "try again later, or with fewer runs at once (`--jobs 1`)".to_owned(),
-        _ => "the provider refuses the request; correct what it names".to_owned(),
+        _ => "the provider rejected the request; fix what it names".to_owned(),
     }
 }

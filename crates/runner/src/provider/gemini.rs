@@ -1,7 +1,7 @@
 //! Gemini: `POST {base}/v1beta/models/{model}:generateContent`.
 //!
-//! Parts go back as they came; a missing `thoughtSignature` makes the next request fail. Calls are answered by their id
-//! where they have one, else by name and order, so ids are neither made up nor mended here.
+//! Parts are sent back unchanged; a missing `thoughtSignature` makes the next request fail. Calls are answered by their id if
+//! they have one, otherwise by name and order, so ids are never generated here.
 
 use mcptest_core::trace::Tokens;
 use serde_json::{Value, json};
@@ -11,10 +11,10 @@ use super::wire;
 use super::{Access, ModelRequest};
 use crate::agent::{Exchange, Reply, RequestedCall, Stop};
 
-/// Whatever is not here broke the reply: a call the interface could not read, a tool that nobody offered.
+/// Other reasons mean that the reply is unusable: a malformed call, an unknown tool.
 const STOPS: &[(&str, Stop)] = &[
     ("STOP", Stop::End),
-    // Not a word of the interface, but of servers that stand in for it.
+    // Not part of the API, but sent by compatible servers.
     ("FUNCTION_CALL", Stop::End),
     ("MAX_TOKENS", Stop::MaxTokens),
     ("SAFETY", Stop::Refused),
@@ -76,7 +76,7 @@ fn results(exchange: &Exchange) -> Option<Value> {
 
 pub(super) fn reply(raw: Value) -> Result<Reply, Problem> {
     let Some(candidate) = raw.pointer("/candidates/0").filter(|candidate| candidate.is_object()) else {
-        // A prompt that is blocked gets no candidate.
+        // A blocked prompt has no candidate.
         if raw.pointer("/promptFeedback/blockReason").is_some_and(Value::is_string) {
             return Ok(Reply { tokens: tokens(&raw), stop: Stop::Refused, raw, ..Reply::default() });
         }
@@ -102,7 +102,7 @@ pub(super) fn reply(raw: Value) -> Result<Reply, Problem> {
     Ok(Reply { texts, calls, tokens: tokens(&raw), stop, raw })
 }
 
-/// Counts of zero are left out of this interface's JSON, so an absent count is zero where the prompt is counted.
+/// This API omits counts of zero, so an absent count is zero if the prompt is counted.
 fn tokens(raw: &Value) -> Tokens {
     let count = |pointer: &str| wire::count(raw, pointer);
     let Some(prompt) = count("/usageMetadata/promptTokenCount") else { return Tokens::default() };

@@ -1,4 +1,4 @@
-//! One question over HTTP: the same bytes until somebody answers, a bounded number of times, an answer of bounded length.
+//! One request over HTTP: the same bytes on every retry, a bounded number of retries, a response of bounded length.
 
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -12,28 +12,27 @@ use super::access::{Access, Wire, shown};
 use super::anthropic;
 use super::error::{Problem, seconds};
 
-/// How often a question is asked.
+/// How often a request is sent.
 const ATTEMPTS: u32 = 4;
-/// The longest wait that a provider may ask for.
+/// The longest wait that a provider may request.
 pub(super) const MAX_WAIT: Duration = Duration::from_mins(1);
-/// The longest answer. Arguments are copied a few times on their way to a server and into a trace, so a run costs several
+/// The longest response. Arguments are copied a few times on their way to a server and into a trace, so a run needs several
 /// times this at most.
 const MAX_RESPONSE: usize = 16 << 20;
-/// The longest question: what is said goes back with every further one, so this bounds a conversation. Providers take less.
+/// The longest request. Every request contains the whole conversation, so this bounds it. Providers accept less.
 pub(super) const MAX_REQUEST: usize = 32 << 20;
-/// The longest answer to a question that went wrong; what is beyond is not read.
+/// The longest error response; the rest is not read.
 const MAX_ERROR_BODY: usize = 64 << 10;
-/// What is not shown at the end of a complaint that was cut: half a secret may stand there, and would not be found.
+/// What is dropped at the end of an error response that was cut: a cut secret there would not be found.
 const CUT_MARGIN: usize = 4 << 10;
 
-/// How long things may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timeouts {
     /// Until there is a connection.
     pub connect: Duration,
-    /// Until an answer is complete, each time it is asked for.
+    /// Until the response is complete, for each attempt.
     pub attempt: Duration,
-    /// Before asking for the second time; doubled each time after that.
+    /// Before the first retry; doubled for each one after that.
     pub pause: Duration,
 }
 
@@ -41,15 +40,15 @@ impl Default for Timeouts {
     fn default() -> Self {
         Self {
             connect: Duration::from_secs(30),
-            // Models that reason answer after minutes.
+            // Reasoning models take minutes.
             attempt: Duration::from_mins(10),
             pause: Duration::from_millis(500),
         }
     }
 }
 
-/// The HTTP clients, each made when it is first needed: all of them follow no redirect and keep no cookie, because they
-/// carry keys.
+/// The HTTP clients, each created when it is first needed. They follow no redirects and keep no cookies, because they carry
+/// keys.
 #[derive(Default)]
 pub(super) struct Clients {
     remote: OnceLock<reqwest::Client>,
@@ -71,11 +70,11 @@ impl Clients {
         let mut builder =
             crate::tls::client().referer(false).connect_timeout(timeouts.connect).timeout(timeouts.attempt);
         if access.is_local {
-            // A proxy reaches another machine than this one under the name `localhost`.
+            // For a proxy, `localhost` is another machine.
             builder = builder.no_proxy();
         }
         if is_plain {
-            // Small containers have no certificates, and a model in the next one needs none.
+            // Small containers have no CA certificates, and plain HTTP needs none.
             builder = builder.tls_certs_only([]);
         }
         let client = builder.build().map_err(|error| Problem::NoClient { what: cause(error) })?;
@@ -83,14 +82,14 @@ impl Clients {
     }
 }
 
-/// An attempt that came to nothing.
+/// A failed attempt.
 struct Failed {
     problem: Problem,
-    /// Whether asking again may help.
+    /// Whether a retry may help.
     again: bool,
 }
 
-/// Asks until there is an answer. A failure comes with the number of attempts.
+/// Sends a request until there is a response. An error comes with the number of attempts.
 pub(super) async fn send(
     clients: &Clients,
     timeouts: Timeouts,
@@ -120,7 +119,7 @@ pub(super) async fn send(
             other => other.to_string(),
         };
         let name = &access.name;
-        notice(&format!("{name}: {what}, trying again in {} (attempt {attempt} of {ATTEMPTS})", seconds(wait)));
+        notice(&format!("{name}: {what}; retrying in {} (attempt {attempt} of {ATTEMPTS})", seconds(wait)));
         tokio::time::sleep(wait).await;
     }
 }
@@ -147,7 +146,7 @@ async fn once(client: &reqwest::Client, timeouts: Timeouts, access: &Access, bod
         return match read(&mut response, timeouts, MAX_RESPONSE).await {
             Ok((answer, true)) => Ok(answer),
             Ok((_, false)) => Err(Failed { problem: Problem::TooLong { limit: MAX_RESPONSE }, again: false }),
-            // The answer may have cost money already, so it is not asked for again.
+            // The response may have cost money already, so there is no retry.
             Err(problem) => Err(Failed { problem, again: false }),
         };
     }
@@ -158,7 +157,7 @@ async fn once(client: &reqwest::Client, timeouts: Timeouts, access: &Access, bod
         return Err(Failed { problem: Problem::Redirect { status: status.as_u16(), to }, again: false });
     }
     let wait = wait(&response);
-    // The status says more than a failure to read what came with it.
+    // The status says more than a failure to read the body.
     let complaint = match read(&mut response, timeouts, MAX_ERROR_BODY).await {
         Ok((text, true)) => text,
         Ok((mut text, false)) => {
@@ -171,13 +170,12 @@ async fn once(client: &reqwest::Client, timeouts: Timeouts, access: &Access, bod
     Err(Failed { problem: Problem::Status { status: status.as_u16(), said, wait }, again: is_passing(status) })
 }
 
-/// Whether a status may be another one soon.
+/// Whether a status is temporary.
 fn is_passing(status: StatusCode) -> bool {
     matches!(status.as_u16(), 408 | 409 | 429 | 500..=599)
 }
 
-/// How long the provider asks to be left alone. It may name a date as well, which no provider of models does; then the
-/// usual pause is made.
+/// How long the provider asks to wait, in seconds. The header may also contain a date, which no model provider sends.
 fn wait(response: &Response) -> Option<Duration> {
     let text = response.headers().get(RETRY_AFTER)?.to_str().ok()?;
     Duration::try_from_secs_f64(text.trim().parse().ok()?).ok()
@@ -200,7 +198,7 @@ async fn read(response: &mut Response, timeouts: Timeouts, limit: usize) -> Resu
     }
 }
 
-/// What lies at the bottom of an error. Its own words hold the address with its query.
+/// The innermost cause of an error. The outer messages contain the URL with its query.
 fn cause(error: reqwest::Error) -> String {
     let error = error.without_url();
     let mut deepest: &dyn std::error::Error = &error;
@@ -210,7 +208,7 @@ fn cause(error: reqwest::Error) -> String {
     deepest.to_string()
 }
 
-/// The message in an answer that reports an error; all of it, where no message is found.
+/// The message in an error response; the whole response if there is none.
 pub(super) fn said(answer: &str) -> String {
     let value: Option<Value> = json::parse(answer).ok();
     let places = ["/error/message", "/error", "/message", "/detail", "/0/error/message"];

@@ -1,8 +1,6 @@
-//! `OpenAI` Chat Completions: `POST {base}/chat/completions`, which most servers of open models speak as well, each with
-//! habits of its own.
+//! `OpenAI` Chat Completions: `POST {base}/chat/completions`, which most servers of open models speak as well, with variations.
 //!
-//! The message goes back as it came, with one exception: a call without an id of its own gets the one that its answer
-//! refers to.
+//! The message is sent back unchanged, with one exception: a call without an id gets the one that its answer refers to.
 
 use mcptest_core::trace::Tokens;
 use serde_json::{Value, json};
@@ -12,7 +10,7 @@ use super::wire::{self, Ids};
 use super::{Access, ModelRequest};
 use crate::agent::{Exchange, Reply, RequestedCall, Stop};
 
-/// Some servers say `stop` when they mean `tool_calls`, so the calls themselves decide what happens next.
+/// Some servers send `stop` instead of `tool_calls`, so the calls themselves decide what happens next.
 const STOPS: &[(&str, Stop)] = &[
     ("", Stop::End),
     ("stop", Stop::End),
@@ -51,7 +49,7 @@ pub(super) fn body(access: &Access, question: &ModelRequest<'_>) -> Value {
     body
 }
 
-/// The newer models of `OpenAI` refuse the old name of the limit, and many compatible servers do not know the new one.
+/// Newer models of `OpenAI` reject the old name of the limit, and many compatible servers do not know the new one.
 fn limit_key(access: &Access) -> &'static str {
     let host = access.endpoint.host_str().unwrap_or("");
     let is_openai = ["openai.com", "openai.azure.com"]
@@ -82,7 +80,7 @@ pub(super) fn reply(raw: Value, question: &ModelRequest<'_>) -> Result<Reply, Pr
     let mut stop = wire::stop(raw.pointer("/choices/0/finish_reason"), STOPS, None)?;
     let mut texts: Vec<String> = match message.get("content") {
         Some(Value::String(text)) => Some(text).filter(|text| !text.is_empty()).cloned().into_iter().collect(),
-        // A list of parts is not in the interface, and some servers send it; thinking is not text.
+        // A list of parts is not in the API, but some servers send it. Thinking is not text.
         Some(Value::Array(parts)) => {
             let texts = parts.iter().filter(|part| part.get("type").is_some_and(|kind| kind == "text"));
             texts.filter_map(|part| wire::text_at(part, "text")).map(str::to_owned).collect()

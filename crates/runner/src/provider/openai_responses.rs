@@ -1,7 +1,7 @@
 //! `OpenAI` Responses: `POST {base}/responses`.
 //!
-//! Nothing is stored at the provider: every output item goes back as it came, with encrypted reasoning and the
-//! fingerprints of programs, so that a run depends on what it sent and on nothing else.
+//! Nothing is stored at the provider: every output item is sent back unchanged, with encrypted reasoning and program
+//! fingerprints, so that a run depends only on what it sent.
 
 use mcptest_core::trace::Tokens;
 use serde_json::{Value, json};
@@ -31,7 +31,7 @@ pub(super) fn body(access: &Access, question: &ModelRequest<'_>) -> Value {
     }
     if !question.tools.is_empty() {
         let tools = question.tools.iter().map(|offered| {
-            // Without `strict`, this interface makes every optional argument a required one.
+            // Without `strict`, this API makes every optional argument required.
             let mut tool = json!({
                 "type": "function",
                 "name": offered.wire,
@@ -73,7 +73,7 @@ fn is_call(item: &Value) -> bool {
 
 pub(super) fn reply(raw: Value, question: &ModelRequest<'_>) -> Result<Reply, Problem> {
     let Some(items) = raw.get("output").and_then(Value::as_array) else {
-        return Err(Problem::unreadable("it has no list `output`", &raw));
+        return Err(Problem::unreadable("it has no `output` list", &raw));
     };
     wire::all(items, "output", |item| item.get("type").is_some_and(Value::is_string), &raw)?;
     let mut stop = match raw.get("status").and_then(Value::as_str) {

@@ -1,5 +1,5 @@
-//! The script provider: a file that says what the model answers, for examples and tests. It needs no key and is never chosen
-//! unless a suite names it.
+//! The script provider: a file with the model's replies, for examples and tests. It needs no key and is used only if a suite
+//! names it.
 
 use mcptest_core::diag::{Code, RunError, Source};
 use mcptest_core::keys::{Block, ValueType, key};
@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 use crate::agent::{Reply, RequestedArgs, RequestedCall, Stop};
 use crate::catalog::Catalog;
 
-/// What references in arguments start with.
+/// The root of references in arguments.
 const RESULTS: &str = "results";
 
 pub static SCRIPT: Block = Block {
@@ -25,7 +25,7 @@ pub static SCRIPT: Block = Block {
             "runs",
             ValueType::List(1, &ValueType::Object(&RUN)),
             "",
-            "run i of a test plays entry i, and starts over after the last",
+            "one entry per run; after the last it starts over",
         )
         .required(),
     ],
@@ -41,10 +41,10 @@ pub static TURN: Block = Block {
     name: "scripted turn",
     about: "One reply: text, calls, or both.",
     keys: &[
-        key("text", ValueType::Text, "", "what it says"),
-        key("calls", ValueType::List(1, &ValueType::Object(&CALL)), "", "tools it wants called, all at once"),
+        key("text", ValueType::Text, "", "text of the reply"),
+        key("calls", ValueType::List(1, &ValueType::Object(&CALL)), "", "tools it calls, in parallel"),
         key("usage", ValueType::Object(&USAGE), "", "tokens of the reply"),
-        key("stop", ValueType::Word(&["completed", "max_tokens", "refused"]), "completed", "why it ends"),
+        key("stop", ValueType::Word(&["completed", "max_tokens", "refused"]), "completed", "why the reply ends"),
     ],
 };
 
@@ -52,14 +52,13 @@ pub static CALL: Block = Block {
     name: "scripted call",
     about: "A call the model asks for.",
     keys: &[
-        key("tool", ValueType::Text, "", "name of the tool; one that no server has is asked for all the same")
-            .required(),
-        key("server", ValueType::Text, "", "its server, where several have a tool of this name"),
+        key("tool", ValueType::Text, "", "name of the tool; unknown tools are allowed").required(),
+        key("server", ValueType::Text, "", "its server, if several have a tool with this name"),
         key(
             "args",
             ValueType::Any,
             "{}",
-            "arguments; `${results[0].structured_content.id}` reads an earlier answer; text is sent as it is",
+            "arguments; `${results[0].structured_content.id}` refers to an earlier result; text is sent unchanged",
         ),
         key("caller", ValueType::Any, "", "who makes the call, for calls from generated code"),
     ],
@@ -69,12 +68,11 @@ pub static USAGE: Block = Block {
     name: "usage",
     about: "Tokens of one reply.",
     keys: &[
-        key("input", ValueType::Integer(0), "", "tokens read").required(),
-        key("output", ValueType::Integer(0), "", "tokens written").required(),
+        key("input", ValueType::Integer(0), "", "input tokens").required(),
+        key("output", ValueType::Integer(0), "", "output tokens").required(),
     ],
 };
 
-/// What a scripted model answers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Script {
     runs: Vec<Vec<ScriptedTurn>>,
@@ -98,23 +96,18 @@ struct ScriptedCall {
     caller: Option<Value>,
 }
 
-/// Why a script could not go on.
+/// Why a script could not continue.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ScriptError {
-    /// The model was asked once more than the script has turns.
-    #[error("the script of run {run} has {turns} turns, and the model was asked once more")]
-    OverEnd {
-        run: u64,
-        /// How many turns there are.
-        turns: usize,
-    },
-    /// A call names a tool that several servers have.
+    /// The script has no turn left.
+    #[error("the script of run {run} has {turns} turns, but the model was called once more")]
+    OverEnd { run: u64, turns: usize },
     #[error("the script calls `{tool}`, which several servers have: {servers}")]
     Ambiguous { tool: String, servers: String },
-    #[error("the script reads an earlier answer: {0}")]
+    #[error("the script refers to an earlier result: {0}")]
     Reference(#[from] Missing),
-    /// A reference reads the answer of a call that failed.
-    #[error("the script reads the answer to call [{call}], which failed: {why}; so {missing}")]
+    /// A reference points to the result of a failed call.
+    #[error("the script refers to the result of call [{call}], which failed: {why}; {missing}")]
     OfFailed {
         missing: Missing,
         /// The call, from 0.
@@ -130,9 +123,7 @@ impl ScriptError {
             Self::OverEnd { .. } => "end the script with a turn that has text and no calls",
             Self::Ambiguous { .. } => "add `server:` to the call",
             Self::Reference(_) => "results are counted from 0, over all calls of the run",
-            Self::OfFailed { .. } => {
-                "see why the call failed; a default, as in `${results[0].x:-none}`, reads on all the same"
-            }
+            Self::OfFailed { .. } => "find out why the call failed, or add a default such as `${results[0].x:-none}`",
         }
     }
 }
@@ -171,7 +162,7 @@ fn turn(node: &Node, notes: &mut Diagnostics) -> ScriptedTurn {
         notes.error(
             Code::ScriptUnusable,
             node.span.clone(),
-            "the turn neither says nor calls anything",
+            "the turn has neither text nor calls",
             Some(hint.to_owned()),
         );
     }
@@ -192,7 +183,7 @@ fn turn(node: &Node, notes: &mut Diagnostics) -> ScriptedTurn {
 fn call(node: &Node, notes: &mut Diagnostics) -> ScriptedCall {
     let empty = || Shape::Fixed(Value::Object(Map::new()));
     let args = match node.get("args") {
-        // Malformed references are found when the file is read, not when a run is half done.
+        // Malformed references are found when the file is loaded, not during a run.
         Some(args) => Shape::read(args, RESULTS, &mut |at, error| {
             let hint = "write `${results[0].content[0].text}`, or `$$` for a dollar sign";
             notes.error(Code::MalformedVariable, at.span.clone(), error.to_string(), Some(hint.to_owned()));
@@ -267,7 +258,7 @@ impl Player<'_> {
     }
 }
 
-/// What a reference that leads nowhere is told with: the failure of the call it reads, where that is why.
+/// The error of an unresolved reference: the failure of the call it points to, if that is the reason.
 fn because(missing: Missing, results: &[ToolResult]) -> ScriptError {
     let index = missing.path.strip_prefix("results[").and_then(|rest| rest.split(']').next()?.parse::<i64>().ok());
     let call = index.and_then(|at| {
@@ -283,7 +274,7 @@ fn because(missing: Missing, results: &[ToolResult]) -> ScriptError {
     }
 }
 
-/// Arguments that arrive as text, as most providers send them.
+/// Arguments that were sent as text, as most providers do.
 pub(crate) fn read_args(text: String) -> RequestedArgs {
     match json::parse(&text) {
         Ok(Value::Object(map)) => RequestedArgs::Object(map),
@@ -295,7 +286,7 @@ pub(crate) fn read_args(text: String) -> RequestedArgs {
     }
 }
 
-/// The answers as the trace has them, under the name references use.
+/// The results as in the trace, under the name that references use.
 fn answers(results: &[ToolResult]) -> Scope {
     let trace = Trace { tool_results: Some(results.iter().cloned().map(Some).collect()), ..Trace::default() };
     let mut envelope = trace.to_envelope();

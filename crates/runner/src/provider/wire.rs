@@ -1,4 +1,4 @@
-//! What the interfaces have in common: tools, arguments, answers and ids, in the shapes a model takes.
+//! What the APIs have in common: tools, arguments, answers and ids.
 
 use std::collections::BTreeSet;
 
@@ -11,8 +11,8 @@ use super::script::read_args;
 use crate::agent::{Exchange, RequestedArgs, RequestedCall, Stop};
 use crate::catalog::Tool;
 
-/// JSON Schema of a tool's arguments as providers take it: that of an object. They refuse a whole request for one tool
-/// without it, so a schema that says anything else is replaced, and one that does not say is completed.
+/// The JSON Schema of a tool's arguments as providers accept it: an object. They reject the whole request otherwise, so another
+/// type is replaced, and a missing one is added.
 pub(super) fn schema(tool: &Tool) -> Value {
     let is_object = |kind: &Value| match kind {
         Value::String(kind) => kind == "object",
@@ -29,7 +29,7 @@ pub(super) fn schema(tool: &Tool) -> Value {
     }
 }
 
-/// The same for `OpenAI`, which refuses an object without `properties`.
+/// The same for `OpenAI`, which rejects an object without `properties`.
 pub(super) fn parameters(tool: &Tool) -> Value {
     let mut schema = schema(tool);
     if let Value::Object(schema) = &mut schema
@@ -40,15 +40,14 @@ pub(super) fn parameters(tool: &Tool) -> Value {
     schema
 }
 
-/// Puts the description into a declaration, where there is one.
+/// Adds the description to a declaration, if there is one.
 pub(super) fn describe(declaration: &mut Value, tool: &Tool) {
     if let (Value::Object(declaration), Some(description)) = (declaration, &tool.description) {
         declaration.insert("description".to_owned(), description.clone().into());
     }
 }
 
-/// Arguments in any shape that servers send: an object, or the text of one. Nothing at all, and empty text, is how many
-/// write a call without arguments.
+/// Arguments in any form that servers send: an object, or its text. Nothing at all and empty text mean no arguments.
 pub(super) fn arguments(value: Option<&Value>) -> RequestedArgs {
     match value {
         None | Some(Value::Null) => RequestedArgs::Object(Map::new()),
@@ -59,9 +58,8 @@ pub(super) fn arguments(value: Option<&Value>) -> RequestedArgs {
     }
 }
 
-/// An answer as one text, which is what every interface takes: text blocks as they are, structured content as JSON where
-/// no block is text, every other block as JSON without its data. A model under test sees that there is an image and of
-/// which kind, not the image.
+/// An answer as one text, which every API accepts: text blocks unchanged, structured content as JSON if there is no text block,
+/// other blocks as JSON without their data. A model under test sees that there is an image and its type, not the image.
 pub(super) fn answer(result: &ToolResult) -> String {
     let blocks = result.content.iter().flatten();
     let mut parts: Vec<String> = blocks.map(|found| block(found)).collect();
@@ -77,7 +75,7 @@ pub(super) fn answer(result: &ToolResult) -> String {
     }
 }
 
-/// The same where an interface has no place for "this is an error".
+/// The same for APIs that have no error flag.
 pub(super) fn marked_answer(result: &ToolResult) -> String {
     let text = answer(result);
     if has_failed(result) { format!("error: {text}") } else { text }
@@ -105,16 +103,16 @@ fn block(block: &Value) -> String {
     json::canonical(&block)
 }
 
-/// Ids of calls. Compatible servers send none, or one twice; such a call gets an id of nine letters and digits, the
-/// shape that the strictest of them take back.
+/// Ids of calls. Compatible servers send none, or duplicates; such a call gets an id of nine letters and digits, which even the
+/// strictest servers accept.
 pub(super) struct Ids {
     taken: BTreeSet<String>,
-    /// The number of the id that was made up last.
+    /// The number of the last generated id.
     last: usize,
 }
 
 impl Ids {
-    /// The ids of everything said before.
+    /// The ids of all calls so far.
     pub(super) fn new(exchanges: &[Exchange]) -> Self {
         let calls = exchanges.iter().flat_map(|exchange| &exchange.reply.calls);
         Self { taken: calls.map(|call| call.id.clone()).collect(), last: 0 }
@@ -125,7 +123,7 @@ impl Ids {
         let given = given.and_then(Value::as_str).filter(|id| !id.is_empty() && !self.taken.contains(*id));
         let id = match given {
             Some(given) => given.to_owned(),
-            // Numbers only go up: looking from the start for each call would take the square of their count.
+            // Numbers only go up: searching from the start for each call would be quadratic.
             None => {
                 self.last = self.last.max(self.taken.len()) + 1;
                 while self.taken.contains(&made_up(self.last)) {
@@ -143,7 +141,7 @@ fn made_up(number: usize) -> String {
     format!("call{number:05}")
 }
 
-/// Gives calls that go back the ids their answers refer to. Those with a good id are left as they came.
+/// Sets the ids that the answers refer to in calls that are sent back.
 pub(super) fn put_ids<'v>(items: impl Iterator<Item = &'v mut Value>, key: &str, calls: &[RequestedCall]) {
     for (item, call) in items.zip(calls) {
         if let Value::Object(item) = item {
@@ -152,25 +150,24 @@ pub(super) fn put_ids<'v>(items: impl Iterator<Item = &'v mut Value>, key: &str,
     }
 }
 
-/// The list at a key. Absent and null are how servers write an empty one; anything else could hold calls that nobody would
-/// see.
+/// The list at a key. Servers write an empty one as absent or null; anything else could contain calls that would be missed.
 pub(super) fn list<'v>(value: &'v Value, key: &str, raw: &Value) -> Result<&'v [Value], Problem> {
     match value.get(key) {
         None | Some(Value::Null) => Ok(&[]),
         Some(Value::Array(items)) => Ok(items),
-        Some(_) => Err(Problem::unreadable(&format!("its `{key}` is no list"), raw)),
+        Some(_) => Err(Problem::unreadable(&format!("`{key}` is not a list"), raw)),
     }
 }
 
-/// Refuses a reply in which something at `key` is not what its neighbours are: it could be a call.
+/// Refuses a reply with an unknown item at `key`: it could be a call.
 pub(super) fn all(items: &[Value], key: &str, fits: impl Fn(&Value) -> bool, raw: &Value) -> Result<(), Problem> {
     match items.iter().position(|item| !fits(item)) {
-        Some(at) => Err(Problem::unreadable(&format!("its `{key}[{at}]` is nothing that is known here"), raw)),
+        Some(at) => Err(Problem::unreadable(&format!("`{key}[{at}]` is not recognized"), raw)),
         None => Ok(()),
     }
 }
 
-/// The text of a key, where it is text and not empty.
+/// The string at a key, unless it is empty.
 pub(super) fn text_at<'v>(value: &'v Value, key: &str) -> Option<&'v str> {
     value.get(key)?.as_str().filter(|text| !text.is_empty())
 }
@@ -180,8 +177,7 @@ pub(super) fn count(usage: &Value, pointer: &str) -> Option<u64> {
     usage.pointer(pointer)?.as_u64()
 }
 
-/// What a reason to stop means. A reason that nobody knows must not pass for a complete reply; no reason at all is what
-/// some compatible servers send with one.
+/// The meaning of a stop reason. An unknown reason must not pass for a complete reply; some compatible servers send no reason.
 pub(super) fn stop(reason: Option<&Value>, table: &[(&str, Stop)], detail: Option<&str>) -> Result<Stop, Problem> {
     let reason = match reason {
         None | Some(Value::Null) => return Ok(Stop::End),

@@ -101,7 +101,7 @@ fn a_change_of_what_was_asked_makes_it_stale_and_names_the_field() {
         changes(&cassette(1).inputs, &inputs(&now, &now.agents[0], "demo", Some(script)))
     };
     assert_eq!(stale("", "abc"), [""; 0]);
-    assert_eq!(stale("", "abd"), ["the script of the model has changed"]);
+    assert_eq!(stale("", "abd"), ["the model's script has changed"]);
     assert_eq!(stale("    max_turns: 3\n", "abc"), ["`max_turns` was 10 and is 3"]);
     assert_eq!(stale("    system: Be brief.\n", "abc"), ["`system` was nothing and is \"Be brief.\""]);
     assert_eq!(stale("    temperature: 0.5\n", "abc"), ["`model.temperature` was nothing and is 0.5"]);
@@ -194,8 +194,8 @@ fn what_is_no_cassette_of_this_run_is_refused_with_its_reason() {
     let at = "/cassettes/suite/finds-it-48ae7370/demo/1.json";
     let half = text.len() / 2;
     let cut = load(&text[..half]);
-    assert!(cut.starts_with(&format!("{at}: the file is cut off: line ")), "{cut}");
-    assert!(load("").starts_with(&format!("{at}: the file is cut off: line 1, column 0")));
+    assert!(cut.starts_with(&format!("{at}: the file is truncated: line ")), "{cut}");
+    assert!(load("").starts_with(&format!("{at}: the file is truncated: line 1, column 0")));
     assert_eq!(load("[]"), format!("{at}: a cassette is an object, found a list of 0"));
     assert_eq!(load("{}"), format!("{at}: lacks `mcptest`, the version: this is no cassette"));
     let other = text.replace("\"mcptest\": 2", "\"mcptest\": 3");
@@ -300,16 +300,16 @@ fn only_names_that_a_recorder_gives_are_recordings_and_nothing_else_is_removed()
     let elsewhere = temp.path().join("1.json");
     fs::write(&elsewhere, "{}").unwrap();
     let inside = |name: &str| folder.root().join(name);
-    let out_of_place = Some("it does not lie where recordings lie");
+    let out_of_place = Some("it is not where recordings are stored");
     for path in [elsewhere.clone(), cell.join("01.json"), inside("1.json"), inside("a/1.json"), inside("A/b/1.json")] {
         assert_eq!(folder.kept(&path), out_of_place, "{}", path.display());
     }
     assert_eq!(folder.kept(&inside("a/../../1.json")), out_of_place);
-    assert_eq!(folder.kept(&cell.join("3.json")), Some("it is no file"));
+    assert_eq!(folder.kept(&cell.join("3.json")), Some("it is not a file"));
     assert_eq!(folder.kept(&cell.join("1.json")), None);
     assert_eq!(
         told(&temp, &folder.remove(&elsewhere).unwrap_err()),
-        "/1.json: cannot be removed: it does not lie where recordings lie"
+        "/1.json: cannot be removed: it is not where recordings are stored"
     );
     assert!(elsewhere.exists());
 }
@@ -333,7 +333,7 @@ fn what_could_not_be_read_again_is_not_written() {
     let error = folder.save(&Cassette { observed: deep, ..cassette(1) }).unwrap_err();
     assert_eq!(
         told(&temp, &error),
-        "/cassettes/suite/finds-it-48ae7370/demo/1.json: not written, because it could not be read again: line 159, \
+        "/cassettes/suite/finds-it-48ae7370/demo/1.json: not written, because it could not be read back: line 159, \
          column 255: recursion limit exceeded"
     );
     assert_eq!(folder.files(), Ok(Vec::new()));
@@ -509,7 +509,7 @@ fn recordings_are_renamed_all_or_none_and_never_over_others() {
     let two = save(&folder, &cassette(2));
     let other = save(&folder, &Cassette { test: "finds her".to_owned(), ..cassette(1) });
     let taken = told(&temp, &folder.rename("finds it", "finds her").unwrap_err());
-    assert_eq!(taken, "/cassettes/suite/finds-her-7800afb3: there are recordings already, which are not overwritten");
+    assert_eq!(taken, "/cassettes/suite/finds-her-7800afb3: recordings already exist and are not overwritten");
     folder.remove(&other).unwrap();
     let text = fs::read_to_string(&two).unwrap();
     fs::write(&two, text.replace("run 2", "run 3")).unwrap();

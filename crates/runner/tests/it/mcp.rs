@@ -115,59 +115,56 @@ async fn all_pages_are_listed_in_order() {
 #[tokio::test]
 async fn each_way_to_fail_at_connecting_is_told_apart() {
     let silent = "check that the command starts an MCP server over stdio, or raise `timeout_ms`";
-    let refused =
-        "check that the command starts an MCP server that has tools; `protocol` names its era if asking fails";
-    let ended = "run the command by hand: it has to wait for messages on standard input";
+    let refused = "check that the command starts an MCP server with tools; set `protocol` if detection fails";
+    let ended = "run the command by hand: it should wait for messages on standard input";
     let cases = [
         (
             "dies-at-once",
             format!(
-                "it ended (exit status: 7) without answering `initialize`\n\
-                 its standard error ends with:\n  cannot open the database\\u{{1b}}[0m\nhint: {ended}"
+                "exited (exit status: 7) without answering `initialize`\n\
+                 standard error ends with:\n  cannot open the database\\u{{1b}}[0m\nhint: {ended}"
             ),
         ),
-        ("silent", format!("it did not answer `initialize` within 800 ms\nhint: {silent}")),
+        ("silent", format!("did not answer `initialize` within 800 ms\nhint: {silent}")),
         (
             "talks",
             format!(
-                "it did not answer `initialize` within 4000 ms\nits standard output has a line that is no message: \
-                 Welcome to \\u{{1b}}[1mFake\\u{{1b}}[0m!\nhint: {silent}"
+                "did not answer `initialize` within 4000 ms\nstandard output contains a line that is not a message: Welcome to \\u{{1b}}[1mFake\\u{{1b}}[0m!\nhint: {silent}"
             ),
         ),
         (
             "huge-line",
-            "it sent a line of more than 16777216 bytes\n\
-             hint: a message is one line of JSON; look for output that is none"
+            "sent a line of more than 16777216 bytes\n\
+             hint: a message is one line of JSON; look for other output"
                 .to_owned(),
         ),
         (
             "refuses",
-            format!("it answered `initialize` with error -32601: Method not found: initialize\nhint: {refused}"),
+            format!("responded to `initialize` with error -32601: Method not found: initialize\nhint: {refused}"),
         ),
         (
             "malformed",
             format!(
-                "it answered `initialize` with a result that is no answer to it: \
-                 {{\"hello\":\"world\",\"instructions\":\"Be kind.\"}}\nhint: {refused}"
+                "responded to `initialize` with an unexpected result: {{\"hello\":\"world\",\"instructions\":\"Be kind.\"}}\nhint: {refused}"
             ),
         ),
         (
             "unknown-revision",
-            "it speaks revision `1999-01-01` of the protocol, which mcptest does not know\n\
+            "uses protocol revision `1999-01-01`, which mcptest does not support\n\
              hint: update the server, or mcptest"
                 .to_owned(),
         ),
-        ("list-error", format!("it answered `tools/list` with error -32603: no list today\nhint: {refused}")),
-        ("list-silent", format!("it did not answer `tools/list` within 4000 ms\nhint: {silent}")),
+        ("list-error", format!("responded to `tools/list` with error -32603: no list today\nhint: {refused}")),
+        ("list-silent", format!("did not answer `tools/list` within 4000 ms\nhint: {silent}")),
         (
             "list-duplicate-key",
-            "it answered `tools/list` with JSON that cannot be read: result.tools[0]: duplicate key \"name\"\n\
-             hint: fix the server: every key of an object is there once"
+            "responded to `tools/list` with malformed JSON: result.tools[0]: duplicate key \"name\"\n\
+             hint: fix the server: a JSON object must not have duplicate keys"
                 .to_owned(),
         ),
         (
             "cycle",
-            "its list of tools goes in circles: the cursor \"a\" came twice\n\
+            "`tools/list` loops: the cursor \"a\" was returned twice\n\
              hint: the last page of `tools/list` has no `nextCursor`"
                 .to_owned(),
         ),
@@ -196,14 +193,13 @@ async fn each_way_to_fail_at_connecting_is_told_apart() {
 async fn a_server_that_refuses_both_eras_is_shown_with_both_answers() {
     assert_eq!(
         Fake::new("refuses").speaking(Protocol::Auto).error().await,
-        "server `fake`: it answered `server/discover` with error -32601: Method not found: server/discover, and \
-         `initialize` with error -32601: Method not found: initialize\n\
-         hint: check that the command starts an MCP server that has tools; `protocol` names its era if asking fails"
+        "server `fake`: responded to `server/discover` with error -32601: Method not found: server/discover, and to `initialize` with error -32601: Method not found: initialize\n\
+         hint: check that the command starts an MCP server with tools; set `protocol` if detection fails"
     );
     assert_eq!(
         Fake::new("legacy").speaking(Protocol::Modern).error().await,
-        "server `fake`: it answered `server/discover` with error -32601: Method not found: server/discover\n\
-         hint: check that the command starts an MCP server that has tools; `protocol` names its era if asking fails"
+        "server `fake`: responded to `server/discover` with error -32601: Method not found: server/discover\n\
+         hint: check that the command starts an MCP server with tools; set `protocol` if detection fails"
     );
 }
 
@@ -245,14 +241,14 @@ async fn what_is_no_success_is_an_error_result() {
     );
     assert_eq!(
         plain(&connection, "empty").await,
-        fails(ErrorKind::Jsonrpc, None, "the server's reply is no result of tools/call: it has no `content`")
+        fails(ErrorKind::Jsonrpc, None, "the server's reply is not a valid tools/call result: it has no `content`")
     );
     assert_eq!(
         plain(&connection, "duplicate-key").await,
         fails(
             ErrorKind::Jsonrpc,
             None,
-            "the server's reply is no result of tools/call: its JSON cannot be read: result: duplicate key \"isError\""
+            "the server's reply is not a valid tools/call result: malformed JSON: result: duplicate key \"isError\""
         )
     );
     within(connection.close()).await;
@@ -328,7 +324,11 @@ async fn a_timeout_says_that_something_unreadable_came_meanwhile() {
     let connection = Fake::new("legacy").patient(1000).open().await;
     assert_eq!(
         plain(&connection, "noise").await,
-        fails(ErrorKind::Timeout, None, "no answer within 1000 ms; meanwhile lines that are no messages arrived: 1")
+        fails(
+            ErrorKind::Timeout,
+            None,
+            "no answer within 1000 ms; meanwhile the server sent lines that are not messages: 1"
+        )
     );
     within(connection.close()).await;
 }
@@ -420,7 +420,7 @@ async fn a_call_that_kills_the_server_fails_at_once_and_so_does_the_next() {
     let ended = fails(
         ErrorKind::Transport,
         None,
-        "the server ended (exit status: 3); its standard error ends with:\n\
+        "the server exited (exit status: 3); standard error ends with:\n\
          two\nthree\nfour\nfive\nsix: out of luck",
     );
     // A call under way, the one that kills, and one afterwards.
@@ -436,7 +436,7 @@ async fn a_call_that_kills_the_server_fails_at_once_and_so_does_the_next() {
 async fn a_server_that_dies_and_leaves_a_holder_of_its_pipes_is_noticed() {
     let fake = Fake::new("legacy");
     let connection = fake.open().await;
-    let ended = fails(ErrorKind::Transport, None, "the server ended (exit status: 4)");
+    let ended = fails(ErrorKind::Transport, None, "the server exited (exit status: 4)");
     assert_eq!(plain(&connection, "dies-and-leaves").await, ended);
     fake.is_gone().await;
     within(connection.close()).await;

@@ -87,10 +87,7 @@ async fn all_children_are_ended_at_once_and_no_new_one_starts() {
         fake.is_gone().await;
     }
     let error = fakes.remove(0).error().await;
-    assert_eq!(
-        error,
-        "server `fake`: it was not started, because everything is being ended\nhint: run the command again"
-    );
+    assert_eq!(error, "server `fake`: not started: mcptest is shutting down\nhint: run the command again");
 }
 
 #[tokio::test]
@@ -104,30 +101,30 @@ async fn what_cannot_be_started_is_told_apart() {
     let cases = [
         (
             launch(&[], None),
-            "its command is empty\nhint: give the program and its arguments as a list, such as \
+            "the command is empty\nhint: give the program and its arguments as a list, such as \
              [\"npx\", \"-y\", \"some-server\"]"
                 .to_owned(),
         ),
         (
             launch(&["no-such-program", "x"], Some(folder)),
-            "its program `no-such-program` was not found\n\
+            "program `no-such-program` not found\n\
              hint: install it, or check that its folder is in PATH"
                 .to_owned(),
         ),
         (
             launch(&["./no/such/program"], None),
-            "its program `./no/such/program` was not found\n\
-             hint: check the path; a relative one starts at the working folder of the server"
+            "program `./no/such/program` not found\n\
+             hint: check the path; a relative path is resolved from the server's working folder"
                 .to_owned(),
         ),
         (
             launch(&["python3"], Some("no/such/folder")),
-            "its working folder `no/such/folder` is not there\nhint: check `cwd` of the server".to_owned(),
+            "working folder `no/such/folder` does not exist\nhint: check `cwd` of the server".to_owned(),
         ),
         (
             launch(&["./Cargo.toml"], Some(folder)),
-            "its program `./Cargo.toml` could not be started: Permission denied (os error 13)\n\
-             hint: check that the file is a program and may be executed"
+            "cannot start program `./Cargo.toml`: Permission denied (os error 13)\n\
+             hint: check that the file is executable"
                 .to_owned(),
         ),
     ];

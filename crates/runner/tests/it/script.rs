@@ -54,7 +54,7 @@ fn a_script_plays_its_turns_with_text_calls_usage_and_stop() {
     let second = player.reply(&catalog, &[]).unwrap();
     assert_eq!(second, Reply { texts: vec!["No.".to_owned()], stop: Stop::Refused, ..Reply::default() });
     let over = player.reply(&catalog, &[]).unwrap_err();
-    assert_eq!(over.to_string(), "the script of run 1 has 2 turns, and the model was asked once more");
+    assert_eq!(over.to_string(), "the script of run 1 has 2 turns, but the model was called once more");
 }
 
 #[test]
@@ -87,7 +87,7 @@ fn references_read_earlier_answers_and_keep_their_type_when_they_are_the_whole_t
     assert_eq!(args(r#"{ x: "${results[3].content:-none}" }"#), object(json!({ "x": "none" })));
     assert_eq!(
         args(r#"{ x: "${results[0].structured_content.name}" }"#),
-        Err("the script reads an earlier answer: `results[0].structured_content.name` is not there: no key \"name\" in an object with 2 keys"
+        Err("the script refers to an earlier result: `results[0].structured_content.name` is not there: no key \"name\" in an object with 2 keys"
             .to_owned())
     );
 }
@@ -129,7 +129,7 @@ demo.yml:1:9: error[wrong-type]: `script` must be one of 1, found a number (2)
    |
  1 | script: 2
    |         ^
-demo.yml:4:9: error[script-unusable]: the turn neither says nor calls anything
+demo.yml:4:9: error[script-unusable]: the turn has neither text nor calls
    |
  4 |       - { stop: refused }
    |         ^^^^^^^^^^^^^^^^^

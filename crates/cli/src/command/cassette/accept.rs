@@ -1,4 +1,4 @@
-//! `mcptest cassette accept`: edits of cassettes, taken over and marked.
+//! `mcptest cassette accept`: accepts edits of cassettes and marks them.
 
 use mcptest_core::diag::printable;
 use mcptest_runner::cassette::{Accepted, CassetteError, accept};
@@ -16,7 +16,7 @@ pub(super) fn run(typed: &CassetteAccept) -> Answer {
         match accept(path) {
             Ok(found) => {
                 let (done, what) = match found {
-                    Accepted::Now => ("accepted", "reports say `edited` until it is recorded again"),
+                    Accepted::Now => ("accepted", "reports say `edited` until it is re-recorded"),
                     Accepted::Before => ("unchanged", "its edits were accepted before"),
                     Accepted::Unedited => ("unchanged", "it was not edited"),
                 };
@@ -35,9 +35,9 @@ pub(super) fn run(typed: &CassetteAccept) -> Answer {
 fn hint(error: &CassetteError) -> &'static str {
     match error {
         CassetteError::Contradictory { .. } => "edit both places so that they agree, or restore the file",
-        CassetteError::Missing { .. } => "`mcptest cassette list` tells where cassettes are",
-        CassetteError::Locked { .. } => "wait until it is done",
-        CassetteError::Io { .. } | CassetteError::Linked { .. } => "check that it is a plain file that may be written",
-        _ => "restore the file, or record the run again",
+        CassetteError::Missing { .. } => "`mcptest cassette list` shows where cassettes are",
+        CassetteError::Locked { .. } => "wait until it finishes",
+        CassetteError::Io { .. } | CassetteError::Linked { .. } => "check that it is a regular file and writable",
+        _ => "restore the file, or re-record the run",
     }
 }

@@ -1,4 +1,4 @@
-//! `mcptest cassette list`: every cassette of a suite, and whether it still fits.
+//! `mcptest cassette list`: every cassette of a suite, and whether it still matches.
 
 use mcptest_core::diag::printable;
 use mcptest_runner::cassette::{Entry, OLDEST, State, inventory};
@@ -11,7 +11,7 @@ use crate::exit;
 use crate::report::text::{many, one_line};
 use crate::suites::File;
 
-/// One suite: what was found, or why nothing can be.
+/// One suite: its recordings, or an error.
 struct Listed {
     file: String,
     found: Result<Vec<Entry>, String>,
@@ -89,7 +89,7 @@ fn count(listed: &[Listed]) -> Counts {
     counts
 }
 
-/// What is wrong with the scripts of a suite, each said once.
+/// The errors of the scripts of a suite, each once.
 fn troubles(suite: &Listed) -> String {
     let mut told = Vec::new();
     for entry in suite.found.iter().flatten() {
@@ -102,14 +102,14 @@ fn troubles(suite: &Listed) -> String {
     told.into_iter().map(|error| format!("{}\n", error.clone().moved(suite.file.clone()))).collect()
 }
 
-/// Why a cassette is not simply fine.
+/// Why a cassette is not ok.
 fn why(entry: &Entry) -> Option<String> {
     match &entry.state {
         State::Ok => None,
-        State::Edited => Some("it was edited, which somebody accepted".to_owned()),
+        State::Edited => Some("it was edited, and the edit was accepted".to_owned()),
         State::Old => Some(format!("format version {OLDEST} does not detect edits")),
         State::Stale(why) | State::Broken(why) | State::Unused(why) => Some(why.clone()),
-        State::Unknown(_) => Some("the script of its model cannot be used".to_owned()),
+        State::Unknown(_) => Some("its model's script has errors".to_owned()),
         State::Missing => {
             let (test, model) = (entry.test.as_deref().unwrap_or("?"), entry.model.as_deref().unwrap_or("?"));
             let runs = match entry.last_run {
@@ -127,7 +127,7 @@ fn human(listed: &[Listed], counts: &Counts) -> String {
         let Ok(found) = &suite.found else { continue };
         out.push_str(&format!("{}\n", printable(&suite.file)));
         if found.is_empty() {
-            out.push_str("  no cassettes, and none is needed\n");
+            out.push_str("  no cassettes, and none needed\n");
         }
         for entry in found {
             let path = entry.path.to_string_lossy();
@@ -147,9 +147,7 @@ fn human(listed: &[Listed], counts: &Counts) -> String {
     };
     let record = suites(|state| matches!(state, State::Stale(_) | State::Broken(_) | State::Missing));
     if !record.is_empty() {
-        out.push_str(&format!(
-            "hint: to record anew what is stale, broken or missing: mcptest run --record {record}\n"
-        ));
+        out.push_str(&format!("hint: to re-record what is stale, broken or missing: mcptest run --record {record}\n"));
     }
     let prune = suites(|state| matches!(state, State::Unused(_)));
     if !prune.is_empty() {

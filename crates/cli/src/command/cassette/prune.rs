@@ -11,7 +11,7 @@ use crate::exit;
 use crate::report::text::{many, one_line};
 use crate::suites::File;
 
-/// What has become of unused cassettes so far.
+/// The result so far.
 #[derive(Default)]
 struct Pruned {
     data: String,
@@ -30,7 +30,7 @@ pub(super) fn run(typed: &CassettePrune, environment: Environment<'_>) -> Answer
     let mut pruned = Pruned { complaints, ..Pruned::default() };
     for file in &files {
         match file {
-            // Nobody can tell what a suite uses that cannot be read.
+            // What an unreadable suite uses is unknown.
             File::Refused { .. } => pruned.failed = true,
             File::Suite(file) => {
                 if let Err(error) = prune(file, typed.yes, &mut pruned) {
@@ -47,7 +47,7 @@ pub(super) fn run(typed: &CassettePrune, environment: Environment<'_>) -> Answer
 
 fn prune(file: &SuiteFile, for_good: bool, pruned: &mut Pruned) -> Result<(), CassetteError> {
     let folder = file.cassettes();
-    // Held until all is done, so that nothing is recorded meanwhile; where nothing lies, no folder is made for it.
+    // Locked until done, so that nothing is recorded meanwhile. Locking would create a missing folder.
     let _lock = if for_good && folder.root().is_dir() { Some(folder.lock()?) } else { None };
     for entry in inventory(file)? {
         let State::Unused(why) = &entry.state else { continue };
@@ -78,8 +78,8 @@ fn prune(file: &SuiteFile, for_good: bool, pruned: &mut Pruned) -> Result<(), Ca
 impl Pruned {
     fn complain(&mut self, error: &CassetteError) {
         let hint = match error {
-            CassetteError::Locked { .. } => "wait until it is done",
-            _ => "check that the folder may be read and written",
+            CassetteError::Locked { .. } => "wait until it finishes",
+            _ => "check that the folder is readable and writable",
         };
         self.complaints.push_str(&format!("{}\n", cassette_error(error, hint)));
         self.failed = true;

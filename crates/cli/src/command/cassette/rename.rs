@@ -1,4 +1,4 @@
-//! `mcptest cassette rename`: the cassettes of a test that has another name now.
+//! `mcptest cassette rename`: moves the cassettes of a renamed test.
 
 use mcptest_core::diag::{Failure, printable, suggest};
 use mcptest_runner::cassette::{CassetteError, Folder};
@@ -23,7 +23,7 @@ pub(super) fn run(typed: &CassetteRename, environment: Environment<'_>) -> Answe
             Err(error) => answer.complaints.push_str(&format!("{error}\n")),
         },
         [File::Refused { .. }] => {}
-        _ => answer.complaints.push_str("error: several suites are meant\nhint: name the file of one suite\n"),
+        _ => answer.complaints.push_str("error: the path matches several suites\nhint: name the file of one suite\n"),
     }
     if !answer.complaints.is_empty() {
         answer.code = exit::ERROR;
@@ -31,7 +31,7 @@ pub(super) fn run(typed: &CassetteRename, environment: Environment<'_>) -> Answe
     answer
 }
 
-/// What was done, or why nothing was, with what to do about it.
+/// What was moved, or an error with its hint.
 fn rename(file: &SuiteFile, typed: &CassetteRename) -> Result<String, Failure> {
     let CassetteRename { old, new, .. } = typed;
     let tests = || file.suite.agents.iter().map(|test| test.name.as_str());
@@ -46,14 +46,14 @@ fn rename(file: &SuiteFile, typed: &CassetteRename) -> Result<String, Failure> {
     let folder = Folder::of(&file.path);
     let moved = folder.rename(old, new).map_err(|error| match &error {
         CassetteError::Missing { path } => {
-            let hint = format!("`mcptest cassette list {}` tells which recordings there are", file.shown);
+            let hint = format!("`mcptest cassette list {}` lists the recordings", file.shown);
             Failure::error((), one_line(&format!("there are no recordings of `{old}` in {}", path.display())))
                 .hint(hint)
         }
         CassetteError::Taken { .. } => cassette_error(&error, "move them away if they are not needed"),
-        CassetteError::Locked { .. } => cassette_error(&error, "wait until it is done"),
+        CassetteError::Locked { .. } => cassette_error(&error, "wait until it finishes"),
         CassetteError::Io { .. } | CassetteError::Linked { .. } => {
-            cassette_error(&error, "check that the folder may be read and written")
+            cassette_error(&error, "check that the folder is readable and writable")
         }
         _ => cassette_error(&error, "restore the file, or record the test again; nothing was moved"),
     })?;
@@ -61,6 +61,6 @@ fn rename(file: &SuiteFile, typed: &CassetteRename) -> Result<String, Failure> {
     for path in &moved {
         out.push_str(&format!("moved {}\n", printable(&path.to_string_lossy())));
     }
-    out.push_str(&format!("{} of `{}` kept as `{}`\n", many(moved.len(), "recording"), one_line(old), one_line(new)));
+    out.push_str(&format!("{} of `{}` moved to `{}`\n", many(moved.len(), "recording"), one_line(old), one_line(new)));
     Ok(out)
 }

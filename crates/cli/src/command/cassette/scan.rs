@@ -1,4 +1,4 @@
-//! `mcptest cassette scan`: secrets in files that were written before, told by their places and never by what they are.
+//! `mcptest cassette scan`: finds secrets in existing files. Reports where they are, never their values.
 
 mod look;
 
@@ -23,7 +23,7 @@ use crate::input::{self, FileError, Wanted, io_error};
 use crate::report::text::{many, one_line};
 use crate::suites::{self, File};
 
-/// Files that recordings and reports are kept in.
+/// Recordings and reports.
 const WRITTEN: Wanted = Wanted {
     is_meant: |path| {
         let ending = path.extension().map(|ending| ending.to_string_lossy().to_ascii_lowercase());
@@ -33,12 +33,12 @@ const WRITTEN: Wanted = Wanted {
     none: "no recording and no report in this folder or below it",
 };
 
-/// What is to be searched, and for what.
+/// What to search, and for what.
 #[derive(Default)]
 struct Search {
     files: BTreeSet<PathBuf>,
     values: Vec<(String, String)>,
-    /// Variables that suites name and nobody has set.
+    /// Variables that suites name and that are not set.
     unset: BTreeSet<String>,
     complaints: String,
     refused: bool,
@@ -51,7 +51,7 @@ pub(super) fn run(typed: &CassetteScan, environment: Environment<'_>) -> Answer 
     }
     for name in &search.unset {
         let name = printable(name);
-        search.complaints.push_str(&format!("note: {name} is not set, so its value is not looked for\n"));
+        search.complaints.push_str(&format!("note: {name} is not set, so its value is not searched for\n"));
     }
     search.values.extend(secrets::usual(&environment));
     let redactor = Redactor::new(std::mem::take(&mut search.values));
@@ -77,7 +77,7 @@ pub(super) fn run(typed: &CassetteScan, environment: Environment<'_>) -> Answer 
 }
 
 impl Search {
-    /// Finds what is meant. `Err` when nothing is.
+    /// Collects files and secrets. `Err` if there are no files.
     fn gather(&mut self, named: &[PathBuf], environment: Environment<'_>) -> Result<(), Failure> {
         if named.is_empty() {
             for file in suites::load(&[], "cassette scan", Trust::Trusted, environment, &mut |_| {})? {
@@ -102,7 +102,7 @@ impl Search {
         Ok(())
     }
 
-    /// Everything in a folder. The suites there tell which variables matter.
+    /// Everything in a folder. Its suites say which variables matter.
     fn folder(&mut self, path: &Path, environment: Environment<'_>) {
         let has_yaml = input::expand(&[path.to_owned()], Trust::Trusted, &mut |_| {}).iter().any(Result::is_ok);
         if has_yaml
@@ -124,7 +124,7 @@ impl Search {
         }
     }
 
-    /// A suite stands for its cassettes, and for the variables that it names.
+    /// Adds the cassettes of a suite, and the variables that it names.
     fn take(&mut self, file: &File, environment: Environment<'_>) {
         let file = match file {
             File::Suite(file) => file,
@@ -154,12 +154,12 @@ impl Search {
     }
 }
 
-/// A folder without a suite in it is refused under its own name; that is no mistake here.
+/// A folder without a suite is refused under its own name, which is not an error here.
 fn is_broken_suite(file: &File, folder: &Path) -> bool {
     matches!(file, File::Refused { name, .. } if *name != input::shown(folder))
 }
 
-/// Searches files, several at a time; what came of each stands at its place.
+/// Searches files in parallel; results are in the order of the files.
 fn look_at_all(files: &[PathBuf], redactor: &Redactor) -> Vec<std::io::Result<Vec<Finding>>> {
     let next = AtomicUsize::new(0);
     let results: Mutex<BTreeMap<usize, std::io::Result<Vec<Finding>>>> = Mutex::default();
@@ -174,7 +174,7 @@ fn look_at_all(files: &[PathBuf], redactor: &Redactor) -> Vec<std::io::Result<Ve
         }
     };
     std::thread::scope(|scope| {
-        // This thread searches too, so what cannot be started is not needed.
+        // This thread searches too, so other threads are optional.
         for _ in 1..threads.min(files.len()) {
             if std::thread::Builder::new().spawn_scoped(scope, search).is_err() {
                 break;
@@ -212,9 +212,7 @@ fn human(found: &BTreeMap<String, Vec<Finding>>, files: usize) -> String {
     }
     let secrets: BTreeSet<&str> = found.values().flatten().map(|finding| finding.placeholder.as_str()).collect();
     out.push_str(&format!("\n{} in {} of {searched}\n", many(secrets.len(), "secret"), found.len()));
-    out.push_str(
-        "hint: make them invalid first, since whoever has the files has them; then record again, or write the\n",
-    );
+    out.push_str("hint: revoke them first, since anyone with the files has them; then re-record, or write the\n");
     out.push_str("      placeholders into the files\n");
     out
 }
@@ -225,7 +223,7 @@ struct Report<'a> {
     version: u32,
     files: usize,
     findings: Vec<FindingReport<'a>>,
-    /// Variables that have no value now, so that it was not looked for.
+    /// Variables that are not set, so their values were not searched for.
     unset: &'a BTreeSet<String>,
 }
 

@@ -1,4 +1,4 @@
-//! `mcptest cassette show`: what a cassette holds, for people.
+//! `mcptest cassette show`: prints the contents of a cassette.
 
 use mcptest_core::diag::printable;
 use mcptest_core::json;
@@ -15,7 +15,7 @@ use crate::report::text::{lines, one_line};
 /// Most characters of a value.
 const MAX_VALUE: usize = 160;
 
-/// Said of everything that a recording may lack.
+/// Shown for everything that a recording may lack.
 const UNKNOWN: &str = "not recorded";
 
 pub(super) fn run(typed: &CassetteShow) -> Answer {
@@ -24,7 +24,7 @@ pub(super) fn run(typed: &CassetteShow) -> Answer {
         match Cassette::open(path) {
             Ok(cassette) => shown.push(show(&path.to_string_lossy(), &cassette)),
             Err(error) => {
-                let hint = "`mcptest cassette list` tells where cassettes are and what is wrong with them";
+                let hint = "`mcptest cassette list` shows where cassettes are and what is wrong with them";
                 complaints.push_str(&format!("{}\n", file_error(&path.to_string_lossy(), &error, hint)));
             }
         }
@@ -59,7 +59,7 @@ fn show(path: &str, cassette: &Cassette) -> String {
     calls(trace, &mut out);
     match trace.final_response.as_deref() {
         None => field(&mut out, "answer", UNKNOWN),
-        Some(text) if text.trim().is_empty() => field(&mut out, "answer", "without text"),
+        Some(text) if text.trim().is_empty() => field(&mut out, "answer", "empty"),
         Some(text) => {
             out.push_str("  answer\n");
             for line in lines(text) {
@@ -83,7 +83,7 @@ fn value(value: &Value) -> String {
     printable(&json::excerpt(value, MAX_VALUE)).into_owned()
 }
 
-/// The calls by the numbers under which gates and targets know them.
+/// The calls, by the indices that gates and targets use.
 fn calls(trace: &Trace, out: &mut String) {
     let calls = match trace.tool_calls.as_deref() {
         None => return field(out, "calls", UNKNOWN),
@@ -128,7 +128,7 @@ fn answered(result: &ToolResult) -> String {
         (Some(structured), _) => value(structured),
         (None, Some(blocks)) => match &**blocks {
             [] => "nothing".to_owned(),
-            // Text alone is read best without the block around it.
+            // A single text is easier to read without its block.
             [only] if result.texts().count() == 1 && only.get("type").is_none_or(|kind| kind == "text") => {
                 value(&Value::String(result.texts().collect()))
             }
@@ -140,12 +140,8 @@ fn answered(result: &ToolResult) -> String {
 }
 
 fn tokens(tokens: &Tokens) -> String {
-    let parts = [
-        (tokens.input, "read"),
-        (tokens.cached, "from a cache"),
-        (tokens.output, "written"),
-        (tokens.spent(), "in all"),
-    ];
+    let parts =
+        [(tokens.input, "input"), (tokens.cached, "cached"), (tokens.output, "output"), (tokens.spent(), "total")];
     let parts: Vec<String> =
         parts.iter().filter_map(|(count, what)| count.map(|count| format!("{count} {what}"))).collect();
     if parts.is_empty() { UNKNOWN.to_owned() } else { parts.join(", ") }

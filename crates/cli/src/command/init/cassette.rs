@@ -1,4 +1,4 @@
-//! What a cassette knows beyond its trace: the tools that its servers offered, and how those were reached.
+//! What a cassette contains besides its trace: the tools of its servers, and how those were reached.
 
 use mcptest_core::json;
 use mcptest_core::redact::Redactor;
@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::yaml::{self, Dollar};
 
-/// What stands in a suite when nothing else is said, and need not be repeated.
+/// Defaults of a suite, which need not be written.
 const USUAL: [(&str, &str); 2] = [("protocol", "\"auto\""), ("timeout_ms", "30000")];
 
 /// Servers of a recorded run.
@@ -14,7 +14,7 @@ const USUAL: [(&str, &str); 2] = [("protocol", "\"auto\""), ("timeout_ms", "3000
 pub(super) struct Cassette {
     /// The tools of all servers.
     pub(super) tools: Vec<Listed>,
-    /// The servers by name, as the suite had them; references are not expanded.
+    /// The servers by name, as in the suite; references are not expanded.
     servers: Vec<(String, Map<String, Value>)>,
 }
 
@@ -27,7 +27,7 @@ pub(super) struct Listed {
 }
 
 impl Cassette {
-    /// The servers in a record, without what looks like a secret; nothing where the record is no cassette.
+    /// The servers in a record, redacted; `None` if the record is not a cassette.
     pub(super) fn of(record: &str) -> Option<Self> {
         let record = json::parse(record).ok()?;
         record.get("mcptest").and(record.get("trace"))?;
@@ -46,13 +46,13 @@ impl Cassette {
         (!out.servers.is_empty()).then_some(out)
     }
 
-    /// The tool of a name, where only one server has it.
+    /// The tool with this name, if exactly one server has it.
     pub(super) fn tool(&self, name: &str) -> Option<&Listed> {
         let mut named = self.tools.iter().filter(|tool| tool.name == name);
         named.next().filter(|_| named.next().is_none())
     }
 
-    /// The lines of a suite that reach the real servers, and what to know about them.
+    /// The lines of a suite for the real servers, and a comment about them.
     pub(super) fn real(&self) -> (String, Vec<String>) {
         let mut about = match self.servers.as_slice() {
             [_] => "The recorded answers, from a mock. The real server was this one: put these lines in place of `command`.",
@@ -79,7 +79,7 @@ fn listed(tool: &Value) -> Option<Listed> {
     Some(Listed { name: text("name")?, description: text("description"), schema: tool.get("input_schema")?.clone() })
 }
 
-/// The keys of a server as a suite has them, the one that says where it is first.
+/// The keys of a server as in a suite, `command` or `url` first.
 fn keys(server: &Map<String, Value>) -> Vec<String> {
     let is_usual = |key: &str, value: &str| USUAL.contains(&(key, value));
     let mut keys: Vec<(&String, &Value)> =

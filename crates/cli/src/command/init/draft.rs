@@ -1,4 +1,4 @@
-//! Files before they are written: read back as the program would read them, so that none is written that cannot be used.
+//! Files before they are written, validated as the program would read them.
 
 use mcptest_core::diag::{Diagnostic, Failure, Severity, Source};
 use mcptest_core::suite::yaml::MAX_BYTES;
@@ -10,29 +10,26 @@ use super::stop;
 use crate::kind::Kind;
 use crate::report::text::many;
 
-/// Everything that is about to be written and said.
+/// Everything to write and print.
 #[derive(Debug, Clone)]
 pub(super) struct Draft {
     pub(super) files: Vec<File>,
-    /// What to tell about where it came from, a paragraph each.
+    /// Paragraphs about the source of the suite.
     pub(super) told: Vec<String>,
-    /// What the user should know before relying on it.
+    /// Notes for the user.
     pub(super) notes: Vec<String>,
 }
 
 impl Draft {
-    /// Reads every file as the program would; hands back what the mock server warns of. Its warnings are about the tools that
-    /// were found, which nobody here can change; anything else is a mistake of this command.
+    /// Validates every file. Returns the warnings of the mock server, which are about the tools that were found; any other
+    /// diagnostic is a bug of this command.
     pub(super) fn check(&self) -> Result<String, Failure> {
         let mut warnings = String::new();
         for file in &self.files {
             if file.text.len() > MAX_BYTES {
-                let message = format!(
-                    "{} would have {} bytes, and no file may have more than {MAX_BYTES}",
-                    file.name,
-                    file.text.len()
-                );
-                return Err(stop(message, "let the server offer fewer tools, or take a shorter trace"));
+                let message =
+                    format!("{} would have {} bytes, and the limit is {MAX_BYTES}", file.name, file.text.len());
+                return Err(stop(message, "make the server offer fewer tools, or use a shorter trace"));
             }
             let source = Source::new(file.name, file.text.as_str());
             let is_snapshot = std::path::Path::new(file.name).extension().is_some_and(|ext| ext == "json");
@@ -48,10 +45,10 @@ impl Draft {
             let is_fine = |found: &&Diagnostic| kind == Kind::Mock && found.severity == Severity::Warning;
             if let Some(first) = diagnostics.iter().find(|found| !is_fine(found)) {
                 let message = format!(
-                    "what was made of this cannot be used, so nothing was written\n{}",
+                    "the generated files are not valid, so nothing was written\n{}",
                     first.render(&source).trim_end()
                 );
-                return Err(stop(message, "start from nothing with `mcptest init`, and copy what you need"));
+                return Err(stop(message, "start with plain `mcptest init`, and copy what you need"));
             }
             warnings.push_str(&warned(&diagnostics, &source));
         }
@@ -59,7 +56,7 @@ impl Draft {
     }
 }
 
-/// The first few warnings: a server may have hundreds of tools with odd names.
+/// The first warnings: a server may have hundreds of tools with odd names.
 fn warned(diagnostics: &[Diagnostic], source: &Source) -> String {
     const SHOWN: usize = 3;
     let mut out = String::new();
@@ -89,7 +86,7 @@ mod tests {
         let stop = check("mcptest.yml", suite).unwrap_err();
         assert_eq!(
             stop.message,
-            "what was made of this cannot be used, so nothing was written\n\
+            "the generated files are not valid, so nothing was written\n\
              mcptest.yml:2:13: warning[passes-on-empty-trace]: `a` passes when the agent makes no calls\n   |\n \
              2 |   - { name: a, model: claude-sonnet-4-5, prompt: p, narrative: {} }\n   |             ^\n   \
              = hint: add a `trajectory:` or an `expect:` that fails when the agent does nothing"
@@ -103,7 +100,7 @@ mod tests {
     fn what_is_odd_about_the_tools_of_others_is_told_and_written_all_the_same() {
         let odd: Vec<String> = (0..5).map(|n| format!("{{\"name\": \"a {n}\", \"inputSchema\": {{}}}}")).collect();
         let told = check("mcptest/tools.json", &format!("{{\"tools\": [{}]}}", odd.join(",\n"))).unwrap();
-        assert_eq!(told.matches("clients may refuse this name of a tool").count(), 3);
+        assert_eq!(told.matches("clients may reject this tool name").count(), 3);
         assert!(told.ends_with("note: 2 more warnings like these\n"), "{told}");
     }
 
@@ -111,9 +108,6 @@ mod tests {
     fn a_file_beyond_the_limit_is_refused_by_its_size() {
         let long = format!("{{\"tools\": []}}{}", " ".repeat(MAX_BYTES));
         let stop = check("mcptest/tools.json", &long).unwrap_err();
-        assert_eq!(
-            stop.message,
-            "mcptest/tools.json would have 16777229 bytes, and no file may have more than 16777216"
-        );
+        assert_eq!(stop.message, "mcptest/tools.json would have 16777229 bytes, and the limit is 16777216");
     }
 }

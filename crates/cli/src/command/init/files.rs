@@ -1,4 +1,4 @@
-//! Files written all or none, and never over another.
+//! Writes all files or none, and never overwrites.
 
 use std::fs;
 use std::io::{self, ErrorKind, Write as _};
@@ -13,7 +13,7 @@ use crate::input::shown;
 /// The suite, which `mcptest run` finds by itself.
 pub(super) const SUITE: &str = "mcptest.yml";
 
-/// What `mcptest run` would find beside it: two of them are one too many.
+/// `mcptest run` would find this one too, and two are ambiguous.
 const OTHER_SUITE: &str = "mcptest.yaml";
 
 /// A file to be written.
@@ -21,23 +21,23 @@ const OTHER_SUITE: &str = "mcptest.yaml";
 pub(super) struct File {
     /// Its path from the folder.
     pub(super) name: &'static str,
-    /// What it is, for people.
+    /// What it is, for the user.
     pub(super) what: &'static str,
     pub(super) text: String,
 }
 
-/// Where a file will be, as people write it.
+/// The path of a file, without a leading `./`.
 pub(super) fn place(folder: &Path, name: &str) -> String {
     let path = folder.join(name);
     shown(path.strip_prefix(".").unwrap_or(&path))
 }
 
-/// An error that names every file that is in the way.
+/// An error that lists every existing file.
 pub(super) fn refuse_existing(folder: &Path, names: &[&str]) -> Result<(), Failure> {
     let found: Vec<String> = names
         .iter()
         .chain([&OTHER_SUITE])
-        // A link that leads nowhere is in the way too.
+        // A broken link counts too.
         .filter(|name| fs::symlink_metadata(folder.join(name)).is_ok())
         .map(|name| place(folder, name))
         .collect();
@@ -45,7 +45,7 @@ pub(super) fn refuse_existing(folder: &Path, names: &[&str]) -> Result<(), Failu
         return Ok(());
     }
     let (verb, it) = if found.len() == 1 { ("is", "it") } else { ("are", "them") };
-    let message = format!("{} {verb} there already, and nothing is overwritten", found.join(", "));
+    let message = format!("{} {verb} already there, and nothing is overwritten", found.join(", "));
     Err(stop(message, format!("move {it} away, or name another folder, as in `mcptest init tests/first`")))
 }
 
@@ -68,8 +68,8 @@ pub(super) fn write(folder: &Path, files: &[File]) -> Result<(), Failure> {
 
 fn unwritten(folder: &Path, file: &File, error: &io::Error) -> Failure {
     let why = match error.kind() {
-        ErrorKind::AlreadyExists => "it is there already, and nothing is overwritten".to_owned(),
-        ErrorKind::NotADirectory => "a file stands where its folder should be".to_owned(),
+        ErrorKind::AlreadyExists => "it is already there, and nothing is overwritten".to_owned(),
+        ErrorKind::NotADirectory => "there is a file where its folder should be".to_owned(),
         _ => error.to_string(),
     };
     let message = format!("{} cannot be written: {why}", place(folder, file.name));
@@ -112,7 +112,7 @@ impl Drop for Created {
         if self.is_complete {
             return;
         }
-        // What cannot be removed stays; there is nobody left to tell.
+        // What cannot be removed stays.
         for path in &self.files {
             let _ = fs::remove_file(path);
         }

@@ -1,7 +1,7 @@
-//! From a trace: its calls in a script, its answers in a mock server, and the gates that it satisfies.
+//! From a trace: its calls in a script, its answers in a mock server, and the gates that it passes.
 //!
-//! What the trace does not tell is not made up: the files say what is unknown, and what stands there instead. `answers`
-//! makes the mock server, `gate_candidates` the gates.
+//! What the trace does not contain is not invented: the files say what is unknown, and what is used instead. `answers` generates
+//! the mock server, `gate_candidates` the gates.
 
 mod answers;
 mod gate_candidates;
@@ -23,13 +23,13 @@ use answers::{Answer, Tools};
 /// The files it consists of.
 pub(super) const NAMES: [&str; 3] = [SUITE, "mcptest/tools.yml", "mcptest/script.yml"];
 
-/// Turns that a test may have without saying so.
+/// The default of `max_turns`.
 const USUAL_TURNS: usize = 10;
 
-/// The server of calls that name none, or several.
+/// The server of calls without a server, or with several.
 const SERVER: &str = "recorded";
 
-/// What a turn of the trace becomes: what is said, and the calls by their place in the trace.
+/// A turn of the trace: its text, and its calls by their indices in the trace.
 #[derive(Debug, Clone, Default)]
 struct Round {
     text: Option<String>,
@@ -82,7 +82,7 @@ pub(super) fn draft(recording: Recording) -> Draft {
     Draft { files: files.collect(), told, notes }
 }
 
-/// What stands where the trace does not tell how its server is reached.
+/// The lines if the trace does not say how its server is reached.
 fn unknown_server() -> (String, Vec<String>) {
     let about =
         "The recorded answers, from a mock. For the real server put a line such as one of these in place of `command`.";
@@ -91,20 +91,19 @@ fn unknown_server() -> (String, Vec<String>) {
     (about.to_owned(), lines.map(str::to_owned).to_vec())
 }
 
-/// The server of the calls, where they agree on one that a suite can have.
+/// The server of the calls, if they all have the same one and a suite can use its name.
 fn server(calls: &[ToolCall]) -> &str {
     let mut named = calls.iter().filter_map(|call| call.server.as_deref()).filter(|server| !server.is_empty());
     let Some(first) = named.next() else { return SERVER };
     let may_be = first.len() <= 40
         && first.starts_with(|c: char| c.is_ascii_lowercase())
         && first.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-');
-    // A tool whose name begins like the server's would be taken for one that carries its prefix.
+    // A tool with this prefix would look like a tool with the prefix of the server.
     let is_prefix = calls.iter().any(|call| call.name.split_once("__").is_some_and(|(before, _)| before == first));
     if may_be && !is_prefix && named.all(|other| other == first) { first } else { SERVER }
 }
 
-/// The turns with calls, and how many messages there are that a run cannot have: it ends with the first message without a
-/// call.
+/// The turns with calls, and the number of messages that a run cannot have: it ends with the first message without a call.
 fn rounds(trace: &Trace, calls: &[ToolCall]) -> (Vec<Round>, usize) {
     let said = trace.conversation.turns.as_deref().unwrap_or(&[]);
     let mut out: Vec<(Option<usize>, Round)> = Vec::new();
@@ -138,7 +137,7 @@ fn closing<'a>(trace: &'a Trace, calls: &[ToolCall]) -> Option<&'a str> {
     is_over.then_some(text)
 }
 
-/// What was asked, and what to know about it.
+/// The prompt, and a comment about it.
 fn prompt(trace: &Trace, left_out: usize) -> (String, Option<String>) {
     let said = trace.conversation.turns.as_deref().unwrap_or(&[]);
     let mut asked = said.iter().filter(|said| said.role == Role::User).filter_map(|said| said.content.as_deref());
@@ -192,7 +191,7 @@ fn script(trace: &Trace, calls: &[ToolCall], rounds: &[Round], closing: Option<&
     Script { about, turns, tokens }
 }
 
-/// The trace that a run of these files leaves behind. Gates must hold for it as for the recorded one.
+/// The trace that a run of these files produces. Gates must pass for it as for the recorded one.
 fn replayed(trace: &Trace, calls: &[ToolCall], answers: &[Answer], script: &Script, server: &str) -> Trace {
     let prompt = Said { role: Role::User, content: Some(String::new()) };
     let mut said = vec![prompt];

@@ -1,4 +1,4 @@
-//! Which gates go into a suite: those that hold. Each is written, loaded and judged; one that does not hold is left out, and
+//! Which gates go into a suite: those that pass. Each is written, loaded and evaluated; one that does not pass is omitted, and
 //! the suite says why.
 
 use mcptest_core::Trace;
@@ -9,19 +9,19 @@ use mcptest_core::suite::{self, Variables};
 
 use super::yaml::{self, Dollar};
 
-/// A gate that may hold.
+/// A gate that may pass.
 #[derive(Debug, Clone)]
 pub(super) struct Candidate {
     /// Its name, or `expect`.
     pub(super) gate: &'static str,
-    /// How it can be written, the strictest way first.
+    /// How it can be written, the strictest variant first.
     pub(super) ways: Vec<Way>,
 }
 
 /// One way to write a gate.
 #[derive(Debug, Clone)]
 pub(super) struct Way {
-    /// What it demands, a comment each.
+    /// What it requires, a comment each.
     pub(super) about: Vec<String>,
     pub(super) lines: Vec<String>,
 }
@@ -40,20 +40,20 @@ impl Settled {
                 let about = about.iter().map(|line| yaml::comment(4, line));
                 about.chain(lines.iter().map(|line| format!("    {line}\n"))).collect()
             }
-            Self::LeftOut { gate, why } => yaml::comment(4, &format!("{gate} is left out: {why}")),
+            Self::LeftOut { gate, why } => yaml::comment(4, &format!("{gate} is omitted: {why}")),
         }
     }
 }
 
 impl Candidate {
-    /// The first way that holds for every one of these traces. A weaker way says why a stricter one does not hold.
+    /// The first variant that passes for all traces. A weaker one says why the stricter one does not pass.
     pub(super) fn settle(self, traces: &[&Trace]) -> Settled {
-        let mut why = "there is nothing to hold it against".to_owned();
+        let mut why = "there is nothing to check it against".to_owned();
         for (at, mut way) in self.ways.into_iter().enumerate() {
             match traces.iter().find_map(|trace| objection(&way.lines, trace)) {
                 None => {
                     if at > 0 {
-                        way.about.push(format!("More does not hold for the trace: {why}"));
+                        way.about.push(format!("A stricter gate does not pass: {why}"));
                     }
                     return Settled::Held { gate: self.gate, way };
                 }
@@ -64,7 +64,7 @@ impl Candidate {
     }
 }
 
-/// Why a gate does not hold for a trace.
+/// Why a gate does not pass for a trace.
 fn objection(lines: &[String], trace: &Trace) -> Option<String> {
     let source = Source::new("gates", lines.join("\n") + "\n");
     let loaded = suite::load_gates(&source, &Variables { suite_dir: ".", outside: &|_| None });
@@ -84,15 +84,14 @@ fn objection(lines: &[String], trace: &Trace) -> Option<String> {
 }
 
 pub(super) fn golden_path(names: &[&str]) -> Candidate {
-    let about = vec!["No call more than these, none twice.".to_owned()];
+    let about = vec!["No other calls, and none of these twice.".to_owned()];
     let names: Vec<String> = names.iter().map(|name| yaml::text(name, Dollar::Sign)).collect();
     let lines = vec![format!("golden_path: {{ calls: [{}] }}", names.join(", "))];
     Candidate { gate: "golden_path", ways: vec![Way { about, lines }] }
 }
 
-/// The closing message tells the truth.
 pub(super) fn narrative() -> Candidate {
-    let about = vec!["What the closing message claims, the calls must show.".to_owned()];
+    let about = vec!["The calls must show what the closing message claims.".to_owned()];
     Candidate { gate: "narrative", ways: vec![Way { about, lines: vec!["narrative: {}".to_owned()] }] }
 }
 
@@ -128,7 +127,7 @@ mod tests {
     fn a_gate_that_does_not_hold_is_left_out_and_says_why() {
         assert_eq!(
             settle("narrative", vec![way("True.", "narrative: {}")]),
-            "    # narrative is left out: the trace does not pass it: 1 of 1 claim without a call, 1 tool\n    \
+            "    # narrative is omitted: the trace does not pass it: 1 of 1 claim without a call, 1 tool\n    \
              # unmentioned, divergence 1.00\n"
         );
     }
@@ -139,7 +138,7 @@ mod tests {
         let weak = way("One.", "trajectory: { calls: [{ name: find_room }] }");
         assert_eq!(
             settle("trajectory", vec![strict, weak]),
-            "    # One.\n    # More does not hold for the trace: the trace does not pass it: 1 mismatch (strict)\n    \
+            "    # One.\n    # A stricter gate does not pass: the trace does not pass it: 1 mismatch (strict)\n    \
              trajectory: { calls: [{ name: find_room }] }\n"
         );
     }

@@ -1,4 +1,4 @@
-//! The first trace of a file, read as `mcptest score` reads it.
+//! The first trace of a file, read like `mcptest score` does.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -17,7 +17,7 @@ use crate::corpus::{Job, ReadOptions, RecordError, pipeline, source};
 use crate::input::shown;
 use crate::report::text::many;
 
-/// Most bytes of one record: as many as `mcptest score` takes unless told otherwise.
+/// Most bytes of one record, the default of `mcptest score`.
 const MAX_RECORD: usize = 64 * 1024 * 1024;
 
 /// A trace with at least one call.
@@ -25,16 +25,15 @@ const MAX_RECORD: usize = 64 * 1024 * 1024;
 pub(super) struct Recording {
     /// The name of its file.
     pub(super) file: String,
-    /// The trace, without what looks like a secret.
+    /// The trace, redacted.
     pub(super) trace: Trace,
     pub(super) calls: Vec<ToolCall>,
-    /// What its file knows beyond it, where that is a cassette.
+    /// What its file adds, if it is a cassette.
     pub(super) cassette: Option<Cassette>,
-    /// What to tell about it.
     pub(super) notes: Vec<String>,
 }
 
-/// What a batch of the input holds: its first trace, how many it has, and what could not be read.
+/// The first trace, the number of traces, and read errors.
 #[derive(Default)]
 struct Traces {
     first: Option<(Trace, Option<Cassette>)>,
@@ -53,16 +52,16 @@ pub(super) fn first(path: &Path) -> Result<Recording, Failure> {
                 let message = format!("{}:{place} {}", shown(path), fault.message);
                 Failure { code: fault.code, ..stop(message, hint(fault, path)) }
             }
-            None => stop(format!("{}: there is no trace in it", shown(path)), "give a file that `mcptest score` reads"),
+            None => stop(format!("{}: it contains no trace", shown(path)), "give a file that `mcptest score` can read"),
         });
     };
     let mut notes = Vec::new();
     if all.count > 1 {
-        notes.push(format!("{file} holds {} more; the first was taken", many(all.count - 1, "trace")));
+        notes.push(format!("{file} contains {} more; the first was used", many(all.count - 1, "trace")));
     }
     if !all.faults.is_empty() {
         notes.push(format!(
-            "{} of {file} could not be read; `mcptest score` says why",
+            "{} of {file} could not be read; `mcptest score` shows why",
             many(all.faults.len(), "record")
         ));
     }
@@ -72,25 +71,28 @@ pub(super) fn first(path: &Path) -> Result<Recording, Failure> {
     }
     let calls = trace.tool_calls.clone().unwrap_or_else(Vec::new);
     if calls.is_empty() {
-        let what = if trace.tool_calls.is_some() { "makes no call" } else { "does not tell its calls" };
-        let message = format!("{}: the first trace {what}, and a suite judges calls", shown(path));
+        let what = if trace.tool_calls.is_some() { "makes no call" } else { "does not record its calls" };
+        let message = format!("{}: the first trace {what}, and a suite checks calls", shown(path));
         return Err(stop(message, "put a trace with calls first; `mcptest convert` writes one trace per line"));
     }
     Ok(Recording { file, trace, calls, cassette, notes })
 }
 
-/// What to do about a fault. The format is not among what can be typed here.
+/// The hint for a read error. This command has no `--from`.
 fn hint(fault: &RecordError, path: &Path) -> String {
     match &fault.hint {
         Some(hint) if hint.contains("--from") => {
-            format!("`mcptest convert --from FORMAT {} > trace.jsonl` makes a file of it that can be read", shown(path))
+            format!(
+                "`mcptest convert --from FORMAT {} > trace.jsonl` converts it to a file that can be read",
+                shown(path)
+            )
         }
         Some(hint) => hint.clone(),
-        None => "give a file that `mcptest score` reads".to_owned(),
+        None => "give a file that `mcptest score` can read".to_owned(),
     }
 }
 
-/// Reads the whole file, to count what is in it, and keeps its first trace.
+/// Reads the whole file, to count its traces, and keeps the first.
 fn read(path: &Path) -> Result<Traces, Failure> {
     if path.is_dir() {
         return Err(stop(format!("{}: is a folder", shown(path)), "name one file"));
@@ -119,7 +121,7 @@ fn read(path: &Path) -> Result<Traces, Failure> {
     Ok(all)
 }
 
-/// The trace without what looks like a secret, and whether there was any.
+/// The redacted trace, and whether anything was redacted.
 fn redacted(trace: Trace, path: &Path) -> Result<(Trace, bool), Failure> {
     let envelope = trace.to_envelope();
     let clean = Redactor::new([]).value(envelope.clone());

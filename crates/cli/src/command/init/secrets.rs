@@ -1,4 +1,4 @@
-//! How a server is reached, as it may be written: what looks like a secret is named by a variable and not repeated.
+//! How a server is reached, without secrets: they are replaced by variables.
 
 use std::sync::LazyLock;
 
@@ -12,7 +12,7 @@ use super::yaml::{self, Dollar};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Real {
     pub(super) lines: Vec<String>,
-    /// The variables that were put in place of values.
+    /// The variables that replace values.
     pub(super) hidden: Vec<String>,
 }
 
@@ -21,7 +21,7 @@ static SECRET_OPTION: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(r"(?i)^-{1,2}[a-z0-9_-]*(token|secret|passw(or)?d|api-?_?key|access-?_?key|private-?_?key|credential|auth)[a-z0-9_-]*$").ok()
 });
 
-/// The lines for a command. Values of variables are never repeated.
+/// The lines for a command. Values of variables are never written.
 pub(super) fn command(line: &CommandLine) -> Real {
     let mut hidden: Vec<String> = Vec::new();
     let mut words: Vec<String> = Vec::new();
@@ -29,10 +29,10 @@ pub(super) fn command(line: &CommandLine) -> Real {
     for word in &line.argv {
         let is_secret = |name: &str| SECRET_OPTION.as_ref().is_some_and(|shape| shape.is_match(name));
         let written = match (option.take(), word.split_once('=')) {
-            // Its value stands in the word after it.
+            // Its value is the next word.
             (Some(name), _) if !word.starts_with('-') => hide(name, &mut hidden),
             (_, Some((name, value))) if is_secret(name) && !value.is_empty() => {
-                // The name of such an option consists of harmless characters.
+                // The name of such an option needs no quoting.
                 format!("{name}={}", hide(name, &mut hidden))
             }
             _ if by_shape(word) != *word || has_credentials(word) => hide("SERVER_SECRET", &mut hidden),
@@ -53,7 +53,7 @@ pub(super) fn command(line: &CommandLine) -> Real {
     Real { lines, hidden }
 }
 
-/// The lines for an address. One that holds more than where the server is is not repeated.
+/// The lines for a URL. One that may contain a secret is not written.
 pub(super) fn address(url: &str, bearer_token_env: Option<&str>) -> Real {
     let mut hidden = Vec::new();
     let is_open = !url.contains(['?', '#']) && !has_credentials(url) && !url.split('/').skip(3).any(is_random);
@@ -81,13 +81,13 @@ fn hide(name: &str, hidden: &mut Vec<String>) -> String {
     reference
 }
 
-/// Whether an address has a name or a password in front of its host.
+/// Whether a URL contains credentials.
 fn has_credentials(text: &str) -> bool {
     let host = text.split_once("://").map(|(_, rest)| rest.split(['/', '?', '#']).next().unwrap_or(rest));
     host.is_some_and(|host| host.contains('@'))
 }
 
-/// Whether a part of a path looks like a key: long, and of letters and digits that make no word.
+/// Whether a path segment looks like a key: long, with letters and digits.
 fn is_random(part: &str) -> bool {
     const LONG: usize = 16;
     let digits = part.chars().filter(char::is_ascii_digit).count();

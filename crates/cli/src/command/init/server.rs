@@ -1,4 +1,4 @@
-//! Asking a server for its tools. It is started or reached, lists them, and is ended; none of them is called.
+//! Lists the tools of a server. None of them is called.
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path};
@@ -17,10 +17,10 @@ use super::{Environment, stop};
 use crate::args::Init;
 use crate::signals::Signals;
 
-/// A server that has been asked.
+/// A server and its tools.
 #[derive(Debug)]
 pub(super) struct Asked {
-    /// The name it gives itself.
+    /// The name it reports.
     pub(super) name: Option<String>,
     /// At least one.
     pub(super) tools: Vec<Tool>,
@@ -30,7 +30,7 @@ pub(super) struct Asked {
 
 /// Asks the server that was typed.
 pub(super) fn ask(typed: &Init, environment: Environment<'_>) -> Result<Asked, Failure> {
-    // In messages it goes by what was typed: its own name is not known yet, and an address may hold secrets.
+    // Messages use what was typed: its name is not known yet, and a URL may contain secrets.
     let (called, endpoint, real) = match (&typed.from_server, &typed.url) {
         (Some(line), _) => command(line, &typed.folder)?,
         (None, url) => address(url.as_deref().unwrap_or_default(), typed.bearer_token_env.as_deref(), environment)?,
@@ -38,7 +38,7 @@ pub(super) fn ask(typed: &Init, environment: Environment<'_>) -> Result<Asked, F
     let signals = Signals::default();
     signals.listen();
     let runtime = mcptest_runner::runtime::build().map_err(|error| {
-        stop(format!("cannot talk to servers: {error}"), "raise the limit on open files (`ulimit -n`)")
+        stop(format!("cannot connect to servers: {error}"), "raise the limit on open files (`ulimit -n`)")
     })?;
     let (name, tools) = runtime.block_on(async {
         let target = Target {
@@ -66,12 +66,12 @@ pub(super) fn ask(typed: &Init, environment: Environment<'_>) -> Result<Asked, F
         Ok((name, tools))
     })?;
     if tools.is_empty() {
-        return Err(stop("the server has no tools, and a suite judges calls", "check how it is started or configured"));
+        return Err(stop("the server has no tools, and a suite checks calls", "check how it is started or configured"));
     }
     Ok(Asked { name, tools, real })
 }
 
-/// What a hint for suites says here.
+/// A hint for suites, with options instead of keys.
 fn hint(hint: &str) -> String {
     hint.replace("`timeout_ms`", "--timeout-ms")
         .replace("`bearer_token_env`", "--bearer-token-env")
@@ -88,10 +88,10 @@ fn command(line: &str, folder: &Path) -> Result<(String, Endpoint, Real), Failur
     Ok((called, Endpoint::Command(Launch { argv: line.argv, env: line.env, cwd: None }), real))
 }
 
-/// The folder in which this command was called, as a suite in `folder` writes it.
+/// The current folder, as seen from a suite in `folder`.
 fn called_in(folder: &Path) -> Option<String> {
     let below: Vec<Component<'_>> = folder.components().filter(|part| *part != Component::CurDir).collect();
-    // A step up leads back only where each step down went to a folder, and not through a link.
+    // `..` leads back only if no part of the path is a link.
     let is_plain =
         below.iter().all(|part| matches!(part, Component::Normal(_))) && !folder.ancestors().any(Path::is_symlink);
     if is_plain {

@@ -1,7 +1,7 @@
-//! From a server: a snapshot of its tools, calls of one to three of them with arguments that fit, and gates for those.
+//! From a server: a snapshot of its tools, calls of one to three of them with valid arguments, and gates for those.
 //!
-//! The suite talks to the snapshot. The real server stands in it as comments: the calls are made up, and made-up calls are
-//! not for servers that do something.
+//! The suite uses the snapshot. The real server is in it as comments: the calls are generated, and must not reach a server that
+//! does something.
 
 use mcptest_core::diag::{Failure, printable};
 use mcptest_core::matcher::Schema;
@@ -26,7 +26,7 @@ pub(super) const NAMES: [&str; 3] = [SUITE, "mcptest/tools.json", "mcptest/scrip
 /// Most tools that the script calls.
 const MOST: usize = 3;
 
-/// Longest arguments that are nice to read, in bytes of JSON.
+/// The longest readable arguments, in bytes of JSON.
 const READABLE: usize = 400;
 
 /// A tool that the script calls.
@@ -34,7 +34,7 @@ const READABLE: usize = 400;
 struct Chosen<'a> {
     name: &'a str,
     args: Value,
-    /// The arguments fit the tool's schema.
+    /// The arguments match the tool's schema.
     fits: bool,
     /// Its description calls it deprecated.
     is_old: bool,
@@ -44,9 +44,9 @@ struct Chosen<'a> {
 /// How likely it is that a tool changes something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Caution {
-    /// It says that it does not.
+    /// It says that it is read-only.
     ReadOnly,
-    /// It says nothing, and has the name of one that looks.
+    /// It says nothing, and its name sounds read-only.
     Looks,
     May,
 }
@@ -124,8 +124,7 @@ pub(super) fn draft(asked: Asked) -> Result<Draft, Failure> {
     let files = NAMES.into_iter().zip(what).zip(texts).map(|((name, what), text)| File { name, what, text });
     let called: Vec<String> = names.iter().map(|name| json::cut(&printable(name), 60)).collect();
     let mut told = vec![format!(
-        "The server `{server}` has {count}; the script calls {}.\nIt has been ended, and none of its tools was called: \
-         the suite runs against the snapshot.",
+        "The server `{server}` has {count}; the script calls {}.\nIt was stopped, and none of its tools was called: the suite runs against the snapshot.",
         called.join(", ")
     )];
     told.extend(caution(&chosen));
@@ -137,7 +136,7 @@ pub(super) fn draft(asked: Asked) -> Result<Draft, Failure> {
     Ok(Draft { files: files.collect(), told, notes })
 }
 
-/// What to say about tools that may change something.
+/// A warning about tools that may change something.
 fn caution(chosen: &[Chosen<'_>]) -> Option<String> {
     let is_safe = chosen.iter().all(|chosen| chosen.caution == Caution::ReadOnly);
     (!is_safe).then(|| {
@@ -157,7 +156,7 @@ fn listing(tool: &Tool) -> Value {
     Value::Object(out)
 }
 
-/// A name for the suite, as near to the server's own as a suite allows.
+/// A name for the suite, as close to the server's own as possible.
 fn server_name(own: Option<&str>, tools: &[Tool]) -> String {
     const LONGEST: usize = 40;
     let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
@@ -165,19 +164,18 @@ fn server_name(own: Option<&str>, tools: &[Tool]) -> String {
     let parts: Vec<&str> = spelt.split('-').filter(|part| !part.is_empty()).collect();
     let name: String = parts.join("-").chars().take(LONGEST).collect();
     let name = name.trim_end_matches('-');
-    // A tool whose name begins like the server's would be taken for one that carries its prefix.
+    // A tool with this prefix would look like a tool with the prefix of the server.
     let is_prefix = tools.iter().any(|tool| tool.name.split_once("__").is_some_and(|(before, _)| before == name));
     if name.starts_with(|c: char| c.is_ascii_lowercase()) && !is_prefix { name.to_owned() } else { "tested".to_owned() }
 }
 
-/// One to three tools to call: those that only read, else one that hardly changes anything. The same list gives the same
-/// choice.
+/// One to three tools to call: read-only ones, otherwise one that is probably harmless. The choice is deterministic.
 fn choose(tools: &[Tool]) -> Vec<Chosen<'_>> {
-    // No suite can name a tool whose name is nothing but blanks.
+    // A suite cannot name a tool with a blank name.
     let named = tools.iter().filter(|tool| !tool.name.trim().is_empty());
     let mut all: Vec<(usize, Chosen<'_>)> = named.map(chosen).enumerate().collect();
     let is_long = |chosen: &Chosen<'_>| json::canonical(&chosen.args).len() > READABLE;
-    // With made-up arguments the safest come first, then those whose arguments fit and can be read.
+    // The safest come first, then those with valid and readable arguments.
     all.sort_by_key(|(at, chosen)| {
         (chosen.caution == Caution::May, !chosen.fits, chosen.is_old || is_long(chosen), chosen.caution, *at)
     });
@@ -203,21 +201,21 @@ fn chosen(tool: &Tool) -> Chosen<'_> {
     Chosen { name: &tool.name, args, fits, is_old, caution }
 }
 
-/// Whether a name begins like that of a tool that changes nothing.
+/// Whether a name begins like that of a read-only tool.
 fn looks(name: &str) -> bool {
     const WORDS: [&str; 14] = [
         "check", "count", "describe", "echo", "fetch", "find", "get", "list", "lookup", "query", "read", "search",
         "show", "view",
     ];
     let word: String = name.chars().take_while(char::is_ascii_alphabetic).collect();
-    // Words may be joined by capitals, as in `listFiles`.
+    // Words may be joined in camel case, as in `listFiles`.
     let joint =
         word.as_bytes().windows(2).position(|pair| pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase());
     let end = joint.map_or(word.len(), |at| at + 1);
     WORDS.contains(&word[..end].to_ascii_lowercase().as_str())
 }
 
-/// What a model is asked: the calls with their arguments, since the gates demand both.
+/// The prompt: the calls with their arguments, since the gates require both.
 fn prompt(chosen: &[Chosen<'_>]) -> String {
     let call = |chosen: &Chosen<'_>| {
         let has_args = chosen.args.as_object().is_some_and(|args| !args.is_empty());
@@ -241,7 +239,7 @@ fn in_words(names: &[&str]) -> String {
     }
 }
 
-/// The trace that a run of these files leaves behind, as far as gates look at it.
+/// The trace that a run of these files produces, as far as gates need it.
 fn trace(chosen: &[Chosen<'_>], closing: &str) -> Trace {
     let call = |chosen: &Chosen<'_>| ToolCall {
         name: chosen.name.to_owned(),

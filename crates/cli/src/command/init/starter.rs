@@ -1,4 +1,4 @@
-//! From nothing: a desk that books meeting rooms, an agent that uses it, and one that gets no answer at first.
+//! The template: a server that books meeting rooms, an agent that uses it, and one that gets no answer at first.
 
 use super::draft::Draft;
 use super::files::{File, SUITE};

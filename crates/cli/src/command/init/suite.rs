@@ -1,4 +1,4 @@
-//! Suites and scripts as text, with comments that teach.
+//! Suites and scripts as text, with comments.
 
 use serde_json::Value;
 
@@ -10,7 +10,7 @@ use super::yaml::{self, Dollar};
 pub(super) struct Turn {
     pub(super) text: Option<String>,
     pub(super) calls: Vec<Call>,
-    /// Why it ends, where it does not end by itself.
+    /// Why it ends, if it is not complete.
     pub(super) stop: Option<&'static str>,
 }
 
@@ -24,10 +24,10 @@ pub(super) struct Call {
 /// What stands in for the model.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Script {
-    /// What to know about it, a comment each.
+    /// Comments.
     pub(super) about: Vec<String>,
     pub(super) turns: Vec<Turn>,
-    /// Tokens read and written by the whole run.
+    /// Input and output tokens of the whole run.
     pub(super) tokens: Option<(u64, u64)>,
 }
 
@@ -37,7 +37,7 @@ impl Script {
         out.push_str("script: 1\nruns:\n  - turns:\n");
         for (at, turn) in self.turns.iter().enumerate() {
             let mut lines = Vec::new();
-            // What a turn says is no template: a dollar sign is itself.
+            // The text of a turn is not a template: a dollar sign is literal.
             lines.extend(turn.text.as_ref().map(|text| format!("text: {}", yaml::text(text, Dollar::Plain))));
             match turn.calls.as_slice() {
                 [] => {}
@@ -48,7 +48,7 @@ impl Script {
                 }
             }
             if let Some((input, output)) = self.tokens {
-                // A run whose replies have no counts has none: the others count nothing.
+                // Every reply needs counts, or the run has none: the others are zero.
                 let (input, output) = if at == 0 { (input, output) } else { (0, 0) };
                 lines.push(format!("usage: {{ input: {input}, output: {output} }}"));
             }
@@ -71,26 +71,26 @@ impl Call {
 /// A suite with one server, one stand-in and one test.
 #[derive(Debug, Clone)]
 pub(super) struct Suite {
-    /// What it is, a comment each.
+    /// Comments about the suite.
     pub(super) about: Vec<String>,
     pub(super) server: String,
     /// The file that the mock serves.
     pub(super) tools: &'static str,
-    /// What to know about the server, a comment each.
+    /// Comments about the server.
     pub(super) about_server: Vec<String>,
-    /// Lines that would make it the real one.
+    /// Lines for the real server.
     pub(super) real: Vec<String>,
     pub(super) test: &'static str,
-    /// What to know about the prompt.
+    /// A comment about the prompt.
     pub(super) about_prompt: Option<String>,
     pub(super) prompt: String,
-    /// Most turns, where the usual ones do not do, and why.
+    /// `max_turns`, if the default is too low, and why.
     pub(super) max_turns: Option<(usize, &'static str)>,
     pub(super) gates: Vec<Settled>,
 }
 
 impl Suite {
-    /// Which gates hold, and which are left out.
+    /// Which gates pass, and which are omitted.
     pub(super) fn gates_in_words(&self) -> Vec<String> {
         let (mut held, mut left_out) = (Vec::new(), Vec::new());
         for gate in &self.gates {
@@ -99,9 +99,9 @@ impl Suite {
                 Settled::LeftOut { gate, .. } => left_out.push(*gate),
             }
         }
-        let mut line = format!("It satisfies: {}.", held.join(", "));
+        let mut line = format!("It passes: {}.", held.join(", "));
         if !left_out.is_empty() {
-            line.push_str(&format!("\nLeft out: {}; the suite says why.", left_out.join(", ")));
+            line.push_str(&format!("\nOmitted: {}; the suite says why.", left_out.join(", ")));
         }
         vec![line]
     }
@@ -110,7 +110,7 @@ impl Suite {
         let mut out: String = self.about.iter().map(|line| yaml::comment(0, line)).collect();
         out.push_str("\nservers:\n");
         out.extend(self.about_server.iter().map(|line| yaml::comment(2, line)));
-        // What a server may be called is plain text.
+        // A server name needs no quoting.
         out.push_str(&format!("  {}:\n", self.server));
         out.push_str(&format!("    command: [mcptest, mock, --tools-from, \"${{SUITE_DIR}}/{}\"]\n", self.tools));
         out.extend(self.real.iter().map(|line| format!("    # {line}\n")));

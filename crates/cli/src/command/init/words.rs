@@ -1,12 +1,11 @@
-//! A command line as words, as a shell splits them: quotes and backslashes mean what they mean there, and nothing is
-//! expanded. Variables that are set in front of the command are kept apart.
+//! Splits a command line like a shell: with quotes and backslashes, without expansion. Variables before the command are kept
+//! separately.
 
 use std::collections::BTreeMap;
 
-/// A command as it is started.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct CommandLine {
-    /// Variables that were set in front of it.
+    /// Variables set before the command.
     pub(super) env: BTreeMap<String, String>,
     pub(super) argv: Vec<String>,
 }
@@ -47,7 +46,7 @@ impl CommandLine {
     }
 }
 
-/// A word, and where the name of a variable ends in it when it sets one. A quoted name sets none.
+/// A word, and where the variable name ends if it sets one. A quoted name sets none.
 struct Word {
     text: String,
     bare_name: Option<usize>,
@@ -56,7 +55,7 @@ struct Word {
 fn split(line: &str) -> Result<Vec<Word>, Unsplit> {
     let mut words = Vec::new();
     let mut word: Option<Word> = None;
-    // Whether every character so far stood there without quotes.
+    // Whether every character so far was unquoted.
     let mut is_bare = true;
     let mut rest = line.chars().enumerate().peekable();
     while let Some((at, c)) = rest.next() {

@@ -1,16 +1,16 @@
-//! Text and values written so that YAML reads them back as they were, whatever stands in them.
+//! Writes text and values so that YAML reads them back unchanged.
 //!
-//! Values stand on one line, in the flow style that JSON is a part of. Short harmless words go without quotes; everything
-//! else is quoted like JSON, with all that a YAML reader could take for something else written as its code.
+//! Values are on one line, in flow style. Short plain words are not quoted; everything else is quoted like JSON, with all special
+//! characters escaped.
 
 use mcptest_core::diag::printable;
 use mcptest_core::json;
 use serde_json::Value;
 
-/// What a dollar sign means where a text will stand.
+/// What a dollar sign means in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Dollar {
-    /// Itself: the text is read as it is.
+    /// A literal dollar sign.
     Plain,
     /// The start of a reference, such as `${NAME}`.
     Sign,
@@ -19,7 +19,7 @@ pub(super) enum Dollar {
 /// Columns after which comments are broken.
 const WIDTH: usize = 100;
 
-/// Most characters of a comment: it may quote a whole message.
+/// Most characters of a comment, which may quote a whole message.
 const MAX_COMMENT: usize = 400;
 
 /// A text as a scalar.
@@ -45,7 +45,7 @@ pub(super) fn value(value: &Value, dollar: Dollar) -> String {
         }
         Value::Object(map) if map.is_empty() => "{}".to_owned(),
         Value::Object(map) => {
-            // Keys are sorted by hand, because a feature of another crate could keep them in the order of the input.
+            // Sorted explicitly, because a feature of another crate could keep them in insertion order.
             let mut entries: Vec<(&String, &Value)> = map.iter().collect();
             entries.sort_unstable_by_key(|(key, _)| *key);
             let entries: Vec<String> = entries
@@ -60,11 +60,11 @@ pub(super) fn value(value: &Value, dollar: Dollar) -> String {
 
 /// A value as JSON that a YAML reader takes too.
 pub(super) fn json(value: &Value) -> String {
-    // Values of JSON cannot fail to become JSON; were it otherwise, what reads the text again says so.
+    // This cannot fail for JSON values; an empty text would be rejected when it is validated.
     let text = serde_json::to_string_pretty(value).unwrap_or_default();
     let mut out = String::with_capacity(text.len() + 1);
     for c in text.chars() {
-        // Outside of texts there is nothing else that has to be written as a code.
+        // Outside strings no other character needs escaping.
         if c != '\n' && needs_code(c) { push_code(&mut out, c) } else { out.push(c) }
     }
     out.push('\n');
@@ -93,10 +93,10 @@ pub(super) fn comment(indent: usize, text: &str) -> String {
     out
 }
 
-/// Whether a text can go without quotes wherever a value or a key may stand.
+/// Whether a text needs no quotes as a value or a key.
 fn is_harmless(text: &str) -> bool {
     const LONGEST: usize = 80;
-    /// Words that some reader of YAML takes for something else than text.
+    /// Words that some YAML readers do not read as strings.
     const WORDS: [&str; 9] = ["true", "false", "null", "yes", "no", "on", "off", "y", "n"];
     text.len() <= LONGEST
         && text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '/')
@@ -122,8 +122,7 @@ fn quoted(text: &str) -> String {
     out
 }
 
-/// Whether a character must not stand in a YAML file as itself: controls, breaks of lines, marks of byte order, and what is
-/// no character.
+/// Whether a character must be escaped in YAML: control characters, line breaks, byte order marks, and noncharacters.
 fn needs_code(c: char) -> bool {
     c.is_control() || matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}')
 }

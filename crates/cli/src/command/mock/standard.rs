@@ -1,5 +1,5 @@
-//! Standard input and output of the mock server, each on a thread that is started before anything is served. What tokio has
-//! for them starts threads when the first byte moves, and panics or waits forever where there are none left.
+//! Standard input and output of the mock server, each on its own thread, started before serving. Tokio's versions start threads
+//! lazily, and panic or wait forever if none can be started.
 
 use std::io::{self, BufRead as _, Cursor, ErrorKind, Read as _, Write};
 use std::pin::Pin;
@@ -56,7 +56,7 @@ impl AsyncRead for Input {
     }
 }
 
-/// Where answers go. What is written there is dropped with it, and so closed.
+/// Standard output. Dropping it closes the output.
 pub(super) struct Output {
     chunks: blocking::Sender<Vec<u8>>,
     written: mpsc::Receiver<io::Result<()>>,
@@ -108,8 +108,8 @@ impl AsyncWrite for Output {
     }
 }
 
-/// Standard output as a pipe that can be closed, which the fault `drop` asks for: its old place leads nowhere, so that
-/// dropping what this gives closes it.
+/// Standard output as a file that can be closed, for the fault `drop`: descriptor 1 is redirected to `/dev/null`, so that dropping
+/// the result closes the pipe.
 #[cfg(unix)]
 pub(super) fn output() -> io::Result<impl Write + Send + 'static> {
     use std::fs::{File, OpenOptions};
@@ -126,8 +126,8 @@ pub(super) fn output() -> io::Result<impl Write + Send + 'static> {
     Ok(io::stdout())
 }
 
-/// Comes when nobody can write to standard input any more, whatever is still to be read. Of a file this is never told; it ends
-/// by being read.
+/// Resolves when no process can write to standard input any more, regardless of what is still to be read. Never resolves for a
+/// file.
 #[cfg(unix)]
 pub(super) fn hung_up() -> io::Result<impl Future<Output = ()>> {
     use rustix::event::{PollFd, PollFlags, poll};
@@ -138,11 +138,11 @@ pub(super) fn hung_up() -> io::Result<impl Future<Output = ()>> {
     thread::Builder::new().spawn(move || {
         let input = io::stdin();
         loop {
-            // No event is asked for: that the other side is gone is told without asking.
+            // No event is requested: a hangup is always reported.
             let mut watched = [PollFd::new(&input, PollFlags::empty())];
             match poll(&mut watched, None) {
                 Ok(_) if watched[0].revents().contains(PollFlags::HUP) => {
-                    // Nobody waits any more when the server has ended.
+                    // The receiver is gone if the server has ended.
                     let _ = send.send(());
                     return;
                 }

@@ -1,4 +1,4 @@
-//! What could not be read, told as it comes, up to a number.
+//! Read errors, reported as they occur, up to a limit.
 
 use std::io::Write;
 
@@ -7,7 +7,7 @@ use mcptest_core::redact::by_shape;
 
 use crate::corpus::RecordError;
 
-/// Most complaints that are told one by one.
+/// Most errors that are reported.
 const MOST: usize = 20;
 
 #[derive(Default)]
@@ -23,13 +23,13 @@ impl Complaints {
         }
         let place = fault.place.map_or_else(String::new, |offset| format!(": byte {offset}"));
         let mut error = fault.clone().moved(format!("{source}{place}"));
-        // What could not be read is quoted, and may be anything.
+        // The message quotes input, which may contain secrets.
         error.message = printable(&by_shape(&error.message)).into_owned();
-        // When standard error is closed there is nobody to tell.
+        // If standard error is closed, nothing can be reported.
         let _ = writeln!(err, "{error}");
     }
 
-    /// Tells how many were not told.
+    /// Reports how many more there were.
     pub(crate) fn finish(&self, err: &mut dyn Write) {
         if let Some(more @ 1..) = self.count.checked_sub(MOST) {
             let _ = writeln!(err, "error: and {more} more");

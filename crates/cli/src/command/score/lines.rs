@@ -1,7 +1,7 @@
 //! The lines on standard output.
 //!
-//! A batch of the input is scored without knowing how many traces came before it, so the number of a trace is put into its
-//! line when the line is printed.
+//! A batch is scored without knowing how many traces came before it, so the index of a trace is inserted when its line is
+//! printed.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -18,16 +18,16 @@ use serde::Serialize;
 use super::rows;
 use crate::corpus::{Job, RecordError, place_of};
 
-/// What stands in place of a gate where a record could not be read.
+/// The name in place of a gate if a record could not be read.
 pub(super) const INPUT: &str = "input";
 
-/// Bytes that the lines of a job usually take, so that they are not moved again and again while they grow.
+/// The usual size of the lines of a job, to avoid reallocations.
 const USUAL: usize = 1 << 15;
 
-/// What came of a job.
+/// The result of a job.
 pub(super) struct ScoredBatch {
     pub(super) source: Arc<str>,
-    /// Lines, each without its number.
+    /// Lines, each without its index.
     text: Vec<u8>,
     cuts: Vec<usize>,
     pub(super) traces: Vec<ScoredTrace>,
@@ -35,19 +35,19 @@ pub(super) struct ScoredBatch {
     pub(super) note: Option<String>,
 }
 
-/// What is kept of a trace once its line is written.
+/// What is kept of a trace after its line was written.
 pub(super) struct ScoredTrace {
     pub(super) verdict: LineKind,
     pub(super) run: Option<(String, Run)>,
     pub(super) row: Option<Box<Row>>,
 }
 
-/// What the summary is told of a line.
+/// What the summary counts.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum LineKind {
-    /// Its verdict; none when nothing was judged.
+    /// Its verdict; `None` if it was not judged.
     Trace(Option<RowVerdict>),
-    /// There is no trace: complaints count it.
+    /// There is no trace; it is counted as an error.
     Unread,
 }
 
@@ -96,7 +96,7 @@ impl ScoredBatch {
         out
     }
 
-    /// Adds a line: source and number, then what `rest` says.
+    /// Adds a line: source and index, then what `rest` writes.
     fn line(&mut self, rest: impl FnOnce(&mut Vec<u8>)) {
         self.text.extend_from_slice(b"{\"source\":");
         put(&mut self.text, &*self.source);
@@ -104,7 +104,7 @@ impl ScoredBatch {
         let cut = self.text.len();
         self.cuts.push(cut);
         rest(&mut self.text);
-        // The object that follows goes on with the one that was begun.
+        // The object that follows continues the one that was begun.
         self.text[cut] = b',';
         self.text.push(b'\n');
     }
@@ -129,7 +129,7 @@ struct Why<'a> {
 
 impl<'a> Unread<'a> {
     fn new(target: &'a str, reason: &'a str) -> Self {
-        // What could not be read is quoted, and may be anything.
+        // The message quotes input, which may contain secrets.
         let failures = [Why { gate: INPUT, target, reason: by_shape(reason) }];
         Self { id: None, group: None, verdict: RowVerdict::Error, metrics: BTreeMap::new(), failures }
     }
@@ -140,7 +140,7 @@ fn put(out: &mut Vec<u8>, value: &(impl Serialize + ?Sized)) {
     let _ = serde_json::to_writer(out, value);
 }
 
-/// Gives every line its number, which starts anew with every source.
+/// Inserts the index of every line, which restarts with every source.
 #[derive(Default)]
 pub(super) struct Printer {
     source: Option<Arc<str>>,
@@ -170,7 +170,7 @@ impl Printer {
     }
 }
 
-/// Runs whose groups are judged by one thread at a time: enough to be worth a thread, few enough to be held in memory.
+/// Runs whose groups are judged by one thread at a time: enough to be worth a thread, few enough to fit in memory.
 const PART: u64 = 1024;
 
 pub(super) struct Part<'a> {
@@ -190,13 +190,13 @@ impl<'a> Part<'a> {
     }
 }
 
-/// Judges groups on some threads, and hands them over in order.
+/// Judges groups on several threads, and passes them on in order.
 pub(super) fn groups(mut lines: Lines<'_>, threads: usize, take: &mut dyn FnMut(Part<'_>)) {
     loop {
         let parts: Vec<Lines<'_>> = (0..threads).map_while(|_| lines.part(PART)).collect();
         match parts.len() {
             0 => return,
-            // A thread takes longer to start than a small corpus has groups.
+            // For a small corpus, starting a thread is not worth it.
             1 => parts.into_iter().for_each(|part| take(Part::of(part))),
             _ => std::thread::scope(|scope| {
                 let started = parts.into_iter().map(|part| {
@@ -206,7 +206,7 @@ pub(super) fn groups(mut lines: Lines<'_>, threads: usize, take: &mut dyn FnMut(
                 for part in started.collect::<Vec<_>>() {
                     take(match part {
                         Ok(judged) => judged.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
-                        // Without a thread it is judged here, when it is its turn.
+                        // Without a thread it is judged here.
                         Err(part) => Part::of(part),
                     });
                 }

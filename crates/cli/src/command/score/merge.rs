@@ -1,5 +1,5 @@
-//! `mcptest score --merge`: groups whose runs were scored in parts, judged as wholes. Traces were judged where they were
-//! scored; their verdicts are counted, so that the end of a corpus in parts is the end it has in one piece.
+//! `mcptest score --merge`: judges groups whose runs were scored in parts. The verdicts of traces are counted, so that the result
+//! is the same as for the whole corpus at once.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -27,7 +27,7 @@ pub(super) fn run(typed: &Score, scorer: &Scorer, out: &mut dyn Write, err: &mut
     let mut summary = Summary::default();
     let mut unread = 0;
     for source in &sources {
-        // Groups come after their traces, so a part that broke off lacks them.
+        // Groups come after their traces, so a truncated part lacks them.
         let mut open: BTreeMap<String, i128> = BTreeMap::new();
         let mut is_foreign = false;
         let is_nothing = each_line(source, typed, &mut |found| {
@@ -51,7 +51,7 @@ pub(super) fn run(typed: &Score, scorer: &Scorer, out: &mut dyn Write, err: &mut
                             unread += 1;
                             return;
                         }
-                        None => foreign(offset, "it is no line that `mcptest score` writes".to_owned()),
+                        None => foreign(offset, "it is not a line that `mcptest score` writes".to_owned()),
                     },
                     Err(error) => foreign(offset, error.to_string()),
                 },
@@ -60,22 +60,22 @@ pub(super) fn run(typed: &Score, scorer: &Scorer, out: &mut dyn Write, err: &mut
             complaints.fault(&source.name, &fault, err);
         });
         if is_nothing {
-            // Where work is split some shares are empty, but so is the output of a part that broke before it began.
-            complain(err, &format!("note: {}: there is nothing in this part", printable(&source.name)));
+            // When work is split some parts are empty, but so is the output of a part that failed at its start.
+            complain(err, &format!("note: {}: this part is empty", printable(&source.name)));
         }
         let mut complain = |code: Code, message: String, hint: &str| {
             complaints.fault(&source.name, &RecordError::error(None, message).code(code).hint(hint), err);
         };
         if let Some((group, _)) = open.iter().find(|(_, left)| **left != 0) {
-            let message = format!("the traces and the line of the group {group:?} do not go together");
+            let message = format!("the traces and the line of the group {group:?} do not match");
             complain(
                 Code::NotScoreOutput,
                 message,
-                "give the whole output of every part; what a merge printed cannot be merged again",
+                "pass the complete output of every part; merged output cannot be merged again",
             );
         }
         if is_foreign {
-            let message = "it was not judged by the gates and the outcome of this merge".to_owned();
+            let message = "it was not scored with the gates and the outcome of this merge".to_owned();
             complain(
                 Code::GatesMismatch,
                 message,
@@ -100,7 +100,7 @@ pub(super) fn run(typed: &Score, scorer: &Scorer, out: &mut dyn Write, err: &mut
     code
 }
 
-/// The verdict in the line of a trace, or that there was no trace to judge.
+/// The verdict in the line of a trace, or that there was no trace.
 fn line_kind(line: &str) -> Option<LineKind> {
     #[derive(Deserialize)]
     struct Line<'a> {
@@ -125,16 +125,16 @@ fn line_kind(line: &str) -> Option<LineKind> {
     }
 }
 
-/// A line that another program wrote.
+/// A line that `mcptest score` did not write.
 fn foreign(offset: u64, message: String) -> RecordError {
-    let hint = "the inputs are outputs of `mcptest score`";
+    let hint = "inputs must be outputs of `mcptest score`";
     RecordError::error(Some(offset), message).code(Code::NotScoreOutput).hint(hint)
 }
 
-/// A line with its place, or what is wrong with it.
+/// A line with its offset, or an error.
 type Found<'a> = Result<(u64, &'a str), RecordError>;
 
-/// Hands over every line of a source, and tells whether there is nothing in it.
+/// Passes on every line of a source. Returns whether it is empty.
 fn each_line(source: &source::Source, typed: &Score, take: &mut dyn FnMut(Found<'_>)) -> bool {
     let mut is_nothing = false;
     let input = match source.open(&Arc::new(AtomicU64::new(0))) {

@@ -7,7 +7,7 @@ use mcptest_core::trace::Trace;
 
 use crate::corpus::{RecordError, place_of};
 
-/// The row of a trace, still without a name where its format gives it none.
+/// The row of a trace, without a name if its format has none.
 pub(super) fn trace(id: Option<&str>, trace: Trace, scored: &Scored) -> Box<Row> {
     let mut row = Box::new(Row::named(id.unwrap_or_default()));
     row.model = trace.conversation.model.clone().unwrap_or_default();
@@ -32,7 +32,7 @@ pub(super) fn fault(fault: &RecordError) -> Box<Row> {
     row
 }
 
-/// Emits the row of a trace under the source it comes from, of which it is the trace number `at`.
+/// Emits the row of the trace number `at` of a source.
 pub(super) fn emit(source: &str, mut row: Box<Row>, at: u64, is_first: bool, emit: &mut dyn FnMut(Event)) {
     if is_first {
         emit(Event::SuiteStarted { file: source.to_owned() });

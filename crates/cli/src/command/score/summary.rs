@@ -1,4 +1,4 @@
-//! The few lines after all traces: how many, with which verdicts, and means over groups.
+//! The summary: counts of traces and verdicts, and means over groups.
 
 use mcptest_core::eval::GateKind;
 use mcptest_core::report::{RowVerdict, Totals};
@@ -9,10 +9,10 @@ use crate::exit;
 use crate::report::summary::verdicts;
 use crate::report::text::many;
 
-/// Most k of which the mean of pass^k is told.
+/// The largest k of pass^k in the summary.
 const MOST_K: usize = 8;
 
-/// Metrics of `stability` of which the mean over groups is told, with the words for them.
+/// Metrics of `stability` whose means are in the summary, with their labels.
 const STABILITY: [(&str, &str); 4] = [
     ("score", "score"),
     ("weakest_score", "weakest"),
@@ -53,7 +53,7 @@ impl Mean {
         }
     }
 
-    /// The mean, and over how many groups when not all of them have it.
+    /// The mean, and over how many groups if not all of them have it.
     fn text(self, all: usize) -> Option<String> {
         let mean = self.sum / self.count as f64;
         match self.count {
@@ -115,7 +115,7 @@ impl Summary {
         }
         if faults > 0 {
             let what = if faults == 1 { "record or input" } else { "records or inputs" };
-            out.push(format!("{faults} {what} could not be used"));
+            out.push(format!("{faults} {what} could not be read"));
         }
         out.join("\n")
     }
@@ -125,7 +125,7 @@ impl Summary {
         self.traces.rows() == 0
     }
 
-    /// The exit code, but for what could not be read.
+    /// The exit code, apart from read errors.
     pub(super) fn exit_code(&self) -> u8 {
         let totals = [&self.traces, &self.groups];
         if totals.iter().any(|totals| totals.error > 0) {

@@ -1,4 +1,4 @@
-//! Sources whose values follow each other without regard to lines, at the top or as the elements of a list.
+//! Sources whose values follow each other regardless of lines, at the top level or as the elements of a list.
 
 use std::io::Read;
 use std::ops::Range;
@@ -10,17 +10,17 @@ use super::scan::{MAX_DEPTH, Scan, Step, leading_blanks};
 use super::window::Window;
 use super::{Batch, Item, header};
 
-/// Where the reading of a document stands.
+/// The state of reading a document.
 pub(super) struct Document {
     max_record: usize,
-    /// Whether a list at the top is a value, and not its elements.
+    /// Whether a list at the top level is a value, instead of its elements.
     lists_are_values: bool,
     /// The next byte of the window that belongs to no open value.
     at: usize,
     place: Place,
     open: Option<Open>,
     header: Option<Arc<str>>,
-    /// What is to be told after the values before it.
+    /// What is returned after the values before it.
     queued: Option<Item>,
     is_over: bool,
 }
@@ -30,9 +30,9 @@ enum Place {
     Top,
     /// In a list whose elements are values.
     List {
-        /// Where it begins in the source.
+        /// Its offset in the source.
         from: u64,
-        /// Where the object around it begins.
+        /// The offset of the object around it.
         object: Option<u64>,
         next: Next,
     },
@@ -48,7 +48,7 @@ enum Next {
 
 /// A value whose end is not yet known.
 struct Open {
-    /// Its first byte in the window, or the next one when it is skipped.
+    /// Its first byte in the window, or the next one if it is skipped.
     begin: usize,
     /// Where it begins in the source.
     from: u64,
@@ -56,21 +56,21 @@ struct Open {
     fate: Fate,
 }
 
-/// What becomes of a value when its end is found.
+/// What to do with a value when its end is found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fate {
     Kept,
-    /// Nobody wants it; that it does not end would still be told.
+    /// It is ignored, unless it has no end.
     Skipped,
-    /// It has been called broken already.
+    /// It was already reported as broken.
     Refused,
 }
 
-/// What interrupts the collecting of values.
+/// What interrupts collecting values.
 enum Event {
     /// There are no bytes left.
     Starved,
-    /// What follows does not belong into one text with what came before.
+    /// What follows belongs in another text.
     Turned,
     Broken(Item),
 }
@@ -123,7 +123,7 @@ impl Document {
         None
     }
 
-    /// The first byte of the window that is still needed. It becomes the first of all.
+    /// The first byte of the window that is still needed. It becomes the start of the window.
     fn resume(&mut self) -> usize {
         let resume = self.open.as_ref().map_or(self.at, |open| open.begin);
         self.at = 0;
@@ -140,7 +140,7 @@ impl Document {
         if open.fate != Fate::Kept {
             if let Step::End(end) = step {
                 self.close(open.begin + end);
-                // What was skipped is not looked at, so it may not become part of a text.
+                // Skipped bytes are not checked, so they must not become part of a text.
                 return Some(Event::Turned);
             }
             open.begin += open.scan.forget();
@@ -171,7 +171,7 @@ impl Document {
                     Code::NestedTooDeep,
                     open.from,
                     message,
-                    "look at what wrote it; no format of records nests like this",
+                    "check what wrote it; no known format nests this deeply",
                 );
                 Some(self.refuse(open, &step, item))
             }
@@ -191,7 +191,7 @@ impl Document {
         }
     }
 
-    /// Calls an open value broken and skips what is left of it.
+    /// Reports an open value as broken and skips the rest of it.
     fn refuse(&mut self, mut open: Open, step: &Step, item: Item) -> Event {
         if let Step::End(end) = step {
             self.close(open.begin + end);
@@ -228,7 +228,7 @@ impl Document {
                 }
                 _ => {
                     let message = format!("a record is an object or a list, found {}", shown(byte));
-                    let hint = "records follow each other with nothing but white space between them";
+                    let hint = "only white space may separate records";
                     return Some(self.give_up(Item::broken(Code::NotARecord, offset, message, hint)));
                 }
             },
@@ -249,7 +249,7 @@ impl Document {
                     self.at += 1;
                 }
                 (Next::CommaOrEnd, _) => {
-                    let message = format!("`,` or `]` should follow an element of a list, found {}", shown(byte));
+                    let message = format!("expected `,` or `]` after a list element, found {}", shown(byte));
                     return Some(self.give_up(Item::broken(
                         Code::NotARecord,
                         offset,
@@ -258,7 +258,7 @@ impl Document {
                     )));
                 }
                 (_, b']' | b'}' | b',' | b':') => {
-                    let message = format!("an element of a list should stand here, found {}", shown(byte));
+                    let message = format!("expected a list element, found {}", shown(byte));
                     return Some(self.give_up(Item::broken(
                         Code::NotARecord,
                         offset,
@@ -272,24 +272,24 @@ impl Document {
         None
     }
 
-    /// Ends the source: where the next value would begin cannot be told.
+    /// Ends the source, because the start of the next value is unknown.
     fn give_up(&mut self, item: Item) -> Event {
         self.is_over = true;
         Event::Broken(item)
     }
 
-    /// What has no end when the source has.
+    /// What is not closed at the end of the source.
     fn unclosed(&self) -> Option<Item> {
         let (from, what) = match (&self.open, self.place) {
             (Some(open), _) if open.fate != Fate::Refused => (open.from, "value"),
             (None, Place::List { from, .. }) => (from, "list"),
             (Some(_), _) | (None, Place::Top) => return None,
         };
-        let hint = "it was cut off when it was written or moved";
+        let hint = "it was truncated when it was written or copied";
         Some(Item::broken(Code::TruncatedRecord, from, format!("the {what} that begins here is not closed"), hint))
     }
 
-    /// Gives values away, as far as they are text.
+    /// Returns values, as far as they are UTF-8.
     fn batch<R: Read>(
         &mut self,
         window: &mut Window<R>,

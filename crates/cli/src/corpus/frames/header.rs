@@ -1,13 +1,12 @@
-//! What an object says before its list of records.
+//! The members of an object before its list of records.
 
 use super::scan::{Scan, Step, leading_blanks};
 
-/// How large a member may be, and how large all that are kept.
+/// The maximum size of a member, and of all members together.
 const MAX_MEMBER: usize = 1024 * 1024;
 const MAX_HEADER: usize = 8 * MAX_MEMBER;
 
-/// The members of an object of which only the beginning is here, as an object of their own. Members that are too large to
-/// be a description of anything are left out.
+/// The complete members in the beginning of an object, as a separate object. Large members are omitted.
 pub(super) fn of(start: &str) -> String {
     let mut out = String::from("{");
     let mut rest = start.get(1..).unwrap_or_default();
@@ -26,7 +25,7 @@ pub(super) fn of(start: &str) -> String {
     out
 }
 
-/// How long the member is that this text begins with.
+/// The length of the member at the start of a text.
 fn member(text: &str) -> Option<usize> {
     let key = value(text)?;
     let after = skip(&text[key..], b':');
@@ -34,7 +33,7 @@ fn member(text: &str) -> Option<usize> {
     Some(text.len() - after.len() + value)
 }
 
-/// How long the value is that this text begins with.
+/// The length of the value at the start of a text.
 fn value(text: &str) -> Option<usize> {
     match Scan::value(*text.as_bytes().first()?).run(text.as_bytes()) {
         Step::End(end) if end > 0 => Some(end),
@@ -42,7 +41,7 @@ fn value(text: &str) -> Option<usize> {
     }
 }
 
-/// What follows white space and at most one such mark.
+/// The text after white space and at most one such mark.
 fn skip(text: &str, mark: u8) -> &str {
     let text = &text[leading_blanks(text.as_bytes())..];
     match text.as_bytes().first() {

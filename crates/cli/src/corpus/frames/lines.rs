@@ -9,10 +9,10 @@ use super::scan::is_blank;
 use super::window::Window;
 use super::{Batch, Item};
 
-/// Where the reading of lines stands. The window begins at the beginning of a line, or inside of one that is skipped.
+/// The state of reading lines. The window begins at the start of a line, or inside a skipped line.
 pub(super) struct Lines {
     max_record: usize,
-    /// How much of the window is known to hold no line end.
+    /// How much of the window is known to contain no line end.
     seen: usize,
     is_skipping: bool,
     mixed: Option<MixedLines>,
@@ -51,7 +51,7 @@ impl Lines {
                 continue;
             }
             self.seen = bytes.len();
-            // One more may be the carriage return of a line that is just as long as it may be.
+            // One more byte may be the carriage return of a line of maximum length.
             if bytes.len() > self.max_record.saturating_add(1) {
                 let item = Item::too_long(window.offset(0), self.max_record);
                 (self.seen, self.is_skipping) = (0, true);
@@ -61,7 +61,7 @@ impl Lines {
                 let failure = window.failure();
                 let (offset, bytes) = window.take(self.seen, self.seen);
                 self.seen = 0;
-                // What is left of a line when reading fails is not a line.
+                // A partial line after a read error is not a line.
                 if failure.is_some() {
                     return failure;
                 }
@@ -75,8 +75,7 @@ impl Lines {
         }
     }
 
-    /// The values on whole lines; nothing when all of them are blank, or when they are not all in order and have to be
-    /// looked at one by one.
+    /// The values on complete lines; `None` if all of them are blank, or if some are broken and have to be handled one by one.
     fn frame<R: Read>(&mut self, offset: u64, bytes: Vec<u8>, window: &mut Window<R>) -> Option<Item> {
         let text = match String::from_utf8(bytes) {
             Ok(text) => text,
@@ -106,7 +105,7 @@ impl Lines {
     }
 }
 
-/// Lines of which some are broken.
+/// Lines, some of which are broken.
 struct MixedLines {
     bytes: Vec<u8>,
     at: usize,
@@ -114,7 +113,7 @@ struct MixedLines {
 }
 
 impl MixedLines {
-    /// The next lines that are in order, or the next that is not.
+    /// The next valid lines, or the next broken one.
     fn next(&mut self, max_record: usize) -> Option<Item> {
         let (start, mut text) = (self.at, String::new());
         let mut values = Vec::new();

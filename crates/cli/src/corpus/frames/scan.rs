@@ -1,30 +1,29 @@
 //! Finds the end of a value by its brackets and strings, byte by byte and without recursion.
 //!
-//! A scan can stop at any byte and go on when more has come. It does not tell right JSON from wrong: what lies between
-//! the brackets is for whoever parses it.
+//! A scan can stop at any byte and continue when more has arrived. It does not validate JSON; that is left to the parser.
 
 use memchr::memchr2;
 
-/// How deep a value may nest. Parsers stop far earlier; this keeps what nests without end from being collected for one.
+/// The deepest nesting. Parsers stop far earlier; this keeps endless nesting from being collected.
 pub(super) const MAX_DEPTH: usize = 10_000;
 
-/// Members whose list holds the records of the object around it: tau2 and Inspect write such files.
+/// Members whose list contains the records of the object around it: tau2 and Inspect write such files.
 const CONTAINERS: [&str; 2] = ["\"simulations\"", "\"samples\""];
 
 /// How far a scan got.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Step {
-    /// To the end of what there is.
+    /// To the end of the input.
     More,
-    /// To the end of the value, which is here.
+    /// To the end of the value, at this offset.
     End(usize),
-    /// To a bracket too many; it ends here.
+    /// To a bracket that is nested too deep, which ends here.
     Deep(usize),
     /// Into a list of records.
     List {
-        /// Where the members before it end.
+        /// The end of the members before it.
         key: usize,
-        /// Where its first element may begin.
+        /// The start of its first element.
         after: usize,
     },
 }
@@ -57,24 +56,24 @@ impl Scan {
         Self { at: 0, depth: 0, max_depth: MAX_DEPTH, place, is_watched: false }
     }
 
-    /// A scan of what is left of an object, between its members.
+    /// A scan of the rest of an object, between its members.
     pub(super) fn rest_of_object() -> Self {
         Self { at: 0, depth: 1, max_depth: usize::MAX, place: Place::Structure, is_watched: false }
     }
 
-    /// Stops in front of the records of an object.
+    /// Stops at the list of records in an object.
     pub(super) fn watched(self) -> Self {
         Self { is_watched: true, ..self }
     }
 
-    /// Goes on without the bytes behind it, and only to the end. Returns how many they are.
+    /// Continues without the scanned bytes, and only to the end. Returns how many they were.
     pub(super) fn forget(&mut self) -> usize {
         self.max_depth = usize::MAX;
         self.is_watched = false;
         std::mem::take(&mut self.at)
     }
 
-    /// Goes on. `value` is what there is of the value, from its first byte.
+    /// Continues. `value` is the value so far, from its first byte.
     pub(super) fn run(&mut self, value: &[u8]) -> Step {
         while self.at < value.len() {
             match self.place {
@@ -106,7 +105,7 @@ impl Scan {
         Step::More
     }
 
-    /// To the end of what there is, or to what ends the scan.
+    /// Scans to the end of the input, or to what ends the scan.
     fn structure(&mut self, value: &[u8]) -> Option<Step> {
         let (mut at, mut depth) = (self.at, self.depth);
         let step = loop {
@@ -149,7 +148,7 @@ impl Scan {
     }
 }
 
-/// Goes on in a string, to its end or to the end of what there is.
+/// Continues in a string, to its end or to the end of the input.
 fn text(value: &[u8], mut at: usize) -> (usize, Place) {
     while at < value.len() {
         let Some(found) = next_mark(&value[at..]) else { return (value.len(), Place::Text) };
@@ -163,7 +162,7 @@ fn text(value: &[u8], mut at: usize) -> (usize, Place) {
 
 /// The next quotation mark or backslash.
 fn next_mark(bytes: &[u8]) -> Option<usize> {
-    // Most strings of a record are names and short words, for which a call of `memchr2` costs more than it saves.
+    // Most strings of a record are short, and for those a call of `memchr2` costs more than it saves.
     const WORDS: usize = 4;
     let mut at = 0;
     while at < 8 * WORDS {
@@ -191,7 +190,7 @@ fn zeros(word: u64) -> u64 {
 fn list_of_records(before: &[u8]) -> Option<usize> {
     let key = trim_end(trim_end(before).strip_suffix(b":")?);
     let rest = CONTAINERS.iter().find_map(|name| key.strip_suffix(name.as_bytes()))?;
-    // A quotation mark inside of a key has a backslash before it, so what looks like a whole key here is one.
+    // A quotation mark inside a key is escaped, so what looks like a complete key here is one.
     matches!(trim_end(rest).last(), Some(b'{' | b',')).then_some(rest.len())
 }
 
@@ -209,7 +208,7 @@ pub(super) fn is_blank(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | b'\r')
 }
 
-/// How many bytes of white space these begin with.
+/// The number of leading bytes of white space.
 pub(super) fn leading_blanks(bytes: &[u8]) -> usize {
     bytes.iter().position(|byte| !is_blank(*byte)).unwrap_or(bytes.len())
 }

@@ -70,10 +70,10 @@ fn check(source: impl AsRef<[u8]>, expected: &[&str]) {
     }
 }
 
-const UNCLOSED: &str = "(it was cut off when it was written or moved)";
+const UNCLOSED: &str = "(it was truncated when it was written or copied)";
 const TOO_LONG: &str = "the record has more than 100 bytes, the limit (raise it with --max-record)";
 const NO_UTF8: &str = "byte 0xff is not UTF-8 (save the file as UTF-8)";
-const BETWEEN: &str = "(records follow each other with nothing but white space between them)";
+const BETWEEN: &str = "(only white space may separate records)";
 const GIVEN_UP: &str = "(what comes after it is not read)";
 
 mod lines {
@@ -222,13 +222,13 @@ mod documents {
         check("{\n}} {}", &["0: {\n}", &found(3, "`}`")]);
         check("{\n},{}", &["0: {\n}", &found(3, "`,`")]);
         check("{\n}\x00", &["0: {\n}", &found(3, "byte 0x00")]);
-        let expected = format!("4! `,` or `]` should follow an element of a list, found `{{` {GIVEN_UP}");
+        let expected = format!("4! expected `,` or `]` after a list element, found `{{` {GIVEN_UP}");
         check("[{} {}]", &["1: {}", &expected]);
         for (source, at, what) in [("[{},]", 4, "]"), ("[{},,{}]", 4, ","), ("[{},}", 4, "}"), ("[{},:", 4, ":")] {
-            let expected = format!("{at}! an element of a list should stand here, found `{what}` {GIVEN_UP}");
+            let expected = format!("{at}! expected a list element, found `{what}` {GIVEN_UP}");
             check(source, &["1: {}", &expected]);
         }
-        check("[,{}]", &[&format!("1! an element of a list should stand here, found `,` {GIVEN_UP}")]);
+        check("[,{}]", &[&format!("1! expected a list element, found `,` {GIVEN_UP}")]);
     }
 
     #[test]
@@ -286,7 +286,7 @@ mod documents {
         check(format!("{blanks}{{}}{blanks}{{}}{blanks}"), &["300: {}", "602: {}"]);
         check(
             format!("[{blanks}{{}}{blanks},{blanks}]"),
-            &["301: {}", &format!("904! an element of a list should stand here, found `]` {GIVEN_UP}")],
+            &["301: {}", &format!("904! expected a list element, found `]` {GIVEN_UP}")],
         );
     }
 
@@ -294,7 +294,7 @@ mod documents {
     fn nesting_has_a_limit() {
         let nested = |depth: usize| format!("{{\n\"a\":{}{}}}", "[".repeat(depth), "]".repeat(depth));
         let message =
-            "the record nests deeper than 10000 levels (look at what wrote it; no format of records nests like this)";
+            "the record nests deeper than 10000 levels (check what wrote it; no known format nests this deeply)";
         let source = format!("{}{}{{}}", nested(9_999), nested(10_000));
         let (first, second) = (nested(9_999).len(), nested(10_000).len());
         for sizes in [&[usize::MAX][..], &[1], &[999, 4]] {
@@ -320,15 +320,15 @@ mod documents {
 mod sources {
     use super::*;
 
-    const LEAVE: &str = "(leave it out, or look at what should have written it)";
+    const LEAVE: &str = "(leave it out, or check what should have written it)";
 
     #[test]
     fn nothing_is_not_taken_for_no_values() {
         check("", &[&format!("0! it is empty {LEAVE}")]);
-        check(" \r\n\t", &[&format!("0! it holds nothing but white space {LEAVE}")]);
+        check(" \r\n\t", &[&format!("0! it contains only white space {LEAVE}")]);
         check(b"\xef\xbb\xbf", &[&format!("0! it is empty {LEAVE}")]);
-        check("{\"samples\":[]}\n", &[&format!("0! it holds no record {LEAVE}")]);
-        check("{\"samples\":[],\"a\":1}{\"simulations\":[]}", &[&format!("0! it holds no record {LEAVE}")]);
+        check("{\"samples\":[]}\n", &[&format!("0! it contains no record {LEAVE}")]);
+        check("{\"samples\":[],\"a\":1}{\"simulations\":[]}", &[&format!("0! it contains no record {LEAVE}")]);
         check("{\"samples\":[]}{}", &["14: {}"]);
     }
 
@@ -355,8 +355,8 @@ mod sources {
         }
         let found = |text: &str| frames(Cursor::new(text.to_owned()).chain(Fails), LIMIT);
         let failed = |at: usize| {
-            let hint = "(what came before is read; check the disk or whatever writes it)";
-            format!("{at}! cannot be read on: the cable is loose {hint}")
+            let hint = "(what came before was read; check the disk or the writer)";
+            format!("{at}! reading failed: the cable is loose {hint}")
         };
         assert_eq!(found(""), [failed(0)]);
         assert_eq!(found(" "), [failed(1)]);
@@ -376,8 +376,8 @@ mod sources {
         let packed = encoder.finish().unwrap();
         let input = Cursor::new(packed[..packed.len() - 8].to_vec());
         let found = frames(Unpacked::new(Box::new(input), Arc::default()), LIMIT);
-        let message = "20! the gzip data ends too early, after 20 unpacked bytes";
-        let hint = "(what came before is read; it was cut off when it was written or moved)";
+        let message = "20! the gzip data ends too early, after 20 decompressed bytes";
+        let hint = "(what came before was read; the file was truncated when it was written or copied)";
         assert_eq!(found, ["0: {\"a\":1}", "8: {\"b\":2}", &format!("{message} {hint}")]);
     }
 

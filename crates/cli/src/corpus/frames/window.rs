@@ -14,11 +14,11 @@ const SPARE: usize = 8;
 /// A buffer that moves over a source. Its filled part begins at `base` in the source.
 pub(super) struct Window<R> {
     input: R,
-    /// Initialised as a whole, so that reading into it costs nothing else; `bytes[..end]` is filled.
+    /// Initialized as a whole, so that reading into it costs nothing else; `bytes[..end]` is filled.
     bytes: Vec<u8>,
     end: usize,
     base: u64,
-    /// How large the buffer may become.
+    /// The maximum size of the buffer.
     most: usize,
     over: Option<Ended>,
     spare: Vec<Vec<u8>>,
@@ -28,28 +28,28 @@ pub(super) struct Window<R> {
 pub(super) enum Ended {
     /// The source is at its end.
     Clean,
-    /// It cannot be read on.
+    /// Reading failed.
     Failed(Failure),
 }
 
 impl<R: Read> Window<R> {
     pub(super) fn new(input: R, max_record: usize) -> Self {
-        // A value of the largest size, and room to read on and find that it is one.
+        // Room for a value of the maximum size, and for finding that it is too large.
         let most = max_record.saturating_add(2 * BATCH);
         Self { input, bytes: vec![0; BATCH], end: 0, base: 0, most, over: None, spare: Vec::new() }
     }
 
-    /// What has been read and not been given away.
+    /// What was read and not taken.
     pub(super) fn filled(&self) -> &[u8] {
         &self.bytes[..self.end]
     }
 
-    /// Where a filled byte lies in the source.
+    /// The offset of a filled byte in the source.
     pub(super) fn offset(&self, at: usize) -> u64 {
         self.base + at as u64
     }
 
-    /// Reads once. False when nothing more comes.
+    /// Reads once. False at the end.
     pub(super) fn fill(&mut self) -> bool {
         if self.over.is_some() {
             return false;
@@ -67,9 +67,9 @@ impl<R: Read> Window<R> {
                 Err(error) => {
                     let known = error.get_ref().and_then(|inner| inner.downcast_ref::<Failure>());
                     let failure = known.cloned().unwrap_or_else(|| {
-                        Failure::error((), format!("cannot be read on: {error}"))
+                        Failure::error((), format!("reading failed: {error}"))
                             .code(Code::ReadFailed)
-                            .hint("what came before is read; check the disk or whatever writes it")
+                            .hint("what came before was read; check the disk or the writer")
                     });
                     self.over = Some(Ended::Failed(failure));
                 }
@@ -82,7 +82,7 @@ impl<R: Read> Window<R> {
         self.over.as_ref()
     }
 
-    /// What kept the source from being read to its end, told once.
+    /// The read error, reported once.
     pub(super) fn failure(&mut self) -> Option<Item> {
         if self.over == Some(Ended::Clean) {
             return None;
@@ -97,7 +97,7 @@ impl<R: Read> Window<R> {
         self.base += count as u64;
     }
 
-    /// Gives the bytes before `cut` away, with their offset, and goes on at `resume`.
+    /// Takes the bytes before `cut`, with their offset, and continues at `resume`.
     pub(super) fn take(&mut self, cut: usize, resume: usize) -> (u64, Vec<u8>) {
         let tail = &self.bytes[resume..self.end];
         let len = BATCH.max(tail.len() + BATCH / 2);
@@ -117,7 +117,7 @@ impl<R: Read> Window<R> {
         (offset, taken)
     }
 
-    /// Takes a buffer back. One that held a large value is not kept.
+    /// Takes a buffer back for reuse. A large one is not kept.
     pub(super) fn recycle(&mut self, bytes: Vec<u8>) {
         if self.spare.len() < SPARE && bytes.capacity() <= 2 * BATCH {
             self.spare.push(bytes);

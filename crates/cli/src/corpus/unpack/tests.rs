@@ -101,32 +101,32 @@ fn zstd_is_unpacked_with_all_its_frames_and_without_its_notes() {
 
 #[test]
 fn what_came_before_an_early_end_is_given() {
-    let hint = "what came before is read; it was cut off when it was written or moved";
+    let hint = "what came before was read; the file was truncated when it was written or copied";
     let all = text(200_000);
     let packed = gzip(&all);
     // Without the check sums at the end, all of the data is there.
-    let message = "the gzip data ends too early, after 200000 unpacked bytes";
+    let message = "the gzip data ends too early, after 200000 decompressed bytes";
     check(&packed[..packed.len() - 5], &all, Some((message, hint)));
-    check(&packed[..9], &[], Some(("the gzip data ends too early, after 0 unpacked bytes", hint)));
+    check(&packed[..9], &[], Some(("the gzip data ends too early, after 0 decompressed bytes", hint)));
     let (half, _) = unpack(&packed[..packed.len() / 2], usize::MAX, 4096);
     assert!(half.len() > 50_000 && all.starts_with(&half), "{} bytes", half.len());
-    let message = format!("the gzip data ends too early, after {} unpacked bytes", half.len());
+    let message = format!("the gzip data ends too early, after {} decompressed bytes", half.len());
     check(&packed[..packed.len() / 2], &half, Some((&message, hint)));
 
     let packed = zstd(&all);
-    let message = "the zstd data ends too early, after 131072 unpacked bytes";
+    let message = "the zstd data ends too early, after 131072 decompressed bytes";
     check(&packed[..packed.len() - 1], &all[..131_072], Some((message, hint)));
-    check(&packed[..4], &[], Some(("the zstd data ends too early, after 0 unpacked bytes", hint)));
+    check(&packed[..4], &[], Some(("the zstd data ends too early, after 0 decompressed bytes", hint)));
 }
 
 #[test]
 fn what_came_before_damage_is_given() {
     let all = text(400_000);
-    let hint = "what came before is read; `gzip -t` tests a whole file";
+    let hint = "what came before was read; `gzip -t` checks the file";
     let mut packed = gzip(&all);
     let at = packed.len() - 8;
     packed[at] ^= 1;
-    let message = "the gzip data is damaged after 400000 unpacked bytes: incorrect data check";
+    let message = "the gzip data is corrupt after 400000 decompressed bytes: incorrect data check";
     check(&packed, &all, Some((message, hint)));
 
     // A block of the third kind does not exist.
@@ -134,16 +134,16 @@ fn what_came_before_damage_is_given() {
     let mut packed = whole.clone();
     let at = gzip(&all).len() + 10;
     packed[at] = 0x07;
-    let message = "the gzip data is damaged after 400000 unpacked bytes: invalid block type";
+    let message = "the gzip data is corrupt after 400000 decompressed bytes: invalid block type";
     check(&packed, &all, Some((message, hint)));
 
-    let hint = "what came before is read; `zstd -t` tests a whole file";
+    let hint = "what came before was read; `zstd -t` checks the file";
     let mut packed = [zstd(&all), zstd(b"x")].concat();
     let at = zstd(&all).len() + 4;
     packed[at] |= 0x08;
     let (out, error) = unpack(&packed, usize::MAX, 1 << 20);
     assert!(out == all, "{} bytes", out.len());
-    let message = "the zstd data is damaged after 400000 unpacked bytes: Unsupported frame parameter";
+    let message = "the zstd data is corrupt after 400000 decompressed bytes: Unsupported frame parameter";
     assert_eq!(error, Some(damaged(message.to_owned(), hint.to_owned())));
     check(&packed, &all, Some((message, hint)));
 }
@@ -168,20 +168,20 @@ fn how_much_comes_before_damage_does_not_depend_on_how_it_is_read() {
     let (out, error) = unpack(&packed, usize::MAX, 1 << 20);
     let Failure { message, hint, .. } = error.unwrap();
     assert!(text(400_000)[..150_000] == out[..150_000], "{} bytes", out.len());
-    let start = format!("the gzip data is damaged after {} unpacked bytes: ", out.len());
+    let start = format!("the gzip data is corrupt after {} decompressed bytes: ", out.len());
     assert!(message.starts_with(&start), "{message}");
     check(&packed, &out, Some((&message, &hint.unwrap())));
 }
 
 #[test]
 fn what_follows_packed_data_must_be_packed_too() {
-    let hint = "what came before is read; a file is packed as a whole or not at all";
-    let message = "something that is not gzip data follows after 2 unpacked bytes";
+    let hint = "what came before was read; compress the whole file or none of it";
+    let message = "data that is not gzip follows after 2 decompressed bytes";
     for garbage in [b"{}".as_slice(), &[0]] {
         check(&[&gzip(b"{}"), garbage].concat(), b"{}", Some((message, hint)));
     }
-    let message = "the zstd data is damaged after 2 unpacked bytes: Unknown frame descriptor";
-    let hint = "what came before is read; `zstd -t` tests a whole file";
+    let message = "the zstd data is corrupt after 2 decompressed bytes: Unknown frame descriptor";
+    let hint = "what came before was read; `zstd -t` checks the file";
     check(&[&zstd(b"{}"), b"{\"a\":1}".as_slice()].concat(), b"{}", Some((message, hint)));
 }
 
@@ -194,8 +194,8 @@ fn a_window_that_takes_too_much_memory_is_refused() {
         encoder.finish().unwrap()
     };
     check(&packed(26), b"{}", None);
-    let message = "the zstd data after 0 unpacked bytes needs a window of more than 64 MiB";
-    check(&packed(27), b"", Some((message, "pack it again with `zstd --long=26` or less")));
+    let message = "the zstd data after 0 decompressed bytes needs a window of more than 64 MiB";
+    check(&packed(27), b"", Some((message, "compress it again with `zstd --long=26` or less")));
 }
 
 #[test]

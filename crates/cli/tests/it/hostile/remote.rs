@@ -18,7 +18,7 @@ const ENDPOINT: &str = "check that `url` is the endpoint of an MCP server over S
 /// `STEER` as an excerpt of an answer is shown.
 const SHOWN: &str = "\\u{1b}]0;owned\\u{7}\\u{1b}[2J\\u{9b}31m ::error::owned\u{202e}evil\u{2066}\\u{0}\\u{7f}";
 /// How a connection is said to have broken; `HOST` stands for the server.
-const BROKE: &str = "the connection to HOST broke before an answer came";
+const BROKE: &str = "the connection to HOST was lost before a response arrived";
 const FILLER: &[u8] = &[b'x'; 1 << 16];
 /// More of it than any bound here allows.
 const MUCH: usize = 20_000;
@@ -203,9 +203,9 @@ fn a_redirect_is_told_and_not_followed() {
                 )
             },
             &format!(
-                "it answered `initialize` with 307 Temporary Redirect and points to `{elsewhere}`, and redirects are not followed"
+                "responded to `initialize` with 307 Temporary Redirect and redirects to `{elsewhere}`; redirects are not followed"
             ),
-            "write the address it points to in `url`, if you trust that one with your headers",
+            "set `url` to the target of the redirect, if you trust it with your headers",
         ),
         goes_on(
             "a redirect of a call",
@@ -216,7 +216,7 @@ fn a_redirect_is_told_and_not_followed() {
                 )
             },
             &format!(
-                "http 308: the server answered 308 Permanent Redirect and points to `{elsewhere}`, and redirects are not followed"
+                "http 308: the server answered 308 Permanent Redirect and redirects to `{elsewhere}`; redirects are not followed"
             ),
         ),
     ]);
@@ -226,15 +226,15 @@ fn a_redirect_is_told_and_not_followed() {
 #[test]
 fn a_remote_server_that_lets_nobody_in_is_told_by_its_status() {
     let denied = |mode, line: &'static str, hint| {
-        let message = format!("it answered `initialize` with {line}: {SHOWN}");
+        let message = format!("responded to `initialize` with {line}: {SHOWN}");
         refused(mode, "initialize", move |stream, _| status(stream, line), &message, hint)
     };
     check(vec![
-        denied("401", "401 Unauthorized", "name a variable in `bearer_token_env` that holds a token the server takes"),
-        denied("403", "403 Forbidden", "the server refuses this caller: check the rights of the token, and `headers`"),
+        denied("401", "401 Unauthorized", "set `bearer_token_env` to a variable that holds a token the server accepts"),
+        denied("403", "403 Forbidden", "the server denies access: check the permissions of the token, and `headers`"),
         denied("404", "404 Not Found", "check the path in `url`: it is that of the endpoint, often `/mcp`"),
-        denied("429", "429 Too Many Requests", "the server wants fewer requests: wait, or run fewer tests at once"),
-        denied("500", "500 Internal Server Error", "look at the log of the server"),
+        denied("429", "429 Too Many Requests", "the server is rate limiting: wait, or run fewer tests at once"),
+        denied("500", "500 Internal Server Error", "check the server's log"),
     ]);
 }
 
@@ -250,7 +250,7 @@ fn a_remote_server_that_does_not_open_the_protocol_is_told_by_what_it_did() {
                 stream.write_all(&response("200 OK", "application/json", reply.to_string().as_bytes()))
             },
             &format!(
-                "it speaks revision `{}…` of the protocol, which mcptest does not know",
+                "uses protocol revision `{}…`, which mcptest does not support",
                 STEER.trim_end_matches(['\0', '\u{7f}'])
             ),
             "update the server, or mcptest",
@@ -259,7 +259,7 @@ fn a_remote_server_that_does_not_open_the_protocol_is_told_by_what_it_did() {
             "slow headers",
             "initialize",
             |stream, _| drip(stream, b"HTTP/1.1 200 OK\r\nx: "),
-            "it did not answer `initialize` within 2000 ms",
+            "did not answer `initialize` within 2000 ms",
             "check `url`, or raise `timeout_ms`",
         )
         .patient(2000),
@@ -267,7 +267,7 @@ fn a_remote_server_that_does_not_open_the_protocol_is_told_by_what_it_did() {
             "no answer",
             "initialize",
             |stream, _| drip(stream, b""),
-            &format!("`initialize` has no reply: {BROKE}: connection closed before message completed"),
+            &format!("no reply to `initialize`: {BROKE}: connection closed before message completed"),
             ENDPOINT,
         ),
         refused(
@@ -277,7 +277,7 @@ fn a_remote_server_that_does_not_open_the_protocol_is_told_by_what_it_did() {
                 stream.write_all(b"HTTP/1.1 200 OK\r\nx: ")?;
                 (0..MUCH).try_for_each(|_| stream.write_all(FILLER))
             },
-            &format!("`tools/list` has no reply: {BROKE}: message head is too large"),
+            &format!("no reply to `tools/list`: {BROKE}: message head is too large"),
             ENDPOINT,
         ),
         refused(
@@ -290,7 +290,7 @@ fn a_remote_server_that_does_not_open_the_protocol_is_told_by_what_it_did() {
                 }
                 stream.write_all(head.as_bytes())
             },
-            &format!("`tools/list` has no reply: {BROKE}: message head is too large"),
+            &format!("no reply to `tools/list`: {BROKE}: message head is too large"),
             ENDPOINT,
         ),
         refused(
@@ -298,7 +298,7 @@ fn a_remote_server_that_does_not_open_the_protocol_is_told_by_what_it_did() {
             "tools/list",
             |stream, _| stream.write_all(&response("200 OK", "text/html", STEER.as_bytes())),
             &format!(
-                "`tools/list` has no reply: the server answered 200 OK with `text/html`, which is neither JSON nor a stream of events: {SHOWN}"
+                "no reply to `tools/list`: the server answered 200 OK with `text/html`, which is neither JSON nor an event stream: {SHOWN}"
             ),
             ENDPOINT,
         ),
@@ -307,7 +307,7 @@ fn a_remote_server_that_does_not_open_the_protocol_is_told_by_what_it_did() {
 
 #[test]
 fn a_remote_server_whose_answer_is_no_reply_costs_the_agent_that_call() {
-    let too_long = "transport: the server's answer has more than 16777216 bytes";
+    let too_long = "transport: the server's response has more than 16777216 bytes";
     check(vec![
         goes_on(
             "503",
@@ -337,7 +337,7 @@ fn a_remote_server_whose_answer_is_no_reply_costs_the_agent_that_call() {
                     b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 1000\r\n\r\n{\"json",
                 )
             },
-            "transport: the connection to HOST broke in the middle of the answer: end of file before message length reached",
+            "transport: the connection to HOST was lost during the response: end of file before message length reached",
         ),
         goes_on(
             "a connection that is closed",
@@ -369,7 +369,7 @@ fn a_remote_server_whose_answer_is_no_reply_costs_the_agent_that_call() {
                     format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":[{}0]}}", "{\"\":0},".repeat(2_000_000));
                 stream.write_all(&response("200 OK", "application/json", body.as_bytes()))
             },
-            "jsonrpc: the server's reply is no result of tools/call: it would take more than 67108864 bytes of memory",
+            "jsonrpc: the server's reply is not a valid tools/call result: it would take more than 67108864 bytes of memory",
         ),
         goes_on(
             "a result of 50 MB",
@@ -383,7 +383,7 @@ fn a_remote_server_whose_answer_is_no_reply_costs_the_agent_that_call() {
         goes_on(
             "no JSON",
             |stream, _| stream.write_all(&response("200 OK", "application/json", STEER.as_bytes())),
-            &format!("transport: the server's answer is no reply to the request: {SHOWN}"),
+            &format!("transport: the server's response is not a reply to the request: {SHOWN}"),
         ),
         goes_on(
             "another's reply",
@@ -394,14 +394,14 @@ fn a_remote_server_whose_answer_is_no_reply_costs_the_agent_that_call() {
                     reply(id + 1, "strike").to_string().as_bytes(),
                 ))
             },
-            "transport: the server's answer is no reply to the request: {\"id\":3,\"jsonrpc\":\"2.0\",\"result\":{\"content\":[{\"text\":\"struck\",\"type\":\"text\"}]}}",
+            "transport: the server's response is not a reply to the request: {\"id\":3,\"jsonrpc\":\"2.0\",\"result\":{\"content\":[{\"text\":\"struck\",\"type\":\"text\"}]}}",
         ),
     ]);
 }
 
 #[test]
 fn a_remote_server_whose_stream_is_no_end_of_trouble_costs_the_agent_at_most_that_call() {
-    let much = "transport: the server's answer has more than 67108864 bytes";
+    let much = "transport: the server's response has more than 67108864 bytes";
     check(vec![
         goes_on(
             "an event without end",

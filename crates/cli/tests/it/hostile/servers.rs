@@ -7,15 +7,14 @@ use serde_json::Value;
 use super::remote::nobody;
 use super::{Ends, Row, STEER, check, left, marker, program, world};
 
-const RUN_IT: &str = "run the command by hand: it has to wait for messages on standard input";
+const RUN_IT: &str = "run the command by hand: it should wait for messages on standard input";
 const SILENT: &str = "check that the command starts an MCP server over stdio, or raise `timeout_ms`";
-const ONE_LINE: &str = "a message is one line of JSON; look for output that is none";
+const ONE_LINE: &str = "a message is one line of JSON; look for other output";
 const LAST_PAGE: &str = "the last page of `tools/list` has no `nextCursor`";
-const NAMED: &str = "every tool needs a `name` of its own and an `inputSchema`";
-const LESS: &str = "let the server answer with less; real replies are far from these limits";
-const FEWER: &str = "let the server offer only the tools under test";
-const HAS_TOOLS: &str =
-    "check that the command starts an MCP server that has tools; `protocol` names its era if asking fails";
+const NAMED: &str = "every tool needs a unique `name` and an `inputSchema`";
+const LESS: &str = "make the server return less; real replies are far below these limits";
+const FEWER: &str = "make the server offer only the tools under test";
+const HAS_TOOLS: &str = "check that the command starts an MCP server with tools; set `protocol` if detection fails";
 
 /// `STEER` as standard error and standard output are shown.
 const SPELT: &str = "\\u{1b}]0;owned\\u{7}\\u{1b}[2J\\u{9b}31m\n  ::error::owned\u{202e}evil\u{2066}\\u{0}\\u{7f}";
@@ -42,32 +41,32 @@ fn fine(mode: &'static str, answers: &[&str]) -> Row {
 #[test]
 fn a_server_that_cannot_be_connected_to_is_told_by_what_it_did() {
     let shown = "Welcome \\u{1b}]0;owned\\u{7}\\u{1b}[2J\\u{9b}31m\\r";
-    let too_long = "it sent a line of more than 16777216 bytes";
+    let too_long = "sent a line of more than 16777216 bytes";
     let ended = format!(
-        "it ended (exit status: 3) without answering `initialize`\nits standard error ends with:\n  no config{SPELT}"
+        "exited (exit status: 3) without answering `initialize`\nstandard error ends with:\n  no config{SPELT}"
     );
-    let silent = "it did not answer `initialize` within 2000 ms";
-    let talks = format!("{silent}\nits standard output has a line that is no message: {shown}");
-    let no_list = "it answered `tools/list` with `tools` that is a string \
+    let silent = "did not answer `initialize` within 2000 ms";
+    let talks = format!("{silent}\nstandard output contains a line that is not a message: {shown}");
+    let no_list = "responded to `tools/list` with `tools` that is a string \
                    (\"\\u001b]0;owned\\u0007\\u001b[2J\u{9b}31m\\r\\n::…), not a list";
-    let too_much = "it answered `tools/list` with a reply that cannot be taken in: it would take more than 67108864 bytes \
+    let too_much = "responded to `tools/list` with a reply that is too large: it would take more than 67108864 bytes \
                     of memory";
-    let twice = format!("its list of tools is wrong: `twice{STEER}` is there twice");
-    let unnamed = "its list of tools is wrong: tool 3 has a `name` that is a string (\"\")";
+    let twice = format!("`tools/list` is invalid: duplicate tool `twice{STEER}`");
+    let unnamed = "`tools/list` is invalid: tool 3 has a `name` that is a string (\"\")";
     check(vec![
         refused("exits at once", &ended, RUN_IT),
         refused("never answers", silent, SILENT).patient(2000),
         refused("banner and silence", &talks, SILENT).patient(2000),
         refused("a line without end", too_long, ONE_LINE),
         refused("a hundred thousand tools", too_much, LESS),
-        refused("twenty thousand tools", "it lists more than 10000 tools", FEWER),
-        refused("pages in circles", "its list of tools goes in circles: the cursor \"a\" came twice", LAST_PAGE),
-        refused("pages without end", "its list of tools has more than 1000 pages", LAST_PAGE),
+        refused("twenty thousand tools", "lists more than 10000 tools", FEWER),
+        refused("pages in circles", "`tools/list` loops: the cursor \"a\" was returned twice", LAST_PAGE),
+        refused("pages without end", "`tools/list` has more than 1000 pages", LAST_PAGE),
         refused("a name twice", &twice, NAMED),
         refused("an empty name", unnamed, NAMED),
         refused("a description of 50 MB", too_long, ONE_LINE),
         refused("no list", no_list, HAS_TOOLS),
-        refused("a list that is refused", &format!("it answered `tools/list` with an error: {STEER}"), HAS_TOOLS),
+        refused("a list that is refused", &format!("responded to `tools/list` with an error: {STEER}"), HAS_TOOLS),
     ]);
 }
 
@@ -96,16 +95,16 @@ fn a_server_that_is_only_odd_is_got_along_with() {
 #[test]
 fn a_call_that_a_server_does_not_answer_as_it_should_is_an_error_for_the_agent_and_the_run_goes_on() {
     let none = "timeout: no answer within 2000 ms";
-    let noise = |lines: u32| format!("{none}; meanwhile lines that are no messages arrived: {lines}");
-    let invalid = |why: &str| format!("jsonrpc: the server's reply is no result of tools/call: {why}");
+    let noise = |lines: u32| format!("{none}; meanwhile the server sent lines that are not messages: {lines}");
+    let invalid = |why: &str| format!("jsonrpc: the server's reply is not a valid tools/call result: {why}");
     let unnamed = |error: &str| format!("jsonrpc: an error without a message: {error}");
     let too_long = "transport: the server sent a line of more than 16777216 bytes";
     let died = format!(
-        "transport: the server ended (exit status: 3); its standard error ends with:\nout of luck{}",
+        "transport: the server exited (exit status: 3); standard error ends with:\nout of luck{}",
         SPELT.replace("\n  ", "\n")
     );
     let closed = "transport: the server closed its standard output";
-    let ended = "transport: the server ended (exit status: 4)";
+    let ended = "transport: the server exited (exit status: 4)";
     let errors = [
         unnamed("\"no\""),
         unnamed("5"),
@@ -124,7 +123,7 @@ fn a_call_that_a_server_does_not_answer_as_it_should_is_an_error_for_the_agent_a
         invalid("`content[0]` is a text block without text"),
         "ok: {\"big\":123456789012345678901234567890,\"small\":0}".to_owned(),
     ];
-    let range = invalid("its JSON cannot be read: result.structuredContent: number out of range");
+    let range = invalid("malformed JSON: result.structuredContent: number out of range");
     check(vec![
         goes_on("asks without end", &[none], none).patient(2000),
         goes_on("a line of a gigabyte", &[too_long], too_long),
@@ -164,13 +163,13 @@ fn a_schema_that_points_elsewhere_is_kept_and_nothing_is_fetched() {
         &output,
         2,
         "",
-        "error: what was made of this cannot be used, so nothing was written\n\
+        "error: the generated files are not valid, so nothing was written\n\
          mcptest/tools.json:4:22: error[malformed-schema]: the schema refers to another document; schemas are never fetched\n\
          \x20  |\n\
          \x204 |       \"inputSchema\": {\n\
          \x20  |                      ^\n\
          \x20  = hint: copy the definition under `$defs` and refer to it as `#/$defs/name`\n\
-         hint: start from nothing with `mcptest init`, and copy what you need\n",
+         hint: start with plain `mcptest init`, and copy what you need\n",
     );
     assert_eq!(visits.load(Ordering::Relaxed), 0, "something was fetched");
 }

@@ -14,7 +14,7 @@ use super::{CLOSES, KEY, Said, Scene, WIRES, measured, said, suite};
 use crate::Folder;
 
 /// What to do about an answer that is none.
-const HINT: &str = "hint: check that `base_url:` is the address of a server that speaks WIRE";
+const HINT: &str = "hint: check that `base_url:` points to a server that speaks WIRE";
 
 /// Records with models that answer with these bytes.
 #[track_caller]
@@ -35,7 +35,7 @@ fn check_start(scene: &Scene, start: &str) {
 #[test]
 fn an_answer_without_end_is_read_up_to_a_limit() {
     let scene = Scene::record(CLOSES, |_| Answer::status(200, "", vec![b' '; 1 << 20]).then(Rest::Endless));
-    scene.check(2, &format!("error[unreadable-reply]: AT the answer has more than 16777216 bytes\n{HINT}"));
+    scene.check(2, &format!("error[unreadable-reply]: AT the response has more than 16777216 bytes\n{HINT}"));
     // Nobody asked for it a second time.
     assert_eq!(scene.server.requests().len(), 4);
 }
@@ -49,7 +49,7 @@ fn a_packed_answer_without_end_is_unpacked_up_to_a_limit() {
     let packed = packed.finish().unwrap();
     assert!(packed.len() < 1 << 20);
     let scene = Scene::record(CLOSES, move |_| Answer::status(200, "content-encoding: gzip\r\n", packed.clone()));
-    scene.check(2, &format!("error[unreadable-reply]: AT the answer has more than 16777216 bytes\n{HINT}"));
+    scene.check(2, &format!("error[unreadable-reply]: AT the response has more than 16777216 bytes\n{HINT}"));
 }
 
 #[test]
@@ -57,7 +57,7 @@ fn millions_of_small_values_do_not_become_gigabytes() {
     // An object with one key takes a hundred times its text.
     for piece in ["{\"\":0},", "["] {
         let scene = body(move |_| format!("{{\"content\":[{}", piece.repeat(400_000)).into_bytes());
-        check_start(&scene, "error[unreadable-reply]: AT its answer cannot be read: it has more than 200000 values: ");
+        check_start(&scene, "error[unreadable-reply]: AT cannot read the response: it has more than 200000 values: ");
     }
     // Neither do they inside of a text that is read as JSON.
     let args = format!("\"{{\\\"q\\\":[{}0]}}\"", "0\\u002c".repeat(200_000));
@@ -65,7 +65,7 @@ fn millions_of_small_values_do_not_become_gigabytes() {
         let calls = [super::Call { id: "\"a\"", name: "\"desk__search\"", args: &args }];
         said(dialect, &Said { calls: &calls, ..Said::default() }).into_bytes()
     });
-    check_start(&scene, "error[unreadable-reply]: AT its answer cannot be read: it has more than 200000 values: ");
+    check_start(&scene, "error[unreadable-reply]: AT cannot read the response: it has more than 200000 values: ");
 }
 
 #[test]
@@ -75,7 +75,7 @@ fn millions_of_words_that_are_no_json_are_shown_in_part() {
     scene.check(
         2,
         &format!(
-            "error[unreadable-reply]: AT its answer cannot be read: it is not JSON (line 1, column 1: expected value): {words}…\n{HINT}"
+            "error[unreadable-reply]: AT cannot read the response: it is not JSON (line 1, column 1: expected value): {words}…\n{HINT}"
         ),
     );
 }
@@ -113,8 +113,8 @@ fn an_empty_reply_is_a_reply_without_words_and_an_empty_answer_is_none() {
         assert_eq!((&trace["final_response"], &trace["tool_calls"]), (&json!(""), &json!([])), "{model}");
     }
     let missing = [
-        "it has no list `content`",
-        "it has no list `output`",
+        "it has no `content` list",
+        "it has no `output` list",
         "it has no `choices[0].message`",
         "it has no `candidates[0]`",
     ];
@@ -127,7 +127,7 @@ fn an_empty_reply_is_a_reply_without_words_and_an_empty_answer_is_none() {
         for ((model, ..), (body, why)) in WIRES.into_iter().zip(bodies.into_iter().zip(missing)) {
             assert_eq!(
                 scene.verdict(model),
-                format!("error[unreadable-reply]: AT its answer cannot be read: {why}: {body}\n{HINT}")
+                format!("error[unreadable-reply]: AT cannot read the response: {why}: {body}\n{HINT}")
             );
         }
         scene.check_rest(2);
@@ -136,7 +136,7 @@ fn an_empty_reply_is_a_reply_without_words_and_an_empty_answer_is_none() {
     scene.check(
         2,
         &format!(
-            "error[unreadable-reply]: AT its answer cannot be read: it is not JSON (line 1, column 0: EOF while parsing a value)\n{HINT}"
+            "error[unreadable-reply]: AT cannot read the response: it is not JSON (line 1, column 0: EOF while parsing a value)\n{HINT}"
         ),
     );
 }
@@ -156,7 +156,7 @@ fn counts_of_tokens_that_are_none_are_unknown_and_huge_ones_do_not_overflow() {
         if usage[0] == "1e400" {
             check_start(
                 &scene,
-                "error[unreadable-reply]: AT its answer cannot be read: it is not JSON (line 1, column ",
+                "error[unreadable-reply]: AT cannot read the response: it is not JSON (line 1, column ",
             );
             continue;
         }
@@ -206,7 +206,7 @@ fn text_that_is_not_utf_8_and_keys_that_stand_twice_are_no_evidence() {
         let text = said(dialect, &Said { text: "\"Done?\"", ..Said::default() });
         text.bytes().map(|byte| if byte == b'?' { 0xff } else { byte }).collect()
     });
-    check_start(&scene, "error[unreadable-reply]: AT its answer cannot be read: it is not UTF-8 from byte ");
+    check_start(&scene, "error[unreadable-reply]: AT cannot read the response: it is not UTF-8 (byte ");
     let scene = body(|dialect| {
         let text = said(dialect, &Said { text: "\"Done.\"", ..Said::default() });
         text.replacen("\"Done.\"", "\"Done.\",\"text\":\"Not\",\"text\":\"done.\",\"content\":0,\"content\":0", 1)
@@ -226,6 +226,6 @@ fn a_reason_to_stop_that_nobody_knows_is_no_end() {
         body(move |dialect| said(dialect, &Said { text: "\"Done.\"", stop: reason, ..Said::default() }).into_bytes());
     scene.check(
         2,
-        "error[reply-cut-off]: AT its reply ended with `tired [2J\\u{202e} of it`\nhint: record again; the model did not finish its reply",
+        "error[reply-cut-off]: AT the reply ended with `tired [2J\\u{202e} of it`\nhint: re-record; the model did not finish its reply",
     );
 }

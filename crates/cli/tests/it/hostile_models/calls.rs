@@ -81,17 +81,17 @@ fn what_could_be_a_call_and_is_not_understood_is_an_error_of_the_run() {
         Answer::status(200, "", bodies.iter().find(|(known, _)| *known == model).unwrap().1)
     });
     let whys = [
-        "its `content[1]` is nothing that is known here",
-        "its `output[0]` is nothing that is known here",
-        "its `tool_calls` is no list",
-        "its `parts[0]` is nothing that is known here",
+        "`content[1]` is not recognized",
+        "`output[0]` is not recognized",
+        "`tool_calls` is not a list",
+        "`parts[0]` is not recognized",
     ];
     for ((model, body), why) in bodies.into_iter().zip(whys) {
-        let hint = "check that `base_url:` is the address of a server that speaks WIRE";
+        let hint = "check that `base_url:` points to a server that speaks WIRE";
         let body: Value = serde_json::from_str(body).unwrap();
         assert_eq!(
             scene.verdict(model),
-            format!("error[unreadable-reply]: AT its answer cannot be read: {why}: {body}\nhint: {hint}")
+            format!("error[unreadable-reply]: AT cannot read the response: {why}: {body}\nhint: {hint}")
         );
     }
     scene.check_rest(2);
@@ -133,7 +133,7 @@ fn arguments_nested_without_end_are_refused_as_text_and_end_the_run_as_json() {
     for (model, ..) in WIRES {
         let told = scene.verdict(model);
         assert!(
-            told.starts_with("error[unreadable-reply]: AT its answer cannot be read: it is not JSON (line 1, column "),
+            told.starts_with("error[unreadable-reply]: AT cannot read the response: it is not JSON (line 1, column "),
             "{told}"
         );
         assert!(told.contains(": recursion limit exceeded): "), "{told}");
@@ -162,9 +162,7 @@ fn a_hundred_thousand_calls_at_once_are_an_error_and_a_thousand_are_made() {
     for (model, ..) in WIRES {
         let told = scene.verdict(model);
         assert!(
-            told.starts_with(
-                "error[unreadable-reply]: AT its answer cannot be read: it has more than 200000 values: {"
-            ),
+            told.starts_with("error[unreadable-reply]: AT cannot read the response: it has more than 200000 values: {"),
             "{told}"
         );
     }
@@ -172,7 +170,7 @@ fn a_hundred_thousand_calls_at_once_are_an_error_and_a_thousand_are_made() {
     let scene = Scene::record(CLOSES, |dialect| {
         Answer::status(200, "", said(dialect, &Said { calls: &vec![OK; 1001], ..Said::default() }))
     });
-    scene.check(2, "error: AT its reply has 1001 calls, and 1000 are the most\nhint: record again; no agent means that many calls at once");
+    scene.check(2, "error: AT the reply has 1001 calls; the limit is 1000\nhint: re-record; no agent makes that many calls at once on purpose");
     let scene = Scene::record(CLOSES, |dialect| {
         Answer::status(200, "", said(dialect, &Said { calls: &vec![OK; 1000], ..Said::default() }))
     });

@@ -63,9 +63,9 @@ agents:
       calls:
         - { name: find_note, args: { exact: { id: 7, tags: ["$${HOME}"] } }, status: ok }
         - { name: "list notes: #1", args: { exact: {} }, status: ok }
-    # No call more than these, none twice.
+    # No other calls, and none of these twice.
     golden_path: { calls: [find_note, "list notes: #1"] }
-    # What the closing message claims, the calls must show.
+    # The calls must show what the closing message claims.
     narrative: {}
 
 # More: `mcptest explain trajectory` for each gate, `mcptest validate .` for mistakes in these files,
@@ -91,11 +91,11 @@ fn a_suite_from_a_command_passes_at_once_and_calls_no_tool_of_the_server() {
          wrote mcptest/tools.json  a snapshot of the tools, for the mock server\n\
          wrote mcptest/script.yml  what stands in for the model\n\n\
          The server `mcptest-mock` has 3 tools; the script calls find_note, list notes: #1.\n\
-         It has been ended, and none of its tools was called: the suite runs against the snapshot.\n{NEXT}"
+         It was stopped, and none of its tools was called: the suite runs against the snapshot.\n{NEXT}"
     );
     assert_eq!(String::from_utf8(output.stdout).unwrap(), stdout);
     let stderr = String::from_utf8(output.stderr).unwrap();
-    assert!(stderr.contains("warning: clients may refuse this name of a tool"), "{stderr}");
+    assert!(stderr.contains("warning: clients may reject this tool name"), "{stderr}");
     assert_eq!(output.status.code(), Some(0));
 
     let program = format!("[{}", env!("CARGO_BIN_EXE_mcptest"));
@@ -251,17 +251,17 @@ fn a_server_that_cannot_be_asked_is_told_in_its_own_words_and_nothing_is_written
     };
     check(
         "sh -c 'echo no configuration >&2; exit 3'",
-        "error[server-exited]: server `sh`: it ended (exit status: 3) without answering `initialize`\nits standard error ends with:\n  no configuration\n\
-         hint: run the command by hand: it has to wait for messages on standard input\n",
+        "error[server-exited]: server `sh`: exited (exit status: 3) without answering `initialize`\nstandard error ends with:\n  no configuration\n\
+         hint: run the command by hand: it should wait for messages on standard input\n",
     );
     check(
         "sh -c 'exec sleep 600'",
-        "error[server-timeout]: server `sh`: it did not answer `initialize` within 400 ms\n\
+        "error[server-timeout]: server `sh`: did not answer `initialize` within 400 ms\n\
          hint: check that the command starts an MCP server over stdio, or raise --timeout-ms\n",
     );
     check(
         "no-such-program-anywhere",
-        "error[program-not-found]: server `no-such-program-anywhere`: its program `no-such-program-anywhere` was not found\n\
+        "error[program-not-found]: server `no-such-program-anywhere`: program `no-such-program-anywhere` not found\n\
          hint: install it, or check that its folder is in PATH\n",
     );
     check(
@@ -275,7 +275,7 @@ fn a_server_that_cannot_be_asked_is_told_in_its_own_words_and_nothing_is_written
         &output,
         2,
         "",
-        "error: the server has no tools, and a suite judges calls\nhint: check how it is started or configured\n",
+        "error: the server has no tools, and a suite checks calls\nhint: check how it is started or configured\n",
     );
     here.check(
         &["init", "--url", "http://127.0.0.1:9/mcp", "--bearer-token-env", "NOBODY"],

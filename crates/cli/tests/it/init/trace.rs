@@ -89,9 +89,9 @@ const REFUND: &str = r#"    prompt: "Refund order 1043."
     trajectory_axes:
       dependencies:
         - { producer: find_order, consumer: refund_order, via: amount, required: true }
-    # No call more than these, none twice.
+    # No other calls, and none of these twice.
     golden_path: { calls: [find_order, refund_order] }
-    # What the closing message claims, the calls must show.
+    # The calls must show what the closing message claims.
     narrative: {}
 "#;
 
@@ -129,7 +129,7 @@ fn a_recorded_run_passes_the_suite_that_is_made_of_it() {
         "wrote mcptest.yml         the suite, with the gates that hold\n\
          wrote mcptest/tools.yml   the recorded answers, for the mock server\n\
          wrote mcptest/script.yml  the recorded calls\n\n\
-         It satisfies: a ceiling on tokens, trajectory, trajectory_axes, golden_path, narrative.\n{NEXT}"
+         It passes: a ceiling on tokens, trajectory, trajectory_axes, golden_path, narrative.\n{NEXT}"
     );
     here.check(&["init", "--from-trace", "trace.json"], 0, &stdout, "");
     here.check(
@@ -237,8 +237,8 @@ fn a_gate_that_does_not_hold_is_left_out_and_the_suite_says_why() {
     trace["conversation"]["turns"][5]["content"] = json!("I deleted the account.");
     let [suite, ..] = made(&trace);
     let expected = REFUND.replace(
-        "    # What the closing message claims, the calls must show.\n    narrative: {}\n",
-        "    # narrative is left out: the trace does not pass it: 1 of 1 claim without a call, 2 tools\n    \
+        "    # The calls must show what the closing message claims.\n    narrative: {}\n",
+        "    # narrative is omitted: the trace does not pass it: 1 of 1 claim without a call, 2 tools\n    \
          # unmentioned, divergence 1.00\n",
     );
     assert_eq!(test_of(&suite), expected);
@@ -255,14 +255,14 @@ fn what_a_trace_does_not_tell_is_not_made_up() {
         "    # The trace does not tell what the agent was asked. Write it here before a real model is asked.\n    \
          prompt: \"(not recorded)\"\n    \
          max_turns: 3 # the trace has no closing message, so the run ends after its calls\n    \
-         # a ceiling on tokens is left out: the trace does not tell how many were used\n    \
+         # a ceiling on tokens is omitted: the trace does not tell how many were used\n    \
          # The recorded calls, in this order. See it fail: change an argument below.\n    \
          # Where `args` or `status` is missing, the trace does not tell.\n    \
          trajectory:\n      calls:\n        - { name: a }\n        - { name: b, args: { exact: { x: \"text that is no time\" } } }\n        \
          - { name: c }\n    \
-         # trajectory_axes is left out: no argument was found in the answer to an earlier call of another\n    # tool\n    \
-         # No call more than these, none twice.\n    golden_path: { calls: [a, b, c] }\n    \
-         # narrative is left out: the trace lacks the evidence: not assessable: the final response was\n    # not recorded\n"
+         # trajectory_axes is omitted: no argument was found in the answer to an earlier call of another\n    # tool\n    \
+         # No other calls, and none of these twice.\n    golden_path: { calls: [a, b, c] }\n    \
+         # narrative is omitted: the trace lacks the evidence: not assessable: the final response was\n    # not recorded\n"
     );
     assert_eq!(
         tools,
@@ -330,7 +330,7 @@ fn faults_of_the_recorded_run_are_played_as_errors_and_recovery_is_left_out() {
     assert!(suite.contains("- { name: find, args: { exact: {} }, status: error }\n"), "{suite}");
     assert!(
         suite.contains(
-            "    # recovery is left out: the faults of the recorded run are answered as errors here; inject them\n"
+            "    # recovery is omitted: the faults of the recorded run are answered as errors here; inject them\n"
         ),
         "{suite}"
     );
@@ -400,8 +400,8 @@ fn the_first_trace_is_taken_and_the_others_are_counted() {
     let output = here.command(&["init", "--from-trace", "traces.jsonl"]).output().unwrap();
     assert_eq!(
         String::from_utf8(output.stderr).unwrap(),
-        "note: traces.jsonl holds 2 traces more; the first was taken\n\
-         note: 1 record of traces.jsonl could not be read; `mcptest score` says why\n"
+        "note: traces.jsonl contains 2 traces more; the first was used\n\
+         note: 1 record of traces.jsonl could not be read; `mcptest score` shows why\n"
     );
     assert_eq!(run(&here).0, Some(0));
 }
@@ -420,28 +420,28 @@ fn what_holds_no_call_makes_no_suite() {
         &["init", "--from-trace", "none.json"],
         2,
         "",
-        &format!("error: none.json: the first trace makes no call, and a suite judges calls\n{hint}"),
+        &format!("error: none.json: the first trace makes no call, and a suite checks calls\n{hint}"),
     );
     here.check(
         &["init", "--from-trace", "mute.json"],
         2,
         "",
-        &format!("error: mute.json: the first trace does not tell its calls, and a suite judges calls\n{hint}"),
+        &format!("error: mute.json: the first trace does not record its calls, and a suite checks calls\n{hint}"),
     );
     here.check(&["init", "--from-trace", "folder"], 2, "", "error: folder: is a folder\nhint: name one file\n");
     here.check(
         &["init", "--from-trace", "no.json"],
         2,
         "",
-        "error[no-such-file]: no.json: there is no such file or folder\nhint: did you mean `none.json`?\n",
+        "error[no-such-file]: no.json: no such file or folder\nhint: did you mean `none.json`?\n",
     );
     let output = here.command(&["init", "--from-trace", "odd.json"]).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
     let stderr = String::from_utf8(output.stderr).unwrap();
     assert_eq!(
         stderr,
-        "error[unknown-format]: odd.json: byte 0: it looks like no known format: an object with the keys x\n\
-         hint: `mcptest convert --from FORMAT odd.json > trace.jsonl` makes a file of it that can be read\n"
+        "error[unknown-format]: odd.json: byte 0: unknown format: an object with the keys x\n\
+         hint: `mcptest convert --from FORMAT odd.json > trace.jsonl` converts it to a file that can be read\n"
     );
     assert_eq!(files(&here.0), before);
 }

@@ -92,7 +92,7 @@ fn a_run_outlives_a_question_beside_it_that_fails() {
     let output = run(&here, &["--record", "--reporter", "json"]);
     let told = serde_json::from_slice(&output.stdout).unwrap();
     let note = format!(
-        "note: t: the advisory question has no answer: the model `claude` at {}/v1/messages: it answered HTTP 400: no more today\n",
+        "note: t: the advisory request failed: model `claude` at {}/v1/messages: HTTP 400: no more today\n",
         server.base()
     );
     assert_eq!((output.status.code(), rows(&told), &*err(&output)), (Some(0), vec!["t: pass".to_owned()], &*note));

@@ -166,7 +166,7 @@ fn a_refused_key_is_told_by_the_name_of_its_variable_even_when_the_provider_repe
     for ((row, (variable, _)), (model, path)) in (0..).zip(SECRETS).zip(MODELS.iter().zip(paths)) {
         let error = &report["suites"][0]["rows"][row]["error"];
         let message = format!(
-            "the model `{model}` at {}{path}: it answered HTTP 401: Incorrect API key provided: [redacted:{variable}] after [redacted:VAULT_TOKEN]",
+            "model `{model}` at {}{path}: HTTP 401: Incorrect API key provided: [redacted:{variable}] after [redacted:VAULT_TOKEN]",
             server.base()
         );
         assert_eq!(*error, json!({ "message": message, "hint": format!("check the key in {variable}") }));
@@ -206,7 +206,7 @@ fn a_note_on_the_question_beside_a_run_repeats_no_secret_of_the_run() {
     assert_eq!(notes.len(), 4, "{notes:?}");
     for note in notes {
         assert!(note.contains("the advisory question has no answer"), "{note}");
-        assert!(note.ends_with("it answered HTTP 400: no: [redacted:VAULT_TOKEN]"), "{note}");
+        assert!(note.ends_with("HTTP 400: no: [redacted:VAULT_TOKEN]"), "{note}");
     }
 }
 

@@ -14,7 +14,7 @@ fn a_provider_that_wants_a_pause_gets_it_and_the_run_goes_on() {
     let output = run(&here, &["--record"]);
     assert_eq!(
         (output.status.code(), &*err(&output)),
-        (Some(0), "note: t: claude: HTTP 429, trying again in 0 s (attempt 2 of 4)\n"),
+        (Some(0), "note: t: claude: HTTP 429; retrying in 0 s (attempt 2 of 4)\n"),
         "{}",
         out(&output)
     );
@@ -29,8 +29,7 @@ fn a_provider_that_is_down_is_asked_four_times_and_no_more() {
         Loopback::start(|_, _| Answer::status(500, "retry-after: 0\r\n", "{\"error\":{\"message\":\"on fire\"}}"));
     let here = world(&suite(MOCK, &[claude("claude", &server, "")], &[test("t", &format!("model: claude, {DONE}"))]));
     let (code, told) = report(&here, &["--record"]);
-    let message =
-        format!("the model `claude` at {}/v1/messages: it answered HTTP 500: on fire (asked 4 times)", server.base());
+    let message = format!("model `claude` at {}/v1/messages: HTTP 500: on fire (4 attempts)", server.base());
     let hint = "try again later, or with fewer runs at once (`--jobs 1`)";
     assert_eq!((code, trouble_of(&told)), (Some(2), (&*message, hint)));
     assert_eq!(server.requests().len(), 4);
@@ -39,7 +38,7 @@ fn a_provider_that_is_down_is_asked_four_times_and_no_more() {
     let output = run(&here, &["--live"]);
     let read = out(&output).split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(read.contains(&format!("{message} hint: {hint} at suite.yml:5")), "{read}");
-    let note = |attempt: u32| format!("note: t: claude: HTTP 500, trying again in 0 s (attempt {attempt} of 4)\n");
+    let note = |attempt: u32| format!("note: t: claude: HTTP 500; retrying in 0 s (attempt {attempt} of 4)\n");
     assert_eq!(err(&output), [note(2), note(3), note(4)].concat());
 }
 
@@ -49,13 +48,13 @@ fn a_missing_key_is_named_before_anybody_is_asked() {
     for (model, message, hint) in [
         (
             claude("m", &server, ", api_key_env: DESK_MODEL_KEY"),
-            "the model `m` needs a key, and DESK_MODEL_KEY is not set",
-            "set DESK_MODEL_KEY, or name another variable with `api_key_env:`; where the server asks for no key, any value does",
+            "model `m` needs an API key, but DESK_MODEL_KEY is not set",
+            "set DESK_MODEL_KEY, or name another variable with `api_key_env:`; if the server needs no key, any value works",
         ),
         (
             "m: { provider: openai, model: gpt-5 }".to_owned(),
-            "the model `m` needs a key, and OPENAI_API_KEY is not set",
-            "set OPENAI_API_KEY, or name another variable with `api_key_env:`; where the server asks for no key, any value does",
+            "model `m` needs an API key, but OPENAI_API_KEY is not set",
+            "set OPENAI_API_KEY, or name another variable with `api_key_env:`; if the server needs no key, any value works",
         ),
     ] {
         let here = world(&suite(MOCK, &[model], &[test("t", &format!("model: m, {DONE}"))]));
@@ -75,8 +74,8 @@ fn a_server_that_wants_a_token_is_told_with_the_key_that_names_it() {
     let here =
         world(&suite(&remote, &[claude("claude", &server, "")], &[test("t", &format!("model: claude, {DONE}"))]));
     let (code, told) = report(&here, &["--live"]);
-    let message = "server `desk`: it answered `server/discover` with 401 Unauthorized: {\"error\":\"who are you\"}";
-    let hint = "name a variable in `bearer_token_env` that holds a token the server takes";
+    let message = "server `desk`: responded to `server/discover` with 401 Unauthorized: {\"error\":\"who are you\"}";
+    let hint = "set `bearer_token_env` to a variable that holds a token the server accepts";
     assert_eq!((code, trouble_of(&told)), (Some(2), (message, hint)));
     assert!(server.requests().iter().all(|request| request.path == "/mcp"), "the model is not asked");
 }
@@ -89,7 +88,7 @@ fn an_address_where_nobody_listens_is_an_error_of_the_run() {
     let here = world(&suite(remote, &[claude("claude", &server, "")], &[test("t", &format!("model: claude, {DONE}"))]));
     let (code, told) = report(&here, &["--live"]);
     let (message, hint) = trouble_of(&told);
-    let expected = "server `desk`: `initialize` has no reply: cannot connect to 127.0.0.1:1: Connection refused";
+    let expected = "server `desk`: no reply to `initialize`: cannot connect to 127.0.0.1:1: Connection refused";
     assert!(code == Some(2) && message.starts_with(expected), "{message}");
     assert_eq!(hint, "check that `url` is the endpoint of an MCP server over Streamable HTTP, and that it runs");
     assert!(server.requests().is_empty());

@@ -1,7 +1,7 @@
-//! Streams of events: those that answer a request, and the one on which a server speaks on its own.
+//! Event streams: responses to requests, and the stream for the server's own messages.
 //!
-//! Up to revision 2025-11-25 a server may close a stream before its reply and have the client ask for the rest, with the id
-//! of the last event and after the time that the server says. A server that gives its events no ids cannot be asked so.
+//! Up to revision 2025-11-25 a server may close a stream before its reply and have the client request the rest, with the id of
+//! the last event and after the time that the server sets. Without event ids a stream cannot be resumed.
 
 use std::time::Duration;
 
@@ -18,19 +18,19 @@ use super::{MAX_ANSWER, Peer, broke, kind};
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
-/// How long a stream is read after its reply. Second replies are counted; a stream that is left open costs no more.
+/// How long a stream is read after its reply, to count duplicate replies.
 const AFTER_REPLY: Duration = Duration::from_secs(1);
-/// How long to wait before a stream is resumed, where the server does not say.
+/// How long to wait before resuming a stream, if the server does not say.
 const RETRY: Duration = Duration::from_secs(1);
-/// The shortest wait, so that a server that closes every stream at once is not asked in a tight loop.
+/// The shortest wait, so that a server that closes every stream at once does not cause a tight loop.
 const MIN_RETRY: Duration = Duration::from_millis(50);
-/// The number of no request, for a stream that answers none.
+/// The id for a stream that answers no request.
 const NO_REQUEST: i64 = -1;
-/// How much is read of a stream to see what it begins with.
+/// How much of a stream is read to see how it begins.
 const START: usize = 4096;
 
 impl Peer {
-    /// Reads the answer to a request up to its reply, and a little further for a second one.
+    /// Reads the response to a request up to its reply, and a little further for duplicates.
     pub(super) async fn stream(&self, mut response: Response, number: i64) -> Result<(), Failure> {
         let mut events = Events::new(MAX_LINE);
         let mut left = MAX_ANSWER;
@@ -58,7 +58,7 @@ impl Peer {
         }
     }
 
-    /// Takes in bytes of a stream of which `left` may still come.
+    /// Takes bytes of a stream of which `left` remain.
     fn events(&self, chunk: &[u8], events: &mut Events, left: &mut usize, number: i64) -> Result<(), Failure> {
         super::spend(left, chunk.len(), MAX_ANSWER)?;
         events
@@ -66,7 +66,7 @@ impl Peer {
             .map_err(|TooLong(limit)| Failure::Broken(format!("the server sent an event of more than {limit} bytes")))
     }
 
-    /// Asks for the rest of a stream that ended without its reply; `lost` is what is reported where nobody can be asked.
+    /// Requests the rest of a stream that ended without its reply. `lost` is the error if it cannot be resumed.
     async fn resume(&self, events: &mut Events, number: i64, lost: Failure) -> Result<Response, Failure> {
         let Some(id) = last_id(events).filter(|_| self.negotiation().modern.is_none()) else { return Err(lost) };
         pause(events).await;
@@ -82,22 +82,22 @@ impl Peer {
         let answer = match self.refusal(response).await.0 {
             Failure::Status(_, what) if !status.is_success() => what,
             Failure::Broken(what) => return Err(Failure::Broken(what)),
-            _ => format!("{status} and no stream of events"),
+            _ => format!("{status} and no event stream"),
         };
-        let what =
-            format!("the server's stream ended without a reply, and a request for the rest was answered {answer}");
+        let what = format!(
+            "the server's stream ended without a reply, and the request to resume it was answered with {answer}"
+        );
         Err(Failure::Broken(what))
     }
 
-    /// Answers what the server asks outside of any answer, while it keeps a stream open for that. Most servers do not.
-    /// `opened` hears when it is known whether this one does.
+    /// Reads the stream for the server's own messages, if the server has one. `opened` is set once that is known.
     pub(super) async fn listen(&self, opened: oneshot::Sender<()>) {
         let mut events = Events::new(MAX_LINE);
         let mut opened = Some(opened);
         loop {
             let response = self.get(last_id(&events)).await;
             if let Some(opened) = opened.take() {
-                // Whoever waited may have gone on.
+                // The receiver may have timed out.
                 let _ = opened.send(());
             }
             let Some(mut response) = response.ok().filter(is_stream) else { return };
@@ -112,7 +112,7 @@ impl Peer {
         }
     }
 
-    /// Whether the address speaks the transport of revision 2024-11-05: it opens a stream that begins with an `endpoint` event.
+    /// Whether the URL is an endpoint of revision 2024-11-05: it opens a stream that begins with an `endpoint` event.
     pub(super) async fn speaks_http_sse(&self) -> bool {
         let Some(mut response) = self.get(None).await.ok().filter(is_stream) else { return false };
         let mut start = Vec::new();
@@ -129,7 +129,7 @@ impl Peer {
         false
     }
 
-    /// Asks for a stream, from an event on or from now on.
+    /// Requests a stream, from an event on or from now on.
     async fn get(&self, last_id: Option<HeaderValue>) -> Result<Response, Failure> {
         let mut headers = self.headers(&Value::Null);
         headers.remove(CONTENT_TYPE);
@@ -149,7 +149,7 @@ fn last_id(events: &Events) -> Option<HeaderValue> {
     events.last_id().and_then(|id| HeaderValue::from_bytes(id).ok())
 }
 
-/// Waits as long as the server wants.
+/// Waits as long as the server asks.
 async fn pause(events: &Events) {
     sleep(events.retry().unwrap_or(RETRY).max(MIN_RETRY)).await;
 }

@@ -219,17 +219,17 @@ async fn an_answer_that_holds_no_reply_fails_its_call_at_once_and_no_other() {
             fails(
                 ErrorKind::Transport,
                 None,
-                "the server's answer is no reply to the request: \u{fffd}\u{fffd}{\"jsonrpc\": not json \u{fffd}("
+                "the server's response is not a reply to the request: \u{fffd}\u{fffd}{\"jsonrpc\": not json \u{fffd}("
             )
         );
         let wrong = plain(&connection, "größe").await.error.unwrap();
         assert_eq!((wrong.kind, wrong.code), (ErrorKind::Transport, None));
-        let starts = "the server's answer is no reply to the request: {\"id\":";
+        let starts = "the server's response is not a reply to the request: {\"id\":";
         assert!(wrong.message.starts_with(starts), "{}", wrong.message);
         let counters = connection.counters();
         assert_eq!((counters.not_json_rpc, counters.unsolicited), (1, 1));
         let broke = format!(
-            "the connection to {} broke before an answer came: connection closed before message completed",
+            "the connection to {} was lost before a response arrived: connection closed before message completed",
             mock.address
         );
         assert_eq!(plain(&connection, "shaped").await, fails(ErrorKind::Transport, None, &broke));
@@ -259,7 +259,7 @@ async fn a_flood_is_read_up_to_the_limit_and_refused_beyond() {
     let connection = mock.remote(Protocol::Modern).patient(20_000).open().await;
     let length: usize = call(&connection, "say", json!({ "what": "a" })).await.texts().map(str::len).sum();
     assert_eq!(length, 8 << 20);
-    let too_long = fails(ErrorKind::Transport, None, "the server's answer has more than 16777216 bytes");
+    let too_long = fails(ErrorKind::Transport, None, "the server's response has more than 16777216 bytes");
     assert_eq!(plain(&connection, "größe").await, too_long);
     assert_eq!(plain(&connection, "bad").await, says("never"));
     within(connection.close()).await;

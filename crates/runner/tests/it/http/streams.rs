@@ -106,7 +106,7 @@ type Case = (&'static str, fn() -> Answer, String);
 #[tokio::test]
 async fn a_stream_that_cannot_be_resumed_fails_the_call_and_says_why() {
     let lost = "the server's stream ended without a reply";
-    let refused = format!("{lost}, and a request for the rest was answered ");
+    let refused = format!("{lost}, and the request to resume it was answered with ");
     let cases: [Case; 6] = [
         ("data: \n\n", || http("200 OK", "", b""), lost.to_owned()),
         ("id: \u{1}\ndata: \n\n", || http("200 OK", "", b""), lost.to_owned()),
@@ -118,12 +118,12 @@ async fn a_stream_that_cannot_be_resumed_fails_the_call_and_says_why() {
         (
             "id: 1\nretry: 1\n\n",
             || http("404 Not Found", "", b""),
-            "the server does not know the session any more (404 Not Found), and a run has only one".to_owned(),
+            "the server no longer knows the session (404 Not Found), and a run has only one session".to_owned(),
         ),
         (
             "id: 1\nretry: 1\n\n",
             || http("200 OK", "Content-Type: application/json\r\n", b"{}"),
-            format!("{refused}200 OK and no stream of events"),
+            format!("{refused}200 OK and no event stream"),
         ),
         ("id: 1\nretry: 1\n\n", || Answer::Whole(stream("id\n\n")), lost.to_owned()),
     ];
@@ -266,9 +266,8 @@ async fn refusing(status: &'static str, body: &'static str, opens: &'static str,
 
 #[tokio::test]
 async fn the_transport_before_streamable_http_is_named_with_what_to_do() {
-    let old = "server `far`: its `url` is an endpoint of the HTTP+SSE transport (revision 2024-11-05), which mcptest does \
-               not support\nhint: write the server's Streamable HTTP endpoint in `url`, often `/mcp` in place of `/sse`; \
-               if it has none, update the server, or start it over stdio with `command`";
+    let old = "server `far`: `url` is an endpoint of the HTTP+SSE transport (revision 2024-11-05), which mcptest does \
+               not support\nhint: set `url` to the server's Streamable HTTP endpoint, often `/mcp` instead of `/sse`; if it has none, update the server, or start it over stdio with `command`";
     let error = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"Method not allowed."}}"#;
     let endpoint = "event: endpoint\ndata: /messages?session_id=1\n\n";
     for (status, body, opens) in [
@@ -282,7 +281,7 @@ async fn the_transport_before_streamable_http_is_named_with_what_to_do() {
         }
     }
     // Whoever refuses for another reason is told as before, whatever else it offers.
-    let other = "server `far`: it answered `initialize` with 404 Not Found\nhint: check the path in `url`: it is that of the \
+    let other = "server `far`: responded to `initialize` with 404 Not Found\nhint: check the path in `url`: it is that of the \
                  endpoint, often `/mcp`";
     let start = Instant::now();
     assert_eq!(refusing("404 Not Found", "", "data: endpoint\n\n", Protocol::Legacy).await, other);

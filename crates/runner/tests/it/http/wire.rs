@@ -282,7 +282,7 @@ async fn a_session_that_is_gone_is_told_and_not_opened_again() {
     let server =
         Scripted::legacy(move |_| http("404 Not Found", "Content-Type: application/json\r\n", error.as_bytes())).await;
     let connection = server.remote(Protocol::Legacy).open().await;
-    let gone = "the server does not know the session any more (404 Not Found), and a run has only one";
+    let gone = "the server no longer knows the session (404 Not Found), and a run has only one session";
     for _ in 0..2 {
         assert_eq!(plain(&connection, "echo").await, fails(ErrorKind::Transport, None, gone));
     }
@@ -302,22 +302,18 @@ async fn a_redirect_is_not_followed() {
         (
             ErrorKind::Http,
             Some(307),
-            format!(
-                "the server answered 307 Temporary Redirect and points to `{host}`, and redirects are not followed"
-            )
+            format!("the server answered 307 Temporary Redirect and redirects to `{host}`; redirects are not followed")
         )
     );
     assert_eq!(
         outcome(|_| http("302 Found", "", b"")).await.2,
-        "the server answered 302 Found and points to nowhere, and redirects are not followed"
+        "the server answered 302 Found and redirects to nowhere; redirects are not followed"
     );
     let server = Scripted::start(move |_| http("308 Permanent Redirect", &target, b"")).await;
     assert_eq!(
         server.remote(Protocol::Auto).bearing("secret-token").error().await,
         format!(
-            "server `far`: it answered `server/discover` with 308 Permanent Redirect and points to `{host}`, and \
-             redirects are not followed\nhint: write the address it points to in `url`, if you trust that one with \
-             your headers"
+            "server `far`: responded to `server/discover` with 308 Permanent Redirect and redirects to `{host}`; redirects are not followed\nhint: set `url` to the target of the redirect, if you trust it with your headers"
         )
     );
     assert_eq!(server.requests().len(), 1);
@@ -330,8 +326,7 @@ async fn an_answer_that_is_no_reply_fails_the_call() {
     assert_eq!(
         outcome(|_| http("200 OK", "Content-Type: text/html\r\n", b"<html>\n<p>Welcome</html>")).await,
         transport(
-            "the server answered 200 OK with `text/html`, which is neither JSON nor a stream of events: \
-             <html> <p>Welcome</html>"
+            "the server answered 200 OK with `text/html`, which is neither JSON nor an event stream: <html> <p>Welcome</html>"
         )
     );
     assert_eq!(
@@ -340,7 +335,7 @@ async fn an_answer_that_is_no_reply_fails_the_call() {
     );
     assert_eq!(
         outcome(|_| http("200 OK", "Content-Type: application/json\r\n", b"[]")).await,
-        transport("the server's answer is no reply to the request: []")
+        transport("the server's response is not a reply to the request: []")
     );
     assert_eq!(
         outcome(|_| Answer::Whole(stream(": nothing\n\n"))).await,
@@ -361,7 +356,7 @@ async fn a_reply_with_a_duplicate_key_fails_the_call_whole_or_as_an_event() {
     let expected = (
         ErrorKind::Jsonrpc,
         None,
-        "the server's reply is no result of tools/call: its JSON cannot be read: result: duplicate key \"isError\""
+        "the server's reply is not a valid tools/call result: malformed JSON: result: duplicate key \"isError\""
             .to_owned(),
     );
     let whole =
@@ -383,7 +378,7 @@ async fn an_answer_that_is_cut_fails_the_call() {
         "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n8\r\ndata: {}\r\n";
     let told = outcome(move |_| Answer::Whole(chunked.as_bytes().to_vec())).await;
     assert_eq!((told.0, told.1), (ErrorKind::Transport, None));
-    assert!(told.2.starts_with("the connection to HOST broke in the middle of the answer: "), "{}", told.2);
+    assert!(told.2.starts_with("the connection to HOST was lost during the response: "), "{}", told.2);
     let short = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 50\r\n\r\n{\"jsonrpc\"";
     let told = outcome(move |_| Answer::Whole(short.as_bytes().to_vec())).await;
     assert_eq!(
@@ -391,8 +386,7 @@ async fn an_answer_that_is_cut_fails_the_call() {
         (
             ErrorKind::Transport,
             None,
-            "the connection to HOST broke in the middle of the answer: end of file before message length reached"
-                .to_owned()
+            "the connection to HOST was lost during the response: end of file before message length reached".to_owned()
         )
     );
     let told = outcome(|_| Answer::Whole(b"what is HTTP?\r\n\r\n".to_vec())).await;
@@ -408,7 +402,7 @@ async fn an_endless_answer_is_read_up_to_a_limit() {
         Answer::Endless(head.to_vec(), vec![b' '; 1 << 20])
     };
     let too_long =
-        |most: usize| (ErrorKind::Transport, None, format!("the server's answer has more than {most} bytes"));
+        |most: usize| (ErrorKind::Transport, None, format!("the server's response has more than {most} bytes"));
     assert_eq!(outcome(json).await, too_long(MAX_LINE));
     let comments = move |_: &Request| Answer::Endless(stream(""), [b":".to_vec(), piece(), b"\n\n".to_vec()].concat());
     assert_eq!(outcome(comments).await, too_long(MAX_ANSWER));
@@ -429,7 +423,7 @@ async fn a_timeout_closes_the_connection_in_the_stateless_era() {
     let late = "no answer within 400 ms";
     assert_eq!(plain(&connection, "echo").await, fails(ErrorKind::Timeout, None, late));
     until(|| server.left() == ["tools/call"]).await;
-    let noisy = format!("{late}; meanwhile lines that are no messages arrived: 1");
+    let noisy = format!("{late}; meanwhile the server sent lines that are not messages: 1");
     assert_eq!(plain(&connection, "echo").await, fails(ErrorKind::Timeout, None, &noisy));
     until(|| server.left() == ["tools/call", "tools/call"]).await;
     assert_eq!(plain(&connection, "echo").await, says("hi"));
@@ -502,12 +496,12 @@ async fn what_goes_over_the_wire_is_counted_raw() {
 
 #[tokio::test]
 async fn why_a_server_could_not_be_connected_to_is_told_with_what_to_do() {
-    let not_http = "write the address of the server's endpoint, such as `https://example.com/mcp`";
+    let not_http = "write the URL of the server's endpoint, such as `https://example.com/mcp`";
     let endpoint = "check that `url` is the endpoint of an MCP server over Streamable HTTP, and that it runs";
     let path = "check the path in `url`: it is that of the endpoint, often `/mcp`";
-    let token = "name a variable in `bearer_token_env` that holds a token the server takes";
-    let rights = "the server refuses this caller: check the rights of the token, and `headers`";
-    let fewer = "the server wants fewer requests: wait, or run fewer tests at once";
+    let token = "set `bearer_token_env` to a variable that holds a token the server accepts";
+    let rights = "the server denies access: check the permissions of the token, and `headers`";
+    let fewer = "the server is rate limiting: wait, or run fewer tests at once";
     for (status, protocol, step, hint) in [
         ("401 Unauthorized", Protocol::Auto, "server/discover", token),
         ("401 Unauthorized", Protocol::Legacy, "initialize", token),
@@ -516,13 +510,13 @@ async fn why_a_server_could_not_be_connected_to_is_told_with_what_to_do() {
         ("404 Not Found", Protocol::Modern, "server/discover", path),
         ("405 Method Not Allowed", Protocol::Legacy, "initialize", path),
         ("429 Too Many Requests", Protocol::Auto, "server/discover", fewer),
-        ("500 Internal Server Error", Protocol::Auto, "initialize", "look at the log of the server"),
+        ("500 Internal Server Error", Protocol::Auto, "initialize", "check the server's log"),
         ("418 I'm a teapot", Protocol::Legacy, "initialize", "check `url` and `headers`"),
     ] {
         let server = Scripted::start(move |_| http(status, "", b"said secret-token-1")).await;
         assert_eq!(
             server.remote(protocol).bearing("secret-token-1").error().await,
-            format!("server `far`: it answered `{step}` with {status}: said [redacted:bearer token]\nhint: {hint}")
+            format!("server `far`: responded to `{step}` with {status}: said [redacted:bearer token]\nhint: {hint}")
         );
     }
     let echo = Scripted::start(|request| http("404 Not Found", "", format!("no {}", request.line).as_bytes())).await;
@@ -530,20 +524,19 @@ async fn why_a_server_could_not_be_connected_to_is_told_with_what_to_do() {
     assert_eq!(
         Remote::new(url, Protocol::Legacy).error().await,
         format!(
-            "server `far`: it answered `initialize` with 404 Not Found: no POST /there?api=[redacted:url]\nhint: {path}"
+            "server `far`: responded to `initialize` with 404 Not Found: no POST /there?api=[redacted:url]\nhint: {path}"
         )
     );
     let silent = Scripted::start(|_| Answer::Open(Vec::new())).await;
     assert_eq!(
         silent.remote(Protocol::Legacy).patient(300).error().await,
-        "server `far`: it did not answer `initialize` within 300 ms\nhint: check `url`, or raise `timeout_ms`"
+        "server `far`: did not answer `initialize` within 300 ms\nhint: check `url`, or raise `timeout_ms`"
     );
     let page = Scripted::start(|_| http("200 OK", "Content-Type: text/html\r\n", b"<p>Hi")).await;
     assert_eq!(
         page.remote(Protocol::Auto).error().await,
         format!(
-            "server `far`: `initialize` has no reply: the server answered 200 OK with `text/html`, which is neither \
-             JSON nor a stream of events: <p>Hi\nhint: {endpoint}"
+            "server `far`: no reply to `initialize`: the server answered 200 OK with `text/html`, which is neither JSON nor an event stream: <p>Hi\nhint: {endpoint}"
         )
     );
     let gone = Scripted::start(|_| Answer::Whole(Vec::new())).await.address;
@@ -551,20 +544,17 @@ async fn why_a_server_could_not_be_connected_to_is_told_with_what_to_do() {
     assert_eq!(
         Remote::at(gone, Protocol::Auto).error().await,
         format!(
-            "server `far`: `initialize` has no reply: cannot connect to {gone}: Connection refused (os error 111)\n\
+            "server `far`: no reply to `initialize`: cannot connect to {gone}: Connection refused (os error 111)\n\
              hint: {endpoint}"
         )
     );
     assert_eq!(
         Remote::new("ftp://user:secret@127.0.0.1/mcp".to_owned(), Protocol::Auto).error().await,
-        format!(
-            "server `far`: its `url` starts with `ftp:`, and neither with `http:` nor with `https:`\nhint: {not_http}"
-        )
+        format!("server `far`: `url` starts with `ftp:` instead of `http:` or `https:`\nhint: {not_http}")
     );
     assert_eq!(
         Remote::at(gone, Protocol::Auto).with("X-Key", "sec\nret").error().await,
-        "server `far`: the header `X-Key` has a value that no header can hold\nhint: correct `headers`, or the value \
-         of a variable in them"
+        "server `far`: the header `X-Key` has a value that is not allowed in a header\nhint: fix `headers`, or the value of a variable in them"
     );
 }
 
@@ -581,7 +571,7 @@ async fn a_server_that_does_not_speak_tls_is_told() {
     assert_eq!(
         Remote::new(format!("https://{address}/mcp"), Protocol::Modern).error().await,
         format!(
-            "server `far`: `server/discover` has no reply: cannot connect to {address}: received corrupt message of type \
+            "server `far`: no reply to `server/discover`: cannot connect to {address}: received corrupt message of type \
              InvalidContentType\nhint: check that `url` is the endpoint of an MCP server over Streamable HTTP, and that \
              it runs"
         )
@@ -598,8 +588,7 @@ async fn a_handshake_that_is_refused_half_way_is_told_and_its_session_ended() {
     .await;
     assert_eq!(
         server.remote(Protocol::Legacy).error().await,
-        "server `far`: it answered `initialize` with 500 Internal Server Error: oops\nhint: look at the log of the \
-         server"
+        "server `far`: responded to `initialize` with 500 Internal Server Error: oops\nhint: check the server's log"
     );
     assert_eq!(server.requests().last().unwrap().line, "DELETE /mcp");
     let server = Scripted::start(|request| match request.method() {
@@ -609,7 +598,7 @@ async fn a_handshake_that_is_refused_half_way_is_told_and_its_session_ended() {
     .await;
     assert_eq!(
         server.remote(Protocol::Legacy).error().await,
-        "server `far`: it answered `tools/list` with 503 Service Unavailable\nhint: look at the log of the server"
+        "server `far`: responded to `tools/list` with 503 Service Unavailable\nhint: check the server's log"
     );
 }
 
@@ -626,9 +615,8 @@ async fn two_different_refusals_are_both_told() {
     .await;
     assert_eq!(
         server.remote(Protocol::Auto).error().await,
-        "server `far`: it answered `server/discover` with 501 Not Implemented, and `initialize` with error -32022: no \
-         handshake here\nhint: check that `url` is the endpoint of an MCP server that has tools; `protocol` names its \
-         era if asking fails"
+        "server `far`: responded to `server/discover` with 501 Not Implemented, and to `initialize` with error -32022: no \
+         handshake here\nhint: check that `url` is the endpoint of an MCP server with tools; set `protocol` if detection fails"
     );
 }
 

@@ -108,17 +108,15 @@ fn a_server_on_this_machine_needs_no_key_unless_the_suite_names_one() {
         "local",
         Some(&Model { api_key_env: Some("MY_KEY".to_owned()), ..at(Provider::Openai, "http://localhost") }),
         &[("OPENAI_API_KEY", KEY), ("MY_KEY", "")],
-        "the model `local` needs a key, and MY_KEY is not set\n\
-         hint: set MY_KEY, or name another variable with `api_key_env:`; \
-         where the server asks for no key, any value does",
+        "model `local` needs an API key, but MY_KEY is not set\n\
+         hint: set MY_KEY, or name another variable with `api_key_env:`; if the server needs no key, any value works",
     );
     check(
         "far",
         Some(&at(Provider::Openai, "https://localhost.example")),
         &[],
-        "the model `far` needs a key, and OPENAI_API_KEY is not set\n\
-         hint: set OPENAI_API_KEY, or name another variable with `api_key_env:`; \
-         where the server asks for no key, any value does",
+        "model `far` needs an API key, but OPENAI_API_KEY is not set\n\
+         hint: set OPENAI_API_KEY, or name another variable with `api_key_env:`; if the server needs no key, any value works",
     );
 }
 
@@ -128,15 +126,14 @@ fn what_is_missing_or_wrong_is_named() {
         "claude-x",
         None,
         &[],
-        "the model `claude-x` needs a key, and ANTHROPIC_API_KEY and ANTHROPIC_AUTH_TOKEN are not set\n\
-         hint: set ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN, or name another variable with `api_key_env:`; \
-         where the server asks for no key, any value does",
+        "model `claude-x` needs an API key, but ANTHROPIC_API_KEY and ANTHROPIC_AUTH_TOKEN are not set\n\
+         hint: set ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN, or name another variable with `api_key_env:`; if the server needs no key, any value works",
     );
     check(
         "claude-x",
         None,
         &[("ANTHROPIC_API_KEY", &format!("{KEY}\n"))],
-        "the model `claude-x`: the value of ANTHROPIC_API_KEY has characters that no header takes\n\
+        "model `claude-x`: the value of ANTHROPIC_API_KEY contains characters that are not allowed in a header\n\
          hint: set ANTHROPIC_API_KEY again, without line breaks",
     );
     check(
@@ -150,28 +147,28 @@ fn what_is_missing_or_wrong_is_named() {
         "demo",
         Some(&bare(Provider::Script)),
         &[],
-        "the model `demo` is played by a script, and no provider is asked\n\
-         hint: give it another `provider:` to ask one",
+        "model `demo` is scripted and has no provider\n\
+         hint: set another `provider:` to call one",
     );
     check(
         "local",
         Some(&at(Provider::Openai, "http://${NOBODY}/v1")),
         &[],
-        "the model `local`, `base_url`: variable `NOBODY` is not set\n\
+        "model `local`, `base_url`: variable `NOBODY` is not set\n\
          hint: set NOBODY, or write `${NOBODY:-default}` in the suite",
     );
     for (base, why) in [
-        ("localhost:11434/v1", "it starts with neither http:// nor https://"),
+        ("localhost:11434/v1", "it does not start with http:// or https://"),
         ("/v1", "relative URL without a base"),
-        (&format!("https://me:{KEY}@host"), "it has a user name or a password in it"),
+        (&format!("https://me:{KEY}@host"), "it contains a user name or a password"),
     ] {
         check(
             "local",
             Some(&at(Provider::Openai, base)),
             &[],
             &format!(
-                "the model `local`: `base_url` is not an address to ask at: {why}\n\
-                 hint: write it as `https://host/path`; keys and passwords go into a variable that `api_key_env:` names"
+                "model `local`: `base_url` is not a valid URL: {why}\n\
+                 hint: write it as `https://host/path`; put keys and passwords in the variable that `api_key_env:` names"
             ),
         );
     }
@@ -183,7 +180,7 @@ async fn a_word_in_place_of_a_key_is_left_in_what_the_server_says() {
     let access = resolve("local", Some(&at(Provider::Openai, &server.base())), &[("OPENAI_API_KEY", "ollama")]);
     let client = mcptest_runner::provider::Client::with(PATIENCE);
     let error = client.ask(&access.unwrap(), &QUESTION, &|_| {}).await.unwrap_err();
-    assert_eq!(error.problem.to_string(), "it answered HTTP 400: ollama: no such tool");
+    assert_eq!(error.problem.to_string(), "HTTP 400: ollama: no such tool");
 }
 
 /// The headers that say who asks, as a server sees them.

@@ -144,7 +144,7 @@ async fn every_stop_reason_is_understood_or_told() {
     body["stop_reason"] = json!("compaction");
     assert_eq!(
         failure(MESSAGES, body).await,
-        "its reply ended with `compaction` | record again; the model did not finish its reply"
+        "the reply ended with `compaction` | re-record; the model did not finish its reply"
     );
 }
 
@@ -152,13 +152,13 @@ async fn every_stop_reason_is_understood_or_told() {
 async fn an_answer_that_is_no_message_is_shown() {
     assert_eq!(
         failure(MESSAGES, json!({ "object": "list" })).await,
-        "its answer cannot be read: it has no list `content`: {\"object\":\"list\"} \
-         | check that `base_url:` is the address of a server that speaks Anthropic Messages"
+        "cannot read the response: it has no `content` list: {\"object\":\"list\"} \
+         | check that `base_url:` points to a server that speaks Anthropic Messages"
     );
     let error = json!({ "type": "error", "error": { "type": "overloaded_error", "message": "Overloaded\u{1b}[31m" } });
     assert_eq!(
         failure(MESSAGES, error).await,
-        "it answered with an error: Overloaded [31m | see what the provider says, and try again"
+        "the provider returned an error: Overloaded [31m | read the provider's message, and try again"
     );
 }
 

@@ -184,16 +184,16 @@ async fn every_finish_reason_is_understood_or_told() {
     body["choices"][0]["finish_reason"] = json!("error");
     assert_eq!(
         failure(CHAT, body).await,
-        "its reply ended with `error` | record again; the model did not finish its reply"
+        "the reply ended with `error` | re-record; the model did not finish its reply"
     );
     assert_eq!(
         failure(CHAT, json!({ "choices": [] })).await,
-        "its answer cannot be read: it has no `choices[0].message`: {\"choices\":[]} \
-         | check that `base_url:` is the address of a server that speaks OpenAI Chat Completions"
+        "cannot read the response: it has no `choices[0].message`: {\"choices\":[]} \
+         | check that `base_url:` points to a server that speaks OpenAI Chat Completions"
     );
     assert_eq!(
         failure(CHAT, json!({ "error": "model is loading" })).await,
-        "it answered with an error: model is loading | see what the provider says, and try again"
+        "the provider returned an error: model is loading | read the provider's message, and try again"
     );
 }
 

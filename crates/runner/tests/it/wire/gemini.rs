@@ -119,7 +119,7 @@ async fn every_finish_reason_is_understood_or_told() {
         body["candidates"][0] = json!({ "finishReason": reason, "finishMessage": "print(" });
         assert_eq!(
             failure(GEMINI, body).await,
-            format!("its reply ended with `{reason}`: print( | record again; the model did not finish its reply")
+            format!("the reply ended with `{reason}`: print( | re-record; the model did not finish its reply")
         );
     }
 }
@@ -133,8 +133,8 @@ async fn a_blocked_prompt_is_a_refusal_and_no_candidate_at_all_is_an_error() {
     );
     assert_eq!(
         failure(GEMINI, json!({ "candidates": [] })).await,
-        "its answer cannot be read: it has no `candidates[0]`: {\"candidates\":[]} \
-         | check that `base_url:` is the address of a server that speaks Gemini generateContent"
+        "cannot read the response: it has no `candidates[0]`: {\"candidates\":[]} \
+         | check that `base_url:` points to a server that speaks Gemini generateContent"
     );
 }
 

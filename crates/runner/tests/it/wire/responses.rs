@@ -117,14 +117,14 @@ async fn every_way_to_end_is_understood_or_told() {
         assert_eq!(reply(RESPONSES, body).await.stop, expected, "{details}");
     }
     for (status, details, expected) in [
-        ("incomplete", json!({ "reason": "sunset" }), "its reply ended with `sunset`"),
-        ("incomplete", Value::Null, "its reply ended with `incomplete`"),
-        ("queued", Value::Null, "its reply ended with `queued`"),
+        ("incomplete", json!({ "reason": "sunset" }), "the reply ended with `sunset`"),
+        ("incomplete", Value::Null, "the reply ended with `incomplete`"),
+        ("queued", Value::Null, "the reply ended with `queued`"),
     ] {
         let mut body = done();
         body["status"] = json!(status);
         body["incomplete_details"] = details;
-        let hint = "record again; the model did not finish its reply";
+        let hint = "re-record; the model did not finish its reply";
         assert_eq!(failure(RESPONSES, body).await, format!("{expected} | {hint}"));
     }
     let mut body = done();
@@ -132,12 +132,12 @@ async fn every_way_to_end_is_understood_or_told() {
     body["error"] = json!({ "code": "server_error", "message": "The model fell over." });
     assert_eq!(
         failure(RESPONSES, body).await,
-        "it answered with an error: The model fell over. | see what the provider says, and try again"
+        "the provider returned an error: The model fell over. | read the provider's message, and try again"
     );
     assert_eq!(
         failure(RESPONSES, json!({ "choices": [] })).await,
-        "its answer cannot be read: it has no list `output`: {\"choices\":[]} \
-         | check that `base_url:` is the address of a server that speaks OpenAI Responses"
+        "cannot read the response: it has no `output` list: {\"choices\":[]} \
+         | check that `base_url:` points to a server that speaks OpenAI Responses"
     );
 }
 

@@ -51,7 +51,7 @@ async fn check(answers: Vec<Answer>, requests: usize, expected_notes: &[&str], e
     assert_eq!(server.requests().len(), requests);
 }
 
-const AT: &str = "the model `demo` at http://server/chat/completions";
+const AT: &str = "model `demo` at http://server/chat/completions";
 
 #[tokio::test]
 async fn a_busy_provider_is_asked_again_when_it_says_with_the_same_bytes() {
@@ -60,10 +60,7 @@ async fn a_busy_provider_is_asked_again_when_it_says_with_the_same_bytes() {
     assert_eq!(reply.unwrap().texts, ["Done."]);
     assert_eq!(
         notes,
-        [
-            "demo: HTTP 429, trying again in 0.02 s (attempt 2 of 4)",
-            "demo: HTTP 429, trying again in 0.02 s (attempt 3 of 4)"
-        ]
+        ["demo: HTTP 429; retrying in 0.02 s (attempt 2 of 4)", "demo: HTTP 429; retrying in 0.02 s (attempt 3 of 4)"]
     );
     let [first, rest @ ..] = requests.as_slice() else { panic!("nothing was asked") };
     assert_eq!(rest.len(), 2);
@@ -77,12 +74,12 @@ async fn passing_statuses_are_asked_again_four_times_in_all_with_growing_pauses(
             vec![Answer::new(status, &[], "{\"message\":\"Not now.\"}")],
             4,
             &[
-                &format!("demo: HTTP {status}, trying again in 0.005 s (attempt 2 of 4)"),
-                &format!("demo: HTTP {status}, trying again in 0.01 s (attempt 3 of 4)"),
-                &format!("demo: HTTP {status}, trying again in 0.02 s (attempt 4 of 4)"),
+                &format!("demo: HTTP {status}; retrying in 0.005 s (attempt 2 of 4)"),
+                &format!("demo: HTTP {status}; retrying in 0.01 s (attempt 3 of 4)"),
+                &format!("demo: HTTP {status}; retrying in 0.02 s (attempt 4 of 4)"),
             ],
             &format!(
-                "{AT}: it answered HTTP {status}: Not now. (asked 4 times)\n\
+                "{AT}: HTTP {status}: Not now. (4 attempts)\n\
                  hint: try again later, or with fewer runs at once (`--jobs 1`)"
             ),
         )
@@ -93,15 +90,15 @@ async fn passing_statuses_are_asked_again_four_times_in_all_with_growing_pauses(
 #[tokio::test]
 async fn other_statuses_are_final_and_say_what_to_check() {
     for (status, said, hint) in [
-        (400, "temperature is not supported", "remove `temperature:` from the test; this model refuses it"),
-        (400, "tools: too many", "the provider refuses the request; correct what it names"),
+        (400, "temperature is not supported", "remove `temperature:` from the test; this model does not accept it"),
+        (400, "tools: too many", "the provider rejected the request; fix what it names"),
         (401, "who are you", "check the key in TEST_KEY"),
         (403, "not yours", "check the key in TEST_KEY"),
-        (404, "no such model", "check the name of the model, `model-1`, and `base_url:`"),
-        (422, "bad field", "the provider refuses the request; correct what it names"),
+        (404, "no such model", "check the model name, `model-1`, and `base_url:`"),
+        (422, "bad field", "the provider rejected the request; fix what it names"),
     ] {
         let body = json!({ "error": { "message": said, "type": "x" } }).to_string();
-        let expected = format!("{AT}: it answered HTTP {status}: {said}\nhint: {hint}");
+        let expected = format!("{AT}: HTTP {status}: {said}\nhint: {hint}");
         check(vec![Answer::new(status, &[], &body)], 1, &[], &expected).await;
     }
 }
@@ -109,17 +106,12 @@ async fn other_statuses_are_final_and_say_what_to_check() {
 #[tokio::test]
 async fn hints_know_the_interface() {
     for (spoken, status, said, expected) in [
-        (
-            MESSAGES,
-            404,
-            "nothing",
-            "check the name of the model, `model-1`, and `base_url:`, which is without `/v1` here",
-        ),
+        (MESSAGES, 404, "nothing", "check the model name, `model-1`, and `base_url:` (without `/v1` here)"),
         (
             RESPONSES,
             400,
             "Encrypted content is not supported with this model.",
-            "give the model an entry in `models:` with `api: chat`; it does not reason, and this interface asks it to",
+            "add the model to `models:` with `api: chat`; it does not support reasoning, which this API requests",
         ),
     ] {
         let (reply, ..) = ask_at(spoken, vec![Answer::new(status, &[], said)], &QUESTION).await;
@@ -134,7 +126,7 @@ async fn a_wait_of_more_than_a_minute_is_not_made() {
         1,
         &[],
         &format!(
-            "{AT}: it answered HTTP 429; it asks to wait 3600 s, and 60 s is the most\n\
+            "{AT}: HTTP 429; it asks to wait 3600 s, and the limit is 60 s\n\
              hint: try again later, or with fewer runs at once (`--jobs 1`)"
         ),
     )
@@ -147,7 +139,7 @@ async fn a_wait_until_a_date_or_of_no_sense_is_the_usual_pause() {
         check(
             vec![Answer::new(503, &[("retry-after", wait)], ""), done()],
             2,
-            &["demo: HTTP 503, trying again in 0.005 s (attempt 2 of 4)"],
+            &["demo: HTTP 503; retrying in 0.005 s (attempt 2 of 4)"],
             "Done.",
         )
         .await;
@@ -162,8 +154,8 @@ async fn an_answer_that_is_no_json_is_shown_in_part_and_not_asked_for_again() {
         1,
         &[],
         &format!(
-            "{AT}: its answer cannot be read: it is not JSON (line 1, column 1: expected value): <html> {}…\n\
-             hint: check that `base_url:` is the address of a server that speaks OpenAI Chat Completions",
+            "{AT}: cannot read the response: it is not JSON (line 1, column 1: expected value): <html> {}…\n\
+             hint: check that `base_url:` points to a server that speaks OpenAI Chat Completions",
             "x".repeat(393)
         ),
     )
@@ -178,7 +170,7 @@ async fn a_duplicate_key_in_an_answer_is_an_error_over_every_interface() {
         let problem = *reply.unwrap_err().problem;
         assert_eq!(
             problem.to_string(),
-            "its answer cannot be read: it is not JSON (line 1, column 19: usage: duplicate key \"x\"): \
+            "cannot read the response: it is not JSON (line 1, column 19: usage: duplicate key \"x\"): \
              {\"usage\":{\"x\":1,\"x\":2},\"content\":[],\"output\":[]}"
         );
         assert_eq!(requests.len(), 1);
@@ -192,9 +184,9 @@ async fn a_server_that_never_answers_is_given_up() {
     let (reply, notes) = ask(&server, "", patience).await;
     assert_eq!(
         told(&reply.unwrap_err(), &server),
-        format!("{AT}: no complete answer within 0.15 s (asked 4 times)\nhint: try again")
+        format!("{AT}: no complete response within 0.15 s (4 attempts)\nhint: try again")
     );
-    assert_eq!(notes[0], "demo: no complete answer within 0.15 s, trying again in 0.005 s (attempt 2 of 4)");
+    assert_eq!(notes[0], "demo: no complete response within 0.15 s; retrying in 0.005 s (attempt 2 of 4)");
     assert_eq!((notes.len(), server.requests().len()), (3, 4));
 }
 
@@ -205,8 +197,7 @@ async fn a_connection_that_breaks_in_the_middle_of_the_answer_is_told_and_not_as
     assert_eq!(
         told(&reply.unwrap_err(), &server),
         format!(
-            "{AT}: the connection broke in the middle of the answer: \
-             end of file before message length reached\nhint: try again"
+            "{AT}: the connection was lost during the response: end of file before message length reached\nhint: try again"
         )
     );
     assert_eq!((notes.len(), server.requests().len()), (0, 1));
@@ -217,7 +208,7 @@ async fn a_connection_that_breaks_before_the_answer_is_made_again() {
     check(
         vec![Answer::Bytes(vec![]), done()],
         2,
-        &["demo: no connection: connection closed before message completed, trying again in 0.005 s (attempt 2 of 4)"],
+        &["demo: connection failed: connection closed before message completed; retrying in 0.005 s (attempt 2 of 4)"],
         "Done.",
     )
     .await;
@@ -236,7 +227,7 @@ async fn where_nobody_listens_the_user_is_told_to_start_the_server() {
     assert_eq!(
         format!("{error}\nhint: {}", error.hint()),
         format!(
-            "the model `demo` at {base}/chat/completions: no connection: {refused} (asked 4 times)\nhint: start the server, or correct `base_url:`; nothing answers there"
+            "model `demo` at {base}/chat/completions: connection failed: {refused} (4 attempts)\nhint: start the server, or fix `base_url:`; nothing is listening there"
         )
     );
 }
@@ -267,8 +258,8 @@ async fn a_refused_key_is_in_no_message_although_the_server_repeats_it() {
             let (reply, requests, notes) = ask_at(spoken, vec![Answer::new(401, &[], &body)], &QUESTION).await;
             let error = reply.unwrap_err();
             let text = format!("{error}");
-            let problem = text.split_once(": it answered ").unwrap().1;
-            assert_eq!(problem, "HTTP 401: Incorrect key: [redacted:TEST_KEY].");
+            let problem = text.split_once(": HTTP ").unwrap().1;
+            assert_eq!(problem, "401: Incorrect key: [redacted:TEST_KEY].");
             assert_eq!(error.hint(), "check the key in TEST_KEY");
             assert_eq!((requests.len(), notes.len()), (1, 0));
             let access = access_to(spoken, "http://localhost:1?key=hidden");
@@ -304,8 +295,8 @@ async fn ten_megabytes_are_read_whole_and_more_than_sixteen_mebibytes_are_refuse
         1,
         &[],
         &format!(
-            "{AT}: the answer has more than 16777216 bytes\n\
-             hint: check that `base_url:` is the address of a server that speaks OpenAI Chat Completions"
+            "{AT}: the response has more than 16777216 bytes\n\
+             hint: check that `base_url:` points to a server that speaks OpenAI Chat Completions"
         ),
     )
     .await;
@@ -321,8 +312,8 @@ async fn a_redirect_is_not_followed_and_the_key_goes_nowhere_else() {
         assert_eq!(
             told(&reply.unwrap_err(), &server),
             format!(
-                "{AT}: it answered HTTP {status} and points to {}/elsewhere, which is not followed\n\
-                 hint: set `base_url:` to where the model really is",
+                "{AT}: HTTP {status} redirects to {}/elsewhere; redirects are not followed\n\
+                 hint: set `base_url:` to the target of the redirect",
                 other.base()
             )
         );
@@ -337,8 +328,8 @@ async fn a_query_in_the_address_is_sent_and_not_shown() {
     let (reply, _) = ask(&server, "/v1/?api-version=preview", PATIENCE).await;
     assert_eq!(
         told(&reply.unwrap_err(), &server),
-        "the model `demo` at http://server/v1/chat/completions: it answered HTTP 400: no\n\
-         hint: the provider refuses the request; correct what it names"
+        "model `demo` at http://server/v1/chat/completions: HTTP 400: no\n\
+         hint: the provider rejected the request; fix what it names"
     );
     assert_eq!(server.requests()[0].line, "POST /v1/chat/completions?api-version=preview");
 }

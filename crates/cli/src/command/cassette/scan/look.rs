@@ -1,5 +1,4 @@
-//! One file, searched for secrets: what is JSON by its values, in the order of the text and without keeping them, and
-//! everything else line by line.
+//! Searches one file for secrets: JSON by its values, without keeping them, and everything else line by line.
 
 use std::fmt;
 use std::io;
@@ -13,21 +12,21 @@ use serde_json::Value;
 
 use crate::corpus::unpack::is_packed;
 
-/// The largest file that is searched: that of a cassette, which is read whole too.
+/// The largest file that is searched, as for cassettes.
 const MAX_BYTES: u64 = 256 * 1024 * 1024;
 
 /// A secret that was found.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Finding {
-    /// The line, where a file has one value on each or is no JSON.
+    /// The line, if the file has one value per line or is not JSON.
     pub(super) line: Option<usize>,
-    /// The JSON pointer of the text, or of the entry whose key it is; nothing where the file is no JSON.
+    /// The JSON pointer of the value, or of the entry whose key it is; `None` if the file is not JSON.
     pub(super) pointer: Option<String>,
     pub(super) placeholder: String,
 }
 
 impl Finding {
-    /// What was found: a kind by its shape, or the value of a variable.
+    /// The kind of secret: by its shape, or the value of a variable.
     pub(super) fn kind(&self) -> &str {
         let inner = self.placeholder.trim_start_matches("[redacted:").trim_end_matches(']');
         inner.split_once(':').map_or("variable", |(kind, _)| kind)
@@ -38,18 +37,18 @@ pub(super) fn look(path: &Path, redactor: &Redactor) -> io::Result<Vec<Finding>>
     let Some(bytes) = file::read(path, MAX_BYTES, Trust::Trusted)? else {
         return Err(io::Error::other(format!("it has more than {MAX_BYTES} bytes, the limit")));
     };
-    // To find nothing in what cannot be read would be to say that nothing is there.
+    // Finding nothing in an unreadable file would be a false result.
     let is_wide = [[0xff, 0xfe], [0xfe, 0xff]].iter().any(|start| bytes.starts_with(start));
     if is_wide || is_packed(&bytes) {
         let what = if is_wide { "UTF-16" } else { "packed" };
         return Err(io::Error::other(format!("it is {what}, and only plain text is searched")));
     }
-    // Whatever is no text has no text in it that could be read as a secret; the rest of it may.
+    // Invalid UTF-8 contains no secrets; the rest of the file may.
     let text = String::from_utf8_lossy(&bytes);
     let mut out = Vec::new();
     let ending = path.extension().map(|ending| ending.to_string_lossy().to_ascii_lowercase());
     if ending.as_deref() == Some("json") {
-        // What is broken is searched all the same: it may be half of a recording.
+        // Invalid JSON is searched too: it may be part of a recording.
         return Ok(values(&text, redactor, None).unwrap_or_else(|_| lines(&text, redactor)));
     }
     if !matches!(ending.as_deref(), Some("jsonl" | "ndjson")) {
@@ -84,7 +83,7 @@ fn lines(text: &str, redactor: &Redactor) -> Vec<Finding> {
     out
 }
 
-/// Goes through a JSON value and keeps nothing of it but what was found.
+/// Walks a JSON value and keeps only findings.
 struct Seeker<'a> {
     redactor: &'a Redactor,
     line: Option<usize>,
@@ -115,7 +114,7 @@ impl Seeker<'_> {
         }
     }
 
-    /// Where it stands. Keys may be secrets themselves.
+    /// The current pointer. Keys may be secrets themselves.
     fn pointer(&self) -> String {
         let step = |step: &Step| match step {
             Step::Key(key) => format!("/{}", self.redactor.text(key).replace('~', "~0").replace('/', "~1")),
@@ -183,7 +182,7 @@ impl<'de> Visitor<'de> for Seed<'_, '_> {
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<(), A::Error> {
         while let Some(key) = entries.next_key::<String>()? {
             if key == NUMBER_KEY {
-                // Digits that no machine number holds: a long account number, say.
+                // More digits than a machine number has, such as a long account number.
                 let number: String = entries.next_value()?;
                 self.0.text(&number);
                 continue;

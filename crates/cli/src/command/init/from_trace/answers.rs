@@ -1,4 +1,4 @@
-//! What the mock server answers: for each tool the recorded answers, in order.
+//! The answers of the mock server: for each tool the recorded answers, in order.
 
 use std::collections::BTreeMap;
 
@@ -13,19 +13,19 @@ use super::Round;
 use crate::command::init::cassette::{Cassette, Listed};
 use crate::command::init::yaml::{self, Dollar};
 
-/// What stands where the trace has no answer.
+/// Used if the trace has no answer.
 const UNKNOWN: &str = "(not recorded)";
 
-/// What a failure says of which the trace has no message.
+/// Used if a failed call has no message.
 const NO_MESSAGE: &str = "(the call failed; its message was not recorded)";
 
 /// An answer as the mock gives it.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Answer {
     kind: Kind,
-    /// The trace does not tell what was answered.
+    /// The trace does not contain the answer.
     is_unknown: bool,
-    /// The trace does not tell whether the call failed.
+    /// The trace does not say whether the call failed.
     is_open: bool,
 }
 
@@ -61,7 +61,7 @@ impl Answer {
                 Some(text) if !text.trim().is_empty() => Kind::Text(text.to_owned()),
                 _ => Kind::Blocks { content: Some(content), structured: None },
             },
-            // The mock repeats structured content as text by itself.
+            // The mock sends structured content as text too.
             (content, Some(structured)) => {
                 let own = json::canonical(structured);
                 let content = content.filter(|content| only_text(content) != Some(&own));
@@ -71,7 +71,7 @@ impl Answer {
         Self { kind, is_unknown: false, is_open }
     }
 
-    /// As it stands in the file of the mock.
+    /// As written in the file of the mock.
     fn text(&self) -> String {
         match &self.kind {
             Kind::Error(text) => format!("{{ error: {} }}", yaml::text(text, Dollar::Sign)),
@@ -94,7 +94,7 @@ impl Answer {
     pub(super) fn replayed(&self, args: &Value) -> ToolResult {
         let text = |text: &str| vec![json!({ "type": "text", "text": text })];
         let (is_error, content, structured_content) = match &self.kind {
-            // Nobody sends a call whose arguments are no object.
+            // A call whose arguments are not an object is not sent.
             _ if !args.is_object() => (true, text("the arguments are not a JSON object"), None),
             Kind::Error(said) => (true, text(said), None),
             Kind::Text(said) => (false, text(said), None),
@@ -112,7 +112,7 @@ impl Answer {
     }
 }
 
-/// A content block, or its JSON as text where the mock does not know its kind.
+/// A content block, or its JSON as text if the mock does not know its type.
 fn block(block: &Value) -> Value {
     let known =
         block.get("type").and_then(Value::as_str).and_then(|kind| BLOCKS.iter().find(|(name, _)| *name == kind));
@@ -122,7 +122,7 @@ fn block(block: &Value) -> Value {
     }
 }
 
-/// The text of content that is one block of it and nothing else.
+/// The text of content that consists of one text block.
 fn only_text(content: &[Value]) -> Option<&str> {
     match content {
         [Value::Object(only)] if only.len() == 2 && only.get("type") == Some(&json!("text")) => {
@@ -136,11 +136,11 @@ fn only_text(content: &[Value]) -> Option<&str> {
 pub(super) struct Tools<'a> {
     /// In the order of their first call.
     each: Vec<Tool<'a>>,
-    /// What each call is answered, by its place.
+    /// The answer of each call, by index.
     answers: &'a [Answer],
-    /// The tool of each call that reaches the mock, by its place.
+    /// The tool of each call that reaches the mock, by index.
     of: Vec<Option<usize>>,
-    /// It is known what tools there were.
+    /// The tools of the server are known.
     is_listed: bool,
 }
 
@@ -148,19 +148,18 @@ struct Tool<'a> {
     name: &'a str,
     /// Its calls that reach the mock.
     calls: Vec<usize>,
-    /// Answers are told apart by the arguments, since calls of one turn arrive in any order.
+    /// Answers by arguments, since calls of one turn arrive in any order.
     rules: Option<Vec<Rule>>,
-    /// What its server said of it.
     listed: Option<&'a Listed>,
-    /// The arguments that it takes can be demanded of the recorded calls.
+    /// The recorded calls match its schema.
     has_schema: bool,
-    /// The trace has no call of it: it is known from its server.
+    /// It was not called; it is known from its server.
     is_uncalled: bool,
 }
 
 /// The calls of a tool with the same arguments.
 struct Rule {
-    /// The conditions, as they are written; none for calls without arguments.
+    /// The conditions as written; `None` for calls without arguments.
     when: Option<String>,
     calls: Vec<usize>,
 }
@@ -190,9 +189,9 @@ impl<'a> Tools<'a> {
             tool.rules = together.then(|| rules(&tool.calls, calls)).flatten();
             tool.has_schema = tool.listed.is_some_and(|listed| fits(&listed.schema, &tool.calls, calls));
         }
-        // A model that is asked later should have the choice that the recorded one had.
+        // A real model should have the same choice as the recorded one.
         for listed in cassette.iter().flat_map(|cassette| &cassette.tools) {
-            // No file can name a tool whose name is nothing but blanks.
+            // A file cannot name a tool with a blank name.
             if !listed.name.trim().is_empty() && !tools.iter().any(|tool| tool.name == listed.name) {
                 let mut tool = Tool::new(&listed.name, cassette);
                 tool.has_schema = tool.listed.is_some_and(|listed| fits(&listed.schema, &[], calls));
@@ -203,7 +202,7 @@ impl<'a> Tools<'a> {
         Self { each: tools, answers, of, is_listed: cassette.is_some() }
     }
 
-    /// The turns, with calls in turns of their own whose answers could be mixed up otherwise.
+    /// The turns, split where the answers of calls could be mixed up.
     pub(super) fn apart(&self, rounds: Vec<Round>, calls: &[ToolCall]) -> Vec<Round> {
         let mut out: Vec<Round> = Vec::new();
         for round in rounds {
@@ -270,7 +269,7 @@ impl<'a> Tools<'a> {
         out
     }
 
-    /// What is known of the arguments that the tools take.
+    /// A comment about the schemas of the tools.
     fn about_arguments(&self) -> String {
         let open: Vec<&str> = self.each.iter().filter(|tool| !tool.has_schema).map(|tool| tool.name).collect();
         match (self.is_listed, open.as_slice()) {
@@ -288,7 +287,7 @@ impl<'a> Tools<'a> {
     fn list(&self, indent: usize, calls: &[usize]) -> String {
         let indent = " ".repeat(indent);
         let mut answers: Vec<&Answer> = calls.iter().map(|at| &self.answers[*at]).collect();
-        // The last one repeats by itself.
+        // The last one repeats.
         while let [.., before, last] = answers.as_slice()
             && before == last
         {
@@ -311,7 +310,7 @@ impl<'a> Tool<'a> {
         Self { name, calls: Vec::new(), rules: None, listed, has_schema: false, is_uncalled: false }
     }
 
-    /// What its server said of it, and the answer of one that was not called.
+    /// Its description and schema, and an answer if it was not called.
     fn listing(&self) -> String {
         let mut out = String::new();
         if let Some(Listed { description, schema, .. }) = self.listed {
@@ -329,8 +328,7 @@ impl<'a> Tool<'a> {
     }
 }
 
-/// Whether the mock can hold calls against a schema, and the recorded ones fit it: one that does not would be refused instead
-/// of answered as recorded.
+/// Whether the mock can use a schema, and the recorded calls match it: others would be rejected instead of answered as recorded.
 fn fits(schema: &Value, places: &[usize], calls: &[ToolCall]) -> bool {
     let Ok(compiled) = Schema::compile(schema) else { return false };
     let known = schema.get("properties").and_then(Value::as_object);
@@ -338,19 +336,19 @@ fn fits(schema: &Value, places: &[usize], calls: &[ToolCall]) -> bool {
     schema.get("type") == Some(&json!("object"))
         && places.iter().all(|at| {
             let args = calls[*at].args.as_ref().unwrap_or(&empty);
-            // A rule may only ask for arguments that the schema names.
+            // A rule may only use arguments that the schema names.
             let is_named = |key: &String| known.is_some_and(|known| known.contains_key(key));
             compiled.check(args) == Holds && args.as_object().is_some_and(|args| args.keys().all(is_named))
         })
 }
 
-/// What tells the arguments of one call from those of another.
+/// The arguments of a call as a key.
 fn key(call: &ToolCall) -> String {
     call.args.as_ref().map_or_else(|| "{}".to_owned(), json::canonical)
 }
 
-/// The calls of a tool by their arguments, those with most keys first: a rule that asks for fewer would fit them too. Nothing
-/// where a key cannot be written as a path.
+/// The calls of a tool by their arguments, those with most keys first: a rule with fewer keys would match them too. `None` if a
+/// key cannot be written as a path.
 fn rules(places: &[usize], calls: &[ToolCall]) -> Option<Vec<Rule>> {
     let mut by_key: BTreeMap<String, Vec<usize>> = BTreeMap::new();
     for at in places {

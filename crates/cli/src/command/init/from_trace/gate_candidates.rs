@@ -1,4 +1,4 @@
-//! What a recorded run satisfies, as gates.
+//! Gates that a recorded run passes.
 
 use std::collections::BTreeSet;
 
@@ -11,13 +11,13 @@ use serde_json::{Map, Value, json};
 use crate::command::init::gates::{self, Candidate, Settled, Way};
 use crate::command::init::yaml::{self, Dollar};
 
-/// Most ways of data that are written down.
+/// Most data dependencies that are written.
 const MAX_EDGES: usize = 8;
 
-/// Most ways of data that are tried: each reads every answer of a tool.
+/// Most data dependencies that are tried: each reads every answer of a tool.
 const MAX_TRIED: usize = 256;
 
-/// Every gate that could hold for both traces, in the order of the reference.
+/// Every gate that could pass for both traces, in the order of the reference.
 pub(super) fn settled(trace: &Trace, replayed: &Trace, calls: &[ToolCall]) -> Vec<Settled> {
     let traces = [trace, replayed];
     let mut out = vec![tokens(trace, replayed)];
@@ -50,7 +50,7 @@ fn tokens(trace: &Trace, replayed: &Trace) -> Settled {
         format!("    matcher: {{ schema: {{ maximum: {ceiling} }} }}"),
     ];
     let mut trace = trace.clone();
-    // A suite reads the sum where it stands; a trace may tell its parts only.
+    // A suite reads the total; a trace may have only its parts.
     trace.conversation.tokens.total = Some(spent);
     Candidate { gate: "a ceiling on tokens", ways: vec![Way { about, lines: lines.into() }] }
         .settle(&[&trace, replayed])
@@ -72,7 +72,7 @@ fn trajectory(trace: &Trace, calls: &[ToolCall]) -> Candidate {
         if let Some(demand) = &demand {
             line.push_str(&format!(", args: {}", yaml::value(&demand.args, Dollar::Sign)));
         }
-        // A call without readable arguments fails whatever it met when it was recorded.
+        // A call without readable arguments always fails.
         let is_sent = call.args.as_ref().is_none_or(Value::is_object);
         match trace.result(at).and_then(ToolResult::failed).filter(|_| is_sent) {
             Some(failed) => line.push_str(if failed { ", status: error }" } else { ", status: ok }" }),
@@ -94,10 +94,10 @@ fn trajectory(trace: &Trace, calls: &[ToolCall]) -> Candidate {
     Candidate { gate: "trajectory", ways }
 }
 
-/// What is demanded of the arguments of a call.
+/// What is required of the arguments of a call.
 struct Demand {
     args: Value,
-    /// Not every value is demanded.
+    /// Not every value is required.
     is_open: bool,
 }
 
@@ -117,9 +117,9 @@ fn demand(args: &Map<String, Value>) -> Demand {
     Demand { args, is_open: true }
 }
 
-/// Whether a value will hardly be the same in the next run.
+/// Whether a value probably differs in the next run.
 fn is_volatile(value: &Value) -> bool {
-    /// Longer texts are written by the model, word by word.
+    /// Longer texts are written by the model.
     const LONG: usize = 200;
     match value {
         Value::String(text) => text.len() > LONG || is_id(text) || is_time(text),
@@ -133,7 +133,7 @@ fn is_volatile(value: &Value) -> bool {
     }
 }
 
-/// A UUID, or a long row of letters and digits.
+/// A UUID, or a long string of letters and digits.
 fn is_id(text: &str) -> bool {
     const LONG: usize = 20;
     let plain = text.chars().filter(|c| *c != '-').count();
@@ -145,13 +145,13 @@ fn is_id(text: &str) -> bool {
             && text.chars().all(|c| c.is_ascii_alphanumeric())
 }
 
-/// A moment, such as `2026-07-28T09:30:00Z`. A day alone is more often meant.
+/// A time, such as `2026-07-28T09:30:00Z`. A date alone is usually intended.
 fn is_time(text: &str) -> bool {
     let shape: String = text.chars().take(16).map(|c| if c.is_ascii_digit() { '0' } else { c }).collect();
     matches!(shape.as_str(), "0000-00-00T00:00" | "0000-00-00 00:00")
 }
 
-/// Arguments that stand in what an earlier call returned.
+/// Arguments that occur in the result of an earlier call.
 fn axes(trace: &Trace, replayed: &Trace, calls: &[ToolCall]) -> Settled {
     const GATE: &str = "trajectory_axes";
     let edges = edges(trace, replayed, calls);
@@ -207,7 +207,7 @@ fn edges(trace: &Trace, replayed: &Trace, calls: &[ToolCall]) -> Vec<DependencyE
                 };
                 if [trace, replayed].iter().all(|trace| holds(&edge, trace)) {
                     out.push(edge);
-                    // The nearest one is where it was read last.
+                    // The nearest producer is the most likely source.
                     break;
                 }
             }
@@ -224,7 +224,7 @@ fn holds(edge: &DependencyEdge, trace: &Trace) -> bool {
     gate.is_ok_and(|gate| gate.evaluate(trace).detail.iter().all(|found| found.state == EdgeState::Held))
 }
 
-/// Whether the agent used a value before it could have read it: an answer that repeats it proves nothing then.
+/// Whether the agent used a value before: then an answer that contains it proves nothing.
 fn is_in_args(value: &Value, earlier: &[ToolCall]) -> bool {
     fn holds(value: &Value, wanted: &Value) -> bool {
         value == wanted
@@ -237,8 +237,7 @@ fn is_in_args(value: &Value, earlier: &[ToolCall]) -> bool {
     earlier.iter().filter_map(|call| call.args.as_ref()).any(|args| holds(args, value))
 }
 
-/// Whether it means something that a value stands in an answer: short ones stand everywhere, and what the user said was not
-/// looked up.
+/// Whether finding a value in an answer is evidence: short values occur everywhere, and what the user said was not looked up.
 fn tells_something(value: &Value, asked: &str) -> bool {
     const SHORTEST: usize = 3;
     let tells = |text: &str| text.trim().len() >= SHORTEST && !asked.contains(&text.to_lowercase());
