@@ -144,7 +144,7 @@ demo.yml:5:43: error[malformed-variable]: `${` is not closed
  5 |       - calls: [{ tol: search, args: { x: \"${results[0\", y: \"${args.x}\" } }]
    |                                           ^^^^^^^^^^^^^
    = hint: write `${results[0].content[0].text}`, or `$$` for a dollar sign
-demo.yml:5:61: error: `${args.x}` does not start with `results`
+demo.yml:5:61: error[malformed-variable]: `${args.x}` does not start with `results`
    |
  5 |       - calls: [{ tol: search, args: { x: \"${results[0\", y: \"${args.x}\" } }]
    |                                                             ^^^^^^^^^^^
