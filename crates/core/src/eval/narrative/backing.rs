@@ -370,7 +370,14 @@ impl<'a> Evidence<'a> {
         let by_medium = wanted.media != 0 && wanted.actions.meets(actions::telling());
         let direct =
             if wanted.parts.is_empty() { wanted.actions } else { wanted.actions.without(actions::changing_parts()) };
-        for action in direct.ids().filter(|_| !by_medium) {
+        // The medium is how a verb of telling is done. For other verbs ("added Ada to the channel") it only limits the calls
+        // that tell something.
+        let direct = match by_medium {
+            true if wanted.tells => Actions::NONE,
+            true => direct.without(actions::telling()),
+            false => direct,
+        };
+        for action in direct.ids() {
             fates.merge(&self.by_action[action]);
         }
         for (place, entry) in self.by_medium.iter().enumerate().filter(|_| by_medium) {
@@ -566,6 +573,8 @@ struct Wanted {
     root: Option<String>,
     /// The media that the claim names, as bits.
     media: u8,
+    /// Whether its verb is one of telling somebody something.
+    tells: bool,
     /// Roots of its nouns, where a change of a part is enough only if it is about one of them: "a bag has been added".
     parts: Vec<String>,
     /// The root of what was added: any change by a tool that is named after it is enough.
@@ -582,6 +591,7 @@ impl Wanted {
             content: is_content && !(is_file && matches!(claim.verb.as_str(), "delete" | "move" | "copy")),
             root: is_own.then(|| words::root(&claim.verb).into_owned()),
             media: media(phrase_behind(claim, tokens)),
+            tells: actions::word(&claim.verb).action.meets(actions::telling()),
             added: claim.nouns.last().filter(|_| claim.verb == "add").map(|head| words::root(head).into_owned()),
             parts: if PART_VERBS.contains(&claim.verb.as_str()) {
                 claim.nouns.iter().filter(|noun| noun.len() >= 3).map(|noun| words::root(noun).into_owned()).collect()
