@@ -54,7 +54,7 @@ fn phrase_behind<'t>(claim: &Claim, tokens: &'t [Token<'_>]) -> impl Iterator<It
         token.ends_clause()
             || matches!(token.class(), Some(Class::Relative | Class::Opener | Class::Conjunction | Class::Condition))
             || token.text == "that"
-            || token.text.len() > 4 && token.text.ends_with("ing")
+            || token.text.len() > 4 && token.text.ends_with("ing") && token.text != "following"
     };
     behind
         .iter()
