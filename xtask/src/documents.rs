@@ -289,8 +289,8 @@ mod tests {
         passes("```yaml\nnarrative: {}\n```\n```yaml part\nmodels: {}\n```\n```yaml ci\nsteps: []\n```\n");
         fails("```yaml\nmodels: {}\n```\n", 1, "`mcptest validate` rejects this block");
         fails("```yaml part\nmodels: 7\n```\n", 1, "`mcptest validate` rejects this part");
-        fails("```yaml ci\nsteps: [\n```\n", 1, "the block:1:8: error: not YAML");
-        fails("```yaml .github/workflows/a.yml\nsteps: [\n```\n", 1, "the block:1:8: error: not YAML");
+        fails("```yaml ci\nsteps: [\n```\n", 1, "the block:1:8: error[not-yaml]: invalid YAML");
+        fails("```yaml .github/workflows/a.yml\nsteps: [\n```\n", 1, "the block:1:8: error[not-yaml]: invalid YAML");
         fails("```json\n{ \"a\": 1, }\n```\n", 1, "this block is not JSON: ");
         fails("```jsonl\n{ \"a\": 1 }\n{ \"a\": 1\n```\n", 3, "this line is not JSON: ");
         fails("```sh\nls\nmcptest rum\n```\n", 3, "`mcptest rum` is not a valid call");

@@ -446,19 +446,19 @@ pub(crate) enum Which {
     verbatim_doc_comment,
     after_help = "\
 Faults:
-  none                    no fault; exempts a tool from a fault of every tool
-  hang                    never answers; drops a canceled call
+  none                    no fault; exempts a tool from a fault that applies to every tool
+  hang                    never answers; a canceled call is dropped
   wedged                  never answers, and ignores cancellation
   slow:<ms>               answers after this many milliseconds, unless the call was canceled
-  recover-after:<n>       the first n calls hang, later ones are answered
-  reply-after-cancel:<ms> answers after this many milliseconds, even if the call was canceled
+  recover-after:<n>       the first n calls hang, the ones after are answered
+  reply-after-cancel:<ms> answers after this many milliseconds even if the call was canceled
   drop                    closes the connection instead of answering
-  garbage                 answers with bytes that are neither JSON nor UTF-8
-  wrong-id                answers with an unknown id
+  garbage                 sends bytes that are neither JSON nor UTF-8 instead of the answer
+  wrong-id                answers with an id that was never sent
   duplicate               answers twice
-  flood:<mb>              answers with this many MiB of text
-  crash                   exits at once, with code 101
-  error:<code>            answers with this JSON-RPC error code
+  flood:<mb>              answers with this many mebibytes of text
+  crash                   exits at once with code 101
+  error:<code>            answers with a JSON-RPC error of this code
   is-error                answers with an error result (`isError`)
 
 Exit codes: 0 the client disconnected or the process was asked to stop, 2 a file, an argument, the

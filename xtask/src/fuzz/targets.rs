@@ -61,7 +61,7 @@ pub(super) const TARGETS: [Target; 7] = [
             "\u{7f}\0data: one\n\ndata:two\r\n\r\nevent: ping\rdata: x\r\rid: 7\nevent: message\ndata: a\ndata: b\n\n",
             "\u{2}\u{1}\0\u{feff}data\n\n: note\nretry: 5\ndata:  three\n\n",
         ])],
-        keep: "crates/runner/src/mcp/hold.rs",
+        keep: "crates/runner/src/mcp/invariants.rs",
     },
     Target {
         name: "import",

@@ -76,7 +76,7 @@ pub(super) static ENTRIES: [Entry; 19] = [
     entry(
         Code::UnreadableReply,
         "The answer of a model cannot be read",
-        "model `m` at http://127.0.0.1:1/v1/messages: its answer cannot be read:",
+        "model `m` at http://127.0.0.1:1/v1/messages: cannot read the response: it is not JSON (line 1, column 1: expected value)",
         "Something answered that does not speak the interface: often a proxy, a page for people, or another interface.",
         &["Check that `base_url:` is the address of a server that speaks the interface the hint names.", "Say which of OpenAI's interfaces it is with `api: chat` or `api: responses`."],
     ),
@@ -128,14 +128,14 @@ pub(super) static ENTRIES: [Entry; 19] = [
     entry(
         Code::ScriptReference,
         "A script refers to an answer that is not there",
-        "the script reads an earlier answer:",
+        "the script refers to an earlier result: `results[4].x` is not there: no index 4 in a list of 0",
         "`${results[i].path}` reads answer i, counted from 0 over all calls of the run, and that has no such part.",
         &["Look at the answer: `mcptest cassette show`, or the evidence of a report.", "Correct the index or the path."],
     ),
     entry(
         Code::ScriptUnusable,
         "A script cannot be used",
-        "the script cannot be used",
+        "the script has errors",
         "The file that `script:` names has mistakes, which are told below.",
         &["`mcptest validate FILE` shows them all with their places; the reference is in `docs/script.md`."],
     ),

@@ -70,7 +70,7 @@ pub(super) static ENTRIES: [Entry; 21] = [
     entry(
         Code::ServerUnreachable,
         "Nothing answers at the address of a server",
-        "server `desk`: `initialize` has no reply: cannot connect to 127.0.0.1:1: Connection refused (os error 111)",
+        "server `desk`: no reply to `initialize`: cannot connect to 127.0.0.1:1: Connection refused (os error 111)",
         "Nobody listens at `url:`, or something between refuses the connection.",
         &["Start the server, and check host and port.", "In a container, `localhost` is the container itself."],
     ),

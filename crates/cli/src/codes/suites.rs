@@ -62,7 +62,7 @@ pub(super) static ENTRIES: [Entry; 37] = [
     entry(
         Code::MissingKey,
         "A key is missing",
-        "error[missing-key]: missing key `prompt` in an agent test: what the agent is asked",
+        "error[missing-key]: missing key `prompt` in an agent test: the user message",
         "The block cannot mean anything without this key.",
         &["Add the key as the hint shows it."],
     ),
@@ -314,7 +314,7 @@ pub(super) static ENTRIES: [Entry; 37] = [
     entry(
         Code::TooManyRuns,
         "More runs than can be asked for",
-        "error[too-many-runs]: `runs` is 100001, more than 100000",
+        "error[too-many-runs]: `runs` is 100001, more than the limit of 100000",
         "A test may have up to 100,000 runs. A thousand tell a pass rate to within about three percent.",
         &["`mcptest runs` says how many runs a pass rate needs."],
     ),

@@ -90,7 +90,7 @@ pub(super) static ENTRIES: [Entry; 14] = [
     entry(
         Code::OutcomeWithoutGroup,
         "Outcomes are given, and there are no groups",
-        "note: outcomes count in groups, and no record names one",
+        "note[outcome-without-group]: outcomes are counted per group, and no record names a group",
         "`--outcome` says how a run ended; it counts for the pass rate of its group, and there is no group.",
         &["Add `--group-by`."],
     ),

@@ -36,7 +36,7 @@ static ENTRIES: [Entry; 34] = [
         MODE,
         "The recorded calls are the expected ones, in this order, and there are no others. It is the mode unless another is given. \
          Positions are compared one by one; only expectations with `optional: true` may be skipped.",
-        &["trajectory", "trajectory.mode", "call-too-many"],
+        &["trajectory", "trajectory.mode", "extra-call"],
     ),
     entry(
         "subsequence",

@@ -82,7 +82,7 @@ fn told(output: &Output) -> (Option<i32>, Vec<String>, Vec<String>) {
         let text = String::from_utf8_lossy(bytes).into_owned();
         text.lines().map(str::trim).filter(|line| wanted(line)).map(str::to_owned).collect::<Vec<_>>()
     };
-    let rows = lines(&output.stdout, &|line| line.starts_with(['✓', '!', '-', '✗']) || line.contains("row"));
+    let rows = lines(&output.stdout, &|line| line.starts_with(['✓', '!', '-', '✗']) || line.contains(" test, "));
     (output.status.code(), rows, lines(&output.stderr, &|line| line.starts_with("note:")))
 }
 

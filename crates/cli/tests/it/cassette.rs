@@ -233,7 +233,7 @@ fn tools_get_one_object_with_every_suite() {
     here.write("t/cassettes/s/gone/demo/2.json", b"[]");
     let output = here.command(&["cassette", "list", "t", "--format", "json"]).output().unwrap();
     let refused = String::from_utf8(output.stderr).unwrap();
-    assert!(refused.starts_with("t/bad.yml:1:9: error: "), "{refused}");
+    assert!(refused.starts_with("t/bad.yml:1:9: error[wrong-type]: "), "{refused}");
     let stdout: Value = serde_json::from_slice(&output.stdout).unwrap();
     let entry = |state: &str, path: &str, test: Value, model: Value, runs: (u64, u64), why: Value| {
         let path = format!("{AT}/{path}");
@@ -352,7 +352,7 @@ fn a_cassette_is_shown_with_its_calls_faults_answer_and_end() {
   answer
     I looked it up.
     \\u{{1b}}[31mThe rest failed.
-  tokens   10 input, 2 from a cache, 5 output, 15 total
+  tokens   10 input, 2 cached, 5 output, 15 total
   end      completed after 42 ms
 ",
         inputs("\"Book a seat.\"", r#"{"shop":{"command":["shop"],"protocol":"auto","timeout_ms":30000}}"#),
@@ -379,9 +379,9 @@ fn a_cassette_is_shown_with_its_calls_faults_answer_and_end() {
 fn what_is_no_cassette_is_not_shown() {
     let here = here();
     let stderr = "\
-error: t/s.yml: line 1, column 1: expected value
+error[broken-cassette]: t/s.yml: line 1, column 1: expected value
 hint: `mcptest cassette list` shows where cassettes are and what is wrong with them
-error: gone.json: there is no such file
+error[no-such-file]: gone.json: no such file
 hint: `mcptest cassette list` shows where cassettes are and what is wrong with them
 ";
     here.check(&["cassette", "show", "t/s.yml", "gone.json"], 2, "", stderr);
@@ -494,7 +494,7 @@ fn the_cassettes_of_a_suite_that_cannot_be_used_are_left_alone() {
     let output = here.command(&["cassette", "prune", "t", "--yes"]).output().unwrap();
     let said = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
     assert_eq!((output.status.code(), &*said(&output.stdout)), (Some(2), "nothing was removed\n"));
-    assert!(said(&output.stderr).starts_with("t/s.yml:1:7: error: "), "{}", said(&output.stderr));
+    assert!(said(&output.stderr).starts_with("t/s.yml:1:7: error[wrong-type]: "), "{}", said(&output.stderr));
     assert_eq!(tree(&here), before);
     // Nor those that another suite may use.
     here.write("t/s.yml", SUITE.as_bytes());
@@ -571,22 +571,32 @@ fn an_edit_is_an_error_until_it_is_accepted_and_every_report_says_so_from_then_o
     let at = "t/cassettes/s/cancels/demo/1.json";
     let text = std::fs::read_to_string(&path).unwrap();
     std::fs::write(&path, text.replace("\"content\": \"Done.\"", "\"content\": \"I did not.\"")).unwrap();
-    let place = "    at t/s.yml:4:11\n      |\n    4 |   - name: cancels\n      |           ^^^^^^^\n\n1 test, 1 run: 1 error\n";
+    let place = |code: &str| {
+        format!(
+            "    at t/s.yml:4:11\n      |\n    4 |   - name: cancels\n      |           ^^^^^^^\n\n\
+             for more: mcptest explain {code}\n1 test, 1 run: 1 error\n"
+        )
+    };
     let contradicts = format!(
-        "t/s.yml\n! ERROR     cancels  replayed\n    {at}: contradicts itself: `trace.final_response` is not the text of\n      \
-         the last assistant turn, `trace.conversation.turns[1]`\n    \
-         hint: restore the file, or record it: mcptest run --record t/s.yml\n{place}"
+        "t/s.yml\n! ERROR     cancels  replayed\n    error[inconsistent-cassette]: {at}: contradicts itself:\n      \
+         `trace.final_response` is not the text of the last assistant turn,\n      `trace.conversation.turns[1]`\n    \
+         hint: restore the file, or record it: mcptest run --record t/s.yml\n{}",
+        place("inconsistent-cassette")
     );
     here.check(&["run", "t/s.yml"], 2, &contradicts, WARNING);
     let why = "contradicts itself: `trace.final_response` is not the text of the last assistant turn, \
                `trace.conversation.turns[1]`";
-    let refused = format!("error: {at}: {why}\nhint: edit both places so that they agree, or restore the file\n");
+    let refused = format!(
+        "error[inconsistent-cassette]: {at}: {why}\nhint: edit both places so that they agree, or restore the file\n"
+    );
     here.check(&["cassette", "accept", at], 2, "", &refused);
     std::fs::write(&path, text.replace("Done.", "I did not.")).unwrap();
     let edited = format!(
-        "t/s.yml\n! ERROR     cancels  replayed\n    {at}: was edited after it was recorded: its digest does not match\n    \
+        "t/s.yml\n! ERROR     cancels  replayed\n    error[edited-cassette]: {at}: was edited after it was recorded: its\n      \
+         digest does not match\n    \
          hint: restore the file, or record it: mcptest run --record t/s.yml; to keep the edit: mcptest\n      \
-         cassette accept {at}\n{place}"
+         cassette accept {at}\n{}",
+        place("edited-cassette")
     );
     here.check(&["run", "t/s.yml"], 2, &edited, WARNING);
     let broken = format!(
@@ -609,7 +619,7 @@ fn an_edit_is_an_error_until_it_is_accepted_and_every_report_says_so_from_then_o
         ("junit", "origin: replayed, edited"),
         ("html", "\"edited\":true,"),
         ("github", &*format!("::notice title=mcptest::{note}")),
-        ("markdown", &*format!("> ``{note}``")),
+        ("markdown", &*format!("> `` {note} ``")),
     ] {
         let output = here.command(&["run", "t/s.yml", "--reporter", reporter]).output().unwrap();
         let text = String::from_utf8(output.stdout).unwrap();
@@ -691,8 +701,8 @@ fn a_renamed_test_finds_its_recordings_by_what_was_asked_and_keeps_them() {
     let folder = "t/cassettes/s/books-it-s-seat-63d8db3d";
     let missing = |model: &str| {
         format!(
-            "! ERROR     {new} [{model}]  replayed\n    there is no recording of this run: {folder}/{model}/1.json;\n      \
-             `{gone}`, which is no longer a test, was recorded with the same inputs\n    \
+            "! ERROR     {new} [{model}]  replayed\n    error[renamed-test]: there is no recording of this run:\n      \
+             {folder}/{model}/1.json; `{gone}`, which is no longer a\n      test, was recorded with the same inputs\n    \
              hint: if the test was renamed: mcptest cassette rename t/s.yml '{gone}' 'books it'\\''s\n      \
              seat'; otherwise record it: mcptest run --record t/s.yml\n    at t/s.yml:2:11\n      |\n    2 |   - name: {new}\n      \
              |           ^^^^^^^^^^^^^^^\n"

@@ -11,20 +11,20 @@ use super::{Folder, check, root};
 
 /// Every suite among the examples, with its exit code and the last line of its report.
 pub(super) const SUITES: [(&str, i32, &str); 10] = [
-    ("agent-stability", 1, "9 rows: 8 pass, 1 fail"),
-    ("complete", 2, "15 rows: 15 error"),
-    ("fault-injection-recovery", 1, "8 rows: 7 pass, 1 fail"),
+    ("agent-stability", 1, "2 tests, 6 runs: 1 passed, 1 failed"),
+    ("complete", 2, "3 tests, 11 runs: 3 errors"),
+    ("fault-injection-recovery", 1, "4 tests, 4 runs: 3 passed, 1 failed"),
     ("minimal", 0, "1 test, 1 run: 1 passed"),
-    ("model-matrix", 1, "3 rows: 2 pass, 1 fail"),
-    ("narrative-divergence", 1, "4 rows: 2 pass, 2 fail"),
-    ("observable-evidence", 1, "3 rows: 2 pass, 1 fail"),
-    ("offline-trace-validation", 1, "9 rows: 7 pass, 2 fail"),
-    ("quickstart", 1, "2 rows: 1 pass, 1 fail"),
-    ("reliability", 1, "22 rows: 17 pass, 1 fail, 4 absorbed"),
+    ("model-matrix", 1, "3 tests, 3 runs: 2 passed, 1 failed"),
+    ("narrative-divergence", 1, "4 tests, 4 runs: 2 passed, 2 failed"),
+    ("observable-evidence", 1, "3 tests, 3 runs: 2 passed, 1 failed"),
+    ("offline-trace-validation", 1, "9 tests, 9 runs: 7 passed, 2 failed"),
+    ("quickstart", 1, "2 tests, 2 runs: 1 passed, 1 failed"),
+    ("reliability", 1, "2 tests, 20 runs: 1 passed, 1 failed"),
 ];
 
 /// The example that has traces and gates in place of a suite.
-const TRACES: (&str, i32, &str) = ("score-your-traces", 1, "9 rows: 6 pass, 2 fail, 1 unassessable");
+const TRACES: (&str, i32, &str) = ("score-your-traces", 1, "9 traces: 6 passed, 2 failed, 1 unassessable");
 
 /// The one suite whose models are not scripts; nothing of it is recorded.
 pub(super) const NOT_RECORDED: &str = "complete";
@@ -119,14 +119,14 @@ fn verdicts(line: &[&str]) -> (Option<i32>, String) {
 
 #[test]
 fn every_example_comes_to_the_verdicts_it_is_listed_with() {
-    for (name, code, rows) in SUITES {
-        assert_eq!(verdicts(&["run", &format!("examples/{name}.yml")]), (Some(code), rows.to_owned()), "{name}");
+    for (name, code, totals) in SUITES {
+        assert_eq!(verdicts(&["run", &format!("examples/{name}.yml")]), (Some(code), totals.to_owned()), "{name}");
     }
-    let (name, code, rows) = TRACES;
+    let (name, code, totals) = TRACES;
     let folder = format!("examples/{name}");
     let gates = format!("{folder}/gates.yml");
     let line = ["score", &folder, "--gates", &gates, "--output", "none", "--reporter", "pretty"];
-    assert_eq!(verdicts(&line), (Some(code), rows.to_owned()), "{name}");
+    assert_eq!(verdicts(&line), (Some(code), totals.to_owned()), "{name}");
 }
 
 #[test]
@@ -164,7 +164,7 @@ fn the_index_of_the_examples_says_what_each_comes_to() {
     expected.push(TRACES);
     expected.sort_unstable();
     let expected: Vec<(&str, String)> =
-        expected.into_iter().map(|(name, code, rows)| (name, format!("{rows} | {code} |"))).collect();
+        expected.into_iter().map(|(name, code, totals)| (name, format!("{totals} | {code} |"))).collect();
     assert_eq!(rows, expected.iter().map(|(name, rest)| (*name, &**rest)).collect::<Vec<_>>());
 }
 

@@ -1,4 +1,4 @@
-//! `mcptest explain`: words, paths and keys. Messages are in `troubles`.
+//! `mcptest explain`: words, paths and keys. Codes are in `codes`.
 
 use std::io::Write;
 use std::process::Stdio;
@@ -27,7 +27,7 @@ fn a_gate_is_explained_on_a_screen_or_whole() {
     let here = Folder::with(&[]);
     let told = |line: &[&str]| String::from_utf8(here.command(line).output().unwrap().stdout).unwrap();
     let (short, all) = (told(&["explain", "stability"]), told(&["explain", "stability", "--all"]));
-    let start = "stability (a gate, reads all runs together)\n\nDid sessions stay steady, and did all runs take the same way?\n";
+    let start = "stability (a gate, reads all runs together)\n\nDid the sessions stay consistent, and did all runs take the same path?\n";
     assert!(short.starts_with(start) && all.starts_with(start), "{short}{all}");
     let more =
         "`mcptest explain stability --all` says all there is; `mcptest explain stability.score` explains a\nmetric.\n";
@@ -90,7 +90,7 @@ fn a_key_is_explained_by_its_name_and_by_its_path() {
     let text = "\
 max_extra (a key of a suite)
 
-Most recorded calls that may be left over; not with strict or subset.
+Maximum number of extra calls; not with strict or subset.
 
 About it:
   stands at     agents[*].trajectory.max_extra
@@ -105,11 +105,11 @@ About it:
         "\
 url (a key of a suite)
 
-Address of a Streamable HTTP server.
+URL of a Streamable HTTP server.
 
 About it:
   stands at     servers.NAME.url
-  takes         text
+  takes         a string
   left out      nothing is set
   example       url: https://mcp.example.test/mcp
 ",
@@ -126,7 +126,7 @@ absorbed (a verdict)
 The run failed, and the test has a `reliability:` block that says how often runs may. It does not
 fail the test by itself; the row with `(reliability)` decides.
 
-Troubles about it, each for `mcptest explain`: absorbed-run, reliability-failed.
+See also `mcptest explain` of absorbed-run, reliability-failed.
 ",
     );
     explains(
@@ -170,28 +170,37 @@ fn what_is_not_known_is_refused_with_what_is_near() {
     refused(&["xyzzy"], &format!("error: nothing is known about `xyzzy`\nhint: {list}\n"));
     refused(
         &["tool_calls[0.args"],
-        "error[invalid-record]: `tool_calls[0.args` is no path: column 13: expected `]`, found `.`\n\
+        "error: `tool_calls[0.args` is not a path: column 13: expected `]`, found `.`\n\
          hint: a path is names with `.` between them, `[0]`, `[-1]`, `[*]` and `[\"odd key\"]`\n",
     );
     refused(
         &["stability.scor"],
-        "error[unknown-metric]: `stability` has no metric and no parameter `scor`\nhint: did you mean `stability.score`?\n",
+        "error: `stability` has no metric and no parameter `scor`\nhint: did you mean `stability.score`?\n",
     );
 }
 
 #[test]
 fn a_message_may_be_given_in_words_or_piped() {
     let here = Folder::with(&[]);
-    let whole = here.command(&["explain", "cassette is stale"]).output().unwrap();
+    let whole = here.command(&["explain", "error[stale-cassette]: cassette is stale"]).output().unwrap();
     assert!(whole.stdout.starts_with(b"The cassette is stale (stale-cassette)\n"));
-    assert_eq!(here.command(&["explain", "cassette", "is", "stale"]).output().unwrap(), whole);
+    assert_eq!(
+        here.command(&["explain", "error[stale-cassette]:", "cassette", "is", "stale"]).output().unwrap(),
+        whole
+    );
+    assert_eq!(here.command(&["explain", "stale-cassette"]).output().unwrap(), whole);
     let piped = |text: &[u8]| {
         let mut command = here.command(&["explain", "-"]);
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         child.stdin.take().unwrap().write_all(text).unwrap();
         child.wait_with_output().unwrap()
     };
-    assert_eq!(piped(b"cassette is stale\n"), whole);
+    assert_eq!(piped(b"error[stale-cassette]: cassette is stale\n"), whole);
+    // A message is found by its code alone.
+    let coded = "error: nothing is known about `cassette is stale`\nhint: name the code of a message, which is in brackets; \
+                 `mcptest explain` alone lists what can be explained\n";
+    here.check(&["explain", "cassette is stale"], 2, "", coded);
+    check(&piped(b"cassette is stale\n"), 2, "", coded);
     let nothing =
         "error: nothing is known about `\u{fffd}`\nhint: `mcptest explain` alone lists what can be explained\n";
     check(&piped(b"\xff"), 2, "", nothing);

@@ -19,9 +19,20 @@ suite.yml
 /// What a recording says that could not be written.
 fn unwritten(path: &str, what: &str, why: &str) -> String {
     let hint = "check that the folder is writable and the disk has space";
+    let message = format!("error[unusable-cassette-folder]: {path}: cannot be {what}: {why}");
+    // Lines have at most 100 columns.
+    let mut lines = vec!["   ".to_owned()];
+    for word in message.split(' ') {
+        if lines[lines.len() - 1].len() + 1 + word.len() > 100 {
+            lines.push("     ".to_owned());
+        }
+        let last = lines.len() - 1;
+        lines[last].push_str(&format!(" {word}"));
+    }
     format!(
-        "suite.yml\n! ERROR     t  scripted\n    {path}: cannot be {what}: {why}\n    hint: {hint}\n    at suite.yml:4:11\n      \
-         |\n    4 |   - name: t\n      |           ^\n\n1 test, 1 run: 1 error\n"
+        "suite.yml\n! ERROR     t  scripted\n{}\n    hint: {hint}\n    at suite.yml:4:11\n      \
+         |\n    4 |   - name: t\n      |           ^\n\nfor more: mcptest explain unusable-cassette-folder\n1 test, 1 run: 1 error\n",
+        lines.join("\n")
     )
 }
 
@@ -104,7 +115,7 @@ fn reports_and_first_suites_beyond_the_limit_for_files_leave_what_was_there() {
         check(&shell(&here, limit, &line), 2, PASS, &(told("report.json") + &told("report.html")));
         assert_eq!(tree(&here.0), before);
         let told = format!(
-            "error[unusable-cassette-folder]: new/mcptest.yml cannot be written: {TOO_LARGE}\nhint: check the folder and its permissions, or name another \
+            "error: new/mcptest.yml cannot be written: {TOO_LARGE}\nhint: check the folder and its permissions, or name another \
              folder; nothing was left behind\n"
         );
         check(&shell(&here, limit, &["init", "new"]), 2, "", &told);
@@ -131,7 +142,7 @@ fn a_full_disk_is_an_error_that_names_the_file_and_the_old_recording_stays() {
     let refused = unwritten("cassettes/suite/t/demo/1.json", "written", NO_ROOM);
     let told = format!(
         "error[report-not-written]: cannot write the report report.json: {NO_ROOM}\nhint: see that the folder can be written to and has room\n\
-         error[unusable-cassette-folder]: new/mcptest.yml cannot be written: {NO_ROOM}\nhint: check the folder and its permissions, or name another folder; \
+         error: new/mcptest.yml cannot be written: {NO_ROOM}\nhint: check the folder and its permissions, or name another folder; \
          nothing was left behind\n"
     );
     check(&output, 0, &format!("{refused}code 2\ncode 2\ncode 2\nas before\ncode 0\ncode 0\n"), &told);

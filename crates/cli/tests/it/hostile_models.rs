@@ -93,7 +93,7 @@ impl Scene {
         self.rows().iter().find(fits).unwrap()
     }
 
-    /// The verdict of a model's run; an error with its words and its hint, its address as `AT` and its interface as `WIRE`.
+    /// The verdict of a model's run; an error with its code, its words and its hint, its address as `AT` and its interface as `WIRE`.
     fn verdict(&self, model: &str) -> String {
         let row = self.row(model);
         let verdict = row["verdict"].as_str().unwrap();
@@ -107,7 +107,9 @@ impl Scene {
         let wire = WIRES.iter().find(|(name, ..)| *name == model).unwrap().2;
         let at = format!("model `{model}` at {}{path}: ", self.server.base());
         let hint = row["error"]["hint"].as_str().unwrap().replace(wire, "WIRE");
-        format!("{verdict}: {}\nhint: {hint}", message.replace(&at, "AT ").replace(&self.server.base(), "BASE"))
+        let code = row["error"]["code"].as_str().map(|code| format!("[{code}]")).unwrap_or_default();
+        let message = message.replace(&at, "AT ").replace(&self.server.base(), "BASE");
+        format!("{verdict}{code}: {message}\nhint: {hint}")
     }
 
     /// Every model has this verdict, the test beside them passes, and the exit code is this.

@@ -157,7 +157,7 @@ fn a_file_where_a_folder_should_be_leaves_nothing_behind() {
     let output = here.command(&["init"]).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
     let stderr = String::from_utf8(output.stderr).unwrap();
-    assert!(stderr.starts_with("error[unusable-cassette-folder]: mcptest/tools.yml cannot be written: "), "{stderr}");
+    assert!(stderr.starts_with("error: mcptest/tools.yml cannot be written: "), "{stderr}");
     assert_eq!(files(&here.0), [("mcptest".to_owned(), "mine".to_owned())]);
 }
 

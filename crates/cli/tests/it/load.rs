@@ -98,7 +98,10 @@ fn many_cells_at_one_server_take_little_and_leave_nothing_open() {
     let mut theirs = 0;
     let child = start(here.command(&["run", "suite.yml", "--live", "--jobs", "64"]));
     let (output, held) = watch(child, &mut || theirs = theirs.max(files(remote.child.id())));
-    assert_eq!((output.status.code(), &*out(&output)), (Some(0), &*format!("{CELLS} rows: {CELLS} pass\n")));
+    assert_eq!(
+        (output.status.code(), &*out(&output)),
+        (Some(0), &*format!("{CELLS} tests, {CELLS} runs: {CELLS} passed\n"))
+    );
     // A connection for each run at once, and not one for each that there was.
     assert!(held.memory < MEMORY && held.files < 32 + 3 * 64 && theirs < 32 + 3 * 64, "{held:?}, {theirs}");
     assert!(until(|| files(remote.child.id()) <= before), "{before} files before");
@@ -109,7 +112,10 @@ fn many_processes_take_little_and_none_is_left() {
     let here = world(COMMAND);
     let child = start(here.command(&["run", "suite.yml", "--live", "--jobs", "64"]));
     let (output, held) = watch(child, &mut || ());
-    assert_eq!((output.status.code(), &*out(&output)), (Some(0), &*format!("{CELLS} rows: {CELLS} pass\n")));
+    assert_eq!(
+        (output.status.code(), &*out(&output)),
+        (Some(0), &*format!("{CELLS} tests, {CELLS} runs: {CELLS} passed\n"))
+    );
     assert!(held.memory < MEMORY && held.files < 32 + 8 * 64, "{held:?}");
     assert_eq!(alive(here.0.to_str().unwrap()), 0);
 }
@@ -133,7 +139,7 @@ fn ctrl_c_in_the_middle_ends_soon_and_keeps_what_was_recorded() {
     let left = CELLS - kept.len();
     assert!(left > 0, "it was over before");
     let text = out(&output);
-    let last = format!("{CELLS} rows: {} pass, {left} skipped\n", kept.len());
+    let last = format!("{CELLS} tests, {0} runs: {0} passed, {left} skipped\n", kept.len());
     assert!(
         output.status.code() == Some(2) && text.ends_with(&last) && text.contains("note: stopped before the end"),
         "{text}"

@@ -32,7 +32,7 @@ fn found((code, out, err): (ExitCode, String, String)) -> Found {
     let mut summary: Vec<String> = Vec::new();
     let mut is_quoted = false;
     for line in err.lines() {
-        let is_fault = line.starts_with("error: ") && line != NOTHING;
+        let is_fault = (line.starts_with("error: ") || line.starts_with("error[")) && line != NOTHING;
         is_quoted = is_fault || (is_quoted && line.starts_with("hint: "));
         if !is_quoted {
             summary.push(line.to_owned());

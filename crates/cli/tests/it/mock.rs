@@ -247,7 +247,7 @@ fn what_cannot_be_used_is_said_with_exit_code_2() {
         &["mock", "--tools-from", "both.yml"],
         2,
         "",
-        "both.yml:2:1: error: the file has both `mock_server` and a list of tools next to it\n   |\n 2 | tools: []\n   | ^^^^^\n   = hint: keep one: `mock_server` for answers of your own, or the `tools/list` reply of a real server\n\n",
+        "both.yml:2:1: error[invalid-mock-server]: the file has both `mock_server` and a list of tools next to it\n   |\n 2 | tools: []\n   | ^^^^^\n   = hint: keep one: `mock_server` for answers of your own, or the `tools/list` reply of a real server\n\n",
     );
     here.check(
         &["mock", "--tools-from", "tool.yml"],
@@ -319,7 +319,10 @@ fn warnings_are_said_on_standard_error_and_the_log_is_written() {
     assert_eq!(server.exit_code(), Some(0));
     let (out, err) = server.rest();
     assert_eq!(out, "");
-    assert!(err.starts_with("tools.yml:1:13: warning: the tool `a` has no `inputSchema`"), "{err}");
+    assert!(
+        err.starts_with("tools.yml:1:13: warning[invalid-mock-server]: the tool `a` has no `inputSchema`"),
+        "{err}"
+    );
     assert_eq!(
         std::fs::read_to_string(here.0.join("log.jsonl")).unwrap(),
         "{\"seq\":1,\"direction\":\"in\",\"message\":{\"id\":1,\"jsonrpc\":\"2.0\",\"method\":\"ping\"}}\n\

@@ -170,7 +170,14 @@ fn a_suite_whose_name_is_dots_has_its_cassettes_below_cassettes_too() {
 
 #[test]
 fn nothing_is_recorded_through_a_symbolic_link() {
-    for link in ["cassettes", "cassettes/suite", "cassettes/suite/t", "cassettes/suite/t/demo", AT] {
+    // Each with the words that its line has room for, and those that follow on the next one.
+    for (link, room, rest) in [
+        ("cassettes", "not written through", "links"),
+        ("cassettes/suite", "not written", "through links"),
+        ("cassettes/suite/t", "not written", "through links"),
+        ("cassettes/suite/t/demo", "not written", "through links"),
+        (AT, "not", "written through links"),
+    ] {
         let here = world();
         assert_eq!(here.command(&["run", "suite.yml", "--record"]).status().unwrap().code(), Some(0));
         // What was recorded lies elsewhere, and a link leads there.
@@ -181,8 +188,9 @@ fn nothing_is_recorded_through_a_symbolic_link() {
         let text = fs::read_to_string(&recording).unwrap();
         let hint = "replace it with a regular file or folder; only replay follows links";
         let told = format!(
-            "suite.yml\n! ERROR     t  scripted\n    {link}: is a symbolic link, and recordings are not written through links\n    hint: \
-             {hint}\n    at suite.yml:4:11\n      |\n    4 |   - name: t\n      |           ^\n\n1 test, 1 run: 1 error\n"
+            "suite.yml\n! ERROR     t  scripted\n    error[symbolic-link]: {link}: is a symbolic link, and recordings are {room}\n      \
+             {rest}\n    hint: {hint}\n    at suite.yml:4:11\n      |\n    4 |   - name: t\n      |           ^\n\n\
+             for more: mcptest explain symbolic-link\n1 test, 1 run: 1 error\n"
         );
         here.check(&["run", "suite.yml", "--record"], 2, &told, "");
         assert_eq!((files(&here.0), fs::read_to_string(&recording).unwrap()), (before, text), "{link}");

@@ -198,13 +198,15 @@ agents:
     let stdout = "\
 suite.yml
 ! ERROR     test  scripted
-    the script calls `read_text_file`, which several servers have: left, right
+    error[ambiguous-tool]: the script calls `read_text_file`, which several servers have: left,
+      right
     hint: add `server:` to the call
     at suite.yml:7:11
       |
     7 |   - name: test
       |           ^^^^
 
+for more: mcptest explain ambiguous-tool
 1 test, 1 run: 1 error
 ";
     crate::check(&real.record(&[]), 2, stdout, "");

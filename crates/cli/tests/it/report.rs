@@ -126,10 +126,10 @@ suite.yml
        |     ^^^^^^^^^^
     rerun: mcptest run suite.yml --filter 'finds it' --models demo --live
 ✓ PASS      finds it [demo] (stability)
-    1.00; without cost_per_progress (run 1: the tokens were not recorded)
+    weakest score 1.00 of 1.00; without cost_per_progress (run 1: the tokens were not recorded)
 ✓ PASS      finds it [other]  scripted  3/3 runs pass; path of all 3 runs: find
 ✓ PASS      finds it [other] (stability)
-    1.00; without cost_per_progress (run 1: the tokens were not recorded)
+    weakest score 1.00 of 1.00; without cost_per_progress (run 1: the tokens were not recorded)
 ✗ FAIL      comes back  scripted
     ✗ expect: 1 of 2 assertions passed
       `tool_calls[0].args.q` is 1, expected exact 2
@@ -158,7 +158,7 @@ fn the_command_to_judge_again_judges_the_same_row() {
     let output = here.command(&["run", "suite.yml", "-q"]).output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
     let commands: Vec<&str> =
-        text.lines().filter_map(|line| line.trim_start().strip_prefix("again: mcptest ")).collect();
+        text.lines().filter_map(|line| line.trim_start().strip_prefix("rerun: mcptest ")).collect();
     assert_eq!(commands.len(), 2);
     for (command, row) in commands.iter().zip(["finds it [demo] #3", "comes back"]) {
         let program = env!("CARGO_BIN_EXE_mcptest");
@@ -182,7 +182,7 @@ fn what_flipped_since_an_older_report_is_told_first_in_a_comment_and_last_to_peo
     here.write("other.yml", DEMO.as_bytes());
     here.write("suite.yml", SUITE.replace("{ exact: 2 }", "{ exact: 1 }").as_bytes());
     let told = "\
-since old.json: 1 worse, 1 better, 1 test at another rate
+since old.json: 1 worse, 1 better, 1 test with a different pass rate
   ✗ fail, was pass: finds it [other] #3, in suite.yml
   ✓ pass, was fail: comes back, in suite.yml
   2/3 runs pass, were 3/3: finds it [other], in suite.yml
@@ -196,15 +196,15 @@ since old.json: 1 worse, 1 better, 1 test at another rate
         here.command(&["report", "new.json", "--compare", "old.json", "--reporter", "markdown"]).output().unwrap();
     let text = String::from_utf8(comment.stdout).unwrap();
     let head = "\
-## ✗ mcptest: 2 rows do not hold
+## ✗ mcptest: 2 tests failed
 
 3 tests, 7 runs: 1 passed, 2 failed
 
 ### Since `old.json`
 
-1 worse, 1 better, 1 test at another rate.
+1 worse, 1 better, 1 test with a different pass rate.
 
-| now | before | row | suite |
+| now | before | test | suite |
 | --- | --- | --- | --- |
 | ✗ fail | pass | `finds it [other] #3` | `suite.yml` |
 | ✓ pass | fail | `comes back` | `suite.yml` |
@@ -218,7 +218,7 @@ since old.json: 1 worse, 1 better, 1 test at another rate
     assert!(text.starts_with(head), "{text}");
     // Nothing else flips a verdict: the same run against itself.
     let unchanged = here.command(&["report", "new.json", "-q", "--compare", "new.json"]).output().unwrap();
-    assert!(String::from_utf8(unchanged.stdout).unwrap().contains("\nnothing flipped since new.json\n"));
+    assert!(String::from_utf8(unchanged.stdout).unwrap().contains("\nno changes since new.json\n"));
 }
 
 #[test]
@@ -234,12 +234,14 @@ fn a_file_that_is_no_saved_run_is_refused_with_its_place() {
     ]);
     here.write("bytes.json", b"{\xff");
     let made = "hint: `mcptest run --reporter json=FILE` writes one\n";
-    let refused = |file: &str, told: &str| {
-        here.check(&["report", file], 2, "", &format!("error: {file}: {told}"));
-        here.check(&["report", "ok.json", "--compare", file], 2, "", &format!("error: {file}: {told}"));
+    let refused_as = |code: &str, file: &str, told: &str| {
+        let told = format!("error[{code}]: {file}: {told}");
+        here.check(&["report", file], 2, "", &told);
+        here.check(&["report", "ok.json", "--compare", file], 2, "", &told);
     };
+    let refused = |file: &str, told: &str| refused_as("not-a-report", file, told);
     here.write("ok.json", b"{ \"mcptest\": 1, \"suites\": [], \"new key\": 1 }");
-    here.check(&["report", "ok.json"], 0, "no rows\n", "");
+    here.check(&["report", "ok.json"], 0, "no tests\n", "");
     refused(
         "cassette.json",
         &format!("is no saved report: it has no `mcptest` with a version beside `suites`\n{made}"),
@@ -250,7 +252,7 @@ fn a_file_that_is_no_saved_run_is_refused_with_its_place() {
     let again = "hint: restore the file, or write it again with `mcptest run --reporter json=FILE`\n";
     let words = "pass, fail, unassessable, error, absorbed, skipped, unjudged";
     refused("row.json", &format!("line 5, column 27: expected one of {words}, found a string (\"fine\")\n{again}"));
-    refused("gone.json", "no such file or folder\nhint: did you mean `ok.json`?\n");
+    refused_as("no-such-file", "gone.json", "no such file or folder\nhint: did you mean `ok.json`?\n");
 }
 
 #[test]
@@ -258,7 +260,7 @@ fn a_report_that_cannot_be_written_is_an_error_and_the_verdict_is_still_printed(
     let here = Folder::with(&[("ok.json", "{ \"mcptest\": 1, \"suites\": [] }")]);
     let output = here.command(&["report", "ok.json", "--reporter", "markdown=no/a.md"]).output().unwrap();
     let stderr = String::from_utf8(output.stderr).unwrap();
-    assert_eq!((output.status.code(), &*output.stdout), (Some(2), &b"no rows\n"[..]));
+    assert_eq!((output.status.code(), &*output.stdout), (Some(2), &b"no tests\n"[..]));
     assert!(stderr.starts_with("error[report-not-written]: cannot write the report no/a.md: "), "{stderr}");
     let clash = "error[reporters-clash]: two reporters cannot share standard output: github and markdown\n\
                  hint: give one of them a file: --reporter markdown=PATH\n";
@@ -268,11 +270,11 @@ fn a_report_that_cannot_be_written_is_an_error_and_the_verdict_is_still_printed(
 #[test]
 fn colour_is_for_those_who_ask_and_a_pipe_has_none() {
     let here = Folder::with(&[("ok.json", "{ \"mcptest\": 1, \"suites\": [] }")]);
-    let coloured = "\u{1b}[1m\u{1b}[32mno rows\u{1b}[0m\u{1b}[0m\n";
+    let coloured = "\u{1b}[1m\u{1b}[32mno tests\u{1b}[0m\u{1b}[0m\n";
     here.check(&["report", "ok.json", "--color", "always"], 0, coloured, "");
-    here.check(&["report", "ok.json", "--color", "never"], 0, "no rows\n", "");
+    here.check(&["report", "ok.json", "--color", "never"], 0, "no tests\n", "");
     let output = here.command(&["report", "ok.json"]).env("COLUMNS", "10").env("CLICOLOR", "1").output().unwrap();
-    check(&output, 0, "no rows\n", "");
+    check(&output, 0, "no tests\n", "");
 }
 
 #[test]
@@ -280,6 +282,6 @@ fn github_gets_the_summary_of_its_step() {
     let here = Folder::with(&[("ok.json", "{ \"mcptest\": 1, \"suites\": [] }")]);
     let mut command = here.command(&["report", "ok.json", "--reporter", "github"]);
     let output = command.env("GITHUB_STEP_SUMMARY", here.0.join("summary.md")).output().unwrap();
-    check(&output, 0, "::notice title=mcptest::no rows\n", "");
-    assert_eq!(read(&here.0.join("summary.md")), "## ✓ mcptest: everything holds\n\nno rows\n");
+    check(&output, 0, "::notice title=mcptest::no tests\n", "");
+    assert_eq!(read(&here.0.join("summary.md")), "## ✓ mcptest: everything passed\n\nno tests\n");
 }

@@ -107,7 +107,7 @@ fn an_empty_share_is_fine_and_says_so() {
         })
         .collect();
     let [empty] = *empty else { panic!("{empty:?}") };
-    let note = format!("note: share {empty} is empty: every selected test is in another one\n\nno rows\n");
+    let note = format!("note: share {empty} is empty: every selected test is in another one\n\nno tests\n");
     here.check(&["run", "b.yml", "--partition", empty], 0, &note, "");
     let note = format!("note: share {empty} is empty: every selected test is in another one\n");
     here.check(&["run", "b.yml", "--partition", empty, "--list"], 0, "", &note);
@@ -202,7 +202,7 @@ fn a_suite_that_cannot_be_used_is_refused_in_every_report() {
     let here = Folder::with(&[("wrong.yml", WRONG)]);
     let missing = "error[no-such-file]: worng.yml: no such file or folder\nhint: did you mean `wrong.yml`?\n";
     let pretty = format!(
-        "! REFUSED   wrong.yml\n{SAID_OF_WRONG}\n! REFUSED   worng.yml\n{missing}\nno rows; 2 suites could not be used\n"
+        "! REFUSED   wrong.yml\n{SAID_OF_WRONG}\n! REFUSED   worng.yml\n{missing}\nno tests; 2 suites could not be used\n"
     );
     let line = ["run", "wrong.yml", "worng.yml", "--reporter", "json=r.json", "--reporter", "junit=r.xml"];
     here.check(&line, 2, &pretty, "");
@@ -256,7 +256,7 @@ fn a_report_that_cannot_be_written_is_an_error_and_the_verdict_is_still_printed(
     let outputs = shares.map(|share| here.command(&line(share)).output().unwrap());
     for output in outputs {
         assert_eq!(output.status.code(), Some(2));
-        assert!(String::from_utf8(output.stdout).unwrap().contains("row"));
+        assert!(String::from_utf8(output.stdout).unwrap().contains("test"));
         let stderr = String::from_utf8(output.stderr).unwrap();
         let complaint = "error[report-not-written]: cannot write the report no/r.json: ";
         assert!(stderr.starts_with(complaint) && stderr.ends_with("\nhint: make its folder first\n"), "{stderr}");
@@ -274,7 +274,7 @@ agents:
       - { target: final_response, matcher: { icontains: \"yes\" } }
 ";
     let stderr = "\
-prose.yml:5:5: warning: the verdict of `says yes` rests on prose
+prose.yml:5:5: warning[relies-on-prose]: the verdict of `says yes` rests on prose
    |
  5 |     expect:
    |     ^^^^^^
@@ -304,7 +304,7 @@ servers:
 fn arguments_that_mean_nothing_are_refused() {
     let here = Folder::with(&[("b.yml", MAIL)]);
     let check = |flags: &[&str], complaint: &str| {
-        let stderr = format!("error: {complaint}\n\nFor more information, try '--help'.\n");
+        let stderr = format!("error[bad-argument]: {complaint}\n\nFor more information, try '--help'.\n");
         here.check(&[&["run", "b.yml"], flags].concat(), 2, "", &stderr);
     };
     check(

@@ -141,7 +141,7 @@ fn what_cannot_be_read_is_an_error_and_the_rest_is_searched() {
     let mistake = "bad/s.yml:1:9: error[wrong-type]: `agents` must be a list of agent tests, found a number (7)\n";
     assert_eq!(String::from_utf8(output.stderr).unwrap().lines().next(), Some(mistake.trim_end()));
     here.write("empty/x.txt", b"");
-    let none = "error: empty: no recording and no report in this folder or below it\n\
+    let none = "error[empty-folder]: empty: no recording and no report in this folder or below it\n\
                 hint: hidden files and folders are skipped; name the file itself\n";
     check(&here, &["empty"], 2, "no secrets in 0 files\n", none);
     let nothing = "error[no-suite-named]: no suite was named, and there is no mcptest.yaml or mcptest.yml in the current folder\n\

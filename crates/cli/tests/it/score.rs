@@ -135,7 +135,7 @@ gates.yml:1:1: warning[empty-trajectory]: `trajectory` without calls passes on e
    |
  1 | trajectory: { calls: [] }
    | ^^^^^^^^^^
-   = hint: name the calls in `calls:`; so that none may be made at all, write `mode: subset`
+   = hint: list the calls in `calls:`; to allow no calls at all, write `mode: subset`
 ";
     let here = Folder::with(&[("t.jsonl", &lines(&[GOOD])), ("gates.yml", "trajectory: { calls: [] }\n")]);
     let summary = "1 trace: 1 passed\n";
@@ -145,11 +145,12 @@ gates.yml:1:1: warning[empty-trajectory]: `trajectory` without calls passes on e
         "",
         &format!("{warning}{summary}"),
     );
-    here.check(&["validate", "gates.yml"], 0, &format!("{warning}\n1 file: 1 fine, 1 warning\n"), "");
+    let more = "for more: mcptest explain empty-trajectory\n";
+    here.check(&["validate", "gates.yml"], 0, &format!("{warning}\n{more}1 file: 1 fine, 1 warning\n"), "");
     here.check(
         &["validate", "--deny-warnings", "gates.yml"],
         2,
-        &format!("{}\n1 file: 1 with 1 error\n", warning.replace("warning:", "error:")),
+        &format!("{}\n{more}1 file: 1 with 1 error\n", warning.replace("warning[", "error[")),
         "",
     );
 }
@@ -163,7 +164,7 @@ fn a_broken_line_is_told_with_its_byte_and_the_others_are_scored() {
     assert_eq!(
         stderr(&output),
         format!(
-            "error: t.jsonl: byte {first}: it is not JSON: expected value\n\
+            "error[invalid-record]: t.jsonl: byte {first}: it is not JSON: expected value\n\
              error[invalid-record]: t.jsonl: byte {second}: tool_calls: expected a list, found a number\n\
              2 traces: 2 not judged\n2 records or inputs could not be read\n"
         )
@@ -229,9 +230,9 @@ t.jsonl
 
 groups
 ✓ PASS      g (stability)
-    1.00; without response_consistency (run 1: the turns were not recorded); without redundancy (run
-      1: the args of repeated calls were not recorded); without cost_per_progress (run 1: the args
-      of repeated calls were not recorded)
+    weakest score 1.00 of 1.00; without response_consistency (run 1: the turns were not recorded);
+      without redundancy (run 1: the args of repeated calls were not recorded); without
+      cost_per_progress (run 1: the args of repeated calls were not recorded)
 · UNJUDGED  g (reliability)  2 of 2 runs passed, 100.0% (95% interval 34.2% to 100.0%)
 
 2 traces, 1 group: 1 passed, 2 not judged
@@ -295,9 +296,9 @@ fn inputs_that_hold_nothing_or_cannot_be_read_are_told_and_the_others_are_scored
         2,
         "",
         "\
-error[no-such-file]: empty.json: byte 0: it is empty
+error[empty-input]: empty.json: byte 0: it is empty
 hint: leave it out, or check what should have written it
-error[empty-folder]: missing.json: no such file or folder
+error[no-such-file]: missing.json: no such file or folder
 hint: paths are relative to the current folder
 error[empty-folder]: none: no .json, .jsonl or .ndjson file (plain, .gz or .zst) in this folder or below it
 hint: hidden files and folders are skipped; name the file itself
@@ -312,7 +313,7 @@ hint: set it with --from: envelope, cassette, openai-chat, anthropic, claude-cod
 #[test]
 fn a_share_without_records_prints_nothing_and_is_told() {
     let folder = Folder::with(&[("none.out", "")]);
-    let none = "0 traces\nerror: no traces in these inputs\n";
+    let none = "0 traces\nerror[empty-input]: no traces in these inputs\n";
     check(&run(&folder, &["score", "-"], b""), 2, "", none);
     let told = format!("note: -: it contains only white space\n{none}");
     check(&run(&folder, &["score", "-", "-v"], b"\n"), 2, "", &told);
@@ -378,7 +379,7 @@ fn packed_inputs_are_unpacked_and_one_that_breaks_off_is_told() {
     );
     let output = folder.command(&["score", "cut.jsonl.gz", "--output", "none"]).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
-    assert!(stderr(&output).contains("error: cut.jsonl.gz: byte "), "{}", stderr(&output));
+    assert!(stderr(&output).contains("error[damaged-archive]: cut.jsonl.gz: byte "), "{}", stderr(&output));
 }
 
 #[test]
@@ -561,7 +562,7 @@ fn gates_over_runs_need_groups_and_groups_need_runs() {
         2,
         "",
         "error[no-group]: one.jsonl: byte 0: `task.name` selects nothing in this record, so it belongs to no group\n\
-         hint: `--group-by` is a path in the record as it stands in the file\n\
+         hint: `--group-by` is a path in the record as it is in the file\n\
          0 traces\n1 record or input could not be read\n",
     );
 }

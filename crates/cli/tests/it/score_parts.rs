@@ -41,7 +41,7 @@ fn check_parts(here: &Folder, inputs: &[&str], code: i32) {
     // What could not be read is told where it was read; its count is told again.
     let whole_summary: Vec<String> = text(&whole.stderr)
         .lines()
-        .filter(|line| !line.starts_with("error: ") && !line.starts_with("hint: "))
+        .filter(|line| !line.starts_with("error[") && !line.starts_with("hint: "))
         .map(str::to_owned)
         .collect();
     assert_eq!(text(&merged.stderr).lines().collect::<Vec<_>>(), whole_summary);
@@ -90,7 +90,7 @@ fn a_record_that_cannot_be_read_has_a_line_with_the_keys_of_a_trace_and_is_no_tr
          \"failures\":[{{\"gate\":\"input\",\"target\":\"byte 0\",\"reason\":\"{reason}\"}}]}}\n"
     );
     let stderr = format!(
-        "error: a.jsonl: byte 0: {}\nhint: `--from` names the format of a record\n0 traces\n1 record or input could not be read\n",
+        "error[invalid-record]: a.jsonl: byte 0: {}\nhint: `--from` names the format of a record\n0 traces\n1 record or input could not be read\n",
         reason.replace("\\\"", "\"")
     );
     let line = ["score", "a.jsonl", "--from", "openai-chat", "--gates", "gates.yml"];
@@ -103,8 +103,8 @@ fn outcomes_without_a_group_are_noted() {
     let here = Folder::with(&[("a.jsonl", "{\"reward\":1,\"tool_calls\":[]}\n")]);
     let stderr = "\
 1 trace: 1 not judged
-note: outcomes count in groups, and no record names one
-hint: say where with --group-by
+note[outcome-without-group]: outcomes are counted per group, and no record names a group
+hint: say where it is with --group-by
 ";
     here.check(&["score", "a.jsonl", "--outcome", "reward", "--outcome-pass", "1", "--output", "none"], 0, "", stderr);
 }

@@ -108,13 +108,16 @@ fn no_file_outside_of_the_suite_is_read_and_no_link_is_followed() {
     let link = |path: &str| format!("`{path}` is a symbolic link, and links are not followed here");
     for (line, expected) in [
         (&["run", "s"][..], &["5 error", "2 suites could not be used"][..]),
-        (&["run", "s/suite.yml", "--verbose"], &["1.json` is a symbolic link", "outside of the folder of the suite"]),
+        (
+            &["run", "s/suite.yml", "--verbose"],
+            &["1.json` is a symbolic link", "outside the suite's folder, and `--untrusted` reads nothing there"],
+        ),
         (&["run", "s/other.yml"], &[&link("s/other.yml")]),
         (&["run", "t/suite.yml"], &[&link("t")]),
         (&["run", "t"], &[&link("t")]),
         (&["run", "s/suite.yml", "--compare", "s/report.json"], &[&link("s/report.json")]),
         (&["run", "s/suite.yml", "--list"], &["on deep"]),
-        (&["validate", "s"], &[&link("s/other.yml"), "outside of the folder of the suite, and is not read"]),
+        (&["validate", "s"], &[&link("s/other.yml"), "outside the suite's folder and is not read"]),
     ] {
         let (code, text) = told(&here, &[line, &["--untrusted"]].concat());
         let joined = text.split_whitespace().collect::<Vec<_>>().join(" ");

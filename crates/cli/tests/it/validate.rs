@@ -57,7 +57,7 @@ fn wrong(file: &str) -> String {
 fn prose(file: &str, severity: &str) -> String {
     format!(
         "\
-{file}:5:5: {severity}: the verdict of `says yes` rests on prose
+{file}:5:5: {severity}[relies-on-prose]: the verdict of `says yes` rests on prose
    |
  5 |     expect:
    |     ^^^^^^
@@ -65,6 +65,11 @@ fn prose(file: &str, severity: &str) -> String {
 
 "
     )
+}
+
+/// The line that says how to read more about a code, before the last one.
+fn more(code: &str) -> String {
+    format!("for more: mcptest explain {code}\n")
 }
 
 #[test]
@@ -75,8 +80,8 @@ fn a_good_file_is_fine() {
 #[test]
 fn every_mistake_of_every_file_is_shown() {
     let here = Folder::with(&[("a.yml", WRONG), ("b.yml", GOOD), ("c.yml", WRONG)]);
-    here.check(&["validate", "a.yml"], 2, &(wrong("a.yml") + "1 file: 1 with 2 errors\n"), "");
-    let all = wrong("a.yml") + &wrong("c.yml") + "3 files: 1 fine, 2 with 4 errors\n";
+    here.check(&["validate", "a.yml"], 2, &(wrong("a.yml") + &more("unknown-key") + "1 file: 1 with 2 errors\n"), "");
+    let all = wrong("a.yml") + &wrong("c.yml") + &more("unknown-key") + "3 files: 1 fine, 2 with 4 errors\n";
     here.check(&["validate", "a.yml", "b.yml", "c.yml"], 2, &all, "");
 }
 
@@ -90,7 +95,10 @@ fn a_folder_means_its_yaml_files_in_order_and_those_below_but_for_hidden_ones() 
         ("t/.hidden.yml", "not a suite"),
         ("t/.git/x.yml", "not a suite"),
     ]);
-    let all = prose("t/a/z.yml", "warning") + &wrong("t/b.yaml") + "3 files: 2 fine, 1 with 2 errors, 1 warning\n";
+    let all = prose("t/a/z.yml", "warning")
+        + &wrong("t/b.yaml")
+        + &more("relies-on-prose")
+        + "3 files: 2 fine, 1 with 2 errors, 1 warning\n";
     here.check(&["validate", "t"], 2, &all, "");
     // A file that is named twice is checked once.
     here.check(&["validate", "t", "t/b.yaml"], 2, &all, "");
@@ -112,8 +120,10 @@ fn a_link_that_leads_back_does_not_go_round_in_circles() {
 #[test]
 fn warnings_alone_are_fine_unless_they_are_denied() {
     let here = Folder::with(&[("a.yml", PROSE)]);
-    here.check(&["validate", "a.yml"], 0, &(prose("a.yml", "warning") + "1 file: 1 fine, 1 warning\n"), "");
-    let denied = prose("a.yml", "error") + "1 file: 1 with 1 error\n";
+    let more = more("relies-on-prose");
+    let warned = prose("a.yml", "warning") + &more + "1 file: 1 fine, 1 warning\n";
+    here.check(&["validate", "a.yml"], 0, &warned, "");
+    let denied = prose("a.yml", "error") + &more + "1 file: 1 with 1 error\n";
     here.check(&["validate", "--deny-warnings", "a.yml"], 2, &denied, "");
 }
 
@@ -135,7 +145,7 @@ fn a_gates_file_is_no_suite() {
 error[not-a-suite]: gates.yml: holds gates for traces that were recorded elsewhere, and is no suite
 hint: judge traces by it with `mcptest score TRACES --gates FILE`
 
-no rows; 1 suite could not be used
+no tests; 1 suite could not be used
 ";
     here.check(&["run", "gates.yml"], 2, refusal, "");
     let wrong = "\
@@ -145,6 +155,7 @@ suite.yml:1:1: error[unknown-key]: unknown key `agents` in a gates file
    | ^^^^^^
    = hint: expected one of: expect, trajectory, trajectory_axes, golden_path, stability, reliability, recovery, narrative
 
+for more: mcptest explain unknown-key
 1 file: 1 with 1 error
 ";
     here.check(&["validate", "--gates", "suite.yml"], 2, wrong, "");
@@ -187,9 +198,10 @@ t/tools.yml:3:3: error[unknown-key]: unknown key `tool` in `mock_server`
    = hint: did you mean `tools`?
 
 ";
-    let all = format!("{script}{mock}3 files: 1 fine, 2 with 2 errors\n");
+    let more = more("unknown-key");
+    let all = format!("{script}{mock}{more}3 files: 1 fine, 2 with 2 errors\n");
     here.check(&["validate", "t"], 2, &all, "");
-    here.check(&["validate", "t/demo.yml"], 2, &format!("{script}1 file: 1 with 1 error\n"), "");
+    here.check(&["validate", "t/demo.yml"], 2, &format!("{script}{more}1 file: 1 with 1 error\n"), "");
     here.write("t/demo.yml", SCRIPT.as_bytes());
     here.check(&["validate", "t/demo.yml", "t/suite.yml"], 0, "2 files: 2 fine\n", "");
 }
@@ -198,24 +210,25 @@ t/tools.yml:3:3: error[unknown-key]: unknown key `tool` in `mock_server`
 fn a_suite_whose_script_cannot_be_used_is_wrong_at_its_place() {
     let here = Folder::with(&[("t/suite.yml", SCRIPTED), ("t/demo.yml", SCRIPT)]);
     here.check(&["validate", "t/suite.yml"], 0, "1 file: 1 fine\n", "");
-    let wrong = |message: &str, hint: &str| {
+    let wrong = |code: &str, message: &str, hint: &str| {
         format!(
             "\
-t/suite.yml:2:37: error: the script t/demo.yml{message}
+t/suite.yml:2:37: error[{code}]: the script t/demo.yml{message}
    |
  2 |   demo: {{ provider: script, script: demo.yml }}
    |                                     ^^^^^^^^
    = hint: {hint}
 
+for more: mcptest explain {code}
 1 file: 1 with 1 error
 "
         )
     };
     here.write("t/demo.yml", b"script: 2\nruns: []\n");
-    let mistakes = wrong(" has mistakes", "`mcptest validate t/demo.yml` shows them");
+    let mistakes = wrong("script-unusable", " has mistakes", "`mcptest validate t/demo.yml` shows them");
     here.check(&["validate", "t/suite.yml"], 2, &mistakes, "");
     std::fs::remove_file(here.0.join("t/demo.yml")).unwrap();
-    let gone = wrong(": no such file or folder", "`script:` is a path relative to the suite's folder");
+    let gone = wrong("no-such-file", ": no such file or folder", "`script:` is a path relative to the suite's folder");
     here.check(&["validate", "t/suite.yml"], 2, &gone, "");
 }
 
@@ -225,7 +238,7 @@ fn what_cannot_be_read_is_said_and_the_rest_is_checked() {
     here.write("latin.yml", b"agents:\n  - name: caf\xe9\n");
     here.write("wide.yml", b"\xff\xfea\0g\0");
     let stderr = "\
-error[empty-folder]: far/away.yml: no such file or folder
+error[no-such-file]: far/away.yml: no such file or folder
 hint: paths are relative to the current folder
 error[empty-folder]: none: no .yml or .yaml file in this folder or below it
 hint: hidden files and folders are skipped; name the file itself
@@ -252,7 +265,7 @@ fn a_file_beyond_the_limit_is_not_read_to_its_end() {
 fn windows_line_ends_and_a_byte_order_mark_change_no_place() {
     let windows = |text: &str| format!("\u{feff}{}", text.replace('\n', "\r\n"));
     let here = Folder::with(&[("a.yml", &windows(GOOD)), ("b.yml", &windows(WRONG))]);
-    let all = wrong("b.yml") + "2 files: 1 fine, 1 with 2 errors\n";
+    let all = wrong("b.yml") + &more("unknown-key") + "2 files: 1 fine, 1 with 2 errors\n";
     here.check(&["validate", "a.yml", "b.yml"], 2, &all, "");
 }
 
@@ -275,6 +288,7 @@ a.yml:4:13: error[variable-not-set]: variable `PERSON` is not set
    |             ^^^^^^^^^^^^^^^^
    = hint: set it under `variables:`, or write `${PERSON:-default}`
 
+for more: mcptest explain variable-not-set
 1 file: 1 with 1 error
 ";
     here.check(&["validate", "a.yml"], 2, unset, "");

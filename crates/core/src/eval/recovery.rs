@@ -208,10 +208,10 @@ impl RecoveryGate {
             match found.report.time_to_recovery_ms {
                 Some(ms) if ms <= limit => {}
                 Some(ms) => {
-                    broken.push(("max_recovery_ms", format!("recovery took {ms} ms, at most {limit} ms allowed")))
+                    broken.push(("max_recovery_ms", format!("recovery took {ms} ms, at most {limit} ms allowed")));
                 }
                 None => {
-                    broken.push(("max_recovery_ms", format!("the run never recovered; at most {limit} ms allowed")))
+                    broken.push(("max_recovery_ms", format!("the run never recovered; at most {limit} ms allowed")));
                 }
             }
         }

@@ -112,7 +112,7 @@ pub(super) fn read<'a>(record: Record<'a>, options: &Options) -> Result<Vec<Impo
         let read = wire::typed::<Run<'a>>(text).and_then(|run| run.imported(text, model, options));
         out.push(read.map_err(|error| {
             let place = error.place.map(|offset| offset + (text.as_ptr().addr() - record.text.as_ptr().addr()));
-            ImportError { place, ..error.at(&format!("simulations[{at}]")) }
+            ImportError { place, ..error.at(format!("simulations[{at}]")) }
         })?);
     }
     Ok(out)

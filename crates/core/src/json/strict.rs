@@ -54,7 +54,14 @@ impl JsonError {
             1 => 0,
             line => text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').nth(line - 2)?.0 + 1,
         };
-        Some((start + self.column.saturating_sub(1)).min(text.len()))
+        // The position is the last byte that was read. A list or an object of the wrong kind is not read: it comes next.
+        let next = start + self.column;
+        let is_next = match text.as_bytes().get(next) {
+            Some(b'{') => self.message.ends_with(", found an object"),
+            Some(b'[') => self.message.ends_with(", found a list"),
+            _ => false,
+        };
+        Some(if is_next { next } else { (start + self.column.saturating_sub(1)).min(text.len()) })
     }
 }
 

@@ -153,10 +153,8 @@ impl Lower<'_> {
 
     fn stability(&mut self, block: &Node) -> Option<StabilityGate> {
         let chosen = block.get("dimensions").map(|_| Dimensions::named(&block.texts_at("dimensions")));
-        let params = StabilityParams {
-            dimensions: chosen.unwrap_or_else(Dimensions::default),
-            expect: self.expect(block, GateKind::Stability),
-        };
+        let params =
+            StabilityParams { dimensions: chosen.unwrap_or_default(), expect: self.expect(block, GateKind::Stability) };
         self.report_problems(block, StabilityGate::new(params))
     }
 

@@ -11,10 +11,26 @@ use crate::eval::{GoldenPath, TrajectoryAxesGate, Verdict, score_golden_path};
 use crate::judge;
 use crate::trace::{Conversation, FaultKind, StopReason, Tokens, ToolCall, Trace};
 
+type Warn<'a> = dyn FnMut(Code, Range<usize>, String, &str) + 'a;
+type PlaceOf<'a> = dyn Fn(&str) -> Range<usize> + 'a;
+
 pub(super) fn lint(suite: &Suite, places: &Places, out: &mut Vec<Diagnostic>) {
     let mut warn = |code: Code, span: Range<usize>, message: String, hint: &str| {
         out.push(warning(code, span, message, hint));
     };
+    lint_unused(suite, places, &mut warn);
+    for (agent, keys) in suite.agents.iter().zip(&places.agents) {
+        let place = |key: &str| keys.get(key).or_else(|| keys.get("name")).cloned().unwrap_or(0..0);
+        lint_evidence(agent, &place, &mut warn);
+        lint_gates(&agent.gates, &place, &mut warn);
+        lint_reliability(agent, &place, &mut warn);
+        lint_faults(suite, agent, &place, &mut warn);
+        lint_temperature(suite, agent, &place, &mut warn);
+    }
+}
+
+/// Entries that nothing in the suite uses.
+fn lint_unused(suite: &Suite, places: &Places, warn: &mut Warn<'_>) {
     let used: BTreeSet<&String> = suite.agents.iter().flat_map(|agent| &agent.servers).collect();
     let struck: BTreeSet<&String> = suite.faults.iter().filter_map(|fault| fault.server.as_ref()).collect();
     let injected: BTreeSet<usize> = suite.agents.iter().flat_map(|agent| agent.inject.iter().copied()).collect();
@@ -43,97 +59,95 @@ pub(super) fn lint(suite: &Suite, places: &Places, out: &mut Vec<Diagnostic>) {
             warn(Code::UnusedPublicVariable, span.clone(), message, "correct the name, or remove it from `public:`");
         }
     }
-    for (agent, keys) in suite.agents.iter().zip(&places.agents) {
-        let place = |key: &str| keys.get(key).or_else(|| keys.get("name")).cloned().unwrap_or(0..0);
-        if agent.gates.judges_runs() || !agent.expect.is_empty() {
-            if rests_on_prose(agent) {
-                let hint = "assert on tool_calls or tool_results: they show what the agent did";
-                warn(
-                    Code::ReliesOnProse,
-                    place("expect"),
-                    format!("the verdict of `{}` rests on prose", agent.name),
-                    hint,
-                );
-            } else if passes_on_nothing(agent) {
-                let hint = "add a `trajectory:` or an `expect:` that fails when the agent does nothing";
-                warn(
-                    Code::PassesOnEmptyTrace,
-                    place("name"),
-                    format!("`{}` passes when the agent makes no calls", agent.name),
-                    hint,
-                );
-            }
+}
+
+/// Tests whose verdict does not depend on what the agent did.
+fn lint_evidence(agent: &AgentTest, place: &PlaceOf<'_>, warn: &mut Warn<'_>) {
+    if agent.gates.judges_runs() || !agent.expect.is_empty() {
+        if rests_on_prose(agent) {
+            let hint = "assert on tool_calls or tool_results: they show what the agent did";
+            warn(Code::ReliesOnProse, place("expect"), format!("the verdict of `{}` rests on prose", agent.name), hint);
+        } else if passes_on_nothing(agent) {
+            let hint = "add a `trajectory:` or an `expect:` that fails when the agent does nothing";
+            warn(
+                Code::PassesOnEmptyTrace,
+                place("name"),
+                format!("`{}` passes when the agent makes no calls", agent.name),
+                hint,
+            );
         }
-        lint_gates(&agent.gates, &place, &mut warn);
-        if let Some(gate) = &agent.gates.reliability {
-            let runs = usize::try_from(agent.runs).unwrap_or(usize::MAX).min(10_000);
-            // Some gates require a mix of outcomes. Try a few mixes to tell them from gates that never pass.
-            let passes = |passed: usize| {
-                let outcomes: Vec<_> = (0..runs).map(|at| at < passed).collect();
-                gate.evaluate(&outcomes).verdict == Verdict::Pass
-            };
-            let mixes = (1..=8).map(|eighth| runs * eighth / 8).rev();
-            if !mixes.into_iter().any(passes) && !passes(0) {
-                let message =
-                    format!("`reliability` cannot pass with {} runs, regardless of their outcomes", agent.runs);
-                warn(
-                    Code::ReliabilityCannotPass,
-                    place("reliability"),
-                    message,
-                    "raise `runs:`, or lower the requirement",
-                );
-            } else if passes(0) && passes(runs) {
-                warn(
-                    Code::ReliabilityAlwaysPasses,
-                    place("reliability"),
-                    "`reliability` passes even when every run fails".to_owned(),
-                    "raise the requirement",
-                );
-            }
+    }
+}
+
+fn lint_reliability(agent: &AgentTest, place: &PlaceOf<'_>, warn: &mut Warn<'_>) {
+    if let Some(gate) = &agent.gates.reliability {
+        let runs = usize::try_from(agent.runs).unwrap_or(usize::MAX).min(10_000);
+        // Some gates require a mix of outcomes. Try a few mixes to tell them from gates that never pass.
+        let passes = |passed: usize| {
+            let outcomes: Vec<_> = (0..runs).map(|at| at < passed).collect();
+            gate.evaluate(&outcomes).verdict == Verdict::Pass
+        };
+        let mixes = (1..=8).map(|eighth| runs * eighth / 8).rev();
+        if !mixes.into_iter().any(passes) && !passes(0) {
+            let message = format!("`reliability` cannot pass with {} runs, regardless of their outcomes", agent.runs);
+            warn(Code::ReliabilityCannotPass, place("reliability"), message, "raise `runs:`, or lower the requirement");
+        } else if passes(0) && passes(runs) {
+            warn(
+                Code::ReliabilityAlwaysPasses,
+                place("reliability"),
+                "`reliability` passes even when every run fails".to_owned(),
+                "raise the requirement",
+            );
         }
-        let budget = agent.gates.detection_budget_ms();
-        for fault in agent.inject.iter().map(|at| &suite.faults[*at]) {
-            if let Some(server) = fault.server.as_ref().filter(|server| !agent.servers.contains(server)) {
-                let message = format!("`{}` targets server `{server}`, which this test does not use", fault.name);
-                warn(
-                    Code::FaultOnUnusedServer,
-                    place("inject"),
-                    message,
-                    "add the server to the test's `servers:`, or inject another fault",
-                );
-            }
-            // `recovery` can judge a late answer, unless it requires what only follows a timeout.
-            let is_seen = agent
-                .gates
-                .recovery
-                .as_ref()
-                .is_some_and(|gate| !gate.params().require_call && !gate.params().require_clean_timeout);
-            if fault.kind == FaultKind::Slow && fault.delay_ms < budget && !is_seen {
-                let message = format!(
-                    "`{}` delays answers by {} ms, within the budget of {budget} ms, so it never causes a timeout",
-                    fault.name, fault.delay_ms
-                );
-                warn(
-                    Code::FaultWithinTimeout,
-                    place("inject"),
-                    message,
-                    "raise `delay_ms:` to the budget, or lower `max_detection_ms:`",
-                );
-            }
+    }
+}
+
+fn lint_faults(suite: &Suite, agent: &AgentTest, place: &PlaceOf<'_>, warn: &mut Warn<'_>) {
+    let budget = agent.gates.detection_budget_ms();
+    for fault in agent.inject.iter().map(|at| &suite.faults[*at]) {
+        if let Some(server) = fault.server.as_ref().filter(|server| !agent.servers.contains(server)) {
+            let message = format!("`{}` targets server `{server}`, which this test does not use", fault.name);
+            warn(
+                Code::FaultOnUnusedServer,
+                place("inject"),
+                message,
+                "add the server to the test's `servers:`, or inject another fault",
+            );
         }
-        if agent.temperature.is_some() {
-            let rejects = |name: &&String| {
-                let provider = suite.models.get(*name).map_or_else(|| provider_of(name), |model| Some(model.provider));
-                provider == Some(Provider::Anthropic)
-            };
-            if let Some(name) = agent.models.iter().find(rejects) {
-                warn(
-                    Code::TemperatureRefused,
-                    place("temperature"),
-                    format!("`{name}` rejects `temperature`"),
-                    "remove it; replays are repeatable without it",
-                );
-            }
+        // `recovery` can judge a late answer, unless it requires what only follows a timeout.
+        let is_seen = agent
+            .gates
+            .recovery
+            .as_ref()
+            .is_some_and(|gate| !gate.params().require_call && !gate.params().require_clean_timeout);
+        if fault.kind == FaultKind::Slow && fault.delay_ms < budget && !is_seen {
+            let message = format!(
+                "`{}` delays answers by {} ms, within the budget of {budget} ms, so it never causes a timeout",
+                fault.name, fault.delay_ms
+            );
+            warn(
+                Code::FaultWithinTimeout,
+                place("inject"),
+                message,
+                "raise `delay_ms:` to the budget, or lower `max_detection_ms:`",
+            );
+        }
+    }
+}
+
+fn lint_temperature(suite: &Suite, agent: &AgentTest, place: &PlaceOf<'_>, warn: &mut Warn<'_>) {
+    if agent.temperature.is_some() {
+        let rejects = |name: &&String| {
+            let provider = suite.models.get(*name).map_or_else(|| provider_of(name), |model| Some(model.provider));
+            provider == Some(Provider::Anthropic)
+        };
+        if let Some(name) = agent.models.iter().find(rejects) {
+            warn(
+                Code::TemperatureRefused,
+                place("temperature"),
+                format!("`{name}` rejects `temperature`"),
+                "remove it; replays are repeatable without it",
+            );
         }
     }
 }
@@ -151,11 +165,7 @@ fn warning(code: Code, span: Range<usize>, message: String, hint: &str) -> Diagn
 }
 
 /// Gates that no run can fail, or that no run can pass.
-fn lint_gates(
-    gates: &Gates,
-    place: &dyn Fn(&str) -> Range<usize>,
-    warn: &mut dyn FnMut(Code, Range<usize>, String, &str),
-) {
+fn lint_gates(gates: &Gates, place: &PlaceOf<'_>, warn: &mut Warn<'_>) {
     if let Some(gate) = gates.trajectory.as_ref().filter(|gate| gate.accepts_any_trace()) {
         let without = if gate.reference().next().is_some() { "with optional calls only" } else { "without calls" };
         let hint = if gate.reference().next().is_some() {

@@ -133,6 +133,17 @@ fn a_repeat_has_the_same_server() {
 }
 
 #[test]
+fn calls_without_a_server_repeat_each_other() {
+    let call = |args: Value| json!({ "name": "a", "args": args });
+    let envelope =
+        |calls: Value| json!({ "tool_calls": calls, "conversation": { "turns": [], "tokens": { "total": 0 } } });
+    check(&envelope(json!([call(json!({ "x": 1 })), call(json!({ "x": 1.0 }))])), report(1.0, 1.0, 0.5, 1.0));
+    check(&envelope(json!([call(json!({ "x": 1 })), call(json!({ "x": 2 }))])), report(1.0, 1.0, 1.0, 1.0));
+    let without = json!({ "name": "a", "server": null, "args": { "x": 1 } });
+    check(&envelope(json!([call(json!({ "x": 1 })), without])), report(1.0, 1.0, 0.5, 1.0));
+}
+
+#[test]
 fn cost_per_progress_falls_beyond_two_thousand_tokens_a_distinct_call() {
     let two = [("a", json!({ "x": 1 })), ("a", json!({ "x": 2 }))];
     let repeated = [("a", json!({})), ("a", json!({}))];

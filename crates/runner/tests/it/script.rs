@@ -151,5 +151,5 @@ demo.yml:5:61: error[malformed-variable]: `${args.x}` does not start with `resul
    = hint: write `${results[0].content[0].text}`, or `$$` for a dollar sign
 "
     );
-    assert!(refused("").starts_with("demo.yml:1:1: error: "), "{}", refused(""));
+    assert!(refused("").starts_with("demo.yml:1:1: error[empty-file]: the file is empty\n"), "{}", refused(""));
 }

@@ -84,8 +84,8 @@ fn a_server_that_is_only_odd_is_got_along_with() {
         fine("ten thousand tools", &["ok: struck"]),
         fine("names that steer", &["ok: struck"]),
         fine("wrong ids", &["ok: yours"]),
-        fine("a blob", &[&blob]),
-        // It is kept, and a trace is written and shown in several ways.
+        // These two are kept, and a trace is written and shown in several ways.
+        fine("a blob", &[&blob]).taking(150),
         fine("a result of 4 MB", &[&long]).taking(150),
         fine("asks in a loop", &["ok: struck"]),
         fine("a notification of many small objects", &["ok: struck"]),

@@ -170,7 +170,7 @@ fn a_hundred_thousand_calls_at_once_are_an_error_and_a_thousand_are_made() {
     let scene = Scene::record(CLOSES, |dialect| {
         Answer::status(200, "", said(dialect, &Said { calls: &vec![OK; 1001], ..Said::default() }))
     });
-    scene.check(2, "error: AT the reply has 1001 calls; the limit is 1000\nhint: re-record; no agent makes that many calls at once on purpose");
+    scene.check(2, "error[unreadable-reply]: AT the reply has 1001 calls; the limit is 1000\nhint: re-record; no agent makes that many calls at once on purpose");
     let scene = Scene::record(CLOSES, |dialect| {
         Answer::status(200, "", said(dialect, &Said { calls: &vec![OK; 1000], ..Said::default() }))
     });

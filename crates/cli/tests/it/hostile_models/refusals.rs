@@ -16,18 +16,20 @@ fn a_page_with_escapes_is_shown_as_words() {
     let page = "<html>\u{1b}[2J\u{1b}]0;owned\u{7}\r\n<b>\u{202e}no\u{2066}</b>\0</html>".as_bytes().to_vec();
     refused(400, "content-type: text/html\r\n", page).check(
         2,
-        &format!("error: AT HTTP 400: <html> [2J ]0;owned <b>\\u{{202e}}no\\u{{2066}}</b> </html>\n{REFUSED}"),
+        &format!("error[request-rejected]: AT HTTP 400: <html> [2J ]0;owned <b>\\u{{202e}}no\\u{{2066}}</b> </html>\n{REFUSED}"),
     );
     refused(400, "", b"\xff\xfe{\"error\":".to_vec())
-        .check(2, &format!("error: AT HTTP 400: \u{fffd}\u{fffd}{{\"error\":\n{REFUSED}"));
-    refused(418, "", br#"{"error":{"message":{"a":["b"]}}}"#.to_vec())
-        .check(2, &format!("error: AT HTTP 418: {{\"error\":{{\"message\":{{\"a\":[\"b\"]}}}}}}\n{REFUSED}"));
+        .check(2, &format!("error[request-rejected]: AT HTTP 400: \u{fffd}\u{fffd}{{\"error\":\n{REFUSED}"));
+    refused(418, "", br#"{"error":{"message":{"a":["b"]}}}"#.to_vec()).check(
+        2,
+        &format!("error[request-rejected]: AT HTTP 418: {{\"error\":{{\"message\":{{\"a\":[\"b\"]}}}}}}\n{REFUSED}"),
+    );
 }
 
 #[test]
 fn a_complaint_without_end_is_read_in_part() {
     let scene = Scene::record(CLOSES, |_| Answer::status(400, "", vec![b'x'; 1 << 20]).then(Rest::Endless));
-    scene.check(2, &format!("error: AT HTTP 400: {}…\n{REFUSED}", "x".repeat(400)));
+    scene.check(2, &format!("error[request-rejected]: AT HTTP 400: {}…\n{REFUSED}", "x".repeat(400)));
 }
 
 #[test]
@@ -36,17 +38,20 @@ fn a_key_is_not_shown_in_half_where_a_complaint_is_cut() {
     for shown in [6, 12] {
         let body = format!("{}{}", " ".repeat((64 << 10) - shown), KEY.repeat(1000));
         let scene = refused(400, "", body.into_bytes());
-        scene.check(2, &format!("error: AT HTTP 400\n{REFUSED}"));
+        scene.check(2, &format!("error[request-rejected]: AT HTTP 400\n{REFUSED}"));
     }
     let scene = refused(400, "", format!("bad key {KEY}").into_bytes());
-    scene.check(2, &format!("error: AT HTTP 400: bad key [redacted:MODEL_KEY]\n{REFUSED}"));
+    scene.check(2, &format!("error[request-rejected]: AT HTTP 400: bad key [redacted:MODEL_KEY]\n{REFUSED}"));
 }
 
 #[test]
 fn a_wait_of_a_year_is_not_made_and_one_of_less_than_nothing_is_none() {
     let hint = "hint: try again later, or with fewer runs at once (`--jobs 1`)";
     let scene = refused(429, "retry-after: 31536000\r\n", Vec::new());
-    scene.check(2, &format!("error: AT HTTP 429; it asks to wait 31536000 s, and the limit is 60 s\n{hint}"));
+    scene.check(
+        2,
+        &format!("error[model-overloaded]: AT HTTP 429; it asks to wait 31536000 s, and the limit is 60 s\n{hint}"),
+    );
     assert_eq!(scene.server.requests().len(), 4);
     let headers = "retry-after: -1\r\n";
     let scene = Scene::play(CLOSES, move |dialect, _| {
@@ -57,7 +62,7 @@ fn a_wait_of_a_year_is_not_made_and_one_of_less_than_nothing_is_none() {
         }
     });
     // It stays busy, and was asked four times with the usual pauses.
-    let expected = format!("error: AT HTTP 429 (4 attempts)\n{hint}");
+    let expected = format!("error[model-overloaded]: AT HTTP 429 (4 attempts)\n{hint}");
     assert_eq!(scene.verdict("chat"), expected, "{headers}");
     let notes = ["0.5", "1", "2"].iter().zip(2..);
     let note = |(wait, at): (&&str, i32)| {

@@ -95,7 +95,7 @@ fn a_suite_from_a_command_passes_at_once_and_calls_no_tool_of_the_server() {
     );
     assert_eq!(String::from_utf8(output.stdout).unwrap(), stdout);
     let stderr = String::from_utf8(output.stderr).unwrap();
-    assert!(stderr.contains("warning: clients may reject this tool name"), "{stderr}");
+    assert!(stderr.contains("warning[invalid-mock-server]: clients may reject this tool name"), "{stderr}");
     assert_eq!(output.status.code(), Some(0));
 
     let program = format!("[{}", env!("CARGO_BIN_EXE_mcptest"));
@@ -281,7 +281,7 @@ fn a_server_that_cannot_be_asked_is_told_in_its_own_words_and_nothing_is_written
         &["init", "--url", "http://127.0.0.1:9/mcp", "--bearer-token-env", "NOBODY"],
         2,
         "",
-        "error[variable-not-set]: the variable `NOBODY`, which should hold the bearer token, is not set\n\
+        "error: the variable `NOBODY`, which should hold the bearer token, is not set\n\
          hint: set NOBODY, or leave --bearer-token-env out\n",
     );
     assert_eq!(names(&here.0), ["none.json"]);

@@ -262,7 +262,7 @@ fn what_a_trace_does_not_tell_is_not_made_up() {
          - { name: c }\n    \
          # trajectory_axes is omitted: no argument was found in the answer to an earlier call of another\n    # tool\n    \
          # No other calls, and none of these twice.\n    golden_path: { calls: [a, b, c] }\n    \
-         # narrative is omitted: the trace lacks the evidence: not assessable: the final response was\n    # not recorded\n"
+         # narrative is omitted: the trace lacks the evidence: not assessable: the final response was not\n    # recorded\n"
     );
     assert_eq!(
         tools,

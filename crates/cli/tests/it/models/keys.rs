@@ -169,7 +169,10 @@ fn a_refused_key_is_told_by_the_name_of_its_variable_even_when_the_provider_repe
             "model `{model}` at {}{path}: HTTP 401: Incorrect API key provided: [redacted:{variable}] after [redacted:VAULT_TOKEN]",
             server.base()
         );
-        assert_eq!(*error, json!({ "message": message, "hint": format!("check the key in {variable}") }));
+        assert_eq!(
+            *error,
+            json!({ "code": "key-rejected", "message": message, "hint": format!("check the key in {variable}") })
+        );
     }
 }
 
@@ -205,7 +208,7 @@ fn a_note_on_the_question_beside_a_run_repeats_no_secret_of_the_run() {
     let notes: Vec<String> = err(&output).lines().map(str::to_owned).collect();
     assert_eq!(notes.len(), 4, "{notes:?}");
     for note in notes {
-        assert!(note.contains("the advisory question has no answer"), "{note}");
+        assert!(note.contains("the advisory request failed"), "{note}");
         assert!(note.ends_with("HTTP 400: no: [redacted:VAULT_TOKEN]"), "{note}");
     }
 }

@@ -555,7 +555,7 @@ fn no_piece_of_a_secret_is_drawn_on_a_terminal() {
     let output = finish(command);
     let drawn = std::fs::read_to_string(here.0.join("drawn.txt")).unwrap();
     assert_eq!(output.status.code(), Some(1), "{drawn}");
-    assert!(drawn.contains("trying again"), "{drawn}");
+    assert!(drawn.contains("retrying in "), "{drawn}");
     pieces.check_output("terminal", &output);
     pieces.check_files(&here);
 }

@@ -193,7 +193,9 @@ mod tests {
         let ways: Vec<Vec<u32>> = (0..100).map(|way| (0..60_000).map(|at| (at * (way + 1)) % 101).collect()).collect();
         let args = vec![None::<u32>; 60_000];
         let mut paths = Paths::new();
-        ways.iter().for_each(|way| paths.add(Some((way.as_slice(), args.as_slice()))));
+        for way in &ways {
+            paths.add(Some((way.as_slice(), args.as_slice())));
+        }
         let found = paths.sequence_similarity().map_err(|why| why.to_string());
         let expected = "the 100 different paths have too many calls to compare";
         assert_eq!(found, Err(expected.to_owned()));

@@ -26,6 +26,17 @@ fn an_invalid_envelope_is_refused_with_its_place() {
     );
     let error = read(Format::Envelope, "{\"tool_calls\": [],\n \"id\": 1, \"id\": 2}").unwrap_err();
     assert_eq!((error.message.as_str(), error.place), ("duplicate key \"id\"", Some(32)));
+    // A list or an object of the wrong kind is at its first byte, whatever stands before it.
+    for (text, place) in [
+        (r#"{"tool_calls": [{"name": "book", "args": {"seats": 2}}], "tool_results": {}}"#, 73),
+        (r#"{"tool_calls":{"a": 1}}"#, 14),
+        ("{\"tool_calls\":\n{}}", 15),
+        ("{\"tool_calls\":\n  {}}", 17),
+        (r#"{"tool_calls": [[]]}"#, 16),
+        (r#"{"final_response": ["x"]}"#, 19),
+    ] {
+        assert_eq!(read(Format::Envelope, text).unwrap_err().place, Some(place), "{text}");
+    }
     assert_eq!(
         refusal(Format::Cassette, r#"{"mcptest": 1}"#),
         "it has no `trace` / a bare envelope is `--from envelope`"
