@@ -34,7 +34,9 @@ pub(crate) fn explain(what: &str, all: bool) -> Result<String, Failure> {
         }
     }
     if page.is_empty() {
-        codes_in(asked).into_iter().for_each(|found| code(found, &mut page));
+        for found in codes_in(asked) {
+            code(found, &mut page);
+        }
     }
     if page.is_empty() {
         return Err(unknown(asked));

@@ -15,7 +15,7 @@ use crate::kind::Kind;
 
 /// A file that was named: a suite, or why it is none.
 pub(crate) enum File {
-    Suite(SuiteFile),
+    Suite(Box<SuiteFile>),
     Refused { name: String, why: String },
 }
 
@@ -115,7 +115,7 @@ fn load_one(
         complain(warning);
     }
     let file = SuiteFile::new(shown, path.to_owned(), suite, trust);
-    shares(&file).map_or(Ok(Some(File::Suite(file))), Err)
+    shares(&file).map_or(Ok(Some(File::Suite(Box::new(file)))), Err)
 }
 
 /// Two suites whose names differ in their ending only keep their cassettes in one folder: what one of them records, the other

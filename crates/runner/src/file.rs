@@ -117,7 +117,7 @@ fn linked(path: &Path) -> io::Error {
 
 /// Whether a file was not opened because a part of its path is a link.
 pub fn is_link_error(error: &io::Error) -> bool {
-    error.get_ref().is_some_and(|inner| inner.is::<Linked>())
+    error.get_ref().and_then(|inner| inner.downcast_ref::<Linked>()).is_some()
 }
 
 /// Opens a path one name at a time, each relative to the open folder before it, so that concurrent changes cannot redirect it.

@@ -93,7 +93,7 @@ fn server(typed: &Mock, err: &mut impl Write) -> Result<Server, Complaints> {
     let _ = err.write_all(warnings.as_bytes());
     let tools: Vec<&str> = spec.tools.iter().map(|tool| tool.name.as_str()).collect();
     let faults = Faults::read(&typed.fault, &tools)
-        .map_err(|errors| Complaints(errors.iter().map(|error| format!("{error}\n")).collect()))?;
+        .map_err(|errors| Complaints(errors.iter().flat_map(|error| [error.to_string(), "\n".to_owned()]).collect()))?;
     Ok(Server::new(spec, faults))
 }
 

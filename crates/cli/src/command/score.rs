@@ -126,7 +126,7 @@ fn gates(path: &Path, environment: Environment<'_>, err: &mut dyn Write) -> Resu
         }
     }
     let value = loaded.value.ok_or(errors)?;
-    let written = yaml::tree(&source).map_or(Value::Null, |file| file.to_json());
+    let written = yaml::tree(&source).map_or(Value::Null, yaml::Node::to_json);
     Ok((value, written))
 }
 

@@ -234,7 +234,7 @@ impl<'n> Manifest<'n> {
     pub(super) fn template(&mut self, node: &Node) -> Option<Template> {
         let read = Template::parse(node.text()?, ARGUMENTS);
         read.map_err(|error| {
-            self.notes.error(Code::InvalidMockServer, node.span.clone(), error.to_string(), Some(error.hint()))
+            self.notes.error(Code::InvalidMockServer, node.span.clone(), error.to_string(), Some(error.hint()));
         })
         .ok()
     }

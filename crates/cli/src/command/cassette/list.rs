@@ -99,7 +99,9 @@ fn troubles(suite: &Listed) -> String {
             told.push(trouble);
         }
     }
-    told.into_iter().map(|error| format!("{}\n", error.clone().moved(suite.file.clone()))).collect()
+    let lines: Vec<String> =
+        told.into_iter().map(|error| error.clone().moved(suite.file.clone()).to_string()).collect();
+    if lines.is_empty() { String::new() } else { lines.join("\n") + "\n" }
 }
 
 /// Why a cassette is not ok.
