@@ -221,6 +221,8 @@ pub(crate) fn wait_for(looks: u32, mut is_so: impl FnMut() -> bool) -> bool {
 fn a_process_that_is_left_behind_is_found() {
     let mark = format!("left {}", std::process::id());
     let mut child = Command::new("sleep").arg("60").env(MARK, &mark).spawn().unwrap();
+    // Its environment is readable only once the kernel has set up the new program.
+    wait_for(200, || !left(&mark).is_empty());
     let found = left(&mark);
     child.kill().unwrap();
     child.wait().unwrap();
