@@ -52,6 +52,8 @@ pub mod judge;
 #[doc(hidden)]
 pub mod keys;
 #[doc(hidden)]
+pub mod ledger;
+#[doc(hidden)]
 pub mod redact;
 #[doc(hidden)]
 pub mod report;

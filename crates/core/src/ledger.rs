@@ -1,0 +1,211 @@
+//! What passed between a program and its two counterparts: its MCP servers and its model.
+//!
+//! A recorder stands on both sides and writes down every message. One counter orders both ledgers. From them alone a pure
+//! function derives the trace. See docs/decisions/0009-two-ledgers.md.
+//!
+//! A model request repeats the whole conversation so far. Its messages, tools and system prompt are therefore kept once, as
+//! [`Blobs`], and a request refers to them: a ledger grows with the conversation, not with its square.
+
+mod interface;
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+pub use interface::Interface;
+
+use crate::json;
+use crate::redact::hash;
+
+/// The two ledgers of one run.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Ledger {
+    /// The servers that the program was given, by name.
+    pub servers: Vec<String>,
+    /// In the order of [`Entry::seq`].
+    pub entries: Vec<Entry>,
+    /// What the entries refer to.
+    pub blobs: Blobs,
+}
+
+/// One thing that passed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Entry {
+    /// The position in both ledgers.
+    pub seq: u64,
+    /// Milliseconds since the recording began.
+    pub ms: u64,
+    pub what: What,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum What {
+    Mcp(Mcp),
+    Request(Request),
+    Response(Response),
+}
+
+/// A JSON-RPC message between the program and a server.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Mcp {
+    pub server: String,
+    /// The connection, counted from 0 over all servers. A session of the legacy era is one connection, and so is a pipe. All
+    /// requests of the modern era to one server are one connection.
+    pub connection: u64,
+    pub from: Side,
+    pub message: Message,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Message {
+    Json(Value),
+    /// It was too large to keep, or was not JSON.
+    Unread(Unread),
+    /// An HTTP response without a message: its status.
+    Status(u16),
+    /// The connection ended: by its exit, or as the text says.
+    End(String),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Side {
+    Program,
+    Server,
+}
+
+/// The request of a model exchange.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Request {
+    /// Counted from 0 in the order of requests. The response has the same number.
+    pub exchange: u64,
+    /// `None` for a path that is not one of the four interfaces.
+    pub interface: Option<Interface>,
+    pub method: String,
+    /// Below the base URL of the provider, such as `/v1/messages`.
+    pub path: String,
+    /// What is kept of the query: `alt`, `beta`, `api-version`.
+    pub query: Option<String>,
+    pub body: Body,
+}
+
+/// The response of a model exchange. It is entered when it ends.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Response {
+    pub exchange: u64,
+    /// When its first byte arrived, in milliseconds since the recording began.
+    pub first_ms: u64,
+    /// `None` if no response came; `end` says why.
+    pub status: Option<u16>,
+    /// Content type, `retry-after` and the API version headers.
+    pub headers: BTreeMap<String, String>,
+    pub body: Body,
+    pub end: End,
+}
+
+/// How a response ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum End {
+    Complete,
+    /// The upstream broke it off, or could not be reached.
+    Upstream(String),
+    /// The program closed the connection first.
+    Program,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Body {
+    Empty,
+    /// A JSON object without the parts that are kept once.
+    Json {
+        rest: Value,
+        parts: BTreeMap<String, Part>,
+    },
+    /// An event stream: the data of each event.
+    Events(Vec<Event>),
+    /// Not JSON.
+    Text(String),
+    Unread(Unread),
+}
+
+/// A part of a request that is kept once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Part {
+    One(Blob),
+    List(Vec<Blob>),
+}
+
+/// An event of a stream. `data` is JSON where it can be parsed, else text (`[DONE]`).
+#[derive(Debug, Clone, PartialEq)]
+pub struct Event {
+    pub name: Option<String>,
+    pub data: Value,
+}
+
+/// A body that was not kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unread {
+    pub why: WhyUnread,
+    pub bytes: u64,
+    pub sha256: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WhyUnread {
+    /// Larger than what is kept.
+    TooLarge,
+    /// In an encoding that is not known.
+    Encoding(String),
+    /// Its encoding, its JSON or its text is broken.
+    Malformed(String),
+}
+
+/// The number of a value in [`Blobs`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Blob(usize);
+
+/// Values that are kept once, by their hash.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Blobs {
+    values: Vec<(String, Value)>,
+    by_hash: BTreeMap<String, Blob>,
+}
+
+impl Blobs {
+    pub fn add(&mut self, value: Value) -> Blob {
+        let hash = hash(json::canonical(&value).as_bytes());
+        if let Some(&known) = self.by_hash.get(&hash) {
+            return known;
+        }
+        let blob = Blob(self.values.len());
+        self.by_hash.insert(hash.clone(), blob);
+        self.values.push((hash, value));
+        blob
+    }
+
+    pub fn get(&self, blob: Blob) -> &Value {
+        self.values.get(blob.0).map_or(&Value::Null, |(_, value)| value)
+    }
+
+    /// The SHA-256 of its canonical JSON.
+    pub fn hash(&self, blob: Blob) -> &str {
+        self.values.get(blob.0).map_or("", |(hash, _)| hash)
+    }
+}
+
+impl Body {
+    /// A JSON body. The parts of a request that the next one repeats go into `blobs`.
+    pub fn json(mut body: Value, interface: Option<Interface>, blobs: &mut Blobs) -> Self {
+        let mut parts = BTreeMap::new();
+        if let (Value::Object(map), Some(interface)) = (&mut body, interface) {
+            for key in interface.repeated() {
+                let part = match map.remove(*key) {
+                    None => continue,
+                    Some(Value::Array(items)) => Part::List(items.into_iter().map(|item| blobs.add(item)).collect()),
+                    Some(one) => Part::One(blobs.add(one)),
+                };
+                parts.insert((*key).to_owned(), part);
+            }
+        }
+        Self::Json { rest: body, parts }
+    }
+}
