@@ -253,5 +253,5 @@ fn trace() -> Trace {
             "tokens": { "input": 5000, "output": 500, "total": 5500 }, "duration_ms": 150,
         },
     });
-    Trace::read(&envelope).unwrap()
+    Trace::from_envelope(&envelope).unwrap()
 }

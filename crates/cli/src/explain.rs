@@ -117,7 +117,7 @@ fn names() -> Vec<String> {
     out.extend(
         GATES.iter().flat_map(|gate| gate.metrics.iter().map(|metric| format!("{}.{}", gate.prefix, metric.name))),
     );
-    out.extend(mcptest_core::trace::FIELDS.iter().map(|field| field.path.to_owned()));
+    out.extend(mcptest_core::trace::FIELDS.iter().map(|field| field.path.clone()));
     out.extend(MATCHERS.iter().map(|matcher| matcher.name.to_owned()));
     out.extend(word::names().chain(glossary::names()).map(str::to_owned));
     out.extend(key::names().into_iter().map(str::to_owned));

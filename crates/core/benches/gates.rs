@@ -134,7 +134,7 @@ fn evidence_cost(name: &str, gate: &NarrativeGate, tool: &str, key: &str, text: 
         let calls: Vec<Value> = (0..*size)
             .map(|at| json!({ "name": tool, "args": { key: text, "note": format!("file{}.txt", at % 100) } }))
             .collect();
-        Trace::read(&json!({
+        Trace::from_envelope(&json!({
             "tool_calls": calls,
             "tool_results": vec![json!({ "is_error": false, "content": [] }); *size],
             "final_response": "I updated `file7.txt` and sent it.\n".repeat(size / 2),
@@ -149,7 +149,7 @@ fn evidence_cost(name: &str, gate: &NarrativeGate, tool: &str, key: &str, text: 
 
 fn messages(name: &str, gate: &NarrativeGate, piece: &str) -> bool {
     let trace_of = |size: &usize| {
-        Trace::read(&json!({
+        Trace::from_envelope(&json!({
             "tool_calls": [{ "name": "update_reservation", "args": { "bag": 1 } }, { "name": "send_file", "args": {} }],
             "tool_results": [{ "is_error": false, "content": [] }, { "is_error": true, "content": [] }],
             "final_response": piece.repeat(size / piece.len() + 1),
@@ -225,7 +225,7 @@ fn session(calls: usize, path: usize) -> Trace {
         }
         results.push(result);
     }
-    Trace::read(&json!({
+    Trace::from_envelope(&json!({
         "tool_calls": tool_calls,
         "tool_results": results,
         "final_response": "done",
@@ -259,5 +259,5 @@ fn overlapping(size: usize) -> (TrajectoryGate, Trace) {
         .collect();
     let gate =
         TrajectoryGate::new(TrajectoryParams { mode: MatchMode::Unordered, calls, ..TrajectoryParams::default() });
-    (gate.unwrap(), Trace::read(&json!({ "tool_calls": recorded })).unwrap())
+    (gate.unwrap(), Trace::from_envelope(&json!({ "tool_calls": recorded })).unwrap())
 }

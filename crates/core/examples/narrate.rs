@@ -36,7 +36,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         results.push(json!({ "is_error": word.starts_with('!'), "content": [] }));
     }
     let envelope = json!({ "tool_calls": calls, "tool_results": results, "final_response": message });
-    show(&message, &Trace::read(&envelope)?)
+    show(&message, &Trace::from_envelope(&envelope)?)
 }
 
 fn show(message: &str, trace: &Trace) -> Result<(), Box<dyn Error>> {

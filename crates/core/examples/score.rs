@@ -32,7 +32,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 /// A text is read strictly twice: as JSON without duplicate keys, then as a trace.
 fn read(text: &str) -> Result<Trace, Box<dyn Error>> {
-    Ok(Trace::read(&json::parse(text)?)?)
+    Ok(Trace::from_envelope(&json::parse(text)?)?)
 }
 
 fn sub_scores(trace: &Trace) {

@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::diag::{Code, Problem, Problems, suggest};
 use crate::eval::{self, GateKind};
 use crate::json;
-use crate::matcher::{Answer, Decision, Matcher};
+use crate::matcher::{Decision, MatchResult, Matcher};
 use crate::target::{Resolved, Selection, Target};
 use crate::trace::fill_results;
 
@@ -19,16 +19,16 @@ pub const ENVELOPE_ROOTS: [&str; 5] = ["tool_calls", "tool_results", "tool_names
 /// One place at which a recorded value is not what was expected.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct AssertionDiff {
-    /// JSON pointer into the value that was judged.
-    pub path: String,
-    /// What was expected there; absent where nothing was.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub expected: Option<Value>,
     /// What was recorded there; absent where nothing was.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub actual: Option<Value>,
+    /// What was expected there; absent where nothing was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expected: Option<Value>,
     /// The difference in words.
     pub note: String,
+    /// JSON pointer into the value that was judged.
+    pub path: String,
 }
 
 impl AssertionDiff {
@@ -209,14 +209,14 @@ impl Assertion {
             Decision::Open => self.unassessable(&gaps),
             Decision::DoesNotHold => {
                 let diffs = match self.matcher.check(&recorded) {
-                    Answer::DoesNotHold(diffs) => diffs,
+                    MatchResult::DoesNotHold(diffs) => diffs,
                     _ => Vec::new(),
                 };
                 self.failed(self.differs(&recorded), diffs)
             }
             Decision::CannotJudge => {
                 let why = match self.matcher.check(&recorded) {
-                    Answer::CannotJudge(why) => why,
+                    MatchResult::CannotJudge(why) => why,
                     _ => format!("got {}", json::describe(&recorded)),
                 };
                 self.failed(self.not_judged(&why), Vec::new())
@@ -233,13 +233,13 @@ impl Assertion {
                 self.failed(format!("`{}` selects nothing{place}: {reason}", self.target), Vec::new())
             }
             Selection::Found(actual) => match self.matcher.check(&actual) {
-                Answer::Holds => Check::Pass,
-                Answer::DoesNotHold(diffs) => {
-                    let fails = |shown: &Value| matches!(self.matcher.check(shown), Answer::DoesNotHold(_));
+                MatchResult::Holds => Check::Pass,
+                MatchResult::DoesNotHold(diffs) => {
+                    let fails = |shown: &Value| matches!(self.matcher.check(shown), MatchResult::DoesNotHold(_));
                     let shown = readable(&actual).filter(fails);
                     self.failed(self.differs(shown.as_ref().unwrap_or(&actual)), diffs)
                 }
-                Answer::CannotJudge(why) => self.failed(self.not_judged(&why), Vec::new()),
+                MatchResult::CannotJudge(why) => self.failed(self.not_judged(&why), Vec::new()),
             },
         }
     }

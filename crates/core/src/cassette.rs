@@ -219,7 +219,7 @@ mod tests {
     }
 
     fn checked(map: &Map<String, Value>) -> Result<Seal, Unreadable> {
-        check(map, &Trace::read(&map["trace"]).unwrap())
+        check(map, &Trace::from_envelope(&map["trace"]).unwrap())
     }
 
     fn edited(path: &str, value: Value) -> Map<String, Value> {

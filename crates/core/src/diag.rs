@@ -18,20 +18,20 @@ pub use code::Code;
 /// What went wrong, where, and what to do about it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure<P = ()> {
-    /// How bad it is.
-    #[serde(skip)]
-    pub severity: Severity,
     /// What `mcptest explain` explains it by.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "known_code")]
     pub code: Option<Code>,
-    /// Where it is.
-    #[serde(skip)]
-    pub place: P,
-    /// What is wrong.
-    pub message: String,
     /// What to do about it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
+    /// What is wrong.
+    pub message: String,
+    /// Where it is.
+    #[serde(skip)]
+    pub place: P,
+    /// How bad it is.
+    #[serde(skip)]
+    pub severity: Severity,
 }
 
 /// Why a run could not be judged.
@@ -305,16 +305,16 @@ impl Diagnostic {
 /// A place in a file, with enough of its line to show it without the file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mark {
-    /// Line, from 1.
-    pub line: usize,
     /// Column, from 1, in characters.
     pub column: usize,
-    /// The line, made printable; for a long line the part around the place.
-    pub text: String,
-    /// Characters of `text` before the place.
-    pub start: usize,
     /// Characters of `text` to mark.
     pub length: usize,
+    /// Line, from 1.
+    pub line: usize,
+    /// Characters of `text` before the place.
+    pub start: usize,
+    /// The line, made printable; for a long line the part around the place.
+    pub text: String,
 }
 
 impl Mark {

@@ -8,20 +8,13 @@ mod layout;
 mod objects;
 mod strict;
 
-use std::fmt::Write as _;
-use std::sync::LazyLock;
-
 pub use layout::Layout;
-pub(crate) use layout::write_shown;
-use serde_json::{Map, Number, Value};
+use serde_json::{Number, Value};
 pub use strict::{JsonError, NUMBER_KEY, check, parse};
-pub(crate) use strict::{read, read_value};
+pub(crate) use strict::{Scalar, read, read_value, scalars};
 
 /// Deepest nesting of lists and objects that a trace or a matched value may have.
 pub const MAX_DEPTH: usize = 128;
-
-/// Integral floats below this magnitude are exact integers.
-const EXACT_FLOAT: f64 = 9_007_199_254_740_992.0;
 
 /// The canonical text of a value.
 pub fn canonical(value: &Value) -> String {
@@ -30,186 +23,24 @@ pub fn canonical(value: &Value) -> String {
     out
 }
 
-/// Whether objects keep their keys in order, which a feature of `serde_json` decides for the whole program.
-static SORTED: LazyLock<bool> = LazyLock::new(|| {
-    let map: Map<String, Value> = ["b", "a"].map(|key| (key.to_owned(), Value::Null)).into_iter().collect();
-    map.keys().is_sorted()
-});
-
 /// Appends the canonical text of `value` to `out`.
 pub fn write_canonical(value: &Value, out: &mut String) {
-    enum Open<'a> {
-        List(std::slice::Iter<'a, Value>),
-        /// Keys in order as they come.
-        Object(serde_json::map::Iter<'a>),
-        /// Keys put in order, for a build of `serde_json` that keeps the order of insertion.
-        Sorted(std::vec::IntoIter<(&'a String, &'a Value)>),
-    }
-    let mut outer: Vec<Open<'_>> = Vec::new();
-    // The innermost stands apart, so that a flat object needs no list of what is around it.
-    let mut inner: Option<Open<'_>> = None;
-    let mut next = Some(value);
-    loop {
-        let opened = match next.take() {
-            Some(Value::Null) => {
-                out.push_str("null");
-                None
-            }
-            Some(Value::Bool(b)) => {
-                out.push_str(if *b { "true" } else { "false" });
-                None
-            }
-            Some(Value::Number(n)) => {
-                write_number(n, out);
-                None
-            }
-            Some(Value::String(s)) => {
-                write_string(s, out);
-                None
-            }
-            Some(Value::Array(items)) => {
-                out.push('[');
-                Some(Open::List(items.iter()))
-            }
-            Some(Value::Object(map)) => {
-                out.push('{');
-                Some(if *SORTED || map.keys().is_sorted() {
-                    Open::Object(map.iter())
-                } else {
-                    let mut entries: Vec<_> = map.iter().collect();
-                    entries.sort_unstable_by_key(|(key, _)| *key);
-                    Open::Sorted(entries.into_iter())
-                })
-            }
-            None => None,
-        };
-        if let Some(opened) = opened {
-            outer.extend(inner.replace(opened));
-        }
-        let Some(open) = &mut inner else { return };
-        // A closed string ends in a quote, so an opening bracket at the end is always structure.
-        let first = matches!(out.as_bytes().last(), Some(b'[' | b'{'));
-        let more = match open {
-            Open::List(items) => items.next().map(|item| (None, item)),
-            Open::Object(entries) => entries.next().map(|(key, item)| (Some(key), item)),
-            Open::Sorted(entries) => entries.next().map(|(key, item)| (Some(key), item)),
-        };
-        let Some((key, item)) = more else {
-            out.push(if matches!(open, Open::List(_)) { ']' } else { '}' });
-            inner = outer.pop();
-            continue;
-        };
-        if !first {
-            out.push(',');
-        }
-        if let Some(key) = key {
-            write_string(key, out);
-            out.push(':');
-        }
-        next = Some(item);
-    }
+    // Writing into memory cannot fail.
+    let _ = Layout::CANONICAL.push_value(value, out);
 }
 
-/// The canonical text of a value laid out for people, with a final newline: for files that are compared line by line.
+/// The canonical text of a value with every item on its own line and a final newline: for files that are compared line by
+/// line.
 pub fn pretty(value: &Value) -> String {
-    let mut out = Layout::spread(0);
-    out.value(value);
-    let mut text = out.take();
-    text.push('\n');
-    text
+    let mut out = String::new();
+    let _ = Layout::PRETTY.push_value(value, &mut out);
+    out.push('\n');
+    out
 }
 
 /// The canonical text of a number.
 pub fn number_text(number: &Number) -> String {
-    let mut out = String::new();
-    write_number(number, &mut out);
-    out
-}
-
-#[expect(clippy::cast_possible_truncation, reason = "the float is integral and below 2^53")]
-fn write_number(number: &Number, out: &mut String) {
-    if let Some(whole) = number.as_i64() {
-        return write_whole(whole, out);
-    }
-    // An integer of any length keeps its digits; a float has many spellings and one shortest.
-    let float = number.as_f64().filter(|_| number.is_f64());
-    // Writing into a String cannot fail.
-    let _ = match (float, float.and_then(Number::from_f64)) {
-        (Some(float), _) if float.fract() == 0.0 && float.abs() < EXACT_FLOAT => {
-            write_whole(float as i64, out);
-            Ok(())
-        }
-        (_, Some(shortest)) => write!(out, "{shortest}"),
-        _ => write!(out, "{number}"),
-    };
-}
-
-/// Digits, without the machinery of formatting, which takes longer than they do.
-fn write_whole(whole: i64, out: &mut String) {
-    if whole < 0 {
-        out.push('-');
-    }
-    let mut digits = [0; 20];
-    let mut start = digits.len();
-    let mut left = whole.unsigned_abs();
-    loop {
-        start -= 1;
-        digits[start] = b'0' + (left % 10) as u8;
-        left /= 10;
-        if left == 0 {
-            break;
-        }
-    }
-    out.push_str(str::from_utf8(&digits[start..]).unwrap_or(""));
-}
-
-/// Whether a text stands between quotes as it is.
-pub(crate) fn is_plain(text: &str) -> bool {
-    const EACH: u64 = u64::MAX / 255;
-    const TOP: u64 = EACH << 7;
-    // The top bit of a byte below a limit. A borrow sets bits only above a byte that was found anyway.
-    let below = |word: u64, limit: u64| word.wrapping_sub(EACH * limit) & !word & TOP;
-    let odd = |bytes: &[u8; 8]| {
-        let word = u64::from_le_bytes(*bytes);
-        let is = |byte: u8| below(word ^ (EACH * u64::from(byte)), 1);
-        below(word, 0x20) | is(b'"') | is(b'\\')
-    };
-    let Some(last) = text.as_bytes().last_chunk() else { return !text.bytes().any(is_escaped) };
-    // Most texts need no escape: looking at all of it is quicker than stopping at the first.
-    let (words, _) = text.as_bytes().as_chunks();
-    words.iter().fold(odd(last), |found, word| found | odd(word)) == 0
-}
-
-fn is_escaped(byte: u8) -> bool {
-    byte < 0x20 || byte == b'"' || byte == b'\\'
-}
-
-fn write_string(text: &str, out: &mut String) {
-    out.reserve(text.len() + 2);
-    out.push('"');
-    if is_plain(text) {
-        out.push_str(text);
-        out.push('"');
-        return;
-    }
-    let mut plain = 0;
-    for (at, byte) in text.bytes().enumerate() {
-        if !is_escaped(byte) {
-            continue;
-        }
-        out.push_str(&text[plain..at]);
-        plain = at + 1;
-        let _ = match byte {
-            b'"' => out.write_str("\\\""),
-            b'\\' => out.write_str("\\\\"),
-            b'\n' => out.write_str("\\n"),
-            b'\r' => out.write_str("\\r"),
-            b'\t' => out.write_str("\\t"),
-            control => write!(out, "\\u{control:04x}"),
-        };
-    }
-    out.push_str(&text[plain..]);
-    out.push('"');
+    layout::canonical_number(number.as_str()).into_owned()
 }
 
 /// Whether two values have the same canonical text.
@@ -347,19 +178,6 @@ mod tests {
     #[test]
     fn strings_that_end_in_a_bracket_do_not_swallow_the_comma() {
         assert_eq!(canonical(&json!(["[", "{", ["{"]])), r#"["[","{",["{"]]"#);
-    }
-
-    #[test]
-    fn a_text_is_plain_unless_any_of_its_characters_is_escaped() {
-        for odd in ['"', '\\', '\u{0}', '\n', '\u{1f}'] {
-            for (before, after) in [(0, 0), (3, 0), (7, 5), (8, 0), (15, 9), (40, 41)] {
-                let text = "a".repeat(before) + &odd.to_string() + &"é".repeat(after);
-                assert!(!is_plain(&text), "{text:?}");
-            }
-        }
-        for plain in ["", "a", " !#[]~\u{7f}\u{80}", "åäö, twenty and more bytes", "\u{10ffff}"] {
-            assert!(is_plain(plain), "{plain:?}");
-        }
     }
 
     #[test]

@@ -14,23 +14,23 @@ pub use visual::{Visual, VisualCall, VisualClaim};
 /// The result of one gate, or of the assertions of a test.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CheckResult {
-    /// `None` for the test's own assertions.
-    #[serde(skip)]
-    pub gate: Option<GateKind>,
-    /// The name in reports: the gate's, or `expect`.
-    pub name: &'static str,
-    pub verdict: Verdict,
-    /// One line with its numbers.
-    pub line: String,
-    pub metrics: Metrics,
     /// Why the verdict is not a pass.
     pub failures: Vec<GateFailure>,
-    /// What a report can draw.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub picture: Option<Visual>,
     /// Index of the first of the test's own assertions that failed.
     #[serde(skip)]
     pub first: Option<usize>,
+    /// `None` for the test's own assertions.
+    #[serde(skip)]
+    pub gate: Option<GateKind>,
+    /// One line with its numbers.
+    pub line: String,
+    pub metrics: Metrics,
+    /// The name in reports: the gate's, or `expect`.
+    pub name: &'static str,
+    /// What a report can draw.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub picture: Option<Visual>,
+    pub verdict: Verdict,
 }
 
 impl CheckResult {
@@ -141,9 +141,9 @@ fn assertions(expect: &[Assertion], trace: &Trace) -> CheckResult {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Receipt {
     pub fault: String,
-    pub kind: FaultKind,
     /// Indices of the calls it was injected into.
     pub injected: Vec<usize>,
+    pub kind: FaultKind,
     /// Those that got no answer.
     pub met: Vec<usize>,
     /// Virtual time of those calls.

@@ -14,7 +14,7 @@
 //! use mcptest_core::Verdict;
 //! use serde_json::json;
 //!
-//! let trace = Trace::read(&json!({
+//! let trace = Trace::from_envelope(&json!({
 //!     "tool_calls": [
 //!         { "name": "find_room", "server": "hotel", "args": { "city": "Bergen" } },
 //!         { "name": "hold_room", "server": "hotel", "args": { "room": 12 } },
@@ -70,7 +70,7 @@ pub use diag::{Problem, Problems};
 pub use eval::{GateOutcome, Verdict};
 #[doc(inline)]
 pub use json::JsonError;
-pub use matcher::{Answer, Matcher};
+pub use matcher::{MatchResult, Matcher};
 pub use target::Target;
 pub use trace::{ConversationTrace, Trace};
 

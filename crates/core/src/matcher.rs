@@ -46,7 +46,7 @@ pub enum Matcher {
 
 /// What a matcher says of a value.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Answer {
+pub enum MatchResult {
     /// It holds.
     Holds,
     /// It does not hold, and where.
@@ -55,7 +55,7 @@ pub enum Answer {
     CannotJudge(String),
 }
 
-impl Answer {
+impl MatchResult {
     pub(crate) fn no(diff: AssertionDiff) -> Self {
         Self::DoesNotHold(vec![diff])
     }
@@ -72,12 +72,12 @@ impl Matcher {
     }
 
     /// Judges a value.
-    pub fn check(&self, actual: &Value) -> Answer {
+    pub fn check(&self, actual: &Value) -> MatchResult {
         if json::deeper_than(actual, json::MAX_DEPTH) {
-            return Answer::CannotJudge(format!("the value nests deeper than {} levels", json::MAX_DEPTH));
+            return MatchResult::CannotJudge(format!("the value nests deeper than {} levels", json::MAX_DEPTH));
         }
         match self {
-            Self::Exact(expected) => Answer::from_diffs(exact::diffs(expected, actual)),
+            Self::Exact(expected) => MatchResult::from_diffs(exact::diffs(expected, actual)),
             Self::Contains(expected) => contains::check(expected, actual),
             Self::IContains(expected) => text::icontains(expected, actual),
             Self::ContainsAll(items) => contains_all(items, actual),
@@ -85,22 +85,24 @@ impl Matcher {
             Self::Schema(schema) => schema.check(actual),
             Self::Near(near) => near.check(actual),
             Self::Not(inner) => match inner.check(actual) {
-                Answer::Holds => Answer::no(AssertionDiff::new("", None, Some(actual)).note("matched, but must not")),
-                Answer::DoesNotHold(_) => Answer::Holds,
-                cannot @ Answer::CannotJudge(_) => cannot,
+                MatchResult::Holds => {
+                    MatchResult::no(AssertionDiff::new("", None, Some(actual)).note("matched, but must not"))
+                }
+                MatchResult::DoesNotHold(_) => MatchResult::Holds,
+                cannot @ MatchResult::CannotJudge(_) => cannot,
             },
         }
     }
 }
 
-fn contains_all(items: &[Value], actual: &Value) -> Answer {
+fn contains_all(items: &[Value], actual: &Value) -> MatchResult {
     let mut diffs = Vec::new();
     for item in items {
         match contains::check(item, actual) {
-            Answer::Holds => {}
-            Answer::DoesNotHold(missing) => diffs.extend(missing),
-            cannot @ Answer::CannotJudge(_) => return cannot,
+            MatchResult::Holds => {}
+            MatchResult::DoesNotHold(missing) => diffs.extend(missing),
+            cannot @ MatchResult::CannotJudge(_) => return cannot,
         }
     }
-    Answer::from_diffs(diffs)
+    MatchResult::from_diffs(diffs)
 }

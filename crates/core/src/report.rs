@@ -6,7 +6,6 @@ mod grid;
 mod paths;
 mod read;
 pub mod schema;
-mod write;
 
 use serde::Serialize;
 
@@ -91,20 +90,22 @@ words! {
 /// One row of a report: a run, a gate over runs, or the recovery of a run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Row {
-    /// The full name: test, model, run and gate, as far as they tell rows apart.
-    pub name: String,
+    /// What a model said of the closing message when the run was recorded. It decides nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub advisory: Option<String>,
+    /// What was checked.
+    pub checks: Vec<CheckResult>,
+    /// Time the run took when it was recorded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub duration_ms: Option<u64>,
+    /// The evidence was edited after it was recorded: that of the run, or of some run of a gate over runs.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub edited: bool,
+    /// Why it could not be judged.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<RunError>,
     /// What it is about.
     pub family: Family,
-    /// The test.
-    pub test: String,
-    /// The model.
-    pub model: String,
-    /// The run, from 1; none for a gate over runs.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub run: Option<u64>,
-    /// Runs of its cell, where they are not as many as the suite says.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub runs: Option<u64>,
     /// The gate of a gate row.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gate: Option<GateKind>,
@@ -113,35 +114,33 @@ pub struct Row {
     /// What the suite says where the row did not pass: the first assertion or gate that failed, else the test.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mark: Option<Mark>,
-    /// The verdict.
-    #[serde(serialize_with = "verdict_or_null")]
-    pub verdict: RowVerdict,
+    /// The model.
+    pub model: String,
+    /// The full name: test, model, run and gate, as far as they tell rows apart.
+    pub name: String,
     /// Where the trace comes from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub origin: Option<Origin>,
-    /// The run was written into a cassette, so that it can be replayed.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub recorded: bool,
-    /// The evidence was edited after it was recorded: that of the run, or of some run of a gate over runs.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub edited: bool,
-    /// What was checked.
-    pub checks: Vec<CheckResult>,
-    /// Why it could not be judged.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub error: Option<RunError>,
     /// Proof of what became of each injected fault.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub receipts: Vec<Receipt>,
-    /// What a model said of the closing message when the run was recorded. It decides nothing.
+    /// The run was written into a cassette, so that it can be replayed.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub recorded: bool,
+    /// The run, from 1; none for a gate over runs.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub advisory: Option<String>,
-    /// Time the run took when it was recorded.
+    pub run: Option<u64>,
+    /// Runs of its cell, where they are not as many as the suite says.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub duration_ms: Option<u64>,
+    pub runs: Option<u64>,
+    /// The test.
+    pub test: String,
     /// The trace of a run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trace: Option<Box<Trace>>,
+    /// The verdict.
+    #[serde(serialize_with = "verdict_or_null")]
+    pub verdict: RowVerdict,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde calls")]
@@ -243,18 +242,18 @@ pub fn row_name(test: &str, model: Option<&str>, run: Option<u64>, gate: Option<
 /// How many rows have each verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Totals {
-    /// Passed.
-    pub pass: usize,
-    /// Failed.
-    pub fail: usize,
-    /// Lacked evidence.
-    pub unassessable: usize,
-    /// Could not be judged.
-    pub error: usize,
     /// Failed runs that `reliability` judges.
     pub absorbed: usize,
+    /// Could not be judged.
+    pub error: usize,
+    /// Failed.
+    pub fail: usize,
+    /// Passed.
+    pub pass: usize,
     /// Not run.
     pub skipped: usize,
+    /// Lacked evidence.
+    pub unassessable: usize,
     /// Judged by no gate.
     pub unjudged: usize,
 }
@@ -308,31 +307,47 @@ pub struct Counts {
 }
 
 /// One suite file in a report.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct SuiteReport {
     /// The file, as it was typed.
     pub file: String,
     /// Why the file could not be used.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub refused: Option<String>,
     /// Its rows, in the order of the file.
     pub rows: Vec<Row>,
 }
 
-/// Something to know that is no verdict, and when it was told.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Note {
-    /// What there is to know.
-    pub text: String,
-    /// Suites that were begun or refused before it.
-    pub suites: usize,
-    /// Rows of the last of them before it.
-    pub rows: usize,
-    /// It is why the run ended before everything was run.
-    pub is_stop: bool,
+impl Serialize for SuiteReport {
+    fn serialize<S: serde::Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Written<'a> {
+            file: &'a str,
+            #[serde(skip_serializing_if = "Vec::is_empty")]
+            grid: Vec<GridLine>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            refused: Option<&'a str>,
+            rows: &'a [Row],
+        }
+        let Self { file, refused, rows } = self;
+        Written { file, grid: grid(rows), refused: refused.as_deref(), rows }.serialize(out)
+    }
 }
 
-/// Everything that was judged.
+/// Something to know that is no verdict, and when it was told.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Note {
+    /// It is why the run ended before everything was run.
+    #[serde(rename = "stopped", default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_stop: bool,
+    /// Rows of the last of them before it.
+    pub rows: usize,
+    /// Suites that were begun or refused before it.
+    pub suites: usize,
+    /// What there is to know.
+    pub text: String,
+}
+
+/// Everything that was judged. It is written as a saved report, which [`read`] reads back.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Report {
     /// Suite files in the order they were given.
@@ -345,6 +360,21 @@ pub struct Report {
     pub notes: Vec<Note>,
     /// It ended before everything was run.
     pub is_stopped: bool,
+}
+
+impl Serialize for Report {
+    fn serialize<S: serde::Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Written<'a> {
+            exit_code: u8,
+            mcptest: u32,
+            notes: &'a [Note],
+            suites: &'a [SuiteReport],
+            totals: &'a Totals,
+        }
+        let Self { suites, totals, notes, .. } = self;
+        Written { exit_code: self.exit_code(), mcptest: FORMAT, notes, suites, totals }.serialize(out)
+    }
 }
 
 impl Report {

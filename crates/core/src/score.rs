@@ -8,7 +8,6 @@ mod line;
 mod lookup;
 mod merge;
 mod store;
-mod text;
 
 use std::borrow::Cow;
 
@@ -16,9 +15,9 @@ use serde_json::Value;
 
 use crate::assertion::Assertion;
 use crate::diag::Code;
-use crate::eval::stability::{Digest, Measures};
+use crate::eval::stability::Digest;
 use crate::eval::{
-    GateFailure, GateKind, NarrativeGate, NarrativeParams, RecoveryGate, RecoveryParams, ReliabilityGate,
+    GateFailure, GateKind, Metrics, NarrativeGate, NarrativeParams, RecoveryGate, RecoveryParams, ReliabilityGate,
     ReliabilityParams, StabilityGate, StabilityParams, Verdict,
 };
 use crate::import::{ImportError, Imported};
@@ -30,7 +29,7 @@ use crate::target::Target;
 use crate::trace::Trace;
 pub use groups::{GroupLine, Groups, Lines, Run};
 pub use line::TraceLine;
-pub use lookup::{Twice, find};
+pub use lookup::{DuplicateKey, find};
 pub use merge::{MergeError, Merged};
 
 /// Which runs passed, as the data says.
@@ -149,7 +148,7 @@ impl Scorer {
                 None => Some(passed),
             },
         });
-        Scored { verdict, checks, session, failures, run }
+        Scored { verdict, checks, session: session.as_ref().map(line::session_metrics), failures, run }
     }
 
     fn verdict(&self, checks: &[CheckResult], is_grouped: bool) -> Option<RowVerdict> {
@@ -194,8 +193,8 @@ impl Scorer {
 /// The group of a record: what it says at the path that was given, or by itself.
 pub fn group_of(imported: &Imported<'_>, group_by: Option<&Target>) -> Result<Option<String>, ImportError> {
     let Some(path) = group_by else { return Ok(imported.group.clone()) };
-    let found = find(&imported.fields, path).map_err(|Twice| {
-        let message = format!("a key of `{path}` is in this record twice, so its group cannot be told");
+    let found = find(&imported.fields, path).map_err(|DuplicateKey| {
+        let message = format!("a key of `{path}` is in this record twice, so its group is ambiguous");
         ImportError::error(None, message).code(Code::NoGroup)
     })?;
     match found {
@@ -231,7 +230,7 @@ pub struct Scored {
     /// What was checked, its failures taken out.
     pub checks: Vec<CheckResult>,
     /// The sub-scores of the session.
-    session: Option<Measures>,
+    session: Option<Metrics>,
     /// Why the verdict is not a pass, each with its gate.
     pub failures: Vec<(&'static str, GateFailure)>,
     /// What its group needs to know.

@@ -10,13 +10,17 @@ mod lazy;
 mod lenient;
 mod partial;
 mod read;
+mod shape;
 
+pub(crate) use fields::schema;
 pub use fields::{FIELDS, Field, Place, locate};
 pub use lazy::LazyValue;
 pub(crate) use lenient::read_lenient;
 pub use lenient::tool_calls_from_envelope;
 pub(crate) use partial::{Gaps, Part, Partial, fill_results};
 pub(crate) use read::Envelope;
+pub(crate) use shape::{Described, object};
+pub use shape::{Kind, Member};
 
 use std::collections::BTreeSet;
 
@@ -29,14 +33,14 @@ use crate::json;
 /// What one run observably did.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Trace {
+    /// The exchange around the calls.
+    pub conversation: Conversation,
+    /// Text of the last assistant message; empty when that message carries no text.
+    pub final_response: Option<String>,
     /// Every tool call in dispatch order.
     pub tool_calls: Option<Vec<ToolCall>>,
     /// `tool_results[i]` answers `tool_calls[i]`; `None` where no answer is known.
     pub tool_results: Option<Vec<Option<ToolResult>>>,
-    /// Text of the last assistant message; empty when that message carries no text.
-    pub final_response: Option<String>,
-    /// The exchange around the calls.
-    pub conversation: Conversation,
     /// Server and name of the tools that the recorded catalogue marks with `readOnlyHint`. Not a part of the envelope.
     pub read_only: BTreeSet<(String, String)>,
 }
@@ -52,110 +56,128 @@ impl Trace {
 /// The trace under the name it has while a conversation is being recorded.
 pub type ConversationTrace = Trace;
 
-/// One recorded tool call.
-#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
-#[serde(try_from = "read::Call")]
-pub struct ToolCall {
-    /// Tool name without any server prefix.
-    pub name: String,
-    /// The server that owns the tool; empty for a tool that no server has.
-    pub server: Option<String>,
-    /// Arguments as emitted. Text that was not JSON is kept as a string.
-    pub args: Option<Value>,
-    /// Who made the call, when it was generated code and not the model itself.
-    pub caller: Option<Value>,
-    /// The provider's call id.
-    pub id: Option<String>,
-    /// Index into `conversation.turns` of the assistant turn that emitted the call.
-    pub turn: Option<usize>,
+// Keys are written in the order of these declarations, which is that of the alphabet.
+
+object! {
+    /// One tool call.
+    #[derive(Default)]
+    #[serde(try_from = "read::Call")]
+    pub struct ToolCall {
+        /// The arguments as the model wrote them. Text that is not JSON stays text.
+        pub args: Option<Value> = "the arguments were not recorded: a `trajectory` that compares them is `unassessable`",
+        /// Who made the call, if code that the model wrote made it.
+        pub caller: Option<Value> as (Kind::Open("")) = "the model itself made the call",
+        /// The provider's ID of the call.
+        pub id: Option<String> = "the provider gave it none",
+        /// Name of the tool, without the prefix of its server.
+        pub name: String,
+        /// Server that owns the tool. Empty for a tool that no server has.
+        pub server: Option<String> = "the recording does not say",
+        /// Index into `conversation.turns` of the message that asked for the call.
+        pub turn: Option<usize> = "the recording does not say",
+    }
 }
 
-/// The answer to one tool call.
-#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
-pub struct ToolResult {
-    /// Whether the call failed.
-    pub is_error: Option<bool>,
-    /// MCP content blocks.
-    #[serde(default, deserialize_with = "read::blocks")]
-    pub content: Option<Vec<LazyValue>>,
-    /// Structured content.
-    pub structured_content: Option<LazyValue>,
-    /// How the call failed.
-    pub error: Option<Box<CallError>>,
-    /// The injected fault this call met.
-    pub fault: Option<Box<FaultMark>>,
-    /// Wall time of the call when it was recorded.
-    #[serde(default, deserialize_with = "read::whole")]
-    pub duration_ms: Option<u64>,
+object! {
+    /// One answer, or null if none is known.
+    #[derive(Default)]
+    pub struct ToolResult {
+        /// The blocks of content that the tool answered with.
+        #[serde(default, deserialize_with = "read::blocks")]
+        pub content: Option<Vec<LazyValue>> as (Kind::List(&BLOCK)) = "the recording does not say",
+        /// Milliseconds that the call took when it was recorded. Replays keep it.
+        #[serde(default, deserialize_with = "read::whole")]
+        pub duration_ms: Option<u64> = "the recording does not say",
+        /// How the call failed.
+        pub error: Option<Box<CallError>> = "the call did not fail; if it did, the recording does not say how",
+        /// The injected fault that the call met.
+        pub fault: Option<Box<FaultMark>> = "the call met none",
+        /// Whether the call failed.
+        pub is_error: Option<bool> = "whether the call succeeded was not recorded",
+        /// The structured answer of the tool.
+        pub structured_content: Option<LazyValue> = "the tool gave none; if `content` is absent too, the recording does not say",
+    }
 }
 
-/// How a call failed.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub struct CallError {
-    /// The layer that failed.
-    pub kind: ErrorKind,
-    /// JSON-RPC or HTTP code.
-    pub code: Option<i64>,
-    /// The message as received.
-    pub message: String,
+const BLOCK: Kind = Kind::Open("One block, as MCP has it: `type`, and `text` in a block of text.");
+
+object! {
+    /// How a call failed.
+    #[derive(Eq)]
+    pub struct CallError {
+        /// Code of the JSON-RPC error, or HTTP status.
+        pub code: Option<i64> = "the failure has no code",
+        /// The layer that failed.
+        pub kind: ErrorKind,
+        /// The message as it arrived.
+        pub message: String,
+    }
 }
 
-/// An injected fault as it was met by one call.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub struct FaultMark {
-    /// Name of the fault in the suite.
-    pub name: String,
-    /// What was injected.
-    pub kind: FaultKind,
-    /// What the agent saw.
-    pub effect: FaultEffect,
-    /// Virtual time this call took.
-    #[serde(deserialize_with = "read::required_whole")]
-    pub ms: u64,
+object! {
+    /// An injected fault that a call met.
+    #[derive(Eq)]
+    pub struct FaultMark {
+        /// What the agent saw of it.
+        pub effect: FaultEffect,
+        /// What was injected.
+        pub kind: FaultKind,
+        /// Virtual time that the call took, in milliseconds.
+        #[serde(deserialize_with = "read::required_whole")]
+        pub ms: u64,
+        /// Name of the fault in the suite.
+        pub name: String,
+    }
 }
 
-/// The exchange around the calls.
-#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
-pub struct Conversation {
-    /// Model name.
-    pub model: Option<String>,
-    /// Messages in order.
-    pub turns: Option<Vec<Turn>>,
-    /// Token usage.
-    #[serde(default, deserialize_with = "read::nothing_for_null")]
-    pub tokens: Tokens,
-    /// Why the run ended.
-    pub stop_reason: Option<StopReason>,
-    /// Wall time of the run when it was recorded.
-    #[serde(default, deserialize_with = "read::whole")]
-    pub duration_ms: Option<u64>,
+object! {
+    /// The exchange around the calls.
+    #[derive(Default)]
+    pub struct Conversation {
+        /// Milliseconds that the run took when it was recorded. Replays keep it.
+        #[serde(default, deserialize_with = "read::whole")]
+        pub duration_ms: Option<u64> = "the recording does not say",
+        /// The model that answered.
+        pub model: Option<String> = "the recording does not say",
+        /// Why the run ended.
+        pub stop_reason: Option<StopReason> = "not recorded: `recovery` is `unassessable`",
+        /// Tokens of the whole run.
+        #[serde(default, deserialize_with = "read::nothing_for_null")]
+        pub tokens: Tokens = "no usage was recorded",
+        /// The messages in order.
+        pub turns: Option<Vec<Turn>> = "the messages were not recorded",
+    }
 }
 
-/// One message.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub struct Turn {
-    /// Who speaks.
-    pub role: Role,
-    /// The text; `None` for a message that carries none. A recording says so with `null`: leaving the key out is an error.
-    #[serde(deserialize_with = "Option::deserialize")]
-    pub content: Option<String>,
+object! {
+    /// One message.
+    #[derive(Eq)]
+    pub struct Turn {
+        /// The text. Null for a message without text, such as one that only makes calls; leaving the key out is an error.
+        #[serde(deserialize_with = "Option::deserialize")]
+        pub content: Option<String>,
+        /// Who speaks.
+        pub role: Role,
+    }
 }
 
-/// Token usage of a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
-pub struct Tokens {
-    /// Tokens read.
-    #[serde(default, deserialize_with = "read::whole")]
-    pub input: Option<u64>,
-    /// Tokens written.
-    #[serde(default, deserialize_with = "read::whole")]
-    pub output: Option<u64>,
-    /// Tokens served from a cache.
-    #[serde(default, deserialize_with = "read::whole")]
-    pub cached: Option<u64>,
-    /// All tokens, as the provider counted them.
-    #[serde(default, deserialize_with = "read::whole")]
-    pub total: Option<u64>,
+object! {
+    /// Tokens of a run.
+    #[derive(Copy, Eq, Default)]
+    pub struct Tokens {
+        /// Tokens served from a cache.
+        #[serde(default, deserialize_with = "read::whole")]
+        pub cached: Option<u64> = "the recording does not say",
+        /// Tokens read.
+        #[serde(default, deserialize_with = "read::whole")]
+        pub input: Option<u64> = "the recording does not say",
+        /// Tokens written.
+        #[serde(default, deserialize_with = "read::whole")]
+        pub output: Option<u64> = "the recording does not say",
+        /// All tokens, as the provider counted them.
+        #[serde(default, deserialize_with = "read::whole")]
+        pub total: Option<u64> = "the provider gave no sum; `stability` adds input and output then",
+    }
 }
 
 /// Declares a closed set of words: the enum, its list, its spelling.
@@ -169,6 +191,10 @@ macro_rules! words {
             fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
                 $crate::trace::word(from, Self::ALL, Self::as_str)
             }
+        }
+
+        impl $crate::trace::Described for $name {
+            const KIND: $crate::trace::Kind = $crate::trace::Kind::Words(&[$($word),+]);
         }
 
         impl $name {

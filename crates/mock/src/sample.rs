@@ -173,7 +173,7 @@ fn number(map: &Map<String, Value>, whole: bool) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mcptest_core::Answer;
+    use mcptest_core::MatchResult;
     use mcptest_core::matcher::Schema;
 
     #[test]
@@ -214,7 +214,7 @@ mod tests {
         ] {
             let found = of(&schema);
             assert_eq!(found, expected, "{schema}");
-            assert_eq!(Schema::foreign(&schema).unwrap().check(&found), Answer::Holds, "{schema}");
+            assert_eq!(Schema::foreign(&schema).unwrap().check(&found), MatchResult::Holds, "{schema}");
         }
     }
 

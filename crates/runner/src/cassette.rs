@@ -231,7 +231,7 @@ impl Cassette {
         let mut map = object(text)?;
         cassette::version(&map)?;
         let trace = map.get("trace").ok_or_else(|| broken("lacks `trace`".to_owned()))?;
-        let mut trace = Trace::read(trace).map_err(|error| broken(format!("in `trace`: {error}")))?;
+        let mut trace = Trace::from_envelope(trace).map_err(|error| broken(format!("in `trace`: {error}")))?;
         let seal = cassette::check(&map, &trace);
         for known in ["mcptest", "digest", "edited", "trace"] {
             map.remove(known);

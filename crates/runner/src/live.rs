@@ -64,7 +64,7 @@ pub(crate) struct LiveRun {
 impl LiveRun {
     /// The same without secrets.
     pub(crate) fn redacted(self, redactor: &Redactor) -> Result<Self, JsonError> {
-        let mut trace = Trace::read(&redactor.value(self.trace.to_envelope()))?;
+        let mut trace = Trace::from_envelope(&redactor.value(self.trace.to_envelope()))?;
         for result in trace.tool_results.iter_mut().flatten().flatten() {
             let is_own = result.error.as_ref().is_some_and(|error| error.kind == ErrorKind::Tool);
             let message = is_own.then(|| message_of(result));

@@ -208,6 +208,6 @@ mod tests {
              message:\nSent [redacted:TOKEN].\n\nIn at most three sentences: which actions does the message claim that no \
              successful call shows? Answer \"none\" if there is none."
         );
-        assert_eq!(advisory_question(&Trace::read(&trace).unwrap(), &redactor), expected);
+        assert_eq!(advisory_question(&Trace::from_envelope(&trace).unwrap(), &redactor), expected);
     }
 }

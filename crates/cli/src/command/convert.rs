@@ -5,6 +5,8 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
+use mcptest_core::json::Layout;
+
 use super::score::{Complaints, reading, threads};
 use crate::args::Convert;
 use crate::corpus::{Job, RecordError, pipeline, source};
@@ -48,7 +50,7 @@ pub(super) fn run(typed: &Convert, out: &mut dyn Write, err: &mut dyn Write) -> 
                         }
                     }
                     // Writing JSON into memory cannot fail.
-                    let _ = serde_json::to_writer(&mut batch.text, &envelope);
+                    let _ = Layout::EXACT_LINE.write(&envelope, &mut batch.text);
                     batch.text.push(b'\n');
                     batch.traces += 1;
                 }

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use mcptest_core::diag::{Code, Diagnostic, Failure, Severity, Source};
+use mcptest_core::json::Layout;
 use mcptest_core::suite::{self, Variables, yaml};
 use mcptest_runner::executor;
 use mcptest_runner::file::{self, Trust};
@@ -272,7 +273,7 @@ fn json(outcomes: &[Outcome], counts: &Counts) -> String {
     });
     let report = Report { version: 1, files: files.collect(), errors: counts.errors, warnings: counts.warnings };
     // Text, numbers and truth values cannot fail to become JSON; were it otherwise, no text is better than half of it.
-    serde_json::to_string_pretty(&report).map_or_else(|_| String::new(), |text| text + "\n")
+    Layout::PRETTY.text(&report) + "\n"
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use mcptest_core::Target;
 use mcptest_core::assertion::ENVELOPE_ROOTS;
 use mcptest_core::diag::{Failure, did_you_mean};
 use mcptest_core::eval::GATES;
-use mcptest_core::trace::{Field, Place, locate};
+use mcptest_core::trace::{Field, Kind, Place, locate};
 
 use super::gate;
 use super::page::{Page, capital};
@@ -33,9 +33,9 @@ pub(super) fn explain(asked: &str, page: &mut Page) -> Result<(), Failure> {
             let hint = match (near, inside) {
                 (Some(near), _) => format!("did you mean `{}`?", near.path),
                 (None, Some(inside)) => {
-                    let parts: Vec<&str> = inside.parts().map(|part| part.path).collect();
+                    let parts: Vec<&str> = inside.parts().map(|part| part.path.as_str()).collect();
                     if parts.is_empty() {
-                        format!("`{}` is {} and has nothing below it", inside.path, inside.holds)
+                        format!("`{}` is {} and has nothing below it", inside.path, inside.kind)
                     } else {
                         format!("below `{}` there are {}", inside.path, parts.join(", "))
                     }
@@ -59,11 +59,11 @@ fn told(asked: &str, field: &Field, below: bool, page: &mut Page) {
         page.text(&format!("{}.", capital(field.meaning)));
     }
     page.heading("About it");
-    page.item("reads", field.path);
+    page.item("reads", &field.path);
     let every = asked.contains("[*]");
     let holds = match (below, every) {
-        (false, false) => field.holds.to_owned(),
-        (false, true) => format!("a list, each item {}", field.holds),
+        (false, false) => field.kind.to_string(),
+        (false, true) => format!("a list, each item {}", field.kind),
         (true, false) => "whatever was recorded there".to_owned(),
         (true, true) => "a list of what was recorded there".to_owned(),
     };
@@ -77,7 +77,7 @@ fn told(asked: &str, field: &Field, below: bool, page: &mut Page) {
         "An assertion on a path that selects nothing fails, also under `not`, and says how far it got. Where the answer depends on \
          something that was not recorded, it is `unassessable`.",
     );
-    let parts: Vec<&str> = field.parts().map(|part| part.path).collect();
+    let parts: Vec<&str> = field.parts().map(|part| part.path.as_str()).collect();
     if !parts.is_empty() && !below {
         page.item("below it", &parts.join(", "));
     }
@@ -88,21 +88,19 @@ fn told(asked: &str, field: &Field, below: bool, page: &mut Page) {
 
 /// A matcher that suits a part.
 fn matcher(field: &Field, below: bool, every: bool) -> String {
-    let one = match field.holds.split_once("one of ") {
-        Some((_, words)) => words.split(", ").next().unwrap_or("text").to_owned(),
-        None => match field.holds {
-            "whole number" if every => return "{ schema: { items: { maximum: 5000 } } }".to_owned(),
-            "whole number" => return "{ schema: { maximum: 5000 } }".to_owned(),
-            "list" => return "{ schema: { minItems: 1 } }".to_owned(),
-            "object" | "object or null" if !below => return "{ schema: { type: [object, array] } }".to_owned(),
-            "true or false" if every => return "{ not: { contains: true } }".to_owned(),
-            "true or false" => return "{ exact: false }".to_owned(),
-            _ => "Oslo".to_owned(),
-        },
+    let one = match field.kind {
+        Kind::Words(words) => words[0],
+        Kind::Count | Kind::Integer if every => return "{ schema: { items: { maximum: 5000 } } }".to_owned(),
+        Kind::Count | Kind::Integer => return "{ schema: { maximum: 5000 } }".to_owned(),
+        Kind::List(_) => return "{ schema: { minItems: 1 } }".to_owned(),
+        Kind::Open(_) | Kind::Object { .. } | Kind::Nullable(Kind::Object { .. }) if !below => {
+            return "{ schema: { type: [object, array] } }".to_owned();
+        }
+        Kind::Flag if every => return "{ not: { contains: true } }".to_owned(),
+        Kind::Flag => return "{ exact: false }".to_owned(),
+        _ => "Oslo",
     };
-    if every || field.holds.starts_with("text") || below {
-        format!("{{ contains: {one} }}")
-    } else {
-        format!("{{ exact: {one} }}")
-    }
+    let is_text = matches!(field.kind, Kind::Text | Kind::Nullable(Kind::Text));
+    let matcher = if every || is_text || below { "contains" } else { "exact" };
+    format!("{{ {matcher}: {one} }}")
 }

@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn a_call_is_shown_with_what_it_asked_and_got() {
-        let trace = Trace::read(&serde_json::json!({
+        let trace = Trace::from_envelope(&serde_json::json!({
             "tool_calls": [{ "name": "a", "args": { "q": 1 } }, { "name": "b" }, { "name": "c" }, { "name": "d" }],
             "tool_results": [
                 { "is_error": false, "structured_content": { "n": 2 } },

@@ -41,9 +41,7 @@ impl Page {
                 if !std::mem::take(&mut self.is_first_row) {
                     self.suites.push(',');
                 }
-                let mut text = Layout::line();
-                row.write(&mut text);
-                self.suites.extend(inert(text.text_so_far()));
+                self.suites.extend(inert(&Layout::LINE.text(row)));
             }
             // Notes belong to the report, which counts them among suites and rows.
             Event::RowFinished(_) | Event::CellFinished { .. } | Event::Note(_) | Event::Stopped(_) => {}
@@ -54,15 +52,11 @@ impl Page {
         if !self.suites.is_empty() {
             self.suites.push_str("]},");
         }
-        let mut text = Layout::line();
-        text.text(file);
         self.suites.push_str("{\"file\":");
-        self.suites.extend(inert(text.text_so_far()));
+        self.suites.extend(inert(&Layout::LINE.text(file)));
         if let Some(why) = refused {
-            text.clear();
-            text.text(why);
             self.suites.push_str(",\"refused\":");
-            self.suites.extend(inert(text.text_so_far()));
+            self.suites.extend(inert(&Layout::LINE.text(why)));
         }
         self.suites.push_str(",\"rows\":[");
         self.is_first_row = true;
@@ -71,9 +65,7 @@ impl Page {
     /// Writes the page.
     pub(super) fn write(&self, report: &Report, out: &mut dyn Write) -> io::Result<()> {
         head(report, out)?;
-        let mut notes = Layout::line();
-        notes.list(&report.notes, |out, note| note.write(out));
-        let notes: String = inert(notes.text_so_far()).collect();
+        let notes: String = inert(&Layout::LINE.text(&report.notes)).collect();
         write!(out, "{{\"notes\":{notes},\"suites\":[{}", self.suites)?;
         out.write_all(if self.suites.is_empty() { b"]}" } else { b"]}]}" })?;
         writeln!(out, "</script>\n<script>{SCRIPT}</script>\n</body>\n</html>")

@@ -2,50 +2,46 @@
 
 use mcptest_core::event::Event;
 use mcptest_core::json::Layout;
-use mcptest_core::report::{FORMAT, Report};
+use mcptest_core::report::{FORMAT, Report, Row, Totals};
+use serde::Serialize;
+
+#[derive(Serialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+enum Line<'a> {
+    Begin { mcptest: u32 },
+    SuiteStarted { file: &'a str },
+    SuiteRefused { file: &'a str, why: &'a str },
+    RowFinished { row: &'a Row },
+    CellFinished { model: &'a str, test: &'a str },
+    Note { text: &'a str },
+    Stopped { text: &'a str },
+    End { exit_code: u8, totals: &'a Totals },
+}
+
+impl Line<'_> {
+    fn text(&self) -> String {
+        Layout::LINE.text(self) + "\n"
+    }
+}
 
 /// The first line: which version of the format the others have.
 pub(super) fn begin() -> String {
-    line("begin", |out| out.key("mcptest").plain(FORMAT))
+    Line::Begin { mcptest: FORMAT }.text()
 }
 
-/// The line of an event.
 pub(super) fn event(event: &Event) -> String {
-    match event {
-        Event::SuiteStarted { file } => line("suite_started", |out| out.key("file").text(file)),
-        Event::SuiteRefused { file, why } => line("suite_refused", |out| {
-            out.key("file").text(file);
-            out.key("why").text(why);
-        }),
-        Event::RowFinished(row) => line("row_finished", |out| {
-            out.key("row");
-            row.write(out);
-        }),
-        Event::CellFinished { test, model } => line("cell_finished", |out| {
-            out.key("model").text(model);
-            out.key("test").text(test);
-        }),
-        Event::Note(text) => line("note", |out| out.key("text").text(text)),
-        Event::Stopped(why) => line("stopped", |out| out.key("text").text(why)),
-    }
+    let line = match event {
+        Event::SuiteStarted { file } => Line::SuiteStarted { file },
+        Event::SuiteRefused { file, why } => Line::SuiteRefused { file, why },
+        Event::RowFinished(row) => Line::RowFinished { row },
+        Event::CellFinished { test, model } => Line::CellFinished { model, test },
+        Event::Note(text) => Line::Note { text },
+        Event::Stopped(text) => Line::Stopped { text },
+    };
+    line.text()
 }
 
 /// The last line: how it ended.
 pub(super) fn end(report: &Report) -> String {
-    line("end", |out| {
-        out.key("exit_code").plain(report.exit_code());
-        out.key("totals");
-        report.totals.write(out);
-    })
-}
-
-fn line(event: &str, fill: impl FnOnce(&mut Layout)) -> String {
-    let mut out = Layout::line();
-    out.object(|out| {
-        out.key("event").text(event);
-        fill(out);
-    });
-    let mut text = out.take();
-    text.push('\n');
-    text
+    Line::End { exit_code: report.exit_code(), totals: &report.totals }.text()
 }

@@ -116,7 +116,7 @@ mod tests {
         let mut out = Paths::default();
         for (times, tools, said, passed) in ways {
             let calls: Vec<_> = tools.iter().map(|tool| json!({ "name": tool })).collect();
-            let trace = Trace::read(&json!({ "tool_calls": calls, "final_response": said })).unwrap();
+            let trace = Trace::from_envelope(&json!({ "tool_calls": calls, "final_response": said })).unwrap();
             for _ in 0..*times {
                 out.add(Some(&trace), *passed);
             }

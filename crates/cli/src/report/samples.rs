@@ -26,7 +26,7 @@ pub(super) fn trace(calls: &[(&str, Value, Option<Value>)], answer: &str) -> Tra
         None => json!({ "is_error": true, "content": [{ "type": "text", "text": "no such seat" }] }),
     });
     let turns = calls.len();
-    Trace::read(&json!({
+    Trace::from_envelope(&json!({
         "tool_calls": calls.iter().enumerate().map(|(turn, (name, args, _))| {
             json!({ "name": name, "server": "web", "args": args, "turn": turn })
         }).collect::<Vec<_>>(),
@@ -77,7 +77,8 @@ fn survivor(last: Option<Value>) -> Trace {
             "error": { "kind": "timeout", "message": "no answer within 3000 ms" },
             "fault": { "name": "dead-search", "kind": "recover_after", "effect": "timeout", "ms": 3000 },
         });
-        let read = Trace::read(&json!({ "tool_calls": [{ "name": "search" }], "tool_results": [mark] })).unwrap();
+        let read =
+            Trace::from_envelope(&json!({ "tool_calls": [{ "name": "search" }], "tool_results": [mark] })).unwrap();
         trace.tool_results.as_mut().unwrap()[at] = read.tool_results.unwrap().remove(0);
     }
     trace
@@ -112,7 +113,7 @@ pub(super) fn events() -> Vec<Event> {
     let mut out = vec![Event::Note("the first of two notes".to_owned()), Event::SuiteStarted { file: FILE.to_owned() }];
     let mut add = |rows: Vec<Row>| out.extend(rows.into_iter().map(finished));
     let [good, bad] = seats();
-    let unknown = Trace::read(&json!({ "final_response": "Done." })).unwrap();
+    let unknown = Trace::from_envelope(&json!({ "final_response": "Done." })).unwrap();
     for run in [edited(&good), ran(&bad), ran(&unknown)] {
         add(cell(&suite, BOOKS, "gpt-5", vec![run]));
     }

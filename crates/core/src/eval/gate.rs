@@ -154,10 +154,6 @@ impl Metrics {
         )
     }
 
-    pub(crate) fn entries(&self) -> &[(&'static str, Value)] {
-        &self.values
-    }
-
     /// Names and values, sorted by name.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, &Value)> {
         self.values.iter().map(|(name, value)| (*name, value))
@@ -210,13 +206,13 @@ impl Expect {
 /// One reason why a gate did not pass.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct GateFailure {
-    /// The metric or limit that failed.
-    pub target: String,
-    /// One line.
-    pub reason: String,
     /// Where values differ.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub diffs: Vec<AssertionDiff>,
+    /// One line.
+    pub reason: String,
+    /// The metric or limit that failed.
+    pub target: String,
 }
 
 /// What a gate found: verdict, metrics, reasons, and the gate's own detail.

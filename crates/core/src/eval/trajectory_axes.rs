@@ -5,7 +5,6 @@
 
 mod finder;
 mod provenance;
-mod scalars;
 
 use serde::Serialize;
 

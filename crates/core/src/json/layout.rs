@@ -1,197 +1,233 @@
-//! JSON written piece by piece: laid out as [`super::pretty`] lays out a whole value, or on one line.
-//!
-//! A report holds thousands of traces. Written through here, none of them has to exist as a [`Value`] first. Whoever writes
-//! an object gives its keys in their order; the keys of a [`Value`] are put in order.
+//! How JSON is written: one formatter for `serde_json`, with which every file, line and canonical text is made.
 
-use serde_json::Value;
+use std::borrow::Cow;
+use std::io::{self, Write};
 
-use super::{write_number, write_string};
+use serde::Serialize;
+use serde_json::ser::{CharEscape, CompactFormatter, Formatter, Serializer};
+use serde_json::{Number, Value};
+
 use crate::diag::acts;
 
-/// JSON text that grows.
-#[derive(Debug, Clone)]
+/// Integral floats below this magnitude are exact integers.
+const EXACT_FLOAT: f64 = 9_007_199_254_740_992.0;
+
+/// Line breaks, spelling of numbers, and escapes. Keys come in the order in which a type declares them.
+#[derive(Debug, Clone, Copy)]
 pub struct Layout {
-    out: String,
-    /// Brackets that are open, beside those of the text around this one.
-    depth: usize,
-    /// Whether every item stands on a line of its own.
-    is_spread: bool,
-    /// Whether the innermost bracket holds nothing yet.
-    is_empty: bool,
+    /// How many brackets are open, if every item is on its own line.
+    depth: Option<usize>,
+    /// Whether the innermost bracket has an item.
+    has_items: bool,
+    /// Whether numbers are canonical. Otherwise they keep their spelling.
+    has_canonical_numbers: bool,
+    /// Whether characters that act on a terminal, or hide, are escaped.
+    is_printable: bool,
 }
 
 impl Layout {
-    /// A text of many lines that stands at `depth` inside another one.
-    pub fn spread(depth: usize) -> Self {
-        Self { out: String::new(), depth, is_spread: true, is_empty: true }
+    /// One line with canonical numbers and characters as they are: the text that equality and digests are about.
+    pub(super) const CANONICAL: Self =
+        Self { depth: None, has_items: false, has_canonical_numbers: true, is_printable: false };
+    /// One line with canonical numbers.
+    pub const LINE: Self = Self { is_printable: true, ..Self::CANONICAL };
+    /// One line in which numbers keep their spelling.
+    pub const EXACT_LINE: Self = Self { has_canonical_numbers: false, ..Self::LINE };
+    /// Every item on its own line, with canonical numbers.
+    pub const PRETTY: Self = Self { depth: Some(0), ..Self::LINE };
+
+    /// Writes anything that can be serialized.
+    pub fn write(self, value: &(impl Serialize + ?Sized), out: impl Write) -> io::Result<()> {
+        value.serialize(&mut Serializer::with_formatter(out, self)).map_err(io::Error::from)
     }
 
-    /// A text without line breaks.
-    pub fn line() -> Self {
-        Self { out: String::new(), depth: 0, is_spread: false, is_empty: true }
+    /// The text of anything that can be serialized.
+    pub fn text(self, value: &(impl Serialize + ?Sized)) -> String {
+        let mut out = String::new();
+        // Writing into memory cannot fail, and no type here has keys that are not strings.
+        let _ = self.write(value, Utf8(&mut out));
+        out
     }
 
-    /// What was written since the last time.
-    pub fn take(&mut self) -> String {
-        std::mem::take(&mut self.out)
-    }
-
-    /// What was written since the last time; the room it takes stays.
-    pub fn text_so_far(&self) -> &str {
-        &self.out
-    }
-
-    /// Forgets what was written, and keeps the room for more.
-    pub fn clear(&mut self) {
-        self.out.clear();
-    }
-
-    /// An object, whose keys are written by `fill`.
-    pub fn object(&mut self, fill: impl FnOnce(&mut Self)) {
-        self.open('{');
-        fill(self);
-        self.close('}');
-    }
-
-    /// A list with an item for each of `items`, written by `write`.
-    pub fn list<T>(&mut self, items: impl IntoIterator<Item = T>, mut write: impl FnMut(&mut Self, T)) {
-        self.open('[');
-        for item in items {
-            self.next();
-            write(self, item);
-        }
-        self.close(']');
-    }
-
-    /// A key; its value has to follow.
-    pub fn key(&mut self, key: &str) -> &mut Self {
-        self.next();
-        write_shown(key, &mut self.out);
-        self.out.push_str(if self.is_spread { ": " } else { ":" });
-        self
-    }
-
-    /// A text.
-    pub fn text(&mut self, text: &str) {
-        write_shown(text, &mut self.out);
-    }
-
-    /// A number, a boolean or null, which is written as it is.
-    pub fn plain(&mut self, value: impl std::fmt::Display) {
-        use std::fmt::Write as _;
-        // Writing into a String cannot fail.
-        let _ = write!(self.out, "{value}");
-    }
-
-    /// A value, canonical but for its layout. Deep values are no danger.
-    pub fn value(&mut self, value: &Value) {
+    /// Appends a value with its keys in order, which a build of `serde_json` may keep in the order of insertion. Does not
+    /// recurse, so a deep value cannot exhaust the stack.
+    pub(super) fn push_value(mut self, value: &Value, out: &mut String) -> io::Result<()> {
         enum Open<'a> {
             List(std::slice::Iter<'a, Value>),
             Object(std::vec::IntoIter<(&'a String, &'a Value)>),
         }
+        let out = &mut Utf8(out);
         let mut stack: Vec<Open<'_>> = Vec::new();
         let mut next = Some(value);
         loop {
             match next.take() {
-                Some(Value::Null) => self.out.push_str("null"),
-                Some(Value::Bool(truth)) => self.out.push_str(if *truth { "true" } else { "false" }),
-                Some(Value::Number(number)) => write_number(number, &mut self.out),
-                Some(Value::String(text)) => write_shown(text, &mut self.out),
                 Some(Value::Array(items)) => {
-                    self.open('[');
+                    self.begin_array(out)?;
                     stack.push(Open::List(items.iter()));
                 }
                 Some(Value::Object(map)) => {
-                    self.open('{');
+                    self.begin_object(out)?;
                     let mut entries: Vec<_> = map.iter().collect();
-                    // A build of `serde_json` may keep keys in the order of insertion.
-                    if !entries.is_sorted_by_key(|(key, _)| *key) {
-                        entries.sort_unstable_by_key(|(key, _)| *key);
-                    }
+                    entries.sort_unstable_by_key(|(key, _)| *key);
                     stack.push(Open::Object(entries.into_iter()));
                 }
+                Some(scalar) => self.write(scalar, &mut *out)?,
                 None => {}
             }
-            let Some(open) = stack.last_mut() else { return };
-            match open {
-                Open::List(items) => match items.next() {
+            match stack.last_mut() {
+                None => return Ok(()),
+                Some(Open::List(items)) => match items.next() {
                     Some(item) => {
-                        self.next();
+                        self.item(out)?;
                         next = Some(item);
                     }
                     None => {
+                        self.end_array(out)?;
                         stack.pop();
-                        self.close(']');
                     }
                 },
-                Open::Object(entries) => match entries.next() {
+                Some(Open::Object(entries)) => match entries.next() {
                     Some((key, item)) => {
-                        self.key(key);
+                        self.item(out)?;
+                        self.write(key, &mut *out)?;
+                        self.begin_object_value(out)?;
                         next = Some(item);
                     }
                     None => {
+                        self.end_object(out)?;
                         stack.pop();
-                        self.close('}');
                     }
                 },
             }
         }
     }
 
-    fn open(&mut self, bracket: char) {
-        self.out.push(bracket);
-        self.depth += 1;
-        self.is_empty = true;
+    fn open<W: Write + ?Sized>(&mut self, bracket: &[u8], out: &mut W) -> io::Result<()> {
+        self.depth = self.depth.map(|depth| depth + 1);
+        self.has_items = false;
+        out.write_all(bracket)
     }
 
-    fn close(&mut self, bracket: char) {
-        self.depth = self.depth.saturating_sub(1);
-        if !self.is_empty {
-            self.new_line();
+    fn close<W: Write + ?Sized>(&mut self, bracket: &[u8], out: &mut W) -> io::Result<()> {
+        self.depth = self.depth.map(|depth| depth.saturating_sub(1));
+        if std::mem::replace(&mut self.has_items, true) {
+            self.new_line(out)?;
         }
-        self.out.push(bracket);
-        self.is_empty = false;
+        out.write_all(bracket)
     }
 
     /// Begins the next item of the innermost bracket.
-    fn next(&mut self) {
-        if !std::mem::replace(&mut self.is_empty, false) {
-            self.out.push(',');
+    fn item<W: Write + ?Sized>(&mut self, out: &mut W) -> io::Result<()> {
+        if std::mem::replace(&mut self.has_items, true) {
+            out.write_all(b",")?;
         }
-        self.new_line();
+        self.new_line(out)
     }
 
-    fn new_line(&mut self) {
-        const INDENT: &str = "                                ";
-        if !self.is_spread {
-            return;
-        }
-        self.out.push('\n');
-        let mut columns = 2 * self.depth;
+    fn new_line<W: Write + ?Sized>(&self, out: &mut W) -> io::Result<()> {
+        const INDENT: &[u8] = &[b' '; 64];
+        let Some(depth) = self.depth else { return Ok(()) };
+        out.write_all(b"\n")?;
+        let mut columns = 2 * depth;
         while columns > 0 {
             let some = columns.min(INDENT.len());
-            self.out.push_str(&INDENT[..some]);
+            out.write_all(&INDENT[..some])?;
             columns -= some;
         }
+        Ok(())
     }
 }
 
-/// A text in which nothing acts on a terminal or hides: what JSON leaves as it is beyond ASCII is written by its code.
-pub(crate) fn write_shown(text: &str, out: &mut String) {
-    // Nearly every text ends here.
-    if text.bytes().all(|byte| byte < 0x7f) || !text.contains(|c| c >= '\u{7f}' && acts(c)) {
-        return write_string(text, out);
-    }
-    let mut quoted = String::new();
-    write_string(text, &mut quoted);
-    for c in quoted.chars() {
-        if acts(c) {
-            for unit in c.encode_utf16(&mut [0; 2]) {
-                out.push_str(&format!("\\u{unit:04x}"));
-            }
-        } else {
-            out.push(c);
+impl Formatter for Layout {
+    fn write_f64<W: Write + ?Sized>(&mut self, out: &mut W, value: f64) -> io::Result<()> {
+        match Number::from_f64(value) {
+            Some(number) => self.write_number_str(out, number.as_str()),
+            None => self.write_null(out),
         }
+    }
+
+    fn write_number_str<W: Write + ?Sized>(&mut self, out: &mut W, number: &str) -> io::Result<()> {
+        let number = if self.has_canonical_numbers { canonical_number(number) } else { Cow::Borrowed(number) };
+        out.write_all(number.as_bytes())
+    }
+
+    fn write_string_fragment<W: Write + ?Sized>(&mut self, out: &mut W, text: &str) -> io::Result<()> {
+        if !self.is_printable || (text.is_ascii() && !text.contains('\x7f')) {
+            return out.write_all(text.as_bytes());
+        }
+        let mut plain = 0;
+        for (at, acting) in text.char_indices().filter(|(_, c)| acts(*c)) {
+            out.write_all(&text.as_bytes()[plain..at])?;
+            plain = at + acting.len_utf8();
+            for unit in acting.encode_utf16(&mut [0; 2]) {
+                write!(out, "\\u{unit:04x}")?;
+            }
+        }
+        out.write_all(&text.as_bytes()[plain..])
+    }
+
+    fn write_char_escape<W: Write + ?Sized>(&mut self, out: &mut W, escape: CharEscape) -> io::Result<()> {
+        match escape {
+            // Digests of recordings are taken from this spelling.
+            CharEscape::Backspace => out.write_all(b"\\u0008"),
+            CharEscape::FormFeed => out.write_all(b"\\u000c"),
+            other => CompactFormatter.write_char_escape(out, other),
+        }
+    }
+
+    fn begin_array<W: Write + ?Sized>(&mut self, out: &mut W) -> io::Result<()> {
+        self.open(b"[", out)
+    }
+
+    fn end_array<W: Write + ?Sized>(&mut self, out: &mut W) -> io::Result<()> {
+        self.close(b"]", out)
+    }
+
+    fn begin_array_value<W: Write + ?Sized>(&mut self, out: &mut W, _: bool) -> io::Result<()> {
+        self.item(out)
+    }
+
+    fn begin_object<W: Write + ?Sized>(&mut self, out: &mut W) -> io::Result<()> {
+        self.open(b"{", out)
+    }
+
+    fn end_object<W: Write + ?Sized>(&mut self, out: &mut W) -> io::Result<()> {
+        self.close(b"}", out)
+    }
+
+    fn begin_object_key<W: Write + ?Sized>(&mut self, out: &mut W, _: bool) -> io::Result<()> {
+        self.item(out)
+    }
+
+    fn begin_object_value<W: Write + ?Sized>(&mut self, out: &mut W) -> io::Result<()> {
+        out.write_all(if self.depth.is_some() { b": " } else { b":" })
+    }
+}
+
+/// A string as something to write into. The parts that a serializer writes are whole characters.
+struct Utf8<'a>(&'a mut String);
+
+impl Write for Utf8<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.push_str(str::from_utf8(bytes).map_err(io::Error::other)?);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The canonical spelling of a number. An integer of any length keeps its digits; a float has many spellings and one shortest.
+#[expect(clippy::cast_possible_truncation, reason = "the float is integral and below 2^53")]
+pub(super) fn canonical_number(text: &str) -> Cow<'_, str> {
+    if !text.contains(['.', 'e', 'E']) {
+        return Cow::Borrowed(if text == "-0" { "0" } else { text });
+    }
+    match text.parse::<f64>() {
+        Ok(float) if float.fract() == 0.0 && float.abs() < EXACT_FLOAT => Cow::Owned((float as i64).to_string()),
+        Ok(float) => Number::from_f64(float).map_or(Cow::Borrowed(text), |shortest| Cow::Owned(shortest.to_string())),
+        Err(_) => Cow::Borrowed(text),
     }
 }
 
@@ -201,51 +237,25 @@ mod tests {
 
     use super::*;
 
-    /// An object with all kinds of things in it.
-    fn write(out: &mut Layout, inner: &Value) {
-        out.object(|out| {
-            out.key("a").list([1, 2], Layout::plain);
-            out.key("b").list([(); 0], |_, ()| {});
-            out.key("c").object(|_| {});
-            out.key("d\n").value(inner);
-            out.key("e").text("\"");
-        });
-    }
-
     #[test]
-    fn pieces_are_laid_out_as_the_whole() {
-        let inner = json!({ "z": [[], {}, [null, true]], "y": { "x": 1.0, "w": "[" } });
-        let whole = json!({ "a": [1, 2], "b": [], "c": {}, "d\n": inner, "e": "\"" });
-        let mut out = Layout::spread(0);
-        write(&mut out, &inner);
-        assert_eq!(out.take() + "\n", super::super::pretty(&whole));
-        let mut out = Layout::line();
-        write(&mut out, &inner);
-        assert_eq!(out.take(), super::super::canonical(&whole));
-        // Inside another text, every line but the first stands further in.
-        let mut out = Layout::spread(20);
-        out.value(&json!([1]));
-        assert_eq!(out.take(), format!("[\n{0}  1\n{0}]", " ".repeat(40)));
+    fn each_layout_has_its_own_layout_and_spelling_of_numbers() {
+        let value = json!({ "b": [1.0, [], {}, [null, true]], "a\n": { "x": "[", "w": 2.5 } });
+        assert_eq!(Layout::LINE.text(&value), r#"{"a\n":{"w":2.5,"x":"["},"b":[1,[],{},[null,true]]}"#);
+        assert_eq!(Layout::EXACT_LINE.text(&value), value.to_string());
+        let pretty = serde_json::to_string_pretty(&value).unwrap();
+        assert_eq!(Layout::PRETTY.text(&value), pretty.replace("1.0", "1"));
+        for float in [1.0, 0.1, 1e300, -0.0] {
+            assert_eq!(Layout::EXACT_LINE.text(&float), json!(float).to_string());
+            assert_eq!(Layout::LINE.text(&float), super::super::canonical(&json!(float)));
+        }
     }
 
     #[test]
     fn nothing_acts_on_a_terminal_and_every_text_reads_back() {
-        let text = "\u{1b}\u{7f}\u{9b}é\u{202e}\n\u{2028}😀\\\u{200b}\u{e0041}";
-        let mut out = Layout::line();
-        out.value(&json!(text));
-        let written = out.take();
-        assert_eq!(written, "\"\\u001b\\u007f\\u009bé\\u202e\\n\\u2028😀\\\\\\u200b\\udb40\\udc41\"");
+        let text = "\u{1b}\u{7f}\u{9b}é\u{202e}\n\u{2028}😀\\\u{200b}\u{e0041}\u{8}\u{c}";
+        let written = Layout::LINE.text(text);
+        assert_eq!(written, "\"\\u001b\\u007f\\u009bé\\u202e\\n\\u2028😀\\\\\\u200b\\udb40\\udc41\\u0008\\u000c\"");
         assert_eq!(serde_json::from_str::<Value>(&written).unwrap(), json!(text));
-    }
-
-    #[test]
-    fn deep_values_are_written_without_recursion() {
-        let mut deep = json!(1);
-        for _ in 0..500 {
-            deep = json!([deep]);
-        }
-        let mut out = Layout::line();
-        out.value(&deep);
-        assert_eq!(out.take(), super::super::canonical(&deep));
+        assert_eq!(super::super::canonical(&json!("\u{7f}é\u{202e}")), "\"\u{7f}é\u{202e}\"");
     }
 }

@@ -68,13 +68,26 @@ impl JsonError {
 /// Refuses a text that is not JSON, or that can be read in two ways.
 pub fn check(text: &str) -> Result<(), JsonError> {
     let mut source = serde_json::Deserializer::from_str(text);
-    let check = Check { text, keys: RefCell::new(Vec::new()), path: RefCell::new(Vec::new()) };
-    let checked = (&check).deserialize(&mut source).and_then(|()| source.end());
+    let walk = Walk::new(text, true, |_| {});
+    let checked = (&walk).deserialize(&mut source).and_then(|()| source.end());
     checked.map_err(|error| {
-        // Where JSON ends too early or goes wrong, the position says it all.
-        let path = if error.is_data() { check.path() } else { String::new() };
+        // If JSON ends too early or goes wrong, the position says it all.
+        let path = if error.is_data() { walk.path() } else { String::new() };
         at_path(&path, JsonError::new(&error))
     })
+}
+
+/// A string or a number.
+pub(crate) enum Scalar<'a> {
+    Text(&'a str),
+    Number(f64),
+}
+
+/// Calls `each` with every string and number that is a value of a JSON text, as far as the text can be read. Duplicate keys
+/// are accepted.
+pub(crate) fn scalars(text: &str, each: impl FnMut(Scalar<'_>)) {
+    // What follows an error is not JSON.
+    let _ = (&Walk::new(text, false, each)).deserialize(&mut serde_json::Deserializer::from_str(text));
 }
 
 /// Reads a JSON text. Unlike `serde_json::from_str`, a duplicate key is an error: keeping the last one silently would let
@@ -185,15 +198,27 @@ fn shorten(message: String) -> String {
     message.chars().take(head).chain(['…']).chain(message.chars().skip(tail)).collect()
 }
 
-/// Walks a value and builds nothing but the keys of the objects that are open.
-struct Check<'de> {
+/// Walks a value. Keeps nothing but the keys of the objects that are open.
+struct Walk<'de, F> {
     text: &'de str,
+    /// Whether a duplicate key or a number out of range is an error.
+    is_strict: bool,
+    each: RefCell<F>,
     keys: RefCell<Vec<Cow<'de, str>>>,
     /// Where the first error is, from the inside out.
     path: RefCell<Vec<String>>,
 }
 
-impl<'de> Check<'de> {
+impl<'de, F: FnMut(Scalar<'_>)> Walk<'de, F> {
+    fn new(text: &'de str, is_strict: bool, each: F) -> Self {
+        let (keys, path) = (RefCell::new(Vec::new()), RefCell::new(Vec::new()));
+        Self { text, is_strict, each: RefCell::new(each), keys, path }
+    }
+
+    fn scalar(&self, found: Scalar<'_>) {
+        (self.each.borrow_mut())(found);
+    }
+
     /// Remembers a key of the object that began at `from`. Fails when that object has it already, as far as few keys tell.
     fn open<E: serde::de::Error>(&self, from: usize, key: Cow<'de, str>) -> Result<(), E> {
         let mut all = self.keys.borrow_mut();
@@ -233,14 +258,14 @@ impl<'de> Check<'de> {
     }
 }
 
-impl<'de> DeserializeSeed<'de> for &Check<'de> {
+impl<'de, F: FnMut(Scalar<'_>)> DeserializeSeed<'de> for &Walk<'de, F> {
     type Value = ();
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
         deserializer.deserialize_any(self)
     }
 }
 
-impl<'de> Visitor<'de> for &Check<'de> {
+impl<'de, F: FnMut(Scalar<'_>)> Visitor<'de> for &Walk<'de, F> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -252,16 +277,20 @@ impl<'de> Visitor<'de> for &Check<'de> {
     fn visit_bool<E>(self, _: bool) -> Result<(), E> {
         Ok(())
     }
-    fn visit_u64<E>(self, _: u64) -> Result<(), E> {
+    fn visit_u64<E>(self, number: u64) -> Result<(), E> {
+        self.scalar(Scalar::Number(number as f64));
         Ok(())
     }
-    fn visit_i64<E>(self, _: i64) -> Result<(), E> {
+    fn visit_i64<E>(self, number: i64) -> Result<(), E> {
+        self.scalar(Scalar::Number(number as f64));
         Ok(())
     }
-    fn visit_f64<E>(self, _: f64) -> Result<(), E> {
+    fn visit_f64<E>(self, number: f64) -> Result<(), E> {
+        self.scalar(Scalar::Number(number));
         Ok(())
     }
-    fn visit_str<E>(self, _: &str) -> Result<(), E> {
+    fn visit_str<E>(self, text: &str) -> Result<(), E> {
+        self.scalar(Scalar::Text(text));
         Ok(())
     }
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
@@ -281,12 +310,20 @@ impl<'de> Visitor<'de> for &Check<'de> {
                     return Err(A::Error::custom(format!("the key {NUMBER_KEY:?} is reserved")));
                 }
                 let number: String = map.next_value()?;
+                let float = number.parse::<f64>().ok().filter(|float| float.is_finite());
+                if let Some(float) = float {
+                    self.scalar(Scalar::Number(float));
+                }
                 let is_whole = !number.contains(['.', 'e', 'E']);
-                return if is_whole || number.parse::<f64>().is_ok_and(f64::is_finite) {
+                return if is_whole || float.is_some() || !self.is_strict {
                     Ok(())
                 } else {
                     Err(A::Error::custom("number out of range"))
                 };
+            }
+            if !self.is_strict {
+                map.next_value_seed(self)?;
+                continue;
             }
             self.open(from, key)?;
             let at = self.keys.borrow().len() - 1;
@@ -354,6 +391,34 @@ mod tests {
         let many: Vec<String> = (0..100).map(|key| format!("\"{key}\":0")).collect();
         assert_eq!(check(&format!("{{{}}}", many.join(","))), Ok(()));
         assert!(refused(&format!("{{{},\"42\":1}}", many.join(","))).ends_with("duplicate key \"42\""));
+    }
+
+    #[test]
+    fn scalars_are_found_however_they_are_spelled() {
+        let holds = |text: &str| {
+            let mut is_found = false;
+            scalars(text, |scalar| {
+                is_found |= match scalar {
+                    Scalar::Text(word) => word == "a\"b",
+                    Scalar::Number(number) => number.total_cmp(&1000.0).is_eq(),
+                };
+            });
+            is_found
+        };
+        for text in [
+            r#"["a\"b"]"#,
+            r#"{"x":{"y":[0,"a\u0022b"]}}"#,
+            "[1e3]",
+            "[1,1000]",
+            r#"{"x":"no","y":1.0E+3}"#,
+            r#"{"x":1,"x":2,"y":1000}"#,
+            "[1e999,1000]",
+        ] {
+            assert!(holds(text), "{text}");
+        }
+        for text in [r#"{"a\"b":1}"#, "[10000]", r#"["1000",-1000,999.5,null,true]"#, r#"["a","b"]"#, "[", "a\"b"] {
+            assert!(!holds(text), "{text}");
+        }
     }
 
     #[test]

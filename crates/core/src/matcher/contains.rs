@@ -5,23 +5,23 @@
 
 use serde_json::Value;
 
-use super::Answer;
+use super::MatchResult;
 use crate::assertion::AssertionDiff;
 use crate::eval::matching;
 use crate::json::{self, pointer_step};
 
 /// Judges whether `actual` contains `expected`.
-pub(crate) fn check(expected: &Value, actual: &Value) -> Answer {
+pub(crate) fn check(expected: &Value, actual: &Value) -> MatchResult {
     match (expected, actual) {
         (Value::String(part), Value::String(whole)) => {
             if whole.contains(part.as_str()) {
-                Answer::Holds
+                MatchResult::Holds
             } else {
-                Answer::no(AssertionDiff::new("", Some(expected), Some(actual)).note("does not contain this text"))
+                MatchResult::no(AssertionDiff::new("", Some(expected), Some(actual)).note("does not contain this text"))
             }
         }
         (Value::Object(_), Value::Object(_)) | (Value::Array(_), Value::Array(_)) => {
-            Answer::from_diffs(diffs(expected, actual))
+            MatchResult::from_diffs(diffs(expected, actual))
         }
         (Value::String(part), Value::Array(items)) => some_element(expected, actual, items, |item| match item {
             Value::String(text) => Some(text.contains(part.as_str())),
@@ -29,7 +29,7 @@ pub(crate) fn check(expected: &Value, actual: &Value) -> Answer {
             _ => Some(false),
         }),
         (_, Value::Array(items)) => some_element(expected, actual, items, |item| Some(fits(expected, item))),
-        _ => Answer::CannotJudge(format!(
+        _ => MatchResult::CannotJudge(format!(
             "contains looks for {} in a string, a list or an object, got {}",
             json::kind(expected),
             json::describe(actual)
@@ -43,18 +43,18 @@ pub(super) fn some_element(
     actual: &Value,
     items: &[Value],
     test: impl Fn(&Value) -> Option<bool>,
-) -> Answer {
+) -> MatchResult {
     let mut unjudged = None;
     for (at, item) in items.iter().enumerate() {
         match test(item) {
-            Some(true) => return Answer::Holds,
+            Some(true) => return MatchResult::Holds,
             Some(false) => {}
             None => unjudged = unjudged.or(Some((at, item))),
         }
     }
     match unjudged {
-        Some((at, item)) => Answer::CannotJudge(format!("element {at} is {}, not text", json::describe(item))),
-        None => Answer::no(AssertionDiff::new("", Some(expected), Some(actual)).note("no element matches")),
+        Some((at, item)) => MatchResult::CannotJudge(format!("element {at} is {}, not text", json::describe(item))),
+        None => MatchResult::no(AssertionDiff::new("", Some(expected), Some(actual)).note("no element matches")),
     }
 }
 

@@ -7,7 +7,7 @@ mod schema;
 
 use serde_json::{Map, Value};
 
-use super::{Answer, Matcher, contains};
+use super::{MatchResult, Matcher, contains};
 use crate::eval::matching;
 use crate::json;
 use crate::trace::Partial;
@@ -22,12 +22,12 @@ pub(crate) enum Decision {
     Open,
 }
 
-impl From<Answer> for Decision {
-    fn from(answer: Answer) -> Self {
+impl From<MatchResult> for Decision {
+    fn from(answer: MatchResult) -> Self {
         match answer {
-            Answer::Holds => Self::Holds,
-            Answer::DoesNotHold(_) => Self::DoesNotHold,
-            Answer::CannotJudge(_) => Self::CannotJudge,
+            MatchResult::Holds => Self::Holds,
+            MatchResult::DoesNotHold(_) => Self::DoesNotHold,
+            MatchResult::CannotJudge(_) => Self::CannotJudge,
         }
     }
 }
@@ -64,7 +64,7 @@ impl Matcher {
                     | Partial::List { .. }
                     | Partial::Object { .. } => Decision::CannotJudge,
                     Partial::Known(scalar) | Partial::Unparsed(scalar) => {
-                        Some(self.check(scalar) == Answer::Holds).into()
+                        Some(self.check(scalar) == MatchResult::Holds).into()
                     }
                 })
             }

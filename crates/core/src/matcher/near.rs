@@ -5,7 +5,7 @@
 
 use serde_json::{Number, Value};
 
-use super::Answer;
+use super::MatchResult;
 use crate::assertion::AssertionDiff;
 use crate::diag::{Code, Problem, Problems, suggest};
 use crate::json;
@@ -77,18 +77,18 @@ impl Near {
         }
     }
 
-    pub(super) fn check(&self, actual: &Value) -> Answer {
+    pub(super) fn check(&self, actual: &Value) -> MatchResult {
         let Value::Number(number) = actual else {
-            return Answer::CannotJudge(format!("near reads a number, got {}", json::describe(actual)));
+            return MatchResult::CannotJudge(format!("near reads a number, got {}", json::describe(actual)));
         };
         match self.holds(number) {
-            Some(true) => Answer::Holds,
+            Some(true) => MatchResult::Holds,
             Some(false) => {
                 let expected = Value::Number(self.value.clone());
                 let note = format!("is not within {}", json::number_text(&self.tolerance));
-                Answer::no(AssertionDiff::new("", Some(&expected), Some(actual)).note(&note))
+                MatchResult::no(AssertionDiff::new("", Some(&expected), Some(actual)).note(&note))
             }
-            None => Answer::CannotJudge("the numbers have too many digits to be compared".to_owned()),
+            None => MatchResult::CannotJudge("the numbers have too many digits to be compared".to_owned()),
         }
     }
 

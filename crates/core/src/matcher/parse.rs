@@ -17,12 +17,12 @@ impl Matcher {
     /// Compiles a matcher such as `{"contains": "Oslo"}`. Paths of problems start at the matcher.
     ///
     /// ```
-    /// use mcptest_core::{Answer, Matcher};
+    /// use mcptest_core::{MatchResult, Matcher};
     /// use serde_json::json;
     ///
     /// let matcher = Matcher::parse(&json!({ "not": { "regex": "^refund" } }))?;
-    /// assert_eq!(matcher.check(&json!("get_invoice")), Answer::Holds);
-    /// assert!(matches!(matcher.check(&json!({})), Answer::CannotJudge(_)));
+    /// assert_eq!(matcher.check(&json!("get_invoice")), MatchResult::Holds);
+    /// assert!(matches!(matcher.check(&json!({})), MatchResult::CannotJudge(_)));
     ///
     /// let problems = Matcher::parse(&json!({ "schema": { "minimun": 1 } })).unwrap_err();
     /// assert_eq!(

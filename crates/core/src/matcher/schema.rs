@@ -8,7 +8,7 @@ use std::sync::Arc;
 use jsonschema::{PatternOptions, Validator};
 use serde_json::{Map, Value};
 
-use super::Answer;
+use super::MatchResult;
 use crate::assertion::AssertionDiff;
 use crate::diag::{Code, Problem, Problems, did_you_mean, suggest};
 use crate::json::{self, pointer_step};
@@ -207,11 +207,11 @@ impl Schema {
     }
 
     /// Judges a value.
-    pub fn check(&self, actual: &Value) -> Answer {
+    pub fn check(&self, actual: &Value) -> MatchResult {
         if self.numbers_only && !actual.is_number() {
-            return Answer::CannotJudge(format!("the schema bounds a number, got {}", json::describe(actual)));
+            return MatchResult::CannotJudge(format!("the schema bounds a number, got {}", json::describe(actual)));
         }
-        Answer::from_diffs(self.diffs(actual))
+        MatchResult::from_diffs(self.diffs(actual))
     }
 
     /// Every violation, sorted by place in the data, then in the schema.

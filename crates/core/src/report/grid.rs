@@ -9,22 +9,22 @@ use super::{Family, Row, RowVerdict};
 pub struct GridCell {
     /// The model.
     pub model: String,
-    /// The worst verdict of its rows; absent where the test does not run on the model.
-    #[serde(serialize_with = "super::verdict_or_null")]
-    pub verdict: RowVerdict,
     /// Runs that passed.
     pub passed: usize,
     /// All runs.
     pub runs: usize,
+    /// The worst verdict of its rows; absent where the test does not run on the model.
+    #[serde(serialize_with = "super::verdict_or_null")]
+    pub verdict: RowVerdict,
 }
 
 /// One test on every model it ran on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct GridLine {
-    /// The test.
-    pub test: String,
     /// Its cells, in the order of its models.
     pub cells: Vec<GridCell>,
+    /// The test.
+    pub test: String,
 }
 
 /// The tests of a suite that ran on several models, in the order of the file.

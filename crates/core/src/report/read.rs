@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::{FORMAT, Family, Origin, Row, RowOrder, RowVerdict, RunError};
+use super::{FORMAT, Family, Note, Origin, Row, RowOrder, RowVerdict, RunError};
 use crate::assertion::AssertionDiff;
 use crate::diag::Mark;
 use crate::eval::{GATES, GateFailure, GateKind, Metrics, Verdict};
@@ -63,7 +63,7 @@ pub fn read(text: &str) -> Result<Vec<Event>, ReportError> {
     let mut out = Vec::new();
     let mut told = |suites: usize, rows: usize, out: &mut Vec<Event>| {
         while let Some(note) = notes.next_if(|note| (note.suites, note.rows) <= (suites, rows)) {
-            out.push(if note.stopped { Event::Stopped(note.text) } else { Event::Note(note.text) });
+            out.push(if note.is_stop { Event::Stopped(note.text) } else { Event::Note(note.text) });
         }
     };
     told(0, 0, &mut out);
@@ -134,18 +134,9 @@ struct Head<'a> {
 struct Saved<'a> {
     mcptest: Option<u32>,
     #[serde(default)]
-    notes: Vec<SavedNote>,
+    notes: Vec<Note>,
     #[serde(borrow)]
     suites: Option<Vec<SavedSuite<'a>>>,
-}
-
-#[derive(Deserialize)]
-struct SavedNote {
-    rows: usize,
-    #[serde(default)]
-    stopped: bool,
-    suites: usize,
-    text: String,
 }
 
 #[derive(Deserialize)]

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::{FORMAT, Family, Origin, RowVerdict};
 use crate::eval::{GATES, GateInfo, Verdict};
-use crate::trace::{ErrorKind, FaultEffect, FaultKind, Role, StopReason};
+use crate::trace::{self, Described as _, FaultKind, Trace};
 
 /// The schema. Keys that are not described are allowed: newer programs may write more.
 pub fn report() -> Value {
@@ -15,7 +15,7 @@ pub fn report() -> Value {
         "$defs": {
             "row": row(),
             "check": check(),
-            "trace": trace(),
+            "trace": trace::schema(Trace::KIND),
             "mark": object(&["column", "length", "line", "start", "text"], json!({
                 "line": { "type": "integer", "minimum": 1, "description": "Line in the suite, from 1." },
                 "column": { "type": "integer", "minimum": 1, "description": "Column, from 1, in characters." },
@@ -193,56 +193,6 @@ fn picture() -> Value {
                 "note": { "type": "string", "description": "Why it is neither backed by a call nor absent." },
                 "weak": { "const": true, "description": "A heading, a label, a table or a background clause: shown, not judged." },
             })) },
-        },
-    })
-}
-
-fn trace() -> Value {
-    let count = json!({ "$ref": "#/$defs/count" });
-    json!({
-        "type": "object",
-        "description": "What the run observably did. What is absent is unknown.",
-        "properties": {
-            "tool_calls": { "type": "array", "items": object(&["name"], json!({
-                "name": { "type": "string" },
-                "server": { "type": "string" },
-                "args": {},
-                "caller": { "type": "object" },
-                "id": { "type": "string" },
-                "turn": count,
-            })) },
-            "tool_names": { "type": "array", "items": { "type": "string" } },
-            "tool_results": { "type": "array", "description": "Each answers the call at the same place; null where no answer is known.", "items": { "oneOf": [
-                { "type": "null" },
-                { "type": "object", "properties": {
-                    "is_error": { "type": "boolean" },
-                    "content": { "type": "array", "items": { "type": "object" } },
-                    "structured_content": {},
-                    "error": object(&["kind", "message"], json!({
-                        "kind": words(ErrorKind::ALL, ErrorKind::as_str, "The layer that failed."),
-                        "code": { "type": "integer" },
-                        "message": { "type": "string" },
-                    })),
-                    "fault": object(&["effect", "kind", "ms", "name"], json!({
-                        "name": { "type": "string" },
-                        "kind": words(FaultKind::ALL, FaultKind::as_str, "What was injected."),
-                        "effect": words(FaultEffect::ALL, FaultEffect::as_str, "What the agent saw."),
-                        "ms": count,
-                    })),
-                    "duration_ms": count,
-                } },
-            ] } },
-            "final_response": { "type": "string" },
-            "conversation": { "type": "object", "properties": {
-                "model": { "type": "string" },
-                "turns": { "type": "array", "items": object(&["content", "role"], json!({
-                    "role": words(Role::ALL, Role::as_str, "Who speaks."),
-                    "content": { "type": ["string", "null"] },
-                })) },
-                "tokens": { "type": "object", "properties": { "input": count, "output": count, "cached": count, "total": count } },
-                "stop_reason": words(StopReason::ALL, StopReason::as_str, "Why the run ended."),
-                "duration_ms": count,
-            } },
         },
     })
 }

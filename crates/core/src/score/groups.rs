@@ -191,18 +191,18 @@ pub struct GroupLine<'a> {
     /// The gates that are only measured.
     measured: Vec<&'static str>,
     pub(super) notes: Vec<String>,
-    pub(super) carry: Carry<'a>,
+    pub(super) carry: MergeState<'a>,
 }
 
 /// Everything that merging with other parts of the same group takes.
 #[derive(Debug)]
-pub(super) struct Carry<'a> {
+pub(super) struct MergeState<'a> {
     pub(super) rules: Option<&'a str>,
     pub(super) within: Option<&'a SessionFold>,
     pub(super) has_outcomes: bool,
     /// How the runs ended, in order.
     pub(super) ended: Vec<Ended>,
-    pub(super) ways: Ways<'a>,
+    pub(super) calls: CallSequences<'a>,
 }
 
 /// Calls of a run that room is made for.
@@ -211,7 +211,7 @@ const FEW_CALLS: usize = 8;
 /// The calls of all runs of a group, end to end. Tools are numbered as they are met, so that what other groups did changes
 /// no sum by its last digit.
 #[derive(Debug, Default)]
-pub(super) struct Ways<'a> {
+pub(super) struct CallSequences<'a> {
     /// Names of the tools.
     pub(super) names: Vec<&'a str>,
     tools: Vec<u32>,
@@ -220,7 +220,7 @@ pub(super) struct Ways<'a> {
     runs: Vec<Option<Range<usize>>>,
 }
 
-impl Ways<'_> {
+impl CallSequences<'_> {
     /// The calls of the runs, in order.
     pub(super) fn runs(&self) -> impl Iterator<Item = Option<(&[u32], &[Option<ArgsKey>])>> {
         self.runs.iter().map(|run| run.clone().map(|run| (&self.tools[run.clone()], &self.with[run])))
@@ -230,13 +230,13 @@ impl Ways<'_> {
 impl<'a> GroupLine<'a> {
     fn new(name: &'a str, scorer: &'a Scorer, group: &'a Group, store: &Store, tools: &[&'a str]) -> Self {
         let reliability = scorer.reliability();
-        let carry = Carry {
+        let carry = MergeState {
             rules: scorer.rules(),
             within: scorer.stability().map(|_| &group.within),
             // Where no gate asks for more, outcomes are what the runs are carried by.
             has_outcomes: reliability.is_some() || scorer.stability().is_none(),
             ended: Vec::new(),
-            ways: Ways::default(),
+            calls: CallSequences::default(),
         };
         let mut line = Self {
             name,
@@ -250,7 +250,7 @@ impl<'a> GroupLine<'a> {
         line.carry.read(&store.places(group.last, group.runs), store, tools);
         if let Some(gate) = scorer.stability() {
             let weakest: Vec<f64> = line.carry.ended.iter().filter_map(|run| run.weakest).collect();
-            let outcome = gate.evaluate_digests(&group.within, &weakest, line.carry.ways.runs());
+            let outcome = gate.evaluate_digests(&group.within, &weakest, line.carry.calls.runs());
             let not_compared = ["tool_sequence_similarity", "argument_consistency"];
             if let Some(why) = not_compared.iter().find_map(|metric| outcome.metrics.why_missing(metric)) {
                 line.notes.push(format!("some runs were not compared: {why}"));
@@ -316,16 +316,16 @@ impl<'a> GroupLine<'a> {
     }
 }
 
-impl<'a> Carry<'a> {
+impl<'a> MergeState<'a> {
     /// Reads the runs of the group back; their calls only where they are compared.
     fn read(&mut self, places: &[u64], store: &Store, tools: &[&'a str]) {
         let mut numbers: BTreeMap<u32, u32> = BTreeMap::new();
-        let ways = &mut self.ways;
+        let sequences = &mut self.calls;
         self.ended.reserve_exact(places.len());
         if self.within.is_some() {
-            ways.runs.reserve_exact(places.len());
-            ways.tools.reserve(places.len() * FEW_CALLS);
-            ways.with.reserve(places.len() * FEW_CALLS);
+            sequences.runs.reserve_exact(places.len());
+            sequences.tools.reserve(places.len() * FEW_CALLS);
+            sequences.with.reserve(places.len() * FEW_CALLS);
         }
         for place in places {
             let (ended, calls) = store.run(*place);
@@ -333,16 +333,16 @@ impl<'a> Carry<'a> {
             if self.within.is_none() {
                 continue;
             }
-            let start = ways.tools.len();
+            let start = sequences.tools.len();
             let is_recorded = calls.is_some();
             for (tool, args) in calls.into_iter().flatten() {
-                ways.tools.push(*numbers.entry(tool).or_insert_with(|| {
-                    ways.names.push(tools.get(tool as usize).copied().unwrap_or(""));
-                    u32::try_from(ways.names.len() - 1).unwrap_or(u32::MAX)
+                sequences.tools.push(*numbers.entry(tool).or_insert_with(|| {
+                    sequences.names.push(tools.get(tool as usize).copied().unwrap_or(""));
+                    u32::try_from(sequences.names.len() - 1).unwrap_or(u32::MAX)
                 }));
-                ways.with.push(args);
+                sequences.with.push(args);
             }
-            ways.runs.push(is_recorded.then_some(start..ways.tools.len()));
+            sequences.runs.push(is_recorded.then_some(start..sequences.tools.len()));
         }
     }
 }

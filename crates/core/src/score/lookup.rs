@@ -7,13 +7,13 @@ use serde_json::value::RawValue;
 use crate::json;
 use crate::target::{Selection, Step, Target};
 
-/// A key on a path that stands twice in its object: nobody can tell which of the two is meant.
+/// A key on the path is in its object twice, so what the path selects is ambiguous.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("a key on the path stands twice")]
-pub struct Twice;
+#[error("a key on the path is there twice")]
+pub struct DuplicateKey;
 
-/// What a path selects in a JSON text; `None` for nothing, or for text that is no JSON.
-pub fn find(text: &str, path: &Target) -> Result<Option<Value>, Twice> {
+/// What a path selects in a JSON text; `None` for nothing, or for text that is not JSON.
+pub fn find(text: &str, path: &Target) -> Result<Option<Value>, DuplicateKey> {
     let mut at: &str = text;
     for (taken, step) in path.steps().iter().enumerate() {
         match step {
@@ -24,9 +24,9 @@ pub fn find(text: &str, path: &Target) -> Result<Option<Value>, Twice> {
             // A list that is counted from its end or gathered has to be read whole.
             Step::Index(_) | Step::Every => {
                 let Ok(value) = serde_json::from_str::<Value>(at) else { return Ok(None) };
-                // A key that stands twice in there is one of them in the value.
+                // The value would keep one of two duplicate keys.
                 if json::parse(at).is_err() {
-                    return Err(Twice);
+                    return Err(DuplicateKey);
                 }
                 return Ok(match path.select_from(&value, taken) {
                     Selection::Found(found) => Some(found.into_owned()),
@@ -39,18 +39,18 @@ pub fn find(text: &str, path: &Target) -> Result<Option<Value>, Twice> {
 }
 
 /// The text of a member or an element.
-fn follow<'a>(text: &'a str, step: &Step) -> Result<Option<&'a str>, Twice> {
-    let (mut found, mut is_twice) = (None, false);
-    let seed = Follow { step, found: &mut found, is_twice: &mut is_twice };
+fn follow<'a>(text: &'a str, step: &Step) -> Result<Option<&'a str>, DuplicateKey> {
+    let (mut found, mut is_duplicate) = (None, false);
+    let seed = Follow { step, found: &mut found, is_duplicate: &mut is_duplicate };
     // What is behind an element is not looked at, and reading stops with an error.
     let _ = seed.deserialize(&mut serde_json::Deserializer::from_str(text));
-    if is_twice { Err(Twice) } else { Ok(found) }
+    if is_duplicate { Err(DuplicateKey) } else { Ok(found) }
 }
 
 struct Follow<'f, 'de> {
     step: &'f Step,
     found: &'f mut Option<&'de str>,
-    is_twice: &'f mut bool,
+    is_duplicate: &'f mut bool,
 }
 
 impl<'de> DeserializeSeed<'de> for Follow<'_, 'de> {
@@ -72,7 +72,7 @@ impl<'de> Visitor<'de> for Follow<'_, 'de> {
         while let Some(is_wanted) = map.next_key_seed(Is(wanted))? {
             if is_wanted {
                 let found = map.next_value::<&'de RawValue>()?.get();
-                *self.is_twice |= self.found.replace(found).is_some();
+                *self.is_duplicate |= self.found.replace(found).is_some();
             } else {
                 map.next_value::<IgnoredAny>()?;
             }
@@ -149,10 +149,10 @@ mod tests {
     }
 
     #[test]
-    fn a_key_of_the_path_that_stands_twice_selects_nothing_for_certain() {
+    fn a_duplicate_key_on_the_path_is_an_error() {
         let text = r#"{"a": {"b": 1, "b": 2}, "c": [{"d": 1, "d": 2}], "e": 1, "\u0065": 1, "f": 3}"#;
         for path in ["a.b", "c[0].d", "c[-1].d", "c[*].d", "e"] {
-            assert_eq!(find(text, &Target::parse(path).unwrap()), Err(Twice), "{path}");
+            assert_eq!(find(text, &Target::parse(path).unwrap()), Err(DuplicateKey), "{path}");
         }
         assert_eq!(find(text, &Target::parse("f").unwrap()), Ok(Some(json!(3))));
     }

@@ -3,11 +3,13 @@
 //! Nothing is averaged twice: a line carries its runs in short, and merging judges all runs of all parts anew. The result
 //! is the line that one process would have written, had it read the parts one after the other.
 
-use serde::Deserialize;
+use std::fmt::Write as _;
 
-use super::groups::{Carry, Groups, Kept};
+use serde::ser::{SerializeMap as _, Serializer};
+use serde::{Deserialize, Serialize};
+
+use super::groups::{CallSequences, Groups, Kept, MergeState};
 use super::store::{Call, Ended};
-use super::text::{key, list, text, value, whole};
 use crate::eval::stability::{ArgsKey, SessionFold};
 
 /// What a line was about.
@@ -64,67 +66,62 @@ struct Parts {
     calls: Option<Vec<Option<String>>>,
 }
 
-impl Carry<'_> {
+impl Serialize for MergeState<'_> {
     /// Writes what [`Parts`] reads.
-    pub(super) fn write(&self, out: &mut Vec<u8>) {
-        out.push(b'{');
+    fn serialize<S: Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
+        let mut map = out.serialize_map(None)?;
         if let Some(rules) = self.rules {
-            key("rules", out);
-            text(rules, out);
+            map.serialize_entry("rules", rules)?;
         }
         if let Some(within) = self.within {
-            key("within", out);
-            value(within, out);
-            key("weakest", out);
-            list(&self.ended, out, |run, out| value(&run.weakest, out));
+            map.serialize_entry("within", within)?;
+            map.serialize_entry("weakest", &self.ended.iter().map(|run| run.weakest).collect::<Vec<_>>())?;
         }
         if self.has_outcomes {
-            key("outcomes", out);
-            out.push(b'"');
-            out.extend(self.ended.iter().map(|run| match run.outcome {
-                Some(true) => b'1',
-                Some(false) => b'0',
-                None => b'?',
-            }));
-            out.push(b'"');
+            let outcome = |run: &Ended| match run.outcome {
+                Some(true) => '1',
+                Some(false) => '0',
+                None => '?',
+            };
+            map.serialize_entry("outcomes", &self.ended.iter().map(outcome).collect::<String>())?;
         }
         if self.within.is_some() {
-            if !self.ways.names.is_empty() {
-                key("tools", out);
-                list(&self.ways.names, out, |name, out| text(name, out));
+            if !self.calls.names.is_empty() {
+                map.serialize_entry("tools", &self.calls.names)?;
             }
-            key("calls", out);
-            list(self.ways.runs(), out, |run, out| match run {
-                Some((tools, with)) => spell(tools, with, out),
-                None => out.extend_from_slice(b"null"),
-            });
+            map.serialize_entry("calls", &self.calls)?;
         }
-        out.push(b'}');
+        map.end()
     }
 }
 
-fn spell(tools: &[u32], with: &[Option<ArgsKey>], out: &mut Vec<u8>) {
-    out.reserve(tools.len() * 28 + 2);
-    out.push(b'"');
-    for (at, (tool, args)) in tools.iter().zip(with).enumerate() {
-        if at > 0 {
-            out.push(b' ');
+impl Serialize for CallSequences<'_> {
+    /// One run at a time becomes text: a group may have any number of them.
+    fn serialize<S: Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
+        out.collect_seq(self.runs().map(|run| run.map(|(tools, args)| encode(tools, args))))
+    }
+}
+
+fn encode(tools: &[u32], args: &[Option<ArgsKey>]) -> String {
+    let mut out = String::with_capacity(tools.len() * 28);
+    for (tool, args) in tools.iter().zip(args) {
+        if !out.is_empty() {
+            out.push(' ');
         }
-        whole((*tool).into(), out);
-        out.push(b':');
+        // Writing into a string cannot fail.
+        let _ = write!(out, "{tool}:");
         match args {
             Some(key) => {
-                let digits = key.map(|byte| [HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 15)]]);
-                out.extend_from_slice(digits.as_flattened());
+                out.extend(key.iter().flat_map(|byte| [byte >> 4, byte & 15]).map(|digit| HEX[usize::from(digit)]))
             }
-            None => out.push(b'-'),
+            None => out.push('-'),
         }
     }
-    out.push(b'"');
+    out
 }
 
 /// The digits of a key.
-const HEX: &[u8; 16] = b"0123456789abcdef";
+const HEX: [char; 16] = ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f'];
 
 impl Groups {
     /// Takes in a line that `score` wrote, and says what it was about. Of the lines of traces nothing is kept.

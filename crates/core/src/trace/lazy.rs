@@ -7,7 +7,7 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::OnceLock;
 
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -59,6 +59,12 @@ impl PartialEq<Value> for LazyValue {
 impl fmt::Debug for LazyValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         (**self).fmt(f)
+    }
+}
+
+impl Serialize for LazyValue {
+    fn serialize<S: Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
+        (**self).serialize(out)
     }
 }
 

@@ -1,6 +1,6 @@
 //! The lenient, total readers for library callers: what cannot be read is absent.
 //!
-//! Programs that decide a verdict read with [`Trace::read`] instead, which refuses what it does not understand.
+//! Programs that decide a verdict read with [`Trace::from_envelope`] instead, which refuses what it does not understand.
 
 use serde_json::{Map, Value};
 

@@ -19,10 +19,10 @@ impl Trace {
     /// use mcptest_core::Trace;
     /// use serde_json::json;
     ///
-    /// let error = Trace::read(&json!({ "tool_calls": "none" })).unwrap_err();
+    /// let error = Trace::from_envelope(&json!({ "tool_calls": "none" })).unwrap_err();
     /// assert_eq!(error.to_string(), "tool_calls: expected a list, found a string (\"none\")");
     /// ```
-    pub fn read(value: &Value) -> Result<Self, JsonError> {
+    pub fn from_envelope(value: &Value) -> Result<Self, JsonError> {
         if json::deeper_than(value, json::MAX_DEPTH) {
             return Err(refused(format!("the trace is nested more than {} levels deep", json::MAX_DEPTH)));
         }

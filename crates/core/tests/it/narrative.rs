@@ -56,7 +56,7 @@ impl Case {
             results.push(json!({ "is_error": failed, "content": [] }));
         }
         let envelope = json!({ "tool_calls": calls, "tool_results": results, "final_response": self.text() });
-        Trace::read(&envelope).unwrap_or_else(|error| panic!("{}: {error}", self.title))
+        Trace::from_envelope(&envelope).unwrap_or_else(|error| panic!("{}: {error}", self.title))
     }
 
     fn params(&self) -> NarrativeParams {
@@ -225,7 +225,7 @@ fn messages_about_popular_servers_are_judged_right() {
 }
 
 fn told(message: &str, calls: Value, results: Value) -> Trace {
-    Trace::read(&json!({ "tool_calls": calls, "tool_results": results, "final_response": message })).unwrap()
+    Trace::from_envelope(&json!({ "tool_calls": calls, "tool_results": results, "final_response": message })).unwrap()
 }
 
 fn evaluate(params: NarrativeParams, trace: &Trace) -> GateOutcome<NarrativeReport> {
@@ -348,7 +348,7 @@ fn a_claim_whose_call_may_have_failed_is_unassessable_and_never_a_pass() {
 #[test]
 fn without_the_message_or_the_calls_there_is_nothing_to_compare() {
     for envelope in [json!({ "tool_calls": [] }), json!({ "final_response": "I sent it." }), json!({})] {
-        let outcome = evaluate(NarrativeParams::default(), &Trace::read(&envelope).unwrap());
+        let outcome = evaluate(NarrativeParams::default(), &Trace::from_envelope(&envelope).unwrap());
         assert_eq!((outcome.verdict, outcome.metrics.object()), (Verdict::Unassessable, json!({})), "{envelope}");
     }
 }

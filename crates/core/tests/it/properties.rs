@@ -9,7 +9,7 @@ use mcptest_core::eval::{
 };
 use mcptest_core::import::{Format, Options, Record};
 use mcptest_core::trace::{ToolCall, ToolResult};
-use mcptest_core::{Answer, Assertion, Matcher, Scope, Target, Trace, Verdict, json as evidence};
+use mcptest_core::{Assertion, MatchResult, Matcher, Scope, Target, Trace, Verdict, json as evidence};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -563,7 +563,7 @@ fn exercise(value: &Value) {
         let calls = tool_calls_from_envelope(value);
         let expected = ExpectedCall { name: "a".into(), args: ExpectedArgs::Subset(value.clone()) };
         let mut all = vec![
-            format!("{:?}", Trace::read(value)),
+            format!("{:?}", Trace::from_envelope(value)),
             format!("{calls:?}"),
             format!("{:?}", agent_stability(value)),
             format!("{:?}", drift_flags(&agent_stability(value), &StabilityFloors::default())),
@@ -577,8 +577,8 @@ fn exercise(value: &Value) {
         }
         let by_hand = Trace { tool_calls: Some(calls), ..Trace::default() };
         all.extend(every_gate(&by_hand, &Trace::default()).into_iter().map(|(.., debug)| debug));
-        if let Ok(trace) = Trace::read(value) {
-            assert_eq!(Trace::read(&trace.to_envelope()).as_ref(), Ok(&trace), "survives writing and reading");
+        if let Ok(trace) = Trace::from_envelope(value) {
+            assert_eq!(Trace::from_envelope(&trace.to_envelope()).as_ref(), Ok(&trace), "survives writing and reading");
             for (kind, verdict, metrics, debug) in every_gate(&trace, &by_hand) {
                 in_range(kind, verdict, &metrics);
                 all.push(debug);
@@ -596,7 +596,7 @@ fn match_all(rule: &Value, value: &Value) {
         if let Ok(matcher) = Matcher::parse(rule) {
             let answers = [matcher.check(value), matcher.check(value)];
             assert_eq!(answers[0], answers[1]);
-            assert!(answers[0] != Answer::DoesNotHold(vec![]), "{matcher} differs nowhere");
+            assert!(answers[0] != MatchResult::DoesNotHold(vec![]), "{matcher} differs nowhere");
             assert_ne!(matcher.to_string(), "");
         }
     }
@@ -623,7 +623,7 @@ proptest! {
         }
         let text = envelope.to_string();
         let direct = Format::Envelope.read(Record { text: &text, header: None }, &Options::default());
-        match (Trace::read(&envelope), direct) {
+        match (Trace::from_envelope(&envelope), direct) {
             (Ok(trace), Ok(found)) => prop_assert_eq!(&found[0].trace, &trace),
             (Ok(trace), Err(_)) => prop_assert_eq!(trace, Trace::default()),
             (Err(error), Err(found)) => prop_assert_eq!(found.message, error.to_string()),
@@ -708,7 +708,7 @@ fn a_string_of_a_megabyte_is_traced_to_its_producer() {
     let long = "ab ".repeat(350_000);
     let edge = DependencyEdge { producer: "a".into(), consumer: "b".into(), via: Some("x".into()), required: false };
     let params = TrajectoryAxesParams { dependencies: vec![edge], ..TrajectoryAxesParams::default() };
-    let trace = Trace::read(&json!({
+    let trace = Trace::from_envelope(&json!({
         "tool_calls": [{ "name": "a", "turn": 0 }, { "name": "b", "args": { "x": long }, "turn": 1 }],
         "tool_results": [{ "is_error": false, "content": [{ "type": "text", "text": long }] }],
     }))

@@ -51,7 +51,7 @@ fn ran(tools: &[&str], said: &str) -> Attempt {
 }
 
 fn traced(envelope: &Value) -> Evidence {
-    Trace::read(envelope).unwrap().into()
+    Trace::from_envelope(envelope).unwrap().into()
 }
 
 fn broken() -> Attempt {

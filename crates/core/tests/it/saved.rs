@@ -40,7 +40,7 @@ fn suite() -> Suite {
 }
 
 fn trace(envelope: &Value) -> Trace {
-    Trace::read(envelope).unwrap()
+    Trace::from_envelope(envelope).unwrap()
 }
 
 fn rows(traces: Vec<Trace>) -> Vec<Row> {
@@ -58,17 +58,7 @@ fn rows(traces: Vec<Trace>) -> Vec<Row> {
 
 /// A report with these rows, as text.
 fn saved(rows: &[Row]) -> String {
-    let mut out = Layout::spread(0);
-    out.object(|out| {
-        out.key("mcptest").plain(1);
-        out.key("suites").list([rows], |out, rows| {
-            out.object(|out| {
-                out.key("file").text("suite.yml");
-                out.key("rows").list(rows, |out, row| row.write(out));
-            });
-        });
-    });
-    out.take()
+    Layout::PRETTY.text(&json!({ "mcptest": 1, "suites": [{ "file": "suite.yml", "rows": rows }] }))
 }
 
 fn read_back(text: &str) -> Vec<Row> {
@@ -203,17 +193,6 @@ fn events_come_back_in_their_order() {
     events.push(Event::Stopped("over".to_owned()));
     let mut report = Report::default();
     events.iter().cloned().for_each(|event| report.take(event));
-    let mut out = Layout::line();
-    out.object(|out| {
-        out.key("mcptest").plain(1);
-        out.key("notes").list(&report.notes, |out, note| note.write(out));
-        out.key("suites").list(&report.suites, |out, suite| {
-            out.object(|out| {
-                suite.write_head(out);
-                out.key("rows").list(&suite.rows, |out, row| row.write(out));
-            });
-        });
-    });
     let told = |events: &[Event]| -> Vec<String> {
         let short = |event: &Event| match event {
             Event::RowFinished(row) => row.name.clone(),
@@ -221,7 +200,7 @@ fn events_come_back_in_their_order() {
         };
         events.iter().map(short).collect()
     };
-    assert_eq!(told(&read(&out.take()).unwrap()), told(&events));
+    assert_eq!(told(&read(&Layout::LINE.text(&report)).unwrap()), told(&events));
 }
 
 #[test]

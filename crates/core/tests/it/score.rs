@@ -18,7 +18,7 @@ fn run(calls: &[(&str, u64)]) -> Trace {
     let calls: Vec<Value> = calls.iter().map(|(name, n)| json!({ "name": name, "args": { "n": n } })).collect();
     let turns = json!([{ "role": "assistant", "content": "a" }, { "role": "assistant", "content": "bcd" }]);
     let talk = json!({ "turns": turns, "tokens": { "total": 9000 } });
-    Trace::read(&json!({ "tool_calls": calls, "conversation": talk })).unwrap()
+    Trace::from_envelope(&json!({ "tool_calls": calls, "conversation": talk })).unwrap()
 }
 
 fn grouped(scorer: &Scorer, runs: Vec<Trace>) -> Groups {
@@ -82,7 +82,7 @@ fn lines_put_gates_that_share_a_prefix_into_one_object() {
     let trace = run(&[("search", 1)]);
     let imported = Imported { id: Some("i".to_owned()), group: None, fields: "{}".into(), trace };
     let found = scorer.score(&imported, None);
-    let line = serde_json::to_value(TraceLine { id: Some("i"), group: None, scored: &found }).unwrap();
+    let line = serde_json::to_value(TraceLine::new(Some("i"), None, &found)).unwrap();
     assert_eq!(
         line,
         json!({

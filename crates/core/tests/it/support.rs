@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 /// A trace that must be readable.
 pub(crate) fn read(envelope: Value) -> Trace {
-    Trace::read(&envelope).unwrap()
+    Trace::from_envelope(&envelope).unwrap()
 }
 
 /// A trace that called these tools, without arguments and without anything else known.

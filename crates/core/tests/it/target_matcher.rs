@@ -3,7 +3,7 @@
 use mcptest_core::assertion::Check;
 use mcptest_core::eval::GateKind;
 use mcptest_core::target::Selection;
-use mcptest_core::{Answer, Assertion, AssertionDiff, Matcher, Scope, Target};
+use mcptest_core::{Assertion, AssertionDiff, MatchResult, Matcher, Scope, Target};
 use serde_json::{Value, json};
 
 use crate::support::nested;
@@ -19,12 +19,12 @@ use Says::{Cannot, No, Yes};
 
 fn says(matcher: &Value, value: &Value) -> Says {
     match Matcher::parse(matcher).unwrap_or_else(|problems| panic!("{matcher}: {problems}")).check(value) {
-        Answer::Holds => Yes,
-        Answer::DoesNotHold(diffs) => {
+        MatchResult::Holds => Yes,
+        MatchResult::DoesNotHold(diffs) => {
             assert!(!diffs.is_empty(), "{matcher} on {value} differs nowhere");
             No
         }
-        Answer::CannotJudge(_) => Cannot,
+        MatchResult::CannotJudge(_) => Cannot,
     }
 }
 
@@ -50,7 +50,7 @@ fn problems(matcher: Value) -> String {
 
 fn diffs(matcher: Value, value: Value) -> Vec<AssertionDiff> {
     match Matcher::parse(&matcher).unwrap().check(&value) {
-        Answer::DoesNotHold(diffs) => diffs,
+        MatchResult::DoesNotHold(diffs) => diffs,
         other => panic!("{matcher} on {value}: {other:?}"),
     }
 }
@@ -464,7 +464,11 @@ fn cannot_judge_names_the_type_it_got() {
         (json!({ "near": { "value": 1, "tolerance": 1 } }), json!("1"), "near reads a number, got a string (\"1\")"),
         (json!({ "exact": 1 }), nested(200), "the value nests deeper than 128 levels"),
     ] {
-        assert_eq!(Matcher::parse(&matcher).unwrap().check(&value), Answer::CannotJudge(words.into()), "{matcher}");
+        assert_eq!(
+            Matcher::parse(&matcher).unwrap().check(&value),
+            MatchResult::CannotJudge(words.into()),
+            "{matcher}"
+        );
     }
 }
 

@@ -13,7 +13,7 @@ use crate::support::{nested, read};
 
 /// The strict reader refuses `envelope` with exactly these words.
 fn refuses(envelope: Value, message: &str) {
-    match Trace::read(&envelope) {
+    match Trace::from_envelope(&envelope) {
         Ok(trace) => panic!("{envelope} was read as {trace:?}, expected: {message}"),
         Err(error) => assert_eq!(error.to_string(), message, "{envelope}"),
     }
@@ -421,8 +421,8 @@ fn a_whole_trace_survives_writing_and_reading() {
             },
         })
     );
-    assert_eq!(Trace::read(&envelope), Ok(trace.clone()));
-    assert_eq!(Trace::read(&json!({ "trace": envelope })), Ok(trace));
+    assert_eq!(Trace::from_envelope(&envelope), Ok(trace.clone()));
+    assert_eq!(Trace::from_envelope(&json!({ "trace": envelope })), Ok(trace));
     assert_eq!(Trace::default().to_envelope(), json!({}));
 }
 
@@ -470,7 +470,7 @@ fn canonical_text_decides_equality() {
 #[test]
 fn traces_deeper_than_the_limit_are_refused_and_those_at_it_are_read() {
     let at = |levels: usize| json!({ "tool_calls": [{ "name": "a", "args": nested(levels) }] });
-    assert!(Trace::read(&at(json::MAX_DEPTH - 3)).is_ok());
+    assert!(Trace::from_envelope(&at(json::MAX_DEPTH - 3)).is_ok());
     refuses(at(json::MAX_DEPTH - 2), "the trace is nested more than 128 levels deep");
 }
 
@@ -487,7 +487,7 @@ fn arguments_too_deep_to_compare_are_kept_apart_by_the_lenient_reader() {
 
 #[test]
 fn a_turn_says_whether_it_carries_text() {
-    let error = Trace::read(&json!({ "conversation": { "turns": [{ "role": "assistant" }] } })).unwrap_err();
+    let error = Trace::from_envelope(&json!({ "conversation": { "turns": [{ "role": "assistant" }] } })).unwrap_err();
     assert_eq!(error.to_string(), "conversation.turns[0]: missing field `content`");
 }
 
@@ -499,5 +499,5 @@ fn half_a_surrogate_pair_is_an_error_with_its_position_and_a_whole_one_is_text()
         assert!(error.column > 1 && !error.message.is_empty(), "{half}: {error}");
     }
     let whole = json::parse(r#"{"final_response": "\ud83d\ude00"}"#).unwrap();
-    assert_eq!(Trace::read(&whole).unwrap().final_response.as_deref(), Some("😀"));
+    assert_eq!(Trace::from_envelope(&whole).unwrap().final_response.as_deref(), Some("😀"));
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use mcptest_core::json;
 use mcptest_core::target::Selection;
 use mcptest_core::template::Scope;
-use mcptest_core::{Answer as Judged, Matcher, Target};
+use mcptest_core::{MatchResult, Matcher, Target};
 use serde_json::{Value, json};
 
 use super::message::{Refusal, Request, error};
@@ -120,7 +120,7 @@ fn next_answer(state: &mut Counters, playlist: &Playlist, tool: &Tool, arguments
 /// A target that selects nothing, or a matcher that cannot judge, does not match.
 fn holds((target, matcher): &(Target, Matcher), arguments: &Value) -> bool {
     match target.select(arguments) {
-        Selection::Found(value) => matcher.check(&value) == Judged::Holds,
+        Selection::Found(value) => matcher.check(&value) == MatchResult::Holds,
         Selection::Nothing { .. } => false,
     }
 }

@@ -5,7 +5,7 @@ use mcptest_core::json;
 use mcptest_core::matcher::Schema;
 use mcptest_core::suite::yaml::{Content as Yaml, Node};
 use mcptest_core::template::Shape;
-use mcptest_core::{Answer as Judged, Matcher, Target};
+use mcptest_core::{MatchResult, Matcher, Target};
 use serde_json::Value;
 
 use super::manifest::{Manifest, first_key};
@@ -211,9 +211,9 @@ pub(crate) fn violations(schema: &Schema, value: &Value) -> Option<String> {
     /// More would hide the first.
     const SHOWN: usize = 5;
     match schema.check(value) {
-        Judged::Holds => None,
-        Judged::CannotJudge(why) => Some(why),
-        Judged::DoesNotHold(diffs) => {
+        MatchResult::Holds => None,
+        MatchResult::CannotJudge(why) => Some(why),
+        MatchResult::DoesNotHold(diffs) => {
             let line =
                 |path: &str, note: &str| if path.is_empty() { note.to_owned() } else { format!("{path}: {note}") };
             let mut lines: Vec<String> =

@@ -254,7 +254,7 @@ pub(super) fn default_answer(
 ) -> (DefaultAnswer, Option<Schema>) {
     let Some(schema) = output else { return (DefaultAnswer::Echo, None) };
     let sample = crate::sample::of(schema.source());
-    if schema.check(&sample) == mcptest_core::Answer::Holds {
+    if schema.check(&sample) == mcptest_core::MatchResult::Holds {
         return (DefaultAnswer::Sample(sample), Some(schema));
     }
     let message = format!("no value that matches the output schema of `{name}` was found, so the schema is not listed");

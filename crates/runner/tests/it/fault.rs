@@ -25,7 +25,7 @@ fn check(inject: &str, recovery: &str, calls: &[(&str, &str)], expected: &[&str]
                     tool_results: Some(vec![Some(*result)]),
                     ..Trace::default()
                 };
-                assert_eq!(Trace::read(&trace.to_envelope()).unwrap().tool_results, trace.tool_results);
+                assert_eq!(Trace::from_envelope(&trace.to_envelope()).unwrap().tool_results, trace.tool_results);
                 let code = error.code.map_or_else(String::new, |code| format!(" {code}"));
                 format!("{} {} {} ms: {}{code} {}", mark.name, mark.effect, mark.ms, error.kind, error.message)
             }

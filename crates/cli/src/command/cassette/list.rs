@@ -1,6 +1,7 @@
 //! `mcptest cassette list`: every cassette of a suite, and whether it still matches.
 
 use mcptest_core::diag::printable;
+use mcptest_core::json::Layout;
 use mcptest_runner::cassette::{Entry, OLDEST, State, inventory};
 use serde::Serialize;
 
@@ -235,7 +236,7 @@ impl<'a> SuiteReport<'a> {
 fn json(listed: &[Listed], counts: Counts) -> String {
     let report = Report { version: 1, suites: listed.iter().map(SuiteReport::of).collect(), counts };
     // Text and numbers cannot fail to become JSON; were it otherwise, no text is better than half of it.
-    serde_json::to_string_pretty(&report).map_or_else(|_| String::new(), |text| text + "\n")
+    Layout::PRETTY.text(&report) + "\n"
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use mcptest_core::diag::{Failure, printable};
+use mcptest_core::json::Layout;
 use mcptest_core::redact::Redactor;
 use mcptest_core::suite::Variables;
 use mcptest_runner::file::Trust;
@@ -250,5 +251,5 @@ fn json(found: &BTreeMap<String, Vec<Finding>>, files: usize, unset: &BTreeSet<S
     }
     let report = Report { version: 1, files, findings, unset };
     // Text and numbers cannot fail to become JSON; were it otherwise, no text is better than half of it.
-    serde_json::to_string_pretty(&report).map_or_else(|_| String::new(), |text| text + "\n")
+    Layout::PRETTY.text(&report) + "\n"
 }

@@ -101,7 +101,7 @@ mod tests {
     use serde_json::json;
 
     fn trace() -> Trace {
-        Trace::read(&json!({
+        Trace::from_envelope(&json!({
             "tool_calls": [{ "name": "find_room", "args": { "day": "Tuesday" } }],
             "tool_results": [{ "is_error": false, "content": [] }],
             "final_response": "I deleted every room.",

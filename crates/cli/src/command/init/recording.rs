@@ -128,7 +128,7 @@ fn redacted(trace: Trace, path: &Path) -> Result<(Trace, bool), Failure> {
     if clean == envelope {
         return Ok((trace, false));
     }
-    let trace = Trace::read(&clean).map_err(|error| {
+    let trace = Trace::from_envelope(&clean).map_err(|error| {
         stop(format!("{}: without its secrets the trace cannot be read: {error}", shown(path)), "remove them by hand")
     })?;
     Ok((trace, true))

@@ -7,7 +7,7 @@ use mcptest_core::diag::{Failure, printable};
 use mcptest_core::matcher::Schema;
 use mcptest_core::redact::Redactor;
 use mcptest_core::trace::{ToolCall, ToolResult};
-use mcptest_core::{Answer, Trace, json};
+use mcptest_core::{MatchResult, Trace, json};
 use mcptest_runner::catalog::Tool;
 use serde_json::{Map, Value, json};
 
@@ -190,7 +190,7 @@ fn choose(tools: &[Tool]) -> Vec<Chosen<'_>> {
 fn chosen(tool: &Tool) -> Chosen<'_> {
     let args = mcptest_mock::sample(&tool.input_schema);
     let args = if args.is_object() { args } else { json!({}) };
-    let fits = Schema::foreign(&tool.input_schema).is_ok_and(|schema| schema.check(&args) == Answer::Holds);
+    let fits = Schema::foreign(&tool.input_schema).is_ok_and(|schema| schema.check(&args) == MatchResult::Holds);
     let hint = |name: &str| tool.annotations.as_ref().and_then(|hints| hints.get(name)).and_then(Value::as_bool);
     let caution = match hint("readOnlyHint") {
         Some(true) => Caution::ReadOnly,

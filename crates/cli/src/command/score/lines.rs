@@ -3,14 +3,12 @@
 //! A batch is scored without knowing how many traces came before it, so the index of a trace is inserted when its line is
 //! printed.
 
-use std::borrow::Cow;
-use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::sync::Arc;
 
 use mcptest_core::Target;
 use mcptest_core::import::Options;
-use mcptest_core::redact::by_shape;
+use mcptest_core::json::Layout;
 use mcptest_core::report::{Row, RowVerdict};
 use mcptest_core::score::{GroupLine, Lines, Run, Scorer, TraceLine};
 use serde::Serialize;
@@ -71,8 +69,7 @@ impl ScoredBatch {
         job.read(options, group_by, &mut |found| match found {
             Ok((mut one, group)) => {
                 let mut result = scorer.score(&one, group.as_deref());
-                let line = TraceLine { id: one.id.as_deref(), group: group.as_deref(), scored: &result };
-                out.line(|text| line.write(text));
+                out.line(&TraceLine::new(one.id.as_deref(), group.as_deref(), &result));
                 let run = result.run.take();
                 let row = wants_rows.then(|| {
                     let trace = std::mem::take(&mut one.trace);
@@ -82,7 +79,7 @@ impl ScoredBatch {
                 out.traces.push(ScoredTrace { verdict: LineKind::Trace(result.verdict), run, row });
             }
             Err(fault) => {
-                out.line(|text| put(text, &Unread::new(&place_of(&fault), &fault.message)));
+                out.line(&TraceLine::unread(INPUT, &place_of(&fault), &fault.message));
                 if wants_rows {
                     out.traces.push(ScoredTrace {
                         verdict: LineKind::Unread,
@@ -96,48 +93,23 @@ impl ScoredBatch {
         out
     }
 
-    /// Adds a line: source and index, then what `rest` writes.
-    fn line(&mut self, rest: impl FnOnce(&mut Vec<u8>)) {
+    /// Adds a line: source and index, then the members of `line`.
+    fn line(&mut self, line: &TraceLine<'_>) {
         self.text.extend_from_slice(b"{\"source\":");
         put(&mut self.text, &*self.source);
         self.text.extend_from_slice(b",\"index\":");
         let cut = self.text.len();
         self.cuts.push(cut);
-        rest(&mut self.text);
+        put(&mut self.text, line);
         // The object that follows continues the one that was begun.
         self.text[cut] = b',';
         self.text.push(b'\n');
     }
 }
 
-/// The line of a record that could not be read, with the keys of the line of a trace.
-#[derive(Serialize)]
-struct Unread<'a> {
-    id: Option<&'a str>,
-    group: Option<&'a str>,
-    verdict: RowVerdict,
-    metrics: BTreeMap<&'a str, f64>,
-    failures: [Why<'a>; 1],
-}
-
-#[derive(Serialize)]
-struct Why<'a> {
-    gate: &'a str,
-    target: &'a str,
-    reason: Cow<'a, str>,
-}
-
-impl<'a> Unread<'a> {
-    fn new(target: &'a str, reason: &'a str) -> Self {
-        // The message quotes input, which may contain secrets.
-        let failures = [Why { gate: INPUT, target, reason: by_shape(reason) }];
-        Self { id: None, group: None, verdict: RowVerdict::Error, metrics: BTreeMap::new(), failures }
-    }
-}
-
 /// Writing JSON into memory cannot fail.
 fn put(out: &mut Vec<u8>, value: &(impl Serialize + ?Sized)) {
-    let _ = serde_json::to_writer(out, value);
+    let _ = Layout::EXACT_LINE.write(value, out);
 }
 
 /// Inserts the index of every line, which restarts with every source.
@@ -182,7 +154,7 @@ impl<'a> Part<'a> {
     fn of(lines: Lines<'a>) -> Self {
         let mut part = Self { groups: Vec::new(), text: Vec::new() };
         for line in lines {
-            line.write(&mut part.text);
+            put(&mut part.text, &line);
             part.text.push(b'\n');
             part.groups.push(line);
         }

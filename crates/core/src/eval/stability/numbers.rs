@@ -225,7 +225,7 @@ mod tests {
 
     #[test]
     fn equal_calls_share_numbers_across_runs_and_unequal_ones_do_not() {
-        let read = |calls: serde_json::Value| Trace::read(&json!({ "tool_calls": calls })).unwrap();
+        let read = |calls: serde_json::Value| Trace::from_envelope(&json!({ "tool_calls": calls })).unwrap();
         let a = read(json!([
             { "name": "f", "server": "s", "args": { "x": 1, "y": [2] } },
             { "name": "f", "server": "s", "args": { "y": [2.0], "x": 1 } },

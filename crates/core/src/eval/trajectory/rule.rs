@@ -8,7 +8,7 @@ use super::{CallRule, ExpectedArgs, StatusRule};
 use crate::assertion::AssertionDiff;
 use crate::diag::{Code, Problem, Problems};
 use crate::json;
-use crate::matcher::{Answer, Matcher, Schema, contains};
+use crate::matcher::{MatchResult, Matcher, Schema, contains};
 use crate::target::{Selection, Target};
 use crate::trace::{ToolCall, ToolResult, Trace};
 
@@ -164,7 +164,7 @@ impl Rule {
             Args::Subset(value) => contains::fits(value, &args),
             Args::Schema(schema) => applies_to(schema, &args) && schema.fits(&args),
             Args::Match(matchers) => matchers.iter().all(|(path, matcher)| match path.select(&args) {
-                Selection::Found(value) => matcher.check(&value) == Answer::Holds,
+                Selection::Found(value) => matcher.check(&value) == MatchResult::Holds,
                 Selection::Nothing { .. } => false,
             }),
         };
@@ -273,11 +273,11 @@ fn match_diffs(path: &Target, matcher: &Matcher, args: &Value) -> Vec<AssertionD
             one(None, format!("`{path}` selects nothing ({reason}), expected {matcher}"))
         }
         Selection::Found(value) => match matcher.check(&value) {
-            Answer::Holds => Vec::new(),
-            Answer::DoesNotHold(diffs) if is_whole => diffs.into_iter().map(|diff| diff.under(&place)).collect(),
+            MatchResult::Holds => Vec::new(),
+            MatchResult::DoesNotHold(diffs) if is_whole => diffs.into_iter().map(|diff| diff.under(&place)).collect(),
             // The values that `[*]` gathered are in no one place.
-            Answer::DoesNotHold(_) => one(Some(&value), format!("`{path}` must satisfy {matcher}")),
-            Answer::CannotJudge(why) => one(Some(&value), format!("{matcher} cannot judge it: {why}")),
+            MatchResult::DoesNotHold(_) => one(Some(&value), format!("`{path}` must satisfy {matcher}")),
+            MatchResult::CannotJudge(why) => one(Some(&value), format!("{matcher} cannot judge it: {why}")),
         },
     }
 }

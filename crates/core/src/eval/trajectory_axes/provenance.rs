@@ -10,9 +10,9 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
+use super::EdgeState;
 use super::finder::{Finder, is_too_short};
-use super::{EdgeState, scalars};
-use crate::json;
+use crate::json::{self, Scalar};
 use crate::target::{Selection, Target};
 use crate::trace::{ToolCall, ToolResult, Trace};
 
@@ -244,7 +244,18 @@ impl<'a> Returned<'a> {
     fn may_have_more(&self, text: &str) -> bool {
         text.trim_start().starts_with(['{', '[', '"'])
             && (text.contains('\\') || !self.numbers.is_empty() || self.any_too_short)
-            && scalars::any(text, |word| self.place(word).is_some(), |number| self.wants_number(number))
+            && self.is_scalar_of(text)
+    }
+
+    fn is_scalar_of(&self, text: &str) -> bool {
+        let mut is_found = false;
+        json::scalars(text, |scalar| {
+            is_found |= match scalar {
+                Scalar::Text(word) => self.place(word).is_some(),
+                Scalar::Number(number) => self.wants_number(number),
+            };
+        });
+        is_found
     }
 }
 
@@ -262,7 +273,7 @@ mod tests {
             "tool_results": [{ "is_error": false, "content": [{ "type": "text", "text": text }] }],
         });
         let mut returned = Returned::nothing(words.iter().copied());
-        let trace = Trace::read(&envelope).unwrap();
+        let trace = Trace::from_envelope(&envelope).unwrap();
         returned.scan(&trace, trace.tool_calls.as_deref().unwrap(), std::iter::once(0));
         words.iter().map(|word| returned.by(word).untimed.is_some()).collect()
     }

@@ -190,7 +190,7 @@ impl World {
     /// What was recorded.
     pub(super) fn trace(&self, mask: &Mask) -> Trace {
         let envelope = self.envelope(mask);
-        Trace::read(&envelope).unwrap_or_else(|error| panic!("{error}: {envelope}"))
+        Trace::from_envelope(&envelope).unwrap_or_else(|error| panic!("{error}: {envelope}"))
     }
 
     /// Another run of which the same would have been recorded.

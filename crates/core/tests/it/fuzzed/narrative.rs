@@ -85,5 +85,5 @@ fn trace(message: &str, calls: &str) -> Trace {
         });
     }
     let envelope = json!({ "tool_calls": made, "tool_results": results, "final_response": message });
-    Trace::read(&envelope).unwrap()
+    Trace::from_envelope(&envelope).unwrap()
 }

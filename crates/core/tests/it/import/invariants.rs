@@ -123,7 +123,7 @@ impl Invariants {
         }
         if format == Format::Envelope && record.header.is_none() {
             // A trace is read alike from text and from values.
-            let of_value = json::parse(record.text).map(|value| Trace::read(&value));
+            let of_value = json::parse(record.text).map(|value| Trace::from_envelope(&value));
             match (Trace::from_json(record.text), of_value) {
                 (Ok(of_text), Ok(of_value)) => assert_eq!(Ok(of_text), of_value),
                 (Err(_), Ok(Err(_)) | Err(_)) => assert!(read.is_err()),
@@ -138,7 +138,7 @@ impl Invariants {
             let envelope = one.trace.to_envelope();
             // The catalogue is no part of the envelope.
             let recorded = Trace { read_only: std::collections::BTreeSet::new(), ..one.trace.clone() };
-            assert_eq!(Trace::read(&envelope), Ok(recorded), "the envelope gives another trace");
+            assert_eq!(Trace::from_envelope(&envelope), Ok(recorded), "the envelope gives another trace");
             serde_json::from_str::<&RawValue>(&one.fields).unwrap();
             self.find_in(&one.fields);
             line(one, &self.gates.score(one, None), None);
@@ -191,7 +191,7 @@ fn line(one: &Imported<'_>, found: &Scored, group: Option<&str>) -> String {
     // A record without a group at the given path has its own group.
     let path = Target::parse("id").unwrap();
     let named = group_of(one, Some(&path)).or_else(|_| group_of(one, None)).unwrap();
-    let line = TraceLine { id: one.id.as_deref(), group: group.or(named.as_deref()), scored: found };
+    let line = TraceLine::new(one.id.as_deref(), group.or(named.as_deref()), found);
     serde_json::to_string(&line).unwrap()
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use mcptest_core::Answer::Holds;
+use mcptest_core::MatchResult::Holds;
 use mcptest_core::matcher::Schema;
 use mcptest_core::trace::{LazyValue, ToolCall, ToolResult};
 use mcptest_core::{Target, json};
