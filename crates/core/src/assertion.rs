@@ -79,7 +79,7 @@ pub struct Assertion {
     message: Option<String>,
 }
 
-/// What an assertion says of a value.
+/// The result of an assertion.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Check {
     /// It holds.
@@ -282,7 +282,7 @@ fn filled(envelope: &Value) -> Cow<'_, Value> {
     Cow::Owned(filled)
 }
 
-/// A truth value or a text that is asked for by `exact`, also under `not`.
+/// A boolean or a string in `exact`, also under `not`.
 fn exact_no_number(matcher: &Matcher) -> Option<&Value> {
     match matcher {
         Matcher::Exact(value @ (Value::Bool(_) | Value::String(_))) => Some(value),

@@ -1,8 +1,8 @@
 //! The format of a recorded run, as far as a file can be checked by itself: its version, its digest, and whether it
 //! contradicts itself. Where recordings are, and what a suite makes of them, is up to the runner.
 //!
-//! The digest guards against accidents: an edit, a bad merge, half a copy. It does not guard against somebody who computes
-//! it anew.
+//! The digest guards against accidents: an edit, a bad merge, half a copy. It does not guard against somebody who
+//! computes a new one.
 
 use std::collections::BTreeSet;
 
@@ -15,22 +15,22 @@ use crate::trace::{Role, Trace};
 /// Version of the format that is written. Old readers do not guess at new files.
 pub const VERSION: u64 = 2;
 
-/// The oldest version that is still read. It has no digest, so nobody can tell whether it was edited.
+/// The oldest version that is still read. It has no digest, so an edit goes unnoticed.
 pub const OLDEST: u64 = 1;
 
 /// What the digest covers: all that was recorded, and that it was edited since. The name of the test is a label that the
 /// suite may change, and the fingerprint follows from the inputs.
 const DIGESTED: [&str; 7] = ["advisory", "edited", "inputs", "model", "observed", "run", "trace"];
 
-/// Most contradictions that are told.
-const MAX_TOLD: usize = 3;
+/// How many contradictions a message lists.
+const MAX_LISTED: usize = 3;
 
 /// What a recording says of itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Seal {
     /// The version of its format.
     pub version: u64,
-    /// It was edited, and somebody accepted that.
+    /// It was edited, and the edit was accepted.
     pub edited: bool,
 }
 
@@ -48,14 +48,14 @@ pub fn read_only_tools(observed: &Value) -> BTreeSet<(String, String)> {
     out
 }
 
-/// Why a text is no recording that can be used.
+/// Why a recording cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Unreadable {
     /// It is not a recording; what is wrong.
     Broken(String),
     /// It has a version that is not read here.
     Version(String),
-    /// It was edited after it was recorded, and nobody accepted that.
+    /// It was edited after it was recorded, and the edit was not accepted.
     Edited,
     /// Its parts say different things, edited or not.
     Contradictory(String),
@@ -114,23 +114,23 @@ pub fn version(cassette: &Map<String, Value>) -> Result<u64, Unreadable> {
             Some(version @ OLDEST..=VERSION) => Ok(version),
             _ => Err(Unreadable::Version(json::excerpt(found, 40))),
         },
-        None => Err(Unreadable::Broken("lacks `mcptest`, the version: this is no cassette".to_owned())),
+        None => Err(Unreadable::Broken("lacks `mcptest`, the version: this is not a cassette".to_owned())),
     }
 }
 
-/// Checks a recording, whose trace is known already. A contradiction is told before an edit, because accepting an edit does
+/// Checks a recording, whose trace is known already. A contradiction is reported before an edit, because accepting an edit does
 /// not help against it.
 pub fn check(cassette: &Map<String, Value>, trace: &Trace) -> Result<Seal, Unreadable> {
     let broken = |why: &str| Err(Unreadable::Broken(why.to_owned()));
     let version = version(cassette)?;
     let found = contradictions(cassette, trace);
     if !found.is_empty() {
-        let more = found.len().saturating_sub(MAX_TOLD);
-        let mut told = found[..found.len() - more].join("; ");
+        let more = found.len().saturating_sub(MAX_LISTED);
+        let mut listed = found[..found.len() - more].join("; ");
         if more > 0 {
-            told.push_str(&format!("; and {more} more"));
+            listed.push_str(&format!("; and {more} more"));
         }
-        return Err(Unreadable::Contradictory(told));
+        return Err(Unreadable::Contradictory(listed));
     }
     let edited = match cassette.get("edited") {
         None => false,
@@ -148,7 +148,7 @@ pub fn check(cassette: &Map<String, Value>, trace: &Trace) -> Result<Seal, Unrea
     if is_sealed && fits { Ok(Seal { version, edited }) } else { Err(Unreadable::Edited) }
 }
 
-/// What a recording says in two ways that do not agree.
+/// What in a recording contradicts itself.
 fn contradictions(cassette: &Map<String, Value>, trace: &Trace) -> Vec<String> {
     let mut out = Vec::new();
     let calls = trace.tool_calls.as_deref();
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn a_contradiction_is_an_error_whatever_the_digest_says() {
+    fn a_contradiction_is_an_error_regardless_of_the_digest() {
         let cases = [
             (
                 "/trace/final_response",
@@ -329,8 +329,8 @@ mod tests {
         let calls: Vec<Value> = (0..5).map(|_| json!({ "name": "find", "server": "x" })).collect();
         let map = edited("/trace", json!({ "tool_calls": calls }));
         let one = |at: usize| format!("`trace.tool_calls[{at}].server` is `x`, which `inputs.servers` does not have");
-        let told = format!("{}; {}; {}; and 2 more", one(0), one(1), one(2));
-        assert_eq!(checked(&map), Err(Unreadable::Contradictory(told)));
+        let listed = format!("{}; {}; {}; and 2 more", one(0), one(1), one(2));
+        assert_eq!(checked(&map), Err(Unreadable::Contradictory(listed)));
     }
 
     #[test]

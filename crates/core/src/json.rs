@@ -1,4 +1,4 @@
-//! JSON as evidence: strict parsing, canonical text, equality, depth, and words for what was found.
+//! JSON as evidence: strict parsing, one layout for writing, canonical text, equality, depth and short descriptions.
 //!
 //! Equality of arguments is equality of canonical text: keys sorted, integers in decimal, an integral float below
 //! 2^53 as that integer, `-0.0` as `0`, any other float in its shortest round-trip form. Nothing here recurses

@@ -1,4 +1,4 @@
-//! Matchers: predicates on a selected value, with three answers.
+//! Matchers: predicates on a selected value, with three results.
 //!
 //! A matcher holds, does not hold, or cannot judge a value of the type it was given. `not` swaps the first two;
 //! "cannot judge" stays what it is, so that a wrong target never passes by being negated. Regexes and schemas are
@@ -44,7 +44,7 @@ pub enum Matcher {
     Not(Box<Matcher>),
 }
 
-/// What a matcher says of a value.
+/// Whether a matcher holds for a value.
 #[derive(Debug, Clone, PartialEq)]
 pub enum MatchResult {
     /// It holds.

@@ -20,7 +20,7 @@ pub(crate) use forms::base64_decode;
 
 use crate::json;
 
-/// Shorter values are no secrets but words, and would be found everywhere.
+/// Shorter values are ordinary words that would be found everywhere.
 pub const SHORTEST: usize = 8;
 
 /// What a text that was cut ends with.
@@ -98,13 +98,13 @@ impl Redactor {
         self.text_telling(text, &mut |_| {})
     }
 
-    /// A text without secrets; every replacement is told in the order found.
-    pub fn text_telling<'t>(&self, text: &'t str, told: &mut dyn FnMut(&str)) -> Cow<'t, str> {
+    /// A text without secrets; `found` is called with every replacement, in order.
+    pub fn text_telling<'t>(&self, text: &'t str, found: &mut dyn FnMut(&str)) -> Cow<'t, str> {
         let mut out = Cow::Borrowed(text);
         for find in [Self::values, Self::rests, Self::shapes] {
             let spans = find(self, &out);
             if !spans.is_empty() {
-                out = Cow::Owned(replaced(&out, spans, told));
+                out = Cow::Owned(replaced(&out, spans, found));
             }
         }
         out
@@ -247,7 +247,7 @@ impl Finder {
 }
 
 /// A text with spans replaced. What overlaps is one, under the name of what begins first.
-fn replaced(text: &str, mut spans: Vec<Span>, told: &mut dyn FnMut(&str)) -> String {
+fn replaced(text: &str, mut spans: Vec<Span>, found: &mut dyn FnMut(&str)) -> String {
     spans.sort_by_key(|span| (span.range.start, std::cmp::Reverse(span.range.end)));
     let mut merged: Vec<Span> = Vec::new();
     for mut span in spans {
@@ -266,7 +266,7 @@ fn replaced(text: &str, mut spans: Vec<Span>, told: &mut dyn FnMut(&str)) -> Str
     let mut out = String::with_capacity(text.len());
     let mut end = 0;
     for Span { range, placeholder } in merged {
-        told(&placeholder);
+        found(&placeholder);
         out.push_str(&text[end..range.start]);
         out.push_str(&placeholder);
         end = range.end;
@@ -275,7 +275,7 @@ fn replaced(text: &str, mut spans: Vec<Span>, told: &mut dyn FnMut(&str)) -> Str
     out
 }
 
-/// A text without what has the shape of a secret, for what no suite tells about.
+/// A text without what has the shape of a secret. For texts that do not belong to a suite.
 pub fn by_shape(text: &str) -> Cow<'_, str> {
     static NOTHING_KNOWN: LazyLock<Redactor> = LazyLock::new(|| Redactor::new([]));
     NOTHING_KNOWN.text(text)

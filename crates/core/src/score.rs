@@ -37,7 +37,7 @@ pub use merge::{MergeError, Merged};
 pub struct Outcome {
     /// Where a record says how its run ended.
     pub path: Target,
-    /// What stands there when it passed.
+    /// The value there if it passed.
     pub pass: Value,
 }
 
@@ -51,7 +51,7 @@ pub struct Scorer {
     outcome: Option<Outcome>,
     /// By what the parts of a corpus know that they were judged alike.
     rules: Option<String>,
-    /// Whether nobody reads the lines of checks.
+    /// Whether the lines of checks are left empty.
     is_terse: bool,
 }
 
@@ -140,7 +140,7 @@ impl Scorer {
             calls,
             outcome: match &self.outcome {
                 // A record that has nothing there does not say how its run ended.
-                // Neither does one that says it twice.
+                // Neither does one with a duplicate key there.
                 Some(rule) => find(&imported.fields, &rule.path)
                     .unwrap_or(None)
                     .filter(|found| !found.is_null() || rule.pass.is_null())
@@ -172,12 +172,12 @@ impl Scorer {
         self.gates.stability.is_some() || self.gates.reliability.is_some()
     }
 
-    /// Stability of groups, where it is asked for.
+    /// Stability of groups, if it is on.
     fn stability(&self) -> Option<&StabilityGate> {
         self.gates.stability.as_ref()
     }
 
-    /// Reliability of groups, where it is asked for, and whether it is judged or only measured.
+    /// Reliability of groups, if it is on, and whether it is judged or only measured.
     fn reliability(&self) -> Option<(Cow<'_, ReliabilityGate>, bool)> {
         match &self.gates.reliability {
             Some(gate) => Some((Cow::Borrowed(gate), self.judges)),

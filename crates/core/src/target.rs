@@ -153,7 +153,7 @@ impl Target {
         &self.steps
     }
 
-    /// Selects in `value` with so many steps already taken.
+    /// Selects in `value` after the first `taken` steps.
     pub(crate) fn select_from<'a>(&self, value: &'a Value, start: usize) -> Selection<'a> {
         let mut walk = Walk::new(self, start);
         match walk.go(value, Part::Whole, start) {
@@ -191,7 +191,7 @@ impl std::str::FromStr for Target {
     }
 }
 
-/// One selection under way.
+/// One selection in progress.
 struct Walk<'t> {
     steps: &'t [Step],
     /// The item that each `[*]` on the way is at.

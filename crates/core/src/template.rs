@@ -99,21 +99,21 @@ impl Reference {
         }
     }
 
-    /// The key below the root, without what lies inside it.
+    /// The key below the root, without what is below it.
     pub fn key(&self) -> Option<String> {
         let path = self.target.to_string();
         let (_, rest) = path.split_once('.').filter(|(root, _)| !root.contains('['))?;
         Some(rest.split(['.', '[']).next().unwrap_or(rest).to_owned())
     }
 
-    /// Whether it has something to stand for when it leads nowhere.
+    /// Whether it has a default for when it selects nothing.
     pub fn has_default(&self) -> bool {
         self.default.is_some()
     }
 }
 
 impl Template {
-    /// The text, where there is no reference in it.
+    /// The text, if it has no references.
     fn plain(&self) -> String {
         let texts = self.parts.iter().map(|part| match part {
             Part::Plain(text) => text.as_str(),
@@ -140,7 +140,7 @@ impl Template {
         })
     }
 
-    /// The text. What is no text where a reference leads becomes its canonical JSON.
+    /// The text. A referenced value that is not a string becomes its canonical JSON.
     pub fn text(&self, scope: &Scope) -> Result<String, Missing> {
         let mut out = String::new();
         for part in &self.parts {
@@ -181,7 +181,7 @@ fn reference(path: &str, default: Option<String>, root: &str) -> Result<Referenc
 /// A value in which every text may hold references.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Shape {
-    /// There is no reference in it.
+    /// It has no references.
     Fixed(Value),
     /// A text with references.
     Text(Template),
@@ -192,7 +192,7 @@ pub enum Shape {
 }
 
 impl Shape {
-    /// Reads a value of a file. Every malformed reference is told; without any there is a shape.
+    /// Reads a value of a file. Returns every malformed reference, or the shape if there are none.
     pub fn read(node: &Node, root: &str, wrong: &mut dyn FnMut(&Node, TemplateError)) -> Option<Self> {
         let shape = match &node.content {
             Content::Text { text, .. } => match Template::parse(text, root) {
@@ -204,7 +204,7 @@ impl Shape {
                 }
             },
             Content::List(items) => {
-                // Every item is looked at, so that every mistake is told.
+                // Every item is looked at, so that every mistake is reported.
                 let shapes: Vec<Option<Self>> = items.iter().map(|item| Self::read(item, root, wrong)).collect();
                 Self::List(shapes.into_iter().collect::<Option<_>>()?)
             }
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn references_stand_for_arguments() {
+    fn references_are_replaced_by_arguments() {
         check("plain $5 ^a$", Ok("plain $5 ^a$"));
         check("Rain in ${args.city} for ${args.days} days", Ok("Rain in Oslo for 3 days"));
         check("${args.list}", Ok(r#"[{"n":1},null]"#));

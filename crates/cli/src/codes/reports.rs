@@ -22,8 +22,8 @@ pub(super) static ENTRIES: [Entry; 4] = [
     ),
     entry(
         Code::NotAReport,
-        "The file is no saved report",
-        "error[not-a-report]: ok.jsonl: is no saved report: it has no `mcptest` with a version beside `suites`",
+        "The file is not a saved report",
+        "error[not-a-report]: ok.jsonl: is not a saved report: it has no `mcptest` with a version next to `suites`",
         "`mcptest report` and `--compare` read what `--reporter json` wrote. `ndjson`, JUnit and the lines of `mcptest score` are \
          something else.",
         &["Write one: `mcptest run --reporter json=run.json`."],

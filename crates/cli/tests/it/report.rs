@@ -244,11 +244,14 @@ fn a_file_that_is_no_saved_run_is_refused_with_its_place() {
     here.check(&["report", "ok.json"], 0, "no tests\n", "");
     refused(
         "cassette.json",
-        &format!("is no saved report: it has no `mcptest` with a version beside `suites`\n{made}"),
+        &format!("is not a saved report: it has no `mcptest` with a version next to `suites`\n{made}"),
     );
     refused("newer.json", &format!("is a saved report of version 2, and this program reads version 1\n{made}"));
-    refused("text.json", &format!("is no saved report: no JSON object at line 1, column 1: expected value\n{made}"));
-    refused("bytes.json", &format!("is no saved report: it is no text: byte 1 is no UTF-8\n{made}"));
+    refused(
+        "text.json",
+        &format!("is not a saved report: not a JSON object at line 1, column 1: expected value\n{made}"),
+    );
+    refused("bytes.json", &format!("is not a saved report: it is no text: byte 1 is no UTF-8\n{made}"));
     let again = "hint: restore the file, or write it again with `mcptest run --reporter json=FILE`\n";
     let words = "pass, fail, unassessable, error, absorbed, skipped, unjudged";
     refused("row.json", &format!("line 5, column 27: expected one of {words}, found a string (\"fine\")\n{again}"));

@@ -1,5 +1,5 @@
 //! A deserializer in which only an object is an object. Derived readers also take a list for a struct, its elements for
-//! the fields in the order of the declaration: a message that stands as a list would be read as one that nobody wrote.
+//! the fields in the order of the declaration: a message written as a list would be read as a message that is not there.
 
 use std::fmt;
 

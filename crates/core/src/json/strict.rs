@@ -1,5 +1,5 @@
 //! Strict reading. A JSON text says one thing or is refused: a duplicate key, half of a surrogate pair or a number beyond
-//! any range is an error wherever it is, also under keys that nobody reads.
+//! any range is an error wherever it is, even under keys that are not read.
 //!
 //! [`check`] looks at every byte once and builds nothing. A text that passed it can be read with plain `serde`, which
 //! skips what it does not need.
@@ -65,13 +65,13 @@ impl JsonError {
     }
 }
 
-/// Refuses a text that is not JSON, or that can be read in two ways.
+/// Fails for a text that is not JSON or is ambiguous.
 pub fn check(text: &str) -> Result<(), JsonError> {
     let mut source = serde_json::Deserializer::from_str(text);
     let walk = Walk::new(text, true, |_| {});
     let checked = (&walk).deserialize(&mut source).and_then(|()| source.end());
     checked.map_err(|error| {
-        // If JSON ends too early or goes wrong, the position says it all.
+        // If JSON ends too early or goes wrong, the position is enough.
         let path = if error.is_data() { walk.path() } else { String::new() };
         at_path(&path, JsonError::new(&error))
     })
@@ -219,7 +219,7 @@ impl<'de, F: FnMut(Scalar<'_>)> Walk<'de, F> {
         (self.each.borrow_mut())(found);
     }
 
-    /// Remembers a key of the object that began at `from`. Fails when that object has it already, as far as few keys tell.
+    /// Remembers a key of the object that began at `from`. Fails if that object has it already; with many keys, [`Walk::close`] finds that out.
     fn open<E: serde::de::Error>(&self, from: usize, key: Cow<'de, str>) -> Result<(), E> {
         let mut all = self.keys.borrow_mut();
         let keys = &all[from..];
@@ -369,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_can_be_read_in_two_ways_is_refused_wherever_that_is() {
+    fn an_ambiguous_text_is_an_error_at_any_depth() {
         for (text, error) in [
             ("{\"a\": 1,\n \"b\": {\"x\": 1, \"x\": 2}}", "line 2, column 18: b: duplicate key \"x\""),
             (r#"{"a":[0,{"b":{"c":1,"\u0063":2}}]}"#, "line 1, column 28: a[1].b: duplicate key \"c\""),
@@ -429,7 +429,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_expected_is_said_in_the_words_of_json_with_its_path() {
+    fn errors_name_the_path_and_what_was_expected_in_json_terms() {
         #[derive(Debug, serde::Deserialize)]
         #[expect(dead_code, reason = "only what cannot be read into it matters here")]
         struct Shape {

@@ -1,7 +1,7 @@
 //! Matchers on values of which parts were not recorded.
 //!
-//! A matcher is decided when it has the same answer whatever the missing parts were. What was recorded may decide
-//! alone: an item that is there proves `contains`, whatever else the list held.
+//! A matcher is decided when it has the same result regardless of the missing parts. What was recorded may decide
+//! alone: an item that is there proves `contains`, regardless of the rest of the list.
 
 mod schema;
 
@@ -12,7 +12,7 @@ use crate::eval::matching;
 use crate::json;
 use crate::trace::Partial;
 
-/// What is known of a matcher's answer.
+/// What is known of a matcher's result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Decision {
     Holds,
@@ -74,7 +74,7 @@ impl Matcher {
     }
 }
 
-/// Whether a test holds for an item: one that does decides, whatever was not recorded.
+/// Whether a test holds for an item: one that does decides, regardless of what was not recorded.
 fn some_item(items: &[Partial<'_>], is_open: bool, test: impl Fn(&Partial<'_>) -> Decision) -> Decision {
     let mut found = if is_open { Decision::Open } else { Decision::DoesNotHold };
     for item in items {

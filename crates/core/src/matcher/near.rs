@@ -125,7 +125,7 @@ fn decimal(number: &Number) -> Option<(i128, i32)> {
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
     let digits: i128 = format!("{whole}{fraction}").parse().ok()?;
     let exponent: i32 = exponent.parse().ok()?;
-    // Zero has no place of its own, however it is written.
+    // Zero has no place of its own, regardless of how it is written.
     let places = i32::try_from(fraction.len()).ok()?;
     Some(if digits == 0 { (0, 0) } else { (digits, exponent.checked_sub(places)?) })
 }

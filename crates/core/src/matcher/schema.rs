@@ -180,7 +180,7 @@ impl Schema {
         Ok(Self { source: Arc::new(source), validator: Arc::new(validator), numbers_only })
     }
 
-    /// Compiles a schema that a program wrote: by the standard, which takes unknown keywords and formats for remarks.
+    /// Compiles a schema that a program wrote: by the standard, which ignores unknown keywords and formats.
     pub fn foreign(source: &Value) -> Result<Self, Problems> {
         check_size(source)?;
         let validator = options()

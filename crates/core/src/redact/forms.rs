@@ -4,7 +4,7 @@
 /// The shortest piece of a longer value that is looked for by itself. Shorter ones are words.
 const SHORTEST_PIECE: usize = 16;
 
-/// Fewer characters of base64 stand for too little.
+/// Fewer characters of base64 decode to too little.
 const SHORTEST_CODE: usize = 8;
 
 /// Ways to name a kind of credentials in front of them, as headers do.
@@ -16,7 +16,7 @@ pub(super) fn forms(value: &str) -> Vec<String> {
     plain.extend(pieces(value));
     let mut out = plain.clone();
     for value in &plain {
-        // As it stands inside JSON text, for where that was cut and cannot be read any more.
+        // As it is written in JSON text, which may have been cut and cannot be parsed any more.
         let quoted = serde_json::Value::String(value.clone()).to_string();
         out.push(quoted[1..quoted.len() - 1].to_owned());
         out.push(percent(value));
@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn a_value_is_found_in_base64_wherever_it_falls_in_it() {
-        // The value behind no, one and two bytes: what is common to each stands in the whole.
+        // The value behind no, one and two bytes: what is common to each is in the whole.
         let forms = base64_inside(b"hunter2hunter2");
         for (before, whole) in
             [("", "aHVudGVyMmh1bnRlcjI="), ("a", "YWh1bnRlcjJodW50ZXIy"), ("ab", "YWJodW50ZXIyaHVudGVyMg==")]

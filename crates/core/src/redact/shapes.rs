@@ -1,4 +1,4 @@
-//! Secrets that are known by their shape: keys and tokens of services, and what stands where credentials stand.
+//! Secrets that are known by their shape: keys and tokens of services, and what is in the place of credentials.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -16,7 +16,7 @@ struct Shape {
     needles: &'static [&'static str],
     /// The whole of it. The first group, where there is one, is the secret itself.
     whole: &'static str,
-    /// What it begins with, where that alone tells what was cut off after it.
+    /// What it begins with, if that alone identifies a key that was cut off.
     stem: &'static str,
     /// Whether what has the shape is one.
     is_one: fn(&[u8]) -> bool,
@@ -26,7 +26,7 @@ const fn shape(kind: &'static str, needles: &'static [&'static str], whole: &'st
     Shape { kind, needles, whole, stem, is_one: |_| true }
 }
 
-/// Before a key stands anything but a letter or a digit. Word boundaries are those of ASCII, which need no tables of Unicode.
+/// The character before a key is not a letter or a digit. Word boundaries are those of ASCII, which need no tables of Unicode.
 const SHAPES: &[Shape] = &[
     // One that was cut ends where its letters end.
     shape(
@@ -131,7 +131,7 @@ const SHAPES: &[Shape] = &[
     ),
 ];
 
-/// What tells which shapes a text may have.
+/// Finds which shapes a text may have.
 struct Needles {
     all: AhoCorasick,
     /// The shapes of each needle.
@@ -152,7 +152,7 @@ static NEEDLES: LazyLock<Option<Needles>> = LazyLock::new(|| {
 /// The shapes, each compiled when a text may have it: most texts have none, and a replay is over before all were compiled.
 static WHOLES: [OnceLock<Option<Regex>>; SHAPES.len()] = [const { OnceLock::new() }; SHAPES.len()];
 
-/// What stands before the sign of a cut, and its kind.
+/// What is before the sign of a cut, and its kind.
 static STEMS: LazyLock<Vec<(&'static str, Regex)>> = LazyLock::new(|| {
     let stems = SHAPES.iter().filter(|shape| !shape.stem.is_empty());
     let compiled = stems.filter_map(|shape| {
@@ -195,7 +195,7 @@ pub(super) fn find_cut(bytes: &[u8], found: &mut dyn FnMut(&'static str, Range<u
     }
 }
 
-/// Words in a row are no key, however they begin: a key has a long piece with letters and digits in it.
+/// Words in a row are not a key, regardless of how they begin: a key has a long piece with letters and digits in it.
 fn is_random(key: &[u8]) -> bool {
     key.split(|byte| !byte.is_ascii_alphanumeric()).any(|piece| {
         piece.len() >= 16 && piece.iter().any(u8::is_ascii_digit) && piece.iter().any(u8::is_ascii_alphabetic)

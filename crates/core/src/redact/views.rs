@@ -9,12 +9,12 @@ const DEPTH: usize = 2;
 /// A text without one kind of escapes, or with all of them.
 pub(super) struct View {
     pub(super) bytes: Vec<u8>,
-    /// From this byte on, bytes stand in the text from that byte on.
+    /// From this byte of the view on, bytes come from that byte of the text on.
     jumps: Vec<(usize, usize)>,
 }
 
 impl View {
-    /// Where bytes of the view stand in the text.
+    /// Where bytes of the view are in the text.
     pub(super) fn place(&self, range: &Range<usize>) -> Range<usize> {
         self.at(range.start)..self.at(range.end)
     }
@@ -27,7 +27,7 @@ impl View {
         }
     }
 
-    /// Takes over what has no escape. Where that stands may jump, when it was read from a view already.
+    /// Takes over what has no escape. Its place may jump if it comes from another view.
     fn copy(&mut self, bytes: &[u8], range: Range<usize>, parent: Option<&Self>) {
         if let Some(parent) = parent {
             let first = parent.jumps.partition_point(|(from, _)| *from < range.start);
@@ -39,11 +39,11 @@ impl View {
     }
 }
 
-/// The ways to undo escapes: what an escape begins with, and what one stands for with its length.
+/// The ways to undo escapes: what an escape begins with, and what one means, with its length.
 type Undo = (u8, fn(&[u8]) -> Option<(Undone, usize)>);
 const WAYS: [Undo; 2] = [(b'\\', json), (b'%', percent)];
 
-/// What an escape stands for.
+/// What an escape means.
 struct Undone {
     bytes: [u8; 4],
     length: usize,
@@ -81,7 +81,7 @@ fn undone(bytes: &[u8], parent: Option<&View>, (sign, undo): Undo) -> Option<Vie
     let (mut done, mut at) = (0, 0);
     while let Some(found) = bytes.get(at..).and_then(|rest| rest.iter().position(|byte| *byte == sign)) {
         let start = at + found;
-        let Some((stands_for, length)) = undo(&bytes[start + 1..]) else {
+        let Some((meaning, length)) = undo(&bytes[start + 1..]) else {
             at = start + 1;
             continue;
         };
@@ -89,7 +89,7 @@ fn undone(bytes: &[u8], parent: Option<&View>, (sign, undo): Undo) -> Option<Vie
         let view = view.get_or_insert_with(|| View { bytes: Vec::with_capacity(bytes.len()), jumps: Vec::new() });
         view.copy(bytes, done..start, parent);
         view.jumps.push((view.bytes.len(), place(start)));
-        view.bytes.extend_from_slice(&stands_for.bytes[..stands_for.length]);
+        view.bytes.extend_from_slice(&meaning.bytes[..meaning.length]);
         view.jumps.push((view.bytes.len(), place(end)));
         (done, at) = (end, end);
     }
@@ -143,7 +143,7 @@ fn hex(digits: &[u8]) -> Option<u32> {
 mod tests {
     use super::*;
 
-    /// Looks for a text in all views, and says what stands there.
+    /// Looks for a text in all views, and returns what is there.
     #[track_caller]
     fn check(text: &str, inner: &str, expected: &str) {
         let found = views(text).into_iter().find_map(|view| {
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_found_without_escapes_is_shown_where_it_stands_with_them() {
+    fn what_is_found_without_escapes_is_located_in_the_escaped_text() {
         check(r#"{"a":"x\"yz"}"#, "x\"y", r#"x\"y"#);
         check(r"<\u0061bc>", "abc", r"\u0061bc");
         check(r"<ab\u0063>", "abc", r"ab\u0063");

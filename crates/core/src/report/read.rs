@@ -1,4 +1,4 @@
-//! A saved report, read back as the events it was made of, so that every face can be made of it again.
+//! A saved report, read back as the events it was made of, so that every report can be made of it again.
 //!
 //! Totals, exit code and grid are not read: they follow from the rows. Each trace, and each value of a difference, is read
 //! from its own text, because what may be nested so deep in a trace may be nested so deep in the trace of a report. Texts are
@@ -18,13 +18,13 @@ use crate::json::{self, JsonError};
 use crate::judge::{CheckResult, Receipt, Visual};
 use crate::trace::Trace;
 
-/// A text that is no report this program can read.
+/// Why a text is not a report that this program can read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ReportError {
-    /// JSON or not, it is something else.
-    #[error("is no saved report: {0}")]
+    /// It is something else.
+    #[error("is not a saved report: {0}")]
     Foreign(String),
-    /// It was written by a program that means something else by it.
+    /// It has a version that this program does not read.
     #[error("is a saved report of version {0}, and this program reads version {FORMAT}")]
     Version(u64),
     /// A part of it is not what it has to be.
@@ -57,22 +57,22 @@ pub fn read(text: &str) -> Result<Vec<Event>, ReportError> {
     };
     let reader = Reader { text };
     let mut notes = saved.notes;
-    // Told in the order of their places, whatever the order of the list.
+    // In the order of their places, regardless of the order of the list.
     notes.sort_by_key(|note| (note.suites, note.rows));
     let mut notes = notes.into_iter().peekable();
     let mut out = Vec::new();
-    let mut told = |suites: usize, rows: usize, out: &mut Vec<Event>| {
+    let mut add_notes = |suites: usize, rows: usize, out: &mut Vec<Event>| {
         while let Some(note) = notes.next_if(|note| (note.suites, note.rows) <= (suites, rows)) {
             out.push(if note.is_stop { Event::Stopped(note.text) } else { Event::Note(note.text) });
         }
     };
-    told(0, 0, &mut out);
+    add_notes(0, 0, &mut out);
     for (at, suite) in (1..).zip(suites) {
         match suite.refused {
             Some(why) => out.push(Event::SuiteRefused { file: suite.file, why }),
             None => out.push(Event::SuiteStarted { file: suite.file }),
         }
-        told(at, 0, &mut out);
+        add_notes(at, 0, &mut out);
         let mut rows = suite.rows.into_iter().map(|row| reader.row(row)).peekable();
         let mut has_run = false;
         let mut count = 0;
@@ -89,17 +89,17 @@ pub fn read(text: &str) -> Result<Vec<Event>, ReportError> {
             count += 1;
             out.push(Event::RowFinished(Box::new(row)));
             out.extend(end);
-            told(at, count, &mut out);
+            add_notes(at, count, &mut out);
         }
     }
-    told(usize::MAX, usize::MAX, &mut out);
+    add_notes(usize::MAX, usize::MAX, &mut out);
     Ok(out)
 }
 
-/// Why a text is no report, when a reader of reports could not make sense of it.
+/// Why a text could not be read as a report.
 fn refused(text: &str, error: &serde_json::Error) -> ReportError {
     match foreign(text) {
-        // It says that it is one, so what is wrong lies inside.
+        // It says that it is one, so the mistake is inside.
         ReportError::Version(version) if version == u64::from(FORMAT) => {
             ReportError::Broken { line: error.line(), column: error.column(), message: JsonError::new(error).message }
         }
@@ -113,12 +113,12 @@ fn foreign(text: &str) -> ReportError {
         Ok(head) => head,
         Err(error) => {
             let JsonError { line, column, message } = JsonError::new(&error);
-            return ReportError::Foreign(format!("no JSON object at line {line}, column {column}: {message}"));
+            return ReportError::Foreign(format!("not a JSON object at line {line}, column {column}: {message}"));
         }
     };
     match (head.mcptest.and_then(|raw| raw.get().parse().ok()), head.suites) {
         (Some(version), Some(_)) => ReportError::Version(version),
-        _ => ReportError::Foreign("it has no `mcptest` with a version beside `suites`".to_owned()),
+        _ => ReportError::Foreign("it has no `mcptest` with a version next to `suites`".to_owned()),
     }
 }
 
@@ -261,7 +261,7 @@ struct Reader<'a> {
 impl<'a> Reader<'a> {
     /// What is wrong at a place inside a part of the text.
     fn broken(&self, part: &RawValue, line: usize, column: usize, message: &str) -> ReportError {
-        // The part lies in the text, so what is before it can be counted.
+        // The part borrows from the text, so what is before it can be counted.
         let offset = (part.get().as_ptr() as usize).saturating_sub(self.text.as_ptr() as usize);
         let before = self.text.get(..offset).unwrap_or("");
         let lines = before.matches('\n').count();

@@ -30,12 +30,12 @@ pub fn report() -> Value {
         "required": ["exit_code", "mcptest", "notes", "suites", "totals"],
         "properties": {
             "mcptest": { "const": FORMAT, "description": "Version of this format." },
-            "exit_code": { "enum": [0, 1, 2], "description": "0: everything holds; 1: a check said no or lacked evidence; 2: something could not run." },
-            "notes": { "type": "array", "description": "Things to know that are no verdict.", "items": object(&["rows", "suites", "text"], json!({
+            "exit_code": { "enum": [0, 1, 2], "description": "0: everything holds; 1: a check failed or lacked evidence; 2: something could not run." },
+            "notes": { "type": "array", "description": "Notes that are not verdicts.", "items": object(&["rows", "suites", "text"], json!({
                 "text": { "type": "string" },
-                "suites": { "$ref": "#/$defs/count", "description": "Suites that were begun or refused before it was told." },
-                "rows": { "$ref": "#/$defs/count", "description": "Rows of the last of them before it was told." },
-                "stopped": { "const": true, "description": "It is why the run ended before everything was run." },
+                "suites": { "$ref": "#/$defs/count", "description": "Suites that were started or rejected before it." },
+                "rows": { "$ref": "#/$defs/count", "description": "Rows of the last of them before it." },
+                "stopped": { "const": true, "description": "It is why the run stopped early." },
             })) },
             "totals": totals(),
             "suites": { "type": "array", "description": "Suite files in the order they were given.", "items": object(&["file", "rows"], json!({
@@ -67,7 +67,7 @@ fn words<T: Copy>(all: &[T], word: impl Fn(T) -> &'static str, description: &str
     json!({ "enum": all, "description": description })
 }
 
-/// The verdicts of rows; that there is none is told by null.
+/// The verdicts of rows; null if there is none.
 fn verdicts(description: &str) -> Value {
     let word = |verdict: &RowVerdict| (*verdict != RowVerdict::Unjudged).then(|| verdict.as_str());
     let all: Vec<Option<&str>> = RowVerdict::ALL.iter().map(word).collect();
@@ -188,7 +188,7 @@ fn picture() -> Value {
                 "stem": { "type": "string", "description": "What is claimed, as `verb_noun`." },
                 "start": count,
                 "end": { "$ref": "#/$defs/count", "description": "Where it ends in the message, in bytes." },
-                "backed": { "type": "boolean", "description": "Whether a call backs it; absent when nothing recorded tells." },
+                "backed": { "type": "boolean", "description": "Whether a call backs it; absent if nothing recorded shows it." },
                 "call": { "$ref": "#/$defs/count", "description": "The call that backs it, or may." },
                 "note": { "type": "string", "description": "Why it is neither backed by a call nor absent." },
                 "weak": { "const": true, "description": "A heading, a label, a table or a background clause: shown, not judged." },

@@ -142,7 +142,7 @@ impl Groups {
     }
 }
 
-/// The lines of groups. A group is judged when its line is asked for, and groups can be judged on many threads.
+/// The lines of groups. A group is judged when its line is taken, and groups can be judged on many threads.
 #[derive(Debug, Clone)]
 pub struct Lines<'a> {
     groups: &'a Groups,
@@ -156,7 +156,7 @@ pub struct Lines<'a> {
 }
 
 impl Lines<'_> {
-    /// Takes off the lines of the next groups that together have at least so many runs; none when there are no more.
+    /// Takes off the lines of the next groups that together have at least `runs` runs; none when there are no more.
     pub fn part(&mut self, runs: u64) -> Option<Self> {
         let start = self.left.start;
         let mut sum = 0;
@@ -186,7 +186,7 @@ pub struct GroupLine<'a> {
     pub(super) runs: u64,
     /// The verdict; none when nothing was judged.
     pub verdict: Option<Verdict>,
-    /// What each gate over runs found. One that is only measured passes: nobody asked whether it holds.
+    /// What each gate over runs found. One that is only measured passes.
     pub checks: Vec<CheckResult>,
     /// The gates that are only measured.
     measured: Vec<&'static str>,
@@ -216,7 +216,7 @@ pub(super) struct CallSequences<'a> {
     pub(super) names: Vec<&'a str>,
     tools: Vec<u32>,
     with: Vec<Option<ArgsKey>>,
-    /// Where the calls of each run stand; none when they were not recorded.
+    /// Where the calls of each run are; none if they were not recorded.
     runs: Vec<Option<Range<usize>>>,
 }
 
@@ -233,7 +233,7 @@ impl<'a> GroupLine<'a> {
         let carry = MergeState {
             rules: scorer.rules(),
             within: scorer.stability().map(|_| &group.within),
-            // Where no gate asks for more, outcomes are what the runs are carried by.
+            // If no gate needs more, the outcomes are all that is kept of the runs.
             has_outcomes: reliability.is_some() || scorer.stability().is_none(),
             ended: Vec::new(),
             calls: CallSequences::default(),

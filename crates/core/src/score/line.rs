@@ -13,7 +13,7 @@ use crate::eval::{GateFailure, GateKind, Metrics, Verdict};
 use crate::redact::by_shape;
 use crate::report::RowVerdict;
 
-/// One line about a trace, except its input and its place there, which whoever prints it puts in front.
+/// One line about a trace, except its input and its place there, which the printer puts in front.
 #[derive(Debug, Serialize)]
 pub struct TraceLine<'a> {
     id: Option<&'a str>,

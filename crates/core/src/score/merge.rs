@@ -1,6 +1,6 @@
 //! What a group line carries so that parts of a group can be put together again, run by run.
 //!
-//! Nothing is averaged twice: a line carries its runs in short, and merging judges all runs of all parts anew. The result
+//! Nothing is averaged twice: a line has a summary of each run, and merging judges all runs of all parts again. The result
 //! is the line that one process would have written, had it read the parts one after the other.
 
 use std::fmt::Write as _;
@@ -31,17 +31,17 @@ pub enum Merged {
     },
 }
 
-/// A line that is no line of a group, or cannot be merged.
+/// A line that cannot be merged.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MergeError {
-    /// No JSON, or not the JSON of a line of `score`.
+    /// Not JSON, or not a line of `score`.
     #[error("{0}")]
     Json(String),
-    /// A group line without what merging takes.
+    /// A group line without everything that merging needs.
     #[error("the group {0:?} carries {1} for {2} runs")]
     Short(String, String, u64),
     /// A call that cannot be read.
-    #[error("the group {0:?} carries the call {1:?}, which is none")]
+    #[error("the group {0:?} has {1:?}, which is not a call")]
     Call(String, String),
 }
 

@@ -32,7 +32,7 @@ pub enum Place {
     Below(&'static Field),
     /// Nowhere: no trace has this.
     Nowhere {
-        /// The last part on the way; none when the first name is unknown already.
+        /// The last part on the path that exists; none if the first name is unknown.
         inside: Option<&'static Field>,
         /// The part that was probably meant.
         near: Option<&'static Field>,
@@ -147,7 +147,7 @@ pub fn locate(target: &Target) -> Place {
     inside.map_or(Place::Nowhere { inside: None, near: None }, Place::Field)
 }
 
-/// The part that a name which leads nowhere was probably meant as: one beside it, or below the items of a list.
+/// The part that an unknown name probably means: a sibling, or a key of the items of a list.
 fn near(inside: Option<&'static Field>, name: Option<&str>) -> Option<&'static Field> {
     let candidates: Vec<&'static Field> = match inside {
         Some(field) => {
@@ -182,7 +182,7 @@ mod tests {
 
     use super::*;
 
-    /// The paths of everything in a value, as the table writes them; what lies below an open part is left out.
+    /// The paths of everything in a value, as the table writes them; what is below an open part is left out.
     fn paths(value: &Value, path: &str, out: &mut BTreeSet<String>) {
         if !path.is_empty() {
             out.insert(path.to_owned());
@@ -230,7 +230,7 @@ mod tests {
         assert_eq!(table.len(), FIELDS.len(), "each part once");
     }
 
-    fn told(path: &str) -> String {
+    fn located(path: &str) -> String {
         let name = |field: Option<&'static Field>| field.map_or("-", |field| field.path.as_str());
         match locate(&Target::parse(path).unwrap()) {
             Place::Field(field) => field.path.clone(),
@@ -255,7 +255,7 @@ mod tests {
             ("final_response[0]", "nowhere in final_response, near -"),
             ("tool_names[0].x", "nowhere in tool_names[*], near -"),
         ] {
-            assert_eq!(told(path), found, "{path}");
+            assert_eq!(located(path), found, "{path}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! JSON that is parsed when somebody looks at it.
+//! JSON that is parsed on first use.
 //!
 //! Most of a recording is what tools answered, and most gates never look at it. It is checked when the recording is read and
 //! kept as text; so what a verdict rests on does not depend on who looks.

@@ -55,7 +55,7 @@ impl Part {
         }
     }
 
-    /// Why nobody knows what an object of this part had at a key; none when it is known, or known not to be there.
+    /// Why the value of an object of this part at a key is unknown; none if it is known, or known not to be there.
     pub(crate) fn gap(self, object: &Map<String, Value>, key: &str) -> Option<&'static str> {
         if !self.keys().contains(&key) {
             return None;
@@ -74,7 +74,7 @@ impl Part {
         is_gap.then_some(NOT_RECORDED)
     }
 
-    /// Why nobody knows what a value of this part holds.
+    /// Why the content of a value of this part is unknown.
     pub(crate) fn opaque(self, value: &Value) -> Option<&'static str> {
         match (self, value) {
             (Self::Result, Value::Null) => Some(NOT_RECORDED),
@@ -93,7 +93,7 @@ pub(crate) enum Partial<'a> {
     Known(&'a Value),
     /// Not recorded.
     Unknown,
-    /// Arguments that could not be parsed: a text, of which nobody knows what it holds.
+    /// Arguments that could not be parsed: a text with unknown content.
     Unparsed(&'a Value),
     /// A list.
     List {
@@ -106,7 +106,7 @@ pub(crate) enum Partial<'a> {
 }
 
 impl<'a> Partial<'a> {
-    /// A value of a part of the envelope. `path` is where it is; `gaps` is told of everything unknown in it.
+    /// A value of a part of the envelope. `path` is where it is; everything unknown in it is added to `gaps`.
     pub(crate) fn of(value: &'a Value, part: Part, path: &dyn Fn() -> String, gaps: &mut Gaps) -> Self {
         if let Some(why) = part.opaque(value) {
             gaps.add(|| format!("`{}` {why}", path()));
@@ -203,7 +203,7 @@ mod tests {
     ];
 
     #[test]
-    fn every_part_of_a_trace_is_unknown_when_it_is_absent_but_for_those_that_say_something_then() {
+    fn an_absent_part_is_unknown_except_those_whose_absence_has_a_meaning() {
         let mut unknown = BTreeSet::new();
         for (part, path) in PARTS {
             let dot = if path.is_empty() { "" } else { "." };

@@ -112,7 +112,7 @@ fn a_merged_line_needs_what_its_runs_carry() {
         (r#"{"group":"g","runs":1,"carry":{}}"#, "the group \"g\" carries 0 runs for 1 runs"),
         (
             r#"{"group":"g","runs":1,"carry":{"weakest":[1.0],"tools":["a"],"calls":["1:-"]}}"#,
-            "the group \"g\" carries the call \"1:-\", which is none",
+            "the group \"g\" has \"1:-\", which is not a call",
         ),
     ] {
         assert_eq!(again.merge(text).unwrap_err().to_string(), expected);

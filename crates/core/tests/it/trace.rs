@@ -107,7 +107,7 @@ fn every_wrong_type_in_a_fault_mark_names_its_place() {
         refuses(json!({ "tool_calls": [{ "name": "a" }], "tool_results": [{ "fault": fault }] }), message);
     };
     with(json!("hang"), "tool_results[0].fault: expected an object, found a string (\"hang\")");
-    with(json!({}), "tool_results[0].fault: missing field `name`");
+    with(json!({}), "tool_results[0].fault: missing field `effect`");
     with(
         json!({ "name": "f", "kind": "dead", "effect": "timeout", "ms": 1 }),
         "tool_results[0].fault.kind: expected one of hang, wedged, slow, recover_after, error, is_error, drop, \
@@ -132,7 +132,7 @@ fn every_wrong_type_in_the_conversation_names_its_place() {
     with(json!({ "model": 4 }), "conversation.model: expected a string, found a number");
     with(json!({ "turns": {} }), "conversation.turns: expected a list, found an object");
     with(json!({ "turns": ["hi"] }), "conversation.turns[0]: expected an object, found a string (\"hi\")");
-    with(json!({ "turns": [{}] }), "conversation.turns[0]: missing field `role`");
+    with(json!({ "turns": [{}] }), "conversation.turns[0]: missing field `content`");
     with(
         json!({ "turns": [{ "role": "assistent", "content": "" }] }),
         "conversation.turns[0].role: expected one of user, assistant, tool (did you mean assistant?), \

@@ -197,7 +197,7 @@ fn what_is_no_cassette_of_this_run_is_refused_with_its_reason() {
     assert!(cut.starts_with(&format!("{at}: the file is truncated: line ")), "{cut}");
     assert!(load("").starts_with(&format!("{at}: the file is truncated: line 1, column 0")));
     assert_eq!(load("[]"), format!("{at}: a cassette is an object, found a list of 0"));
-    assert_eq!(load("{}"), format!("{at}: lacks `mcptest`, the version: this is no cassette"));
+    assert_eq!(load("{}"), format!("{at}: lacks `mcptest`, the version: this is not a cassette"));
     let other = text.replace("\"mcptest\": 2", "\"mcptest\": 3");
     assert_eq!(load(&other), format!("{at}: has format version 3, this program reads versions 1 to 2"));
     for edited in [text.replace("Find it.", "Find her."), text.replace("run 1", "run 2")] {
@@ -441,7 +441,7 @@ fn what_cannot_be_accepted_stays_as_it_is() {
         ),
         (text.replace("\"run\": 1", "\"run\": 1, \"extra\": 0"), "unknown key `extra`".into()),
         (text.replace("\"run\": 1", "\"run\": \"1\""), "`run` must be a number, found a string (\"1\")".into()),
-        ("{}".to_owned(), "lacks `mcptest`, the version: this is no cassette".into()),
+        ("{}".to_owned(), "lacks `mcptest`, the version: this is not a cassette".into()),
     ];
     for (edited, why) in cases {
         fs::write(&path, &edited).unwrap();

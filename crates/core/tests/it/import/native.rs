@@ -66,7 +66,7 @@ fn a_cassette_that_was_edited_or_contradicts_itself_is_refused() {
     );
     assert_eq!(
         refusal(Format::Cassette, r#"{"trace": {}}"#),
-        format!("it lacks `mcptest`, the version: this is no cassette / {restore}")
+        format!("it lacks `mcptest`, the version: this is not a cassette / {restore}")
     );
 }
 
