@@ -7,7 +7,7 @@ mod paths;
 mod read;
 pub mod schema;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::diag::Mark;
 pub use crate::diag::RunError;
