@@ -534,7 +534,7 @@ proptest! {
 #[test]
 fn a_tool_that_its_catalogue_marks_as_read_only_backs_and_hides_nothing() {
     let judge = |tool: &str, is_marked: bool| {
-        let mut trace = Trace::read(&json!({
+        let mut trace = Trace::from_envelope(&json!({
             "tool_calls": [{ "name": tool, "server": "notes", "args": { "text": "x" } }],
             "tool_results": [{ "is_error": false, "content": [] }],
             "final_response": "I updated the note.",
