@@ -83,11 +83,10 @@ pub(crate) enum Scalar<'a> {
     Number(f64),
 }
 
-/// Calls `each` with every string and number that is a value of a JSON text, as far as the text can be read. Duplicate keys
-/// are accepted.
-pub(crate) fn scalars(text: &str, each: impl FnMut(Scalar<'_>)) {
-    // What follows an error is not JSON.
-    let _ = (&Walk::new(text, false, each)).deserialize(&mut serde_json::Deserializer::from_str(text));
+/// Calls `each` with every string and number that is a value of a JSON text. Duplicate keys and numbers of any size are
+/// accepted. After an error, `each` may have missed some.
+pub(crate) fn scalars(text: &str, each: impl FnMut(Scalar<'_>)) -> serde_json::Result<()> {
+    (&Walk::new(text, false, each)).deserialize(&mut serde_json::Deserializer::from_str(text))
 }
 
 /// Reads a JSON text. Unlike `serde_json::from_str`, a duplicate key is an error: keeping the last one silently would let
@@ -219,7 +218,8 @@ impl<'de, F: FnMut(Scalar<'_>)> Walk<'de, F> {
         (self.each.borrow_mut())(found);
     }
 
-    /// Remembers a key of the object that began at `from`. Fails if that object has it already; with many keys, [`Walk::close`] finds that out.
+    /// Remembers a key of the object that began at `from`. Fails if that object has it already; with many keys,
+    /// [`Walk::close`] finds that out.
     fn open<E: serde::de::Error>(&self, from: usize, key: Cow<'de, str>) -> Result<(), E> {
         let mut all = self.keys.borrow_mut();
         let keys = &all[from..];
@@ -310,12 +310,12 @@ impl<'de, F: FnMut(Scalar<'_>)> Visitor<'de> for &Walk<'de, F> {
                     return Err(A::Error::custom(format!("the key {NUMBER_KEY:?} is reserved")));
                 }
                 let number: String = map.next_value()?;
-                let float = number.parse::<f64>().ok().filter(|float| float.is_finite());
+                let float = number.parse::<f64>().ok();
                 if let Some(float) = float {
                     self.scalar(Scalar::Number(float));
                 }
                 let is_whole = !number.contains(['.', 'e', 'E']);
-                return if is_whole || float.is_some() || !self.is_strict {
+                return if is_whole || float.is_some_and(f64::is_finite) || !self.is_strict {
                     Ok(())
                 } else {
                     Err(A::Error::custom("number out of range"))
@@ -397,7 +397,7 @@ mod tests {
     fn scalars_are_found_however_they_are_spelled() {
         let holds = |text: &str| {
             let mut is_found = false;
-            scalars(text, |scalar| {
+            let _ = scalars(text, |scalar| {
                 is_found |= match scalar {
                     Scalar::Text(word) => word == "a\"b",
                     Scalar::Number(number) => number.total_cmp(&1000.0).is_eq(),

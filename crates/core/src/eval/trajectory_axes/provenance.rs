@@ -244,18 +244,19 @@ impl<'a> Returned<'a> {
     fn may_have_more(&self, text: &str) -> bool {
         text.trim_start().starts_with(['{', '[', '"'])
             && (text.contains('\\') || !self.numbers.is_empty() || self.any_too_short)
-            && self.is_scalar_of(text)
+            && self.may_be_scalar_of(text)
     }
 
-    fn is_scalar_of(&self, text: &str) -> bool {
+    fn may_be_scalar_of(&self, text: &str) -> bool {
         let mut is_found = false;
-        json::scalars(text, |scalar| {
+        let read = json::scalars(text, |scalar| {
             is_found |= match scalar {
                 Scalar::Text(word) => self.place(word).is_some(),
                 Scalar::Number(number) => self.wants_number(number),
             };
         });
-        is_found
+        // A reserved key is an error here, but `serde_json` may read the text.
+        is_found || read.is_err()
     }
 }
 
@@ -294,6 +295,7 @@ mod tests {
 
     #[test]
     fn a_value_is_found_in_every_json_spelling() {
+        let huge = "1".repeat(400);
         for (text, word) in [
             (r#"{"a":1.0}"#, "1"),
             (r#"{"a":[1e3]}"#, "1000"),
@@ -306,6 +308,10 @@ mod tests {
             (r#""A7""#, "A7"),
             ("[7]", "7"),
             ("[123456789012345678901]", "123456789012345678901"),
+            (&format!("[1,{huge},2]"), &huge),
+            (r#"{"a":1,"$serde_json::private::Number":"x","b":[7]}"#, "7"),
+            (r#"{"a":1,"$serde_json::private::Number":5,"b":"\u0061"}"#, "a"),
+            (r#"[{"$serde_json::private::Number":"7.0"}]"#, "7"),
         ] {
             assert_eq!((scan(text, &[word]), scan_slowly(text, &[word])), (vec![true], vec![true]), "{word} in {text}");
         }
@@ -328,7 +334,7 @@ mod tests {
     }
 
     /// Values in many spellings, and what is none.
-    const PARTS: [&str; 16] = [
+    const PARTS: [&str; 18] = [
         "1",
         "1.0",
         "1e1",
@@ -341,6 +347,8 @@ mod tests {
         r#""a\"b""#,
         r#""\\""#,
         r#"{"a":"\u0062"}"#,
+        r#"{"a":1,"$serde_json::private::Number":"7","b":12}"#,
+        r#"{"$serde_json::private::Number":"7.0"}"#,
         "null",
         "true",
         "a",
