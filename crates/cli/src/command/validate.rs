@@ -272,7 +272,6 @@ fn json(outcomes: &[Outcome], counts: &Counts) -> String {
         }
     });
     let report = Report { version: 1, files: files.collect(), errors: counts.errors, warnings: counts.warnings };
-    // Text, numbers and truth values cannot fail to become JSON; were it otherwise, no text is better than half of it.
     Layout::PRETTY.text(&report) + "\n"
 }
 

@@ -66,7 +66,7 @@ fn a_target_is_explained_with_what_its_absence_means() {
         "\
 tool_calls[*].args.city (a target, reads the trace)
 
-Below `tool_calls[*].args`: the arguments as the model wrote them; text that is no JSON stays text.
+Below `tool_calls[*].args`: The arguments as the model wrote them. Text that is not JSON stays text.
 What lies there is up to whoever made the value.
 
 About it:

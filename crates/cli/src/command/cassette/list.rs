@@ -235,7 +235,6 @@ impl<'a> SuiteReport<'a> {
 
 fn json(listed: &[Listed], counts: Counts) -> String {
     let report = Report { version: 1, suites: listed.iter().map(SuiteReport::of).collect(), counts };
-    // Text and numbers cannot fail to become JSON; were it otherwise, no text is better than half of it.
     Layout::PRETTY.text(&report) + "\n"
 }
 

@@ -250,6 +250,5 @@ fn json(found: &BTreeMap<String, Vec<Finding>>, files: usize, unset: &BTreeSet<S
         }));
     }
     let report = Report { version: 1, files, findings, unset };
-    // Text and numbers cannot fail to become JSON; were it otherwise, no text is better than half of it.
     Layout::PRETTY.text(&report) + "\n"
 }
