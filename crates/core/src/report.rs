@@ -336,11 +336,11 @@ impl Serialize for SuiteReport {
 /// Something to know that is no verdict, and when it was told.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Note {
+    /// Rows of the last of them before it.
+    pub rows: usize,
     /// It is why the run ended before everything was run.
     #[serde(rename = "stopped", default, skip_serializing_if = "std::ops::Not::not")]
     pub is_stop: bool,
-    /// Rows of the last of them before it.
-    pub rows: usize,
     /// Suites that were begun or refused before it.
     pub suites: usize,
     /// What there is to know.
