@@ -85,7 +85,7 @@ impl<P> Failure<P> {
     /// The same failure at another place.
     pub fn moved<Q>(self, place: Q) -> Failure<Q> {
         let Self { severity, code, message, hint, .. } = self;
-        Failure { severity, code, place, message, hint }
+        Failure { code, hint, message, place, severity }
     }
 
     /// Severity and code, as in `error[stale-cassette]`.

@@ -329,7 +329,7 @@ impl Judge {
 
     fn add(&mut self, verdict: Verdict, target: String, reason: String, diffs: Vec<AssertionDiff>) {
         self.verdict = self.verdict.max(Some(verdict));
-        self.failures.push(GateFailure { target, reason, diffs });
+        self.failures.push(GateFailure { diffs, reason, target });
     }
 
     /// Evaluates the default or the author's assertions. `reasons` explains the value of a metric.

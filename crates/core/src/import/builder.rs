@@ -96,7 +96,7 @@ impl<'o> Builder<'o> {
     }
 
     fn turn(&mut self, role: Role, content: Option<String>) -> usize {
-        self.turns.push(Turn { role, content });
+        self.turns.push(Turn { content, role });
         self.turns.len() - 1
     }
 

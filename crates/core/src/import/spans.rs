@@ -105,7 +105,7 @@ pub(super) fn trace(key: &str, spans: Vec<Span<'_>>, options: &Options) -> Resul
         tool_calls: is_known.then_some(calls),
         tool_results: is_known.then_some(results),
         final_response,
-        conversation: Conversation { model, turns, tokens, stop_reason, duration_ms },
+        conversation: Conversation { duration_ms, model, stop_reason, tokens, turns },
         ..Trace::default()
     };
     Ok(vec![Imported { id: Some(key.to_owned()), group: None, fields: fields.into(), trace }])

@@ -166,7 +166,7 @@ impl<'a> Run<'a> {
 /// A run that broke before anything was recorded: what it did is unknown.
 fn nothing(model: Option<String>, stop_reason: Option<StopReason>, duration_ms: Option<u64>) -> Trace {
     Trace {
-        conversation: Conversation { model, stop_reason, duration_ms, ..Conversation::default() },
+        conversation: Conversation { duration_ms, model, stop_reason, ..Conversation::default() },
         ..Trace::default()
     }
 }

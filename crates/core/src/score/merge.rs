@@ -112,7 +112,7 @@ fn encode(tools: &[u32], args: &[Option<ArgsKey>]) -> String {
         let _ = write!(out, "{tool}:");
         match args {
             Some(key) => {
-                out.extend(key.iter().flat_map(|byte| [byte >> 4, byte & 15]).map(|digit| HEX[usize::from(digit)]))
+                out.extend(key.iter().flat_map(|byte| [byte >> 4, byte & 15]).map(|digit| HEX[usize::from(digit)]));
             }
             None => out.push('-'),
         }

@@ -212,7 +212,7 @@ mod tests {
         let known = ["tool_calls[*].caller", "tool_calls[*].id", "tool_results[*].error.code", "tool_results[*].fault"];
         let table = FIELDS.iter().filter(|field| !field.path.ends_with("[*]") && !field.absent.starts_with("never"));
         let due: BTreeSet<String> =
-            table.map(|field| field.path.to_owned()).filter(|path| !known.contains(&path.as_str())).collect();
+            table.map(|field| field.path.clone()).filter(|path| !known.contains(&path.as_str())).collect();
         assert_eq!(unknown, due);
     }
 

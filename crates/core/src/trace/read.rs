@@ -113,7 +113,7 @@ impl Envelope {
                 final_response = last.map(|turn| turn.content.clone().unwrap_or_else(String::new));
             }
         }
-        Ok(Trace { tool_calls, tool_results, final_response, conversation, ..Trace::default() })
+        Ok(Trace { conversation, final_response, tool_calls, tool_results, ..Trace::default() })
     }
 }
 

@@ -231,7 +231,7 @@ fn mcp_error(error: Value) -> ToolResult {
     let text = ["content", "message"].iter().find_map(|key| map.remove(*key)).filter(|text| !text.is_null());
     let mut result = results::of_value(text.unwrap_or(Value::Object(map)), Some(true));
     let message = results::text(&result).unwrap_or_default();
-    result.error = Some(Box::new(CallError { kind, code, message }));
+    result.error = Some(Box::new(CallError { code, kind, message }));
     result
 }
 

@@ -137,7 +137,7 @@ impl Merge<'_> {
         self.recent.clear();
         let mut add_turn = |role: Role, content: Option<String>| {
             let turns = turns.as_mut()?;
-            turns.push(Turn { role, content });
+            turns.push(Turn { content, role });
             Some(turns.len() - 1)
         };
         for (time, message) in conversation.messages {
