@@ -54,6 +54,8 @@ pub mod keys;
 #[doc(hidden)]
 pub mod ledger;
 #[doc(hidden)]
+pub mod loopback;
+#[doc(hidden)]
 pub mod redact;
 #[doc(hidden)]
 pub mod report;

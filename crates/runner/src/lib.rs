@@ -17,6 +17,7 @@ mod model;
 pub mod plan;
 pub mod process;
 pub mod provider;
+pub mod record;
 mod resolver;
 pub mod runtime;
 pub mod secrets;

@@ -10,7 +10,7 @@
 mod catalog;
 mod endpoint;
 mod error;
-mod events;
+pub(crate) mod events;
 mod exchange;
 mod headers;
 mod http;

@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -193,46 +193,113 @@ pub(crate) struct Spawned {
     pub(crate) stdout: ChildStdout,
 }
 
+/// Starts a command in its own group, with a task that reaps it.
+fn start(
+    mut command: Command,
+    launch: &Launch,
+    processes: &Processes,
+) -> Result<(tokio::process::Child, Arc<Group>), SpawnError> {
+    #[cfg(unix)]
+    command.process_group(0);
+    command.envs(&launch.env).kill_on_drop(true);
+    if let Some(folder) = &launch.cwd {
+        command.current_dir(folder);
+    }
+    let program = launch.argv.first().map_or("", String::as_str);
+    // The lock covers the check and the insertion: a child started during `end_all` would be missed.
+    let mut list = lock(&processes.list);
+    if list.ending {
+        return Err(SpawnError::Ending);
+    }
+    let child = command.spawn().map_err(|source| refusal(program, launch.cwd.as_deref(), source))?;
+    let Some(id) = child.id() else {
+        return Err(refusal(program, None, io::Error::other("it has no process id")));
+    };
+    list.groups.insert(id);
+    Ok((child, Arc::new(Group { id, processes: processes.clone() })))
+}
+
+/// Waits for a child in a task of its own. The rest of its group is killed before the exit is reported, so that a reported exit
+/// is the exit of all.
+fn reap<T: Send + Sync + 'static>(
+    mut child: tokio::process::Child,
+    group: &Arc<Group>,
+    report: impl FnOnce(io::Result<ExitStatus>) -> T + Send + 'static,
+) -> watch::Receiver<Option<T>> {
+    let (exited, exit) = watch::channel(None);
+    let reaper = Reaper(Arc::clone(group));
+    tokio::spawn(async move {
+        let status = child.wait().await;
+        drop(reaper);
+        let _ = exited.send(Some(report(status)));
+    });
+    exit
+}
+
+/// A running program that keeps the standard error, and perhaps the standard input, of mcptest. Dropping it kills its group at
+/// once.
+#[derive(Debug)]
+pub(crate) struct Foreground {
+    group: Arc<Group>,
+    exit: watch::Receiver<Option<Result<ExitStatus, String>>>,
+}
+
+impl Foreground {
+    pub(crate) fn spawn(
+        launch: &Launch,
+        stdin: Stdio,
+        stdout: Stdio,
+        processes: &Processes,
+    ) -> Result<Self, SpawnError> {
+        let (program, arguments) = launch.argv.split_first().ok_or(SpawnError::Empty)?;
+        let mut command = Command::new(program);
+        command.args(arguments).stdin(stdin).stdout(stdout).stderr(Stdio::inherit());
+        let (child, group) = start(command, launch, processes)?;
+        let exit = reap(child, &group, |status| status.map_err(|error| error.to_string()));
+        Ok(Self { group, exit })
+    }
+
+    /// Waits until it exits.
+    pub(crate) async fn exited(&self) -> Result<ExitStatus, String> {
+        let mut exit = self.exit.clone();
+        match exit.wait_for(Option::is_some).await.map(|status| status.clone()) {
+            Ok(Some(status)) => status,
+            _ => Err("its exit status is not known".to_owned()),
+        }
+    }
+
+    /// Ends it with `SIGTERM`, then with `SIGKILL`.
+    pub(crate) async fn end(&self) {
+        for (name, grace) in [(Signal::Term, TERM_GRACE), (Signal::Kill, KILL_GRACE)] {
+            self.group.signal(name);
+            if timeout(grace, self.exited()).await.is_ok() {
+                return;
+            }
+        }
+    }
+}
+
+impl Drop for Foreground {
+    fn drop(&mut self) {
+        self.group.signal(Signal::Kill);
+    }
+}
+
 impl Child {
     /// Starts a child in its own group, with tasks that reap it and read its standard error.
     pub(crate) fn spawn(launch: &Launch, processes: &Processes) -> Result<Spawned, SpawnError> {
         let (program, arguments) = launch.argv.split_first().ok_or(SpawnError::Empty)?;
-        let refused = |source| refusal(program, launch.cwd.as_deref(), source);
-
         let mut command = Command::new(program);
-        command.args(arguments).envs(&launch.env).kill_on_drop(true);
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        if let Some(folder) = &launch.cwd {
-            command.current_dir(folder);
-        }
-        #[cfg(unix)]
-        command.process_group(0);
-
-        // The lock covers the check and the insertion: a child started during `end_all` would be missed.
-        let mut list = lock(&processes.list);
-        if list.ending {
-            return Err(SpawnError::Ending);
-        }
-        let mut child = command.spawn().map_err(refused)?;
+        command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let (mut child, group) = start(command, launch, processes)?;
         let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-        let (Some(id), (Some(stdin), Some(stdout), Some(stderr))) = (child.id(), pipes) else {
-            return Err(refused(io::Error::other("it has no pipes")));
-        };
-        list.groups.insert(id);
-        drop(list);
-
-        let group = Arc::new(Group { id, processes: processes.clone() });
-        let (exited, exit) = watch::channel(None);
-        let reaper = Reaper(Arc::clone(&group));
-        tokio::spawn(async move {
-            let status = match child.wait().await {
-                Ok(status) => status.to_string(),
-                Err(problem) => format!("exit status unknown: {problem}"),
-            };
-            // The rest of the group is killed before the exit is reported, so that a reported exit is the exit of all.
-            drop(reaper);
-            let _ = exited.send(Some(status));
+        let exit = reap(child, &group, |status| match status {
+            Ok(status) => status.to_string(),
+            Err(problem) => format!("exit status unknown: {problem}"),
         });
+        let (Some(stdin), Some(stdout), Some(stderr)) = pipes else {
+            return Err(refusal(program, None, io::Error::other("it has no pipes")));
+        };
 
         let tail = Arc::new(Mutex::new(Tail::default()));
         let (draining, drained) = watch::channel(());

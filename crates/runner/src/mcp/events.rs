@@ -1,4 +1,4 @@
-//! An event stream (`text/event-stream`) as messages, with what a client needs to resume it. Pure.
+//! An event stream (`text/event-stream`) as events, with what a client needs to resume it. Pure.
 
 use std::time::Duration;
 
@@ -7,12 +7,12 @@ const MAX_ID: usize = 1024;
 
 /// Reads events from bytes as they arrive.
 #[derive(Debug)]
-pub(super) struct Events {
+pub(crate) struct Events {
     line: Vec<u8>,
     /// The data of the event so far, which may be empty.
     data: Option<Vec<u8>>,
-    /// Whether the event has a type that carries no messages.
-    is_other: bool,
+    /// The type of the event so far; empty if it has none.
+    name: Vec<u8>,
     /// Whether the last byte was a carriage return, so that a line feed would belong to it.
     after_return: bool,
     is_first_line: bool,
@@ -23,16 +23,31 @@ pub(super) struct Events {
     limit: usize,
 }
 
+/// A complete event.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Event<'a> {
+    /// Its type; empty if it has none.
+    pub(crate) name: &'a [u8],
+    pub(crate) data: &'a [u8],
+}
+
+impl Event<'_> {
+    /// Whether it can carry a message of MCP.
+    pub(crate) fn is_message(&self) -> bool {
+        matches!(self.name, b"" | b"message")
+    }
+}
+
 /// An event longer than the limit.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct TooLong(pub(super) usize);
+pub(crate) struct TooLong(pub(crate) usize);
 
 impl Events {
-    pub(super) fn new(limit: usize) -> Self {
+    pub(crate) fn new(limit: usize) -> Self {
         Self {
             line: Vec::new(),
             data: None,
-            is_other: false,
+            name: Vec::new(),
             after_return: false,
             is_first_line: true,
             id: Vec::new(),
@@ -58,8 +73,8 @@ impl Events {
         *self = Self { id: last_id.clone(), last_id, retry: self.retry, ..Self::new(self.limit) };
     }
 
-    /// Takes bytes and passes on the data of every complete event.
-    pub(super) fn push(&mut self, mut bytes: &[u8], mut event: impl FnMut(&[u8])) -> Result<(), TooLong> {
+    /// Takes bytes and passes on every complete event that has data.
+    pub(crate) fn push(&mut self, mut bytes: &[u8], mut event: impl FnMut(Event<'_>)) -> Result<(), TooLong> {
         while let Some(&first) = bytes.first() {
             if self.after_return && first == b'\n' {
                 self.after_return = false;
@@ -81,7 +96,7 @@ impl Events {
         Ok(())
     }
 
-    fn end_of_line(&mut self, event: &mut impl FnMut(&[u8])) {
+    fn end_of_line(&mut self, event: &mut impl FnMut(Event<'_>)) {
         let line = std::mem::take(&mut self.line);
         let mut line = line.as_slice();
         if std::mem::take(&mut self.is_first_line) {
@@ -89,9 +104,9 @@ impl Events {
         }
         if line.is_empty() {
             self.last_id.clone_from(&self.id);
-            let is_other = std::mem::take(&mut self.is_other);
-            if let Some(data) = self.data.take().filter(|_| !is_other) {
-                event(&data);
+            let name = std::mem::take(&mut self.name);
+            if let Some(data) = self.data.take() {
+                event(Event { name: &name, data: &data });
             }
             return;
         }
@@ -108,7 +123,7 @@ impl Events {
                     data.extend_from_slice(value);
                 }
             },
-            b"event" => self.is_other = !matches!(value, b"" | b"message"),
+            b"event" => self.name = value.to_vec(),
             b"id" if !value.contains(&0) => self.id = if value.len() > MAX_ID { Vec::new() } else { value.to_vec() },
             b"retry" => {
                 let digits = std::str::from_utf8(value).ok().filter(|text| text.bytes().all(|b| b.is_ascii_digit()));
@@ -130,7 +145,11 @@ mod tests {
         let mut events = Events::new(limit);
         let mut out = Vec::new();
         for piece in text.chunks(piece) {
-            let pushed = events.push(piece, |data| out.push(String::from_utf8(data.to_vec()).unwrap()));
+            let pushed = events.push(piece, |event| {
+                if event.is_message() {
+                    out.push(String::from_utf8(event.data.to_vec()).unwrap());
+                }
+            });
             if pushed.is_err() {
                 return (out, pushed);
             }
@@ -194,9 +213,9 @@ mod tests {
     fn a_stream_that_is_resumed_starts_a_new_event() {
         let mut events = Events::new(100);
         let mut out = Vec::new();
-        events.push(b"id: 1\n\nid: 2\ndata: half of an ev", |data| out.push(data.to_vec())).unwrap();
+        events.push(b"id: 1\n\nid: 2\ndata: half of an ev", |event| out.push(event.data.to_vec())).unwrap();
         events.resume();
-        events.push("\u{feff}data: whole\n\n".as_bytes(), |data| out.push(data.to_vec())).unwrap();
+        events.push("\u{feff}data: whole\n\n".as_bytes(), |event| out.push(event.data.to_vec())).unwrap();
         assert_eq!((out, events.last_id()), (vec![b"whole".to_vec()], Some(&b"1"[..])));
     }
 

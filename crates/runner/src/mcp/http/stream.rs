@@ -62,7 +62,11 @@ impl Peer {
     fn events(&self, chunk: &[u8], events: &mut Events, left: &mut usize, number: i64) -> Result<(), Failure> {
         super::spend(left, chunk.len(), MAX_ANSWER)?;
         events
-            .push(chunk, |data| self.take(number, data))
+            .push(chunk, |event| {
+                if event.is_message() {
+                    self.take(number, event.data);
+                }
+            })
             .map_err(|TooLong(limit)| Failure::Broken(format!("the server sent an event of more than {limit} bytes")))
     }
 

@@ -1,0 +1,119 @@
+//! Collects both ledgers in memory. Nothing is written to disk before all of it is redacted.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use mcptest_core::ledger::{Body, Entry, Interface, Ledger, Mcp, Message, Request, Response, Side, What};
+use mcptest_core::redact::Redactor;
+
+use crate::clock::Stopwatch;
+
+/// Where proxies report what passed. Clones share one pair of ledgers.
+#[derive(Clone)]
+pub struct Recorder(Arc<Shared>);
+
+struct Shared {
+    started: Stopwatch,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    ledger: Ledger,
+    exchanges: u64,
+    connections: u64,
+    /// Values that were seen as credentials, with the names that replace them.
+    secrets: Vec<(String, String)>,
+}
+
+impl std::fmt::Debug for Recorder {
+    /// What was recorded contains secrets.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Recorder").field("entries", &self.state().ledger.entries.len()).finish_non_exhaustive()
+    }
+}
+
+/// What a model request asks for, before it is entered.
+#[derive(Debug)]
+pub(super) struct Asked {
+    pub(super) interface: Option<Interface>,
+    pub(super) method: String,
+    pub(super) path: String,
+    pub(super) query: Option<String>,
+}
+
+impl Recorder {
+    /// Starts the clock. `secrets` are names and values that are known from the start.
+    pub fn new(servers: Vec<String>, secrets: Vec<(String, String)>) -> Self {
+        let state = State { ledger: Ledger { servers, ..Ledger::default() }, secrets, ..State::default() };
+        Self(Arc::new(Shared { started: Stopwatch::start(), state: Mutex::new(state) }))
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // Every change is complete when the lock is released.
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Milliseconds since the recording began.
+    pub(super) fn ms(&self) -> u64 {
+        self.0.started.ms()
+    }
+
+    /// The number of a new connection to a server.
+    pub(super) fn connection(&self) -> u64 {
+        let mut state = self.state();
+        state.connections += 1;
+        state.connections - 1
+    }
+
+    /// A credential that passed. It is redacted wherever it occurs, also in what was entered before.
+    pub(super) fn learn(&self, name: &str, value: &str) {
+        let mut state = self.state();
+        if !state.secrets.iter().any(|(_, known)| known == value) {
+            state.secrets.push((name.to_owned(), value.to_owned()));
+        }
+    }
+
+    /// A message between the program and a server.
+    pub(super) fn mcp(&self, server: &str, connection: u64, from: Side, message: Message) {
+        self.enter(&mut self.state(), What::Mcp(Mcp { server: server.to_owned(), connection, from, message }));
+    }
+
+    /// The number of a new exchange with a model.
+    pub(super) fn exchange(&self) -> u64 {
+        let mut state = self.state();
+        state.exchanges += 1;
+        state.exchanges - 1
+    }
+
+    pub(super) fn request(&self, exchange: u64, asked: Asked, body: Body) {
+        let mut state = self.state();
+        let Asked { interface, method, path, query } = asked;
+        let body = match body {
+            Body::Json { rest, .. } => Body::json(rest, interface, &mut state.ledger.blobs),
+            other => other,
+        };
+        self.enter(&mut state, What::Request(Request { exchange, interface, method, path, query, body }));
+    }
+
+    pub(super) fn response(&self, response: Response) {
+        self.enter(&mut self.state(), What::Response(response));
+    }
+
+    fn enter(&self, state: &mut State, what: What) {
+        let seq = state.ledger.entries.len() as u64;
+        state.ledger.entries.push(Entry { seq, ms: self.ms(), what });
+    }
+
+    /// The ledgers so far without secrets, and the redactor that knows all of them.
+    pub fn finish(&self) -> (Ledger, Redactor) {
+        let mut state = self.state();
+        let mut secrets: BTreeMap<String, String> = BTreeMap::new();
+        // The first name of a value counts: a variable tells more than a header.
+        for (name, value) in &state.secrets {
+            secrets.entry(value.clone()).or_insert_with(|| name.clone());
+        }
+        let redactor = Redactor::new(secrets.into_iter().map(|(value, name)| (name, value)));
+        (std::mem::take(&mut state.ledger).redacted(&redactor), redactor)
+    }
+}

@@ -1,0 +1,160 @@
+//! The listener on loopback: accepts connections, checks who asks, and routes to a proxy by path.
+//!
+//! Every path begins with a token that cannot be guessed, so that no other program and no web page reaches the proxies.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::Incoming;
+use hyper::header::{CONTENT_TYPE, HOST, HeaderValue, ORIGIN};
+use hyper::service::service_fn;
+use hyper::{HeaderMap, Request, Response, StatusCode};
+use hyper_util::rt::TokioIo;
+use mcptest_core::loopback::{is_local_host, is_local_origin};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::{JoinHandle, JoinSet};
+use tokio::time::sleep;
+
+use super::ledger::Recorder;
+use super::model::{Upstreams, forward};
+
+pub(super) type Body = UnsyncBoxBody<Bytes, Box<dyn std::error::Error + Send + Sync>>;
+
+/// Why the proxies cannot be started.
+#[derive(Debug, thiserror::Error)]
+pub enum ListenError {
+    #[error("cannot listen on loopback: {0}")]
+    Bind(io::Error),
+    #[error("the system has no random numbers")]
+    NoRandom,
+}
+
+/// The proxies of one recording. Dropping them closes every connection.
+#[derive(Debug)]
+pub struct Proxies {
+    /// `http://127.0.0.1:PORT/TOKEN`
+    base: String,
+    upstreams: Arc<Upstreams>,
+    task: JoinHandle<()>,
+}
+
+struct Routes {
+    token: String,
+    upstreams: Arc<Upstreams>,
+    recorder: Recorder,
+}
+
+impl Proxies {
+    /// Starts to listen.
+    pub async fn start(recorder: &Recorder, upstreams: Upstreams) -> Result<Self, ListenError> {
+        let token = token()?;
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        let listener = TcpListener::bind(address).await.map_err(ListenError::Bind)?;
+        let bound = listener.local_addr().map_err(ListenError::Bind)?;
+        let base = format!("http://{bound}/{token}");
+        let upstreams = Arc::new(upstreams);
+        let routes = Arc::new(Routes { token, upstreams: Arc::clone(&upstreams), recorder: recorder.clone() });
+        Ok(Self { base, upstreams, task: tokio::spawn(accept(listener, routes)) })
+    }
+
+    /// The variables that lead a program to the proxies.
+    pub fn variables(&self) -> BTreeMap<String, String> {
+        self.upstreams.variables(&self.base)
+    }
+
+    /// Closes every connection. A response that is still under way is entered as broken off.
+    pub async fn close(mut self) {
+        self.task.abort();
+        // It ends at once, by being aborted.
+        let _ = (&mut self.task).await;
+    }
+}
+
+impl Drop for Proxies {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// 128 random bits as text.
+fn token() -> Result<String, ListenError> {
+    let mut bytes = [0; 16];
+    rustls::crypto::ring::default_provider().secure_random.fill(&mut bytes).map_err(|_| ListenError::NoRandom)?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+async fn accept(listener: TcpListener, routes: Arc<Routes>) {
+    // Dropping it closes every connection.
+    let mut connections = JoinSet::new();
+    loop {
+        tokio::select! {
+            Some(_) = connections.join_next() => {}
+            accepted = listener.accept() => match accepted {
+                Ok((stream, _)) => {
+                    connections.spawn(connection(Arc::clone(&routes), stream));
+                }
+                // Out of file handles, or the program has left.
+                Err(_) => sleep(Duration::from_millis(10)).await,
+            }
+        }
+    }
+}
+
+async fn connection(routes: Arc<Routes>, stream: TcpStream) {
+    // Send small pieces at once.
+    let _ = stream.set_nodelay(true);
+    let service = service_fn(move |request| {
+        let routes = Arc::clone(&routes);
+        async move { Ok::<_, std::convert::Infallible>(routes.answer(request).await) }
+    });
+    let http = hyper::server::conn::http1::Builder::new();
+    // A program that closes its connection is no error.
+    let _ = http.serve_connection(TokioIo::new(stream), service).with_upgrades().await;
+}
+
+impl Routes {
+    async fn answer(&self, request: Request<Incoming>) -> Response<Body> {
+        if let Some(why) = cross_site(request.headers()) {
+            return plain(StatusCode::FORBIDDEN, why);
+        }
+        let path = request.uri().path().to_owned();
+        let Some(rest) = path.strip_prefix('/').and_then(|path| path.strip_prefix(self.token.as_str())) else {
+            return plain(StatusCode::NOT_FOUND, "not found");
+        };
+        let (route, rest) = match rest.strip_prefix('/').unwrap_or_default().split_once('/') {
+            Some((route, rest)) => (route, rest),
+            None => (rest.trim_start_matches('/'), ""),
+        };
+        match self.upstreams.get(route) {
+            Some(upstream) => forward(upstream, &self.recorder, rest, request).await,
+            None => plain(StatusCode::NOT_FOUND, "not found"),
+        }
+    }
+}
+
+/// Why a request may come from a web page.
+fn cross_site(headers: &HeaderMap) -> Option<&'static str> {
+    let all =
+        |name, is_local: fn(&str) -> bool| headers.get_all(name).iter().all(|value| value.to_str().is_ok_and(is_local));
+    if !all(ORIGIN, is_local_origin) {
+        Some("the Origin is not local")
+    } else if !headers.contains_key(HOST) || !all(HOST, is_local_host) {
+        Some("the Host is not local")
+    } else {
+        None
+    }
+}
+
+pub(super) fn plain(status: StatusCode, text: &str) -> Response<Body> {
+    let body = Full::new(Bytes::from(format!("mcptest: {text}\n"))).map_err(|never| match never {}).boxed_unsync();
+    let mut response = Response::new(body);
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    response
+}

@@ -1,0 +1,497 @@
+//! The model side: forwards every request to the provider and the response back, byte for byte as they arrive.
+
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http_body_util::BodyExt as _;
+use hyper::body::{Frame, Incoming};
+use hyper::header::{
+    ACCEPT_ENCODING, AUTHORIZATION, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HOST, HeaderName,
+    HeaderValue, TE, TRAILER, TRANSFER_ENCODING, UPGRADE,
+};
+use hyper::{HeaderMap, Request, Response, StatusCode};
+use mcptest_core::ledger::{self, End, Interface};
+use reqwest::{Client, Url};
+
+use super::capture::{self, Capture, Kind, MAX_KEPT, MAX_OTHER};
+use super::ledger::{Asked, Recorder};
+use super::listen::{Body, plain};
+use crate::tls;
+
+/// A provider, and the variables that lead clients to it.
+#[derive(Debug)]
+struct Provider {
+    /// The first part of the path on the listener.
+    route: &'static str,
+    /// The variables in the order in which they are read.
+    variables: &'static [&'static str],
+    /// What clients append their paths to, below the route.
+    suffix: &'static str,
+    /// Where it is unless a variable says so.
+    default: Option<&'static str>,
+}
+
+const PROVIDERS: [Provider; 4] = [
+    Provider {
+        route: "openai",
+        variables: &["OPENAI_BASE_URL", "OPENAI_API_BASE"],
+        suffix: "/v1",
+        default: Some("https://api.openai.com/v1"),
+    },
+    Provider {
+        route: "anthropic",
+        variables: &["ANTHROPIC_BASE_URL", "ANTHROPIC_API_URL"],
+        suffix: "",
+        default: Some("https://api.anthropic.com"),
+    },
+    Provider {
+        route: "gemini",
+        variables: &["GOOGLE_GEMINI_BASE_URL"],
+        suffix: "",
+        default: Some("https://generativelanguage.googleapis.com"),
+    },
+    Provider { route: "azure", variables: &["AZURE_OPENAI_ENDPOINT"], suffix: "", default: None },
+];
+
+/// Headers that belong to one connection, and what is set anew.
+const HOP_BY_HOP: [HeaderName; 6] = [CONNECTION, TE, TRAILER, TRANSFER_ENCODING, UPGRADE, HOST];
+/// More of them, which have no constant.
+const HOP_BY_HOP_NAMES: [&str; 3] = ["keep-alive", "proxy-authenticate", "proxy-authorization"];
+/// Headers whose values are credentials.
+const CREDENTIALS: [&str; 5] = ["x-api-key", "api-key", "x-goog-api-key", "cookie", "proxy-authorization"];
+/// Parts of a query that are kept.
+const QUERY_KEPT: [&str; 3] = ["alt", "beta", "api-version"];
+/// Headers of a response that are kept.
+const KEPT: [&str; 6] =
+    ["content-type", "retry-after", "retry-after-ms", "anthropic-version", "openai-version", "api-version"];
+
+/// Where the providers of a recording are.
+#[derive(Debug)]
+pub struct Upstreams(BTreeMap<&'static str, Upstream>);
+
+/// One provider.
+#[derive(Debug)]
+pub struct Upstream {
+    provider: &'static Provider,
+    base: Url,
+    client: Client,
+}
+
+/// Why a provider cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum UpstreamError {
+    /// The value is not shown, because it may contain a password.
+    #[error("the value of {variable} is not a valid URL: {why}")]
+    Url { variable: &'static str, why: String },
+    #[error("cannot prepare HTTPS: {0}")]
+    Client(String),
+}
+
+impl Upstreams {
+    /// Every provider where its variable leads, else at its usual place.
+    pub fn new(variable: &dyn Fn(&str) -> Option<String>) -> Result<Self, UpstreamError> {
+        let mut out = BTreeMap::new();
+        for provider in &PROVIDERS {
+            let set = provider.variables.iter().find_map(|name| Some((*name, variable(name)?)));
+            let set = set.filter(|(_, value)| !value.trim().is_empty());
+            let (name, text) = match (set, provider.default) {
+                (Some(set), _) => set,
+                (None, Some(default)) => (provider.variables[0], default.to_owned()),
+                (None, None) => continue,
+            };
+            let base = base_url(text.trim()).map_err(|why| UpstreamError::Url { variable: name, why })?;
+            out.insert(provider.route, Upstream { provider, client: client(&base)?, base });
+        }
+        Ok(Self(out))
+    }
+
+    pub(super) fn get(&self, route: &str) -> Option<&Upstream> {
+        self.0.get(route)
+    }
+
+    /// The variables that lead a program to the proxies at `base`.
+    pub(super) fn variables(&self, base: &str) -> BTreeMap<String, String> {
+        let all = self.0.values().flat_map(|upstream| {
+            let Provider { route, variables, suffix, .. } = upstream.provider;
+            variables.iter().map(move |name| ((*name).to_owned(), format!("{base}/{route}{suffix}")))
+        });
+        all.collect()
+    }
+}
+
+fn base_url(text: &str) -> Result<Url, String> {
+    let url = Url::parse(text).map_err(|error| tls::url_error(text, &error))?;
+    match url.scheme() {
+        "http" | "https" if url.has_host() => Ok(url),
+        other => Err(format!("it starts with `{other}:` instead of `http:` or `https:`")),
+    }
+}
+
+fn client(base: &Url) -> Result<Client, UpstreamError> {
+    let mut builder = tls::client().referer(false).retry(reqwest::retry::never()).no_gzip().tcp_nodelay(true);
+    if tls::is_local(base) {
+        // For a proxy, `localhost` is another machine.
+        builder = builder.no_proxy();
+        if base.scheme() == "http" {
+            // Plain HTTP needs no CA certificates, and small containers have none.
+            builder = builder.tls_certs_only([]);
+        }
+    }
+    builder.build().map_err(|error| UpstreamError::Client(innermost(&error)))
+}
+
+fn innermost(error: &dyn Error) -> String {
+    let mut error = error;
+    while let Some(source) = error.source() {
+        error = source;
+    }
+    error.to_string()
+}
+
+impl Upstream {
+    /// The path below the provider's own base, as `/v1/messages`, and the URL it leads to.
+    fn target(&self, rest: &str, query: Option<&str>) -> (String, Url) {
+        let mut path = format!("/{rest}");
+        let mut base = self.base.path().trim_end_matches('/').to_owned();
+        match self.provider.route {
+            "openai" => {
+                let below = path.strip_prefix("/v1").filter(|rest| rest.is_empty() || rest.starts_with('/'));
+                path = below.unwrap_or(&path).to_owned();
+            }
+            // Some clients append `/messages` to a base that others take without its version.
+            "anthropic" => {
+                base = base.strip_suffix("/v1").unwrap_or(&base).to_owned();
+                if !path.starts_with("/v1/") && path != "/v1" && !path.starts_with("/api/") {
+                    path = format!("/v1{path}");
+                }
+            }
+            _ => {}
+        }
+        let mut url = self.base.clone();
+        url.set_path(&format!("{base}{path}"));
+        url.set_query(query);
+        let shown = if self.provider.route == "openai" { format!("/v1{path}") } else { path };
+        (shown, url)
+    }
+}
+
+/// What is kept of a query.
+fn kept_query(query: Option<&str>) -> Option<String> {
+    let is_kept = |pair: &&str| QUERY_KEPT.contains(&pair.split('=').next().unwrap_or_default());
+    let kept: Vec<&str> = query?.split('&').filter(is_kept).collect();
+    (!kept.is_empty()).then(|| kept.join("&"))
+}
+
+/// Remembers the credentials of a request.
+pub(super) fn learn(recorder: &Recorder, headers: &HeaderMap, query: Option<&str>) {
+    for name in CREDENTIALS {
+        for value in headers.get_all(name).iter().filter_map(|value| value.to_str().ok()) {
+            recorder.learn(name, value);
+        }
+    }
+    for value in headers.get_all(AUTHORIZATION).iter().filter_map(|value| value.to_str().ok()) {
+        let token = value.split_once(' ').map_or(value, |(_, token)| token);
+        recorder.learn("authorization", token.trim());
+    }
+    for (name, value) in query.unwrap_or_default().split('&').filter_map(|pair| pair.split_once('=')) {
+        if ["key", "token", "secret", "sig"].iter().any(|part| name.to_ascii_lowercase().contains(part)) {
+            recorder.learn(name, value);
+        }
+    }
+}
+
+/// Headers without those of one connection.
+pub(super) fn end_to_end(headers: &HeaderMap) -> HeaderMap {
+    let mut out = headers.clone();
+    let named = headers.get_all(CONNECTION).iter().filter_map(|value| value.to_str().ok());
+    for name in named.flat_map(|value| value.split(',')).filter_map(|name| HeaderName::try_from(name.trim()).ok()) {
+        out.remove(name);
+    }
+    for name in &HOP_BY_HOP {
+        out.remove(name);
+    }
+    for name in HOP_BY_HOP_NAMES {
+        out.remove(name);
+    }
+    out
+}
+
+pub(super) fn text<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<&'h str> {
+    headers.get(name).and_then(|value| value.to_str().ok())
+}
+
+/// Forwards one request and starts to forward its response.
+pub(super) async fn forward(
+    upstream: &Upstream,
+    recorder: &Recorder,
+    rest: &str,
+    request: Request<Incoming>,
+) -> Response<Body> {
+    let (head, mut body) = request.into_parts();
+    if head.headers.contains_key(UPGRADE) {
+        return plain(StatusCode::UPGRADE_REQUIRED, "WebSocket is not recorded; use HTTP");
+    }
+    let query = head.uri.query();
+    learn(recorder, &head.headers, query);
+    let (path, url) = upstream.target(rest, query);
+    let interface = Interface::of(head.method.as_str(), &path);
+    let limit = if interface.is_some() { MAX_KEPT } else { MAX_OTHER };
+    let kind = Kind::new(text(&head.headers, &CONTENT_TYPE), text(&head.headers, &CONTENT_ENCODING));
+    let asked = Asked { interface, method: head.method.to_string(), path, query: kept_query(query) };
+
+    let mut headers = end_to_end(&head.headers);
+    headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+    let mut outgoing = upstream.client.request(head.method.clone(), url);
+    // What does not fit is sent on while it arrives.
+    let mut capture = Capture::new(limit);
+    let mut whole = Vec::new();
+    let is_whole = loop {
+        match body.frame().await {
+            None => break true,
+            Some(Ok(frame)) => {
+                if let Some(data) = frame.data_ref() {
+                    capture.push(data);
+                    whole.extend_from_slice(data);
+                }
+                if whole.len() > limit {
+                    break false;
+                }
+            }
+            // The program has left; there is nobody to answer.
+            Some(Err(_)) => return plain(StatusCode::BAD_REQUEST, "the request is not complete"),
+        }
+    };
+    let exchange = recorder.exchange();
+    let pending = Pending { recorder: recorder.clone(), exchange, asked: Some(asked), capture, kind, limit };
+    if is_whole {
+        drop(pending);
+        headers.remove(CONTENT_LENGTH);
+        if !whole.is_empty() || head.headers.contains_key(CONTENT_LENGTH) {
+            outgoing = outgoing.body(whole);
+        }
+    } else {
+        outgoing = outgoing.body(reqwest::Body::wrap(Upload { head: Some(whole.into()), rest: body, pending }));
+    }
+    let watch = Watch {
+        recorder: recorder.clone(),
+        exchange,
+        first_ms: 0,
+        status: None,
+        headers: BTreeMap::new(),
+        capture: Capture::new(limit),
+        kind: Kind::default(),
+        limit,
+        is_done: false,
+    };
+    respond(outgoing.headers(headers), watch, upstream).await
+}
+
+/// The copy of a request. It is entered when it is dropped, which is when all of the request was seen.
+struct Pending {
+    recorder: Recorder,
+    exchange: u64,
+    asked: Option<Asked>,
+    capture: Capture,
+    kind: Kind,
+    limit: usize,
+}
+
+impl Drop for Pending {
+    fn drop(&mut self) {
+        let Some(asked) = self.asked.take() else { return };
+        let capture = std::mem::replace(&mut self.capture, Capture::new(0));
+        let body = capture::read(capture, &self.kind, self.limit);
+        self.recorder.request(self.exchange, asked, body);
+    }
+}
+
+async fn respond(outgoing: reqwest::RequestBuilder, mut watch: Watch, upstream: &Upstream) -> Response<Body> {
+    let response = match outgoing.send().await {
+        Ok(response) => response,
+        Err(error) => {
+            let host = upstream.base.host_str().unwrap_or_default();
+            let why = format!("cannot reach {host}: {}", innermost(&error.without_url()));
+            watch.first_ms = watch.recorder.ms();
+            watch.finish(End::Upstream(why.clone()));
+            return plain(StatusCode::BAD_GATEWAY, &why);
+        }
+    };
+    let headers = response.headers();
+    watch.first_ms = watch.recorder.ms();
+    watch.status = Some(response.status().as_u16());
+    watch.kind = Kind::new(text(headers, &CONTENT_TYPE), text(headers, &CONTENT_ENCODING));
+    for name in KEPT {
+        if let Some(value) = headers.get(name).and_then(|value| value.to_str().ok()) {
+            watch.headers.insert(name.to_owned(), value.to_owned());
+        }
+    }
+    let (status, headers) = (response.status(), end_to_end(headers));
+    let body = Watched { upstream: reqwest::Body::from(response), watch };
+    let mut out = Response::new(body.boxed_unsync());
+    *out.status_mut() = status;
+    *out.headers_mut() = headers;
+    out
+}
+
+/// The copy of a response. It is entered when the response ends, whoever ends it.
+struct Watch {
+    recorder: Recorder,
+    exchange: u64,
+    first_ms: u64,
+    status: Option<u16>,
+    headers: BTreeMap<String, String>,
+    capture: Capture,
+    kind: Kind,
+    limit: usize,
+    is_done: bool,
+}
+
+impl Watch {
+    fn finish(&mut self, end: End) {
+        if std::mem::replace(&mut self.is_done, true) {
+            return;
+        }
+        let capture = std::mem::replace(&mut self.capture, Capture::new(0));
+        self.recorder.response(ledger::Response {
+            exchange: self.exchange,
+            first_ms: self.first_ms,
+            status: self.status,
+            headers: std::mem::take(&mut self.headers),
+            body: capture::read(capture, &self.kind, self.limit),
+            end,
+        });
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.finish(End::Program);
+    }
+}
+
+/// The body of a response on its way to the program.
+struct Watched {
+    upstream: reqwest::Body,
+    watch: Watch,
+}
+
+impl hyper::body::Body for Watched {
+    type Data = Bytes;
+    type Error = Box<dyn Error + Send + Sync>;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
+        let polled = Pin::new(&mut self.upstream).poll_frame(context);
+        match &polled {
+            Poll::Pending => {}
+            Poll::Ready(None) => self.watch.finish(End::Complete),
+            Poll::Ready(Some(Ok(frame))) => {
+                if let Some(data) = frame.data_ref() {
+                    self.watch.capture.push(data);
+                }
+                if self.upstream.is_end_stream() {
+                    self.watch.finish(End::Complete);
+                }
+            }
+            Poll::Ready(Some(Err(error))) => {
+                let why = innermost(error);
+                self.watch.finish(End::Upstream(why));
+            }
+        }
+        polled.map(|frame| frame.map(|frame| frame.map_err(Into::into)))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.watch.is_done
+    }
+
+    fn size_hint(&self) -> hyper::body::SizeHint {
+        self.upstream.size_hint()
+    }
+}
+
+/// A request body that is too large to keep.
+struct Upload {
+    head: Option<Bytes>,
+    rest: Incoming,
+    pending: Pending,
+}
+
+impl hyper::body::Body for Upload {
+    type Data = Bytes;
+    type Error = hyper::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        match self.head.take() {
+            Some(head) => Poll::Ready(Some(Ok(Frame::data(head)))),
+            None => {
+                let polled = Pin::new(&mut self.rest).poll_frame(context);
+                if let Poll::Ready(Some(Ok(frame))) = &polled
+                    && let Some(data) = frame.data_ref()
+                {
+                    self.pending.capture.push(data);
+                }
+                polled
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn upstreams(set: &[(&str, &str)]) -> Upstreams {
+        let set: BTreeMap<&str, &str> = set.iter().copied().collect();
+        Upstreams::new(&|name| set.get(name).map(|value| (*value).to_owned())).unwrap()
+    }
+
+    #[test]
+    fn a_path_leads_to_where_the_variable_led() {
+        let all = upstreams(&[("OPENAI_API_BASE", "http://127.0.0.1:1/llm/v1/")]);
+        let target = |route: &str, rest: &str, query: Option<&str>| {
+            let (path, url) = all.get(route).unwrap().target(rest, query);
+            (path, url.to_string())
+        };
+        let pair = |path: &str, url: &str| (path.to_owned(), url.to_owned());
+        assert_eq!(
+            target("openai", "v1/chat/completions", None),
+            pair("/v1/chat/completions", "http://127.0.0.1:1/llm/v1/chat/completions")
+        );
+        assert_eq!(
+            target("anthropic", "v1/messages", Some("beta=true")),
+            pair("/v1/messages", "https://api.anthropic.com/v1/messages?beta=true")
+        );
+        assert_eq!(
+            target("anthropic", "messages", None),
+            pair("/v1/messages", "https://api.anthropic.com/v1/messages")
+        );
+        assert_eq!(target("anthropic", "api/hello", None), pair("/api/hello", "https://api.anthropic.com/api/hello"));
+        assert_eq!(
+            target("gemini", "v1beta/models/m:streamGenerateContent", Some("alt=sse")),
+            pair(
+                "/v1beta/models/m:streamGenerateContent",
+                "https://generativelanguage.googleapis.com/v1beta/models/m:streamGenerateContent?alt=sse"
+            )
+        );
+        assert!(all.get("azure").is_none());
+        let variables = all.variables("http://127.0.0.1:9/t");
+        assert_eq!(variables["OPENAI_BASE_URL"], "http://127.0.0.1:9/t/openai/v1");
+        assert_eq!(variables["ANTHROPIC_API_URL"], "http://127.0.0.1:9/t/anthropic");
+    }
+
+    #[test]
+    fn only_harmless_parts_of_a_query_are_kept() {
+        assert_eq!(kept_query(Some("key=secret&alt=sse&x=1&beta=true")), Some("alt=sse&beta=true".to_owned()));
+        assert_eq!(kept_query(Some("key=secret")), None);
+        assert_eq!(kept_query(None), None);
+    }
+}
