@@ -52,7 +52,9 @@ pub(crate) fn events<'a>(sent: &[u8], limit: usize, pieces: impl Iterator<Item =
 fn read(limit: usize, pieces: &[&[u8]]) -> (Vec<Vec<u8>>, Result<(), TooLong>) {
     let mut events = Events::new(limit);
     let mut got = Vec::new();
-    let end = pieces.iter().try_for_each(|piece| events.push(piece, |data| got.push(data.to_vec())));
+    let end = pieces
+        .iter()
+        .try_for_each(|piece| events.push(piece, |event| got.extend(event.is_message().then(|| event.data.to_vec()))));
     (got, end)
 }
 
