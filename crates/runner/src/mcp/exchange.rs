@@ -1,6 +1,6 @@
 //! Matches replies with requests. Every message of a connection passes through here as raw JSON, in both directions.
 //!
-//! A reply is kept as received, because the typed model above it loses fields. Unexpected replies, lines that are not messages,
+//! A reply is kept as received. Unexpected replies, lines that are not messages,
 //! notifications and requests of the server end here, so that none of them can accumulate.
 
 use std::collections::BTreeMap;
@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use mcptest_core::json;
 use serde_json::{Value, json};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{oneshot, watch};
 
 use super::message::Message;
 use crate::process::printable;
@@ -62,34 +62,22 @@ pub(super) enum End {
     Broken(String),
 }
 
-#[derive(Debug)]
-struct Slot {
-    method: String,
-    /// The reply, and its memory.
-    reply: Option<(Reply, usize)>,
-}
+/// The reply to a request, and its memory. It is dropped when there will be none.
+pub(super) type Pending = oneshot::Receiver<(Reply, usize)>;
 
 #[derive(Debug, Default)]
 struct State {
-    /// Requests without a reply, and replies that have not been taken, by the id on the wire.
-    slots: BTreeMap<i64, Slot>,
-    /// Where the current client receives replies.
-    client: Option<mpsc::UnboundedSender<Value>>,
-    /// The current client's id 0 on the wire.
-    base: i64,
+    /// Requests that wait for their reply.
+    waiting: BTreeMap<i64, oneshot::Sender<(Reply, usize)>>,
+    /// The id of the next request. Ids are never used again, so that a late reply is not mistaken for one to a later request.
     next: i64,
     counters: Counters,
     noise: Option<String>,
-    /// Why the handshake failed, unless the server answered.
-    failure: Option<Failure>,
-    /// The revision that the handshake negotiated.
+    /// The revision that requests are sent in. Before a handshake there is none.
     revision: Option<String>,
 }
 
-/// The two directions of one connection, and the clients that use it one after the other.
-///
-/// Each client numbers its requests from 0. On the wire ids continue, so that a reply to an earlier client is never mistaken for
-/// a reply to a later one.
+/// The two directions of one connection.
 #[derive(Debug)]
 pub(super) struct Exchange {
     state: Mutex<State>,
@@ -105,37 +93,22 @@ impl Exchange {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Attaches a new client; requests of the previous one are forgotten. The channel cannot grow without bound: it carries one
-    /// message per request.
-    pub(super) fn attach(&self) -> mpsc::UnboundedReceiver<Value> {
-        let (client, messages) = mpsc::unbounded_channel();
+    /// Registers a request. Done before it is sent, so that no reply can arrive too early.
+    pub(super) fn request(&self) -> (i64, Pending) {
+        let (sender, reply) = oneshot::channel();
         let mut state = self.state();
-        state.slots.clear();
-        state.base = state.next;
-        (state.failure, state.revision) = (None, None);
-        // After the end the sender is dropped here, and the client sees at once that the connection is closed.
-        state.client = self.end.borrow().is_none().then_some(client);
-        messages
+        let id = state.next;
+        state.next += 1;
+        // After the end the sender is dropped here, and the caller sees at once that there is no reply.
+        if self.end.borrow().is_none() {
+            state.waiting.insert(id, sender);
+        }
+        (id, reply)
     }
 
-    /// Registers a message of the client and returns it with its id on the wire.
-    pub(super) fn outgoing(&self, mut message: Value) -> Value {
-        let mut state = self.state();
-        let method = message.get("method").and_then(Value::as_str).map(str::to_owned);
-        if let (Some(id), Some(method)) = (message.get("id").and_then(Value::as_i64), method.as_deref()) {
-            let number = state.base + id;
-            state.next = state.next.max(number + 1);
-            state.slots.insert(number, Slot { method: method.to_owned(), reply: None });
-            message["id"] = number.into();
-        } else if method.as_deref() == Some("notifications/cancelled")
-            && let Some(id) = message.pointer_mut("/params/requestId")
-            && let Some(local) = id.as_i64()
-        {
-            let number = state.base + local;
-            *id = number.into();
-            state.slots.remove(&number);
-        }
-        message
+    /// Forgets a request. Returns whether it still waited for its reply.
+    pub(super) fn forget(&self, id: i64) -> bool {
+        self.state().waiting.remove(&id).is_some()
     }
 
     /// Takes a line of the server. Returns the answer if it is a request.
@@ -166,8 +139,7 @@ impl Exchange {
         };
         match message {
             Message::Notification => None,
-            // Answered here and not by the client library, which keeps a task per request: a server that sends requests
-            // without reading would fill the memory.
+            // Answered at once and without a task: a server that sends requests without reading must not fill the memory.
             Message::Request { id, method } => Some(answer(&id, &method)),
             Message::Reply { id, reply, cost } => {
                 let id = match about {
@@ -182,37 +154,25 @@ impl Exchange {
         }
     }
 
-    /// The reply to the client's request `id` and its memory, if it has arrived. The request is forgotten.
-    pub(super) fn take(&self, id: i64) -> Option<(Reply, usize)> {
+    /// Fails a request, unless it has a reply or is forgotten.
+    pub(super) fn fail(&self, id: i64, failure: Failure) {
         let mut state = self.state();
-        let number = state.base + id;
-        state.slots.remove(&number)?.reply
-    }
-
-    /// Fails the request `number`, unless it has a reply or is forgotten.
-    pub(super) fn fail(&self, number: i64, failure: Failure) {
-        let mut state = self.state();
-        if state.slots.get(&number).is_some_and(|slot| slot.reply.is_none()) {
-            state.deliver(Some(number), Reply::Failed(failure), 0);
+        if state.waiting.contains_key(&id) {
+            state.deliver(Some(id), Reply::Failed(failure), 0);
         }
     }
 
-    /// Whether the request `number` waits for its reply.
-    pub(super) fn waits(&self, number: i64) -> bool {
-        self.state().slots.get(&number).is_some_and(|slot| slot.reply.is_none())
+    /// Whether a request waits for its reply.
+    pub(super) fn waits(&self, id: i64) -> bool {
+        self.state().waiting.contains_key(&id)
     }
 
-    /// Fails the handshake at a message without a reply.
-    pub(super) fn fail_handshake(&self, failure: Failure) {
-        self.state().failure.get_or_insert(failure);
+    /// Sets the revision of further requests.
+    pub(super) fn speak(&self, revision: Option<&str>) {
+        self.state().revision = revision.map(str::to_owned);
     }
 
-    /// Why the handshake of the current client failed, unless the server answered.
-    pub(super) fn failure(&self) -> Option<Failure> {
-        self.state().failure.clone()
-    }
-
-    /// The revision that `initialize` negotiated.
+    /// The revision of requests.
     pub(super) fn revision(&self) -> Option<String> {
         self.state().revision.clone()
     }
@@ -235,13 +195,13 @@ impl Exchange {
 
     /// Nothing more will be received. The first reason stays.
     pub(super) fn end(&self, reason: End) {
-        // The reason first: who wakes because the channel closed must find it.
+        // The reason first: callers who wake because there is no reply must find it.
         self.end.send_if_modified(|end| {
             let first = end.is_none();
             end.get_or_insert(reason);
             first
         });
-        self.state().client = None;
+        self.state().waiting.clear();
     }
 
     /// Waits for the end, and returns its reason.
@@ -253,10 +213,6 @@ impl Exchange {
             _ => End::Closed,
         }
     }
-
-    pub(super) fn end_reason(&self) -> Option<End> {
-        self.end.borrow().clone()
-    }
 }
 
 impl State {
@@ -264,59 +220,21 @@ impl State {
     /// progress, the error belongs to it.
     fn meant(&self, id: Option<i64>, reply: &Reply) -> Option<i64> {
         id.or_else(|| {
-            let mut waiting = self.slots.iter().filter(|(_, slot)| slot.reply.is_none());
+            let mut waiting = self.waiting.keys();
             match (reply, waiting.next(), waiting.next()) {
-                (Reply::Error(_) | Reply::Failed(_), Some((&only, _)), None) => Some(only),
+                (Reply::Error(_) | Reply::Failed(_), Some(&only), None) => Some(only),
                 _ => None,
             }
         })
     }
 
     fn deliver(&mut self, id: Option<i64>, reply: Reply, cost: usize) {
-        let base = self.base;
-        let slot = id.and_then(|id| Some((id, self.slots.get_mut(&id).filter(|slot| slot.reply.is_none())?)));
-        let Some((number, slot)) = slot else {
-            self.counters.unsolicited += 1;
-            return;
-        };
-        let is_handshake = matches!(slot.method.as_str(), "initialize" | "server/discover");
-        let told = match &reply {
-            Reply::Result(result) if is_handshake => json!({ "result": result }),
-            Reply::Error(error) if is_handshake => json!({ "error": well_formed(error) }),
-            // The real reason is in `failure`.
-            Reply::Failed(_) if is_handshake => json!({ "error": { "code": -32603, "message": "no reply" } }),
-            // The client library only has to know that the reply arrived. The caller takes it from the slot.
-            _ => json!({ "result": {} }),
-        };
-        if is_handshake {
-            self.slots.remove(&number);
-            match reply {
-                Reply::Result(result) => {
-                    self.revision = result.get("protocolVersion").and_then(Value::as_str).map(str::to_owned);
-                }
-                Reply::Failed(failure) => self.failure = Some(failure),
-                Reply::Error(_) => {}
-            }
-        } else {
-            slot.reply = Some((reply, cost));
-        }
-        if let (Some(client), Value::Object(mut told)) = (&self.client, told) {
-            told.insert("jsonrpc".to_owned(), "2.0".into());
-            told.insert("id".to_owned(), (number - base).into());
-            let _ = client.send(Value::Object(told));
+        match id.and_then(|id| self.waiting.remove(&id)) {
+            // The caller may have given up.
+            Some(caller) => drop(caller.send((reply, cost))),
+            None => self.counters.unsolicited += 1,
         }
     }
-}
-
-/// An error object that the client library can read, regardless of what the server sent.
-fn well_formed(error: &Value) -> Value {
-    let (code, message) = error_parts(error);
-    let mut out =
-        json!({ "code": code.and_then(|code| i32::try_from(code).ok()).unwrap_or(-32603), "message": message });
-    if let Some(data) = error.get("data") {
-        out["data"] = data.clone();
-    }
-    out
 }
 
 /// Code and message of a JSON-RPC error. Anything else is quoted instead of a message.
@@ -346,91 +264,62 @@ fn answer(id: &Value, method: &str) -> Vec<u8> {
 mod tests {
     use super::*;
 
-    fn request(id: i64, method: &str) -> Value {
-        json!({ "jsonrpc": "2.0", "id": id, "method": method })
-    }
-
     fn line(message: &Value) -> Vec<u8> {
         message.to_string().into_bytes()
     }
 
-    fn reply(exchange: &Exchange, id: i64) -> Option<Reply> {
-        exchange.take(id).map(|(reply, _)| reply)
+    fn reply(pending: &mut Pending) -> Option<Reply> {
+        pending.try_recv().ok().map(|(reply, _)| reply)
     }
 
     #[test]
-    fn a_reply_is_kept_raw_and_the_client_only_hears_that_it_is_there() {
+    fn a_reply_is_kept_raw_and_belongs_to_its_request() {
         let exchange = Exchange::new();
-        let mut messages = exchange.attach();
-        exchange.outgoing(request(0, "tools/call"));
-        exchange.incoming(&line(&json!({ "jsonrpc": "2.0", "id": 0, "result": { "future": [1] } })));
-        assert_eq!(messages.try_recv().unwrap(), json!({ "jsonrpc": "2.0", "id": 0, "result": {} }));
-        assert_eq!(reply(&exchange, 0), Some(Reply::Result(json!({ "future": [1] }))));
-        assert_eq!(reply(&exchange, 0), None);
-    }
-
-    #[test]
-    fn a_reply_to_an_earlier_client_is_not_taken_for_an_answer_to_a_later_one() {
-        let exchange = Exchange::new();
-        let _first = exchange.attach();
-        exchange.outgoing(request(0, "server/discover"));
-        let mut second = exchange.attach();
-        let sent = exchange.outgoing(request(0, "initialize"));
-        assert_eq!(sent["id"], 1);
-        exchange.incoming(&line(&json!({ "jsonrpc": "2.0", "id": 0, "result": { "old": true } })));
-        assert!(second.try_recv().is_err());
-        exchange.incoming(&line(&json!({ "jsonrpc": "2.0", "id": 1, "result": { "new": true } })));
-        assert_eq!(second.try_recv().unwrap(), json!({ "jsonrpc": "2.0", "id": 0, "result": { "new": true } }));
-        assert_eq!(exchange.counters().unsolicited, 1);
+        let ((first, mut one), (second, mut two)) = (exchange.request(), exchange.request());
+        assert_eq!((first, second), (0, 1));
+        exchange.incoming(&line(&json!({ "jsonrpc": "2.0", "id": 1, "result": { "future": [1] } })));
+        assert_eq!((reply(&mut one), reply(&mut two)), (None, Some(Reply::Result(json!({ "future": [1] })))));
+        assert_eq!((exchange.forget(0), exchange.forget(1)), (true, false));
     }
 
     #[test]
     fn late_double_and_unknown_replies_are_counted_and_dropped() {
         let exchange = Exchange::new();
-        let _messages = exchange.attach();
-        exchange.outgoing(request(0, "tools/call"));
-        exchange.outgoing(request(1, "tools/call"));
-        let cancel = json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 0 } });
-        exchange.outgoing(cancel);
+        let (_late, (_, mut double)) = (exchange.request(), exchange.request());
+        exchange.forget(0);
         for id in [json!(0), json!(1), json!(1), json!(7), json!("x"), Value::Null] {
             exchange.incoming(&line(&json!({ "jsonrpc": "2.0", "id": id, "result": {} })));
         }
         assert_eq!(exchange.counters().unsolicited, 5);
-        assert_eq!(reply(&exchange, 1), Some(Reply::Result(json!({}))));
+        assert_eq!(reply(&mut double), Some(Reply::Result(json!({}))));
     }
 
     #[test]
     fn a_number_that_comes_back_as_text_is_understood() {
         let exchange = Exchange::new();
-        let _messages = exchange.attach();
-        exchange.outgoing(request(0, "tools/call"));
+        let (_, mut pending) = exchange.request();
         exchange.incoming(br#"{"jsonrpc":"2.0","id":"0","result":1}"#);
-        assert_eq!(reply(&exchange, 0), Some(Reply::Result(json!(1))));
+        assert_eq!(reply(&mut pending), Some(Reply::Result(json!(1))));
     }
 
     #[test]
     fn an_error_without_a_number_is_about_the_only_request_under_way() {
         let error = br#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"no"}}"#;
         let exchange = Exchange::new();
-        let _messages = exchange.attach();
-        exchange.outgoing(request(0, "tools/call"));
+        let (_, mut only) = exchange.request();
         exchange.incoming(error);
-        assert_eq!(reply(&exchange, 0), Some(Reply::Error(json!({ "code": -32700, "message": "no" }))));
+        assert_eq!(reply(&mut only), Some(Reply::Error(json!({ "code": -32700, "message": "no" }))));
 
-        exchange.outgoing(request(1, "tools/call"));
-        exchange.outgoing(request(2, "tools/call"));
+        let ((first, _one), (second, _two)) = (exchange.request(), exchange.request());
         exchange.incoming(error);
-        assert_eq!((exchange.take(1), exchange.take(2)), (None, None));
+        assert_eq!((exchange.waits(first), exchange.waits(second)), (true, true));
         assert_eq!(exchange.counters().unsolicited, 1);
     }
 
     #[test]
     fn an_answer_to_a_request_is_a_reply_to_no_other() {
         let exchange = Exchange::new();
-        let _messages = exchange.attach();
-        for id in 0..3 {
-            exchange.outgoing(request(id, "tools/call"));
-        }
+        let (_first, (_, mut second), _third) = (exchange.request(), exchange.request(), exchange.request());
         exchange.answering(0, br#"{"jsonrpc":"2.0","id":1,"result":{}}"#);
         exchange.answering(0, br#"{"jsonrpc":"2.0","id":null,"result":{}}"#);
         assert_eq!(exchange.counters().unsolicited, 2);
@@ -438,39 +327,20 @@ mod tests {
         exchange.answering(1, error);
         assert_eq!((exchange.waits(0), exchange.waits(1), exchange.waits(2)), (true, false, true));
         let refused = Reply::Error(json!({ "code": -32700, "message": "no" }));
-        assert_eq!((reply(&exchange, 0), reply(&exchange, 1)), (None, Some(refused)));
+        assert_eq!(reply(&mut second), Some(refused));
     }
 
     #[test]
     fn a_request_fails_alone_and_only_while_it_waits() {
         let exchange = Exchange::new();
-        let mut messages = exchange.attach();
-        exchange.outgoing(request(0, "tools/call"));
-        exchange.outgoing(request(1, "tools/call"));
+        let ((_, mut first), _second) = (exchange.request(), exchange.request());
         let failure = Failure::Status(503, "503 Service Unavailable".to_owned());
         exchange.fail(0, failure.clone());
         exchange.fail(0, Failure::Broken("too late".to_owned()));
         exchange.fail(7, Failure::Broken("never asked".to_owned()));
-        assert_eq!(messages.try_recv().unwrap(), json!({ "jsonrpc": "2.0", "id": 0, "result": {} }));
-        assert_eq!(reply(&exchange, 0), Some(Reply::Failed(failure)));
+        assert_eq!(reply(&mut first), Some(Reply::Failed(failure)));
         assert!(exchange.waits(1));
-        assert_eq!((exchange.counters().unsolicited, exchange.failure()), (0, None));
-    }
-
-    #[test]
-    fn a_handshake_that_fails_says_why_until_the_next_one() {
-        let exchange = Exchange::new();
-        let mut messages = exchange.attach();
-        exchange.outgoing(request(0, "initialize"));
-        let failure = Failure::Broken("refused".to_owned());
-        exchange.fail(0, failure.clone());
-        let told = json!({ "jsonrpc": "2.0", "id": 0, "error": { "code": -32603, "message": "no reply" } });
-        assert_eq!((messages.try_recv().unwrap(), exchange.failure()), (told, Some(failure)));
-        let _messages = exchange.attach();
-        assert_eq!(exchange.failure(), None);
-        exchange.outgoing(request(0, "initialize"));
-        exchange.incoming(br#"{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-06-18"}}"#);
-        assert_eq!(exchange.revision().as_deref(), Some("2025-06-18"));
+        assert_eq!(exchange.counters().unsolicited, 0);
     }
 
     #[test]
@@ -517,28 +387,15 @@ mod tests {
     }
 
     #[test]
-    fn the_first_reason_to_end_stays_and_the_client_is_let_go() {
+    fn the_first_reason_to_end_stays_and_no_request_waits_any_longer() {
         let exchange = Exchange::new();
-        let mut messages = exchange.attach();
+        let (_, mut before) = exchange.request();
         exchange.end(End::TooLong(5));
         exchange.end(End::Closed);
-        assert_eq!(exchange.end_reason(), Some(End::TooLong(5)));
-        assert_eq!(messages.try_recv(), Err(mpsc::error::TryRecvError::Disconnected));
-        assert_eq!(exchange.attach().try_recv(), Err(mpsc::error::TryRecvError::Disconnected));
-    }
-
-    #[test]
-    fn an_error_object_of_any_shape_becomes_one_that_can_be_read() {
-        let parts = [
-            (json!({ "code": -5, "message": "no", "data": [1] }), json!({ "code": -5, "message": "no", "data": [1] })),
-            (json!("no"), json!({ "code": -32603, "message": "an error without a message: \"no\"" })),
-            (
-                json!({ "code": "x" }),
-                json!({ "code": -32603, "message": "an error without a message: {\"code\":\"x\"}" }),
-            ),
-        ];
-        for (error, expected) in parts {
-            assert_eq!(well_formed(&error), expected);
+        assert_eq!(*exchange.end.borrow(), Some(End::TooLong(5)));
+        let (_, mut after) = exchange.request();
+        for pending in [&mut before, &mut after] {
+            assert_eq!(pending.try_recv(), Err(oneshot::error::TryRecvError::Closed));
         }
     }
 }

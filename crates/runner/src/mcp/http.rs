@@ -8,7 +8,6 @@ mod stream;
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::fmt;
-use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -27,6 +26,7 @@ use super::exchange::{Exchange, Failure, Reply};
 use super::headers::{self, HeaderArgs, SESSION, VERSION};
 use super::lines::MAX_LINE;
 use super::message::Message;
+use super::negotiation::MODERN;
 use crate::process::printable;
 use crate::tls;
 
@@ -81,8 +81,6 @@ struct Peer {
 /// The result of the current negotiation.
 #[derive(Default)]
 struct Negotiation {
-    /// The revision of the stateless era; `None` if there is a handshake.
-    modern: Option<String>,
     session: Option<HeaderValue>,
     repeated: Arc<HeaderArgs>,
 }
@@ -130,17 +128,12 @@ impl Http {
     }
 
     /// Starts a new negotiation and drops the requests of the previous one.
-    pub(super) fn begin(&self, modern: Option<String>) {
+    pub(super) fn begin(&self) {
         let mut tasks = self.0.tasks();
         for request in std::mem::take(&mut tasks.requests).into_values() {
             request.abort();
         }
-        *self.0.peer.negotiation() = Negotiation { modern, ..Negotiation::default() };
-    }
-
-    /// Whether there is no handshake.
-    pub(super) fn is_modern(&self) -> bool {
-        self.0.peer.negotiation().modern.is_some()
+        *self.0.peer.negotiation() = Negotiation::default();
     }
 
     /// Sets which arguments are repeated in headers.
@@ -148,8 +141,9 @@ impl Http {
         self.0.peer.negotiation().repeated = Arc::new(repeated);
     }
 
-    pub(super) fn outbox(&self) -> Outbox {
-        self.0.clone()
+    /// Sends a message. A request is sent in the background; its reply goes to the exchange.
+    pub(super) fn push(&self, message: Value) -> impl Future<Output = Result<(), Failure>> + Send + 'static {
+        self.0.push(message)
     }
 
     pub(super) fn host(&self) -> String {
@@ -189,8 +183,7 @@ impl Outbox {
         tasks.all.abort_all();
     }
 
-    /// Sends a message. A request is sent in the background; its reply goes to the exchange.
-    pub(super) fn push(&self, message: Value) -> impl Future<Output = io::Result<()>> + Send + 'static {
+    fn push(&self, message: Value) -> impl Future<Output = Result<(), Failure>> + Send + 'static {
         let number = message.get("id").and_then(Value::as_i64);
         let method = message.get("method").and_then(Value::as_str);
         let is_cancel = method == Some("notifications/cancelled");
@@ -208,10 +201,7 @@ impl Outbox {
         async move {
             let Some((outbox, message)) = left else { return Ok(()) };
             // Sent before the next request: servers require the end of the handshake first.
-            outbox.peer.tell(&message).await.map_err(|failure| {
-                outbox.peer.exchange.fail_handshake(failure);
-                io::Error::from(io::ErrorKind::BrokenPipe)
-            })?;
+            outbox.peer.tell(&message).await?;
             if greets {
                 outbox.listen().await;
             }
@@ -230,7 +220,7 @@ impl Outbox {
 
     /// In the stateless era closing the connection cancels; before, a notification is needed.
     fn cancel(&self, message: Value) {
-        if self.peer.negotiation().modern.is_none() {
+        if !self.peer.is_modern() {
             let peer = Arc::clone(&self.peer);
             self.spawn(None, async move { drop(peer.tell(&message).await) });
         } else if let Some(number) = message.pointer("/params/requestId").and_then(Value::as_i64)
@@ -259,15 +249,21 @@ impl Peer {
         self.negotiation.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Whether there is no handshake.
+    fn is_modern(&self) -> bool {
+        self.exchange.revision().as_deref() == Some(MODERN)
+    }
+
     /// The headers of a message; null for requests without a message.
     fn headers(&self, message: &Value) -> HeaderMap {
         let mut out = self.headers.clone();
         let negotiation = self.negotiation();
-        if let Some(revision) = &negotiation.modern {
-            out.extend(headers::modern(message, revision, &negotiation.repeated));
+        let revision = self.exchange.revision();
+        if revision.as_deref() == Some(MODERN) {
+            out.extend(headers::modern(message, MODERN, &negotiation.repeated));
             return out;
         }
-        if let Some(revision) = self.exchange.revision().and_then(|revision| HeaderValue::try_from(revision).ok()) {
+        if let Some(revision) = revision.and_then(|revision| HeaderValue::try_from(revision).ok()) {
             out.insert(VERSION, revision);
         }
         if let Some(session) = &negotiation.session {

@@ -39,12 +39,13 @@ impl Queue {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Queues a line, waiting for room.
-    pub(super) fn push(&self, line: Vec<u8>) -> impl Future<Output = io::Result<()>> + Send + 'static {
+    /// Queues a line, waiting for room. A queue that is closed takes nothing: the exchange has ended, which says why.
+    pub(super) fn push(&self, line: Vec<u8>) -> impl Future<Output = ()> + Send + 'static {
         let sender = self.get().clone();
         async move {
-            let closed = || io::Error::from(io::ErrorKind::BrokenPipe);
-            sender.ok_or_else(closed)?.send(line).await.map_err(|_| closed())
+            if let Some(sender) = sender {
+                let _ = sender.send(line).await;
+            }
         }
     }
 

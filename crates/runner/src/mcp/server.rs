@@ -1,25 +1,28 @@
 //! A connection to a server: a child with its pipes, or a URL.
 
-use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use mcptest_core::json;
-use serde_json::Value;
+use serde_json::{Map, Value, json};
+use tokio::runtime::Handle;
 use tokio::time::timeout;
 
 use super::endpoint::Endpoint;
 use super::error::Problem;
-use super::exchange::{End, Exchange};
+use super::exchange::{End, Exchange, Failure, Reply};
 use super::headers::{self, HeaderArgs, InvalidHeaderMark};
-use super::http::{Http, Outbox};
-use super::lines::{Lines, Queue};
+use super::http::Http;
+use super::lines::Lines;
+use super::negotiation::{self, Era, MODERN};
 use crate::catalog::Tool;
 use crate::process::{Child, Processes, Spawned};
 
 /// How long a server that closed its output may take to exit, so that its exit status can be reported.
 const EXIT_GRACE: Duration = Duration::from_millis(500);
+/// How long a cancellation may take to be queued: a server that does not read must not block its caller twice.
+const CANCEL_GRACE: Duration = Duration::from_secs(1);
 /// How much of a server's standard error is included in the result of a call: lines, and characters per line.
 const LAST_WORDS: (usize, usize) = (5, 200);
 
@@ -36,21 +39,10 @@ enum Link {
     Http(Http),
 }
 
-/// Where messages to a server go.
-#[derive(Debug)]
-pub(super) enum Outlet {
-    Lines(Queue),
-    Http(Outbox),
-}
-
-impl Outlet {
-    /// Sends or queues a message.
-    pub(super) fn push(&self, message: Value) -> Pin<Box<dyn Future<Output = io::Result<()>> + Send>> {
-        match self {
-            Self::Lines(queue) => Box::pin(queue.push(message.to_string().into_bytes())),
-            Self::Http(outbox) => Box::pin(outbox.push(message)),
-        }
-    }
+/// Why a request has no reply.
+pub(super) enum NoReply {
+    Timeout,
+    Ended,
 }
 
 impl Server {
@@ -69,14 +61,57 @@ impl Server {
         Ok(Self { exchange, link })
     }
 
-    /// Begins a negotiation. `modern` is the requested revision if there is no handshake.
-    pub(super) fn begin(&self, modern: Option<String>) -> Outlet {
-        match &self.link {
-            Link::Pipes { lines, .. } => Outlet::Lines(lines.queue()),
-            Link::Http(http) => {
-                http.begin(modern);
-                Outlet::Http(http.outbox())
+    /// Begins a negotiation in this revision; in none if it has a handshake.
+    pub(super) fn begin(&self, revision: Option<&str>) {
+        self.exchange.speak(revision);
+        if let Link::Http(http) = &self.link {
+            http.begin();
+        }
+    }
+
+    /// Sends a request and waits for its reply, as received. A request that is late or dropped is canceled.
+    pub(super) async fn ask(
+        &self,
+        method: &str,
+        mut params: Map<String, Value>,
+        limit: Duration,
+    ) -> Result<(Reply, usize), NoReply> {
+        let (id, reply) = self.exchange.request();
+        // The first request of a connection must not be canceled.
+        let cancels = !Era::ALL.iter().any(|era| era.opening() == method);
+        let waiting = Waiting { server: self, id, cancels };
+        if let Some(meta) = negotiation::meta(self.exchange.revision().as_deref(), cancels.then_some(id)) {
+            params.insert("_meta".to_owned(), meta);
+        }
+        let sent = self.push(json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }));
+        let replied = timeout(limit, async {
+            // A request fails by its reply.
+            let _ = sent.await;
+            reply.await
+        });
+        match replied.await {
+            Ok(reply) => reply.map_err(|_| NoReply::Ended),
+            Err(_) => {
+                let reason = format!("no answer within {} ms", limit.as_millis());
+                if let Some(cancel) = waiting.cancel(&reason) {
+                    let _ = cancel.await;
+                }
+                Err(NoReply::Timeout)
             }
+        }
+    }
+
+    /// Sends or queues a message.
+    pub(super) fn push(&self, message: Value) -> Pin<Box<dyn Future<Output = Result<(), Failure>> + Send>> {
+        match &self.link {
+            Link::Pipes { lines, .. } => {
+                let queued = lines.queue().push(message.to_string().into_bytes());
+                Box::pin(async move {
+                    queued.await;
+                    Ok(())
+                })
+            }
+            Link::Http(http) => Box::pin(http.push(message)),
         }
     }
 
@@ -84,7 +119,7 @@ impl Server {
     pub(super) fn listed(&self, tools: &mut Vec<Tool>) -> Vec<(String, InvalidHeaderMark)> {
         let Link::Http(http) = &self.link else { return Vec::new() };
         let mut forbidden = Vec::new();
-        if http.is_modern() {
+        if self.exchange.revision().as_deref() == Some(MODERN) {
             tools.retain(|tool| match headers::forbidden(tool) {
                 Some(why) => {
                     forbidden.push((tool.name.clone(), why));
@@ -174,6 +209,31 @@ impl Server {
                 drop(lines);
             }
             Link::Http(http) => http.end().await,
+        }
+    }
+}
+
+/// A request in progress. If it is dropped before its reply, the request is canceled.
+struct Waiting<'a> {
+    server: &'a Server,
+    id: i64,
+    cancels: bool,
+}
+
+impl Waiting<'_> {
+    /// Cancels the request, unless it has its reply.
+    fn cancel(&self, reason: &str) -> Option<impl Future + Send + 'static> {
+        let is_waiting = self.server.exchange.forget(self.id);
+        let params = json!({ "requestId": self.id, "reason": reason });
+        let cancel = json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": params });
+        (is_waiting && self.cancels).then(|| timeout(CANCEL_GRACE, self.server.push(cancel)))
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        if let (Some(cancel), Ok(runtime)) = (self.cancel("the caller gave up"), Handle::try_current()) {
+            runtime.spawn(async move { drop(cancel.await) });
         }
     }
 }

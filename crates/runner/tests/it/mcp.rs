@@ -374,7 +374,7 @@ async fn what_goes_over_the_wire_is_counted_raw() {
     assert_eq!(call(&connection, "echo", json!({ "words": "é" })).await, says("é"));
     let after = connection.counters();
     let reply = r#"{"jsonrpc": "2.0", "id": 2, "result": {"content": [{"type": "text", "text": "\u00e9"}]}}"#;
-    let request = r#"{"id":2,"jsonrpc":"2.0","method":"tools/call","params":{"_meta":{"progressToken":1},"arguments":{"words":"é"},"name":"echo"}}"#;
+    let request = r#"{"id":2,"jsonrpc":"2.0","method":"tools/call","params":{"_meta":{"progressToken":2},"arguments":{"words":"é"},"name":"echo"}}"#;
     assert_eq!(
         after,
         Counters {

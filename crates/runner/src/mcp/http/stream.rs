@@ -72,7 +72,7 @@ impl Peer {
 
     /// Requests the rest of a stream that ended without its reply. `lost` is the error if it cannot be resumed.
     async fn resume(&self, events: &mut Events, number: i64, lost: Failure) -> Result<Response, Failure> {
-        let Some(id) = last_id(events).filter(|_| self.negotiation().modern.is_none()) else { return Err(lost) };
+        let Some(id) = last_id(events).filter(|_| !self.is_modern()) else { return Err(lost) };
         pause(events).await;
         if !self.exchange.waits(number) {
             return Err(lost);

@@ -477,7 +477,7 @@ async fn what_goes_over_the_wire_is_counted_raw() {
     let before = connection.counters();
     assert_eq!(call(&connection, "echo", json!({ "words": "é" })).await, says("é"));
     let after = connection.counters();
-    let request = r#"{"id":2,"jsonrpc":"2.0","method":"tools/call","params":{"_meta":{"progressToken":1},"arguments":{"words":"é"},"name":"echo"}}"#;
+    let request = r#"{"id":2,"jsonrpc":"2.0","method":"tools/call","params":{"_meta":{"progressToken":2},"arguments":{"words":"é"},"name":"echo"}}"#;
     let note = r#"{"jsonrpc":"2.0","method":"notifications/progress"}"#;
     let reply = r#"{"id":2,"jsonrpc":"2.0","result":{"content":[{"text":"é","type":"text"}],"resultType":"complete"}}"#;
     assert_eq!(
