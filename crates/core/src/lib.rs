@@ -38,6 +38,8 @@ pub mod trace;
 
 // Used by the `mcptest` program only, and not part of the promised surface.
 #[doc(hidden)]
+pub mod answer;
+#[doc(hidden)]
 pub mod cassette;
 #[doc(hidden)]
 pub mod diag;

@@ -4,12 +4,92 @@
 //! ledgers. `ledger` collects, `listen` accepts and routes, `model` and `mcp` forward, `program` runs the command.
 
 mod capture;
+mod config;
 mod ledger;
 mod listen;
 mod model;
 mod program;
 
-pub use ledger::Recorder;
-pub use listen::{ListenError, Proxies};
-pub use model::{Upstream, UpstreamError, Upstreams};
+use std::collections::BTreeMap;
+use std::io;
+use std::path::Path;
+
+use mcptest_core::ledger::Ledger;
+use mcptest_core::redact::Redactor;
+
+pub use model::{UpstreamError, Upstreams};
 pub use program::{Exit, Finished, Program, ProgramError};
+
+use crate::mcp::Endpoint;
+use crate::process::Processes;
+use config::Config;
+use ledger::Recorder;
+use listen::Proxies;
+
+/// Hosts that are reached without a proxy.
+const LOOPBACK: &str = "127.0.0.1,localhost,::1";
+
+/// What a recording starts with.
+#[derive(Debug)]
+pub struct Setup<'a> {
+    /// The servers of the program, by name.
+    pub servers: Vec<(String, Endpoint)>,
+    /// The list of running children that servers are added to.
+    pub processes: Processes,
+    pub upstreams: Upstreams,
+    /// Names and values that are never written.
+    pub secrets: Vec<(String, String)>,
+    /// The program that is started as `shim`, for clients that only start programs: mcptest itself.
+    pub shim: &'a Path,
+    /// Hosts that the program already reaches without a proxy.
+    pub no_proxy: Option<String>,
+}
+
+/// A recording in progress. Dropping it closes the proxies.
+#[derive(Debug)]
+pub struct Recording {
+    recorder: Recorder,
+    proxies: Proxies,
+    config: Config,
+    servers: Vec<String>,
+    no_proxy: Option<String>,
+}
+
+impl Recording {
+    /// Starts the proxies.
+    pub async fn start(setup: Setup<'_>) -> io::Result<Self> {
+        let servers: Vec<String> = setup.servers.iter().map(|(name, _)| name.clone()).collect();
+        let recorder = Recorder::new(servers.clone(), setup.secrets);
+        let proxies = Proxies::start(&recorder, setup.upstreams).await?;
+        let config = Config::write(&proxies.base, &proxies.token, &servers, setup.shim)?;
+        Ok(Self { recorder, proxies, config, servers, no_proxy: setup.no_proxy })
+    }
+
+    /// The variables that lead a program to the proxies.
+    pub fn variables(&self) -> BTreeMap<String, String> {
+        let mut out = self.proxies.variables();
+        for server in &self.servers {
+            out.insert(url_variable(server), format!("{}/mcp/{server}", self.proxies.base));
+        }
+        out.insert("MCPTEST_MCP_CONFIG".to_owned(), self.config.http().display().to_string());
+        out.insert("MCPTEST_MCP_CONFIG_STDIO".to_owned(), self.config.stdio().display().to_string());
+        let no_proxy = match self.no_proxy.as_deref() {
+            Some(hosts) if !hosts.trim().is_empty() => format!("{hosts},{LOOPBACK}"),
+            _ => LOOPBACK.to_owned(),
+        };
+        out.insert("NO_PROXY".to_owned(), no_proxy.clone());
+        out.insert("no_proxy".to_owned(), no_proxy);
+        out
+    }
+
+    /// Closes the proxies. Returns what passed, without secrets, and the redactor that knows all of them.
+    pub async fn finish(self) -> (Ledger, Redactor) {
+        self.proxies.close().await;
+        self.recorder.finish()
+    }
+}
+
+/// The variable with the URL of a server.
+pub fn url_variable(server: &str) -> String {
+    format!("MCPTEST_URL_{}", server.to_ascii_uppercase().replace('-', "_"))
+}

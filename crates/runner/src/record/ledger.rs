@@ -10,7 +10,7 @@ use crate::clock::Stopwatch;
 
 /// Where proxies report what passed. Clones share one pair of ledgers.
 #[derive(Clone)]
-pub struct Recorder(Arc<Shared>);
+pub(super) struct Recorder(Arc<Shared>);
 
 struct Shared {
     started: Stopwatch,
@@ -44,7 +44,7 @@ pub(super) struct Asked {
 
 impl Recorder {
     /// Starts the clock. `secrets` are names and values that are known from the start.
-    pub fn new(servers: Vec<String>, secrets: Vec<(String, String)>) -> Self {
+    pub(super) fn new(servers: Vec<String>, secrets: Vec<(String, String)>) -> Self {
         let state = State { ledger: Ledger { servers, ..Ledger::default() }, secrets, ..State::default() };
         Self(Arc::new(Shared { started: Stopwatch::start(), state: Mutex::new(state) }))
     }
@@ -106,7 +106,7 @@ impl Recorder {
     }
 
     /// The ledgers so far without secrets, and the redactor that knows all of them.
-    pub fn finish(&self) -> (Ledger, Redactor) {
+    pub(super) fn finish(&self) -> (Ledger, Redactor) {
         let mut state = self.state();
         let mut secrets: BTreeMap<String, String> = BTreeMap::new();
         // The first name of a value counts: a variable tells more than a header.

@@ -26,20 +26,12 @@ use super::model::{Upstreams, forward};
 
 pub(super) type Body = UnsyncBoxBody<Bytes, Box<dyn std::error::Error + Send + Sync>>;
 
-/// Why the proxies cannot be started.
-#[derive(Debug, thiserror::Error)]
-pub enum ListenError {
-    #[error("cannot listen on loopback: {0}")]
-    Bind(io::Error),
-    #[error("the system has no random numbers")]
-    NoRandom,
-}
-
 /// The proxies of one recording. Dropping them closes every connection.
 #[derive(Debug)]
-pub struct Proxies {
+pub(super) struct Proxies {
+    pub(super) token: String,
     /// `http://127.0.0.1:PORT/TOKEN`
-    base: String,
+    pub(super) base: String,
     upstreams: Arc<Upstreams>,
     task: JoinHandle<()>,
 }
@@ -52,24 +44,24 @@ struct Routes {
 
 impl Proxies {
     /// Starts to listen.
-    pub async fn start(recorder: &Recorder, upstreams: Upstreams) -> Result<Self, ListenError> {
+    pub(super) async fn start(recorder: &Recorder, upstreams: Upstreams) -> io::Result<Self> {
         let token = token()?;
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-        let listener = TcpListener::bind(address).await.map_err(ListenError::Bind)?;
-        let bound = listener.local_addr().map_err(ListenError::Bind)?;
+        let listener = TcpListener::bind(address).await?;
+        let bound = listener.local_addr()?;
         let base = format!("http://{bound}/{token}");
         let upstreams = Arc::new(upstreams);
-        let routes = Arc::new(Routes { token, upstreams: Arc::clone(&upstreams), recorder: recorder.clone() });
-        Ok(Self { base, upstreams, task: tokio::spawn(accept(listener, routes)) })
+        let routes = Routes { token: token.clone(), upstreams: Arc::clone(&upstreams), recorder: recorder.clone() };
+        Ok(Self { token, base, upstreams, task: tokio::spawn(accept(listener, Arc::new(routes))) })
     }
 
-    /// The variables that lead a program to the proxies.
-    pub fn variables(&self) -> BTreeMap<String, String> {
+    /// The variables that lead a program to its model.
+    pub(super) fn variables(&self) -> BTreeMap<String, String> {
         self.upstreams.variables(&self.base)
     }
 
     /// Closes every connection. A response that is still under way is entered as broken off.
-    pub async fn close(mut self) {
+    pub(super) async fn close(mut self) {
         self.task.abort();
         // It ends at once, by being aborted.
         let _ = (&mut self.task).await;
@@ -83,9 +75,10 @@ impl Drop for Proxies {
 }
 
 /// 128 random bits as text.
-fn token() -> Result<String, ListenError> {
+fn token() -> io::Result<String> {
     let mut bytes = [0; 16];
-    rustls::crypto::ring::default_provider().secure_random.fill(&mut bytes).map_err(|_| ListenError::NoRandom)?;
+    let filled = rustls::crypto::ring::default_provider().secure_random.fill(&mut bytes);
+    filled.map_err(|_| io::Error::other("the system has no random numbers"))?;
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 

@@ -74,7 +74,7 @@ pub struct Upstreams(BTreeMap<&'static str, Upstream>);
 
 /// One provider.
 #[derive(Debug)]
-pub struct Upstream {
+pub(super) struct Upstream {
     provider: &'static Provider,
     base: Url,
     client: Client,
