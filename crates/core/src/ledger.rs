@@ -6,16 +6,35 @@
 //! A model request repeats the whole conversation so far. Its messages, tools and system prompt are therefore kept once, as
 //! [`Blobs`], and a request refers to them: a ledger grows with the conversation, not with its square.
 
+mod file;
 mod interface;
+mod redact;
+mod stream;
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use serde_json::Value;
 
+pub use file::LedgerError;
 pub use interface::Interface;
+pub use stream::Reply;
 
 use crate::json;
 use crate::redact::hash;
+use crate::trace::words;
+
+/// Deepest nesting of a value in a ledger. A line adds some levels around it, and must be readable again.
+const MAX_DEPTH: usize = json::MAX_DEPTH - 8;
+
+/// Parses JSON for a ledger. What can be read in two ways, or is nested too deep, is not kept.
+pub fn parse(text: &str) -> Result<Value, WhyUnread> {
+    let value = json::parse(text).map_err(|error| WhyUnread::Malformed(error.to_string()))?;
+    if json::deeper_than(&value, MAX_DEPTH) {
+        return Err(WhyUnread::Malformed(format!("it is nested more than {MAX_DEPTH} levels deep")));
+    }
+    Ok(value)
+}
 
 /// The two ledgers of one run.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -54,6 +73,9 @@ pub struct Mcp {
     pub connection: u64,
     pub from: Side,
     pub message: Message,
+    /// Over HTTP: the `seq` of the program's message whose response brought this one. `None` for pipes, and for a stream that
+    /// answers no message.
+    pub reply_to: Option<u64>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -63,14 +85,18 @@ pub enum Message {
     Unread(Unread),
     /// An HTTP response without a message: its status.
     Status(u16),
-    /// The connection ended: by its exit, or as the text says.
+    /// The connection ended, or with [`Mcp::reply_to`] the HTTP response to one message. The text says how.
     End(String),
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Side {
-    Program,
-    Server,
+words! {
+    /// Who sent a message.
+    Side {
+        /// The program.
+        Program = "program",
+        /// The server.
+        Server = "server",
+    }
 }
 
 /// The request of a model exchange.
@@ -159,6 +185,16 @@ pub enum WhyUnread {
     Malformed(String),
 }
 
+impl fmt::Display for WhyUnread {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TooLarge => f.write_str("it is larger than what is kept"),
+            Self::Encoding(encoding) => write!(f, "it has the encoding {encoding:?}, which is not known"),
+            Self::Malformed(why) => write!(f, "it is malformed: {why}"),
+        }
+    }
+}
+
 /// The number of a value in [`Blobs`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Blob(usize);
@@ -168,14 +204,6 @@ pub struct Blob(usize);
 pub struct Blobs {
     values: Vec<(String, Value)>,
     by_hash: BTreeMap<String, Blob>,
-}
-
-impl Ledger {
-    /// Without secrets. (temporary)
-    #[must_use]
-    pub fn redacted(self, _redactor: &crate::redact::Redactor) -> Self {
-        self
-    }
 }
 
 impl Blobs {
@@ -192,6 +220,10 @@ impl Blobs {
 
     pub fn get(&self, blob: Blob) -> &Value {
         self.values.get(blob.0).map_or(&Value::Null, |(_, value)| value)
+    }
+
+    fn find(&self, hash: &str) -> Option<Blob> {
+        self.by_hash.get(hash).copied()
     }
 
     /// The SHA-256 of its canonical JSON.

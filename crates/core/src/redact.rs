@@ -104,10 +104,46 @@ impl Redactor {
         for find in [Self::values, Self::rests, Self::shapes] {
             let spans = find(self, &out);
             if !spans.is_empty() {
-                out = Cow::Owned(replaced(&out, spans, found));
+                out = Cow::Owned(replaced(&out, merged(&out, spans), found));
             }
         }
         out
+    }
+
+    /// Removes secrets from a text that is cut into pieces, wherever it is cut. A replacement goes into the piece in which the
+    /// secret begins.
+    pub(crate) fn pieces(&self, pieces: &mut [String]) {
+        let mut text = pieces.concat();
+        let mut ends: Vec<usize> = Vec::with_capacity(pieces.len());
+        let mut is_changed = false;
+        for piece in &*pieces {
+            ends.push(ends.last().copied().unwrap_or(0) + piece.len());
+        }
+        for find in [Self::values, Self::rests, Self::shapes] {
+            let spans = merged(&text, find(self, &text));
+            if spans.is_empty() {
+                continue;
+            }
+            is_changed = true;
+            let (mut before, mut grown, mut shrunk, mut covered) = (spans.iter().peekable(), 0, 0, 0);
+            for end in &mut ends {
+                while let Some(span) = before.next_if(|span| span.range.start < *end) {
+                    grown += span.placeholder.len();
+                    shrunk += span.range.len();
+                    covered = span.range.end;
+                }
+                // An end inside of a secret moves to the end of its replacement.
+                *end = (*end).max(covered) + grown - shrunk;
+            }
+            text = replaced(&text, spans, &mut |_| {});
+        }
+        if is_changed {
+            let mut start = 0;
+            for (piece, end) in pieces.iter_mut().zip(ends) {
+                text.get(start..end).unwrap_or_default().clone_into(piece);
+                start = end;
+            }
+        }
     }
 
     /// Known values, in the text and in every view of it.
@@ -246,8 +282,8 @@ impl Finder {
     }
 }
 
-/// A text with spans replaced. What overlaps is one, under the name of what begins first.
-fn replaced(text: &str, mut spans: Vec<Span>, found: &mut dyn FnMut(&str)) -> String {
+/// Spans in order. What overlaps is one, under the name of what begins first.
+fn merged(text: &str, mut spans: Vec<Span>) -> Vec<Span> {
     spans.sort_by_key(|span| (span.range.start, std::cmp::Reverse(span.range.end)));
     let mut merged: Vec<Span> = Vec::new();
     for mut span in spans {
@@ -263,9 +299,14 @@ fn replaced(text: &str, mut spans: Vec<Span>, found: &mut dyn FnMut(&str)) -> St
             _ => merged.push(span),
         }
     }
+    merged
+}
+
+/// A text with spans replaced.
+fn replaced(text: &str, spans: Vec<Span>, found: &mut dyn FnMut(&str)) -> String {
     let mut out = String::with_capacity(text.len());
     let mut end = 0;
-    for Span { range, placeholder } in merged {
+    for Span { range, placeholder } in spans {
         found(&placeholder);
         out.push_str(&text[end..range.start]);
         out.push_str(&placeholder);

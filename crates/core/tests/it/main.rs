@@ -17,6 +17,7 @@ mod golden_path;
 mod guide;
 mod import;
 mod incomplete;
+mod ledger;
 mod narrative;
 mod properties;
 mod recovery;

@@ -74,9 +74,18 @@ impl Recorder {
         }
     }
 
-    /// A message between the program and a server.
-    pub(super) fn mcp(&self, server: &str, connection: u64, from: Side, message: Message) {
-        self.enter(&mut self.state(), What::Mcp(Mcp { server: server.to_owned(), connection, from, message }));
+    /// A message between the program and a server. `reply_to` is the number of the message whose HTTP response brought it.
+    /// Returns the number of this one.
+    pub(super) fn mcp(
+        &self,
+        server: &str,
+        connection: u64,
+        from: Side,
+        message: Message,
+        reply_to: Option<u64>,
+    ) -> u64 {
+        let mcp = Mcp { server: server.to_owned(), connection, from, message, reply_to };
+        self.enter(&mut self.state(), What::Mcp(mcp))
     }
 
     /// The number of a new exchange with a model.
@@ -100,9 +109,10 @@ impl Recorder {
         self.enter(&mut self.state(), What::Response(response));
     }
 
-    fn enter(&self, state: &mut State, what: What) {
+    fn enter(&self, state: &mut State, what: What) -> u64 {
         let seq = state.ledger.entries.len() as u64;
         state.ledger.entries.push(Entry { seq, ms: self.ms(), what });
+        seq
     }
 
     /// The ledgers so far without secrets, and the redactor that knows all of them.

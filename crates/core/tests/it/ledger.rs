@@ -1,0 +1,5 @@
+//! Ledgers: their file, redaction, and replies put together from streams.
+
+mod file;
+mod redact;
+mod stream;
