@@ -45,7 +45,7 @@ const STEPS: [Step; 11] = [
         run: |at| cargo::run(at.root, "doc --workspace --no-deps --locked", &[("RUSTDOCFLAGS", "-D warnings")]),
     },
     Step { name: "cargo deny", since: Tier::Full, run: |at| tolerate(deny(at.root), at.is_ci) },
-    Step { name: "cargo xtask servers", since: Tier::Ci, run: |at| tolerate(servers::run(at.root), at.is_ci) },
+    Step { name: "cargo xtask servers", since: Tier::Ci, run: |at| tolerate(servers::run(at.root, at.tier), at.is_ci) },
     Step { name: "cargo test", since: Tier::Ci, run: test },
     Step { name: "cargo xtask docs", since: Tier::Ci, run: |at| documents::run(at.root, Mode::Check) },
     Step { name: "cargo xtask browser", since: Tier::Ci, run: browser },
@@ -56,9 +56,14 @@ const STEPS: [Step; 11] = [
     },
 ];
 
-/// How often tests that draw their cases repeat in `full`. Their defaults are for `ci`.
-const LONG: [(&str, &str); 4] =
-    [("CRASH_KILLS", "300"), ("DIFFERENTIAL_CASES", "100000"), ("MERGE_SPLITS", "10000"), ("SAME_VERDICTS", "1000")];
+/// Which agents run and how often tests that draw their cases repeat in `full`. The defaults are for `ci`.
+const LONG: [(&str, &str); 5] = [
+    ("AGENTS", "all"),
+    ("CRASH_KILLS", "300"),
+    ("DIFFERENTIAL_CASES", "100000"),
+    ("MERGE_SPLITS", "10000"),
+    ("SAME_VERDICTS", "1000"),
+];
 
 const FUZZ_MINUTES: u64 = 14;
 

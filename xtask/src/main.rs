@@ -31,7 +31,8 @@ usage: cargo xtask <command>
   gen --check    fail when a generated file is stale
   docs           run the examples in the documents
   docs --write   update the documents with what the examples print
-  servers        install the real servers and the conformance suite that some tests use
+  servers        install the real servers, the conformance suite and the agents that some tests use
+  servers --all  the same with the agents that only `full` tests
   browser        check the pages of the HTML report in Chromium
   fuzz --minutes N [TARGET..]
                  fuzz the named targets, or all of them, for N minutes in total";
@@ -65,7 +66,8 @@ fn run(args: &[String]) -> Result<(), Failure> {
         ["gen", "--check"] => generate::run(root, Mode::Check),
         ["docs"] => documents::run(root, Mode::Check),
         ["docs", "--write"] => documents::run(root, Mode::Write),
-        ["servers"] => servers::run(root),
+        ["servers"] => servers::run(root, Tier::Ci),
+        ["servers", "--all"] => servers::run(root, Tier::Full),
         ["browser"] => browser::prepare(root)?.check(root, true),
         ["fuzz", rest @ ..] => fuzz::run(root, &fuzz::Request::parse(rest)?),
         ["-h" | "--help" | "help"] => {

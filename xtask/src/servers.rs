@@ -1,5 +1,5 @@
-//! `cargo xtask servers`: installs real MCP servers and the public conformance suite below the target folder, for the tests that
-//! use them.
+//! `cargo xtask servers`: installs real MCP servers, the public conformance suite and agent frameworks below the target folder,
+//! for the tests that use them.
 //!
 //! Everything is pinned in `xtask/servers/`, including transitive dependencies, without download addresses, so that any registry
 //! can serve it. Each set has a stamp with its location and versions, written last. A set whose stamp matches is left alone, and
@@ -8,10 +8,12 @@
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Mutex;
 use std::thread;
 use std::time::Duration;
 
 use crate::cargo;
+use crate::ci::Tier;
 use crate::failure::Failure;
 use crate::out;
 
@@ -19,8 +21,10 @@ const PINS: &str = "xtask/servers";
 /// Says that a set is complete: where it was installed, because a virtual environment cannot be moved, and its versions.
 const STAMP: &str = "installed";
 /// How long one command may take.
-const LIMIT: Duration = Duration::from_mins(3);
+const LIMIT: Duration = Duration::from_mins(5);
 const POLL: Duration = Duration::from_millis(100);
+/// How many sets are installed at the same time.
+const WORKERS: usize = 4;
 
 /// What is installed together.
 struct Set {
@@ -28,35 +32,55 @@ struct Set {
     name: &'static str,
     /// The file with its versions.
     pins: &'static str,
-    /// The package from `PyPI`, or `None` for npm.
-    python: Option<&'static str>,
+    /// The packages from `PyPI`; empty for npm.
+    python: &'static [&'static str],
+    /// The smallest tier whose tests use it.
+    since: Tier,
 }
 
-const SETS: [Set; 4] = [
-    Set { name: "npm", pins: "package-lock.json", python: None },
-    Set { name: "conformance", pins: "conformance/package-lock.json", python: None },
-    Set { name: "time", pins: "time.txt", python: Some("mcp-server-time") },
-    Set { name: "sqlite", pins: "sqlite.txt", python: Some("mcp-server-sqlite") },
+const SETS: [Set; 12] = [
+    Set { name: "npm", pins: "package-lock.json", python: &[], since: Tier::Ci },
+    Set { name: "conformance", pins: "conformance/package-lock.json", python: &[], since: Tier::Ci },
+    Set { name: "time", pins: "time.txt", python: &["mcp-server-time"], since: Tier::Ci },
+    Set { name: "sqlite", pins: "sqlite.txt", python: &["mcp-server-sqlite"], since: Tier::Ci },
+    Set { name: "openai", pins: "agents/openai.txt", python: &["openai", "mcp"], since: Tier::Ci },
+    Set { name: "openai-node", pins: "agents/openai-node/package-lock.json", python: &[], since: Tier::Ci },
+    Set { name: "ai-sdk", pins: "agents/ai-sdk/package-lock.json", python: &[], since: Tier::Full },
+    Set { name: "openai-agents", pins: "agents/openai-agents.txt", python: &["openai-agents"], since: Tier::Full },
+    Set {
+        name: "pydantic-ai",
+        pins: "agents/pydantic-ai.txt",
+        python: &["pydantic-ai-slim[mcp,openai]"],
+        since: Tier::Full,
+    },
+    Set {
+        name: "langgraph",
+        pins: "agents/langgraph.txt",
+        python: &["langchain", "langchain-mcp-adapters", "langchain-openai", "langgraph"],
+        since: Tier::Full,
+    },
+    Set { name: "anthropic", pins: "agents/anthropic.txt", python: &["anthropic", "mcp"], since: Tier::Full },
+    Set { name: "google-genai", pins: "agents/google-genai.txt", python: &["google-genai", "mcp"], since: Tier::Full },
 ];
 
-/// Installs every set that is missing, in parallel.
-pub(crate) fn run(root: &Path) -> Result<(), Failure> {
-    let folder = &cargo::target_folder(root)?.join("servers");
-    let install = |set: &'static Set| {
+/// Installs every set of a tier that is missing, a few at a time.
+pub(crate) fn run(root: &Path, tier: Tier) -> Result<(), Failure> {
+    let folder = cargo::target_folder(root)?.join("servers");
+    let install = |set: &Set| {
         let (into, pins) = (folder.join(set.name), root.join(PINS).join(set.pins));
-        match set.python {
-            Some(package) => python(package, &into, &pins),
-            None => npm(set.name, &into, &pins),
-        }
+        if set.python.is_empty() { npm(set.name, &into, &pins) } else { python(set, &into, &pins) }
     };
-    let results = thread::scope(|scope| {
-        let threads = SETS.each_ref().map(|set| scope.spawn(move || install(set)));
-        let panicked = |_| Err(Failure::broken("the installation panicked".to_owned()));
-        threads.map(|thread| thread.join().unwrap_or_else(panicked))
+    let wanted = Mutex::new(SETS.iter().filter(|set| set.since == Tier::Ci || tier == Tier::Full));
+    let work = || {
+        let next = || wanted.lock().ok()?.next();
+        let failed = |set: &Set| Some(format!("`{}` is not installed: {}", set.name, install(set).err()?));
+        std::iter::from_fn(next).filter_map(failed).collect::<Vec<String>>()
+    };
+    let missing: Vec<String> = thread::scope(|scope| {
+        let threads: Vec<_> = (0..WORKERS).map(|_| scope.spawn(work)).collect();
+        let panicked = |_| vec!["the installation panicked".to_owned()];
+        threads.into_iter().flat_map(|thread| thread.join().unwrap_or_else(panicked)).collect()
     });
-    let failed = SETS.iter().zip(results).filter_map(|(set, result)| Some((set, result.err()?)));
-    let missing: Vec<String> =
-        failed.map(|(set, failure)| format!("`{}` is not installed: {failure}", set.name)).collect();
     if missing.is_empty() { Ok(()) } else { Err(Failure::broken(missing.join("\n"))) }
 }
 
@@ -73,14 +97,14 @@ pub(crate) fn npm(name: &str, into: &Path, pins: &Path) -> Result<(), Failure> {
     })
 }
 
-/// Installs a Python package in a virtual environment.
-fn python(package: &str, into: &Path, pins: &Path) -> Result<(), Failure> {
-    install(package, into, pins, |log| {
+/// Installs Python packages in a virtual environment.
+fn python(set: &Set, into: &Path, pins: &Path) -> Result<(), Failure> {
+    install(set.name, into, pins, |log| {
         bounded(Command::new("python3").args(["-m", "venv"]).arg(into), log, LIMIT)?;
         // The versions are constraints, not requirements: some Pythons need a package more than others.
         let mut pip = Command::new(into.join("bin/python"));
         pip.args(["-m", "pip", "install", "--only-binary=:all:", "--no-input", "--disable-pip-version-check"]);
-        pip.args(["--retries", "1", "--timeout", "30", "--constraint"]).arg(pins).arg(package);
+        pip.args(["--retries", "1", "--timeout", "30", "--constraint"]).arg(pins).args(set.python);
         bounded(&mut pip, log, LIMIT)
     })
 }
@@ -208,6 +232,8 @@ mod tests {
         let locks = [
             "xtask/servers/package-lock.json",
             "xtask/servers/conformance/package-lock.json",
+            "xtask/servers/agents/openai-node/package-lock.json",
+            "xtask/servers/agents/ai-sdk/package-lock.json",
             "xtask/browser/package-lock.json",
         ];
         for path in locks {
@@ -217,12 +243,13 @@ mod tests {
                 assert!(package.get("resolved").is_none(), "{path}: {name} is tied to one registry");
             }
         }
-        for set in &SETS {
-            let Some(package) = set.python else { continue };
+        for set in SETS.iter().filter(|set| !set.python.is_empty()) {
             let text = fs::read_to_string(root.join(PINS).join(set.pins)).unwrap();
             let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
             assert!(lines.iter().all(|line| line.split("==").count() == 2 && !line.contains([' ', '/'])), "{text}");
-            assert!(lines.iter().any(|line| line.split("==").next() == Some(package)), "{text}");
+            let is_pinned =
+                |package: &&str| lines.iter().any(|line| line.split("==").next() == package.split('[').next());
+            assert!(set.python.iter().all(is_pinned), "{text}");
         }
     }
 }

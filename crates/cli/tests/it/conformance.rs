@@ -21,8 +21,7 @@ use crate::models::remote::Remote;
 use crate::real_servers::harness::{Set, wait_for};
 use judge::Judge;
 
-const SET: Set =
-    Set { name: "conformance", pins: include_str!("../../../../xtask/servers/conformance/package-lock.json") };
+const SET: Set = Set::new("conformance", include_str!("../../../../xtask/servers/conformance/package-lock.json"));
 
 /// The last revision of each era.
 const REVISIONS: [&str; 2] = ["2025-11-25", "2026-07-28"];

@@ -11,6 +11,7 @@ pub(crate) mod provider;
 pub(crate) mod remote;
 mod same_trace;
 mod secrets;
+pub(crate) mod streamed;
 mod trouble;
 
 use std::path::PathBuf;

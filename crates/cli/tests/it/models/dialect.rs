@@ -1,13 +1,16 @@
 //! One conversation in the words of every interface. Which turn it is in is read from the request alone, as real models do.
 
+use std::borrow::Cow;
+
 use serde_json::{Value, json};
 
 use super::provider::{Answer, Request};
+use super::streamed;
 
 /// What a model says in one turn.
 pub(crate) struct Turn {
     pub(crate) text: Option<String>,
-    pub(crate) calls: Vec<(&'static str, Value)>,
+    pub(crate) calls: Vec<(Cow<'static, str>, Value)>,
 }
 
 impl Turn {
@@ -21,9 +24,12 @@ pub(crate) fn turn(answered: usize, last: &str) -> Turn {
     match answered {
         0 => Turn {
             text: Some("Looking.".to_owned()),
-            calls: vec![("desk__search", json!({ "q": "rain" })), ("desk__refund", json!({ "invoice": 7 }))],
+            calls: vec![
+                ("desk__search".into(), json!({ "q": "rain" })),
+                ("desk__refund".into(), json!({ "invoice": 7 })),
+            ],
         },
-        2 => Turn { text: None, calls: vec![("desk__get_invoice", json!({ "id": 7 }))] },
+        2 => Turn { text: None, calls: vec![("desk__get_invoice".into(), json!({ "id": 7 }))] },
         _ => Turn::text(last),
     }
 }
@@ -39,11 +45,15 @@ pub(crate) enum Dialect {
 
 impl Dialect {
     pub(crate) fn of(request: &Request) -> Option<Self> {
-        match request.path.as_str() {
+        match request.path.split('?').next().unwrap_or_default() {
             "/v1/messages" => Some(Self::Messages),
             "/v1/responses" => Some(Self::Responses),
             "/v1/chat/completions" => Some(Self::Chat),
-            path if path.starts_with("/v1beta/models/") && path.ends_with(":generateContent") => Some(Self::Gemini),
+            path if (path.starts_with("/v1beta/models/") || path.starts_with("/v1/models/"))
+                && (path.ends_with(":generateContent") || path.ends_with(":streamGenerateContent")) =>
+            {
+                Some(Self::Gemini)
+            }
             _ => None,
         }
     }
@@ -57,14 +67,21 @@ impl Dialect {
         }
     }
 
-    /// How many calls the request brings answers for.
+    /// How many calls are answered. A request that continues a reply by its id leaves out what came before.
     pub(crate) fn answered(self, body: &Value) -> usize {
-        match self {
+        let continued = match self {
+            Self::Messages => &body["thread"]["previous_message_id"],
+            Self::Responses => &body["previous_response_id"],
+            Self::Chat | Self::Gemini => &Value::Null,
+        };
+        let before = continued.as_str().and_then(|id| id.rsplit('_').next()?.parse().ok()).unwrap_or(0);
+        let here = match self {
             Self::Messages => count(body, &|value| value["type"] == "tool_result"),
             Self::Responses => count(body, &|value| value["type"] == "function_call_output"),
             Self::Chat => count(body, &|value| value["role"] == "tool"),
             Self::Gemini => count(body, &|value| value["functionResponse"].is_object()),
-        }
+        };
+        before + here
     }
 
     /// A turn in the words of the interface. Each reads 100 tokens, 40 of them from a cache, and writes 20.
@@ -83,7 +100,7 @@ impl Dialect {
                     "input_tokens": 60, "cache_read_input_tokens": 40, "cache_creation_input_tokens": 0, "output_tokens": 20,
                 });
                 json!({
-                    "id": "msg_1", "type": "message", "role": "assistant", "model": "model-1", "content": content,
+                    "id": format!("msg_{answered}"), "type": "message", "role": "assistant", "model": "model-1", "content": content,
                     "stop_reason": reason, "stop_sequence": null, "usage": usage,
                 })
             }
@@ -104,7 +121,10 @@ impl Dialect {
                     "input_tokens": 100, "input_tokens_details": { "cached_tokens": 40 },
                     "output_tokens": 20, "output_tokens_details": { "reasoning_tokens": 5 }, "total_tokens": 120,
                 });
-                json!({ "id": "resp_1", "object": "response", "status": "completed", "output": output, "usage": usage })
+                json!({
+                    "id": format!("resp_{answered}"), "object": "response", "created_at": 1, "model": "model-1", "status": "completed",
+                    "parallel_tool_calls": true, "tool_choice": "auto", "tools": [], "output": output, "usage": usage,
+                })
             }
             Self::Chat => {
                 let mut message = json!({ "role": "assistant", "content": text });
@@ -122,7 +142,10 @@ impl Dialect {
                     "completion_tokens": 20, "total_tokens": 120,
                 });
                 let choice = json!({ "index": 0, "message": message, "finish_reason": reason });
-                json!({ "id": "chatcmpl-1", "object": "chat.completion", "choices": [choice], "usage": usage })
+                json!({
+                    "id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": "model-1",
+                    "choices": [choice], "usage": usage,
+                })
             }
             Self::Gemini => {
                 let mut parts: Vec<Value> = text.iter().map(|text| json!({ "text": text })).collect();
@@ -156,11 +179,12 @@ pub(crate) fn has_tools(request: &Request) -> bool {
     request.body.get("tools").is_some()
 }
 
-/// Answers in the interface of the request with the turn that `speak` gives for the number of answered calls.
+/// Answers in the interface of the request, as a stream if it asks for one, with the turn that `speak` gives for the number of answered calls.
 pub(crate) fn answer(request: &Request, speak: impl FnOnce(usize) -> Turn) -> Answer {
     let Some(dialect) = Dialect::of(request) else {
         return Answer::status(404, "", format!("nothing is at {}", request.path));
     };
     let answered = dialect.answered(&request.body);
-    Answer::json(&dialect.say(&speak(answered), answered))
+    let reply = dialect.say(&speak(answered), answered);
+    if streamed::is_asked(request) { streamed::answer(dialect, &reply, request) } else { Answer::json(&reply) }
 }

@@ -238,7 +238,10 @@ fn half_a_secret_is_not_kept_where_the_question_beside_a_run_cuts_arguments() {
         Some(_) => answer(request, |answered| match turn(answered, LAST) {
             first if answered == 0 => {
                 let q = SECRETS[4].1.repeat(60);
-                Turn { calls: vec![("desk__search", json!({ "q": q })), ("desk__refund", json!({}))], ..first }
+                Turn {
+                    calls: vec![("desk__search".into(), json!({ "q": q })), ("desk__refund".into(), json!({}))],
+                    ..first
+                }
             }
             other => other,
         }),

@@ -62,6 +62,10 @@ impl Answer {
         Self { status, headers: headers.into(), body: body.into(), rest: Rest::Nothing }
     }
 
+    pub(crate) fn body(&self) -> &[u8] {
+        &self.body
+    }
+
     /// The same with something else after the body than its end.
     pub(crate) fn then(self, rest: Rest) -> Self {
         Self { rest, ..self }
@@ -136,7 +140,11 @@ fn talk(stream: &TcpStream, kept: &Mutex<Vec<Request>>, answers: &Answers) {
     };
     let Answer { status, headers, body, rest } = answers(&request, count);
     let kind = if headers.contains("content-type:") { "" } else { "content-type: application/json\r\n" };
+    // As providers do it: each event is a chunk of its own.
+    let is_stream = rest == Rest::Nothing && headers.contains("text/event-stream");
+    let body = if is_stream { chunked(&body) } else { body };
     let length = match rest {
+        Rest::Nothing if is_stream => "transfer-encoding: chunked\r\n".to_owned(),
         Rest::Nothing => format!("content-length: {}\r\n", body.len()),
         Rest::Endless => String::new(),
         Rest::Silence => format!("content-length: {}\r\n", body.len() + 1000),
@@ -157,6 +165,14 @@ fn talk(stream: &TcpStream, kept: &Mutex<Vec<Request>>, answers: &Answers) {
         // Ends when the other side hangs up, or after the limit.
         Rest::Silence => drop(stream.read(&mut [0])),
     }
+}
+
+/// The events of a stream, each as a chunk.
+fn chunked(body: &[u8]) -> Vec<u8> {
+    let text = String::from_utf8(body.to_vec()).unwrap();
+    let chunk = |event: &str| format!("{:x}\r\n{event}\r\n", event.len());
+    let chunks: String = text.split_inclusive("\n\n").map(chunk).collect();
+    format!("{chunks}0\r\n\r\n").into_bytes()
 }
 
 /// A request; nothing when the connection was closed without one.

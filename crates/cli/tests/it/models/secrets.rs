@@ -326,8 +326,9 @@ fn talkative(secrets: &[Secret], codes: &[String]) -> Loopback {
         Some(_) => answer(request, |answered| {
             let told = all(&secrets);
             let texts: Vec<&str> = secrets.iter().map(|secret| secret.text.as_str()).collect();
-            let call =
-                |tool: &'static str| (tool, json!({ "q": told, "list": texts, "again": json!(texts).to_string() }));
+            let call = |tool: &'static str| {
+                (tool.into(), json!({ "q": told, "list": texts, "again": json!(texts).to_string() }))
+            };
             match answered {
                 0 => Turn {
                     text: Some(told.clone()),

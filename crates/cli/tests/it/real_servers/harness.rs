@@ -7,23 +7,33 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::{Folder, skip};
+use crate::{Folder, note, skip};
 
 /// Variable that every process of a recording inherits, so that those it leaves behind are found.
-const MARK: &str = "MCPTEST_TEST_OF_REAL_SERVERS";
+pub(crate) const MARK: &str = "MCPTEST_TEST_OF_REAL_SERVERS";
 
-/// Servers that are installed together: the folder, and the versions the tests are written for.
+/// What is installed together: the folder, and the versions the tests are written for.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Set {
     pub(crate) name: &'static str,
     pub(crate) pins: &'static str,
+    /// Whether only `cargo xtask full` installs it.
+    pub(crate) is_full: bool,
 }
 
-pub(crate) const NPM: Set = Set { name: "npm", pins: include_str!("../../../../../xtask/servers/package-lock.json") };
-pub(crate) const TIME: Set = Set { name: "time", pins: include_str!("../../../../../xtask/servers/time.txt") };
-pub(crate) const SQLITE: Set = Set { name: "sqlite", pins: include_str!("../../../../../xtask/servers/sqlite.txt") };
+pub(crate) const NPM: Set = Set::new("npm", include_str!("../../../../../xtask/servers/package-lock.json"));
+pub(crate) const TIME: Set = Set::new("time", include_str!("../../../../../xtask/servers/time.txt"));
+pub(crate) const SQLITE: Set = Set::new("sqlite", include_str!("../../../../../xtask/servers/sqlite.txt"));
 
 impl Set {
+    pub(crate) const fn new(name: &'static str, pins: &'static str) -> Self {
+        Self { name, pins, is_full: false }
+    }
+
+    pub(crate) const fn full(name: &'static str, pins: &'static str) -> Self {
+        Self { name, pins, is_full: true }
+    }
+
     /// Where they are, when the stamp is there that says: here, and in these versions. Otherwise the gap is told where a test
     /// harness does not swallow it.
     pub(crate) fn folder(self) -> Option<PathBuf> {
@@ -32,13 +42,25 @@ impl Set {
         if fs::read_to_string(folder.join("installed")).is_ok_and(|found| found == stamp) {
             return Some(folder);
         }
-        skip(&format!("`{}` is not installed (run `cargo xtask servers`)", self.name));
+        if !self.is_full {
+            skip(&format!("`{}` is not installed (run `cargo xtask servers`)", self.name));
+        } else if all_agents() {
+            skip(&format!("`{}` is not installed (run `cargo xtask servers --all`)", self.name));
+        } else {
+            note(&format!("`{}` is for `cargo xtask full` (run `cargo xtask servers --all`)", self.name));
+        }
         None
     }
 }
 
+/// Whether `cargo xtask full` runs this, which has installed every agent.
+#[expect(clippy::disallowed_methods, reason = "how much is tested is said in a variable")]
+fn all_agents() -> bool {
+    std::env::var("AGENTS").as_deref() == Ok("all")
+}
+
 /// Where `cargo xtask servers` puts them.
-fn servers() -> PathBuf {
+pub(crate) fn servers() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap().join("servers")
 }
 
@@ -169,7 +191,7 @@ pub(crate) fn observed<'a>(cassette: &'a Value, server: &str) -> [&'a str; 3] {
 
 /// Processes that still have the mark, as their command lines. They get two seconds: whoever is killed is told so before
 /// it is gone.
-fn left(mark: &str) -> Vec<String> {
+pub(crate) fn left(mark: &str) -> Vec<String> {
     wait_for(40, || marked(mark).is_empty());
     marked(mark)
 }
