@@ -1,6 +1,4 @@
-//! The commands: each turns what was typed into text and an exit code; this file writes the text.
-//!
-//! Data goes to standard output, everything else to standard error.
+//! The commands: each prints to the console and returns an exit code, or why it stopped.
 
 mod cassette;
 mod completions;
@@ -16,28 +14,31 @@ mod score;
 mod validate;
 
 use std::ffi::OsString;
-use std::io::{ErrorKind, Write};
+use std::fmt::Display;
+use std::io::Write;
 use std::process::ExitCode;
 
 use clap::Parser;
-use mcptest_core::diag::{Code, printable};
+use mcptest_core::diag::{Code, Failure, printable};
 
 use crate::args::{Cli, Command};
-use crate::console::Console;
+use crate::console::{Console, Stream};
 use crate::exit;
-use crate::report::stdout_error;
 use crate::signals;
 
 /// Answers for environment variables.
 pub type Environment<'a> = &'a (dyn Fn(&str) -> Option<String> + Sync);
 
-/// What a command has to say.
-struct Answer {
-    /// For standard output.
-    data: String,
-    /// For standard error.
-    complaints: String,
-    code: u8,
+/// Why a command stopped: the message for standard error. The exit code is 2.
+struct Stop(String);
+
+impl<P> From<Failure<P>> for Stop
+where
+    Failure<P>: Display,
+{
+    fn from(error: Failure<P>) -> Self {
+        Self(error.to_string())
+    }
 }
 
 /// Runs what the arguments ask for and returns the exit code.
@@ -47,53 +48,43 @@ pub fn run(
     out: &mut impl Write,
     err: &mut impl Write,
 ) -> ExitCode {
-    let (out, err) = (&mut Console::new(out), &mut Console::new(err));
-    let command = match Cli::try_parse_from(args) {
-        Ok(typed) => typed.command,
-        Err(error) => return finish(&usage(&error), out, err),
+    let mut console = Console { out: Stream::new(out), err: Stream::new(err) };
+    let code = match Cli::try_parse_from(args) {
+        Ok(typed) => dispatch(&typed.command, environment, &mut console),
+        Err(error) => usage(&error, &mut console),
     };
+    ExitCode::from(code.unwrap_or_else(|Stop(message)| {
+        console.err.complain(message);
+        exit::ERROR
+    }))
+}
+
+fn dispatch(command: &Command, environment: Environment<'_>, console: &mut Console<'_>) -> Result<u8, Stop> {
     signals::ignore_sigxfsz();
-    let answer = match command {
-        Command::Init(typed) => init::run(&typed, environment),
-        Command::Run(typed) => return ExitCode::from(run_suites::run(&typed, environment, out, err)),
-        Command::Score(typed) => return ExitCode::from(score::run(&typed, environment, out, err)),
-        Command::Convert(typed) => return ExitCode::from(convert::run(&typed, out, err)),
-        Command::Report(typed) => return ExitCode::from(report::run(&typed, environment, out, err)),
-        Command::Cassette(typed) => cassette::run(&typed, environment),
-        Command::Validate(typed) => validate::run(&typed, environment),
-        Command::Schema(typed) => schema::run(&typed),
-        Command::Mock(typed) => mock::run(&typed, out, err),
-        Command::Runs(typed) => runs::run(&typed),
-        Command::Explain(typed) => explain::run(&typed),
-        Command::Completions(typed) => completions::run(&typed),
-    };
-    finish(&answer, out, err)
-}
-
-/// Prints what a command answered.
-fn finish(answer: &Answer, out: &mut Console<'_>, err: &mut Console<'_>) -> ExitCode {
-    // When standard error is closed too, the exit code is all that is left to say it with.
-    let _ = err.write_all(answer.complaints.as_bytes());
-    match out.write_all(answer.data.as_bytes()).and_then(|()| out.flush()) {
-        Ok(()) => ExitCode::from(answer.code),
-        // Whoever reads has seen enough, as in `mcptest schema | head -1`.
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => ExitCode::from(answer.code),
-        Err(error) => {
-            let _ = writeln!(err, "{}", stdout_error(&error));
-            ExitCode::from(exit::ERROR)
-        }
+    match command {
+        Command::Init(typed) => init::run(typed, environment, console),
+        Command::Run(typed) => run_suites::run(typed, environment, console),
+        Command::Score(typed) => score::run(typed, environment, console),
+        Command::Convert(typed) => convert::run(typed, console),
+        Command::Report(typed) => report::run(typed, environment, console),
+        Command::Cassette(typed) => cassette::run(typed, environment, console),
+        Command::Validate(typed) => validate::run(typed, environment, console),
+        Command::Schema(typed) => schema::run(typed, console),
+        Command::Mock(typed) => mock::run(typed, console),
+        Command::Runs(typed) => runs::run(typed, console),
+        Command::Explain(typed) => explain::run(typed, console),
+        Command::Completions(typed) => completions::run(typed, console),
     }
 }
 
-/// Help and version are data; anything else that stops the reading of arguments is a complaint.
-fn usage(error: &clap::Error) -> Answer {
+/// Help and version are data. Anything else that clap reports is an error.
+fn usage(error: &clap::Error, console: &mut Console<'_>) -> Result<u8, Stop> {
     let text = error.render().to_string();
-    if error.use_stderr() {
-        // What was typed is quoted.
-        let text = text.replacen("error: ", &format!("error[{}]: ", Code::BadArgument), 1);
-        let complaints = text.lines().map(|line| printable(line) + "\n").collect();
-        Answer { data: String::new(), complaints, code: exit::ERROR }
-    } else {
-        Answer { data: text, complaints: String::new(), code: exit::OK }
+    if !error.use_stderr() {
+        console.out.print(&text)?;
+        return Ok(exit::OK);
     }
+    // What was typed is quoted.
+    let text = text.replacen("error: ", &format!("error[{}]: ", Code::BadArgument), 1);
+    Err(Stop(text.lines().map(|line| printable(line) + "\n").collect()))
 }

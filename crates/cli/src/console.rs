@@ -1,5 +1,5 @@
-//! Everything that is printed passes through here, so that no text of an agent or a server commands the CI server that
-//! reads the log.
+//! Standard output and standard error. Everything that is printed passes through here, so that no text of an agent or a server
+//! commands the CI server that reads the log.
 //!
 //! Runners look for `##[name]` (GitHub Actions), `##vso[area.event]` (Azure Pipelines) and `##teamcity[name]` anywhere in
 //! a line, and for `::name::` (GitHub Actions) at its beginning, after white space. One character of such a sequence is
@@ -10,24 +10,56 @@
 pub(crate) mod runners;
 
 use std::borrow::Cow;
-use std::io::{self, Write};
+use std::fmt::Display;
+use std::io::{self, ErrorKind, Write};
 
+use mcptest_core::diag::{Code, Failure};
 use memchr::memchr3;
 
-/// A stream that may end up in the log of a CI server.
+/// Where a command prints: data to `out`, everything else to `err`.
 pub(crate) struct Console<'a> {
+    pub(crate) out: Stream<'a>,
+    pub(crate) err: Stream<'a>,
+}
+
+/// A stream that may end up in the log of a CI server.
+pub(crate) struct Stream<'a> {
     out: &'a mut dyn Write,
     state: State,
 }
 
-impl<'a> Console<'a> {
+/// The result of writing to standard output. A reader that has closed the pipe, as in `mcptest schema | head -1`, is fine.
+pub(crate) fn printed(result: io::Result<()>) -> Result<(), Failure> {
+    match result {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            let message = format!("cannot write to standard output: {error}");
+            Err(Failure::error((), message).code(Code::StdoutFailed))
+        }
+        _ => Ok(()),
+    }
+}
+
+impl<'a> Stream<'a> {
     pub(crate) fn new(out: &'a mut dyn Write) -> Self {
         Self { out, state: State::default() }
     }
 
     /// The same stream for a part of what is printed.
-    pub(crate) fn by_ref(&mut self) -> Console<'_> {
-        Console { out: &mut *self.out, state: self.state }
+    pub(crate) fn by_ref(&mut self) -> Stream<'_> {
+        Stream { out: &mut *self.out, state: self.state }
+    }
+
+    /// Prints data.
+    pub(crate) fn print(&mut self, text: &str) -> Result<(), Failure> {
+        printed(self.write_all(text.as_bytes()).and_then(|()| self.flush()))
+    }
+
+    /// Prints an error, a warning or a note. If standard error is closed too, only the exit code is left.
+    pub(crate) fn complain(&mut self, message: impl Display) {
+        let message = message.to_string();
+        if !message.is_empty() {
+            let _ = self.write_all(format!("{}\n", message.trim_end()).as_bytes());
+        }
     }
 
     /// Whether lines may begin with `::`. Only the github reporter commands the server.
@@ -36,7 +68,7 @@ impl<'a> Console<'a> {
     }
 }
 
-impl Write for Console<'_> {
+impl Write for Stream<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.write_all(bytes)?;
         Ok(bytes.len())
@@ -148,7 +180,7 @@ mod tests {
         for first in 0..text.len() {
             for second in first..text.len() {
                 let mut out = Vec::new();
-                let mut console = Console::new(&mut out);
+                let mut console = Stream::new(&mut out);
                 for piece in [&text.as_bytes()[..first], &text.as_bytes()[first..second], &text.as_bytes()[second..]] {
                     console.write_all(piece).unwrap();
                 }
@@ -160,7 +192,7 @@ mod tests {
     #[test]
     fn a_reporter_for_runners_may_begin_lines_with_commands_and_nothing_else() {
         let mut out = Vec::new();
-        let mut console = Console::new(&mut out);
+        let mut console = Stream::new(&mut out);
         console.allow_commands(true);
         console.write_all(b"::error title=a::b ##[c]\n").unwrap();
         console.allow_commands(false);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
-use std::io::{self, ErrorKind};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use mcptest_core::diag::{Code, Failure, Source, did_you_mean, printable};
@@ -17,14 +17,12 @@ pub(crate) fn file_error(code: Code, path: &Path, message: impl Into<String>, hi
 }
 
 pub(crate) fn io_error(path: &Path, error: &io::Error) -> FileError {
-    let unreadable = |code| file_error(code, path, format!("cannot be read: {error}"), "check the path");
-    match error.kind() {
-        ErrorKind::NotFound => file_error(Code::NoSuchFile, path, "no such file or folder", missing(path)),
-        ErrorKind::PermissionDenied => {
+    match file::error_code(error) {
+        Code::NoSuchFile => file_error(Code::NoSuchFile, path, "no such file or folder", missing(path)),
+        Code::PermissionDenied => {
             file_error(Code::PermissionDenied, path, "permission denied", "check its permissions")
         }
-        _ if file::is_link_error(error) => unreadable(Code::SymbolicLink),
-        _ => unreadable(Code::ReadFailed),
+        code => file_error(code, path, format!("cannot be read: {error}"), "check the path"),
     }
 }
 

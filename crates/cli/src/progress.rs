@@ -13,7 +13,7 @@ use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use mcptest_core::diag::printable;
 use mcptest_runner::executor::{RunProgress, Starting};
 
-use crate::console::{self, Console};
+use crate::console::{self, Stream};
 
 /// How often the spinners turn.
 const TICK: Duration = Duration::from_millis(120);
@@ -79,7 +79,7 @@ impl Progress {
                 if let Some(note) = note(progress) {
                     // If standard error is closed, nothing can be reported.
                     let (mut stderr, name) = (std::io::stderr(), printable(progress.name));
-                    let _ = writeln!(Console::new(&mut stderr), "note: {name}: {note}");
+                    let _ = writeln!(Stream::new(&mut stderr), "note: {name}: {note}");
                 }
                 return;
             }

@@ -39,7 +39,7 @@ use self::html::Page;
 use self::pretty::Pretty;
 use self::style::Output;
 pub(crate) use self::style::{Color, Compared, Style, Verbosity};
-use crate::console::Console;
+use crate::console::{Stream, printed};
 use crate::input;
 
 /// The reporters there are.
@@ -183,9 +183,7 @@ fn clash(first: Kind, second: Kind, place: Option<&Path>) -> Failure {
     Failure::error((), message).code(Code::ReportersClash).hint(hint)
 }
 
-/// A report that could not be written; to standard output without a path.
-fn unwritten(path: Option<&Path>, error: &io::Error) -> Failure {
-    let Some(path) = path else { return stdout_error(error) };
+fn unwritten(path: &Path, error: &io::Error) -> Failure {
     let hint = match error.kind() {
         ErrorKind::NotFound => "make its folder first",
         ErrorKind::IsADirectory => "name a file in it",
@@ -196,16 +194,11 @@ fn unwritten(path: Option<&Path>, error: &io::Error) -> Failure {
     Failure::error((), message).code(Code::ReportNotWritten).hint(hint)
 }
 
-/// Standard output cannot be written to.
-pub(crate) fn stdout_error(error: &io::Error) -> Failure {
-    Failure::error((), format!("cannot write to standard output: {error}")).code(Code::StdoutFailed)
-}
-
 /// The reporters of one run.
 pub(crate) struct Reporters<'a> {
     all: Vec<Reporter>,
     style: Style,
-    out: Console<'a>,
+    out: Stream<'a>,
     /// Why standard output takes no more; the files are still written.
     closed: Option<io::Error>,
 }
@@ -263,7 +256,7 @@ impl Reporter {
 impl<'a> Reporters<'a> {
     /// The chosen reporters. Where none of them takes standard output, `pretty` does: a verdict is never kept in a file
     /// alone.
-    pub(crate) fn new(chosen: &[Choice], style: Style, out: Console<'a>) -> Result<Self, Failure> {
+    pub(crate) fn new(chosen: &[Choice], style: Style, out: Stream<'a>) -> Result<Self, Failure> {
         let mut choices: Vec<Choice> = chosen.to_vec();
         if choices.iter().all(|choice| choice.path.is_some()) {
             choices.insert(0, Choice { kind: Kind::Pretty, path: None });
@@ -272,7 +265,7 @@ impl<'a> Reporters<'a> {
     }
 
     /// The chosen reporters and no other, for a command that tells its verdicts in another way too.
-    pub(crate) fn only(choices: Vec<Choice>, style: Style, out: Console<'a>) -> Result<Self, Failure> {
+    pub(crate) fn only(choices: Vec<Choice>, style: Style, out: Stream<'a>) -> Result<Self, Failure> {
         for (at, choice) in choices.iter().enumerate() {
             if let Some(other) = choices[..at].iter().find(|other| other.place() == choice.place()) {
                 return Err(clash(other.kind, choice.kind, choice.path.as_deref()));
@@ -320,7 +313,7 @@ impl<'a> Reporters<'a> {
                 }),
                 // A file may lead to the log as well: `/dev/stdout`, or a pipe.
                 Some(path) => unwritten.extend(to_file(&path, style.trust, |out| {
-                    let mut out = Console::new(out);
+                    let mut out = Stream::new(out);
                     out.allow_commands(reporter.choice.kind == Kind::Github);
                     reporter.finish(report, style, &mut out)
                 })),
@@ -329,12 +322,10 @@ impl<'a> Reporters<'a> {
         if let Some(path) = style.step_summary.as_deref().filter(|_| self.has(Kind::Github)) {
             let text = |room| markdown::text(report, style.compared.as_ref(), room);
             let appended = file::append(path, STEP_SUMMARY, text).err();
-            unwritten.extend(appended.map(|error| self::unwritten(Some(path), &error)));
+            unwritten.extend(appended.map(|error| self::unwritten(path, &error)));
         }
         put(&mut self.out, &mut self.closed, |out| out.flush());
-        // Whoever reads has seen enough, as in `mcptest run | head -1`.
-        let closed = self.closed.filter(|error| error.kind() != ErrorKind::BrokenPipe);
-        unwritten.extend(closed.map(|error| stdout_error(&error)));
+        unwritten.extend(printed(self.closed.map_or(Ok(()), Err)).err());
         unwritten
     }
 }
@@ -343,15 +334,11 @@ impl<'a> Reporters<'a> {
 const STEP_SUMMARY: usize = 1_000_000;
 
 fn to_file(path: &Path, trust: Trust, content: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Option<Failure> {
-    file::write(path, trust, content).err().map(|error| unwritten(Some(path), &error))
+    file::write(path, trust, content).err().map(|error| unwritten(path, &error))
 }
 
 /// Writes to standard output as long as it can be written to.
-fn put(
-    out: &mut Console<'_>,
-    closed: &mut Option<io::Error>,
-    content: impl FnOnce(&mut Console<'_>) -> io::Result<()>,
-) {
+fn put(out: &mut Stream<'_>, closed: &mut Option<io::Error>, content: impl FnOnce(&mut Stream<'_>) -> io::Result<()>) {
     if closed.is_none() {
         *closed = content(out).err();
     }

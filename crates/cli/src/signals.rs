@@ -5,10 +5,10 @@ use std::io::Write;
 use std::thread;
 use std::time::Duration;
 
+use mcptest_core::diag::{Code, Failure};
 use mcptest_runner::interrupt::Interrupt;
 use mcptest_runner::process::Processes;
 use mcptest_runner::runtime;
-use tokio::time::timeout;
 
 use crate::exit;
 
@@ -22,48 +22,102 @@ pub(crate) struct Signals {
 /// would take forever.
 const GRACE: Duration = Duration::from_secs(5);
 
+/// What came first.
+enum Heard {
+    Signal,
+    Timeout,
+    /// Signals cannot be received.
+    Nothing,
+}
+
 impl Signals {
     /// Waits for signals on its own thread, for the life of the program. If no thread can be started, a signal ends the program at
     /// once.
     pub(crate) fn listen(&self) {
         let all = self.clone();
-        let Ok(runtime) = runtime::build() else { return };
-        let listener = move || {
-            runtime.block_on(async {
-                if !signal().await {
-                    return;
+        listen(move |wait| {
+            if !matches!(wait(None), Heard::Signal) {
+                return;
+            }
+            all.interrupt.set();
+            let code = match wait(Some(GRACE)) {
+                Heard::Signal => exit::INTERRUPTED,
+                Heard::Nothing => return,
+                Heard::Timeout => {
+                    let error = Failure::error((), "stopped: the runs did not end in time").code(Code::RunStopped);
+                    // If standard error is closed too, only the exit code is left.
+                    let _ = writeln!(std::io::stderr(), "{error}");
+                    exit::ERROR
                 }
-                all.interrupt.set();
-                let code = match timeout(GRACE, signal()).await {
-                    Ok(true) => exit::INTERRUPTED,
-                    Ok(false) => return,
-                    Err(_) => {
-                        // If standard error is closed too, only the exit code is left.
-                        let _ = writeln!(std::io::stderr(), "error: stopped: the runs did not end in time");
-                        exit::ERROR
-                    }
-                };
-                all.processes.end_all().await;
-                leave(code);
-            });
-        };
-        let _ = thread::Builder::new().spawn(listener);
+            };
+            if let Ok(runtime) = runtime::build() {
+                runtime.block_on(all.processes.end_all());
+            }
+            leave(code);
+        });
     }
+}
+
+/// Runs `job` on its own thread with a function that waits for the next signal.
+#[cfg(unix)]
+fn listen(job: impl FnOnce(&mut dyn FnMut(Option<Duration>) -> Heard) + Send + 'static) {
+    use std::io::{ErrorKind, Read};
+    use std::os::unix::net::UnixStream;
+
+    use signal_hook::consts::{SIGINT, SIGTERM};
+    use signal_hook::low_level::pipe;
+
+    let Ok((mut receiver, sender)) = UnixStream::pair() else { return };
+    let mut wait = move |limit: Option<Duration>| {
+        if receiver.set_read_timeout(limit).is_err() {
+            return Heard::Nothing;
+        }
+        match receiver.read(&mut [0]) {
+            Ok(1..) => Heard::Signal,
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => Heard::Timeout,
+            Ok(0) | Err(_) => Heard::Nothing,
+        }
+    };
+    // Without the thread nobody would act on a signal, so the handlers are installed after it was started.
+    if thread::Builder::new().spawn(move || job(&mut wait)).is_ok()
+        && let Ok(second) = sender.try_clone()
+    {
+        let _ = pipe::register(SIGINT, sender);
+        let _ = pipe::register(SIGTERM, second);
+    }
+}
+
+/// Runs `job` on its own thread with a function that waits for the next Ctrl-C.
+#[cfg(not(unix))]
+fn listen(job: impl FnOnce(&mut dyn FnMut(Option<Duration>) -> Heard) + Send + 'static) {
+    use tokio::signal::ctrl_c;
+    use tokio::time::timeout;
+
+    let Ok(runtime) = runtime::build() else { return };
+    let heard = |result: std::io::Result<()>| if result.is_ok() { Heard::Signal } else { Heard::Nothing };
+    let mut wait = move |limit: Option<Duration>| {
+        runtime.block_on(async {
+            match limit {
+                None => heard(ctrl_c().await),
+                Some(limit) => timeout(limit, ctrl_c()).await.map_or(Heard::Timeout, heard),
+            }
+        })
+    };
+    let _ = thread::Builder::new().spawn(move || job(&mut wait));
 }
 
 /// Turns a file that grows beyond the file size limit (`ulimit -f`) into a write error. By default SIGXFSZ ends the program
 /// without a message and leaves a half-written temporary file. Without a limit there is nothing to do.
 #[cfg(unix)]
 pub(crate) fn ignore_sigxfsz() {
-    use rustix::process::{Resource, Signal, getrlimit};
-    use tokio::signal::unix::{SignalKind, signal};
-    if getrlimit(Resource::Fsize).current.is_none() {
-        return;
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicBool;
+
+    use rustix::process::{Resource, getrlimit};
+    if getrlimit(Resource::Fsize).current.is_some() {
+        // The flag is never read; a handler is enough. Child processes do not inherit it.
+        let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::new(AtomicBool::new(false)));
     }
-    // Registering a handler needs a runtime once; the handler stays. Child processes do not inherit it.
-    let Ok(runtime) = runtime::build() else { return };
-    let _context = runtime.enter();
-    let _ = signal(SignalKind::from_raw(Signal::XFSZ.as_raw()));
 }
 
 /// There is no such signal.
@@ -73,24 +127,4 @@ pub(crate) fn ignore_sigxfsz() {}
 #[expect(clippy::exit, reason = "the user wants an end, and the threads that could return may hang")]
 fn leave(code: u8) {
     std::process::exit(i32::from(code));
-}
-
-/// Waits for Ctrl-C or SIGTERM; `false` if that is not possible.
-#[cfg(unix)]
-async fn signal() -> bool {
-    use tokio::signal::unix::{SignalKind, signal};
-    let (Ok(mut interrupt), Ok(mut terminate)) = (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
-    else {
-        return false;
-    };
-    tokio::select! {
-        told = interrupt.recv() => told.is_some(),
-        told = terminate.recv() => told.is_some(),
-    }
-}
-
-/// Waits for Ctrl-C; `false` if that is not possible.
-#[cfg(not(unix))]
-async fn signal() -> bool {
-    tokio::signal::ctrl_c().await.is_ok()
 }

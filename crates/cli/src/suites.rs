@@ -45,7 +45,7 @@ pub(crate) fn load(
 ) -> Result<Vec<File>, Failure> {
     let mut out = Vec::new();
     let mut seen = BTreeSet::new();
-    for name in &meant(named, command)? {
+    for name in &default_suites(named, command)? {
         let mut has_suites = false;
         for path in input::expand(slice::from_ref(name), trust, complain) {
             let file = match path {
@@ -75,7 +75,7 @@ pub(crate) fn load(
 }
 
 /// The files and folders that were named, or the suite that is found without a name.
-pub(crate) fn meant(named: &[PathBuf], command: &str) -> Result<Vec<PathBuf>, Failure> {
+pub(crate) fn default_suites(named: &[PathBuf], command: &str) -> Result<Vec<PathBuf>, Failure> {
     if !named.is_empty() {
         return Ok(named.to_vec());
     }
@@ -115,12 +115,12 @@ fn load_one(
         complain(warning);
     }
     let file = SuiteFile::new(shown, path.to_owned(), suite, trust);
-    shares(&file).map_or(Ok(Some(File::Suite(Box::new(file)))), Err)
+    cassette_clash(&file).map_or(Ok(Some(File::Suite(Box::new(file)))), Err)
 }
 
 /// Two suites whose names differ in their ending only keep their cassettes in one folder: what one of them records, the other
 /// overwrites, and what one of them does not use, the other may.
-fn shares(file: &SuiteFile) -> Option<FileError> {
+fn cassette_clash(file: &SuiteFile) -> Option<FileError> {
     let other = ["yml", "yaml"].map(|ending| file.path.with_extension(ending)).into_iter().find(|other| {
         *other != file.path && input::read(other, file.trust).is_ok_and(|source| Kind::of(&source) == Kind::Suite)
     })?;

@@ -26,7 +26,7 @@ pub use golden_path::{GoldenPath, GoldenPathGate, GoldenPathParams, PathScore, s
 #[doc(hidden)]
 pub use guide::GateGuide;
 pub use narrative::{ExtractionMode, NarrativeGate, NarrativeParams, NarrativeReport};
-pub use recovery::{RecoveryGate, RecoveryMarks, RecoveryParams, RecoveryReport, score_recovery};
+pub use recovery::{FaultScope, RecoveryGate, RecoveryMarks, RecoveryParams, RecoveryReport, score_recovery};
 pub use reliability::{
     Confidence, ReliabilityError, ReliabilityGate, ReliabilityParams, ReliabilitySummary, confidence_band,
     recommend_runs, summarize,

@@ -54,6 +54,7 @@ pub enum CassetteError {
         path: PathBuf,
         what: &'static str,
         why: String,
+        code: Code,
     },
     /// It is not a cassette.
     Broken {
@@ -114,11 +115,10 @@ impl CassetteError {
     }
 
     /// The code that explains it.
-    pub fn code(&self) -> Option<Code> {
-        Some(match self {
+    pub fn code(&self) -> Code {
+        match self {
             Self::Missing { .. } => Code::NoRecording,
-            Self::Io { what: "read", .. } => Code::ReadFailed,
-            Self::Io { .. } => Code::UnusableCassetteFolder,
+            Self::Io { code, .. } => *code,
             Self::Broken { .. } => Code::BrokenCassette,
             Self::Version { .. } => Code::CassetteVersion,
             Self::Edited { .. } => Code::EditedCassette,
@@ -127,8 +127,8 @@ impl CassetteError {
             Self::Unkept { .. } => Code::RecordingTooLarge,
             Self::Linked { .. } => Code::SymbolicLink,
             Self::Locked { .. } => Code::RecordingInProgress,
-            Self::Taken { .. } => return None,
-        })
+            Self::Taken { .. } => Code::FileExists,
+        }
     }
 
     /// What is wrong, without the place.

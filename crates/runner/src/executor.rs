@@ -525,5 +525,5 @@ fn trouble(error: &CassetteError, replayed: Option<&Planned<'_>>) -> RunError {
         CassetteError::Io { what: "read", .. } => "check that it is a regular file and readable".to_owned(),
         CassetteError::Io { .. } => "check that the folder is writable and the disk has space".to_owned(),
     };
-    RunError { code: error.code(), ..RunError::new(error.to_string()).hint(hint) }
+    RunError::new(error.to_string()).code(error.code()).hint(hint)
 }

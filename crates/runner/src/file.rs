@@ -8,6 +8,8 @@ use std::fs::{self, File, FileType, Metadata};
 use std::io::{self, ErrorKind, Read as _};
 use std::path::{Component, Path, PathBuf};
 
+use mcptest_core::diag::Code;
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trust {
     /// The author may run programs here: paths are followed wherever they lead.
@@ -115,8 +117,18 @@ fn linked(path: &Path) -> io::Error {
     io::Error::new(ErrorKind::InvalidInput, Linked(path.to_owned()))
 }
 
+/// The code for a file that cannot be read.
+pub fn error_code(error: &io::Error) -> Code {
+    match error.kind() {
+        ErrorKind::NotFound => Code::NoSuchFile,
+        ErrorKind::PermissionDenied => Code::PermissionDenied,
+        _ if is_link_error(error) => Code::SymbolicLink,
+        _ => Code::ReadFailed,
+    }
+}
+
 /// Whether a file was not opened because a part of its path is a link.
-pub fn is_link_error(error: &io::Error) -> bool {
+fn is_link_error(error: &io::Error) -> bool {
     error.get_ref().and_then(|inner| inner.downcast_ref::<Linked>()).is_some()
 }
 

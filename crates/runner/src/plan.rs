@@ -101,7 +101,7 @@ impl SuiteFile {
         };
         let bytes = opened
             .and_then(|file| file::read_all(file, MAX_BYTES as u64))
-            .map_err(|error| unreadable(Code::ReadFailed, format!("cannot be read: {error}")))?
+            .map_err(|error| unreadable(file::error_code(&error), format!("cannot be read: {error}")))?
             .ok_or_else(|| unreadable(Code::FileTooLarge, format!("has more than {MAX_BYTES} bytes, the limit")))?;
         let text = String::from_utf8(bytes).map_err(|error| {
             unreadable(Code::NotUtf8, format!("is not UTF-8: byte {}", error.utf8_error().valid_up_to()))

@@ -4,7 +4,7 @@ use mcptest_core::diag::Code;
 
 use super::{Entry, entry};
 
-pub(super) static ENTRIES: [Entry; 14] = [
+pub(super) static ENTRIES: [Entry; 17] = [
     entry(
         Code::NoSuchFile,
         "There is no such file or folder",
@@ -117,4 +117,27 @@ pub(super) static ENTRIES: [Entry; 14] = [
          one, because whoever puts a link there would choose the file that is replaced.",
         &["Put the file itself in the place of the link.", "Name the place that the link leads to."],
     ),
+    entry(
+        Code::FileExists,
+        "A file already exists",
+        "error[file-exists]: mcptest.yml already exists, and nothing is overwritten",
+        "`mcptest init` never overwrites a file. `mcptest.yaml` counts too, because `mcptest run` would find both.",
+        &["Name another folder: `mcptest init tests/first`.", "Or move the existing file."],
+    ),
+    entry(
+        Code::FileNotWritten,
+        "A file cannot be written",
+        "error[file-not-written]: taken/mcptest.yml cannot be written: its folder is a file",
+        "The folder does not exist or is not writable, or the disk is full. Nothing is left half-written.",
+        &["Check the path, its permissions and the free space, or name another folder."],
+    ),
+    entry(
+        Code::RunStopped,
+        "The command was stopped",
+        "error[run-stopped]: stopped: the runs did not end in time",
+        "The command received Ctrl-C or SIGTERM. The first signal lets runs end and reports be written, for five seconds. The \
+         second one ends everything at once.",
+        &["Run the command again.", "If CI stopped the job, raise its time limit, or split the tests with `--partition`."],
+    )
+    .unprovoked("it takes a signal; the tests of signals check the message"),
 ];

@@ -4,7 +4,7 @@ use mcptest_core::diag::Code;
 
 use super::{Entry, entry};
 
-pub(super) static ENTRIES: [Entry; 21] = [
+pub(super) static ENTRIES: [Entry; 22] = [
     entry(
         Code::ProgramNotFound,
         "The program of a server was not found",
@@ -126,6 +126,14 @@ pub(super) static ENTRIES: [Entry; 21] = [
         "server `desk`: `tools/list` is invalid: tool 1 (`search`) has no `inputSchema`",
         "Every tool needs a name of its own and an `inputSchema`, and the last page of the list has no `nextCursor`.",
         &["Mend the server; its answer to `tools/list` breaks the protocol."],
+    ),
+    entry(
+        Code::NoTools,
+        "The server has no tools",
+        "error[no-tools]: the server has no tools, and a suite checks calls",
+        "`mcptest init --from-server` writes a suite that calls the tools of the server. This server listed none that a suite can \
+         call.",
+        &["Check how the server is started: some need an option or a key before they list their tools."],
     ),
     entry(
         Code::MalformedReply,

@@ -2,14 +2,16 @@
 
 use clap_complete::generate;
 
-use super::Answer;
+use super::Stop;
 use crate::args::Completions;
+use crate::console::Console;
 use crate::exit;
 
-pub(super) fn run(typed: &Completions) -> Answer {
+pub(super) fn run(typed: &Completions, console: &mut Console<'_>) -> Result<u8, Stop> {
     let mut command = crate::cli();
     let name = command.get_name().to_owned();
     let mut out = Vec::new();
     generate(typed.shell, &mut command, name, &mut out);
-    Answer { data: String::from_utf8_lossy(&out).into_owned(), complaints: String::new(), code: exit::OK }
+    console.out.print(&String::from_utf8_lossy(&out))?;
+    Ok(exit::OK)
 }

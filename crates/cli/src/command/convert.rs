@@ -1,18 +1,19 @@
 //! `mcptest convert`: converts traces to envelopes.
 
-use std::io::{ErrorKind, Write};
+use std::io::Write;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use mcptest_core::json::Layout;
 
+use super::Stop;
 use super::score::{Complaints, reading, threads};
 use crate::args::Convert;
+use crate::console::{Console, printed};
 use crate::corpus::{Job, RecordError, pipeline, source};
 use crate::exit;
 use crate::progress::ReadProgress;
-use crate::report::stdout_error;
 
 /// The result of a job.
 struct ConvertedBatch {
@@ -23,16 +24,11 @@ struct ConvertedBatch {
     note: Option<String>,
 }
 
-pub(super) fn run(typed: &Convert, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
-    let (how, options) = match reading(&typed.reading, typed.verbose) {
-        Ok(both) => both,
-        Err(complaint) => {
-            let _ = writeln!(err, "{complaint}");
-            return exit::ERROR;
-        }
-    };
+pub(super) fn run(typed: &Convert, console: &mut Console<'_>) -> Result<u8, Stop> {
+    let Console { out, err } = console;
+    let (how, options) = reading(&typed.reading, typed.verbose)?;
     let mut complaints = Complaints::default();
-    let sources = source::expand(&typed.inputs, &mut |note| _ = writeln!(err, "{note}"));
+    let sources = source::expand(&typed.inputs, &mut |note| err.complain(note));
     let progress = Arc::new(AtomicU64::new(0));
     let bar = ReadProgress::new(source::total(&sources), &progress);
     let mut broken_out = None;
@@ -62,7 +58,7 @@ pub(super) fn run(typed: &Convert, out: &mut dyn Write, err: &mut dyn Write) -> 
     pipeline::run(&sources, &how, threads(&typed.reading), &progress, &work, &mut |batch: ConvertedBatch| {
         bar.advance(batch.traces);
         if let Some(note) = batch.note {
-            let _ = bar.pause(|| writeln!(err, "note: {note}"));
+            bar.pause(|| err.complain(format!("note: {note}")));
         }
         for fault in &batch.faults {
             bar.pause(|| complaints.fault(&batch.source, fault, err));
@@ -77,11 +73,6 @@ pub(super) fn run(typed: &Convert, out: &mut dyn Write, err: &mut dyn Write) -> 
     });
     bar.finish();
     complaints.finish(err);
-    let mut code = if complaints.count() > 0 { exit::ERROR } else { exit::OK };
-    // The reader has closed the pipe, as in `mcptest convert .. | head -1`.
-    if let Some(error) = broken_out.filter(|error| error.kind() != ErrorKind::BrokenPipe) {
-        let _ = writeln!(err, "{}", stdout_error(&error));
-        code = exit::ERROR;
-    }
-    code
+    printed(broken_out.map_or(Ok(()), Err))?;
+    Ok(if complaints.count() > 0 { exit::ERROR } else { exit::OK })
 }

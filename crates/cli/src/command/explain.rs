@@ -2,32 +2,30 @@
 
 use std::io::Read;
 
-use super::Answer;
+use mcptest_core::diag::{Code, Failure};
+
+use super::Stop;
 use crate::args::Explain;
+use crate::console::Console;
 use crate::{exit, explain};
 
 /// Most bytes of a message that are looked at; whoever pipes a whole log wants its last words explained.
 const MOST: usize = 1 << 20;
 
-pub(super) fn run(typed: &Explain) -> Answer {
-    let asked = match typed.what.as_slice() {
-        [] => return Answer { data: explain::overview(), complaints: String::new(), code: exit::OK },
-        [only] if only == "-" => match piped() {
-            Ok(text) => text,
-            Err(error) => {
-                let complaints = format!("error: cannot read standard input: {error}\n");
-                return Answer { data: String::new(), complaints, code: exit::ERROR };
-            }
-        },
-        words => words.join(" "),
+pub(super) fn run(typed: &Explain, console: &mut Console<'_>) -> Result<u8, Stop> {
+    let text = match typed.what.as_slice() {
+        [] => explain::overview(),
+        [only] if only == "-" => {
+            let cannot_read = |error| Failure::error((), format!("cannot read standard input: {error}"));
+            explain::explain(&piped().map_err(|error| cannot_read(error).code(Code::ReadFailed))?, typed.all)?
+        }
+        words => explain::explain(&words.join(" "), typed.all)?,
     };
-    match explain::explain(&asked, typed.all) {
-        Ok(data) => Answer { data, complaints: String::new(), code: exit::OK },
-        Err(unknown) => Answer { data: String::new(), complaints: format!("{unknown}\n"), code: exit::ERROR },
-    }
+    console.out.print(&text)?;
+    Ok(exit::OK)
 }
 
-/// What stands on standard input; of a long text its end.
+/// The text on standard input, or the end of a long one.
 fn piped() -> std::io::Result<String> {
     let mut bytes = Vec::new();
     std::io::stdin().lock().read_to_end(&mut bytes)?;

@@ -21,29 +21,28 @@ mod yaml;
 
 use std::path::Path;
 
-use mcptest_core::diag::{Failure, printable};
+use mcptest_core::diag::{Code, Failure, printable};
 
-use super::{Answer, Environment};
+use super::{Environment, Stop};
 use crate::args::Init;
+use crate::console::Console;
 use crate::exit;
 use crate::report::rerun;
 use draft::Draft;
 
 /// Why nothing was written.
-fn stop(message: impl Into<String>, hint: impl Into<String>) -> Failure {
-    Failure::error((), message).hint(hint)
+fn stop(code: Code, message: impl Into<String>, hint: impl Into<String>) -> Failure {
+    Failure::error((), message).code(code).hint(hint)
 }
 
-pub(super) fn run(typed: &Init, environment: Environment<'_>) -> Answer {
-    match make(typed, environment) {
-        Ok((draft, mut complaints)) => {
-            for note in &draft.notes {
-                complaints.push_str(&format!("note: {}\n", printable(note)));
-            }
-            Answer { data: told(&draft, &typed.folder), complaints, code: exit::OK }
-        }
-        Err(stop) => Answer { data: String::new(), complaints: format!("{stop}\n"), code: exit::ERROR },
+pub(super) fn run(typed: &Init, environment: Environment<'_>, console: &mut Console<'_>) -> Result<u8, Stop> {
+    let (draft, warnings) = make(typed, environment)?;
+    console.err.complain(warnings);
+    for note in &draft.notes {
+        console.err.complain(format!("note: {}", printable(note)));
     }
+    console.out.print(&told(&draft, &typed.folder))?;
+    Ok(exit::OK)
 }
 
 /// Generates the files and writes them. Returns the warnings of the mock server.

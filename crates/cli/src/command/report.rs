@@ -1,13 +1,13 @@
 //! `mcptest report`: a saved run read back, and told to the same reporters.
 
-use std::io::{Read, Write};
+use std::io::Read;
 use std::path::Path;
 
 use mcptest_core::diag::Code;
 use mcptest_core::event::Event;
 use mcptest_core::report::{self, Baseline, Report, ReportError};
 
-use super::Environment;
+use super::{Environment, Stop};
 use crate::args::{Render, Reporting};
 use crate::console::Console;
 use crate::exit;
@@ -18,28 +18,11 @@ use mcptest_runner::file::Trust;
 /// Largest saved run that is read.
 const MAX_BYTES: u64 = 1 << 30;
 
-pub(super) fn run(typed: &Render, environment: Environment<'_>, out: &mut Console<'_>, err: &mut dyn Write) -> u8 {
-    let mut complain = |text: &str| {
-        // When standard error is closed too, the exit code is all that is left to say it with.
-        let _ = err.write_all(format!("{}\n", text.trim_end()).as_bytes());
-    };
+pub(super) fn run(typed: &Render, environment: Environment<'_>, console: &mut Console<'_>) -> Result<u8, Stop> {
     let trust = Trust::Trusted;
-    let prepared =
-        events(&typed.run, trust).and_then(|events| Ok((events, style(&typed.reporting, trust, environment)?)));
-    let (events, style) = match prepared {
-        Ok(both) => both,
-        Err(refusal) => {
-            complain(&refusal.to_string());
-            return exit::ERROR;
-        }
-    };
-    let mut reporters = match Reporters::new(&typed.reporting.reporter, style, out.by_ref()) {
-        Ok(reporters) => reporters,
-        Err(bad) => {
-            complain(&bad.to_string());
-            return exit::ERROR;
-        }
-    };
+    let events = events(&typed.run, trust)?;
+    let style = style(&typed.reporting, trust, environment)?;
+    let mut reporters = Reporters::new(&typed.reporting.reporter, style, console.out.by_ref())?;
     let mut report = Report::default();
     for event in events {
         reporters.event(&event);
@@ -47,10 +30,10 @@ pub(super) fn run(typed: &Render, environment: Environment<'_>, out: &mut Consol
     }
     let mut code = exit::OK;
     for unwritten in reporters.finish(&report) {
-        complain(&unwritten.to_string());
+        console.err.complain(unwritten);
         code = exit::ERROR;
     }
-    code
+    Ok(code)
 }
 
 /// The look that was asked for, held against the older report that was named.

@@ -1,6 +1,5 @@
 //! `mcptest run`: loads suites, selects tests, and hands every event to the reporters.
 
-use std::io::{ErrorKind, Write};
 use std::path::PathBuf;
 
 use mcptest_core::diag::{Code, Failure, did_you_mean, printable};
@@ -12,31 +11,21 @@ use mcptest_runner::executor::{self, Mode, Options};
 use mcptest_runner::file::Trust;
 use mcptest_runner::plan::Planned;
 
-use super::{Environment, report};
+use super::{Environment, Stop, report};
 use crate::args::Run;
 use crate::console::Console;
 use crate::exit;
 use crate::limits::{self, Fewer};
 use crate::progress::Progress;
-use crate::report::{Reporters, stdout_error};
+use crate::report::Reporters;
 use crate::select::{self, Selection};
 use crate::signals::Signals;
 use crate::suites::{self, File};
 
-pub(super) fn run(typed: &Run, environment: Environment<'_>, out: &mut Console<'_>, err: &mut dyn Write) -> u8 {
-    let mut complain = |text: &str| {
-        // When standard error is closed too, the exit code is all that is left to say it with.
-        let _ = err.write_all(format!("{}\n", text.trim_end()).as_bytes());
-    };
+pub(super) fn run(typed: &Run, environment: Environment<'_>, console: &mut Console<'_>) -> Result<u8, Stop> {
     let trust = trust(typed.untrusted);
     let named: Vec<PathBuf> = typed.files.iter().chain(&typed.config).cloned().collect();
-    let files = match suites::load(&named, "run", trust, environment, &mut complain) {
-        Ok(files) => files,
-        Err(error) => {
-            complain(&error.to_string());
-            return exit::ERROR;
-        }
-    };
+    let files = suites::load(&named, "run", trust, environment, &mut |text| console.err.complain(text))?;
     let selection =
         Selection { filters: &typed.filter, tags: &typed.tag, skip_tags: &typed.skip_tag, models: &typed.models };
     let mut selected = 0;
@@ -53,34 +42,20 @@ pub(super) fn run(typed: &Run, environment: Environment<'_>, out: &mut Console<'
         }
     }
     if selected == 0 && files.iter().all(|file| file.suite().is_some()) {
-        complain(&nothing_selected(&files, &selection).to_string());
-        return exit::ERROR;
+        return Err(nothing_selected(&files, &selection).into());
     }
     let empty_share = typed.partition.filter(|_| cells.is_empty() && selected > 0);
     let empty_share = empty_share.map(|share| format!("share {share} is empty: every selected test is in another one"));
     if typed.list {
         if let Some(note) = empty_share {
-            complain(&format!("note: {note}"));
+            console.err.complain(format!("note: {note}"));
         }
-        return list(&files, &cells, out, &mut complain);
+        return list(&files, &cells, console);
     }
-    let style = match report::style(&typed.reporting, trust, environment) {
-        Ok(style) => style,
-        Err(refusal) => {
-            complain(&refusal.to_string());
-            return exit::ERROR;
-        }
-    };
-    let mut reporters = match Reporters::new(&typed.reporting.reporter, style, out.by_ref()) {
-        Ok(reporters) => reporters,
-        Err(bad) => {
-            complain(&bad.to_string());
-            return exit::ERROR;
-        }
-    };
+    let style = report::style(&typed.reporting, trust, environment)?;
+    let mut reporters = Reporters::new(&typed.reporting.reporter, style, console.out.by_ref())?;
     if let Some(error) = missing_price(typed, &cells) {
-        complain(&error.to_string());
-        return exit::ERROR;
+        return Err(error.into());
     }
     let mut report = Report::default();
     let traces = reporters.want_traces();
@@ -100,10 +75,10 @@ pub(super) fn run(typed: &Run, environment: Environment<'_>, out: &mut Console<'
     judge(typed, environment, &files, &cells, &mut emit);
     let mut code = report.exit_code();
     for unwritten in reporters.finish(&report) {
-        complain(&unwritten.to_string());
+        console.err.complain(unwritten);
         code = exit::ERROR;
     }
-    code
+    Ok(code)
 }
 
 /// Runs the selected cells and emits what becomes of them, in the order of the files.
@@ -232,12 +207,12 @@ fn nothing_selected(files: &[File], selection: &Selection<'_>) -> Failure {
         .hint(hint)
 }
 
-/// One line per cell: where its test stands, and its name.
-fn list(files: &[File], cells: &[Planned<'_>], out: &mut dyn Write, complain: &mut dyn FnMut(&str)) -> u8 {
+/// One line per cell: the place of its test, and its name.
+fn list(files: &[File], cells: &[Planned<'_>], console: &mut Console<'_>) -> Result<u8, Stop> {
     let (mut text, mut code) = (String::new(), exit::OK);
     for file in files {
         if let File::Refused { why, .. } = file {
-            complain(why);
+            console.err.complain(why);
             code = exit::ERROR;
         }
     }
@@ -246,11 +221,6 @@ fn list(files: &[File], cells: &[Planned<'_>], out: &mut dyn Write, complain: &m
         let (name, line) = (cell.row_name(1, None, None), cell.test.line);
         text.push_str(&format!("{}:{line}: {}{count}\n", printable(&file.shown), printable(&name)));
     }
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-            complain(&stdout_error(&error).to_string());
-            exit::ERROR
-        }
-        _ => code,
-    }
+    console.out.print(&text)?;
+    Ok(code)
 }

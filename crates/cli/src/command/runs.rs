@@ -1,26 +1,30 @@
 //! `mcptest runs`: how many runs a pass rate needs.
 
+use mcptest_core::diag::{Code, Failure};
 use mcptest_core::eval::{Confidence, ReliabilityError, confidence_band, recommend_runs};
 
-use super::Answer;
+use super::Stop;
 use crate::args::Runs;
+use crate::console::Console;
 use crate::exit;
 
 /// Numbers of runs that people try.
 const COMMON: [u64; 11] = [3, 5, 10, 20, 30, 50, 100, 200, 385, 500, 1000];
 const LEVELS: [Confidence; 3] = [Confidence::P90, Confidence::P95, Confidence::P99];
 
-pub(super) fn run(typed: &Runs) -> Answer {
-    match text(typed) {
-        Ok(data) => Answer { data, complaints: String::new(), code: exit::OK },
-        // It was typed in percent.
-        Err(ReliabilityError::HalfWidth(width)) => {
-            let found = 100.0 * width;
-            let complaints = format!("error: --half-width must be above 0 and at most 50, found {found}\n");
-            Answer { data: String::new(), complaints, code: exit::ERROR }
-        }
-        Err(error) => Answer { data: String::new(), complaints: format!("error: {error}\n"), code: exit::ERROR },
-    }
+pub(super) fn run(typed: &Runs, console: &mut Console<'_>) -> Result<u8, Stop> {
+    let text = text(typed).map_err(|error| {
+        let message = match error {
+            // It was typed in percent.
+            ReliabilityError::HalfWidth(width) => {
+                format!("--half-width must be above 0 and at most 50, found {}", 100.0 * width)
+            }
+            error => error.to_string(),
+        };
+        Failure::error((), message).code(Code::BadArgument)
+    })?;
+    console.out.print(&text)?;
+    Ok(exit::OK)
 }
 
 fn text(typed: &Runs) -> Result<String, ReliabilityError> {
@@ -52,6 +56,6 @@ fn table() -> Result<String, ReliabilityError> {
         }
         out.push('\n');
     }
-    out.push_str("The pass rate of so many runs is off by at most this much, at the confidence above it.\n");
+    out.push_str("Each cell: how far the measured pass rate may be from the true rate, at that confidence.\n");
     Ok(out)
 }

@@ -3,11 +3,12 @@
 use mcptest_core::json;
 use mcptest_core::suite::schema;
 
-use super::Answer;
+use super::Stop;
 use crate::args::{Schema, Which};
+use crate::console::Console;
 use crate::exit;
 
-pub(super) fn run(typed: &Schema) -> Answer {
+pub(super) fn run(typed: &Schema, console: &mut Console<'_>) -> Result<u8, Stop> {
     let schema = match typed.which {
         Which::Suite => schema::suite(),
         Which::Gates => schema::gates(),
@@ -15,5 +16,6 @@ pub(super) fn run(typed: &Schema) -> Answer {
         Which::Mock => schema::of(&mcptest_mock::spec::FILE),
         Which::Report => mcptest_core::report::schema::report(),
     };
-    Answer { data: json::pretty(&schema), complaints: String::new(), code: exit::OK }
+    console.out.print(&json::pretty(&schema))?;
+    Ok(exit::OK)
 }

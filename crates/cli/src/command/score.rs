@@ -28,43 +28,26 @@ use sha2::{Digest as _, Sha256};
 pub(super) use self::complaints::Complaints;
 use self::lines::{LineKind, ScoredBatch};
 use self::summary::Summary;
-use super::Environment;
+use super::{Environment, Stop};
 use crate::args::{Output, ReadingArgs, Score};
-use crate::console::Console;
+use crate::console::{Console, Stream, printed};
 use crate::corpus::{ReadOptions, pipeline, source};
 use crate::exit;
 use crate::input;
 use crate::progress::ReadProgress;
-use crate::report::{Color, Reporters, Style, Verbosity, stdout_error};
+use crate::report::{Color, Reporters, Style, Verbosity};
 use mcptest_runner::file::Trust;
 
-pub(super) fn run(typed: &Score, environment: Environment<'_>, out: &mut Console<'_>, err: &mut dyn Write) -> u8 {
-    let scorer = match scorer(typed, environment, err) {
-        Ok(scorer) => scorer,
-        Err(complaint) => {
-            complain(err, &complaint);
-            return exit::ERROR;
-        }
-    };
+pub(super) fn run(typed: &Score, environment: Environment<'_>, console: &mut Console<'_>) -> Result<u8, Stop> {
+    let scorer = scorer(typed, environment, console)?;
     if typed.merge {
-        return merge::run(typed, &scorer, out, err);
+        return merge::run(typed, &scorer, console);
     }
-    let (reading, options) = match reading(&typed.reading, typed.verbose) {
-        Ok(both) => both,
-        Err(error) => {
-            complain(err, &error.to_string());
-            return exit::ERROR;
-        }
-    };
+    let (reading, options) = reading(&typed.reading, typed.verbose)?;
     // A report shows whole traces, and what every check found in them.
     let scorer = if typed.reporter.is_empty() { scorer.without_lines() } else { scorer };
     let style = Style::new(Verbosity::Normal, Color::Auto, environment);
-    score(typed, &scorer, &reading, &options, style, out, err)
-}
-
-fn complain(err: &mut dyn Write, text: &str) {
-    // If standard error is closed too, only the exit code is left.
-    let _ = err.write_all(format!("{}\n", text.trim_end()).as_bytes());
+    score(typed, &scorer, &reading, &options, style, console)
 }
 
 /// How inputs are read, from the arguments.
@@ -84,9 +67,9 @@ pub(super) fn threads(typed: &ReadingArgs) -> usize {
     typed.jobs.map_or_else(processors, usize::from)
 }
 
-fn scorer(typed: &Score, environment: Environment<'_>, err: &mut dyn Write) -> Result<Scorer, String> {
+fn scorer(typed: &Score, environment: Environment<'_>, console: &mut Console<'_>) -> Result<Scorer, Stop> {
     let gates = match &typed.gates {
-        Some(path) => Some(gates(path, environment, err)?),
+        Some(path) => Some(gates(path, environment, console)?),
         None => None,
     };
     let outcome = typed
@@ -99,7 +82,7 @@ fn scorer(typed: &Score, environment: Environment<'_>, err: &mut dyn Write) -> R
     Scorer::new(gates, outcome).map(|scorer| scorer.with_rules(rules)).map_err(|error| {
         let hint = "add a gate for single runs, or say where records state their outcome: --outcome";
         let file = typed.gates.as_deref().map_or_else(String::new, |path| path.display().to_string());
-        Failure::error(file, error.to_string()).code(Code::ReliabilityWithoutChecks).hint(hint).to_string()
+        Failure::error(file, error.to_string()).code(Code::ReliabilityWithoutChecks).hint(hint).into()
     })
 }
 
@@ -113,8 +96,8 @@ fn rules(gates: Option<&Value>, outcome: Option<&Outcome>) -> String {
 /// Assertions and gates, and their file as a value.
 type Loaded = ((Vec<Assertion>, Gates), Value);
 
-fn gates(path: &Path, environment: Environment<'_>, err: &mut dyn Write) -> Result<Loaded, String> {
-    let source = input::read(path, Trust::Trusted).map_err(|refusal| refusal.to_string())?;
+fn gates(path: &Path, environment: Environment<'_>, console: &mut Console<'_>) -> Result<Loaded, Stop> {
+    let source = input::read(path, Trust::Trusted)?;
     let folder = input::folder(path);
     let loaded = suite::load_gates(&source, &Variables { suite_dir: &folder, outside: environment });
     let mut errors = String::new();
@@ -122,10 +105,10 @@ fn gates(path: &Path, environment: Environment<'_>, err: &mut dyn Write) -> Resu
         let text = diagnostic.render(&source);
         match diagnostic.severity {
             Severity::Error => errors.push_str(&text),
-            Severity::Warning => complain(err, &text),
+            Severity::Warning => console.err.complain(text),
         }
     }
-    let value = loaded.value.ok_or(errors)?;
+    let value = loaded.value.ok_or(Stop(errors))?;
     let written = yaml::tree(&source).map_or(Value::Null, yaml::Node::to_json);
     Ok((value, written))
 }
@@ -150,23 +133,17 @@ fn score(
     reading: &ReadOptions,
     options: &Options,
     style: Style,
-    out: &mut Console<'_>,
-    err: &mut dyn Write,
-) -> u8 {
+    console: &mut Console<'_>,
+) -> Result<u8, Stop> {
+    let Console { out, err } = console;
     let mut complaints = Complaints::default();
-    let sources = source::expand(&typed.inputs, &mut |note| complain(err, note));
+    let sources = source::expand(&typed.inputs, &mut |note| err.complain(note));
     let wants_rows = !typed.reporter.is_empty();
     let prints = typed.output == Output::Jsonl;
     let (mut no_lines, mut no_reports) = (std::io::sink(), std::io::sink());
-    let (lines, reports): (&mut dyn Write, Console<'_>) =
-        if prints { (out, Console::new(&mut no_reports)) } else { (&mut no_lines, out.by_ref()) };
-    let mut reporters = match wants_rows.then(|| reporters(typed, prints, style, reports)).transpose() {
-        Ok(reporters) => reporters,
-        Err(error) => {
-            complain(err, &error.to_string());
-            return exit::ERROR;
-        }
-    };
+    let (lines, reports): (&mut dyn Write, Stream<'_>) =
+        if prints { (out, Stream::new(&mut no_reports)) } else { (&mut no_lines, out.by_ref()) };
+    let mut reporters = wants_rows.then(|| reporters(typed, prints, style, reports)).transpose()?;
     let mut report = Report::default();
     let mut emit = |event: Event| {
         if let Some(reporters) = &mut reporters {
@@ -186,7 +163,7 @@ fn score(
     pipeline::run(&sources, reading, threads(&typed.reading), &progress, &work, &mut |mut batch: ScoredBatch| {
         bar.advance(batch.traces.len() as u64);
         if let Some(note) = batch.note.take() {
-            bar.pause(|| complain(err, &format!("note: {note}")));
+            bar.pause(|| err.complain(format!("note: {note}")));
         }
         let written = if prints { printer.write(&batch, lines) } else { Ok(()) };
         let source = Arc::clone(&batch.source);
@@ -231,25 +208,30 @@ fn score(
     let mut code = finish(typed, &summary, groups.is_empty(), complaints.count(), err);
     if let Some(reporters) = reporters {
         for unwritten in reporters.finish(&report) {
-            complain(err, &format!("error: {unwritten}"));
+            err.complain(unwritten);
             code = exit::ERROR;
         }
     }
     match broken_out {
-        Some(error) => unwritten(&error, err),
-        None => code,
+        // The reader has closed the pipe, as in `mcptest score .. | head -1`, but not everything was scored.
+        Some(error) if error.kind() == ErrorKind::BrokenPipe => {
+            let message = "standard output was closed before everything was scored";
+            Err(Failure::error((), message).code(Code::StdoutFailed).into())
+        }
+        Some(error) => Ok(printed(Err(error)).map(|()| code)?),
+        None => Ok(code),
     }
 }
 
 /// Prints the summary and returns the exit code.
-fn finish(typed: &Score, summary: &Summary, has_no_groups: bool, faults: usize, err: &mut dyn Write) -> u8 {
-    complain(err, &summary.text(faults));
+fn finish(typed: &Score, summary: &Summary, has_no_groups: bool, faults: usize, err: &mut Stream<'_>) -> u8 {
+    err.complain(summary.text(faults));
     for note in notes(typed, has_no_groups, !summary.is_empty() && faults == 0) {
-        complain(err, note);
+        err.complain(note);
     }
     match faults {
         0 if summary.is_empty() => {
-            complain(err, "error[empty-input]: no traces in these inputs");
+            err.complain("error[empty-input]: no traces in these inputs");
             exit::ERROR
         }
         0 => summary.exit_code(),
@@ -257,19 +239,8 @@ fn finish(typed: &Score, summary: &Summary, has_no_groups: bool, faults: usize, 
     }
 }
 
-/// Reports why the lines could not be printed.
-fn unwritten(error: &std::io::Error, err: &mut dyn Write) -> u8 {
-    if error.kind() == ErrorKind::BrokenPipe {
-        // The reader has closed the pipe, as in `mcptest score .. | head -1`, but not everything was scored.
-        complain(err, "error[stdout-failed]: standard output was closed before everything was scored");
-    } else {
-        complain(err, &stdout_error(error).to_string());
-    }
-    exit::ERROR
-}
-
 /// The reporters, none of which may write to the output of the lines.
-fn reporters<'a>(typed: &Score, prints: bool, style: Style, out: Console<'a>) -> Result<Reporters<'a>, Failure> {
+fn reporters<'a>(typed: &Score, prints: bool, style: Style, out: Stream<'a>) -> Result<Reporters<'a>, Failure> {
     if prints && let Some(taken) = typed.reporter.iter().find(|choice| choice.is_on_stdout()) {
         let taken = taken.name();
         let message = format!("standard output is used for trace lines, so {taken} cannot use it too");

@@ -11,8 +11,9 @@ use mcptest_runner::provider::script;
 use serde::Serialize;
 
 use super::run_suites::trust;
-use super::{Answer, Environment};
+use super::{Environment, Stop};
 use crate::args::{Format, Validate};
+use crate::console::Console;
 use crate::exit;
 use crate::input::{self, FileError, file_error};
 use crate::kind::Kind;
@@ -35,26 +36,19 @@ struct Counts {
     warnings: usize,
 }
 
-pub(super) fn run(typed: &Validate, environment: Environment<'_>) -> Answer {
-    let files = match suites::meant(&typed.files, "validate") {
-        Ok(files) => files,
-        Err(complaint) => {
-            return Answer { data: String::new(), complaints: format!("{complaint}\n"), code: exit::ERROR };
-        }
-    };
-    let mut complaints = String::new();
-    let outcomes: Vec<Outcome> =
-        input::expand(&files, trust(typed.untrusted), &mut |note| complaints.push_str(&format!("{note}\n")))
-            .into_iter()
-            .map(|path| match path.and_then(|path| check(&path, typed, environment)) {
-                Ok(outcome) => outcome,
-                Err(refusal) => Outcome::Refused(refusal),
-            })
-            .collect();
+pub(super) fn run(typed: &Validate, environment: Environment<'_>, console: &mut Console<'_>) -> Result<u8, Stop> {
+    let files = suites::default_suites(&typed.files, "validate")?;
+    let outcomes: Vec<Outcome> = input::expand(&files, trust(typed.untrusted), &mut |note| console.err.complain(note))
+        .into_iter()
+        .map(|path| match path.and_then(|path| check(&path, typed, environment)) {
+            Ok(outcome) => outcome,
+            Err(refusal) => Outcome::Refused(refusal),
+        })
+        .collect();
     let counts = count(&outcomes);
     for outcome in &outcomes {
         if let Outcome::Refused(refusal) = outcome {
-            complaints.push_str(&format!("{refusal}\n"));
+            console.err.complain(refusal);
         }
     }
     let data = match typed.format {
@@ -62,7 +56,8 @@ pub(super) fn run(typed: &Validate, environment: Environment<'_>) -> Answer {
         Format::Json => json(&outcomes, &counts),
     };
     let sound = counts.wrong == 0 && counts.refused == 0;
-    Answer { data, complaints, code: if sound { exit::OK } else { exit::ERROR } }
+    console.out.print(&data)?;
+    Ok(if sound { exit::OK } else { exit::ERROR })
 }
 
 fn check(path: &Path, typed: &Validate, environment: Environment<'_>) -> Result<Outcome, FileError> {
@@ -163,11 +158,15 @@ fn human(outcomes: &[Outcome], counts: &Counts) -> String {
             }
         }
     }
-    let mut codes = outcomes.iter().filter_map(|outcome| match outcome {
-        Outcome::Checked { diagnostics, .. } => diagnostics.first()?.code,
-        Outcome::Refused(_) => None,
-    });
-    if let Some(code) = codes.next() {
+    let codes = |severity| {
+        outcomes.iter().find_map(move |outcome| match outcome {
+            Outcome::Checked { diagnostics, .. } => {
+                diagnostics.iter().filter(|found| found.severity == severity).find_map(|found| found.code)
+            }
+            Outcome::Refused(_) => None,
+        })
+    };
+    if let Some(code) = codes(Severity::Error).or_else(|| codes(Severity::Warning)) {
         out.push_str(&format!("for more: mcptest explain {code}\n"));
     }
     out.push_str(&summary(counts));

@@ -10,7 +10,7 @@ use mcptest_runner::file::Trust;
 
 use super::style::Output;
 use super::{Choice, Kind, Reporters, Style, Verbosity};
-use crate::console::Console;
+use crate::console::Stream;
 use crate::console::runners::{HOSTILE, commands, is_invisible};
 
 /// Keys of a saved report whose texts come from people, models and servers.
@@ -71,7 +71,7 @@ fn printed(kind: Kind, events: &[Event], verbosity: Verbosity, width: usize) -> 
     let output = Output { width, is_colored: width % 2 == 1 };
     let style = Style { verbosity, output, compared: None, step_summary: None, trust: Trust::Trusted };
     let mut out = Vec::new();
-    let mut reporters = Reporters::new(&[Choice { kind, path: None }], style, Console::new(&mut out)).unwrap();
+    let mut reporters = Reporters::new(&[Choice { kind, path: None }], style, Stream::new(&mut out)).unwrap();
     let mut report = Report::default();
     for event in events {
         reporters.event(event);

@@ -15,7 +15,7 @@ use mcptest_runner::file::Trust;
 use super::samples::{FILE, cell, events, older, ran, suite, trace, with_ends};
 use super::style::Output;
 use super::{Choice, Compared, Kind, Reporters, Style, Verbosity, detail};
-use crate::console::Console;
+use crate::console::Stream;
 
 fn style(verbosity: Verbosity) -> Style {
     Style { verbosity, output: Output::PLAIN, compared: None, step_summary: None, trust: Trust::Trusted }
@@ -49,7 +49,7 @@ fn report(chosen: &[&str], style: Style, events: &[Event]) -> (String, Vec<Strin
 }
 
 fn report_to(out: &mut dyn Write, chosen: &[Choice], style: Style, events: &[Event]) -> Vec<String> {
-    let mut reporters = Reporters::new(chosen, style, Console::new(out)).unwrap();
+    let mut reporters = Reporters::new(chosen, style, Stream::new(out)).unwrap();
     let mut report = Report::default();
     for event in events {
         reporters.event(event);
@@ -604,7 +604,7 @@ fn a_reporter_that_cannot_be_had_is_refused() {
     assert_eq!(refused("junit="), "the path is missing (hint: `junit=PATH`, or `junit` alone for standard output)");
     let clash = |chosen: [&str; 2]| {
         let chosen = chosen.map(|typed| typed.parse().unwrap());
-        Reporters::new(&chosen, normal(), Console::new(&mut Vec::new())).err().map(|bad| bad.to_string())
+        Reporters::new(&chosen, normal(), Stream::new(&mut Vec::new())).err().map(|bad| bad.to_string())
     };
     assert_eq!(
         clash(["pretty", "json"]).unwrap(),

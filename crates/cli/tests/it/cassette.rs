@@ -216,7 +216,7 @@ t/demo.yml:2:1: error[unknown-key]: unknown key `run` in a script
     here.check(&["cassette", "list", "t/s.yml"], 2, &all, stderr);
     std::fs::remove_file(here.0.join("t/demo.yml")).unwrap();
     let stderr = "\
-error[read-failed]: t/s.yml: script t/demo.yml: cannot be read: No such file or directory (os error 2)
+error[no-such-file]: t/s.yml: script t/demo.yml: cannot be read: No such file or directory (os error 2)
 hint: `script:` is a path relative to the suite's folder
 ";
     here.check(&["cassette", "list", "t/s.yml"], 2, &all, stderr);
@@ -735,21 +735,21 @@ fn what_cannot_be_renamed_says_why_and_stays() {
     };
     refused(
         ["t/s.yml", "Gone.", "books a seta"],
-        "error: t/s.yml has no test `books a seta`\n\
+        "error[bad-argument]: t/s.yml has no test `books a seta`\n\
          hint: rename the test in the suite first; did you mean `books a seat`?\n",
     );
     refused(
         ["t/s.yml", "books a seat", "books a seat"],
-        "error: t/s.yml still has the test `books a seat`\nhint: its recordings stay with it; record the other test\n",
+        "error[bad-argument]: t/s.yml still has the test `books a seat`\nhint: its recordings stay with it; record the other test\n",
     );
     refused(
         ["t/s.yml", "never was", "books a seat"],
-        "error: there are no recordings of `never was` in t/cassettes/s/never-was-6d0d880b\n\
+        "error[no-recording]: there are no recordings of `never was` in t/cassettes/s/never-was-6d0d880b\n\
          hint: `mcptest cassette list t/s.yml` lists the recordings\n",
     );
     refused(
         ["t", "Gone.", "books a seat"],
-        "error: the path matches several suites\nhint: name the file of one suite\n",
+        "error[bad-argument]: the path matches several suites\nhint: name the file of one suite\n",
     );
     let path = record(&here, ("books a seat", "gpt-4", 1), &said("Done."));
     let before = tree(&here);
@@ -757,7 +757,7 @@ fn what_cannot_be_renamed_says_why_and_stays() {
         &["cassette", "rename", "t/s.yml", "Gone.", "books a seat"],
         2,
         "",
-        "error: t/cassettes/s/books-a-seat-12356d5f: recordings already exist and are not overwritten\n\
+        "error[file-exists]: t/cassettes/s/books-a-seat-12356d5f: recordings already exist and are not overwritten\n\
          hint: move them away if they are not needed\n",
     );
     assert_eq!(tree(&here), before);

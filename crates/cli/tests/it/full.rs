@@ -115,7 +115,7 @@ fn reports_and_first_suites_beyond_the_limit_for_files_leave_what_was_there() {
         check(&shell(&here, limit, &line), 2, PASS, &(told("report.json") + &told("report.html")));
         assert_eq!(tree(&here.0), before);
         let told = format!(
-            "error: new/mcptest.yml cannot be written: {TOO_LARGE}\nhint: check the folder and its permissions, or name another \
+            "error[file-not-written]: new/mcptest.yml cannot be written: {TOO_LARGE}\nhint: check the folder and its permissions, or name another \
              folder; nothing was left behind\n"
         );
         check(&shell(&here, limit, &["init", "new"]), 2, "", &told);
@@ -171,7 +171,7 @@ fn a_folder_that_is_read_only_is_replayed_from_and_refused_for_everything_else()
     check(&report, 2, PASS, &told);
     let init = with_mounts(&here, line, &["init"]).unwrap();
     let told = format!(
-        "error: mcptest.yml cannot be written: {READ_ONLY}\nhint: check the folder and its permissions, or name another folder; \
+        "error[file-not-written]: mcptest.yml cannot be written: {READ_ONLY}\nhint: check the folder and its permissions, or name another folder; \
          nothing was left behind\n"
     );
     check(&init, 2, "", &told);

@@ -133,7 +133,7 @@ fn nothing_is_overwritten_and_nothing_is_written_beside_it() {
     for taken in ["mcptest.yml", "mcptest.yaml", "mcptest/tools.yml", "mcptest/script-retry.yml"] {
         let here = Folder::with(&[(taken, "mine")]);
         let stderr = format!(
-            "error: {taken} is already there, and nothing is overwritten\n\
+            "error[file-exists]: {taken} already exists, and nothing is overwritten\n\
              hint: move it away, or name another folder, as in `mcptest init tests/first`\n"
         );
         here.check(&["init"], 2, "", &stderr);
@@ -146,7 +146,7 @@ fn nothing_is_overwritten_and_nothing_is_written_beside_it() {
         &["init"],
         2,
         "",
-        "error: mcptest.yml, mcptest/tools.yml, mcptest/script.yml, mcptest/script-retry.yml are already there, and nothing is overwritten\nhint: move them away, or name another folder, as in `mcptest init tests/first`\n",
+        "error[file-exists]: mcptest.yml, mcptest/tools.yml, mcptest/script.yml, mcptest/script-retry.yml already exist, and nothing is overwritten\nhint: move them away, or name another folder, as in `mcptest init tests/first`\n",
     );
     assert_eq!(files(&here.0), before);
 }
@@ -157,7 +157,7 @@ fn a_file_where_a_folder_should_be_leaves_nothing_behind() {
     let output = here.command(&["init"]).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
     let stderr = String::from_utf8(output.stderr).unwrap();
-    assert!(stderr.starts_with("error: mcptest/tools.yml cannot be written: "), "{stderr}");
+    assert!(stderr.starts_with("error[file-not-written]: mcptest/tools.yml cannot be written: "), "{stderr}");
     assert_eq!(files(&here.0), [("mcptest".to_owned(), "mine".to_owned())]);
 }
 

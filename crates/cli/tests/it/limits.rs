@@ -239,7 +239,7 @@ fn one_signal_ends_a_run_whose_output_nobody_reads() {
     assert!(child.try_wait().unwrap().is_none(), "it does not wait for a reader");
     terminate(&child);
     let (code, _, err) = ended(child);
-    assert_eq!((code, err.as_str()), (Some(2), "error: stopped: the runs did not end in time\n"));
+    assert_eq!((code, err.as_str()), (Some(2), "error[run-stopped]: stopped: the runs did not end in time\n"));
 }
 
 /// What a program said that has to end without anybody reading it.

@@ -192,7 +192,7 @@ fn answers_that_cannot_be_written_are_said_with_exit_code_2() {
         &command.stdin(requests).stdout(full).stderr(Stdio::piped()).spawn().unwrap().wait_with_output().unwrap(),
         2,
         "",
-        "error: cannot write standard output: No space left on device (os error 28)\nhint: start it with a pipe for standard output\n",
+        "error[stdout-failed]: cannot write standard output: No space left on device (os error 28)\nhint: start it with a pipe for standard output\n",
     );
 }
 
@@ -269,7 +269,7 @@ fn what_cannot_be_used_is_said_with_exit_code_2() {
         &["mock", "--tools-from", "tools.yml", "--log", "no/such/folder"],
         2,
         "",
-        "error: cannot open the log no/such/folder: No such file or directory (os error 2)\nhint: give a path that can be written\n",
+        "error[file-not-written]: cannot open the log no/such/folder: No such file or directory (os error 2)\nhint: give a path that can be written\n",
     );
     here.check(
         &["mock"],
@@ -305,7 +305,7 @@ fn a_log_that_cannot_be_written_is_said_with_exit_code_2() {
     server.send(HELLO);
     assert_eq!(server.exit_code(), Some(2));
     let (out, err) = server.rest();
-    let said = "error: cannot write the log: No space left on device (os error 28)\nhint: free some disk space, or give another path\n";
+    let said = "error[file-not-written]: cannot write the log: No space left on device (os error 28)\nhint: free some disk space, or give another path\n";
     assert_eq!((out.as_str(), err.as_str()), ("", said));
 }
 

@@ -37,7 +37,7 @@ runs   90 %     95 %     99 %
  385    4.2 %    5.0 %    6.6 %
  500    3.7 %    4.4 %    5.8 %
 1000    2.6 %    3.1 %    4.1 %
-The pass rate of so many runs is off by at most this much, at the confidence above it.
+Each cell: how far the measured pass rate may be from the true rate, at that confidence.
 ",
         "",
     );
@@ -46,7 +46,7 @@ The pass rate of so many runs is off by at most this much, at the confidence abo
 #[test]
 fn numbers_without_an_answer_are_refused() {
     let here = Folder::with(&[]);
-    let refused = |args: &[&str], why: &str| here.check(args, 2, "", &format!("error: {why}\n"));
+    let refused = |args: &[&str], why: &str| here.check(args, 2, "", &format!("error[bad-argument]: {why}\n"));
     refused(&["runs", "--runs", "0"], "runs must be at least 1, found 0");
     refused(&["runs", "--runs", "10", "--confidence", "80"], "confidence must be 90, 95 or 99, found 80");
     refused(&["runs", "--half-width", "60"], "--half-width must be above 0 and at most 50, found 60");

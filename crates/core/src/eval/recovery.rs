@@ -1,7 +1,7 @@
-//! `recovery`: how the agent handled an injected fault, in virtual time.
+//! `recovery`: how the agent handled a fault, in virtual time.
 //!
-//! Nothing here waits or measures: the recorded fault marks are the clock. It starts at 0 with the first faulted call, and
-//! each faulted call adds the virtual time it took.
+//! Nothing here waits or measures: the recorded faults are the clock. It starts at 0 with the first faulted call. Each injected
+//! fault adds the virtual time it took, and each real one, where those count, the recorded duration of its call.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::gate::{Expect, GateKind, GateOutcome, Judge, Metrics, NO_CALLS, plural};
 use crate::diag::Problems;
-use crate::trace::{Role, StopReason, ToolCall, ToolResult, Trace};
+use crate::trace::{ErrorKind, Role, StopReason, ToolCall, ToolResult, Trace, words};
 
 /// Points in time of one fault, in milliseconds of one clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,6 +66,16 @@ pub fn score_recovery(marks: &RecoveryMarks) -> RecoveryReport {
     }
 }
 
+words! {
+    /// Which failures count as faults.
+    FaultScope {
+        /// Only those that were injected.
+        Injected = "injected",
+        /// Also timeouts, transport errors, JSON-RPC errors and HTTP errors that nobody injected.
+        Any = "any",
+    }
+}
+
 /// Parameters of the gate.
 #[derive(Debug, Clone)]
 pub struct RecoveryParams {
@@ -79,6 +89,8 @@ pub struct RecoveryParams {
     pub require_hit: bool,
     /// A later call must succeed.
     pub require_call: bool,
+    /// Which failures count as faults.
+    pub faults: FaultScope,
     /// What is asserted.
     pub expect: Expect,
 }
@@ -91,6 +103,7 @@ impl Default for RecoveryParams {
             require_clean_timeout: false,
             require_hit: true,
             require_call: false,
+            faults: FaultScope::Injected,
             expect: Expect::Default,
         }
     }
@@ -122,6 +135,15 @@ impl Recovery {
     }
 }
 
+/// Evidence that a trace lacks. The numbers of a [`Recovery`] are then the least possible ones.
+#[derive(Debug, Default)]
+struct Unknown {
+    hits: Option<String>,
+    detection: Option<String>,
+    recovery: Option<String>,
+    call: Option<String>,
+}
+
 /// The compiled gate.
 #[derive(Debug, Clone)]
 pub struct RecoveryGate {
@@ -146,7 +168,7 @@ impl RecoveryGate {
 
     pub(crate) fn judged(&self, trace: &Trace, mut judge: Judge) -> GateOutcome<Option<Recovery>> {
         let gate = GateKind::Recovery.info();
-        let found = match observe(trace, self.params.max_detection_ms) {
+        let (found, unknown) = match observe(trace, &self.params) {
             Ok(found) => found,
             Err(why) => {
                 let metrics = Metrics::without_evidence(gate, &why);
@@ -156,28 +178,41 @@ impl RecoveryGate {
         };
         let report = found.report;
         let limits = self.broken_limits(&found);
-        let open = found.may_be_recovered_by.map(|at| match trace.result(at).and_then(ToolResult::failed) {
-            None => format!("whether tool_calls[{at}] succeeded was not recorded"),
-            Some(_) => format!("whether tool_calls[{at}] was made after the fault is unknown: turns were not recorded"),
-        });
-        let waits = open.is_some() && self.params.require_call && found.fault_hits > 0;
+        let undecided = self.undecided_limits(&found, &unknown);
         let passed = report.recovered && limits.is_empty();
         let mut metrics = Metrics::of(gate);
-        metrics.set_flag("clean_timeout", report.clean_timeout);
+        match &unknown.detection {
+            Some(why) if report.clean_timeout => metrics.lacks_evidence("clean_timeout", why.clone()),
+            _ => metrics.set_flag("clean_timeout", report.clean_timeout),
+        }
         metrics.set("fault_delays", found.fault_delays);
-        metrics.set("fault_hits", found.fault_hits);
-        match &open {
-            Some(why) if waits && passed => metrics.lacks_evidence("passed", why.clone()),
+        match &unknown.hits {
+            Some(why) => metrics.lacks_evidence("fault_hits", why.clone()),
+            None => metrics.set("fault_hits", found.fault_hits),
+        }
+        match undecided.first() {
+            Some((_, why)) if passed => metrics.lacks_evidence("passed", why.clone()),
             _ => metrics.set_flag("passed", passed),
         }
         metrics.set_flag("recovered", report.recovered);
-        match &open {
+        match &unknown.call {
             Some(why) => metrics.lacks_evidence("recovered_by_call", why.clone()),
             None => metrics.set_flag("recovered_by_call", found.recovered_by.is_some()),
         }
-        metrics.set_known("time_to_detection_ms", report.time_to_detection_ms);
-        metrics.set_known("time_to_recovery_ms", report.time_to_recovery_ms);
-        metrics.set("user_visible_hang_ms", report.user_visible_hang_ms);
+        match &unknown.detection {
+            Some(why) => {
+                metrics.lacks_evidence("time_to_detection_ms", why.clone());
+                metrics.lacks_evidence("user_visible_hang_ms", why.clone());
+            }
+            None => {
+                metrics.set_known("time_to_detection_ms", report.time_to_detection_ms);
+                metrics.set("user_visible_hang_ms", report.user_visible_hang_ms);
+            }
+        }
+        match &unknown.recovery {
+            Some(why) => metrics.lacks_evidence("time_to_recovery_ms", why.clone()),
+            None => metrics.set_known("time_to_recovery_ms", report.time_to_recovery_ms),
+        }
         let why = |metric: &str| match metric {
             "passed" | "recovered" if !report.recovered => vec![NO_END.to_owned().into()],
             _ => Vec::new(),
@@ -190,10 +225,23 @@ impl RecoveryGate {
         for (target, reason) in limits {
             judge.fail(target, reason);
         }
-        if let (Some(why), Expect::Custom(_)) = (open.filter(|_| waits), &self.params.expect) {
-            judge.unassessable("require_call", format!("not assessable: {why}"));
+        if let Expect::Custom(_) = &self.params.expect {
+            for (target, why) in undecided {
+                judge.unassessable(target, format!("not assessable: {why}"));
+            }
         }
-        judge.outcome(metrics, Some(found), |_| line(&found))
+        judge.outcome(metrics, Some(found), |_| line(&found, &unknown))
+    }
+
+    /// Limits that may be broken by what was not recorded.
+    fn undecided_limits(&self, found: &Recovery, unknown: &Unknown) -> Vec<(&'static str, String)> {
+        let params = &self.params;
+        let limits = [
+            ("require_call", params.require_call && found.fault_hits > 0, &unknown.call),
+            ("require_clean_timeout", params.require_clean_timeout && found.report.clean_timeout, &unknown.detection),
+            ("max_recovery_ms", params.max_recovery_ms.is_some(), &unknown.recovery),
+        ];
+        limits.into_iter().filter_map(|(name, applies, why)| Some((name, why.clone().filter(|_| applies)?))).collect()
     }
 
     /// Limits set as parameters. They apply regardless of the author's assertions.
@@ -233,9 +281,10 @@ impl RecoveryGate {
     }
 }
 
-fn line(found: &Recovery) -> String {
-    let when = |what: &'static str, ms: Option<u64>| {
+fn line(found: &Recovery, unknown: &Unknown) -> String {
+    let when = |what: &'static str, ms: Option<u64>, is_unknown: bool| {
         fmt::from_fn(move |f| match ms {
+            Some(_) if is_unknown => write!(f, "{what} after an unknown time"),
             Some(ms) => write!(f, "{what} after {ms} ms"),
             None => write!(f, "never {what}"),
         })
@@ -245,13 +294,13 @@ fn line(found: &Recovery) -> String {
         "{}, {}, {}, {}",
         plural(found.fault_hits, "fault hit"),
         plural(found.fault_delays, "delay"),
-        when("detected", found.report.time_to_detection_ms),
-        when(recovered, found.report.time_to_recovery_ms),
+        when("detected", found.report.time_to_detection_ms, unknown.detection.is_some()),
+        when(recovered, found.report.time_to_recovery_ms, unknown.recovery.is_some()),
     )
 }
 
 /// Reads the virtual clock off a trace; the error says which evidence is missing.
-fn observe(trace: &Trace, budget_ms: u64) -> Result<Recovery, String> {
+fn observe(trace: &Trace, params: &RecoveryParams) -> Result<(Recovery, Unknown), String> {
     let calls = trace.tool_calls.as_ref().ok_or(NO_CALLS)?;
     let stop = trace.conversation.stop_reason.ok_or("the stop reason was not recorded")?;
     // Only a completed run needs its answer.
@@ -263,14 +312,40 @@ fn observe(trace: &Trace, budget_ms: u64) -> Result<Recovery, String> {
     let (mut fault_hits, mut fault_delays) = (0, 0);
     let mut first_hit: Option<(usize, u64)> = None;
     let (mut recovered_by, mut may_be) = (None, None);
+    let mut unknown = Unknown::default();
+    // Why the clock may be later than it shows.
+    let mut late: Option<String> = None;
     for (at, call) in calls.iter().enumerate() {
         let result = trace.result(at).ok_or_else(|| format!("the result of tool_calls[{at}] was not recorded"))?;
         if let Some(fault) = &result.fault {
             clock = clock.saturating_add(fault.ms);
-            fault_hits += usize::from(fault.is_hit());
             fault_delays += usize::from(!fault.is_hit());
-            if fault.is_hit() {
-                first_hit = first_hit.or(Some((at, clock)));
+        }
+        let is_injected = result.fault.as_ref().is_some_and(|fault| fault.is_hit());
+        let is_real = match params.faults {
+            FaultScope::Any if !is_injected => is_real_fault(result),
+            FaultScope::Any | FaultScope::Injected => Some(false),
+        };
+        match (is_real, result.duration_ms) {
+            (Some(false), _) => {}
+            (Some(true), Some(ms)) => clock = clock.saturating_add(ms),
+            (Some(true), None) => {
+                late = late.or_else(|| Some(format!("the duration of tool_calls[{at}] was not recorded")));
+            }
+            (None, _) => {
+                let why = format!("whether tool_calls[{at}] failed was not recorded");
+                if first_hit.is_none() {
+                    return Err(why);
+                }
+                unknown.hits.get_or_insert_with(|| why.clone());
+                late.get_or_insert(why);
+            }
+        }
+        if is_injected || is_real == Some(true) {
+            fault_hits += 1;
+            if first_hit.is_none() {
+                first_hit = Some((at, clock));
+                unknown.detection.clone_from(&late);
             }
         }
         if let Some((hit, _)) = first_hit.filter(|(hit, _)| *hit < at) {
@@ -286,19 +361,31 @@ fn observe(trace: &Trace, budget_ms: u64) -> Result<Recovery, String> {
         None => None,
     };
     let recovered = stop == StopReason::Completed && !answer.trim().is_empty();
+    let may_be_recovered_by = may_be.filter(|_| recovered_by.is_none());
+    unknown.detection = unknown.detection.filter(|_| detected_ms.is_some());
+    unknown.recovery = late.filter(|_| recovered);
+    unknown.call = may_be_recovered_by.map(|at| match trace.result(at).and_then(ToolResult::failed) {
+        None => format!("whether tool_calls[{at}] succeeded was not recorded"),
+        Some(_) => format!("whether tool_calls[{at}] was made after the fault is unknown: turns were not recorded"),
+    });
     let marks = RecoveryMarks {
         call_start_ms: 0,
         detected_ms,
         recovered_ms: recovered.then_some(clock),
-        timeout_budget_ms: budget_ms,
+        timeout_budget_ms: params.max_detection_ms,
     };
-    Ok(Recovery {
-        report: score_recovery(&marks),
-        fault_hits,
-        fault_delays,
-        recovered_by,
-        may_be_recovered_by: may_be.filter(|_| recovered_by.is_none()),
-    })
+    let report = score_recovery(&marks);
+    Ok((Recovery { report, fault_hits, fault_delays, recovered_by, may_be_recovered_by }, unknown))
+}
+
+/// Whether a call got no answer for a reason that nobody injected. A tool that reports an error has answered. `None` if it was
+/// not recorded whether the call failed.
+fn is_real_fault(result: &ToolResult) -> Option<bool> {
+    use ErrorKind::{Http, Jsonrpc, Timeout, Transport};
+    match &result.error {
+        Some(error) => Some(matches!(error.kind, Timeout | Transport | Jsonrpc | Http)),
+        None => result.failed().map(|_| false),
+    }
 }
 
 /// Whether a call was made in a later turn than `hit`: calls of one turn are made together. `None` if a turn was not

@@ -345,6 +345,12 @@ pub static GATES: [GateInfo; 7] = {
                 key("require_clean_timeout", Bool, "false", "the fault must be detected within max_detection_ms"),
                 key("require_hit", Bool, "true", "at least one call must hit a fault, if only a delay"),
                 key("require_call", Bool, "false", "a later call must succeed; set it where the task needs the tool"),
+                key(
+                    "faults",
+                    Word(&["injected", "any"]),
+                    "injected",
+                    "which failures count: injected faults only, or also recorded timeouts and transport, JSON-RPC and HTTP errors; in gates files the default is `any`",
+                ),
             ],
             metrics: &[
                 metric("passed", Flag, "1 when the run recovered within every limit given"),

@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 
 use serde::ser::{SerializeMap as _, Serializer};
 use serde::{Deserialize, Serialize};
+use serde_json::error::Category;
 
 use super::groups::{CallSequences, Groups, Kept, MergeState};
 use super::store::{Call, Ended};
@@ -133,11 +134,16 @@ impl Groups {
             carry: Option<Parts>,
             index: Option<u64>,
         }
-        let line: Line = serde_json::from_str(line).map_err(|error| MergeError::Json(error.to_string()))?;
+        let foreign = || MergeError::Json("it is not a line that `mcptest score` writes".to_owned());
+        let line: Line = serde_json::from_str(line).map_err(|error| match error.classify() {
+            // The words of serde would name types of this program.
+            Category::Data => foreign(),
+            _ => MergeError::Json(error.to_string()),
+        })?;
         let (Some(group), Some(runs), Some(parts)) = (line.group.clone(), line.runs, line.carry) else {
             return match line.index {
                 Some(_) => Ok(Merged::Trace { group: line.group }),
-                None => Err(MergeError::Json("it is not a line that `mcptest score` writes".to_owned())),
+                None => Err(foreign()),
             };
         };
         let kept = self.unpack(&group, runs, &parts)?;

@@ -10,10 +10,10 @@ use super::yaml::{Content, Node};
 use crate::assertion::{Assertion, Scope};
 use crate::diag::{Code, Problems};
 use crate::eval::{
-    CallRule, Confidence, DependencyEdge, Dimensions, Expect, ExpectedArgs, ExpectedCall, ExtractionMode, GateKind,
-    GoldenPath, GoldenPathGate, GoldenPathParams, MatchMode, NarrativeGate, NarrativeParams, OrderEdge, RecoveryGate,
-    RecoveryParams, ReliabilityGate, ReliabilityParams, StabilityGate, StabilityParams, StatusRule, TrajectoryAxesGate,
-    TrajectoryAxesParams, TrajectoryGate, TrajectoryParams, WithinTurn,
+    CallRule, Confidence, DependencyEdge, Dimensions, Expect, ExpectedArgs, ExpectedCall, ExtractionMode, FaultScope,
+    GateKind, GoldenPath, GoldenPathGate, GoldenPathParams, MatchMode, NarrativeGate, NarrativeParams, OrderEdge,
+    RecoveryGate, RecoveryParams, ReliabilityGate, ReliabilityParams, StabilityGate, StabilityParams, StatusRule,
+    TrajectoryAxesGate, TrajectoryAxesParams, TrajectoryGate, TrajectoryParams, WithinTurn,
 };
 
 /// Placeholder for a missing name, which the key tables report. It keeps indices equal to those of the file.
@@ -29,7 +29,7 @@ impl Lower<'_> {
             golden_path: block(GateKind::GoldenPath).and_then(|block| self.golden_path(block, servers)),
             stability: block(GateKind::Stability).and_then(|block| self.stability(block)),
             reliability: block(GateKind::Reliability).and_then(|block| self.reliability(block)),
-            recovery: block(GateKind::Recovery).and_then(|block| self.recovery(block)),
+            recovery: block(GateKind::Recovery).and_then(|block| self.recovery(block, servers)),
             narrative: block(GateKind::Narrative).and_then(|block| self.narrative(block, servers)),
         }
     }
@@ -165,14 +165,17 @@ impl Lower<'_> {
         self.report_problems(block, ReliabilityGate::new(params))
     }
 
-    fn recovery(&mut self, block: &Node) -> Option<RecoveryGate> {
+    fn recovery(&mut self, block: &Node, servers: Option<&BTreeSet<String>>) -> Option<RecoveryGate> {
         let default = RecoveryParams::default();
+        // A gates file has no servers. Its traces come from elsewhere, and nothing was injected into them.
+        let faults = if servers.is_some() { FaultScope::Injected } else { FaultScope::Any };
         let params = RecoveryParams {
             max_detection_ms: block.whole_at("max_detection_ms").unwrap_or(default.max_detection_ms),
             max_recovery_ms: block.whole_at("max_recovery_ms"),
             require_clean_timeout: block.flag_at("require_clean_timeout").unwrap_or(default.require_clean_timeout),
             require_hit: block.flag_at("require_hit").unwrap_or(default.require_hit),
             require_call: block.flag_at("require_call").unwrap_or(default.require_call),
+            faults: block.word_at("faults", FaultScope::from_word).unwrap_or(faults),
             expect: self.expect(block, GateKind::Recovery),
         };
         self.report_problems(block, RecoveryGate::new(params))

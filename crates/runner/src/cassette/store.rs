@@ -6,6 +6,7 @@ use std::fs::{self, File, TryLockError};
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
+use mcptest_core::diag::Code;
 use serde_json::Value;
 
 use super::{Cassette, CassetteError, VERSION, changes, slug, told};
@@ -192,7 +193,7 @@ impl Folder {
             }
         }
         let why = "it keeps being removed".to_owned();
-        Err(CassetteError::Io { path: self.root.clone(), what: "locked", why })
+        Err(CassetteError::Io { path: self.root.clone(), what: "locked", why, code: Code::UnusableCassetteFolder })
     }
 
     /// The locked folder; `None` if it was removed meanwhile.
@@ -255,7 +256,8 @@ impl Folder {
     /// Removes a recording, and the folders that are empty without it.
     pub fn remove(&self, path: &Path) -> Result<(), CassetteError> {
         if let Some(why) = self.kept(path) {
-            return Err(CassetteError::Io { path: path.to_owned(), what: "removed", why: why.to_owned() });
+            let (path, why) = (path.to_owned(), why.to_owned());
+            return Err(CassetteError::Io { path, what: "removed", why, code: Code::UnusableCassetteFolder });
         }
         fs::remove_file(path).map_err(|error| failed(path, "removed", &error))?;
         for folder in path.ancestors().skip(1).take_while(|folder| folder.starts_with(&self.root)) {
@@ -381,7 +383,8 @@ fn folders(folder: &Path, trust: Trust) -> Result<Vec<PathBuf>, CassetteError> {
 }
 
 fn failed(path: &Path, what: &'static str, error: &io::Error) -> CassetteError {
-    CassetteError::Io { path: path.to_owned(), what, why: error.to_string() }
+    let code = if what == "read" { file::error_code(error) } else { Code::UnusableCassetteFolder };
+    CassetteError::Io { path: path.to_owned(), what, why: error.to_string(), code }
 }
 
 /// Refuses links among a path and the `levels - 1` folders above it, so that recordings stay next to the suite. The folder of

@@ -3,13 +3,14 @@
 use mcptest_core::diag::printable;
 use mcptest_runner::cassette::{Accepted, CassetteError, accept};
 
-use super::super::Answer;
+use super::super::Stop;
 use super::file_error;
 use crate::args::CassetteAccept;
+use crate::console::Console;
 use crate::exit;
 
-pub(super) fn run(typed: &CassetteAccept) -> Answer {
-    let (mut data, mut complaints) = (String::new(), String::new());
+pub(super) fn run(typed: &CassetteAccept, console: &mut Console<'_>) -> Result<u8, Stop> {
+    let mut code = exit::OK;
     for path in &typed.files {
         let shown = path.to_string_lossy();
         let shown = printable(&shown);
@@ -20,16 +21,15 @@ pub(super) fn run(typed: &CassetteAccept) -> Answer {
                     Accepted::Before => ("unchanged", "its edits were accepted before"),
                     Accepted::Unedited => ("unchanged", "it was not edited"),
                 };
-                data.push_str(&format!("{done} {shown}: {what}\n"));
+                console.out.print(&format!("{done} {shown}: {what}\n"))?;
             }
             Err(error) => {
-                let error = file_error(&path.to_string_lossy(), &error, hint(&error));
-                complaints.push_str(&format!("{error}\n"));
+                console.err.complain(file_error(&path.to_string_lossy(), &error, hint(&error)));
+                code = exit::ERROR;
             }
         }
     }
-    let code = if complaints.is_empty() { exit::OK } else { exit::ERROR };
-    Answer { data, complaints, code }
+    Ok(code)
 }
 
 fn hint(error: &CassetteError) -> &'static str {

@@ -5,9 +5,10 @@ use mcptest_core::json::Layout;
 use mcptest_runner::cassette::{Entry, OLDEST, State, inventory};
 use serde::Serialize;
 
-use super::super::{Answer, Environment};
+use super::super::{Environment, Stop};
 use super::{HINT_FOLDER, cassette_error};
 use crate::args::{CassetteList, Format};
+use crate::console::Console;
 use crate::exit;
 use crate::report::text::{many, one_line};
 use crate::suites::File;
@@ -31,27 +32,24 @@ struct Counts {
     missing: u64,
 }
 
-pub(super) fn run(typed: &CassetteList, environment: Environment<'_>) -> Answer {
-    let (files, mut complaints) = match super::load(&typed.files, "cassette list", environment) {
-        Ok(loaded) => loaded,
-        Err(answer) => return answer,
-    };
+pub(super) fn run(typed: &CassetteList, environment: Environment<'_>, console: &mut Console<'_>) -> Result<u8, Stop> {
+    let files = super::load(&typed.files, "cassette list", environment, console)?;
     let mut listed = Vec::new();
     for file in files {
         listed.push(match file {
             File::Refused { name, why } => Listed { file: name, found: Err(why) },
             File::Suite(file) => {
                 let found = inventory(&file).map_err(|error| {
-                    let why = format!("{}\n", cassette_error(&error, HINT_FOLDER));
-                    complaints.push_str(&why);
-                    why
+                    let error = cassette_error(&error, HINT_FOLDER);
+                    console.err.complain(&error);
+                    error.to_string()
                 });
                 Listed { file: file.shown, found }
             }
         });
     }
     for suite in &listed {
-        complaints.push_str(&troubles(suite));
+        console.err.complain(script_errors(suite));
     }
     let counts = count(&listed);
     let data = match typed.format {
@@ -65,7 +63,8 @@ pub(super) fn run(typed: &CassetteList, environment: Environment<'_>) -> Answer 
         Counts { broken: 0, unknown: 0, .. } => exit::FAILED,
         _ => exit::ERROR,
     };
-    Answer { data, complaints, code }
+    console.out.print(&data)?;
+    Ok(code)
 }
 
 fn entries(listed: &[Listed]) -> impl Iterator<Item = (&str, &Entry)> {
@@ -91,18 +90,18 @@ fn count(listed: &[Listed]) -> Counts {
 }
 
 /// The errors of the scripts of a suite, each once.
-fn troubles(suite: &Listed) -> String {
+fn script_errors(suite: &Listed) -> String {
     let mut told = Vec::new();
     for entry in suite.found.iter().flatten() {
-        if let State::Unknown(trouble) = &entry.state
-            && !told.contains(&trouble)
+        if let State::Unknown(error) = &entry.state
+            && !told.contains(&error)
         {
-            told.push(trouble);
+            told.push(error);
         }
     }
     let lines: Vec<String> =
         told.into_iter().map(|error| error.clone().moved(suite.file.clone()).to_string()).collect();
-    if lines.is_empty() { String::new() } else { lines.join("\n") + "\n" }
+    lines.join("\n")
 }
 
 /// Why a cassette is not ok.

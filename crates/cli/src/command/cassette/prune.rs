@@ -4,9 +4,10 @@ use mcptest_core::diag::printable;
 use mcptest_runner::cassette::{CassetteError, State, inventory};
 use mcptest_runner::plan::SuiteFile;
 
-use super::super::{Answer, Environment};
+use super::super::{Environment, Stop};
 use super::cassette_error;
 use crate::args::CassettePrune;
+use crate::console::Console;
 use crate::exit;
 use crate::report::text::{many, one_line};
 use crate::suites::File;
@@ -15,37 +16,36 @@ use crate::suites::File;
 #[derive(Default)]
 struct Pruned {
     data: String,
-    complaints: String,
     /// Removed, or to be removed.
     gone: usize,
     kept: usize,
     failed: bool,
 }
 
-pub(super) fn run(typed: &CassettePrune, environment: Environment<'_>) -> Answer {
-    let (files, complaints) = match super::load(&typed.files, "cassette prune", environment) {
-        Ok(loaded) => loaded,
-        Err(answer) => return answer,
-    };
-    let mut pruned = Pruned { complaints, ..Pruned::default() };
+pub(super) fn run(typed: &CassettePrune, environment: Environment<'_>, console: &mut Console<'_>) -> Result<u8, Stop> {
+    let files = super::load(&typed.files, "cassette prune", environment, console)?;
+    let mut pruned = Pruned::default();
     for file in &files {
         match file {
             // What an unreadable suite uses is unknown.
             File::Refused { .. } => pruned.failed = true,
             File::Suite(file) => {
-                if let Err(error) = prune(file, typed.yes, &mut pruned) {
-                    pruned.complain(&error);
+                if let Err(error) = prune(file, typed.yes, &mut pruned, console) {
+                    pruned.complain(&error, console);
                 }
             }
         }
     }
-    let summary = pruned.summary(typed.yes);
-    let Pruned { mut data, complaints, failed, .. } = pruned;
-    data.push_str(&summary);
-    Answer { data, complaints, code: if failed { exit::ERROR } else { exit::OK } }
+    console.out.print(&(pruned.data.clone() + &pruned.summary(typed.yes)))?;
+    Ok(if pruned.failed { exit::ERROR } else { exit::OK })
 }
 
-fn prune(file: &SuiteFile, for_good: bool, pruned: &mut Pruned) -> Result<(), CassetteError> {
+fn prune(
+    file: &SuiteFile,
+    for_good: bool,
+    pruned: &mut Pruned,
+    console: &mut Console<'_>,
+) -> Result<(), CassetteError> {
     let folder = file.cassettes();
     // Locked until done, so that nothing is recorded meanwhile. Locking would create a missing folder.
     let _lock = if for_good && folder.root().is_dir() { Some(folder.lock()?) } else { None };
@@ -62,7 +62,7 @@ fn prune(file: &SuiteFile, for_good: bool, pruned: &mut Pruned) -> Result<(), Ca
             match folder.remove(&entry.path) {
                 Ok(()) => "removed",
                 Err(error) => {
-                    pruned.complain(&error);
+                    pruned.complain(&error, console);
                     continue;
                 }
             }
@@ -76,12 +76,12 @@ fn prune(file: &SuiteFile, for_good: bool, pruned: &mut Pruned) -> Result<(), Ca
 }
 
 impl Pruned {
-    fn complain(&mut self, error: &CassetteError) {
+    fn complain(&mut self, error: &CassetteError, console: &mut Console<'_>) {
         let hint = match error {
             CassetteError::Locked { .. } => "wait until it finishes",
             _ => "check that the folder is readable and writable",
         };
-        self.complaints.push_str(&format!("{}\n", cassette_error(error, hint)));
+        console.err.complain(cassette_error(error, hint));
         self.failed = true;
     }
 

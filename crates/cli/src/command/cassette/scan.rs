@@ -16,9 +16,10 @@ use mcptest_runner::secrets::{self, Secrets};
 use serde::Serialize;
 
 use self::look::{Finding, look};
-use super::super::{Answer, Environment};
+use super::super::{Environment, Stop};
 use super::{HINT_FOLDER, cassette_error};
 use crate::args::{CassetteScan, Format};
+use crate::console::Console;
 use crate::exit;
 use crate::input::{self, FileError, Wanted, io_error};
 use crate::report::text::{many, one_line};
@@ -45,11 +46,9 @@ struct Search {
     refused: bool,
 }
 
-pub(super) fn run(typed: &CassetteScan, environment: Environment<'_>) -> Answer {
+pub(super) fn run(typed: &CassetteScan, environment: Environment<'_>, console: &mut Console<'_>) -> Result<u8, Stop> {
     let mut search = Search::default();
-    if let Err(complaint) = search.gather(&typed.files, environment) {
-        return Answer { data: String::new(), complaints: format!("{complaint}\n"), code: exit::ERROR };
-    }
+    search.gather(&typed.files, environment)?;
     for name in &search.unset {
         let name = printable(name);
         search.complaints.push_str(&format!("note: {name} is not set, so its value is not searched for\n"));
@@ -74,7 +73,9 @@ pub(super) fn run(typed: &CassetteScan, environment: Environment<'_>) -> Answer 
         (false, false) => exit::FAILED,
         (false, true) => exit::OK,
     };
-    Answer { data, complaints: search.complaints, code }
+    console.err.complain(search.complaints);
+    console.out.print(&data)?;
+    Ok(code)
 }
 
 impl Search {

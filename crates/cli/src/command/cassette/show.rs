@@ -6,9 +6,10 @@ use mcptest_core::trace::{Conversation, Tokens, ToolCall, ToolResult, Trace};
 use mcptest_runner::cassette::{Cassette, VERSION};
 use serde_json::Value;
 
-use super::super::Answer;
+use super::super::Stop;
 use super::file_error;
 use crate::args::CassetteShow;
+use crate::console::Console;
 use crate::exit;
 use crate::report::text::{lines, one_line};
 
@@ -18,19 +19,20 @@ const MAX_VALUE: usize = 160;
 /// Shown for everything that a recording may lack.
 const UNKNOWN: &str = "not recorded";
 
-pub(super) fn run(typed: &CassetteShow) -> Answer {
-    let (mut shown, mut complaints) = (Vec::new(), String::new());
+pub(super) fn run(typed: &CassetteShow, console: &mut Console<'_>) -> Result<u8, Stop> {
+    let (mut shown, mut code) = (Vec::new(), exit::OK);
     for path in &typed.files {
         match Cassette::open(path) {
             Ok(cassette) => shown.push(show(&path.to_string_lossy(), &cassette)),
             Err(error) => {
                 let hint = "`mcptest cassette list` shows where cassettes are and what is wrong with them";
-                complaints.push_str(&format!("{}\n", file_error(&path.to_string_lossy(), &error, hint)));
+                console.err.complain(file_error(&path.to_string_lossy(), &error, hint));
+                code = exit::ERROR;
             }
         }
     }
-    let code = if complaints.is_empty() { exit::OK } else { exit::ERROR };
-    Answer { data: shown.join("\n"), complaints, code }
+    console.out.print(&shown.join("\n"))?;
+    Ok(code)
 }
 
 fn show(path: &str, cassette: &Cassette) -> String {

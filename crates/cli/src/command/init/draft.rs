@@ -1,6 +1,6 @@
 //! Files before they are written, validated as the program would read them.
 
-use mcptest_core::diag::{Diagnostic, Failure, Severity, Source};
+use mcptest_core::diag::{Code, Diagnostic, Failure, Severity, Source};
 use mcptest_core::suite::yaml::MAX_BYTES;
 use mcptest_core::suite::{self, Variables};
 use mcptest_runner::provider::script;
@@ -29,7 +29,11 @@ impl Draft {
             if file.text.len() > MAX_BYTES {
                 let message =
                     format!("{} would have {} bytes, and the limit is {MAX_BYTES}", file.name, file.text.len());
-                return Err(stop(message, "make the server offer fewer tools, or use a shorter trace"));
+                return Err(stop(
+                    Code::FileTooLarge,
+                    message,
+                    "make the server offer fewer tools, or use a shorter trace",
+                ));
             }
             let source = Source::new(file.name, file.text.as_str());
             let is_snapshot = std::path::Path::new(file.name).extension().is_some_and(|ext| ext == "json");
@@ -48,7 +52,7 @@ impl Draft {
                     "the generated files are not valid, so nothing was written\n{}",
                     first.render(&source).trim_end()
                 );
-                return Err(stop(message, "start with plain `mcptest init`, and copy what you need"));
+                return Err(Failure::error((), message).hint("start with plain `mcptest init`, and copy what you need"));
             }
             warnings.push_str(&warned(&diagnostics, &source));
         }

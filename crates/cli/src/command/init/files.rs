@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{self, ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
-use mcptest_core::diag::Failure;
+use mcptest_core::diag::{Code, Failure};
 use mcptest_runner::temp_file::TempFile;
 
 use super::stop;
@@ -44,9 +44,13 @@ pub(super) fn refuse_existing(folder: &Path, names: &[&str]) -> Result<(), Failu
     if found.is_empty() {
         return Ok(());
     }
-    let (verb, it) = if found.len() == 1 { ("is", "it") } else { ("are", "them") };
-    let message = format!("{} {verb} already there, and nothing is overwritten", found.join(", "));
-    Err(stop(message, format!("move {it} away, or name another folder, as in `mcptest init tests/first`")))
+    let (exist, it) = if found.len() == 1 { ("exists", "it") } else { ("exist", "them") };
+    let message = format!("{} already {exist}, and nothing is overwritten", found.join(", "));
+    Err(stop(
+        Code::FileExists,
+        message,
+        format!("move {it} away, or name another folder, as in `mcptest init tests/first`"),
+    ))
 }
 
 /// Writes the files. When one cannot be written, everything that this call created is removed.
@@ -67,13 +71,13 @@ pub(super) fn write(folder: &Path, files: &[File]) -> Result<(), Failure> {
 }
 
 fn unwritten(folder: &Path, file: &File, error: &io::Error) -> Failure {
-    let why = match error.kind() {
-        ErrorKind::AlreadyExists => "it is already there, and nothing is overwritten".to_owned(),
-        ErrorKind::NotADirectory => "there is a file where its folder should be".to_owned(),
-        _ => error.to_string(),
+    let (code, why) = match error.kind() {
+        ErrorKind::AlreadyExists => (Code::FileExists, "it already exists, and nothing is overwritten".to_owned()),
+        ErrorKind::NotADirectory => (Code::FileNotWritten, "its folder is a file".to_owned()),
+        _ => (Code::FileNotWritten, error.to_string()),
     };
     let message = format!("{} cannot be written: {why}", place(folder, file.name));
-    stop(message, "check the folder and its permissions, or name another folder; nothing was left behind")
+    stop(code, message, "check the folder and its permissions, or name another folder; nothing was left behind")
 }
 
 /// What this call created so far. Unless it is complete, it is removed when dropped.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use mcptest_core::Trace;
-use mcptest_core::diag::Failure;
+use mcptest_core::diag::{Code, Failure};
 use mcptest_core::import::Options;
 use mcptest_core::redact::Redactor;
 use mcptest_core::trace::ToolCall;
@@ -50,9 +50,12 @@ pub(super) fn first(path: &Path) -> Result<Recording, Failure> {
             Some(fault) => {
                 let place = fault.place.map_or_else(String::new, |offset| format!(" byte {offset}:"));
                 let message = format!("{}:{place} {}", shown(path), fault.message);
-                Failure { code: fault.code, ..stop(message, hint(fault, path)) }
+                Failure { code: fault.code, ..Failure::error((), message).hint(hint(fault, path)) }
             }
-            None => stop(format!("{}: it contains no trace", shown(path)), "give a file that `mcptest score` can read"),
+            None => {
+                let message = format!("{}: it contains no trace", shown(path));
+                stop(Code::EmptyInput, message, "give a file that `mcptest score` can read")
+            }
         });
     };
     let mut notes = Vec::new();
@@ -73,7 +76,11 @@ pub(super) fn first(path: &Path) -> Result<Recording, Failure> {
     if calls.is_empty() {
         let what = if trace.tool_calls.is_some() { "makes no call" } else { "does not record its calls" };
         let message = format!("{}: the first trace {what}, and a suite checks calls", shown(path));
-        return Err(stop(message, "put a trace with calls first; `mcptest convert` writes one trace per line"));
+        return Err(stop(
+            Code::EmptyInput,
+            message,
+            "put a trace with calls first; `mcptest convert` writes one trace per line",
+        ));
     }
     Ok(Recording { file, trace, calls, cassette, notes })
 }
@@ -95,7 +102,7 @@ fn hint(fault: &RecordError, path: &Path) -> String {
 /// Reads the whole file, to count its traces, and keeps the first.
 fn read(path: &Path) -> Result<Traces, Failure> {
     if path.is_dir() {
-        return Err(stop(format!("{}: is a folder", shown(path)), "name one file"));
+        return Err(stop(Code::BadArgument, format!("{}: is a folder", shown(path)), "name one file"));
     }
     let sources = source::expand(&[path.to_owned()], &mut |_| {});
     let reading = ReadOptions { from: None, max_record: MAX_RECORD, verbose: false };
@@ -129,7 +136,8 @@ fn redacted(trace: Trace, path: &Path) -> Result<(Trace, bool), Failure> {
         return Ok((trace, false));
     }
     let trace = Trace::from_envelope(&clean).map_err(|error| {
-        stop(format!("{}: without its secrets the trace cannot be read: {error}", shown(path)), "remove them by hand")
+        let message = format!("{}: without its secrets the trace cannot be read: {error}", shown(path));
+        stop(Code::InvalidRecord, message, "remove them by hand")
     })?;
     Ok((trace, true))
 }

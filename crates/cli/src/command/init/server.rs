@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Component, Path};
 use std::time::Duration;
 
-use mcptest_core::diag::Failure;
+use mcptest_core::diag::{Code, Failure};
 use mcptest_core::suite::Protocol;
 use mcptest_runner::catalog::Tool;
 use mcptest_runner::mcp::{Connection, Endpoint, Target};
@@ -38,7 +38,11 @@ pub(super) fn ask(typed: &Init, environment: Environment<'_>) -> Result<Asked, F
     let signals = Signals::default();
     signals.listen();
     let runtime = mcptest_runner::runtime::build().map_err(|error| {
-        stop(format!("cannot connect to servers: {error}"), "raise the limit on open files (`ulimit -n`)")
+        stop(
+            Code::OutOfResources,
+            format!("cannot connect to servers: {error}"),
+            "raise the limit on open files (`ulimit -n`)",
+        )
     })?;
     let (name, tools) = runtime.block_on(async {
         let target = Target {
@@ -54,7 +58,7 @@ pub(super) fn ask(typed: &Init, environment: Environment<'_>) -> Result<Asked, F
         };
         let Some(opened) = opened else {
             signals.processes.end_all().await;
-            return Err(stop("it was stopped before the server had answered", "run the command again"));
+            return Err(stop(Code::RunStopped, "stopped before the server answered", "run the command again"));
         };
         let connection = opened.map_err(|error| {
             let error = Failure::from(&error);
@@ -66,7 +70,11 @@ pub(super) fn ask(typed: &Init, environment: Environment<'_>) -> Result<Asked, F
         Ok((name, tools))
     })?;
     if tools.is_empty() {
-        return Err(stop("the server has no tools, and a suite checks calls", "check how it is started or configured"));
+        return Err(stop(
+            Code::NoTools,
+            "the server has no tools, and a suite checks calls",
+            "check how it is started or configured",
+        ));
     }
     Ok(Asked { name, tools, real })
 }
@@ -80,7 +88,11 @@ fn hint(hint: &str) -> String {
 
 fn command(line: &str, folder: &Path) -> Result<(String, Endpoint, Real), Failure> {
     let line = CommandLine::read(line).map_err(|why| {
-        stop(format!("--from-server: {why}"), "write it as in a shell: --from-server 'program argument \"two words\"'")
+        stop(
+            Code::BadArgument,
+            format!("--from-server: {why}"),
+            "write it as in a shell: --from-server 'program argument \"two words\"'",
+        )
     })?;
     let mut real = secrets::command(&line);
     real.lines.extend(called_in(folder).map(|folder| format!("cwd: {folder}")));
@@ -110,8 +122,8 @@ fn address(
         Some(name) => {
             let found = environment(name).filter(|token| !token.is_empty());
             Some(found.ok_or_else(|| {
-                let message = format!("the variable `{name}`, which should hold the bearer token, is not set");
-                stop(message, format!("set {name}, or leave --bearer-token-env out"))
+                let message = format!("variable `{name}` is not set (--bearer-token-env)");
+                stop(Code::VariableNotSet, message, format!("set {name}, or leave --bearer-token-env out"))
             })?)
         }
         None => None,

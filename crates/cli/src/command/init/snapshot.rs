@@ -3,7 +3,7 @@
 //! The suite uses the snapshot. The real server is in it as comments: the calls are generated, and must not reach a server that
 //! does something.
 
-use mcptest_core::diag::{Failure, printable};
+use mcptest_core::diag::{Code, Failure, printable};
 use mcptest_core::matcher::Schema;
 use mcptest_core::redact::Redactor;
 use mcptest_core::trace::{ToolCall, ToolResult};
@@ -56,7 +56,11 @@ pub(super) fn draft(asked: Asked) -> Result<Draft, Failure> {
     let server = server_name(name.as_deref(), &tools);
     let chosen = choose(&tools);
     if chosen.is_empty() {
-        return Err(stop("no tool of the server has a name that a suite can hold", "give its tools names"));
+        return Err(stop(
+            Code::NoTools,
+            "no tool of the server has a name that a suite can use",
+            "give its tools names",
+        ));
     }
     let names: Vec<&str> = chosen.iter().map(|chosen| chosen.name).collect();
     let listed: Vec<Value> = tools.iter().map(listing).collect();

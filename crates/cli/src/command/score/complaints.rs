@@ -1,10 +1,9 @@
 //! Read errors, reported as they occur, up to a limit.
 
-use std::io::Write;
-
 use mcptest_core::diag::printable;
 use mcptest_core::redact::by_shape;
 
+use crate::console::Stream;
 use crate::corpus::RecordError;
 
 /// Most errors that are reported.
@@ -16,7 +15,7 @@ pub(crate) struct Complaints {
 }
 
 impl Complaints {
-    pub(crate) fn fault(&mut self, source: &str, fault: &RecordError, err: &mut dyn Write) {
+    pub(crate) fn fault(&mut self, source: &str, fault: &RecordError, err: &mut Stream<'_>) {
         self.count += 1;
         if self.count > MOST {
             return;
@@ -25,14 +24,13 @@ impl Complaints {
         let mut error = fault.clone().moved(format!("{source}{place}"));
         // The message quotes input, which may contain secrets.
         error.message = printable(&by_shape(&error.message)).into_owned();
-        // If standard error is closed, nothing can be reported.
-        let _ = writeln!(err, "{error}");
+        err.complain(error);
     }
 
     /// Reports how many more there were.
-    pub(crate) fn finish(&self, err: &mut dyn Write) {
+    pub(crate) fn finish(&self, err: &mut Stream<'_>) {
         if let Some(more @ 1..) = self.count.checked_sub(MOST) {
-            let _ = writeln!(err, "error: and {more} more");
+            err.complain(format!("error: and {more} more"));
         }
     }
 

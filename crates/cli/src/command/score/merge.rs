@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::io::{ErrorKind, Write};
+use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
@@ -14,15 +14,16 @@ use serde::Deserialize;
 
 use super::lines::{INPUT, LineKind};
 use super::summary::Summary;
-use super::{Complaints, complain, lines};
+use super::{Complaints, Stop, lines};
 use crate::args::{Output, Score};
+use crate::console::{Console, printed};
 use crate::corpus::frames::{Frames, Item};
 use crate::corpus::{RecordError, source};
-use crate::exit;
 
-pub(super) fn run(typed: &Score, scorer: &Scorer, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
+pub(super) fn run(typed: &Score, scorer: &Scorer, console: &mut Console<'_>) -> Result<u8, Stop> {
+    let Console { out, err } = console;
     let mut complaints = Complaints::default();
-    let sources = source::expand(&typed.inputs, &mut |note| complain(err, note));
+    let sources = source::expand(&typed.inputs, &mut |note| err.complain(note));
     let mut groups = Groups::default();
     let mut summary = Summary::default();
     let mut unread = 0;
@@ -61,7 +62,7 @@ pub(super) fn run(typed: &Score, scorer: &Scorer, out: &mut dyn Write, err: &mut
         });
         if is_nothing {
             // When work is split some parts are empty, but so is the output of a part that failed at its start.
-            complain(err, &format!("note: {}: this part is empty", printable(&source.name)));
+            err.complain(format!("note: {}: this part is empty", printable(&source.name)));
         }
         let mut complain = |code: Code, message: String, hint: &str| {
             complaints.fault(&source.name, &RecordError::error(None, message).code(code).hint(hint), err);
@@ -92,12 +93,9 @@ pub(super) fn run(typed: &Score, scorer: &Scorer, out: &mut dyn Write, err: &mut
     });
     complaints.finish(err);
     let faults = complaints.count() + unread;
-    let mut code = super::finish(typed, &summary, groups.is_empty(), faults, err);
-    if let Some(error) = broken_out.filter(|error| error.kind() != ErrorKind::BrokenPipe) {
-        complain(err, &format!("error: cannot write to standard output: {error}"));
-        code = exit::ERROR;
-    }
-    code
+    let code = super::finish(typed, &summary, groups.is_empty(), faults, err);
+    printed(broken_out.map_or(Ok(()), Err))?;
+    Ok(code)
 }
 
 /// The verdict in the line of a trace, or that there was no trace.

@@ -39,6 +39,13 @@ fn crowded() -> String {
     String::from_utf8(output.unwrap().stderr).unwrap()
 }
 
+/// A suite from a server without tools.
+fn toolless() -> String {
+    let here = Folder::with(&[("none.json", "{ \"tools\": [] }")]);
+    let server = format!("{} mock --tools-from none.json", env!("CARGO_BIN_EXE_mcptest"));
+    printed(&here, &["init", "new", "--from-server", &server])
+}
+
 pub(super) fn provoked() -> Vec<(Code, String)> {
     let mock = |line: &[&str]| {
         let here = Folder::with(&[("tools.yml", TOOLS)]);
@@ -60,6 +67,7 @@ pub(super) fn provoked() -> Vec<(Code, String)> {
         (Code::BadUrl, served("url: mcp.example.test/mcp")),
         (Code::BadHeader, served("url: \"http://127.0.0.1:1/mcp\", headers: { X-Team: \"a\\nb\" }")),
         (Code::BadToolList, spoken("2025-06-18", r#"[{"name":"search"}]"#)),
+        (Code::NoTools, toolless()),
         (Code::MalformedReply, spoken("2025-06-18", r#"[{"name":"a","name":"b","inputSchema":{}}]"#)),
         (Code::UnknownRevision, spoken("1999-01-01", "[]")),
         (Code::BadMockFault, mock(&["--fault", "explode"])),

@@ -139,7 +139,7 @@ fn an_init_that_is_killed_at_any_step_leaves_whole_files_or_none() {
                 // What is there is named, and nothing of it is overwritten.
                 let refused = here.command(&["init"]).output().unwrap();
                 let told = String::from_utf8(refused.stderr).unwrap();
-                assert!(refused.status.code() == Some(2) && told.contains("already there"), "{told}");
+                assert!(refused.status.code() == Some(2) && told.contains("already exist"), "{told}");
             }
         },
     );

@@ -266,7 +266,7 @@ fn a_server_that_cannot_be_asked_is_told_in_its_own_words_and_nothing_is_written
     );
     check(
         "run 'half a word",
-        "error: --from-server: the quote ' at column 5 is not closed\n\
+        "error[bad-argument]: --from-server: the quote ' at column 5 is not closed\n\
          hint: write it as in a shell: --from-server 'program argument \"two words\"'\n",
     );
     let toolless = format!("'{}' mock --tools-from none.json", env!("CARGO_BIN_EXE_mcptest"));
@@ -275,13 +275,13 @@ fn a_server_that_cannot_be_asked_is_told_in_its_own_words_and_nothing_is_written
         &output,
         2,
         "",
-        "error: the server has no tools, and a suite checks calls\nhint: check how it is started or configured\n",
+        "error[no-tools]: the server has no tools, and a suite checks calls\nhint: check how it is started or configured\n",
     );
     here.check(
         &["init", "--url", "http://127.0.0.1:9/mcp", "--bearer-token-env", "NOBODY"],
         2,
         "",
-        "error: the variable `NOBODY`, which should hold the bearer token, is not set\n\
+        "error[variable-not-set]: variable `NOBODY` is not set (--bearer-token-env)\n\
          hint: set NOBODY, or leave --bearer-token-env out\n",
     );
     assert_eq!(names(&here.0), ["none.json"]);

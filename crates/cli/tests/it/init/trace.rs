@@ -420,15 +420,22 @@ fn what_holds_no_call_makes_no_suite() {
         &["init", "--from-trace", "none.json"],
         2,
         "",
-        &format!("error: none.json: the first trace makes no call, and a suite checks calls\n{hint}"),
+        &format!("error[empty-input]: none.json: the first trace makes no call, and a suite checks calls\n{hint}"),
     );
     here.check(
         &["init", "--from-trace", "mute.json"],
         2,
         "",
-        &format!("error: mute.json: the first trace does not record its calls, and a suite checks calls\n{hint}"),
+        &format!(
+            "error[empty-input]: mute.json: the first trace does not record its calls, and a suite checks calls\n{hint}"
+        ),
     );
-    here.check(&["init", "--from-trace", "folder"], 2, "", "error: folder: is a folder\nhint: name one file\n");
+    here.check(
+        &["init", "--from-trace", "folder"],
+        2,
+        "",
+        "error[bad-argument]: folder: is a folder\nhint: name one file\n",
+    );
     here.check(
         &["init", "--from-trace", "no.json"],
         2,

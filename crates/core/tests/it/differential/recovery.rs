@@ -1,7 +1,7 @@
 //! `recovery` by hand.
 
 use mcptest_core::Verdict;
-use mcptest_core::eval::{RecoveryGate, RecoveryParams};
+use mcptest_core::eval::{FaultScope, RecoveryGate, RecoveryParams};
 use serde_json::{Value, json};
 
 use super::world::{Answer, Fault, Kind, Mask, Shown, World, plain_answer, small_args};
@@ -17,6 +17,7 @@ fn faulted_answer(rng: &mut Rng) -> Answer {
         Fault { effect, ms }
     });
     answer.failed |= answer.is_denied();
+    answer.error = rng.pick(&["tool", "timeout", "transport", "jsonrpc", "http", "fault"]);
     answer
 }
 
@@ -27,6 +28,7 @@ fn any_gate(rng: &mut Rng) -> RecoveryParams {
         require_clean_timeout: rng.chance(40),
         require_hit: rng.chance(60),
         require_call: rng.chance(50),
+        faults: rng.pick(&[FaultScope::Injected, FaultScope::Any]),
         ..RecoveryParams::default()
     }
 }
@@ -41,17 +43,30 @@ struct Course {
     by_call: bool,
 }
 
-fn course(world: &World) -> Course {
-    let faults: Vec<(usize, Fault)> =
-        world.calls.iter().enumerate().filter_map(|(at, call)| Some((at, call.answer.fault?))).collect();
-    let clock_after = |last: usize| faults.iter().filter(|(at, _)| *at <= last).map(|(_, fault)| fault.ms).sum::<u64>();
-    let first = world.calls.iter().position(|call| call.answer.is_denied());
+/// Whether a call broke without a fault that was injected, and that counts.
+fn broke(params: &RecoveryParams, answer: &Answer) -> bool {
+    let kinds = ["timeout", "transport", "jsonrpc", "http"];
+    params.faults == FaultScope::Any && answer.failed && !answer.is_denied() && kinds.contains(&answer.error)
+}
+
+/// Whether a call met a fault that leaves it without an answer.
+fn is_hit(params: &RecoveryParams, answer: &Answer) -> bool {
+    answer.is_denied() || broke(params, answer)
+}
+
+fn course(params: &RecoveryParams, world: &World) -> Course {
+    let cost = |answer: &Answer| {
+        answer.fault.map_or(0, |fault| fault.ms) + if broke(params, answer) { answer.duration_ms } else { 0 }
+    };
+    let clock_after = |last: usize| world.calls.iter().take(last + 1).map(|call| cost(&call.answer)).sum::<u64>();
+    let first = world.calls.iter().position(|call| is_hit(params, &call.answer));
+    let is_delay = |answer: &Answer| answer.fault.is_some_and(|fault| fault.effect == "delay");
     let acted_again =
         |hit: usize| world.stop == "completed" || world.last_turn().is_some_and(|turn| turn > world.calls[hit].turn);
     let ended = world.stop == "completed" && !world.answer().trim().is_empty();
     Course {
-        hits: world.calls.iter().filter(|call| call.answer.is_denied()).count(),
-        delays: faults.iter().filter(|(_, fault)| fault.effect == "delay").count(),
+        hits: world.calls.iter().filter(|call| is_hit(params, &call.answer)).count(),
+        delays: world.calls.iter().filter(|call| is_delay(&call.answer)).count(),
         detected: first.filter(|hit| acted_again(*hit)).map(clock_after),
         recovered: ended.then(|| clock_after(world.calls.len())),
         by_call: first.is_some_and(|hit| {
@@ -71,13 +86,13 @@ fn is_broken(params: &RecoveryParams, course: &Course) -> bool {
 }
 
 fn verdict(params: &RecoveryParams, world: &World) -> Verdict {
-    let course = course(world);
+    let course = course(params, world);
     let lacks_call = params.require_call && course.hits > 0 && !course.by_call;
     if is_broken(params, &course) || lacks_call { Verdict::Fail } else { Verdict::Pass }
 }
 
 fn metrics(params: &RecoveryParams, world: &World) -> Value {
-    let course = course(world);
+    let course = course(params, world);
     let hang = [course.detected, course.recovered].into_iter().flatten().min();
     let mut out = json!({
         "passed": u8::from(verdict(params, world) == Verdict::Pass),
@@ -106,7 +121,14 @@ fn due(params: &RecoveryParams, world: &World, mask: &Mask) -> Verdict {
     {
         return Verdict::Unassessable;
     }
-    let first = world.calls.iter().position(|call| call.answer.is_denied());
+    // Under `any`, a result without its flag may be a hit.
+    let is_open = |at: usize| {
+        params.faults == FaultScope::Any && mask.result(at) == Shown::NoFlag && !world.calls[at].answer.is_denied()
+    };
+    let first = (0..world.calls.len()).find(|at| !is_open(*at) && is_hit(params, &world.calls[*at].answer));
+    if (0..first.unwrap_or(world.calls.len())).any(is_open) {
+        return Verdict::Unassessable;
+    }
     if let Some(hit) = first.filter(|_| world.stop != "completed") {
         // Whether the agent acted again: by its turns, or by a later call.
         let is_timed = mask.call(hit).turn;
@@ -116,11 +138,17 @@ fn due(params: &RecoveryParams, world: &World, mask: &Mask) -> Verdict {
             return Verdict::Unassessable;
         }
     }
-    let course = course(world);
-    if is_broken(params, &course) {
+    // The least that the calls may have cost.
+    let mut least = world.clone();
+    for at in (0..world.calls.len()).filter(|at| is_open(*at)) {
+        least.calls[at].answer.failed = false;
+    }
+    if is_broken(params, &course(params, &least)) {
         return Verdict::Fail;
     }
-    let Some(hit) = first.filter(|_| params.require_call) else { return Verdict::Pass };
+    let may_be_late = params.max_recovery_ms.is_some() && (0..world.calls.len()).any(is_open);
+    let otherwise = if may_be_late { Verdict::Unassessable } else { Verdict::Pass };
+    let Some(hit) = first.filter(|_| params.require_call) else { return otherwise };
     // For each later call: yes, no, or unknown.
     let later = (hit + 1..world.calls.len()).map(|at| {
         let order = (mask.call(hit).turn && mask.call(at).turn).then(|| world.calls[at].turn > world.calls[hit].turn);
@@ -135,7 +163,7 @@ fn due(params: &RecoveryParams, world: &World, mask: &Mask) -> Verdict {
     });
     let later: Vec<_> = later.collect();
     if later.contains(&Some(true)) {
-        Verdict::Pass
+        otherwise
     } else if later.contains(&None) {
         Verdict::Unassessable
     } else {

@@ -21,6 +21,8 @@ pub(super) struct Answer {
     pub(super) text: String,
     pub(super) structured: Option<Value>,
     pub(super) fault: Option<Fault>,
+    /// How it failed, if it did.
+    pub(super) error: &'static str,
     pub(super) duration_ms: u64,
 }
 
@@ -106,7 +108,7 @@ pub(super) fn plain_answer(rng: &mut Rng) -> Answer {
     let failed = rng.chance(30);
     let structured = rng.maybe(30, |rng| rng.pick(&[json!({ "x": 1 }), json!({ "x": 2 }), json!([1])]));
     let text = rng.pick(&["one", "two", ""]).to_owned();
-    Answer { failed, text, structured, fault: None, duration_ms: rng.below(3) as u64 * 100 }
+    Answer { failed, text, structured, fault: None, error: "tool", duration_ms: rng.below(3) as u64 * 100 }
 }
 
 impl World {
@@ -262,7 +264,10 @@ impl Call {
         match result {
             Shown::Nothing => self.answer = made_up,
             Shown::All => {}
-            Shown::NoFlag => self.answer.failed = made_up.failed || self.answer.is_denied(),
+            Shown::NoFlag => {
+                self.answer.failed = made_up.failed || self.answer.is_denied();
+                self.answer.error = made_up.error;
+            }
             Shown::NoContent => {
                 self.answer.text = made_up.text;
                 self.answer.structured = made_up.structured;
@@ -302,7 +307,7 @@ impl Answer {
             out["is_error"] = json!(self.failed);
             // Whoever leaves the flag out leaves out how it failed.
             if self.failed {
-                out["error"] = json!({ "kind": "tool", "message": "no" });
+                out["error"] = json!({ "kind": self.error, "message": "no" });
             }
         }
         if shown != Shown::NoContent {
