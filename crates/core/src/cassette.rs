@@ -34,7 +34,7 @@ pub struct Seal {
     pub edited: bool,
 }
 
-/// Server and name of every tool that is marked with `readOnlyHint` in the catalogue of a recording, its `observed`.
+/// Server and name of every tool that is marked with `readOnlyHint` in the catalog of a recording, its `observed`.
 pub fn read_only_tools(observed: &Value) -> BTreeSet<(String, String)> {
     let mut out = BTreeSet::new();
     for (server, found) in observed.get("servers").and_then(Value::as_object).into_iter().flatten() {

@@ -117,6 +117,8 @@ pub struct Imported<'a> {
     pub id: Option<String>,
     /// The group it belongs to; only envelopes have one.
     pub group: Option<String>,
+    /// It comes from a cassette that was edited after it was recorded.
+    pub edited: bool,
     /// The JSON in which paths such as that of `--group-by` are looked up: the record itself, or for a trace in pieces an
     /// object with what all pieces share.
     pub fields: Cow<'a, str>,

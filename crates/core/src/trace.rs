@@ -41,12 +41,13 @@ pub struct Trace {
     pub tool_calls: Option<Vec<ToolCall>>,
     /// `tool_results[i]` answers `tool_calls[i]`; `None` where no answer is known.
     pub tool_results: Option<Vec<Option<ToolResult>>>,
-    /// Server and name of the tools that the recorded catalogue marks with `readOnlyHint`. Not a part of the envelope.
+    /// Server and name of the tools that the recorded catalog marks with `readOnlyHint`. Records that are envelopes name them next to the trace, as
+    /// `read_only_tools`.
     pub read_only: BTreeSet<(String, String)>,
 }
 
 impl Trace {
-    /// Whether the catalogue says that the tool of a call changes nothing.
+    /// Whether the catalog says that the tool of a call changes nothing.
     pub fn is_read_only(&self, call: &ToolCall) -> bool {
         !self.read_only.is_empty()
             && call.server.as_ref().is_some_and(|server| self.read_only.contains(&(server.clone(), call.name.clone())))

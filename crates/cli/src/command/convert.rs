@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
+use mcptest_core::import::Imported;
 use mcptest_core::json::Layout;
 
 use super::Stop;
@@ -39,12 +40,7 @@ pub(super) fn run(typed: &Convert, console: &mut Console<'_>) -> Result<u8, Stop
         job.read(&options, typed.group_by.as_ref(), &mut |found| {
             match found {
                 Ok((one, group)) => {
-                    let mut envelope = one.trace.to_envelope();
-                    for (key, word) in [("id", one.id), ("group", group)] {
-                        if let (Some(word), Some(map)) = (word, envelope.as_object_mut()) {
-                            map.insert(key.to_owned(), word.into());
-                        }
-                    }
+                    let envelope = Imported { group, ..one }.to_envelope();
                     // Writing JSON into memory cannot fail.
                     let _ = Layout::EXACT_LINE.write(&envelope, &mut batch.text);
                     batch.text.push(b'\n');

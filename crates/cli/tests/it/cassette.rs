@@ -625,6 +625,14 @@ fn an_edit_is_an_error_until_it_is_accepted_and_every_report_says_so_from_then_o
         let text = String::from_utf8(output.stdout).unwrap();
         assert_eq!((output.status.code(), text.matches(told).count()), (Some(0), 1), "{reporter}: {text}");
     }
+    // So does the line of `score`, also after `convert`.
+    let converted = here.command(&["convert", at]).output().unwrap();
+    here.write("converted.jsonl", &converted.stdout);
+    for source in [at, "converted.jsonl"] {
+        let output = here.command(&["score", source]).output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert!(text.contains("\"group\":null,\"edited\":true,\"verdict\":"), "{source}: {text}");
+    }
     // A saved report says it again.
     here.check(
         &["run", "t/s.yml", "--reporter", "json=r.json", "-q"],

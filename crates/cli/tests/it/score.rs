@@ -691,6 +691,36 @@ fn what_is_only_measured_fails_in_no_report() {
 }
 
 #[test]
+fn a_converted_cassette_keeps_which_tools_only_read() {
+    let read_only = crate::root().join("examples/cassettes/narrative-divergence");
+    let cassettes = read_only.to_str().unwrap();
+    let folder = Folder::with(&[("g.yml", "narrative: {}\n")]);
+    let converted = folder.command(&["convert", cassettes]).output().unwrap();
+    assert!(objects(&converted).iter().all(|record| record["read_only_tools"].is_object()));
+    folder.write("e.jsonl", &converted.stdout);
+    let scores = |source: &str| {
+        let output = folder.command(&["score", source, "--gates", "g.yml"]).output().unwrap();
+        let of = |line: &Value| json!([line["id"], line["verdict"], line["metrics"], line["failures"]]);
+        objects(&output).iter().map(of).collect::<Vec<Value>>()
+    };
+    assert_eq!(scores("e.jsonl"), scores(cassettes));
+    // Without it a lookup could hide what a message claims.
+    let lookup = json!({
+        "tool_calls": [{ "name": "refund_lookup", "server": "shop", "args": {} }],
+        "tool_results": [{ "is_error": false, "content": [] }],
+        "final_response": "I issued a refund.",
+        "read_only_tools": { "shop": ["refund_lookup"] },
+    });
+    let mut unmarked = lookup.clone();
+    unmarked.as_object_mut().unwrap().remove("read_only_tools");
+    folder.write("m.jsonl", format!("{lookup}\n{unmarked}\n").as_bytes());
+    let absent: Vec<_> =
+        scores("m.jsonl").iter().map(|line| line[2]["narrative"]["claimed_but_absent"].clone()).collect();
+    assert_eq!(absent[0], json!(1));
+    assert_eq!(absent[1], json!(0));
+}
+
+#[test]
 fn converted_traces_score_as_they_did_before() {
     let folder = Folder::with(&[("t.jsonl", &lines(&[CHAT, ANTHROPIC, GOOD])), ("g.yml", GATES)]);
     let converted = folder.command(&["convert", "t.jsonl", "--group-by", "id"]).output().unwrap();

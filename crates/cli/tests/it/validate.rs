@@ -97,7 +97,7 @@ fn a_folder_means_its_yaml_files_in_order_and_those_below_but_for_hidden_ones() 
     ]);
     let all = prose("t/a/z.yml", "warning")
         + &wrong("t/b.yaml")
-        + &more("relies-on-prose")
+        + &more("unknown-key")
         + "3 files: 2 fine, 1 with 2 errors, 1 warning\n";
     here.check(&["validate", "t"], 2, &all, "");
     // A file that is named twice is checked once.

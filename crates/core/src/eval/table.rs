@@ -349,7 +349,7 @@ pub static GATES: [GateInfo; 7] = {
                     "faults",
                     Word(&["injected", "any"]),
                     "injected",
-                    "which failures count: injected faults only, or also recorded timeouts and transport, JSON-RPC and HTTP errors; in gates files the default is `any`",
+                    "`any` also counts recorded timeouts and errors of transport, JSON-RPC and HTTP; the default in gates files",
                 ),
             ],
             metrics: &[

@@ -1,6 +1,9 @@
 //! The envelope of this project, with the name and the group that a record may have.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
 
 use super::shape::Shape;
 use super::{ImportError, Imported, Record, Unit, wire};
@@ -32,11 +35,38 @@ pub(super) fn read(record: Record<'_>) -> Result<Vec<Imported<'_>>, ImportError>
         let message = format!("it describes its run twice: in `{own}`, as envelopes do, and in `{other}`");
         return Err(ImportError::new(message).hint("keep one of them, or name the format to read with --from"));
     }
-    let (id, group) = (envelope.id.take(), envelope.group.take());
-    let trace = envelope.trace()?;
+    let (id, group, edited) = (envelope.id.take(), envelope.group.take(), envelope.edited);
+    let tools = std::mem::take(&mut envelope.read_only_tools);
+    let mut trace = envelope.trace()?;
     if trace == Trace::default() {
         let message = "it says nothing about a run: it has none of `tool_calls`, `final_response` and `conversation`";
         return Err(ImportError::new(message));
     }
-    Ok(vec![Imported { id, group, fields: record.text.into(), trace }])
+    let each = |(server, tools): (String, Vec<String>)| tools.into_iter().map(move |tool| (server.clone(), tool));
+    trace.read_only = tools.into_iter().flat_map(each).collect();
+    Ok(vec![Imported { id, group, edited, fields: record.text.into(), trace }])
+}
+
+impl Imported<'_> {
+    /// The trace as an envelope, with everything else that a record of that format may say.
+    pub fn to_envelope(&self) -> Value {
+        let mut out = self.trace.to_envelope();
+        let Some(map) = out.as_object_mut() else { return out };
+        for (key, word) in [("id", &self.id), ("group", &self.group)] {
+            if let Some(word) = word {
+                map.insert(key.to_owned(), word.as_str().into());
+            }
+        }
+        if self.edited {
+            map.insert("edited".to_owned(), true.into());
+        }
+        let mut tools: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        for (server, tool) in &self.trace.read_only {
+            tools.entry(server).or_default().push(tool);
+        }
+        if !tools.is_empty() {
+            map.insert("read_only_tools".to_owned(), json!(tools));
+        }
+        out
+    }
 }

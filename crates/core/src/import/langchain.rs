@@ -105,7 +105,7 @@ pub(super) fn read<'a>(record: Record<'a>, options: &Options) -> Result<Vec<Impo
         check_runs(around.child_runs.as_deref().unwrap_or_default(), &builder, options)?;
         id = name(&around);
     }
-    Ok(vec![Imported { id, group: None, fields: record.text.into(), trace: builder.finish(None, None) }])
+    Ok(vec![Imported { id, group: None, edited: false, fields: record.text.into(), trace: builder.finish(None, None) }])
 }
 
 /// Tools may run without a message about it, such as inside an agent that is a tool itself. A recorded run of a tool must be a

@@ -10,6 +10,7 @@ use super::groups::MergeState;
 use super::{GroupLine, Scored};
 use crate::eval::stability::{Measures, SUB_SCORES};
 use crate::eval::{GateFailure, GateKind, Metrics, Verdict};
+use crate::import::Imported;
 use crate::redact::by_shape;
 use crate::report::RowVerdict;
 
@@ -18,20 +19,23 @@ use crate::report::RowVerdict;
 pub struct TraceLine<'a> {
     id: Option<&'a str>,
     group: Option<&'a str>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    edited: bool,
     verdict: Option<RowVerdict>,
     metrics: AllMetrics<'a>,
     failures: Vec<LineFailure<'a>>,
 }
 
 impl<'a> TraceLine<'a> {
-    /// The line of a trace with the ID that its format gives it.
-    pub fn new(id: Option<&'a str>, group: Option<&'a str>, scored: &'a Scored) -> Self {
+    /// The line of a trace in a group.
+    pub fn new(one: &'a Imported<'_>, group: Option<&'a str>, scored: &'a Scored) -> Self {
         let Scored { verdict, checks, session, failures, .. } = scored;
         let gates = checks.iter().filter_map(|check| Some((check.gate?.info().prefix, &check.metrics)));
         let session = session.iter().map(|session| (GateKind::Stability.info().prefix, session));
         Self {
-            id,
+            id: one.id.as_deref(),
             group,
+            edited: one.edited,
             verdict: *verdict,
             metrics: all_metrics(gates.chain(session)),
             failures: failures.iter().map(|(gate, failure)| LineFailure::new(gate, failure)).collect(),
@@ -41,7 +45,14 @@ impl<'a> TraceLine<'a> {
     /// The line of a record that could not be read.
     pub fn unread(gate: &'a str, target: &'a str, reason: &'a str) -> Self {
         let failures = vec![LineFailure { gate, target, reason: by_shape(reason) }];
-        Self { id: None, group: None, verdict: Some(RowVerdict::Error), metrics: AllMetrics::new(), failures }
+        Self {
+            id: None,
+            group: None,
+            edited: false,
+            verdict: Some(RowVerdict::Error),
+            metrics: AllMetrics::new(),
+            failures,
+        }
     }
 }
 

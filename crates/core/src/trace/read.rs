@@ -4,6 +4,8 @@
 //! newer writer's files stay readable; since an absent key is unknown evidence, a misspelled one makes a gate unassessable
 //! and never makes it pass.
 
+use std::collections::BTreeMap;
+
 use serde::de::{Error as _, IgnoredAny};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
@@ -57,6 +59,12 @@ pub(crate) struct Envelope {
     pub(crate) id: Option<String>,
     #[serde(default, deserialize_with = "name")]
     pub(crate) group: Option<String>,
+    /// It comes from a cassette that was edited after it was recorded.
+    #[serde(default)]
+    pub(crate) edited: bool,
+    /// By server, the tools that its catalog marks with `readOnlyHint`.
+    #[serde(default)]
+    pub(crate) read_only_tools: BTreeMap<String, Vec<String>>,
     pub(crate) tool_calls: Option<Vec<ToolCall>>,
     pub(crate) tool_results: Option<Vec<Option<ToolResult>>>,
     final_response: Option<String>,

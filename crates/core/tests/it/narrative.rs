@@ -532,7 +532,7 @@ proptest! {
 }
 
 #[test]
-fn a_tool_that_its_catalogue_marks_as_read_only_backs_and_hides_nothing() {
+fn a_tool_that_its_catalog_marks_as_read_only_backs_and_hides_nothing() {
     let judge = |tool: &str, is_marked: bool| {
         let mut trace = Trace::from_envelope(&json!({
             "tool_calls": [{ "name": tool, "server": "notes", "args": { "text": "x" } }],

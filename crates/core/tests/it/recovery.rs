@@ -2,7 +2,7 @@
 
 use mcptest_core::eval::recovery::Recovery;
 use mcptest_core::eval::{
-    GateKind, GateOutcome, RecoveryGate, RecoveryMarks, RecoveryParams, RecoveryReport, score_recovery,
+    FaultScope, GateKind, GateOutcome, RecoveryGate, RecoveryMarks, RecoveryParams, RecoveryReport, score_recovery,
 };
 use mcptest_core::trace::ToolCall;
 use mcptest_core::{Trace, Verdict};
@@ -445,6 +445,71 @@ fn a_run_that_did_not_complete_failed_regardless_of_its_answer() {
     cut.conversation.turns = None;
     let outcome = evaluate(default(), &cut);
     assert_eq!((outcome.verdict, outcome.metrics.get("recovered")), (Verdict::Fail, Some(&json!(0))));
+}
+
+/// A failure that nobody injected.
+fn failed(kind: &str, duration_ms: Option<u64>) -> Value {
+    let mut out = json!({ "is_error": true, "error": { "kind": kind, "message": "no" } });
+    if let Some(ms) = duration_ms {
+        out["duration_ms"] = json!(ms);
+    }
+    out
+}
+
+fn any() -> RecoveryParams {
+    RecoveryParams { faults: FaultScope::Any, ..default() }
+}
+
+#[test]
+fn a_failure_that_nobody_injected_is_a_hit_only_where_any_counts() {
+    for (kind, is_hit) in
+        [("timeout", true), ("transport", true), ("jsonrpc", true), ("http", true), ("tool", false), ("fault", false)]
+    {
+        let trace = trace(&[failed(kind, Some(9000)), ok()], "completed", "done");
+        let verdict = |params| evaluate(params, &trace).verdict;
+        assert_eq!(verdict(default()), Verdict::Fail, "{kind}");
+        assert_eq!(verdict(any()), if is_hit { Verdict::Pass } else { Verdict::Fail }, "{kind}");
+    }
+    let outcome = evaluate(any(), &trace(&[failed("http", Some(9000)), ok()], "completed", "done"));
+    assert_eq!(outcome.line, "1 fault hit, 0 delays, detected after 9000 ms, recovered after 9000 ms");
+    // The answer of a tool that reports an error after an injected fault is not another hit.
+    let both = trace(&[timeout(3000), failed("tool", None), ok()], "completed", "done");
+    assert_eq!(evaluate(any(), &both).metrics.get("fault_hits"), Some(&json!(1)));
+}
+
+#[test]
+fn a_real_failure_without_its_duration_leaves_only_limits_on_time_open() {
+    let trace = trace(&[failed("http", None), ok()], "completed", "done");
+    let outcome = evaluate(RecoveryParams { require_call: true, ..any() }, &trace);
+    assert_eq!(outcome.verdict, Verdict::Pass);
+    assert_eq!(outcome.line, "1 fault hit, 0 delays, detected after an unknown time, recovered after an unknown time");
+    for metric in ["clean_timeout", "time_to_detection_ms", "time_to_recovery_ms", "user_visible_hang_ms"] {
+        assert_eq!(outcome.metrics.get(metric), None, "{metric}");
+    }
+    let expect = own(GateKind::Recovery, &[("recovery.recovered", json!({ "exact": 1 }))]);
+    for limits in [
+        RecoveryParams { require_clean_timeout: true, ..any() },
+        RecoveryParams { max_recovery_ms: Some(60_000), ..any() },
+    ] {
+        assert_eq!(evaluate(limits.clone(), &trace).verdict, Verdict::Unassessable);
+        let own = RecoveryParams { expect: expect.clone(), ..limits };
+        assert_eq!(evaluate(own, &trace).verdict, Verdict::Unassessable);
+    }
+    // What is known exceeds the limit.
+    let late = self::trace(&[timeout(3000), failed("http", None), ok()], "completed", "done");
+    let limited = RecoveryParams { max_recovery_ms: Some(2000), ..any() };
+    assert_eq!(evaluate(limited, &late).verdict, Verdict::Fail);
+}
+
+#[test]
+fn where_any_counts_a_call_without_its_outcome_may_be_a_fault() {
+    let silent = json!({ "content": [] });
+    let first = trace(&[silent.clone(), timeout(3000), ok()], "completed", "done");
+    assert_eq!(evaluate(any(), &first).verdict, Verdict::Unassessable);
+    assert_eq!(evaluate(default(), &first).verdict, Verdict::Pass);
+    let later = trace(&[timeout(3000), silent], "completed", "done");
+    let outcome = evaluate(any(), &later);
+    assert_eq!((outcome.verdict, outcome.metrics.get("fault_hits")), (Verdict::Pass, None));
 }
 
 #[test]

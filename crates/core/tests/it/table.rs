@@ -339,6 +339,7 @@ fn every_parameter_and_metric_is_described() {
                 ("require_clean_timeout", "false"),
                 ("require_hit", "true"),
                 ("require_call", "false"),
+                ("faults", "injected"),
             ],
             GateKind::Narrative => &[
                 ("mutating_tools", "[]"),

@@ -69,11 +69,11 @@ impl ScoredBatch {
         job.read(options, group_by, &mut |found| match found {
             Ok((mut one, group)) => {
                 let mut result = scorer.score(&one, group.as_deref());
-                out.line(&TraceLine::new(one.id.as_deref(), group.as_deref(), &result));
+                out.line(&TraceLine::new(&one, group.as_deref(), &result));
                 let run = result.run.take();
                 let row = wants_rows.then(|| {
                     let trace = std::mem::take(&mut one.trace);
-                    rows::trace(one.id.as_deref(), trace, &result)
+                    rows::trace(&one, trace, &result)
                 });
                 let run = group.zip(run);
                 out.traces.push(ScoredTrace { verdict: LineKind::Trace(result.verdict), run, row });

@@ -1,6 +1,7 @@
 //! Traces and groups as rows of a report.
 
 use mcptest_core::event::Event;
+use mcptest_core::import::Imported;
 use mcptest_core::report::{Family, Row, RowVerdict, RunError, row_name};
 use mcptest_core::score::{GroupLine, Scored};
 use mcptest_core::trace::Trace;
@@ -8,8 +9,9 @@ use mcptest_core::trace::Trace;
 use crate::corpus::{RecordError, place_of};
 
 /// The row of a trace, without a name if its format has none.
-pub(super) fn trace(id: Option<&str>, trace: Trace, scored: &Scored) -> Box<Row> {
-    let mut row = Box::new(Row::named(id.unwrap_or_default()));
+pub(super) fn trace(one: &Imported<'_>, trace: Trace, scored: &Scored) -> Box<Row> {
+    let mut row = Box::new(Row::named(one.id.as_deref().unwrap_or_default()));
+    row.edited = one.edited;
     row.model = trace.conversation.model.clone().unwrap_or_default();
     row.verdict = scored.verdict.unwrap_or(RowVerdict::Unjudged);
     row.duration_ms = trace.conversation.duration_ms;

@@ -304,7 +304,7 @@ fn a_server_that_does_not_answer_is_gone_afterwards() {
 }
 
 #[test]
-fn odd_and_long_catalogues_work() {
+fn odd_and_long_catalogs_work() {
     let hostile = ["yes", "a\nb", "- x", "${HOME}", "søk", "\"quoted\"", "a: {b}", "tab\there", "\u{2028}", "<<"];
     let mut tools: Vec<Value> = hostile
         .iter()

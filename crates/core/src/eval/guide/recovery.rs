@@ -3,11 +3,11 @@
 use super::GateGuide;
 
 pub(super) static GUIDE: GateGuide = GateGuide {
-    measures: "Checks how a run handled the faults that were injected into its tool calls: whether a fault was met \
-               at all, whether the agent acted again after it, and whether the run ended on its own with an \
-               answer. Times come from a virtual clock that only faults advance, so nothing waits, neither when \
-               recording nor when replaying. In a suite, declare faults under `faults:` and name them in \
-               `inject:`. In traces from other programs, the results must carry the marks of faults.",
+    measures: "Checks how a run handled faults in its tool calls: whether a fault was hit at all, whether the agent acted \
+               again after it, and whether the run ended on its own with an answer. In a suite, declare faults under \
+               `faults:` and name them in `inject:`. Times come from a virtual clock that only faults advance, so \
+               nothing waits, neither when recording nor when replaying. In a gates file, real failures count too: \
+               recorded timeouts and transport, JSON-RPC and HTTP errors (`faults: any`).",
     example: "\
 # A call may take three seconds. The run must recover within ten seconds, with a later call
 # that succeeds.
@@ -34,14 +34,20 @@ recovery:
          and `require_call` is unassessable.",
         "`the fault was detected after 9000 ms, at most 3000 ms allowed`: the run was recorded with a larger budget. Re-record \
          it.",
+        "`recovered after an unknown time`: the duration of a real failure was not recorded. Limits on time are then \
+         unassessable, unless what is known already exceeds them.",
+        "`whether tool_calls[0] failed was not recorded`, with `faults: any`: the format does not say which calls \
+         failed, so nobody can tell whether there was a fault. Set `faults: injected` to count injected faults only.",
         "A detection of `never` with delays and no hits is correct: a late answer does not have to be detected.",
         "The gate does not read what the answer says. If the agent should admit what it could not do, add \
          `narrative` or an assertion on `final_response`.",
     ],
     formula: "\
 clock                 0 at the first faulted call; each faulted call adds the ms its fault cost
-hit                   a call that got no answer because of a fault: a timeout costs
-                      max_detection_ms as recorded, an error 0
+hit                   a call that got no answer because of a fault: an injected timeout costs
+                      max_detection_ms as recorded, an injected error 0; with faults: any also a
+                      call that ended in a timeout or a transport, JSON-RPC or HTTP error, which
+                      costs its recorded duration. A tool that reports an error has answered.
 delay                 a call that a fault answered late, within the budget: it costs the delay;
                       require_hit is satisfied by hits and by delays
 fault_hits, fault_delays = the number of each
@@ -61,7 +67,7 @@ recovered_by_call 1",
          delays add nothing to it.",
         "Recovering means ending with an answer. A run that ends with a wrong answer has recovered; use \
          `trajectory` and `narrative` to check the answer.",
-        "Faults are injected, not real. Failure modes that no fault describes are not tested.",
+        "Injected faults are a choice. Failure modes that no fault describes are not tested.",
         "If the stop reason, the results or the final message were not recorded, the gate is unassessable.",
     ],
     source: "Specific to mcptest. Time to detection and time to recovery are terms from incident response. Faults \

@@ -18,7 +18,7 @@ fn answer(rng: &mut Rng) -> Answer {
     let text = rng.pick(&["", "got abc of 123", "abcd 1,123 x-r-1", "7", "see r-1.", "123"]).to_owned();
     let structured =
         rng.maybe(30, |rng| rng.pick(&[json!({ "x": 7 }), json!([{ "y": "abc" }, 7.0]), json!({ "z": 123 })]));
-    Answer { failed: rng.chance(25), text, structured, fault: None, duration_ms: 0 }
+    Answer { failed: rng.chance(25), text, structured, fault: None, error: "tool", duration_ms: 0 }
 }
 
 fn any_gate(rng: &mut Rng) -> TrajectoryAxesParams {
