@@ -185,10 +185,10 @@ fn clash(first: Kind, second: Kind, place: Option<&Path>) -> Failure {
 
 fn unwritten(path: &Path, error: &io::Error) -> Failure {
     let hint = match error.kind() {
-        ErrorKind::NotFound => "make its folder first",
+        ErrorKind::NotFound => "create its folder first",
         ErrorKind::IsADirectory => "name a file in it",
         ErrorKind::InvalidInput => "remove the link, or name another file",
-        _ => "see that the folder can be written to and has room",
+        _ => "check that the folder is writable and the disk has space",
     };
     let message = format!("cannot write the report {}: {error}", path.display());
     Failure::error((), message).code(Code::ReportNotWritten).hint(hint)

@@ -562,7 +562,7 @@ fn a_report_that_cannot_be_written_is_told_and_the_others_are_written() {
     assert_eq!(out, "no tests\n");
     let [complaint] = &*unwritten else { panic!("{unwritten:?}") };
     let start = format!("error[report-not-written]: cannot write the report {}: ", missing.display());
-    assert!(complaint.starts_with(&start) && complaint.ends_with("\nhint: make its folder first"), "{complaint}");
+    assert!(complaint.starts_with(&start) && complaint.ends_with("\nhint: create its folder first"), "{complaint}");
     assert_eq!(fs::read_to_string(written).unwrap(), printed("junit", normal(), &[]));
 }
 

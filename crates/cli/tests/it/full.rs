@@ -109,7 +109,7 @@ fn reports_and_first_suites_beyond_the_limit_for_files_leave_what_was_there() {
         let line = ["run", "suite.yml", "--reporter", "json=report.json", "--reporter", "html=report.html"];
         let told = |name: &str| {
             format!(
-                "error[report-not-written]: cannot write the report {name}: {TOO_LARGE}\nhint: see that the folder can be written to and has room\n"
+                "error[report-not-written]: cannot write the report {name}: {TOO_LARGE}\nhint: check that the folder is writable and the disk has space\n"
             )
         };
         check(&shell(&here, limit, &line), 2, PASS, &(told("report.json") + &told("report.html")));
@@ -141,8 +141,8 @@ fn a_full_disk_is_an_error_that_names_the_file_and_the_old_recording_stays() {
     let Some(output) = with_mounts(&here, line, &[]) else { return };
     let refused = unwritten("cassettes/suite/t/demo/1.json", "written", NO_ROOM);
     let told = format!(
-        "error[report-not-written]: cannot write the report report.json: {NO_ROOM}\nhint: see that the folder can be written to and has room\n\
-         error: new/mcptest.yml cannot be written: {NO_ROOM}\nhint: check the folder and its permissions, or name another folder; \
+        "error[report-not-written]: cannot write the report report.json: {NO_ROOM}\nhint: check that the folder is writable and the disk has space\n\
+         error[file-not-written]: new/mcptest.yml cannot be written: {NO_ROOM}\nhint: check the folder and its permissions, or name another folder; \
          nothing was left behind\n"
     );
     check(&output, 0, &format!("{refused}code 2\ncode 2\ncode 2\nas before\ncode 0\ncode 0\n"), &told);
@@ -166,7 +166,7 @@ fn a_folder_that_is_read_only_is_replayed_from_and_refused_for_everything_else()
     check(&again, 2, &unwritten("cassettes/suite/t/demo/1.json", "written", READ_ONLY), "");
     let report = with_mounts(&here, line, &["run", "suite.yml", "--reporter", "json=report.json"]).unwrap();
     let told = format!(
-        "error[report-not-written]: cannot write the report report.json: {READ_ONLY}\nhint: see that the folder can be written to and has room\n"
+        "error[report-not-written]: cannot write the report report.json: {READ_ONLY}\nhint: check that the folder is writable and the disk has space\n"
     );
     check(&report, 2, PASS, &told);
     let init = with_mounts(&here, line, &["init"]).unwrap();
@@ -210,7 +210,7 @@ fn an_output_without_room_is_an_error_of_every_command() {
         assert!(output.status.code() == Some(2) && stderr.ends_with(&told), "{line:?}: {:?}: {stderr}", output.status);
     }
     let told = format!(
-        "error[report-not-written]: cannot write the report /dev/full: {NO_ROOM}\nhint: see that the folder can be written to and has room\n"
+        "error[report-not-written]: cannot write the report /dev/full: {NO_ROOM}\nhint: check that the folder is writable and the disk has space\n"
     );
     here.check(&["run", "suite.yml", "--reporter", "json=/dev/full"], 2, PASS, &told);
 }

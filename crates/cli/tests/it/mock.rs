@@ -241,7 +241,7 @@ fn what_cannot_be_used_is_said_with_exit_code_2() {
         &["mock", "--tools-from", "bad.yml"],
         2,
         "",
-        "bad.yml:1:16: error[unknown-key]: unknown key `nam` in `mock_server`\n   |\n 1 | mock_server: { nam: x }\n   |                ^^^\n   = hint: did you mean `name`?\n\n",
+        "bad.yml:1:16: error[unknown-key]: unknown key `nam` in `mock_server`\n   |\n 1 | mock_server: { nam: x }\n   |                ^^^\n   = hint: did you mean `name`?\n",
     );
     here.check(
         &["mock", "--tools-from", "both.yml"],

@@ -259,7 +259,7 @@ fn a_report_that_cannot_be_written_is_an_error_and_the_verdict_is_still_printed(
         assert!(String::from_utf8(output.stdout).unwrap().contains("test"));
         let stderr = String::from_utf8(output.stderr).unwrap();
         let complaint = "error[report-not-written]: cannot write the report no/r.json: ";
-        assert!(stderr.starts_with(complaint) && stderr.ends_with("\nhint: make its folder first\n"), "{stderr}");
+        assert!(stderr.starts_with(complaint) && stderr.ends_with("\nhint: create its folder first\n"), "{stderr}");
     }
 }
 

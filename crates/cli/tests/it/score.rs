@@ -704,12 +704,12 @@ fn a_converted_cassette_keeps_which_tools_only_read() {
         objects(&output).iter().map(of).collect::<Vec<Value>>()
     };
     assert_eq!(scores("e.jsonl"), scores(cassettes));
-    // Without it a lookup could hide what a message claims.
+    // A call of a tool that only reads does not back a claim.
     let lookup = json!({
-        "tool_calls": [{ "name": "refund_lookup", "server": "shop", "args": {} }],
+        "tool_calls": [{ "name": "issue_refund", "server": "shop", "args": {} }],
         "tool_results": [{ "is_error": false, "content": [] }],
         "final_response": "I issued a refund.",
-        "read_only_tools": { "shop": ["refund_lookup"] },
+        "read_only_tools": { "shop": ["issue_refund"] },
     });
     let mut unmarked = lookup.clone();
     unmarked.as_object_mut().unwrap().remove("read_only_tools");

@@ -78,7 +78,7 @@ fn files() -> Vec<(Code, String)> {
     twins.write("ok.yaml", good.as_bytes());
     here.write("city.yml", good.replace("search", "\"${CITY}\"").as_bytes());
     here.write("taken", b"");
-    here.write("begun/mcptest.yml", b"");
+    let begun = Folder::with(&[("mcptest.yml", "")]);
     #[cfg(unix)]
     std::os::unix::fs::symlink("ok.yml", here.0.join("link.yml")).unwrap();
     let print = |line: &[&str]| printed(&here, line);
@@ -97,7 +97,7 @@ fn files() -> Vec<(Code, String)> {
             Code::EmptyPartition,
             [1, 2].map(|share| print(&["run", "ok.yml", "--list", "--partition", &format!("{share}/2")])).concat(),
         ),
-        (Code::FileExists, print(&["init", "begun"])),
+        (Code::FileExists, printed(&begun, &["init"])),
         (Code::FileNotWritten, print(&["init", "taken"])),
         (Code::BadArgument, print(&["run", "ok.yml", "--partition", "4/3"])),
         (Code::UnknownProperty, print(&["validate", "rule.yml"])),
