@@ -247,7 +247,7 @@ fn what_cannot_be_used_is_said_with_exit_code_2() {
         &["mock", "--tools-from", "both.yml"],
         2,
         "",
-        "both.yml:2:1: error[invalid-mock-server]: the file has both `mock_server` and a list of tools next to it\n   |\n 2 | tools: []\n   | ^^^^^\n   = hint: keep one: `mock_server` for answers of your own, or the `tools/list` reply of a real server\n\n",
+        "both.yml:2:1: error[invalid-mock-server]: the file has both `mock_server` and a list of tools next to it\n   |\n 2 | tools: []\n   | ^^^^^\n   = hint: keep one: `mock_server` for answers of your own, or the `tools/list` reply of a real server\n",
     );
     here.check(
         &["mock", "--tools-from", "tool.yml"],

@@ -6,10 +6,9 @@ pub(super) static GUIDE: GateGuide = GateGuide {
     measures: "Checks how a run handled faults in its tool calls: whether a call hit one, whether the agent acted again, \
                and whether the run ended on its own with an answer. In a suite, declare faults under `faults:` and name \
                them in `inject:`. Times come from a virtual clock that only faults advance, so nothing waits. In a gates \
-               file, real timeouts and transport, JSON-RPC and HTTP errors count too (`faults: any`).",
+               file, real timeouts and protocol errors count too (`faults: any`).",
     example: "\
-# A call may take three seconds. The run must recover within ten seconds, with a later call
-# that succeeds.
+# A call may take three seconds. The run must recover within ten, with a later call that succeeds.
 recovery:
   max_detection_ms: 3000
   max_recovery_ms: 10000
