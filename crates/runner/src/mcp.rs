@@ -7,19 +7,19 @@
 //! The list of tools is read once, when connecting, so that it does not change during a run.
 
 mod catalog;
-mod endpoint;
+pub(crate) mod endpoint;
 mod error;
 pub(crate) mod events;
-mod exchange;
-mod headers;
-mod http;
+pub(crate) mod exchange;
+pub(crate) mod headers;
+pub(crate) mod http;
 #[cfg(test)]
 mod invariants;
-mod lines;
-mod message;
-mod negotiation;
+pub(crate) mod lines;
+pub(crate) mod message;
+pub(crate) mod negotiation;
 pub(crate) mod reply;
-mod server;
+pub(crate) mod server;
 
 pub use catalog::MAX_TOOLS;
 pub use endpoint::Endpoint;

@@ -329,7 +329,7 @@ impl Child {
     }
 
     /// Ends the child after its standard input was closed: waits, then sends `SIGTERM`, then `SIGKILL`.
-    pub(crate) async fn end(self) {
+    pub(crate) async fn end(&self) {
         for (grace, next) in [(CLOSE_GRACE, Signal::Term), (TERM_GRACE, Signal::Kill)] {
             if self.exit_within(grace).await.is_some() {
                 return;
@@ -338,11 +338,15 @@ impl Child {
         }
         self.exit_within(KILL_GRACE).await;
     }
+
+    pub(crate) fn kill(&self) {
+        self.group.signal(Signal::Kill);
+    }
 }
 
 impl Drop for Child {
     fn drop(&mut self) {
-        self.group.signal(Signal::Kill);
+        self.kill();
         self.drain.abort();
     }
 }

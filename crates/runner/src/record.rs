@@ -7,6 +7,7 @@ mod capture;
 mod config;
 mod ledger;
 mod listen;
+mod mcp;
 mod model;
 mod program;
 
@@ -17,6 +18,7 @@ use std::path::Path;
 use mcptest_core::ledger::Ledger;
 use mcptest_core::redact::Redactor;
 
+pub use mcp::shim::{ShimError, shim};
 pub use model::{UpstreamError, Upstreams};
 pub use program::{Exit, Finished, Program, ProgramError};
 
@@ -25,6 +27,7 @@ use crate::process::Processes;
 use config::Config;
 use ledger::Recorder;
 use listen::Proxies;
+use mcp::Gateways;
 
 /// Hosts that are reached without a proxy.
 const LOOPBACK: &str = "127.0.0.1,localhost,::1";
@@ -60,7 +63,8 @@ impl Recording {
     pub async fn start(setup: Setup<'_>) -> io::Result<Self> {
         let servers: Vec<String> = setup.servers.iter().map(|(name, _)| name.clone()).collect();
         let recorder = Recorder::new(servers.clone(), setup.secrets);
-        let proxies = Proxies::start(&recorder, setup.upstreams).await?;
+        let gateways = Gateways::new(setup.servers, &setup.processes, &recorder).map_err(io::Error::other)?;
+        let proxies = Proxies::start(&recorder, setup.upstreams, gateways).await?;
         let config = Config::write(&proxies.base, &proxies.token, &servers, setup.shim)?;
         Ok(Self { recorder, proxies, config, servers, no_proxy: setup.no_proxy })
     }

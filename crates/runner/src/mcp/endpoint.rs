@@ -41,7 +41,7 @@ impl fmt::Debug for Endpoint {
 }
 
 /// Parses a URL; the error does not quote it.
-pub(super) fn address(url: &str) -> Result<Url, Problem> {
+pub(crate) fn address(url: &str) -> Result<Url, Problem> {
     let bad = |why: &str| Problem::BadUrl(why.to_owned());
     let url = Url::parse(url).map_err(|error| bad(&format!("is not a valid URL: {}", url_error(url, &error))))?;
     match url.scheme() {
@@ -51,13 +51,13 @@ pub(super) fn address(url: &str) -> Result<Url, Problem> {
 }
 
 /// Host and port of a URL, which is all of it that may be shown.
-pub(super) fn host(url: &Url) -> String {
+pub(crate) fn host(url: &Url) -> String {
     let host = url.host_str().unwrap_or_default();
     url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
 }
 
 /// The headers of every request. The token overrides a header of the same name.
-pub(super) fn header_map(headers: &BTreeMap<String, String>, bearer: Option<&str>) -> Result<HeaderMap, Problem> {
+pub(crate) fn header_map(headers: &BTreeMap<String, String>, bearer: Option<&str>) -> Result<HeaderMap, Problem> {
     let mut out = HeaderMap::new();
     let mut add = |name: HeaderName, value: &str, shown: &str| match HeaderValue::try_from(value) {
         Ok(mut value) => {

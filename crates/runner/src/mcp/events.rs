@@ -62,6 +62,13 @@ impl Events {
         (!self.last_id.is_empty()).then_some(&self.last_id)
     }
 
+    /// What there is of an event that is not complete.
+    pub(crate) fn unfinished(self) -> Vec<u8> {
+        let mut data = self.data.unwrap_or_default();
+        data.extend(self.line);
+        data
+    }
+
     /// How long the server wants clients to wait before they resume the stream.
     pub(super) fn retry(&self) -> Option<Duration> {
         self.retry

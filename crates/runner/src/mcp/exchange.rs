@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use mcptest_core::json;
 use serde_json::{Value, json};
-use tokio::sync::{oneshot, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 
 use super::message::Message;
 use crate::process::printable;
@@ -32,7 +32,7 @@ pub struct Counters {
 }
 
 #[derive(Debug, PartialEq)]
-pub(super) enum Reply {
+pub(crate) enum Reply {
     Result(Value),
     Error(Value),
     /// There is no reply, and there will be none.
@@ -40,21 +40,25 @@ pub(super) enum Reply {
 }
 
 /// Why one request has no reply while the server may still answer others.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Failure {
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Failure {
     /// The response has an HTTP error status; the text includes it.
+    #[error("the server answered {1}")]
     Status(u16, String),
     /// The server could not be reached, the connection was lost, or the response is not a reply.
+    #[error("{0}")]
     Broken(String),
     /// The reply is too large; why.
+    #[error("the reply is too large: {0}")]
     Unreadable(String),
     /// The reply is malformed JSON or has duplicate keys; why.
+    #[error("the reply is malformed: {0}")]
     Malformed(String),
 }
 
 /// Why nothing more will be received.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum End {
+pub(crate) enum End {
     /// The server closed its output, or exited.
     Closed,
     /// A line was longer than this.
@@ -63,7 +67,7 @@ pub(super) enum End {
 }
 
 /// The reply to a request, and its memory. It is dropped when there will be none.
-pub(super) type Pending = oneshot::Receiver<(Reply, usize)>;
+pub(crate) type Pending = oneshot::Receiver<(Reply, usize)>;
 
 #[derive(Debug, Default)]
 struct State {
@@ -79,14 +83,21 @@ struct State {
 
 /// The two directions of one connection.
 #[derive(Debug)]
-pub(super) struct Exchange {
+pub(crate) struct Exchange {
     state: Mutex<State>,
     end: watch::Sender<Option<End>>,
+    /// Where every line of the server goes, if it is passed on instead of answered.
+    relay: Option<mpsc::UnboundedSender<Vec<u8>>>,
 }
 
 impl Exchange {
     pub(super) fn new() -> Self {
-        Self { state: Mutex::default(), end: watch::Sender::new(None) }
+        Self { state: Mutex::default(), end: watch::Sender::new(None), relay: None }
+    }
+
+    /// One that passes on every line of the server as it is. A reply in the response to a request ends it, whatever its id.
+    pub(crate) fn relaying(lines: mpsc::UnboundedSender<Vec<u8>>) -> Self {
+        Self { relay: Some(lines), ..Self::new() }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -94,7 +105,7 @@ impl Exchange {
     }
 
     /// Registers a request. Done before it is sent, so that no reply can arrive too early.
-    pub(super) fn request(&self) -> (i64, Pending) {
+    pub(crate) fn request(&self) -> (i64, Pending) {
         let (sender, reply) = oneshot::channel();
         let mut state = self.state();
         let id = state.next;
@@ -128,7 +139,16 @@ impl Exchange {
         if line.trim_ascii().is_empty() {
             return None;
         }
-        let Some(message) = Message::read(line) else {
+        let message = Message::read(line);
+        if let Some(relay) = &self.relay {
+            // Who reads them may have left.
+            let _ = relay.send(line.to_vec());
+            if let (Some(Message::Reply { reply, cost, .. }), Some(_)) = (message, about) {
+                state.deliver(about, reply, cost);
+            }
+            return None;
+        }
+        let Some(message) = message else {
             state.counters.not_json_rpc += 1;
             state.noise.get_or_insert_with(|| {
                 // A character has at most four bytes; the cut must not depend on the length of the line.
@@ -168,7 +188,7 @@ impl Exchange {
     }
 
     /// Sets the revision of further requests.
-    pub(super) fn speak(&self, revision: Option<&str>) {
+    pub(crate) fn speak(&self, revision: Option<&str>) {
         self.state().revision = revision.map(str::to_owned);
     }
 

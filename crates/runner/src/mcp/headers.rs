@@ -10,8 +10,8 @@ use serde_json::Value;
 
 use crate::catalog::Tool;
 
-pub(super) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
-pub(super) const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+pub(crate) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
+pub(crate) const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");
 
@@ -19,8 +19,8 @@ const NAME: HeaderName = HeaderName::from_static("mcp-name");
 type Marked = Vec<(Vec<String>, HeaderName)>;
 
 /// Arguments that are repeated in headers (`x-mcp-header`), by tool.
-#[derive(Debug, Default)]
-pub(super) struct HeaderArgs(BTreeMap<String, Marked>);
+#[derive(Debug, Clone, Default)]
+pub(crate) struct HeaderArgs(BTreeMap<String, Marked>);
 
 /// Why clients must not offer a tool: its schema violates the rules for arguments in headers. The argument comes first.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -39,11 +39,17 @@ pub enum InvalidHeaderMark {
 
 impl HeaderArgs {
     pub(super) fn of(tools: &[Tool]) -> Self {
-        let marked = |tool: &Tool| {
-            let out = marked(&tool.input_schema).ok().filter(|out| !out.is_empty())?;
-            Some((tool.name.clone(), out))
-        };
-        Self(tools.iter().filter_map(marked).collect())
+        let mut out = Self::default();
+        for tool in tools {
+            out.add(&tool.name, &tool.input_schema);
+        }
+        out
+    }
+
+    pub(crate) fn add(&mut self, tool: &str, schema: &Value) {
+        if let Some(marked) = marked(schema).ok().filter(|marked| !marked.is_empty()) {
+            self.0.insert(tool.to_owned(), marked);
+        }
     }
 }
 

@@ -51,7 +51,7 @@ const OLD_TRANSPORT: Duration = Duration::from_secs(2);
 
 /// A server at a URL. Requests in progress are dropped with it.
 #[derive(Debug)]
-pub(super) struct Http(Outbox);
+pub(crate) struct Http(Outbox);
 
 /// Where messages go out. Clones share it.
 #[derive(Debug, Clone)]
@@ -93,7 +93,7 @@ impl fmt::Debug for Peer {
 
 impl Http {
     /// Prepares the client; nothing is sent.
-    pub(super) fn new(
+    pub(crate) fn new(
         url: &str,
         headers: &BTreeMap<String, String>,
         bearer: Option<&str>,
@@ -137,13 +137,17 @@ impl Http {
     }
 
     /// Sets which arguments are repeated in headers.
-    pub(super) fn repeat(&self, repeated: HeaderArgs) {
+    pub(crate) fn repeat(&self, repeated: HeaderArgs) {
         self.0.peer.negotiation().repeated = Arc::new(repeated);
     }
 
-    /// Sends a message. A request is sent in the background; its reply goes to the exchange.
-    pub(super) fn push(&self, message: Value) -> impl Future<Output = Result<(), Failure>> + Send + 'static {
-        self.0.push(message)
+    /// Sends a message, which is this text. A request is sent in the background; its reply goes to the exchange.
+    pub(crate) fn push(
+        &self,
+        message: Value,
+        text: Vec<u8>,
+    ) -> impl Future<Output = Result<(), Failure>> + Send + 'static {
+        self.0.push(message, text)
     }
 
     pub(super) fn host(&self) -> String {
@@ -156,7 +160,7 @@ impl Http {
     }
 
     /// Drops requests in progress, and closes the session. Whether that succeeds does not matter.
-    pub(super) async fn end(self) {
+    pub(crate) async fn end(self) {
         self.0.close();
         let peer = &self.0.peer;
         if peer.negotiation().session.is_some() {
@@ -183,25 +187,25 @@ impl Outbox {
         tasks.all.abort_all();
     }
 
-    fn push(&self, message: Value) -> impl Future<Output = Result<(), Failure>> + Send + 'static {
+    fn push(&self, message: Value, text: Vec<u8>) -> impl Future<Output = Result<(), Failure>> + Send + 'static {
         let number = message.get("id").and_then(Value::as_i64);
         let method = message.get("method").and_then(Value::as_str);
         let is_cancel = method == Some("notifications/cancelled");
         let greets = method == Some("notifications/initialized");
         let peer = Arc::clone(&self.peer);
         let left = if let Some(number) = number {
-            self.spawn(Some(number), async move { peer.ask(&message, number).await });
+            self.spawn(Some(number), async move { peer.ask(&message, text, number).await });
             None
         } else if is_cancel {
-            self.cancel(message);
+            self.cancel(message, text);
             None
         } else {
-            Some((self.clone(), message))
+            Some((self.clone(), message, text))
         };
         async move {
-            let Some((outbox, message)) = left else { return Ok(()) };
+            let Some((outbox, message, text)) = left else { return Ok(()) };
             // Sent before the next request: servers require the end of the handshake first.
-            outbox.peer.tell(&message).await?;
+            outbox.peer.tell(&message, text).await?;
             if greets {
                 outbox.listen().await;
             }
@@ -219,10 +223,10 @@ impl Outbox {
     }
 
     /// In the stateless era closing the connection cancels; before, a notification is needed.
-    fn cancel(&self, message: Value) {
+    fn cancel(&self, message: Value, text: Vec<u8>) {
         if !self.peer.is_modern() {
             let peer = Arc::clone(&self.peer);
-            self.spawn(None, async move { drop(peer.tell(&message).await) });
+            self.spawn(None, async move { drop(peer.tell(&message, text).await) });
         } else if let Some(number) = message.pointer("/params/requestId").and_then(Value::as_i64)
             && let Some(request) = self.tasks().requests.remove(&number)
         {
@@ -290,20 +294,20 @@ impl Peer {
     }
 
     /// Sends a message without a reply.
-    async fn tell(&self, message: &Value) -> Result<(), Failure> {
-        let response = self.post(message, message.to_string().into_bytes()).await?;
+    async fn tell(&self, message: &Value, text: Vec<u8>) -> Result<(), Failure> {
+        let response = self.post(message, text).await?;
         if response.status().is_success() { Ok(()) } else { Err(self.refusal(response).await.0) }
     }
 
     /// Sends a request and delivers its reply, or why there is none.
-    async fn ask(&self, message: &Value, number: i64) {
-        let outcome = self.reply(message, number).await;
+    async fn ask(&self, message: &Value, text: Vec<u8>, number: i64) {
+        let outcome = self.reply(message, text, number).await;
         let none = || Failure::Broken("the server's response ended without a reply".to_owned());
         self.exchange.fail(number, outcome.err().unwrap_or_else(none));
     }
 
-    async fn reply(&self, message: &Value, number: i64) -> Result<(), Failure> {
-        let response = self.post(message, message.to_string().into_bytes()).await?;
+    async fn reply(&self, message: &Value, text: Vec<u8>, number: i64) -> Result<(), Failure> {
+        let response = self.post(message, text).await?;
         let status = response.status();
         if !status.is_success() {
             let (failure, body) = self.refusal(response).await;

@@ -20,7 +20,7 @@ const QUEUE: usize = 64;
 const KEPT: usize = 64 * 1024;
 /// How long the rest of the pipe may take to arrive after the server exited. A process that left the server's group can keep
 /// the pipe open forever.
-const LAST_WORDS: Duration = Duration::from_millis(250);
+pub(crate) const LAST_WORDS: Duration = Duration::from_millis(250);
 
 /// The tasks that move lines between an exchange and a server. They end when this is dropped.
 #[derive(Debug)]
@@ -146,7 +146,7 @@ async fn write(exchange: Arc<Exchange>, mut lines: mpsc::Receiver<Vec<u8>>, mut 
 }
 
 /// Lines of bounded length. Dropping the future of [`next`](Self::next) loses nothing.
-pub(super) struct LineReader<R> {
+pub(crate) struct LineReader<R> {
     from: R,
     line: Vec<u8>,
     /// Whether `line` has been handed out.
@@ -155,12 +155,12 @@ pub(super) struct LineReader<R> {
 }
 
 impl<R: AsyncBufRead + Unpin> LineReader<R> {
-    pub(super) fn new(from: R, limit: usize) -> Self {
+    pub(crate) fn new(from: R, limit: usize) -> Self {
         Self { from, line: Vec::new(), done: false, limit }
     }
 
     /// The next line without its end; a last line may lack one.
-    pub(super) async fn next(&mut self) -> Result<Option<&[u8]>, End> {
+    pub(crate) async fn next(&mut self) -> Result<Option<&[u8]>, End> {
         if self.done {
             self.line.clear();
             self.line.shrink_to(KEPT);
@@ -182,6 +182,19 @@ impl<R: AsyncBufRead + Unpin> LineReader<R> {
                 return Ok(if at_end && self.line.is_empty() { None } else { Some(&self.line) });
             }
         }
+    }
+
+    /// The next part of a line that is too long; `None` at its end, after which [`next`](Self::next) goes on.
+    pub(crate) async fn part(&mut self) -> Option<Vec<u8>> {
+        if !self.line.is_empty() {
+            return Some(std::mem::take(&mut self.line));
+        }
+        let chunk = self.from.fill_buf().await.ok().filter(|chunk| !chunk.is_empty())?;
+        let end = chunk.iter().position(|&byte| byte == b'\n');
+        let part = chunk[..end.unwrap_or(chunk.len())].to_vec();
+        // The end of the line stays for the next call, which has nothing else to return.
+        self.from.consume(part.len().max(1));
+        (!part.is_empty()).then_some(part)
     }
 }
 
@@ -216,6 +229,23 @@ mod tests {
             assert_eq!(lines(b"12345\n", buffer, 5).await, (vec![b"12345".to_vec()], None));
             assert_eq!(lines(b"1\n123456\n", buffer, 5).await, (vec![b"1".to_vec()], Some(End::TooLong(5))));
             assert_eq!(lines(b"123456", buffer, 5).await, (vec![], Some(End::TooLong(5))));
+        }
+    }
+
+    #[tokio::test]
+    async fn a_line_that_is_too_long_can_be_had_in_parts() {
+        for buffer in [1, 4, 64] {
+            let mut reader = LineReader::new(BufReader::with_capacity(buffer, &b"1\n123456789\n2\n12345678"[..]), 5);
+            for (next, long) in [(b"1", &b"123456789"[..]), (b"2", b"12345678")] {
+                assert_eq!(reader.next().await, Ok(Some(&next[..])));
+                assert_eq!(reader.next().await, Err(End::TooLong(5)));
+                let mut all = Vec::new();
+                while let Some(part) = reader.part().await {
+                    all.extend(part);
+                }
+                assert_eq!(all, long);
+            }
+            assert_eq!(reader.next().await, Ok(None));
         }
     }
 

@@ -6,7 +6,7 @@
 use std::fmt;
 
 use mcptest_core::json;
-use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde::de::{Deserializer as _, IgnoredAny, MapAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -41,7 +41,7 @@ pub(super) enum Message {
 impl Message {
     /// Reads a line; `None` if it is not a message.
     pub(super) fn read(line: &[u8]) -> Option<Self> {
-        let parts: Parts<'_> = serde_json::from_slice(line).ok()?;
+        let parts = Parts::read(line)?;
         if parts.jsonrpc?.get() != "\"2.0\"" {
             return None;
         }
@@ -128,14 +128,16 @@ impl Weight {
     }
 }
 
-/// The parts of a message that matter here, as text.
+/// The parts of a message that matter here, as text. Null is not the same as absent. Of duplicate parts the last one is used,
+/// which is enough to find the kind of message: replies are read again, strictly.
 #[derive(Default)]
-struct Parts<'a> {
-    jsonrpc: Option<&'a RawValue>,
-    id: Option<&'a RawValue>,
-    method: Option<&'a RawValue>,
-    result: Option<&'a RawValue>,
-    error: Option<&'a RawValue>,
+pub(crate) struct Parts<'a> {
+    pub(crate) jsonrpc: Option<&'a RawValue>,
+    pub(crate) id: Option<&'a RawValue>,
+    pub(crate) method: Option<&'a RawValue>,
+    pub(crate) params: Option<&'a RawValue>,
+    pub(crate) result: Option<&'a RawValue>,
+    pub(crate) error: Option<&'a RawValue>,
 }
 
 #[derive(serde::Deserialize)]
@@ -144,36 +146,48 @@ enum Key {
     Jsonrpc,
     Id,
     Method,
+    Params,
     Result,
     Error,
     #[serde(other)]
     Other,
 }
 
-impl<'de: 'a, 'a> Deserialize<'de> for Parts<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(PartsVisitor)
+impl<'a> Parts<'a> {
+    /// `None` if the text is not an object.
+    pub(crate) fn read(text: &'a [u8]) -> Option<Self> {
+        let mut parts = Self::default();
+        let mut source = serde_json::Deserializer::from_slice(text);
+        source.deserialize_map(PartsVisitor(&mut parts)).and_then(|()| source.end()).ok()?;
+        Some(parts)
+    }
+
+    /// The parts that are complete in the beginning of a text.
+    pub(crate) fn begin(text: &'a [u8]) -> Self {
+        let mut parts = Self::default();
+        // It fails where the text was cut.
+        let _ = serde_json::Deserializer::from_slice(text).deserialize_map(PartsVisitor(&mut parts));
+        parts
     }
 }
 
-/// Written by hand because null is not the same as absent. Of duplicate parts the last one is used, which is enough to find the
-/// kind of message: replies are read again, strictly.
-struct PartsVisitor;
+struct PartsVisitor<'p, 'a>(&'p mut Parts<'a>);
 
-impl<'de> Visitor<'de> for PartsVisitor {
-    type Value = Parts<'de>;
+impl<'de> Visitor<'de> for PartsVisitor<'_, 'de> {
+    type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a message")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Parts<'de>, A::Error> {
-        let mut parts = Parts::default();
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        let parts = self.0;
         while let Some(key) = map.next_key()? {
             let part = match key {
                 Key::Jsonrpc => &mut parts.jsonrpc,
                 Key::Id => &mut parts.id,
                 Key::Method => &mut parts.method,
+                Key::Params => &mut parts.params,
                 Key::Result => &mut parts.result,
                 Key::Error => &mut parts.error,
                 Key::Other => {
@@ -183,7 +197,7 @@ impl<'de> Visitor<'de> for PartsVisitor {
             };
             *part = Some(map.next_value()?);
         }
-        Ok(parts)
+        Ok(())
     }
 }
 
@@ -278,6 +292,13 @@ mod tests {
         let text = Value::from(objects).to_string();
         assert_eq!(Weight::of(text.as_bytes()), Weight { cost: text.len(), levels: 0 });
         assert!(matches!(with_result(&text), Reply::Result(Value::String(_))));
+    }
+
+    #[test]
+    fn the_beginning_of_a_message_has_the_parts_that_are_complete() {
+        let parts = Parts::begin(br#"{"id":7,"jsonrpc":"2.0","result":{"content":[{"text":"xx"#);
+        assert_eq!(parts.id.map(RawValue::get), Some("7"));
+        assert!(parts.result.is_none() && parts.method.is_none());
     }
 
     #[test]

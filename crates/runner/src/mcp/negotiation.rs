@@ -14,7 +14,7 @@ use super::exchange::{Failure, Reply, error_parts};
 use super::server::{NoReply, Server};
 
 /// The revision without a handshake.
-pub(super) const MODERN: &str = "2026-07-28";
+pub(crate) const MODERN: &str = "2026-07-28";
 /// The newest revision with one.
 const LEGACY: &str = "2025-11-25";
 /// The supported revisions that an `initialize` may be answered with.

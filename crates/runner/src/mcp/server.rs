@@ -20,7 +20,7 @@ use crate::catalog::Tool;
 use crate::process::{Child, Processes, Spawned};
 
 /// How long a server that closed its output may take to exit, so that its exit status can be reported.
-const EXIT_GRACE: Duration = Duration::from_millis(500);
+pub(crate) const EXIT_GRACE: Duration = Duration::from_millis(500);
 /// How long a cancellation may take to be queued: a server that does not read must not block its caller twice.
 const CANCEL_GRACE: Duration = Duration::from_secs(1);
 /// How much of a server's standard error is included in the result of a call: lines, and characters per line.
@@ -103,15 +103,16 @@ impl Server {
 
     /// Sends or queues a message.
     pub(super) fn push(&self, message: Value) -> Pin<Box<dyn Future<Output = Result<(), Failure>> + Send>> {
+        let text = message.to_string().into_bytes();
         match &self.link {
             Link::Pipes { lines, .. } => {
-                let queued = lines.queue().push(message.to_string().into_bytes());
+                let queued = lines.queue().push(text);
                 Box::pin(async move {
                     queued.await;
                     Ok(())
                 })
             }
-            Link::Http(http) => Box::pin(http.push(message)),
+            Link::Http(http) => Box::pin(http.push(message, text)),
         }
     }
 
@@ -179,12 +180,7 @@ impl Server {
             Problem::Remote { what, .. } => what,
             _ => "the server closed its standard output".to_owned(),
         };
-        let stderr = self.stderr().await;
-        let lines: Vec<&str> = stderr.lines().collect();
-        for (index, line) in lines[lines.len().saturating_sub(LAST_WORDS.0)..].iter().enumerate() {
-            text.push_str(if index == 0 { "; standard error ends with:\n" } else { "\n" });
-            text.push_str(&json::cut(line, LAST_WORDS.1));
-        }
+        text.push_str(&last_words(&self.stderr().await));
         text
     }
 
@@ -211,6 +207,17 @@ impl Server {
             Link::Http(http) => http.end().await,
         }
     }
+}
+
+/// The last lines of standard error, to be appended to a message.
+pub(crate) fn last_words(stderr: &str) -> String {
+    let mut text = String::new();
+    let lines: Vec<&str> = stderr.lines().collect();
+    for (index, line) in lines[lines.len().saturating_sub(LAST_WORDS.0)..].iter().enumerate() {
+        text.push_str(if index == 0 { "; standard error ends with:\n" } else { "\n" });
+        text.push_str(&json::cut(line, LAST_WORDS.1));
+    }
+    text
 }
 
 /// A request in progress. If it is dropped before its reply, the request is canceled.

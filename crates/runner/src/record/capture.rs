@@ -63,7 +63,7 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-fn unread(why: WhyUnread, bytes: &[u8]) -> Unread {
+pub(super) fn unread(why: WhyUnread, bytes: &[u8]) -> Unread {
     Unread { why, bytes: bytes.len() as u64, sha256: hex(&Sha256::digest(bytes)) }
 }
 

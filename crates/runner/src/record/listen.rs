@@ -22,6 +22,7 @@ use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::sleep;
 
 use super::ledger::Recorder;
+use super::mcp::Gateways;
 use super::model::{Upstreams, forward};
 
 pub(super) type Body = UnsyncBoxBody<Bytes, Box<dyn std::error::Error + Send + Sync>>;
@@ -33,26 +34,34 @@ pub(super) struct Proxies {
     /// `http://127.0.0.1:PORT/TOKEN`
     pub(super) base: String,
     upstreams: Arc<Upstreams>,
+    gateways: Arc<Gateways>,
     task: JoinHandle<()>,
 }
 
 struct Routes {
     token: String,
     upstreams: Arc<Upstreams>,
+    gateways: Arc<Gateways>,
     recorder: Recorder,
 }
 
 impl Proxies {
     /// Starts to listen.
-    pub(super) async fn start(recorder: &Recorder, upstreams: Upstreams) -> io::Result<Self> {
+    pub(super) async fn start(recorder: &Recorder, upstreams: Upstreams, gateways: Gateways) -> io::Result<Self> {
         let token = token()?;
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
         let listener = TcpListener::bind(address).await?;
         let bound = listener.local_addr()?;
         let base = format!("http://{bound}/{token}");
-        let upstreams = Arc::new(upstreams);
-        let routes = Routes { token: token.clone(), upstreams: Arc::clone(&upstreams), recorder: recorder.clone() };
-        Ok(Self { token, base, upstreams, task: tokio::spawn(accept(listener, Arc::new(routes))) })
+        let (upstreams, gateways) = (Arc::new(upstreams), Arc::new(gateways));
+        let routes = Routes {
+            token: token.clone(),
+            upstreams: Arc::clone(&upstreams),
+            gateways: Arc::clone(&gateways),
+            recorder: recorder.clone(),
+        };
+        let task = tokio::spawn(accept(listener, Arc::new(routes)));
+        Ok(Self { token, base, upstreams, gateways, task })
     }
 
     /// The variables that lead a program to its model.
@@ -65,6 +74,7 @@ impl Proxies {
         self.task.abort();
         // It ends at once, by being aborted.
         let _ = (&mut self.task).await;
+        self.gateways.close().await;
     }
 }
 
@@ -75,7 +85,7 @@ impl Drop for Proxies {
 }
 
 /// 128 random bits as text.
-fn token() -> io::Result<String> {
+pub(super) fn token() -> io::Result<String> {
     let mut bytes = [0; 16];
     let filled = rustls::crypto::ring::default_provider().secure_random.fill(&mut bytes);
     filled.map_err(|_| io::Error::other("the system has no random numbers"))?;
@@ -124,6 +134,11 @@ impl Routes {
             Some((route, rest)) => (route, rest),
             None => (rest.trim_start_matches('/'), ""),
         };
+        match route {
+            "mcp" => return self.gateways.serve(rest, request).await,
+            "lines" => return self.gateways.lines(rest, request),
+            _ => {}
+        }
         match self.upstreams.get(route) {
             Some(upstream) => forward(upstream, &self.recorder, rest, request).await,
             None => plain(StatusCode::NOT_FOUND, "not found"),

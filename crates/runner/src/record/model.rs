@@ -14,7 +14,7 @@ use hyper::header::{
 };
 use hyper::{HeaderMap, Request, Response, StatusCode};
 use mcptest_core::ledger::{self, End, Interface};
-use reqwest::{Client, Url};
+use reqwest::{Client, ClientBuilder, Url};
 
 use super::capture::{self, Capture, Kind, MAX_KEPT, MAX_OTHER};
 use super::ledger::{Asked, Recorder};
@@ -131,6 +131,11 @@ fn base_url(text: &str) -> Result<Url, String> {
 }
 
 fn client(base: &Url) -> Result<Client, UpstreamError> {
+    client_builder(base).build().map_err(|error| UpstreamError::Client(innermost(&error)))
+}
+
+/// A client that passes on what it gets.
+pub(super) fn client_builder(base: &Url) -> ClientBuilder {
     let mut builder = tls::client().referer(false).retry(reqwest::retry::never()).no_gzip().tcp_nodelay(true);
     if tls::is_local(base) {
         // For a proxy, `localhost` is another machine.
@@ -140,10 +145,10 @@ fn client(base: &Url) -> Result<Client, UpstreamError> {
             builder = builder.tls_certs_only([]);
         }
     }
-    builder.build().map_err(|error| UpstreamError::Client(innermost(&error)))
+    builder
 }
 
-fn innermost(error: &dyn Error) -> String {
+pub(super) fn innermost(error: &dyn Error) -> String {
     let mut error = error;
     while let Some(source) = error.source() {
         error = source;

@@ -1,8 +1,8 @@
 //! Servers at an address: the mock, a scripted one that says exactly what it is told, and the official one for Python.
 
-mod mock;
+pub(crate) mod mock;
 mod python;
-mod scripted;
+pub(crate) mod scripted;
 mod streams;
 mod wire;
 

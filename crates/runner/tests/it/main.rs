@@ -14,6 +14,7 @@ mod fuzzed;
 mod http;
 mod mcp;
 mod process;
+mod record;
 mod script;
 mod support;
 mod wire;

@@ -41,15 +41,15 @@ mock_server:
 
 const ERAS: [Protocol; 2] = [Protocol::Modern, Protocol::Legacy];
 
-struct Mock {
-    address: SocketAddr,
+pub(crate) struct Mock {
+    pub(crate) address: SocketAddr,
     log: tempfile::TempDir,
     stop: oneshot::Sender<()>,
     done: JoinHandle<Result<End, ServeError>>,
 }
 
 impl Mock {
-    async fn start(faults: &[&str]) -> Self {
+    pub(crate) async fn start(faults: &[&str]) -> Self {
         let source = Source::new("tools.yml", TOOLS);
         let loaded = load(&source);
         let said: String = loaded.diagnostics.iter().map(|diagnostic| diagnostic.render(&source)).collect();
@@ -83,7 +83,7 @@ impl Mock {
         self.received().iter().map(|message| message["method"].as_str().unwrap().to_owned()).collect()
     }
 
-    async fn end(self) {
+    pub(crate) async fn end(self) {
         let _ = self.stop.send(());
         assert_eq!(within(self.done).await.unwrap().unwrap(), End::Stopped);
     }

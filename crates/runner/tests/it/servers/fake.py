@@ -102,6 +102,20 @@ def call(request):
             send(id=index, method="roots/list")
         send(id=number, result=text("asked"))
         time.sleep(600)
+    elif tool == "progress":
+        token = request["params"]["_meta"]["progressToken"]
+        for step in range(args["steps"]):
+            send(method="notifications/progress", params={"progressToken": token, "progress": step})
+        if args.get("dies"):
+            os._exit(3)
+        send(id=number, result=text("done"))
+    elif tool == "notifies":
+        send(id=number, result=text("done"))
+        send(method="notifications/tools/list_changed")
+    elif tool == "counts":
+        send(id=number, result=text(str(len(args["words"]))))
+    elif tool == "large":
+        send(id=number, result=text("x" * args["bytes"]))
     elif tool == "noise":
         write("something that is no JSON")
     elif tool == "huge":
