@@ -17,9 +17,10 @@ mod content;
 mod copy_budget;
 mod duplicates;
 mod envelope;
+mod gemini;
 mod inspect;
 mod langchain;
-mod message;
+pub(crate) mod message;
 mod openai_chat;
 mod openai_content;
 mod openai_responses;
@@ -37,9 +38,13 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
+use serde_json::Value;
+
 use crate::diag::{Code, Failure};
 use crate::json::{self, JsonError};
+use crate::ledger::Interface;
 use crate::trace::{Trace, words};
+use message::{Message, Place};
 pub use servers::{PrefixError, Servers};
 use shape::Shape;
 
@@ -250,6 +255,32 @@ impl Format {
             Self::Otel => otel::join(key, pieces, options),
             _ => Ok(Vec::new()),
         }
+    }
+}
+
+/// What a message of a model request says, or an item or a content; `None` for one that says nothing, such as a system prompt.
+pub(crate) fn request_message(
+    interface: Interface,
+    value: &Value,
+    index: usize,
+) -> Result<Option<Message>, ImportError> {
+    let (text, place) = (value.to_string(), |list| Place::Element(list, index));
+    match interface {
+        Interface::OpenaiChat => openai_chat::message(&text, place("messages")),
+        Interface::OpenaiResponses => openai_responses::message(&text, place("input")),
+        Interface::Anthropic => anthropic::message(&text, place("messages")),
+        Interface::Gemini => gemini::message(&text, place("contents")),
+    }
+}
+
+/// What the reply to a model request says.
+pub(crate) fn reply(interface: Interface, body: &Value) -> Result<Message, ImportError> {
+    let text = body.to_string();
+    match interface {
+        Interface::OpenaiChat => openai_chat::reply(&text),
+        Interface::OpenaiResponses => openai_responses::reply(&text),
+        Interface::Anthropic => anthropic::reply(&text),
+        Interface::Gemini => gemini::reply(&text),
     }
 }
 

@@ -6,9 +6,11 @@
 //! A model request repeats the whole conversation so far. Its messages, tools and system prompt are therefore kept once, as
 //! [`Blobs`], and a request refers to them: a ledger grows with the conversation, not with its square.
 
+mod derive;
 mod file;
 mod interface;
 mod redact;
+mod result;
 mod stream;
 
 use std::collections::BTreeMap;
@@ -16,8 +18,10 @@ use std::fmt;
 
 use serde_json::Value;
 
+pub use derive::{Derived, ProgramEnd, trace};
 pub use file::LedgerError;
 pub use interface::Interface;
+pub use result::{error_result, invalid_result, mcp_result, message_of};
 pub use stream::Reply;
 
 use crate::json;

@@ -33,10 +33,14 @@ use crate::json;
 /// What one run observably did.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Trace {
+    /// Where the final response comes from, if a program of its own gave it.
+    pub answer_source: Option<AnswerSource>,
     /// The exchange around the calls.
     pub conversation: Conversation,
-    /// Text of the last assistant message; empty when that message carries no text.
+    /// Text of the last assistant message; empty when that message carries no text. What a recorded program answered.
     pub final_response: Option<String>,
+    /// How the recorded program ended.
+    pub program: Option<Box<Program>>,
     /// Every tool call in dispatch order.
     pub tool_calls: Option<Vec<ToolCall>>,
     /// `tool_results[i]` answers `tool_calls[i]`; `None` where no answer is known.
@@ -64,18 +68,24 @@ object! {
     #[derive(Default)]
     #[serde(try_from = "read::Call")]
     pub struct ToolCall {
-        /// The arguments as the model wrote them. Text that is not JSON stays text.
+        /// The arguments as the model wrote them; of a recorded program, as the server got them. Text that is not JSON stays text.
         pub args: Option<Value> = "the arguments were not recorded: a `trajectory` that compares them is `unassessable`",
-        /// Who made the call, if code that the model wrote made it.
+        /// The arguments as the model wrote them, if the program sent others.
+        pub asked_args: Option<Value> = "the program sent what the model wrote",
+        /// Who made the call, if code that the model wrote made it, or the recorded program by itself: `{"type": "program"}`.
         pub caller: Option<Value> as (Kind::Open("")) = "the model itself made the call",
         /// The provider's ID of the call.
         pub id: Option<String> = "the provider gave it none",
         /// Name of the tool, without the prefix of its server.
         pub name: String,
+        /// Index into `tool_calls` of the call that the program repeated by itself.
+        pub retry_of: Option<usize> = "it is no such repetition",
         /// Server that owns the tool. Empty for a tool that no server has.
         pub server: Option<String> = "the recording does not say",
         /// Index into `conversation.turns` of the message that asked for the call.
         pub turn: Option<usize> = "the recording does not say",
+        /// Which sides of a recorded program saw the call: both, only the MCP server, or only the model.
+        pub witness: Option<Witness> = "the run was not recorded from both sides",
     }
 }
 
@@ -95,6 +105,8 @@ object! {
         pub fault: Option<Box<FaultMark>> = "the call met none",
         /// Whether the call failed.
         pub is_error: Option<bool> = "whether the call succeeded was not recorded",
+        /// That the program showed the model something else than the server answered.
+        pub shown: Option<Shown> = "the model was shown the answer, or the recording does not say",
         /// The structured answer of the tool.
         pub structured_content: Option<LazyValue> = "the tool gave none; if `content` is absent too, the recording does not say",
     }
@@ -239,6 +251,80 @@ pub(crate) fn word<'de, D: serde::Deserializer<'de>, T: Copy>(
     Err(serde::de::Error::custom(message))
 }
 
+object! {
+    /// How a recorded program ended.
+    #[derive(Eq, Default)]
+    pub struct Program {
+        /// Its exit code; 128 and the number of the signal that ended it.
+        pub exit: Option<i64> = "it did not end by itself",
+        /// Why the recording is not whole. Every gate is `unassessable` then.
+        pub incomplete: Option<String> = "the recording is whole",
+        /// What passed between the program, its model and its servers, in order and without bodies.
+        pub timeline: Option<Vec<TimelineEntry>> = "the recording does not say",
+    }
+}
+
+object! {
+    /// A request of the program and how it ended.
+    #[derive(Eq)]
+    pub struct TimelineEntry {
+        /// Milliseconds until the answer was complete.
+        #[serde(default, deserialize_with = "read::whole")]
+        pub duration_ms: Option<u64> = "no answer came",
+        /// When it began, in milliseconds since the recording began.
+        #[serde(deserialize_with = "read::required_whole")]
+        pub ms: u64,
+        /// The server, for a request to one.
+        pub server: Option<String> = "it went to the model",
+        /// Whom the program asked.
+        pub side: Counterpart,
+        /// How it ended: `ok`, `error`, `canceled`, `cut`, an HTTP status, or `none` without an answer.
+        pub status: String,
+        /// What it asked for: the method of MCP with the tool, or the path of the model API.
+        pub what: String,
+    }
+}
+
+words! {
+    /// Whom a program asks.
+    Counterpart {
+        /// Its model.
+        Model = "model",
+        /// One of its MCP servers.
+        Mcp = "mcp",
+    }
+}
+
+words! {
+    /// Who saw a call of a recorded program.
+    Witness {
+        /// The model asked for it and a server got it.
+        Both = "both",
+        /// Only a server: the program called by itself.
+        Mcp = "mcp",
+        /// Only the model: no server got it.
+        Model = "model",
+    }
+}
+
+words! {
+    /// Where a final response comes from.
+    AnswerSource {
+        /// The program's own output.
+        Program = "program",
+        /// The last message of the model.
+        Model = "model",
+    }
+}
+
+words! {
+    /// What the model was shown of an answer.
+    Shown {
+        /// Something else than the server answered.
+        Differs = "differs",
+    }
+}
+
 words! {
     /// Who speaks in a turn.
     Role {
@@ -282,6 +368,8 @@ words! {
         Transport = "transport",
         /// An injected fault.
         Fault = "fault",
+        /// The program did not make the call that the model asked for.
+        Refused = "refused",
     }
 }
 

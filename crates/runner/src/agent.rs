@@ -2,6 +2,7 @@
 //! provider and no protocol, and builds the trace.
 
 use mcptest_core::json;
+use mcptest_core::ledger::error_result;
 use mcptest_core::suite::AgentTest;
 use mcptest_core::trace::{
     CallError, Conversation, ErrorKind, Role, StopReason, Tokens, ToolCall, ToolResult, Trace, Turn,
@@ -163,6 +164,7 @@ impl<'a> Agent<'a> {
                 caller: wanted.caller.clone().filter(|caller| caller.get("type") != Some(&json!("direct"))),
                 id: Some(wanted.id.clone()).filter(|id| !id.is_empty()),
                 turn: Some(turn),
+                ..ToolCall::default()
             });
             let answer = match (&wanted.args, known) {
                 _ if unsent.is_some() => unsent.map(refusal),
@@ -240,16 +242,4 @@ impl<'a> Agent<'a> {
 /// An error result for a call that was not sent.
 fn refusal(message: &str) -> ToolResult {
     error_result(ErrorKind::Tool, None, message)
-}
-
-/// An error result as the model and the trace see it.
-pub fn error_result(kind: ErrorKind, code: Option<i64>, message: &str) -> ToolResult {
-    ToolResult {
-        is_error: Some(true),
-        content: Some(vec![json!({ "type": "text", "text": message }).into()]),
-        structured_content: None,
-        error: Some(Box::new(CallError { kind, code, message: message.to_owned() })),
-        fault: None,
-        duration_ms: None,
-    }
 }

@@ -1,9 +1,8 @@
 //! Fault injection: what happens to a call instead of, or in addition to, reaching its server. Time is a number; nothing sleeps.
 
+use mcptest_core::ledger::error_result;
 use mcptest_core::suite::{AgentTest, Fault};
 use mcptest_core::trace::{ErrorKind, FaultEffect, FaultKind, FaultMark, ToolResult};
-
-use crate::agent::error_result;
 
 /// The faults of one run.
 #[derive(Debug, Clone)]

@@ -31,11 +31,11 @@ pub use lines::MAX_LINE;
 
 use std::time::Duration;
 
+use mcptest_core::ledger::error_result;
 use mcptest_core::suite::Protocol;
 use mcptest_core::trace::{ErrorKind, ToolResult};
 use serde_json::{Map, Value};
 
-use crate::agent::error_result;
 use crate::catalog::Tool;
 use crate::process::Processes;
 use catalog::Catalog;

@@ -188,8 +188,31 @@ impl<'a> Body<'a> {
     }
 }
 
+/// What a message of a request says; `None` for a system prompt.
+pub(super) fn message(text: &str, place: Place<'_>) -> Result<Option<Message>, ImportError> {
+    wire::typed::<ApiMessage<'_>>(text)?.read(place)
+}
+
+/// What a reply says.
+pub(super) fn reply(text: &str) -> Result<Message, ImportError> {
+    let mut reply: ApiMessage<'_> = wire::typed(text)?;
+    reply.role = reply.role.or(Some(Text("assistant".into())));
+    let message = reply.read(Place::Key("reply"))?;
+    message
+        .filter(|message| message.role == Role::Assistant)
+        .ok_or_else(|| ImportError::new("reply.role must be \"assistant\""))
+}
+
 impl ApiMessage<'_> {
     fn add_to(&self, builder: &mut Builder<'_>, place: Place<'_>) -> Result<(), ImportError> {
+        match self.read(place)? {
+            Some(message) => builder.add(message, &place).map(|_| ()),
+            None => Ok(()),
+        }
+    }
+
+    /// What the message says; `None` for a system prompt.
+    fn read(&self, place: Place<'_>) -> Result<Option<Message>, ImportError> {
         if self.tool_calls.is_some() {
             return Err(ImportError::new(format!("{place}.tool_calls is not a key of this format"))
                 .hint("this looks like `openai-chat`"));
@@ -202,7 +225,7 @@ impl ApiMessage<'_> {
         let role = match self.role.as_deref() {
             Some("user") => Role::User,
             Some("assistant") => Role::Assistant,
-            Some("system" | "developer") => return blocks::check_system(content, place),
+            Some("system" | "developer") => return blocks::check_system(content, place).map(|()| None),
             other => {
                 let place = format_args!("{place}.role");
                 let error = ImportError::must_be(place, "\"user\" or \"assistant\"", other);
@@ -210,14 +233,13 @@ impl ApiMessage<'_> {
             }
         };
         let usage = USAGE.read(self.usage, format_args!("{place}.usage"))?;
-        let message = Message {
+        Ok(Some(Message {
             role,
             parts: blocks::parts(content, place)?,
             model: self.model.as_deref().map(str::to_owned),
             spent: Spent::reported(usage.map(Usage::with_cache_apart)),
             stop: self.stop_reason.as_deref().and_then(stop_reason),
-        };
-        builder.add(message, &place).map(|_| ())
+        }))
     }
 
     /// The likely format of a message that is not of this one.

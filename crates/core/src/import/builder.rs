@@ -124,7 +124,8 @@ impl<'o> Builder<'o> {
         if call.is_answered_by_name {
             self.waiting.entry(Waiting::Function(call.name)).or_default().push_back(at);
         }
-        self.calls.push(ToolCall { name, server, args: call.args, caller: call.caller, id: call.id, turn: Some(turn) });
+        let (args, caller, id) = (call.args, call.caller, call.id);
+        self.calls.push(ToolCall { name, server, args, caller, id, turn: Some(turn), ..ToolCall::default() });
         if let Some(result) = call.result.as_ref().filter(|result| result.content.is_some()) {
             self.turn(Role::Tool, results::text(result));
         }

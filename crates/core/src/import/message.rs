@@ -15,20 +15,20 @@ use crate::trace::{Role, StopReason, Tokens, ToolResult};
 
 /// One message of a conversation. System prompts are not messages of a trace, so formats leave them out.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Message {
-    pub(super) role: Role,
-    pub(super) parts: Vec<Part>,
+pub(crate) struct Message {
+    pub(crate) role: Role,
+    pub(crate) parts: Vec<Part>,
     /// The model that wrote the message.
-    pub(super) model: Option<String>,
+    pub(crate) model: Option<String>,
     /// What the message cost.
-    pub(super) spent: Spent,
+    pub(crate) spent: Spent,
     /// Why the model stopped.
-    pub(super) stop: Option<StopReason>,
+    pub(crate) stop: Option<StopReason>,
 }
 
 /// A part of a message, in the order of the message.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Part {
+pub(crate) enum Part {
     Text(String),
     Call(Call),
     Answer(Answer),
@@ -38,23 +38,23 @@ pub(super) enum Part {
 
 /// A call that the model makes.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(super) struct Call {
-    pub(super) id: Option<String>,
+pub(crate) struct Call {
+    pub(crate) id: Option<String>,
     /// The tool, under the name that the model used.
-    pub(super) name: String,
-    pub(super) server: Server,
-    pub(super) args: Option<Value>,
-    pub(super) caller: Option<Value>,
+    pub(crate) name: String,
+    pub(crate) server: Server,
+    pub(crate) args: Option<Value>,
+    pub(crate) caller: Option<Value>,
     /// Whether its answer names the function, because the format has no ids.
-    pub(super) is_answered_by_name: bool,
+    pub(crate) is_answered_by_name: bool,
     /// The answer, where it is part of the call.
-    pub(super) result: Option<ToolResult>,
-    pub(super) at: At,
+    pub(crate) result: Option<ToolResult>,
+    pub(crate) at: At,
 }
 
 /// How to find the server of a tool.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(super) enum Server {
+pub(crate) enum Server {
     /// By the name of the tool, with `--server-prefix` or `__`.
     #[default]
     FromName,
@@ -73,18 +73,18 @@ impl Server {
 
 /// The answer to a call.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(super) struct Answer {
+pub(crate) struct Answer {
     /// The id of the call.
-    pub(super) id: Option<String>,
+    pub(crate) id: Option<String>,
     /// The function it answers, where that is how the call is found.
-    pub(super) function: Option<String>,
-    pub(super) result: ToolResult,
-    pub(super) at: At,
+    pub(crate) function: Option<String>,
+    pub(crate) result: ToolResult,
+    pub(crate) at: At,
 }
 
 /// Where a part is in its message, for error messages: `.content[2]`, or nothing where the message is the part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct At(pub(super) Option<(&'static str, usize)>);
+pub(crate) struct At(pub(super) Option<(&'static str, usize)>);
 
 impl At {
     pub(super) fn new(list: &'static str, index: usize) -> Self {
@@ -123,24 +123,24 @@ impl Message {
         Self { role, parts: Vec::new(), model: None, spent: Spent::Nothing, stop: None }
     }
 
-    pub(super) fn with_parts(role: Role, parts: Vec<Part>) -> Self {
+    pub(crate) fn with_parts(role: Role, parts: Vec<Part>) -> Self {
         Self { parts, ..Self::new(role) }
     }
 
-    pub(super) fn texts(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn texts(&self) -> impl Iterator<Item = &str> {
         self.parts.iter().filter_map(|part| if let Part::Text(text) = part { Some(&**text) } else { None })
     }
 
     /// The text of the message; `None` when it has none.
-    pub(super) fn text(&self) -> Option<String> {
+    pub(crate) fn text(&self) -> Option<String> {
         joined(self.texts())
     }
 
-    pub(super) fn calls(&self) -> impl Iterator<Item = &Call> {
+    pub(crate) fn calls(&self) -> impl Iterator<Item = &Call> {
         self.parts.iter().filter_map(|part| if let Part::Call(call) = part { Some(call) } else { None })
     }
 
-    pub(super) fn answers(&self) -> impl Iterator<Item = &Answer> {
+    pub(crate) fn answers(&self) -> impl Iterator<Item = &Answer> {
         self.parts.iter().filter_map(|part| if let Part::Answer(answer) = part { Some(answer) } else { None })
     }
 }
@@ -164,7 +164,7 @@ pub(super) fn id(text: Option<&str>) -> Option<String> {
 
 /// Tokens of one message or of several.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) enum Spent {
+pub(crate) enum Spent {
     /// The message cost nothing, or its tokens are counted elsewhere.
     #[default]
     Nothing,
@@ -181,7 +181,7 @@ impl Spent {
 
     /// The sum. A count is known when all replies report it.
     #[must_use]
-    pub(super) fn plus(self, other: Self) -> Self {
+    pub(crate) fn plus(self, other: Self) -> Self {
         let add = |a: Option<u64>, b: Option<u64>| Some(a?.saturating_add(b?));
         match (self, other) {
             (Self::Nothing, one) | (one, Self::Nothing) => one,
@@ -195,7 +195,7 @@ impl Spent {
         }
     }
 
-    pub(super) fn tokens(self) -> Option<Tokens> {
+    pub(crate) fn tokens(self) -> Option<Tokens> {
         if let Self::Known(tokens) = self { Some(tokens) } else { None }
     }
 }
@@ -277,7 +277,9 @@ pub(super) fn stop_reason(word: &str) -> Option<StopReason> {
     match &*word.to_ascii_lowercase() {
         "stop" | "end_turn" | "stop_sequence" | "completed" => Some(StopReason::Completed),
         "length" | "max_tokens" | "model_length" | "model_context_window_exceeded" => Some(StopReason::MaxTokens),
-        "content_filter" | "refusal" | "safety" => Some(StopReason::Refused),
+        "content_filter" | "refusal" | "safety" | "recitation" | "prohibited_content" | "blocklist" | "spii" => {
+            Some(StopReason::Refused)
+        }
         "error" => Some(StopReason::Error),
         _ => None,
     }

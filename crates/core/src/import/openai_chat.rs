@@ -16,11 +16,12 @@ use serde_json::value::RawValue;
 use super::bounded_list::BoundedList;
 use super::builder::Builder;
 use super::duplicates;
-use super::message::{Place, Spent, Usage, stop_reason};
+use super::message::{Message, Place, Spent, Usage, stop_reason};
 use super::shape::Shape;
 use super::unread_calls::{self, UnreadCalls};
 use super::wire::{self, Name, Text};
 use super::{ImportError, Imported, Options, Record, Unit};
+use crate::trace::{Role, Tokens};
 use messages::{ChatMessage, HasFailed, PARTS, USAGE};
 
 const ROLES: [&str; 6] = ["system", "developer", "user", "assistant", "tool", "function"];
@@ -207,16 +208,51 @@ fn logged<'a>(
     add_all(builder, &messages[..messages.len() - usize::from(is_repeated)])?;
     let place = format!("{prefix}choices[0].message");
     builder.stop = None;
-    let Some(mut reply) = message.read(|_, _| None, &place)? else { return Ok((name, model)) };
+    if let Some(reply) = read_reply(message, finish_reason.as_deref(), usage, &place)? {
+        let stop = reply.stop;
+        builder.add(reply, &place)?;
+        builder.stop = stop;
+    }
+    Ok((name, model))
+}
+
+fn read_reply(
+    message: &ChatMessage<'_>,
+    finish_reason: Option<&str>,
+    usage: Option<Tokens>,
+    place: &dyn Display,
+) -> Result<Option<Message>, ImportError> {
+    let Some(mut reply) = message.read(|_, _| None, place)? else { return Ok(None) };
     if let Some(tokens) = usage {
         reply.spent = Spent::Known(tokens);
     }
     // A reply with calls has not ended the run, even where its end is called `stop`.
-    let stop = finish_reason.as_deref().filter(|_| !message.makes_calls()).and_then(stop_reason);
-    let stop = reply.stop.or(stop);
-    builder.add(reply, &place)?;
-    builder.stop = stop;
-    Ok((name, model))
+    let stop = finish_reason.filter(|_| !message.makes_calls()).and_then(stop_reason);
+    reply.stop = reply.stop.or(stop);
+    Ok(Some(reply))
+}
+
+/// What a message of a request says; `None` for a system prompt.
+pub(super) fn message(text: &str, place: Place<'_>) -> Result<Option<Message>, ImportError> {
+    wire::typed::<ChatMessage<'_>>(text)?.read(|_, _| None, &place)
+}
+
+/// What a reply says.
+pub(super) fn reply(text: &str) -> Result<Message, ImportError> {
+    let reply: Completion<'_> = wire::typed(text)?;
+    let usage = USAGE.read(reply.usage, "usage")?.map(Usage::with_cache_in_input);
+    let choices = reply.choices.unwrap_or_default();
+    let [Choice { message: Some(message), finish_reason }] = &choices[..] else {
+        let found = if choices.len() == 1 { "one without".to_owned() } else { choices.len().to_string() };
+        return Err(ImportError::new(format!("choices must be one reply with a `message`, found {found}")));
+    };
+    let place = "choices[0].message";
+    let read = read_reply(message, finish_reason.as_deref(), usage, &place)?;
+    let mut message = read
+        .filter(|message| message.role == Role::Assistant)
+        .ok_or_else(|| ImportError::new(format!("{place}.role must be \"assistant\"")))?;
+    message.model = reply.model.map(|model| model.0.into_owned());
+    Ok(message)
 }
 
 /// Refuses a record with calls under a key that is not read.

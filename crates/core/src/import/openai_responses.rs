@@ -21,7 +21,7 @@ use super::shape::Shape;
 use super::wire::{self, Name, Text};
 use super::{ImportError, Imported, Options, Record, Unit};
 use crate::trace::{Role, StopReason};
-use exchange::Exchange;
+use exchange::{Exchange, Said};
 use items::Item;
 
 const USAGE: UsageKeys = UsageKeys {
@@ -142,6 +142,44 @@ fn read_reply(exchange: &mut Exchange<'_>, reply: &Reply<'_>) -> Result<(), Impo
     let usage = USAGE.read(reply.usage, "usage")?;
     exchange.builder.spend(Spent::reported(usage.map(Usage::with_cache_in_input)));
     Ok(())
+}
+
+/// What an item of a request says; `None` for one that says nothing.
+pub(super) fn message(text: &str, place: Place<'_>) -> Result<Option<Message>, ImportError> {
+    let item: Item<'_> = wire::typed(text)?;
+    Ok(match exchange::read(&item, &place)? {
+        Said::Nothing => None,
+        Said::Message(message) => message,
+        Said::Call(call) => Some(Message::with_parts(Role::Assistant, vec![Part::Call(call)])),
+        Said::Answer(answer) => Some(Message::with_parts(Role::Tool, vec![Part::Answer(answer)])),
+    })
+}
+
+/// What a reply says.
+pub(super) fn reply(text: &str) -> Result<Message, ImportError> {
+    let reply: Reply<'_> = wire::typed(text)?;
+    let Some(output) = &reply.output else { return Err(ImportError::new("it has no `output`")) };
+    let usage = USAGE.read(reply.usage, "usage")?;
+    let mut out = Message::new(Role::Assistant);
+    let mut waiting = 0;
+    for (at, item) in output.iter().enumerate() {
+        match exchange::read(item, &Place::Element("output", at))? {
+            Said::Nothing | Said::Message(None) => {}
+            Said::Message(Some(message)) => {
+                out.stop = message.stop;
+                out.parts.extend(message.parts);
+            }
+            Said::Call(call) => {
+                waiting += usize::from(call.result.is_none());
+                out.parts.push(Part::Call(call));
+            }
+            Said::Answer(answer) => out.parts.push(Part::Answer(answer)),
+        }
+    }
+    out.stop = out.stop.or(stop(&reply, waiting));
+    out.spent = Spent::reported(usage.map(Usage::with_cache_in_input));
+    out.model = reply.model.map(|model| model.0.into_owned());
+    Ok(out)
 }
 
 fn add_all(exchange: &mut Exchange<'_>, items: &[Item<'_>], list: &str) -> Result<(), ImportError> {

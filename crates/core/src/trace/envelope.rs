@@ -3,7 +3,7 @@
 use serde::ser::{Serialize, SerializeMap as _, Serializer};
 use serde_json::Value;
 
-use super::{Conversation, Described, Kind, Member, ToolCall, ToolResult, Trace};
+use super::{AnswerSource, Conversation, Described, Kind, Member, Program, ToolCall, ToolResult, Trace};
 
 impl Trace {
     /// The envelope as JSON. What is unknown is left out, so [`Trace::from_envelope`] gives the same trace back; a final
@@ -36,11 +36,17 @@ impl Trace {
 impl Serialize for Trace {
     fn serialize<S: Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
         let mut map = out.serialize_map(None)?;
+        if let Some(source) = &self.answer_source {
+            map.serialize_entry("answer_source", source)?;
+        }
         if !self.conversation.is_absent() {
             map.serialize_entry("conversation", &self.conversation)?;
         }
         if let Some(text) = &self.final_response {
             map.serialize_entry("final_response", text)?;
+        }
+        if let Some(program) = self.program.as_ref().filter(|program| !program.is_absent()) {
+            map.serialize_entry("program", program)?;
         }
         if let Some(calls) = &self.tool_calls {
             map.serialize_entry("tool_calls", calls)?;
@@ -59,6 +65,12 @@ impl Described for Trace {
         about: "What a run observably did. What is absent is unknown.",
         members: &[
             Member::new(
+                "answer_source",
+                &[AnswerSource::KIND],
+                "Where the final response of a recorded program comes from: its own output, or the last message of its model.",
+                &["the run was not recorded from a program"],
+            ),
+            Member::new(
                 "conversation",
                 &[Conversation::KIND],
                 "The exchange around the calls.",
@@ -69,6 +81,12 @@ impl Described for Trace {
                 &[Kind::Text],
                 "Text of the last message of the assistant. Empty if it has none.",
                 &["the closing message was not recorded: `narrative` and `recovery` are `unassessable`"],
+            ),
+            Member::new(
+                "program",
+                &[Program::KIND],
+                "How the recorded program ended.",
+                &["the run was not recorded from a program"],
             ),
             Member::new(
                 "tool_calls",

@@ -205,8 +205,29 @@ mod tests {
     #[test]
     fn the_table_has_exactly_what_a_trace_with_everything_is_written_with() {
         let full = json!({
-            "tool_calls": [{ "name": "a", "server": "s", "args": { "x": 1 }, "caller": { "type": "code" }, "id": "1", "turn": 0 }],
+            "tool_calls": [
+                {
+                    "name": "a",
+                    "server": "s",
+                    "args": { "x": 1 },
+                    "asked_args": {},
+                    "caller": { "type": "code" },
+                    "id": "1",
+                    "turn": 0,
+                    "witness": "both",
+                },
+                { "name": "a", "retry_of": 0 },
+            ],
+            "answer_source": "program",
+            "program": {
+                "exit": 0,
+                "incomplete": "interrupted",
+                "timeline": [
+                    { "ms": 0, "side": "mcp", "server": "s", "what": "tools/call a", "status": "ok", "duration_ms": 1 },
+                ],
+            },
             "tool_results": [{
+                "shown": "differs",
                 "is_error": true,
                 "content": [{ "type": "text", "text": "no" }],
                 "structured_content": { "y": 2 },

@@ -42,9 +42,8 @@ fn call(value: &Value) -> ToolCall {
         name: text("name").unwrap_or_else(String::new),
         server: text("server"),
         args: get(map, "args").or_else(|| get(map, "arguments")).map(bounded),
-        caller: None,
         id: text("id"),
-        turn: None,
+        ..ToolCall::default()
     }
 }
 

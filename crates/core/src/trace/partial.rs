@@ -1,7 +1,7 @@
 //! An envelope of which parts were not recorded: which absent parts are unknown, and which are known not to be there.
 //!
 //! Most absent keys are unknown. A few are part of the format when they are absent: a call without a `caller` was made
-//! by the model, one without an `id` got none from its provider, a result without a `fault` met none, and a good
+//! by the model, one without `retry_of` repeats none, one without an `id` got none from its provider, a result without a `fault` met none, and a good
 //! result has no `error`.
 
 use serde_json::{Map, Value};
@@ -46,8 +46,16 @@ impl Part {
     /// The keys of which absence says nothing.
     fn keys(self) -> &'static [&'static str] {
         match self {
-            Self::Envelope => &["tool_calls", "tool_names", "tool_results", "final_response", "conversation"],
-            Self::Call => &["server", "args", "turn"],
+            Self::Envelope => &[
+                "answer_source",
+                "conversation",
+                "final_response",
+                "program",
+                "tool_calls",
+                "tool_names",
+                "tool_results",
+            ],
+            Self::Call => &["server", "args", "turn", "witness"],
             Self::Result => &["is_error", "content", "structured_content", "error", "duration_ms"],
             Self::Conversation => &["model", "turns", "tokens", "stop_reason", "duration_ms"],
             Self::Tokens => &["input", "output", "cached", "total"],
@@ -209,7 +217,20 @@ mod tests {
             let dot = if path.is_empty() { "" } else { "." };
             unknown.extend(part.keys().iter().map(|key| format!("{path}{dot}{key}")));
         }
-        let known = ["tool_calls[*].caller", "tool_calls[*].id", "tool_results[*].error.code", "tool_results[*].fault"];
+        let known = [
+            "program.exit",
+            "program.incomplete",
+            "program.timeline",
+            "program.timeline[*].duration_ms",
+            "program.timeline[*].server",
+            "tool_calls[*].asked_args",
+            "tool_calls[*].caller",
+            "tool_calls[*].id",
+            "tool_calls[*].retry_of",
+            "tool_results[*].error.code",
+            "tool_results[*].fault",
+            "tool_results[*].shown",
+        ];
         let table = FIELDS.iter().filter(|field| !field.path.ends_with("[*]") && !field.absent.starts_with("never"));
         let due: BTreeSet<String> =
             table.map(|field| field.path.clone()).filter(|path| !known.contains(&path.as_str())).collect();

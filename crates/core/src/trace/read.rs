@@ -11,7 +11,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::{Conversation, LazyValue, Role, ToolCall, ToolResult, Trace};
+use super::{AnswerSource, Conversation, LazyValue, Program, Role, ToolCall, ToolResult, Trace, Witness};
 use crate::json::{self, JsonError};
 
 impl Trace {
@@ -69,6 +69,8 @@ pub(crate) struct Envelope {
     pub(crate) tool_results: Option<Vec<Option<ToolResult>>>,
     final_response: Option<String>,
     pub(crate) conversation: Option<Conversation>,
+    answer_source: Option<AnswerSource>,
+    program: Option<Box<Program>>,
     /// The envelope itself, in a cassette.
     pub(crate) trace: Option<Box<RawValue>>,
     /// Keys under which other formats keep a conversation.
@@ -81,7 +83,8 @@ pub(crate) struct Envelope {
 impl Envelope {
     /// The trace, if its parts agree with each other.
     pub(crate) fn trace(self) -> Result<Trace, JsonError> {
-        let Self { tool_calls, tool_results, mut final_response, conversation, trace, .. } = self;
+        let Self { tool_calls, tool_results, mut final_response, conversation, trace, answer_source, program, .. } =
+            self;
         if let Some(nested) = trace {
             let nested = json::read::<Self>(nested.get()).map_err(|error| nested_error(&error))?;
             return Self { trace: None, ..nested }.trace().map_err(|error| nested_error(&error));
@@ -104,6 +107,10 @@ impl Envelope {
                 Some(_) => {}
             }
         }
+        let is_later = |(at, call): &(usize, &ToolCall)| call.retry_of.is_some_and(|of| of >= *at);
+        if let Some((at, _)) = tool_calls.iter().flatten().enumerate().find(is_later) {
+            return Err(refused(format!("tool_calls[{at}].retry_of: expected the index of an earlier call")));
+        }
         if let Some(turns) = &conversation.turns {
             let length = turns.len();
             let beyond = |call: &ToolCall| call.turn.filter(|turn| *turn >= length);
@@ -121,7 +128,7 @@ impl Envelope {
                 final_response = last.map(|turn| turn.content.clone().unwrap_or_else(String::new));
             }
         }
-        Ok(Trace { conversation, final_response, tool_calls, tool_results, ..Trace::default() })
+        Ok(Trace { answer_source, conversation, final_response, program, tool_calls, tool_results, ..Trace::default() })
     }
 }
 
@@ -133,28 +140,36 @@ pub(super) struct Call {
     args: Option<Value>,
     /// Another name for `args`.
     arguments: Option<Value>,
+    asked_args: Option<Value>,
     caller: Option<Map<String, Value>>,
     id: Option<String>,
     #[serde(default, deserialize_with = "whole")]
+    retry_of: Option<u64>,
+    #[serde(default, deserialize_with = "whole")]
     turn: Option<u64>,
+    witness: Option<Witness>,
 }
 
 impl TryFrom<Call> for ToolCall {
     type Error = &'static str;
 
     fn try_from(call: Call) -> Result<Self, Self::Error> {
-        let Call { name, server, args, arguments, caller, id, turn } = call;
+        let Call { name, server, args, arguments, asked_args, caller, id, retry_of, turn, witness } = call;
         if args.is_some() && arguments.is_some() {
             return Err("it has `args` and `arguments`, and only one of them may be there");
         }
         let is_direct = |caller: &Map<String, Value>| caller.get("type").and_then(Value::as_str) == Some("direct");
+        let index = |index: Option<u64>, wrong| index.map(usize::try_from).transpose().map_err(|_| wrong);
         Ok(Self {
             name,
             server,
             args: args.or(arguments),
+            asked_args,
             caller: caller.filter(|caller| !is_direct(caller)).map(Value::Object),
             id,
-            turn: turn.map(usize::try_from).transpose().map_err(|_| "its `turn` is too large for an index")?,
+            retry_of: index(retry_of, "its `retry_of` is too large for an index")?,
+            turn: index(turn, "its `turn` is too large for an index")?,
+            witness,
         })
     }
 }

@@ -8,6 +8,7 @@
 
 mod axes;
 mod golden_path;
+mod program;
 mod recovery;
 mod reliability;
 mod stability;

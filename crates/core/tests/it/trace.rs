@@ -3,8 +3,8 @@
 use mcptest_core::eval::tool_calls_from_envelope;
 use mcptest_core::json;
 use mcptest_core::trace::{
-    CallError, Conversation, ErrorKind, FaultEffect, FaultKind, FaultMark, Role, StopReason, Tokens, ToolCall,
-    ToolResult, Turn,
+    AnswerSource, CallError, Conversation, Counterpart, ErrorKind, FaultEffect, FaultKind, FaultMark, Program, Role,
+    Shown, StopReason, TimelineEntry, Tokens, ToolCall, ToolResult, Turn, Witness,
 };
 use mcptest_core::{ConversationTrace, Trace};
 use serde_json::{Value, json};
@@ -79,13 +79,13 @@ fn every_wrong_type_in_a_result_names_its_place() {
     with(
         "error",
         json!({ "kind": "bang", "message": "" }),
-        "tool_results[0].error.kind: expected one of tool, jsonrpc, http, timeout, transport, fault, \
+        "tool_results[0].error.kind: expected one of tool, jsonrpc, http, timeout, transport, fault, refused, \
          found a string (\"bang\")",
     );
     with(
         "error",
         json!({ "kind": "timout", "message": "" }),
-        "tool_results[0].error.kind: expected one of tool, jsonrpc, http, timeout, transport, fault \
+        "tool_results[0].error.kind: expected one of tool, jsonrpc, http, timeout, transport, fault, refused \
          (did you mean timeout?), found a string (\"timout\")",
     );
     with("error", json!({ "kind": "http" }), "tool_results[0].error: missing field `message`");
@@ -344,11 +344,14 @@ fn a_whole_trace_survives_writing_and_reading() {
                 name: "find".into(),
                 server: Some("docs".into()),
                 args: Some(json!({ "q": "å", "n": 1.5 })),
+                asked_args: Some(json!({ "q": "å" })),
                 caller: Some(json!({ "type": "code" })),
                 id: Some("c1".into()),
+                retry_of: None,
                 turn: Some(1),
+                witness: Some(Witness::Both),
             },
-            ToolCall { name: "open".into(), ..ToolCall::default() },
+            ToolCall { name: "open".into(), retry_of: Some(0), ..ToolCall::default() },
         ]),
         tool_results: Some(vec![
             Some(ToolResult {
@@ -367,9 +370,23 @@ fn a_whole_trace_survives_writing_and_reading() {
                     ms: 3000,
                 })),
                 duration_ms: Some(4),
+                shown: Some(Shown::Differs),
             }),
             None,
         ]),
+        answer_source: Some(AnswerSource::Program),
+        program: Some(Box::new(Program {
+            exit: Some(0),
+            incomplete: Some("interrupted".into()),
+            timeline: Some(vec![TimelineEntry {
+                duration_ms: Some(7),
+                ms: 3,
+                server: Some("docs".into()),
+                side: Counterpart::Mcp,
+                status: "ok".into(),
+                what: "tools/call find".into(),
+            }]),
+        })),
         final_response: Some("done".into()),
         conversation: Conversation {
             model: Some("m".into()),
@@ -391,10 +408,18 @@ fn a_whole_trace_survives_writing_and_reading() {
             "tool_calls": [
                 {
                     "name": "find", "server": "docs", "args": { "q": "å", "n": 1.5 },
-                    "caller": { "type": "code" }, "id": "c1", "turn": 1,
+                    "asked_args": { "q": "å" }, "caller": { "type": "code" }, "id": "c1", "turn": 1, "witness": "both",
                 },
-                { "name": "open" },
+                { "name": "open", "retry_of": 0 },
             ],
+            "answer_source": "program",
+            "program": {
+                "exit": 0,
+                "incomplete": "interrupted",
+                "timeline": [{
+                    "duration_ms": 7, "ms": 3, "server": "docs", "side": "mcp", "status": "ok", "what": "tools/call find",
+                }],
+            },
             "tool_names": ["find", "open"],
             "tool_results": [
                 {
@@ -404,6 +429,7 @@ fn a_whole_trace_survives_writing_and_reading() {
                     "error": { "kind": "timeout", "code": -32001, "message": "late" },
                     "fault": { "name": "f", "kind": "recover_after", "effect": "timeout", "ms": 3000 },
                     "duration_ms": 4,
+                    "shown": "differs",
                 },
                 null,
             ],

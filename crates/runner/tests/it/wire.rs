@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use mcptest_core::suite::{Api, Model, Provider, Template, Variables};
 use mcptest_core::trace::{Tokens, ToolResult};
-use mcptest_runner::agent::{Exchange, Reply, RequestedArgs, RequestedCall, error_result};
+use mcptest_runner::agent::{Exchange, Reply, RequestedArgs, RequestedCall};
 use mcptest_runner::catalog::{Catalog, Tool};
 use mcptest_runner::provider::{Access, AskError, Client, ModelRequest, Timeouts};
 use serde_json::{Map, Value, json};
@@ -119,7 +119,7 @@ pub(crate) fn found(text: &str) -> ToolResult {
 }
 
 pub(crate) fn broken(text: &str) -> ToolResult {
-    error_result(mcptest_core::trace::ErrorKind::Tool, None, text)
+    mcptest_core::ledger::error_result(mcptest_core::trace::ErrorKind::Tool, None, text)
 }
 
 /// A reply with two calls, answered by a result and an error.

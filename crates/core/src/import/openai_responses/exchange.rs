@@ -32,81 +32,36 @@ impl<'o> Exchange<'o> {
     }
 
     pub(super) fn add(&mut self, item: &Item<'_>, place: &dyn Display) -> Result<(), ImportError> {
-        let word = match (item.kind.as_deref(), &item.role) {
-            (Some(word), _) => word,
-            (None, Some(_)) => "message",
-            (None, None) => {
-                let error = ImportError::new(format!("{place} has no `type`"));
-                return Err(error.hint("every item except a message has a type"));
-            }
-        };
-        let call = match kind(word).ok_or_else(|| unknown(word, place))? {
-            Kind::Message => return self.message(item, place),
-            Kind::Neither => return Ok(()),
-            Kind::Answer => {
-                self.end_turn();
-                let answer = Answer { id: item.call_id(), result: item.answer(word, place)?, ..Answer::default() };
-                self.builder.add(Message::with_parts(Role::Tool, vec![Part::Answer(answer)]), place)?;
-                self.waiting = self.waiting.saturating_sub(1);
+        let message = match read(item, place)? {
+            Said::Nothing => return Ok(()),
+            Said::Message(None) => {
+                self.is_refused = false;
                 return Ok(());
             }
-            Kind::Named => {
-                self.waiting += 1;
-                let args = item.args(word == "custom_tool_call", place)?;
-                Call { name: item.tool(place)?, args, caller: item.caller(place)?, ..Call::default() }
+            Said::Message(Some(message)) => {
+                self.is_refused = message.role == Role::Assistant && message.stop == Some(StopReason::Refused);
+                message
             }
-            Kind::Requested(name) => {
-                self.waiting += 1;
-                let args = item.args(false, place)?;
-                Call { name: name.to_owned(), server: Server::provider(), args, ..Call::default() }
+            Said::Call(call) => {
+                // What the model writes after an answer is another turn.
+                let is_answered = call.result.is_some();
+                self.waiting += usize::from(kind_of(item).is_some_and(Kind::waits));
+                self.reply(vec![Part::Call(call)], place)?;
+                if is_answered {
+                    self.end_turn();
+                }
+                return Ok(());
             }
-            Kind::Run(name) => {
-                let (args, result) = (item.args(false, place)?, item.provider_result(place)?);
-                Call { name: name.to_owned(), server: Server::provider(), args, result, ..Call::default() }
-            }
-            Kind::Mcp => {
-                let server = Server::Known(item.server_label.as_deref().map(str::to_owned));
-                let (args, result) = (item.args(false, place)?, item.mcp_result(place)?);
-                Call { name: item.tool(place)?, server, args, result, ..Call::default() }
+            Said::Answer(answer) => {
+                self.waiting = self.waiting.saturating_sub(1);
+                Message::with_parts(Role::Tool, vec![Part::Answer(answer)])
             }
         };
-        // What the model writes after an answer is another turn.
-        let is_answered = call.result.is_some();
-        self.reply(vec![Part::Call(Call { id: item.call_id(), ..call })], place)?;
-        if is_answered {
-            self.end_turn();
+        if message.role == Role::Assistant {
+            return self.reply(message.parts, place);
         }
-        Ok(())
-    }
-
-    fn message(&mut self, item: &Item<'_>, place: &dyn Display) -> Result<(), ImportError> {
-        if item.tool_calls.is_some() {
-            return Err(ImportError::new(format!("{place} has `tool_calls`")).hint(looks_like("openai-chat")));
-        }
-        item.refuse_unread_calls(place)?;
-        let mut message = Message::new(Role::User);
-        openai_content::add(&mut message, item.content.as_ref(), &PARTS, place)?;
-        self.is_refused = false;
-        match item.role.as_deref() {
-            Some("system" | "developer") => Ok(()),
-            Some("user") => {
-                self.end_turn();
-                self.builder.add(message, place).map(|_| ())
-            }
-            Some("assistant") => {
-                self.is_refused = message.stop == Some(StopReason::Refused);
-                self.reply(message.parts, place)
-            }
-            other => {
-                let hint = if other == Some("tool") {
-                    looks_like("openai-chat")
-                } else {
-                    "`--from` names the format of a record".to_owned()
-                };
-                let place = format_args!("{place}.role");
-                Err(ImportError::must_be(place, "system, developer, user or assistant", other).hint(hint))
-            }
-        }
+        self.end_turn();
+        self.builder.add(message, place).map(|_| ())
     }
 
     /// Adds to the turn that the model writes.
@@ -118,6 +73,80 @@ impl<'o> Exchange<'o> {
                 self.open = self.builder.add(Message::with_parts(Role::Assistant, parts), place)?;
                 Ok(())
             }
+        }
+    }
+}
+
+/// What an item says.
+pub(super) enum Said {
+    Nothing,
+    /// `None` for a system prompt.
+    Message(Option<Message>),
+    Call(Call),
+    Answer(Answer),
+}
+
+fn kind_of(item: &Item<'_>) -> Option<Kind> {
+    kind(item.kind.as_deref()?)
+}
+
+/// Reads an item.
+pub(super) fn read(item: &Item<'_>, place: &dyn Display) -> Result<Said, ImportError> {
+    let word = match (item.kind.as_deref(), &item.role) {
+        (Some(word), _) => word,
+        (None, Some(_)) => "message",
+        (None, None) => {
+            let error = ImportError::new(format!("{place} has no `type`"));
+            return Err(error.hint("every item except a message has a type"));
+        }
+    };
+    let call = match kind(word).ok_or_else(|| unknown(word, place))? {
+        Kind::Message => return message(item, place).map(Said::Message),
+        Kind::Neither => return Ok(Said::Nothing),
+        Kind::Answer => {
+            let answer = Answer { id: item.call_id(), result: item.answer(word, place)?, ..Answer::default() };
+            return Ok(Said::Answer(answer));
+        }
+        Kind::Named => {
+            let args = item.args(word == "custom_tool_call", place)?;
+            Call { name: item.tool(place)?, args, caller: item.caller(place)?, ..Call::default() }
+        }
+        Kind::Requested(name) => {
+            let args = item.args(false, place)?;
+            Call { name: name.to_owned(), server: Server::provider(), args, ..Call::default() }
+        }
+        Kind::Run(name) => {
+            let (args, result) = (item.args(false, place)?, item.provider_result(place)?);
+            Call { name: name.to_owned(), server: Server::provider(), args, result, ..Call::default() }
+        }
+        Kind::Mcp => {
+            let server = Server::Known(item.server_label.as_deref().map(str::to_owned));
+            let (args, result) = (item.args(false, place)?, item.mcp_result(place)?);
+            Call { name: item.tool(place)?, server, args, result, ..Call::default() }
+        }
+    };
+    Ok(Said::Call(Call { id: item.call_id(), ..call }))
+}
+
+fn message(item: &Item<'_>, place: &dyn Display) -> Result<Option<Message>, ImportError> {
+    if item.tool_calls.is_some() {
+        return Err(ImportError::new(format!("{place} has `tool_calls`")).hint(looks_like("openai-chat")));
+    }
+    item.refuse_unread_calls(place)?;
+    let mut message = Message::new(Role::User);
+    openai_content::add(&mut message, item.content.as_ref(), &PARTS, place)?;
+    match item.role.as_deref() {
+        Some("system" | "developer") => Ok(None),
+        Some("user") => Ok(Some(message)),
+        Some("assistant") => Ok(Some(Message { role: Role::Assistant, ..message })),
+        other => {
+            let hint = if other == Some("tool") {
+                looks_like("openai-chat")
+            } else {
+                "`--from` names the format of a record".to_owned()
+            };
+            let place = format_args!("{place}.role");
+            Err(ImportError::must_be(place, "system, developer, user or assistant", other).hint(hint))
         }
     }
 }

@@ -40,6 +40,13 @@ pub(super) enum Kind {
     Answer,
 }
 
+impl Kind {
+    /// Whether the answer to the call is an item of its own.
+    pub(super) fn waits(self) -> bool {
+        matches!(self, Self::Named | Self::Requested(_))
+    }
+}
+
 pub(super) fn kind(word: &str) -> Option<Kind> {
     Some(match word {
         "message" => Kind::Message,
@@ -79,6 +86,8 @@ with_unread_calls! {
         pub(super) role: Option<Text<'a>>,
         pub(super) content: Option<Content<'a>>,
         name: Option<Text<'a>>,
+        /// Where tools of one server are grouped: `mcp__SERVER`.
+        namespace: Option<Text<'a>>,
         pub(super) server_label: Option<Text<'a>>,
         status: Option<Text<'a>>,
         caller: Option<&'a RawValue>,
@@ -119,7 +128,11 @@ impl Item<'_> {
 
     pub(super) fn tool(&self, place: &dyn Display) -> Result<String, ImportError> {
         let no_name = || ImportError::new(format!("{place} has no `name`")).hint("a call names its tool");
-        self.name.as_deref().map(str::to_owned).ok_or_else(no_name)
+        let name = self.name.as_deref().ok_or_else(no_name)?;
+        Ok(match self.namespace.as_deref().map(|space| space.trim_end_matches('_')) {
+            None | Some("") => name.to_owned(),
+            Some(space) => format!("{space}__{name}"),
+        })
     }
 
     /// The code of the model that made the call; `None` where the model made it itself.

@@ -269,9 +269,9 @@ fn finish(merged: Merged, options: &Options) -> (ToolCall, Option<ToolResult>) {
         name: name.to_owned(),
         server: server.map(str::to_owned).or(call.server),
         args: call.args,
-        caller: None,
         id: call.id,
         turn,
+        ..ToolCall::default()
     };
     (call, result)
 }

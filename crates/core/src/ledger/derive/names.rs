@@ -1,0 +1,112 @@
+//! The names under which clients offer the tools of servers to a model.
+//!
+//! A client puts the server in front, in one of several ways, and replaces characters that model APIs do not take. Here all of
+//! those read the same.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+/// A server and one of its tools.
+pub(super) type Tool = (String, String);
+
+pub(super) struct Names {
+    by_name: BTreeMap<String, Vec<Meant>>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Meant {
+    tool: Tool,
+    /// The name says which server.
+    has_server: bool,
+}
+
+/// What is left of a name when every character that some client replaces is replaced.
+fn plain(name: &str) -> String {
+    name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect()
+}
+
+impl Names {
+    pub(super) fn new(tools: &BTreeSet<Tool>) -> Self {
+        let mut by_name: BTreeMap<String, Vec<Meant>> = BTreeMap::new();
+        for tool in tools {
+            let (server, name) = (plain(&tool.0), plain(&tool.1));
+            let forms = [
+                (format!("mcp__{server}__{name}"), true),
+                (format!("{server}__{name}"), true),
+                (format!("mcp_{server}_{name}"), true),
+                (format!("{server}_{name}"), true),
+                (name, false),
+            ];
+            for (form, has_server) in forms {
+                let all = by_name.entry(form).or_default();
+                if !all.iter().any(|known| known.tool == *tool) {
+                    all.push(Meant { tool: tool.clone(), has_server });
+                }
+            }
+        }
+        Self { by_name }
+    }
+
+    /// The tools that a name in a model's call may mean. A name without a server does not mean a tool that the same request
+    /// offers under a name with its server: then the program has a tool of its own by that name.
+    pub(super) fn tools(&self, name: &str, offered: &BTreeSet<String>) -> Vec<Tool> {
+        let Some(meant) = self.by_name.get(&plain(name)) else { return Vec::new() };
+        let is_offered_with_server = |tool: &Tool| {
+            offered.iter().filter(|other| *other != name).any(|other| {
+                let same = self.by_name.get(&plain(other)).into_iter().flatten();
+                same.into_iter().any(|other| other.has_server && other.tool == *tool)
+            })
+        };
+        let keep = |one: &&Meant| one.has_server || !is_offered_with_server(&one.tool);
+        meant.iter().filter(keep).map(|one| one.tool.clone()).collect()
+    }
+}
+
+/// Whether a call that carries the id of a model's call can be that call: clients shorten long names.
+pub(super) fn may_be(name: &str, tool: &str) -> bool {
+    const LONG: usize = 60;
+    name.len() >= LONG || plain(name).ends_with(&plain(tool))
+}
+
+/// The names of the tools that a request offers, of one element of its `tools`.
+pub(super) fn offered(tool: &Value, out: &mut BTreeSet<String>) {
+    let name = |value: &Value| value.get("name").and_then(Value::as_str).map(str::to_owned);
+    for inner in [Some(tool), tool.get("function"), tool.get("custom")].into_iter().flatten() {
+        out.extend(name(inner));
+    }
+    for key in ["functionDeclarations", "function_declarations", "tools"] {
+        for inner in tool.get(key).and_then(Value::as_array).into_iter().flatten() {
+            let space = name(tool).map_or_else(String::new, |space| format!("{}__", space.trim_end_matches('_')));
+            out.extend(name(inner).map(|name| format!("{space}{name}")));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_all_clients_mean_the_tool() {
+        let tool = |server: &str, name: &str| (server.to_owned(), name.to_owned());
+        let names = Names::new(&BTreeSet::from([tool("my-shop", "refund.order"), tool("web", "search")]));
+        let none = BTreeSet::new();
+        for name in [
+            "mcp__my-shop__refund_order",
+            "my-shop__refund.order",
+            "mcp_my-shop_refund_order",
+            "my_shop_refund_order",
+            "refund.order",
+            "refund_order",
+        ] {
+            assert_eq!(names.tools(name, &none), [tool("my-shop", "refund.order")], "{name}");
+        }
+        assert_eq!(names.tools("refund", &none), []);
+        assert_eq!(names.tools("other__search", &none), []);
+        assert_eq!(names.tools("search", &BTreeSet::from(["search".to_owned()])), [tool("web", "search")]);
+        let both = BTreeSet::from(["search".to_owned(), "mcp__web__search".to_owned()]);
+        assert_eq!(names.tools("search", &both), []);
+        assert_eq!(names.tools("mcp__web__search", &both), [tool("web", "search")]);
+    }
+}
