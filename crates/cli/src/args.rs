@@ -3,6 +3,7 @@
 mod completed;
 mod explain;
 mod init;
+mod record;
 mod report;
 mod runs;
 mod score;
@@ -14,6 +15,7 @@ use mcptest_core::suite::MAX_RUNS;
 
 pub(crate) use self::explain::{Completions, Explain};
 pub(crate) use self::init::Init;
+pub(crate) use self::record::{ModelSide, Record};
 pub(crate) use self::report::{Render, Reporting};
 pub(crate) use self::runs::Runs;
 pub(crate) use self::score::{Convert, Output, ReadingArgs, Score};
@@ -49,6 +51,7 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     Init(Init),
     Run(Box<Run>),
+    Record(Record),
     Validate(Validate),
     Explain(Explain),
     Cassette(Cassette),

@@ -6,6 +6,7 @@
 mod cassettes;
 mod files;
 mod models;
+mod programs;
 mod reports;
 mod servers;
 mod suites;
@@ -42,13 +43,14 @@ pub struct Area {
 }
 
 /// Every entry, by area.
-pub static AREAS: [Area; 9] = [
+pub static AREAS: [Area; 10] = [
     Area { title: "Suite files", entries: &suites::ENTRIES },
     Area { title: "Warnings about suites", entries: &warnings::ENTRIES },
     Area { title: "Files and selection", entries: &files::ENTRIES },
     Area { title: "Cassettes", entries: &cassettes::ENTRIES },
     Area { title: "Servers", entries: &servers::ENTRIES },
     Area { title: "Models and keys", entries: &models::ENTRIES },
+    Area { title: "Programs", entries: &programs::ENTRIES },
     Area { title: "Traces from elsewhere", entries: &traces::ENTRIES },
     Area { title: "Reports", entries: &reports::ENTRIES },
     Area { title: "Unexpected verdicts", entries: &verdicts::ENTRIES },

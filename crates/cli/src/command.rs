@@ -6,6 +6,7 @@ mod convert;
 mod explain;
 mod init;
 mod mock;
+mod record;
 mod report;
 mod run_suites;
 mod runs;
@@ -41,16 +42,17 @@ where
     }
 }
 
-/// Runs what the arguments ask for and returns the exit code.
+/// Runs what the arguments ask for and returns the exit code. `names` are the environment variables that are set.
 pub fn run(
     args: impl IntoIterator<Item = OsString>,
     environment: Environment<'_>,
+    names: &[String],
     out: &mut impl Write,
     err: &mut impl Write,
 ) -> ExitCode {
     let mut console = Console { out: Stream::new(out), err: Stream::new(err) };
     let code = match Cli::try_parse_from(args) {
-        Ok(typed) => dispatch(&typed.command, environment, &mut console),
+        Ok(typed) => dispatch(&typed.command, environment, names, &mut console),
         Err(error) => usage(&error, &mut console),
     };
     ExitCode::from(code.unwrap_or_else(|Stop(message)| {
@@ -59,7 +61,12 @@ pub fn run(
     }))
 }
 
-fn dispatch(command: &Command, environment: Environment<'_>, console: &mut Console<'_>) -> Result<u8, Stop> {
+fn dispatch(
+    command: &Command,
+    environment: Environment<'_>,
+    names: &[String],
+    console: &mut Console<'_>,
+) -> Result<u8, Stop> {
     signals::ignore_sigxfsz();
     match command {
         Command::Init(typed) => init::run(typed, environment, console),
@@ -67,6 +74,7 @@ fn dispatch(command: &Command, environment: Environment<'_>, console: &mut Conso
         Command::Score(typed) => score::run(typed, environment, console),
         Command::Convert(typed) => convert::run(typed, console),
         Command::Report(typed) => report::run(typed, environment, console),
+        Command::Record(typed) => Ok(record::run(typed, environment, names, &mut console.err)),
         Command::Cassette(typed) => cassette::run(typed, environment, console),
         Command::Validate(typed) => validate::run(typed, environment, console),
         Command::Schema(typed) => schema::run(typed, console),

@@ -12,5 +12,11 @@ pub(crate) const CRASHED: u8 = 101;
 /// Could not run: a wrong file, a wrong argument, a file that cannot be read, output that cannot be written.
 pub(crate) const ERROR: u8 = 2;
 
+/// `mcptest record` itself failed, whatever the recorded command would have returned.
+pub(crate) const RECORD_FAILED: u8 = 125;
+
+/// The command of `mcptest record` was not found, as a shell reports it.
+pub(crate) const NOT_FOUND: u8 = 127;
+
 /// Ctrl-C for the second time: what a shell reports of a program that the signal ended.
 pub(crate) const INTERRUPTED: u8 = 130;

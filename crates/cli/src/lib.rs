@@ -19,6 +19,7 @@ mod report;
 mod select;
 mod signals;
 mod suites;
+mod words;
 
 pub use command::{Environment, run};
 pub use panics::tell_panics;

@@ -6,5 +6,6 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     mcptest::tell_panics();
     let environment = |name: &str| std::env::var(name).ok();
-    mcptest::run(std::env::args_os(), &environment, &mut std::io::stdout(), &mut std::io::stderr())
+    let names: Vec<String> = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok()).collect();
+    mcptest::run(std::env::args_os(), &environment, &names, &mut std::io::stdout(), &mut std::io::stderr())
 }

@@ -23,7 +23,7 @@ pub(super) fn validate(folder: &Path, text: &str) -> Result<Option<String>, Fail
     write(&path, text)?;
     let args = ["mcptest".into(), "validate".into(), path.clone().into_os_string()];
     let (mut out, mut err) = (Vec::new(), Vec::new());
-    let code = mcptest::run(args, &|_| None, &mut out, &mut err);
+    let code = mcptest::run(args, &|_| None, &[], &mut out, &mut err);
     if code == ExitCode::SUCCESS {
         return Ok(None);
     }

@@ -16,7 +16,6 @@ mod server;
 mod snapshot;
 mod starter;
 mod suite;
-mod words;
 mod yaml;
 
 use std::path::Path;

@@ -22,7 +22,7 @@ struct Found {
 fn run(line: &[String]) -> (ExitCode, String, String) {
     let (mut out, mut err) = (Vec::new(), Vec::new());
     let words = ["mcptest".to_owned(), "score".to_owned()].into_iter().chain(line.iter().cloned());
-    let code = mcptest::run(words.map(Into::into), &|_| None, &mut out, &mut err);
+    let code = mcptest::run(words.map(Into::into), &|_| None, &[], &mut out, &mut err);
     (code, String::from_utf8(out).unwrap(), String::from_utf8(err).unwrap())
 }
 

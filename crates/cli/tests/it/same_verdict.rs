@@ -172,7 +172,7 @@ fn rare(random: &mut Random, keys: &mut Vec<String>, some: &[&str]) {
 fn run(words: &[&str]) -> (ExitCode, String) {
     let (mut out, mut err) = (Vec::new(), Vec::new());
     let line = ["mcptest"].iter().chain(words).map(Into::into);
-    let code = mcptest::run(line, &|_| None, &mut out, &mut err);
+    let code = mcptest::run(line, &|_| None, &[], &mut out, &mut err);
     (code, String::from_utf8(out).unwrap())
 }
 

@@ -106,6 +106,8 @@ words! {
         MockAddress = "mock-address",
         InvalidMockServer = "invalid-mock-server",
         OutOfResources = "out-of-resources",
+        ModelUnseen = "model-unseen",
+        NoAnswer = "no-answer",
         NoKey = "no-key",
         BadKey = "bad-key",
         BadBaseUrl = "bad-base-url",

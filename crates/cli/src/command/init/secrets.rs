@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use mcptest_core::redact::by_shape;
 use regex::Regex;
 
-use super::words::CommandLine;
+use crate::words::CommandLine;
 use super::yaml::{self, Dollar};
 
 /// Lines of a suite that reach the real server.

@@ -11,11 +11,11 @@ use mcptest_runner::mcp::{Connection, Endpoint, Target};
 use mcptest_runner::process::Launch;
 
 use super::secrets::{self, Real};
-use super::words::CommandLine;
 use super::yaml::{self, Dollar};
 use super::{Environment, stop};
 use crate::args::Init;
 use crate::signals::Signals;
+use crate::words::CommandLine;
 
 /// A server and its tools.
 #[derive(Debug)]

@@ -4,15 +4,15 @@
 use std::collections::BTreeMap;
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct CommandLine {
+pub(crate) struct CommandLine {
     /// Variables set before the command.
-    pub(super) env: BTreeMap<String, String>,
-    pub(super) argv: Vec<String>,
+    pub(crate) env: BTreeMap<String, String>,
+    pub(crate) argv: Vec<String>,
 }
 
 /// Why a command line cannot be split.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Unsplit {
+pub(crate) enum Unsplit {
     /// A quote that is opened at this column, from 1, is not closed.
     Quote(char, usize),
     /// Nothing follows the last backslash.
@@ -32,7 +32,7 @@ impl std::fmt::Display for Unsplit {
 }
 
 impl CommandLine {
-    pub(super) fn read(line: &str) -> Result<Self, Unsplit> {
+    pub(crate) fn read(line: &str) -> Result<Self, Unsplit> {
         let mut out = Self::default();
         for Word { text, bare_name } in split(line)? {
             match bare_name.filter(|_| out.argv.is_empty()) {

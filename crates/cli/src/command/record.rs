@@ -1,0 +1,191 @@
+//! `mcptest record`: any command, once, between two recording proxies.
+
+mod append;
+mod servers;
+
+use std::io::Write;
+use std::path::Path;
+
+use mcptest_core::diag::{Code, Failure};
+use mcptest_core::ledger::{self, Derived, Ledger, ProgramEnd};
+use mcptest_core::redact::Redactor;
+use mcptest_runner::file::{self, Trust};
+use mcptest_runner::process::{Launch, SpawnError};
+use mcptest_runner::record::{Exit, Finished, Program, ProgramError, Recording, Setup, Upstreams};
+use mcptest_runner::runtime;
+use mcptest_runner::temp_file::TempFile;
+
+use self::append::Appender;
+use super::Environment;
+use crate::args::{ModelSide, Record};
+use crate::exit;
+use crate::input::{io_error, shown};
+use crate::signals::Signals;
+
+/// The largest answer in a file.
+const MAX_ANSWER: u64 = 16 << 20;
+/// Endings of names of variables whose values are secrets.
+const SECRET_NAMES: [&str; 4] = ["KEY", "TOKEN", "SECRET", "PASSWORD"];
+
+/// Runs the command and returns its exit code.
+pub(super) fn run(typed: &Record, environment: Environment<'_>, names: &[String], err: &mut impl Write) -> u8 {
+    match record(typed, environment, names, err) {
+        Ok(code) => code,
+        Err(Stopped { failure, code }) => {
+            // If standard error is closed, the exit code is all that is left to say it with.
+            let _ = writeln!(err, "{failure}");
+            code
+        }
+    }
+}
+
+/// Why nothing was recorded, and the exit code.
+struct Stopped {
+    failure: String,
+    code: u8,
+}
+
+impl<P> From<Failure<P>> for Stopped
+where
+    Failure<P>: std::fmt::Display,
+{
+    fn from(failure: Failure<P>) -> Self {
+        Self { failure: failure.to_string(), code: exit::RECORD_FAILED }
+    }
+}
+
+fn record(
+    typed: &Record,
+    environment: Environment<'_>,
+    names: &[String],
+    err: &mut impl Write,
+) -> Result<u8, Stopped> {
+    let servers = servers::read(&typed.server)?;
+    let upstreams = Upstreams::new(environment).map_err(|error| {
+        Failure::error((), error.to_string()).code(Code::BadBaseUrl).hint("write it as https://host/path")
+    })?;
+    let out = Appender::check(&typed.out)?;
+    if let Some(path) = &typed.ledger {
+        Appender::check(path)?;
+    }
+    let shim = std::env::current_exe().map_err(|error| out_of_resources(&error))?;
+    let signals = Signals::default();
+    signals.listen();
+    let runtime = runtime::build().map_err(|error| out_of_resources(&error))?;
+    let (finished, ledger, redactor) = runtime.block_on(async {
+        let setup = Setup {
+            servers,
+            processes: signals.processes.clone(),
+            upstreams,
+            secrets: secrets(environment, names),
+            shim: &shim,
+            no_proxy: environment("NO_PROXY").or_else(|| environment("no_proxy")),
+        };
+        let recording = Recording::start(setup).await.map_err(|error| out_of_resources(&error))?;
+        let launch = Launch { argv: typed.command.clone(), env: recording.variables(), cwd: None };
+        let program = Program { launch, processes: &signals.processes, interrupt: &signals.interrupt };
+        let finished = program.run(std::io::stdout()).await;
+        let (ledger, redactor) = recording.finish().await;
+        signals.processes.end_all().await;
+        Ok::<_, Stopped>((finished.map_err(not_started)?, ledger, redactor))
+    })?;
+    save(typed, &out, &finished, &ledger, &redactor, err)
+}
+
+fn save(
+    typed: &Record,
+    out: &Appender,
+    finished: &Finished,
+    ledger: &Ledger,
+    redactor: &Redactor,
+    err: &mut impl Write,
+) -> Result<u8, Stopped> {
+    let code = if finished.was_stopped { exit::INTERRUPTED } else { finished.exit.code() };
+    let answer = answer(typed, finished)?.map(|answer| redactor.text(&answer).into_owned());
+    let end = ProgramEnd { exit: i64::from(finished.exit.code()), is_complete: !finished.was_stopped };
+    let Derived { trace, notes, model_unseen, .. } = ledger::trace(ledger, answer.as_deref(), end);
+    if model_unseen && typed.model == ModelSide::Required && !finished.was_stopped {
+        let message = "the model was not seen: no request of a known interface passed the proxy";
+        let hint = "let the client of the agent read its base URL from the environment, or record with --model unseen. \
+                    Clients that sign their requests (Bedrock, Vertex) cannot be recorded";
+        let failure = Failure::error((), message).code(Code::ModelUnseen).hint(hint).to_string();
+        let code = if finished.exit == Exit::Code(0) { exit::RECORD_FAILED } else { code };
+        return Err(Stopped { failure, code });
+    }
+    if let Some(path) = &typed.ledger {
+        write_ledger(path, ledger)?;
+    }
+    let calls = trace.tool_calls.as_ref().map_or(0, Vec::len);
+    out.append(&trace.to_envelope())?;
+    for note in notes {
+        let _ = writeln!(err, "{note}");
+    }
+    let incomplete = if finished.was_stopped { ", incomplete" } else { "" };
+    let _ = writeln!(err, "mcptest: recorded a trace with {} in {}{incomplete}", counted(calls), shown(&typed.out));
+    Ok(code)
+}
+
+fn counted(calls: usize) -> String {
+    if calls == 1 { "1 tool call".to_owned() } else { format!("{calls} tool calls") }
+}
+
+/// The values of variables whose names say that they are secret.
+fn secrets(environment: Environment<'_>, names: &[String]) -> Vec<(String, String)> {
+    let is_secret = |name: &&String| SECRET_NAMES.iter().any(|end| name.to_ascii_uppercase().ends_with(end));
+    names.iter().filter(is_secret).filter_map(|name| Some((name.clone(), environment(name)?))).collect()
+}
+
+/// What the program answered. Without an answer the last reply of the model is the final response.
+fn answer(typed: &Record, finished: &Finished) -> Result<Option<String>, Failure> {
+    use mcptest_core::answer::AnswerFormat;
+    if finished.was_stopped {
+        return Ok(None);
+    }
+    let bytes = match &typed.answer {
+        AnswerFormat::File(path) => {
+            let path = Path::new(path);
+            let read = file::read(path, MAX_ANSWER, Trust::Trusted);
+            read.map_err(|error| no_answer(&io_error(path, &error).to_string()))?
+        }
+        _ => finished.stdout.clone(),
+    };
+    let Some(bytes) = bytes else {
+        return Err(no_answer("it is larger than 16 MB"));
+    };
+    let text = String::from_utf8_lossy(&bytes);
+    let answer = typed.answer.read(&text).map_err(|error| no_answer(&error.to_string()))?;
+    Ok((!answer.is_empty()).then_some(answer))
+}
+
+fn no_answer(why: &str) -> Failure {
+    Failure::error((), format!("the answer of the program cannot be read: {why}"))
+        .code(Code::NoAnswer)
+        .hint("say with --answer where the program leaves its answer")
+}
+
+fn write_ledger(path: &Path, ledger: &Ledger) -> Result<(), Failure> {
+    let written = TempFile::create(path).and_then(|mut file| {
+        file.write_all(ledger.to_lines().as_bytes())?;
+        file.replace()
+    });
+    written.map_err(|error| append::cannot_write(path, &error))
+}
+
+fn out_of_resources(error: &std::io::Error) -> Failure {
+    let hint = "raise the limits on open files (`ulimit -n`) and on processes and threads (`ulimit -u`)";
+    Failure::error((), format!("cannot start: {error}")).code(Code::OutOfResources).hint(hint)
+}
+
+fn not_started(error: ProgramError) -> Stopped {
+    match error {
+        ProgramError::Spawn(SpawnError::NotFound(program)) => {
+            let message = format!("program `{program}` not found");
+            let failure = Failure::error((), message).code(Code::ProgramNotFound).hint("check the command after `--`");
+            Stopped { failure: failure.to_string(), code: exit::NOT_FOUND }
+        }
+        ProgramError::Spawn(error) => {
+            Failure::error((), error.to_string()).code(Code::ProgramNotStarted).hint(error.hint()).into()
+        }
+        ProgramError::Resources(error) => out_of_resources(&error).into(),
+    }
+}
