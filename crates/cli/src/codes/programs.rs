@@ -21,8 +21,9 @@ pub(super) static ENTRIES: [Entry; 2] = [
     entry(
         Code::NoAnswer,
         "The answer of a recorded program cannot be read",
-        "error[no-answer]: the answer of the program cannot be read: there is no answer among its events (codex-exec)",
-        "`--answer` says where the program leaves its answer, and nothing was found there.",
+        "warning[no-answer]: the answer of the program cannot be read: there is no answer among its events (codex-exec)",
+        "`--answer` says where the program leaves its answer, and nothing was found there. The trace is recorded without a final \
+         response, so gates that need one cannot be assessed.",
         &["Look at the output of the program.", "Give the format that it prints: `mcptest record --help` lists them."],
     ),
 ];

@@ -54,12 +54,7 @@ where
     }
 }
 
-fn record(
-    typed: &Record,
-    environment: Environment<'_>,
-    names: &[String],
-    err: &mut impl Write,
-) -> Result<u8, Stopped> {
+fn record(typed: &Record, environment: Environment<'_>, names: &[String], err: &mut impl Write) -> Result<u8, Stopped> {
     let servers = servers::read(&typed.server)?;
     let upstreams = Upstreams::new(environment).map_err(|error| {
         Failure::error((), error.to_string()).code(Code::BadBaseUrl).hint("write it as https://host/path")
@@ -101,9 +96,10 @@ fn save(
     err: &mut impl Write,
 ) -> Result<u8, Stopped> {
     let code = if finished.was_stopped { exit::INTERRUPTED } else { finished.exit.code() };
-    let answer = answer(typed, finished)?.map(|answer| redactor.text(&answer).into_owned());
+    let answer = answer(typed, finished);
+    let known = answer.as_ref().ok().and_then(Option::as_deref).map(|answer| redactor.text(answer).into_owned());
     let end = ProgramEnd { exit: i64::from(finished.exit.code()), is_complete: !finished.was_stopped };
-    let Derived { trace, notes, model_unseen, .. } = ledger::trace(ledger, answer.as_deref(), end);
+    let Derived { mut trace, notes, model_unseen, .. } = ledger::trace(ledger, known.as_deref(), end);
     if model_unseen && typed.model == ModelSide::Required && !finished.was_stopped {
         let message = "the model was not seen: no request of a known interface passed the proxy";
         let hint = "let the client of the agent read its base URL from the environment, or record with --model unseen. \
@@ -114,6 +110,11 @@ fn save(
     }
     if let Some(path) = &typed.ledger {
         write_ledger(path, ledger)?;
+    }
+    if let Err(warning) = &answer {
+        // It answered something. What the model said last is not known to be that.
+        (trace.final_response, trace.answer_source) = (None, None);
+        let _ = writeln!(err, "{warning}");
     }
     let calls = trace.tool_calls.as_ref().map_or(0, Vec::len);
     out.append(&trace.to_envelope())?;
@@ -158,7 +159,7 @@ fn answer(typed: &Record, finished: &Finished) -> Result<Option<String>, Failure
 }
 
 fn no_answer(why: &str) -> Failure {
-    Failure::error((), format!("the answer of the program cannot be read: {why}"))
+    Failure::warning((), format!("the answer of the program cannot be read: {why}"))
         .code(Code::NoAnswer)
         .hint("say with --answer where the program leaves its answer")
 }

@@ -44,6 +44,9 @@ mod codes;
 #[cfg(target_os = "linux")]
 mod real_servers;
 mod record;
+// It looks for processes in /proc.
+#[cfg(target_os = "linux")]
+mod record_program;
 mod report;
 mod run;
 mod runs;

@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use http_body_util::BodyExt as _;
-use hyper::body::{Frame, Incoming};
+use hyper::body::{Body as _, Frame, Incoming};
 use hyper::header::{
     ACCEPT_ENCODING, AUTHORIZATION, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HOST, HeaderName,
     HeaderValue, TE, TRAILER, TRANSFER_ENCODING, UPGRADE,
@@ -334,7 +334,8 @@ async fn respond(outgoing: reqwest::RequestBuilder, mut watch: Watch, upstream: 
         }
     }
     let (status, headers) = (response.status(), end_to_end(headers));
-    let body = Watched { upstream: reqwest::Body::from(response), watch };
+    let mut body = Watched { upstream: reqwest::Body::from(response), watch };
+    body.end_if_complete();
     let mut out = Response::new(body.boxed_unsync());
     *out.status_mut() = status;
     *out.headers_mut() = headers;
@@ -383,6 +384,15 @@ struct Watched {
     watch: Watch,
 }
 
+impl Watched {
+    /// A body of known length is not asked for more than that, so its end is seen here.
+    fn end_if_complete(&mut self) {
+        if self.upstream.is_end_stream() || self.upstream.size_hint().exact() == Some(0) {
+            self.watch.finish(End::Complete);
+        }
+    }
+}
+
 impl hyper::body::Body for Watched {
     type Data = Bytes;
     type Error = Box<dyn Error + Send + Sync>;
@@ -399,9 +409,7 @@ impl hyper::body::Body for Watched {
                 if let Some(data) = frame.data_ref() {
                     self.watch.capture.push(data);
                 }
-                if self.upstream.is_end_stream() {
-                    self.watch.finish(End::Complete);
-                }
+                self.end_if_complete();
             }
             Poll::Ready(Some(Err(error))) => {
                 let why = innermost(error);

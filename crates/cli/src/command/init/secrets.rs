@@ -5,8 +5,8 @@ use std::sync::LazyLock;
 use mcptest_core::redact::by_shape;
 use regex::Regex;
 
-use crate::words::CommandLine;
 use super::yaml::{self, Dollar};
+use crate::words::CommandLine;
 
 /// Lines of a suite that reach the real server.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -75,7 +75,10 @@ pub(super) fn provoked() -> Vec<(Code, String)> {
         (Code::OutOfResources, crowded()),
         (Code::InvalidMockServer, printed(&Folder::with(&[("tools.yml", rain)]), &["validate", "tools.yml"])),
         (Code::ModelUnseen, printed(&Folder::with(&[]), &["record", "--", "true"])),
-        (Code::NoAnswer, printed(&Folder::with(&[]), &["record", "--answer", "codex-exec", "--", "true"])),
+        (
+            Code::NoAnswer,
+            printed(&Folder::with(&[]), &["record", "--answer", "codex-exec", "--model", "unseen", "--", "true"]),
+        ),
         (Code::ScriptTooShort, scripted("{ calls: [{ tool: search }] }")),
         (Code::AmbiguousTool, printed(&desk(two), &["run", "ok.yml"])),
         (
