@@ -98,8 +98,13 @@ fn save(
     let code = if finished.was_stopped { exit::INTERRUPTED } else { finished.exit.code() };
     let answer = answer(typed, finished);
     let known = answer.as_ref().ok().and_then(Option::as_deref).map(|answer| redactor.text(answer).into_owned());
-    let end = ProgramEnd { exit: i64::from(finished.exit.code()), is_complete: !finished.was_stopped };
-    let Derived { mut trace, notes, model_unseen, .. } = ledger::trace(ledger, known.as_deref(), end);
+    let end = ProgramEnd {
+        answer: known,
+        exit: Some(i64::from(finished.exit.code())),
+        incomplete: finished.was_stopped.then(|| "it was stopped".to_owned()),
+        duration_ms: Some(finished.duration_ms),
+    };
+    let Derived { mut trace, notes, model_unseen, .. } = ledger::trace(ledger, end);
     if model_unseen && typed.model == ModelSide::Required && !finished.was_stopped {
         let message = "the model was not seen: no request of a known interface passed the proxy";
         let hint = "let the client of the agent read its base URL from the environment, or record with --model unseen. \

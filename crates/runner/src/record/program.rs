@@ -10,6 +10,7 @@ use tokio::sync::oneshot;
 use tokio::time::timeout;
 
 use super::capture::{Capture, MAX_KEPT};
+use crate::clock::Stopwatch;
 use crate::interrupt::Interrupt;
 use crate::process::{Foreground, Launch, Processes, SpawnError};
 
@@ -52,6 +53,7 @@ pub struct Finished {
     pub stdout: Option<Vec<u8>>,
     /// Whether it was stopped before it had ended by itself.
     pub was_stopped: bool,
+    pub duration_ms: u64,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -65,6 +67,7 @@ pub enum ProgramError {
 impl Program<'_> {
     /// Runs it to its end. `out` gets its standard output as it arrives.
     pub async fn run(&self, out: impl Write + Send + 'static) -> Result<Finished, ProgramError> {
+        let watch = Stopwatch::start();
         // A background process that reads from a terminal is stopped by the system.
         let stdin = if io::stdin().is_terminal() { Stdio::null() } else { Stdio::inherit() };
         let (reader, writer) = io::pipe()?;
@@ -85,10 +88,11 @@ impl Program<'_> {
                 (child.exited().await, true)
             }
         };
+        let duration_ms = watch.ms();
         let _ = timeout(DRAIN_GRACE, is_done).await;
         let capture = capture.lock().unwrap_or_else(PoisonError::into_inner).take();
         let stdout = capture.and_then(|capture| capture.finish().ok());
-        Ok(Finished { exit: status.map_or(Exit::Unknown, exit), stdout, was_stopped })
+        Ok(Finished { exit: status.map_or(Exit::Unknown, exit), stdout, was_stopped, duration_ms })
     }
 }
 
