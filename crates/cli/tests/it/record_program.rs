@@ -160,7 +160,7 @@ fn ctrl_c_ends_the_group_and_keeps_what_was_recorded_as_incomplete() {
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(130), "{}", text(&output.stderr));
     let trace = &traces(&here)[0];
-    assert_eq!(trace["program"]["incomplete"], json!(true), "{trace}");
+    assert_eq!(trace["program"]["incomplete"], "it was stopped", "{trace}");
     assert_eq!(trace["conversation"]["tokens"]["total"], 15);
     assert_eq!(running("agent.py ask fork hang"), 0);
     here.write("gates.yml", b"narrative: {}\ntrajectory: { calls: [] }\n");
