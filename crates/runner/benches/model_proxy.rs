@@ -75,7 +75,11 @@ async fn all() -> bool {
             times.push(first_token(&mut stream, path).await);
         }
         times.sort_unstable();
-        println!("first token, {name}: median {:?}, 99th percentile {:?}", times[REQUESTS / 2], times[REQUESTS * 99 / 100]);
+        println!(
+            "first token, {name}: median {:?}, 99th percentile {:?}",
+            times[REQUESTS / 2],
+            times[REQUESTS * 99 / 100]
+        );
         medians.push(times[REQUESTS / 2]);
     }
     let added = medians[1].saturating_sub(medians[0]);
@@ -105,7 +109,11 @@ async fn all() -> bool {
     let start = Instant::now();
     let read = long_stream(&proxied.0, &proxied.1).await;
     let grown = resident().zip(before).map_or(0, |(after, before)| after.saturating_sub(before));
-    println!("a stream of {} MB: {:?}, the process grew by {grown} KiB (at most {MOST_KIB})", read >> 20, start.elapsed());
+    println!(
+        "a stream of {} MB: {:?}, the process grew by {grown} KiB (at most {MOST_KIB})",
+        read >> 20,
+        start.elapsed()
+    );
     recording.finish().await;
     added <= MOST && grown <= MOST_KIB && read >= STREAM
 }
