@@ -19,6 +19,14 @@ const USAGE: UsageKeys = UsageKeys {
     cached: &["cachedContentTokenCount"],
     written: None,
 };
+/// Tokens that are counted apart from those above.
+const FURTHER_USAGE: UsageKeys = UsageKeys {
+    input: "toolUsePromptTokenCount",
+    output: "thoughtsTokenCount",
+    total: None,
+    cached: &[],
+    written: None,
+};
 
 #[derive(Deserialize)]
 struct Content<'a> {
@@ -118,9 +126,22 @@ pub(super) fn reply(text: &str) -> Result<Message, ImportError> {
         }
     }
     let usage = USAGE.read(reply.usage, "usageMetadata")?;
-    out.spent = Spent::reported(usage.map(Usage::with_cache_in_input));
+    let further = FURTHER_USAGE.read(reply.usage, "usageMetadata")?.unwrap_or_default();
+    out.spent = Spent::reported(usage.map(|usage| with_further(usage, further).with_cache_in_input()));
     out.model = reply.model.map(|model| model.0.into_owned());
     Ok(out)
+}
+
+/// This API omits counts of zero, so an absent count is zero if the prompt is counted.
+fn with_further(usage: Usage, further: Usage) -> Usage {
+    let Some(prompt) = usage.input else { return usage };
+    let sum = |first: u64, second: Option<u64>| first.saturating_add(second.unwrap_or(0));
+    Usage {
+        input: Some(sum(prompt, further.input)),
+        output: Some(sum(usage.output.unwrap_or(0), further.output)),
+        cached: Some(usage.cached.unwrap_or(0)),
+        ..usage
+    }
 }
 
 impl Content<'_> {

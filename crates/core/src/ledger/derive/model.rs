@@ -295,7 +295,8 @@ impl Reader<'_> {
         let text = |key: &str| rest.get(key).and_then(Value::as_str);
         let conversation =
             || text("conversation").or_else(|| rest.get("conversation")?.get("id")?.as_str()).map(str::to_owned);
-        let named = text("previous_response_id").and_then(|id| self.by_response.get(id));
+        let thread = || rest.get("thread")?.get("previous_message_id")?.as_str();
+        let named = text("previous_response_id").or_else(thread).and_then(|id| self.by_response.get(id));
         if let Some(parent) = named.or_else(|| self.by_conversation.get(&conversation()?)) {
             return (Some(*parent), blobs.to_vec());
         }
@@ -387,7 +388,7 @@ impl Reader<'_> {
 
     /// Under which names later requests may refer to this exchange.
     fn remember(&mut self, at: usize, rest: &Value, response: Option<&Response>, interface: Interface) {
-        if interface != Interface::OpenaiResponses {
+        if !matches!(interface, Interface::OpenaiResponses | Interface::Anthropic) {
             return;
         }
         if let Some(Reply::Body { body, .. }) = response.map(|response| response.reply(interface))

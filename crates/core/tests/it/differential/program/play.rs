@@ -607,7 +607,8 @@ impl Stage<'_, '_> {
             let input: u64 = all.iter().map(|(input, _)| input).sum();
             let output: u64 = all.iter().map(|(_, output)| output).sum();
             let total = (self.script.interface != Interface::Anthropic).then_some(input + output);
-            Tokens { input: Some(input), output: Some(output), cached: None, total }
+            let cached = (self.script.interface == Interface::Gemini).then_some(0);
+            Tokens { input: Some(input), output: Some(output), cached, total }
         });
         let (final_response, source) = match &self.script.answer {
             Some(answer) => (answer.trim_end().to_owned(), AnswerSource::Program),

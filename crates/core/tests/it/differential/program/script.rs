@@ -171,7 +171,7 @@ pub(super) fn random(rng: &mut Rng) -> Script {
         style: rng.pick(&styles),
         meta,
         has_ids,
-        is_stateful: interface == Interface::OpenaiResponses && rng.chance(40),
+        is_stateful: matches!(interface, Interface::OpenaiResponses | Interface::Anthropic) && rng.chance(40),
         agents,
         own_calls,
         answer,

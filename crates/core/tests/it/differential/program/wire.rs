@@ -82,7 +82,16 @@ pub(super) fn request(
                 block["cache_control"] = json!({ "type": "ephemeral" });
             }
             let tools: Vec<Value> = tools.iter().map(|name| json!({ "name": name, "input_schema": {} })).collect();
-            json!({ "model": "m", "system": [{ "type": "text", "text": "Be brief." }], "messages": messages, "tools": tools })
+            let mut body = json!({ "model": "m", "messages": messages });
+            match previous {
+                // What the thread began with is not repeated.
+                Some(id) => body["thread"] = json!({ "type": "continue", "previous_message_id": id }),
+                None => {
+                    body["system"] = json!([{ "type": "text", "text": "Be brief." }]);
+                    body["tools"] = tools.into();
+                }
+            }
+            body
         }
         Interface::Gemini => {
             let tools: Vec<Value> = tools.iter().map(|name| json!({ "name": name })).collect();
@@ -221,7 +230,14 @@ fn usage(interface: Interface, (input, output): (u64, u64)) -> Value {
         }
         Interface::Anthropic => json!({ "input_tokens": input, "output_tokens": output }),
         Interface::Gemini => {
-            json!({ "promptTokenCount": input, "candidatesTokenCount": output, "totalTokenCount": input + output })
+            // Counts of zero are left out.
+            let mut usage = json!({ "promptTokenCount": input, "totalTokenCount": input + output });
+            for (key, count) in [("candidatesTokenCount", output - output / 3), ("thoughtsTokenCount", output / 3)] {
+                if count > 0 {
+                    usage[key] = json!(count);
+                }
+            }
+            usage
         }
     }
 }
