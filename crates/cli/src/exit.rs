@@ -1,9 +1,9 @@
-//! Exit codes, which scripts rely on. The worst that happened decides: 2 over 1 over 0.
+//! Exit codes, which scripts rely on. The worst result decides: 2 over 1 over 0.
 
-/// What was asked for was done, and nothing is wrong.
+/// Everything passed.
 pub(crate) const OK: u8 = 0;
 
-/// A check said no, or lacked the evidence to say yes.
+/// A check failed, or evidence was missing.
 pub(crate) const FAILED: u8 = 1;
 
 /// The mock's fault `crash`: what a program that panics ends with.

@@ -236,10 +236,10 @@ mod tests {
         for (what, subject) in [
             ("strict", "strict (a mode of `trajectory`)"),
             ("mode: strict", "strict (a mode of `trajectory`)"),
-            ("scripted", "scripted (where the trace of a row comes from)"),
-            ("REFUSED", "REFUSED (a word of reports)"),
-            ("cassette", "cassette (a word of this program)"),
-            ("trace", "trace (a word of this program)"),
+            ("scripted", "scripted (where a trace comes from)"),
+            ("REFUSED", "REFUSED (a term in reports)"),
+            ("cassette", "cassette (a term)"),
+            ("trace", "trace (a term)"),
             ("Not  exercised", "not exercised (words of the gate `trajectory_axes`)"),
             ("${SUITE_DIR}", "SUITE_DIR (a reference in suites)"),
             ("exit code 2", "2 (an exit code)"),
@@ -258,7 +258,7 @@ mod tests {
         let page = explain(log, false).unwrap();
         let titles: Vec<&str> =
             page.lines().filter(|line| line.ends_with("-key)") || line.ends_with("-file)")).collect();
-        assert_eq!(titles, ["A key is not known (unknown-key)", "There is no such file or folder (no-such-file)"]);
+        assert_eq!(titles, ["A key is unknown (unknown-key)", "There is no such file or folder (no-such-file)"]);
     }
 
     #[test]

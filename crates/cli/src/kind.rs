@@ -49,21 +49,19 @@ impl Kind {
     pub(crate) fn instead_of_suite(self) -> Option<(&'static str, &'static str)> {
         match self {
             Self::Suite => None,
-            Self::Script => Some((
-                "is a script, which says what a model answers, and no suite",
-                "name the suite that has it as the `script` of a model",
-            )),
-            Self::Mock => Some((
-                "describes a mock server, and is no suite",
-                "name the suite that has it in the command of a server, or serve it with `mcptest mock`",
-            )),
+            Self::Script => {
+                Some(("is a script for a model, not a suite", "name the suite that uses it as the `script` of a model"))
+            }
+            Self::Mock => {
+                Some(("is a mock server, not a suite", "name the suite that uses it, or serve it with `mcptest mock`"))
+            }
             Self::Gates => Some((
-                "holds gates for traces that were recorded elsewhere, and is no suite",
-                "judge traces by it with `mcptest score TRACES --gates FILE`",
+                "is a gates file for `mcptest score`, not a suite",
+                "use it with `mcptest score TRACES --gates FILE`",
             )),
             Self::Cassette => Some((
-                "is a cassette, which holds a recorded run, and no suite",
-                "name the suite that replays it, or see it with `mcptest cassette show`",
+                "is a cassette, not a suite",
+                "name the suite that replays it, or show it with `mcptest cassette show`",
             )),
         }
     }

@@ -1,4 +1,4 @@
-//! Reporters: the faces of one stream of events, each on standard output or in a file.
+//! Reporters: each renders one stream of events to standard output or a file.
 
 mod detail;
 mod evidence;
@@ -83,17 +83,17 @@ impl Kind {
     const fn meaning(self) -> &'static str {
         match self {
             Self::Pretty => {
-                "For people at a terminal: every row, and below what does not pass why, on which evidence and where."
+                "For people at a terminal: every verdict, and for failures the reason, the evidence and the place in the suite."
             }
             Self::Json => {
-                "For tools: one JSON object with every row, metric and trace. `mcptest report` makes every other report of it \
-                 again, and `--compare` says what flipped since."
+                "For tools: one JSON object with every verdict, metric and trace. `mcptest report` converts it to every other \
+                 report, and `--compare` shows what changed since."
             }
-            Self::Ndjson => "For tools that read along: one JSON object per line, while the run goes on.",
-            Self::Junit => "For CI servers: XML as they read it from test programs.",
-            Self::Github => "For GitHub Actions: notes at the lines of the suite that did not hold.",
-            Self::Markdown => "For comments on pull requests: a short table, and what failed.",
-            Self::Html => "For people: one page that needs nothing else, with every run, call and answer.",
+            Self::Ndjson => "For tools: events as JSON lines, while the run goes on.",
+            Self::Junit => "For CI servers: JUnit XML.",
+            Self::Github => "For GitHub Actions: annotations at the lines of the suite that failed.",
+            Self::Markdown => "For pull request comments: a short table and the failures.",
+            Self::Html => "For people: one self-contained page with every run, call and result.",
         }
     }
 }

@@ -24,10 +24,12 @@ pub(crate) enum BadFilter {
 impl fmt::Display for BadFilter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Empty => f.write_str("it would select every test (hint: leave it out, or give a part of a name)"),
+            Self::Empty => {
+                f.write_str("an empty filter would select every test (hint: omit it, or give a part of a name)")
+            }
             Self::Pattern(error) => {
-                let hint = "to look for a text with slashes around it, escape one: /\\/text\\//";
-                write!(f, "what stands between the slashes is no pattern: {error}\nhint: {hint}")
+                let hint = "to search for text between slashes, escape one: /\\/text\\//";
+                write!(f, "invalid regex between the slashes: {error}\nhint: {hint}")
             }
         }
     }
@@ -76,11 +78,11 @@ pub(crate) enum BadPartition {
 impl fmt::Display for BadPartition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Shape => f.write_str("it takes two whole numbers, as in `1/3` (hint: the first of three shares)"),
-            Self::None => f.write_str("tests cannot be split into 0 shares (hint: `1/1` is all of them)"),
-            Self::Zero => f.write_str("shares count from 1 (hint: the first of three is `1/3`)"),
+            Self::Shape => f.write_str("expected two numbers, as in `1/3` (hint: the first of three partitions)"),
+            Self::None => f.write_str("there cannot be 0 partitions (hint: `1/1` is all tests)"),
+            Self::Zero => f.write_str("partitions are numbered from 1 (hint: the first of three is `1/3`)"),
             Self::Beyond { share, of } => {
-                write!(f, "there is no share {share} of {of} (hint: the last is `{of}/{of}`)")
+                write!(f, "there is no partition {share} of {of} (hint: the last is `{of}/{of}`)")
             }
         }
     }
@@ -195,8 +197,8 @@ mod tests {
         assert_eq!("//".parse::<Filter>().unwrap_err(), BadFilter::Empty);
         assert_eq!(
             "/a(/".parse::<Filter>().unwrap_err().to_string(),
-            "what stands between the slashes is no pattern: regex parse error:\n    a(\n     ^\nerror: unclosed group\n\
-             hint: to look for a text with slashes around it, escape one: /\\/text\\//"
+            "invalid regex between the slashes: regex parse error:\n    a(\n     ^\nerror: unclosed group\n\
+             hint: to search for text between slashes, escape one: /\\/text\\//"
         );
     }
 
@@ -213,7 +215,7 @@ mod tests {
         assert_eq!(parse("0/3"), Err(BadPartition::Zero));
         assert_eq!(parse("0/0"), Err(BadPartition::None));
         assert_eq!(parse("4/3"), Err(BadPartition::Beyond { share: 4, of: 3 }));
-        assert_eq!(parse("4/3").unwrap_err().to_string(), "there is no share 4 of 3 (hint: the last is `3/3`)");
+        assert_eq!(parse("4/3").unwrap_err().to_string(), "there is no partition 4 of 3 (hint: the last is `3/3`)");
     }
 
     #[test]

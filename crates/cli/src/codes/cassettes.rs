@@ -9,35 +9,36 @@ pub(super) static ENTRIES: [Entry; 11] = [
         Code::NoRecording,
         "A run was not recorded",
         "there is no recording of this run: cassettes/key/t/claude-sonnet-4-5/1.json",
-        "`mcptest run` judges recordings and never asks a model by itself. This run has none: the test is new, was renamed, has \
-         more runs than were recorded, or its cassette is not committed.",
+        "`mcptest run` replays recordings and never calls a model. This run has no recording: the test is new or was renamed, \
+         it has more runs than were recorded, or its cassette is not committed.",
         &[
-            "Record it: `mcptest run --record FILE`. That asks the model and needs its key.",
-            "Commit the folder `cassettes/`, so that CI can replay it.",
-            "For a try without a recording there is `--live`; a model of `provider: script` needs neither.",
+            "Record it: `mcptest run --record FILE`. This calls the model and needs its API key.",
+            "Commit `cassettes/` so that CI can replay it.",
+            "To try the test without recording, use `--live`. A model with `provider: script` needs neither.",
         ],
     ),
     entry(
         Code::StaleCassette,
         "The cassette is stale",
         "cassettes/ok/finds-it-48ae7370/demo/1.json: stale: `prompt` was \"Find the note.\" and is \"Find a note.\"",
-        "The suite now asks for something else than when the run was recorded: another prompt, model, server, fault or limit. The \
-         old run says nothing about the new question. Gates, `expect:`, tags and `runs` may change without a new recording.",
+        "The suite has changed since the run was recorded: the prompt, the model, a server, a fault or a limit. The old \
+         recording does not show how the agent handles the new inputs. Gates, `expect:`, tags and `runs` may change without a \
+         new recording.",
         &[
-            "If the change is meant, record again: `mcptest run --record FILE`.",
-            "If not, undo the change of the field that the message names.",
-            "`mcptest cassette list` shows every cassette that no longer fits.",
+            "If the change is intended, re-record: `mcptest run --record FILE`.",
+            "Otherwise undo the change to the field that the message names.",
+            "`mcptest cassette list` shows every stale cassette.",
         ],
     ),
     entry(
         Code::BrokenCassette,
         "A cassette cannot be read",
         "cassettes/ok/finds-it-48ae7370/demo/1.json: the file is truncated: line 10, column 17: EOF while parsing a value",
-        "The file is not a whole cassette of this run: a merge left its marks in it, a copy was cut off, the file was moved (test, \
-         model and run are in the file as well as in its path), or its `digest` is gone, which every recording has from format \
-         version 2 on. Recording writes a file whole or not at all.",
+        "The file is not a complete cassette of this run: it has merge conflict markers, it was truncated, it was moved (test, \
+         model and run are in the file as well as in its path), or it has no `digest`, which format version 2 requires. A \
+         recording is written completely or not at all.",
         &[
-            "Restore it from version control, or record again: `mcptest run --record FILE`.",
+            "Restore it from version control, or re-record: `mcptest run --record FILE`.",
             "`mcptest cassette accept FILE` accepts a file without a digest as edited.",
         ],
     ),
@@ -45,12 +46,12 @@ pub(super) static ENTRIES: [Entry; 11] = [
         Code::EditedCassette,
         "A cassette was edited",
         "cassettes/ok/finds-it-48ae7370/demo/1.json: was edited after it was recorded: its digest does not match",
-        "A cassette is evidence of what a run did, and its digest vouches for that. This one says something else now: it was \
-         edited, or a merge mixed two recordings. What somebody wrote must not pass for what an agent did.",
+        "A cassette is evidence of what a run did, and its digest protects it. The digest of this file does not match: it was \
+         edited, or a merge mixed two recordings. Edited text must not pass for recorded behavior.",
         &[
-            "Restore the file from version control, or record the run again: `mcptest run --record FILE`.",
-            "If the edit is meant, `mcptest cassette accept FILE` takes it over; reports say `edited` from then on.",
-            "To try a gate on made-up traces use `mcptest score`.",
+            "Restore the file from version control, or re-record the run: `mcptest run --record FILE`.",
+            "If the edit is intended, accept it with `mcptest cassette accept FILE`. Reports say `edited` from then on.",
+            "To try a gate on handwritten traces, use `mcptest score`.",
         ],
     ),
     entry(
@@ -58,20 +59,20 @@ pub(super) static ENTRIES: [Entry; 11] = [
         "A cassette contradicts itself",
         "cassettes/ok/finds-it-48ae7370/demo/1.json: contradicts itself: `trace.final_response` is not the text of the last \
          assistant turn, `trace.conversation.turns[3]`",
-        "Some things are in a recording twice: the final response is the text of the last assistant turn, calls belong to turns \
-         of the assistant and to servers of the test, and `tool_names` are the names of the calls. No run writes them so that they \
-         disagree; an edit in one place does.",
+        "A recording states some facts twice: the final response is the text of the last assistant turn, every call belongs to \
+         an assistant turn and to a server of the test, and `tool_names` lists the names of the calls. A recorded run is \
+         always consistent; an edit in only one place is not.",
         &[
-            "Restore the file from version control, or record the run again: `mcptest run --record FILE`.",
-            "To keep an edit, make it in both places; then `mcptest cassette accept FILE` takes it over.",
+            "Restore the file from version control, or re-record the run: `mcptest run --record FILE`.",
+            "To keep an edit, make it in both places and accept it with `mcptest cassette accept FILE`.",
         ],
     ),
     entry(
         Code::RenamedTest,
         "A test was renamed, its cassettes were not",
         "there is no recording of this run: cassettes/key/u/claude-sonnet-4-5/1.json; `t`, which is no longer a test, was recorded with the same inputs",
-        "Recordings are found by the name of their test. This test has none, but there is a recording that asked for the same under \
-         a name that the suite does not have any more.",
+        "Recordings are found by test name. This test has none, but a recording with the same inputs exists under a name that \
+         is no longer in the suite.",
         &[
             "If the test was renamed, keep its recordings: `mcptest cassette rename SUITE OLD NEW`.",
             "If it is another test, record it: `mcptest run --record SUITE`.",
@@ -79,44 +80,45 @@ pub(super) static ENTRIES: [Entry; 11] = [
     ),
     entry(
         Code::CassetteVersion,
-        "A cassette is of another version of the format",
+        "A cassette has another format version",
         "cassettes/ok/finds-it-48ae7370/demo/1.json: has format version 9, this program reads versions 1 to 2",
-        "It was recorded by a version of the program that writes another format.",
-        &["Use the same version everywhere, also in CI.", "Or record again with this one."],
+        "It was recorded by a version of mcptest that writes another format.",
+        &["Use the same version of mcptest everywhere, including CI.", "Or re-record with this version."],
     ),
     entry(
         Code::RecordingInProgress,
         "Another recording is in progress",
         "cassettes/ok: another recording is in progress",
-        "Two recordings of one suite at the same time would mix their files. The lock goes with the process that holds it, also \
-         when that is killed.",
-        &["Wait until the other one is done, or end it."],
+        "Two recordings of one suite at the same time would mix their files. The lock is released when its process ends, even \
+         if it is killed.",
+        &["Wait until the other recording finishes, or stop it."],
     ),
     entry(
         Code::UnusableCassetteFolder,
-        "The folder of the cassettes cannot be used",
+        "The cassette folder cannot be used",
         "cassettes/ok: cannot be created: Not a directory (os error 20)",
-        "Recordings are written below `cassettes/`, beside the suite. Something stands in the way: a file of that name, a folder \
-         that may not be written to, or a full disk.",
+        "Recordings are written to `cassettes/` next to the suite. That failed: there is a file with that name, the folder is \
+         not writable, or the disk is full.",
         &[
-            "See that the folder exists and may be written to.",
-            "In a container, mount the folder of the suite so that it may be written to.",
+            "Check that the folder exists and is writable.",
+            "In a container, mount the folder of the suite as writable.",
         ],
     ),
     entry(
         Code::RecordingTooLarge,
-        "A recording would be too much to read again",
+        "A recording is too large to replay",
         "cassettes/ok/finds-it-48ae7370/demo/1.json: not written, because it could not be read back",
-        "A tool answered with more than a cassette may hold: 256 MiB, or values nested more than 128 levels deep. A recording that \
-         cannot be replayed is not written.",
-        &["Have the tools of this test answer with less: a smaller page, fewer fields."],
+        "A tool result exceeds what a cassette may contain: 256 MiB, or values nested more than 128 levels deep. A recording \
+         that cannot be replayed is not written.",
+        &["Make the tools of this test return less: smaller pages, fewer fields."],
     )
     .unprovoked("replies of servers are bounded below that; the tests of recordings write one that is too deep"),
     entry(
         Code::UnusedCassette,
-        "Cassettes that no test replays",
+        "Cassettes are unused",
         "hint: to remove what is unused: mcptest cassette prune ok.yml",
-        "Tests were renamed or removed, or have fewer runs now. The old recordings do no harm, and nobody looks at them.",
-        &["`mcptest cassette prune FILE` shows what would go; `--yes` removes it."],
+        "Tests were renamed or removed, or have fewer runs than before. The old recordings are harmless, but nothing reads \
+         them.",
+        &["`mcptest cassette prune FILE` shows what would be removed; `--yes` removes it."],
     ),
 ];

@@ -9,14 +9,14 @@ pub(super) static ENTRIES: [Entry; 17] = [
         Code::NoSuchFile,
         "There is no such file or folder",
         "error[no-such-file]: nope.yml: no such file or folder",
-        "Paths are taken from the current folder. A link that leads nowhere counts as no file.",
-        &["Take the name that the hint suggests, or run the command from another folder."],
+        "Paths are relative to the current folder. A broken symbolic link counts as missing.",
+        &["Use the name that the hint suggests, or run the command in another folder."],
     ),
     entry(
         Code::PermissionDenied,
-        "A file may not be read",
-        "error[permission-denied]: tests/weather.yml: may not be read",
-        "The file is there, and the user who runs the command has no right to read it.",
+        "A file is not readable",
+        "error[permission-denied]: tests/weather.yml: permission denied",
+        "The file exists, but the user who runs the command may not read it.",
         &["Check the permissions of the file and of its folders."],
     )
     .unprovoked("whoever runs tests as the superuser may read every file"),
@@ -24,98 +24,102 @@ pub(super) static ENTRIES: [Entry; 17] = [
         Code::NotUtf8,
         "A file is not UTF-8",
         "error[not-utf8]: latin.yml: is not UTF-8: byte 8 (0xe9), on line 1",
-        "Files are read as UTF-8. Some editors and shells of Windows save UTF-16 or the character set of a country.",
+        "Files must be UTF-8. Some Windows editors and shells save UTF-16 or a regional encoding.",
         &["Save the file as UTF-8."],
     ),
     entry(
         Code::FileTooLarge,
         "A file is too large",
         "error[file-too-large]: large.yml: has more than 16777216 bytes, the limit",
-        "A suite is written by people and has up to 16 MiB. Something else has probably been named.",
-        &["Name the right file, or split it into several.", "Recordings are judged with `mcptest score`, which has no such limit."],
+        "A suite may have up to 16 MiB. This file is probably something else.",
+        &[
+            "Name the right file, or split it into several.",
+            "To judge recordings, use `mcptest score`, which has no such limit.",
+        ],
     ),
     entry(
         Code::EmptyFolder,
-        "A folder holds no file that fits",
+        "A folder has no matching file",
         "error[empty-folder]: empty: no .yml or .yaml file in this folder or below it",
-        "Of a folder all files below it are taken that end as suites or recordings do; hidden files and folders are left out. \
-         Scripts and mock servers have no tests and are no suites.",
+        "A folder stands for all suites, or recordings, in and below it, by file extension. Hidden files and folders are \
+         skipped. Scripts and mock servers are not suites: they have no tests.",
         &["Name another folder, or the file itself."],
     ),
     entry(
         Code::NotASuite,
-        "The file is something else",
-        "error[not-a-suite]: demo.yml: is a script, which says what a model answers, and no suite",
-        "Files are told apart by the keys at their root: `agents:` is a suite, `script:` what a model answers, `mock_server:` a \
-         mock server, and gates alone are for `mcptest score`.",
-        &["Name the file that the command takes, as the hint says.", "`mcptest validate` takes all four."],
+        "The file is not a suite",
+        "error[not-a-suite]: demo.yml: is a script for a model, not a suite",
+        "The keys at the top level say what a file is: `agents:` makes it a suite, `script:` a script for a model, \
+         `mock_server:` a mock server, and gates alone a gates file for `mcptest score`.",
+        &["Name a file of the right kind, as the hint says.", "`mcptest validate` accepts all four kinds."],
     ),
     entry(
         Code::SharedCassettes,
         "Two suites would share their recordings",
         "error[shared-cassettes]: ok.yml: has its cassettes in the same folder as ok.yaml",
-        "The recordings of a suite lie in `cassettes/` below the name of the file without its ending. Two files that differ in \
-         the ending alone would overwrite each other's.",
-        &["Give one of the two another name."],
+        "The recordings of a suite are in `cassettes/` under the file name without its extension. Two files that differ only \
+         in the extension would overwrite each other's recordings.",
+        &["Rename one of them."],
     ),
     entry(
         Code::NoSuiteNamed,
         "No suite was named",
         "error[no-suite-named]: no suite was named, and there is no mcptest.yaml or mcptest.yml in the current folder",
-        "Without a file or a folder the command looks for `mcptest.yaml` and `mcptest.yml` where it is started, and nowhere else.",
-        &["Name a file or a folder: `mcptest run tests/`.", "Or make a first suite with `mcptest init`."],
+        "Without arguments the command looks for `mcptest.yaml` and `mcptest.yml` in the current folder, and nowhere else.",
+        &["Name a file or a folder: `mcptest run tests/`.", "Or create a first suite with `mcptest init`."],
     ),
     entry(
         Code::NothingSelected,
-        "Nothing is selected",
-        "error[nothing-selected]: nothing is selected: the one test there is does not fit --tag smoke",
-        "No test fits `--filter`, `--tag`, `--skip-tag` and `--models` together. A run of no tests would look like a success, so \
-         it is an error.",
-        &["`mcptest run --list` without these options shows every test with its name.", "Correct the option that fits nothing."],
+        "No test is selected",
+        "error[nothing-selected]: no test is selected: the only test does not match --tag smoke",
+        "No test matches `--filter`, `--tag`, `--skip-tag` and `--models` together. A run without tests would look like a \
+         success, so it is an error.",
+        &["`mcptest run --list` without these options lists every test.", "Fix the option that matches nothing."],
     ),
     entry(
         Code::EmptyPartition,
-        "A share of the tests is empty",
-        "note: share 2/2 is empty: every selected test is in another one",
-        "`--partition` puts tests into shares by their names, so that a new test moves no other. With few tests a share can stay \
-         empty; that is no failure.",
-        &["Use fewer shares, or leave it: the exit code is 0."],
+        "A partition is empty",
+        "note: partition 2/2 is empty: every selected test is in another partition",
+        "`--partition` assigns tests by name, so that a new test does not move the others. With few tests a partition can be \
+         empty. That is not a failure.",
+        &["Use fewer partitions, or ignore it: the exit code is 0."],
     ),
     entry(
         Code::BadArgument,
-        "An option cannot be understood",
-        "error[bad-argument]: invalid value '4/3' for '--partition <I/N>': there is no share 4 of 3 (hint: the last is `3/3`)",
-        "The command line has a word or a value that means nothing there.",
-        &["Do what the hint says; `mcptest COMMAND --help` shows every option with examples."],
+        "An option is invalid",
+        "error[bad-argument]: invalid value '4/3' for '--partition <I/N>': there is no partition 4 of 3 (hint: the last is \
+         `3/3`)",
+        "The command line has an unknown option or an invalid value.",
+        &["Follow the hint. `mcptest COMMAND --help` lists every option with examples."],
     ),
     entry(
         Code::ReadFailed,
-        "A file cannot be read to its end",
+        "A file cannot be read",
         "error[read-failed]: tests: cannot be read: Is a directory (os error 21)",
-        "The system refused to give the bytes of the file: a broken disk, a network share that is gone, or something that is no \
-         file.",
-        &["Check the path, and read the file with another program."],
+        "The operating system reported an error: a broken disk, a lost network share, or a path that is not a file.",
+        &["Check the path, and try to read the file with another program."],
     )
     .unprovoked("it takes a disk or a network that fails"),
     entry(
         Code::UntrustedSuite,
-        "A test of a stranger needs what --untrusted does not do",
+        "A test needs something that --untrusted forbids",
         "it depends on environment variables, which `--untrusted` does not read: `${CITY}`",
-        "With `--untrusted` suites are those of strangers: what was recorded is judged, and nothing else is done. This test has no \
-         recording, or something outside of its folder has a say in it.",
+        "`--untrusted` only replays recordings of suites from untrusted authors: it starts no program, opens no connection and \
+         reads nothing outside the folder of the suite. This test has no recording, or it depends on something outside that \
+         folder.",
         &[
             "Record the test and commit its cassettes.",
-            "Set the value under `variables:`, or write a default: `${CITY:-Oslo}`. Put the script beside the suite.",
-            "Leave `--untrusted` out only where everybody who can change the suite may run programs on this machine.",
+            "Set the value under `variables:`, or write a default: `${CITY:-Oslo}`. Put the script next to the suite.",
+            "Omit `--untrusted` only if everyone who can change the suite may run programs on this machine.",
         ],
     ),
     entry(
         Code::SymbolicLink,
         "A symbolic link is not followed",
         "error[symbolic-link]: link.yml: cannot be read: `link.yml` is a symbolic link, and links are not followed here",
-        "A link can lead to any file of the machine. With `--untrusted` none is followed, and reports are never written through \
-         one, because whoever puts a link there would choose the file that is replaced.",
-        &["Put the file itself in the place of the link.", "Name the place that the link leads to."],
+        "A link can point to any file on the machine. With `--untrusted` no link is followed. Reports are never written \
+         through links, because whoever created the link would choose which file is overwritten.",
+        &["Replace the link with the file.", "Name the target of the link."],
     ),
     entry(
         Code::FileExists,
@@ -135,9 +139,12 @@ pub(super) static ENTRIES: [Entry; 17] = [
         Code::RunStopped,
         "The command was stopped",
         "error[run-stopped]: stopped: the runs did not end in time",
-        "The command received Ctrl-C or SIGTERM. The first signal lets runs end and reports be written, for five seconds. The \
-         second one ends everything at once.",
-        &["Run the command again.", "If CI stopped the job, raise its time limit, or split the tests with `--partition`."],
+        "The command received Ctrl-C or SIGTERM. After the first signal, runs have five seconds to end and reports are \
+         written. A second signal ends everything at once.",
+        &[
+            "Run the command again.",
+            "If CI stopped the job, raise its time limit, or split the tests with `--partition`.",
+        ],
     )
     .unprovoked("it takes a signal; the tests of signals check the message"),
 ];

@@ -7,32 +7,32 @@ use super::{Entry, entry};
 pub(super) static ENTRIES: [Entry; 4] = [
     entry(
         Code::ReportersClash,
-        "Two reporters want one place",
+        "Two reporters use the same output",
         "error[reporters-clash]: two reporters cannot share standard output: json and junit",
-        "A report goes to standard output or into a file of its own.",
-        &["Give all but one a file: `--reporter junit=report.xml`."],
+        "Each report needs its own output: standard output or a file.",
+        &["Write all but one to a file: `--reporter junit=report.xml`."],
     ),
     entry(
         Code::ReportNotWritten,
         "A report cannot be written",
         "error[report-not-written]: cannot write the report no/such/r.xml: No such file or directory (os error 2)",
-        "Everything was judged, and the file could not be made. The exit code is 2, so that no CI takes a missing report for a good \
-         one.",
-        &["Make its folder first, and see that it may be written to and has room."],
+        "All tests were judged, but the file could not be written. The exit code is 2, so that CI does not mistake a missing \
+         report for success.",
+        &["Create its folder first, and check that it is writable and the disk has space."],
     ),
     entry(
         Code::NotAReport,
         "The file is not a saved report",
         "error[not-a-report]: ok.jsonl: is not a saved report: it has no `mcptest` with a version next to `suites`",
-        "`mcptest report` and `--compare` read what `--reporter json` wrote. `ndjson`, JUnit and the lines of `mcptest score` are \
-         something else.",
+        "`mcptest report` and `--compare` read the output of `--reporter json`. The `ndjson` and JUnit reports and the lines \
+         of `mcptest score` are different formats.",
         &["Write one: `mcptest run --reporter json=run.json`."],
     ),
     entry(
         Code::StdoutFailed,
-        "Standard output takes no more",
+        "Standard output cannot be written",
         "error[stdout-failed]: cannot write to standard output: No space left on device (os error 28)",
-        "What reads the output has ended, or the disk that it goes to is full.",
-        &["Make room, or write into a file on another disk."],
+        "The disk that the output goes to is full, or the program that reads it has exited.",
+        &["Free some space, or write to a file on another disk."],
     ),
 ];

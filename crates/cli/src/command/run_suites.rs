@@ -45,7 +45,8 @@ pub(super) fn run(typed: &Run, environment: Environment<'_>, console: &mut Conso
         return Err(nothing_selected(&files, &selection).into());
     }
     let empty_share = typed.partition.filter(|_| cells.is_empty() && selected > 0);
-    let empty_share = empty_share.map(|share| format!("share {share} is empty: every selected test is in another one"));
+    let empty_share =
+        empty_share.map(|share| format!("partition {share} is empty: every selected test is in another partition"));
     if typed.list {
         if let Some(note) = empty_share {
             console.err.complain(format!("note: {note}"));
@@ -105,7 +106,7 @@ fn judge(
         // A replay prints the same on every machine, and is not slower for it.
         if mode != Mode::Replay {
             emit(Event::Note(format!(
-                "{fewer} runs at once and not {jobs}: no more than {limit} files may be open (`ulimit -n`)"
+                "running {fewer} at once instead of {jobs}: at most {limit} open files (`ulimit -n`)"
             )));
         }
         jobs = fewer;
@@ -149,7 +150,7 @@ fn judge(
         let spent = budget.spent();
         let cost = if typed.max_cost.is_some() { format!(", {:.4} of money", spent.cost) } else { String::new() };
         emit(Event::Stopped(format!(
-            "stopped by the budget: {} tokens{cost} spent, and the next question might exceed it",
+            "stopped by the budget: {} tokens{cost} spent, and the next request might exceed it",
             spent.tokens
         )));
     }
@@ -183,9 +184,9 @@ fn missing_price(typed: &Run, cells: &[Planned<'_>]) -> Option<Failure> {
 fn nothing_selected(files: &[File], selection: &Selection<'_>) -> Failure {
     let tests: Vec<&AgentTest> = files.iter().filter_map(File::suite).flat_map(|file| &file.suite.agents).collect();
     if tests.is_empty() {
-        return Failure::error((), "nothing to run: the suites have no tests")
+        return Failure::error((), "no test to run: the suites have no tests")
             .code(Code::NothingSelected)
-            .hint("write one below `agents:`");
+            .hint("add one under `agents:`");
     }
     let tags = || tests.iter().flat_map(|test| &test.tags).map(String::as_str);
     let models = || tests.iter().flat_map(|test| &test.models).map(String::as_str);
@@ -196,13 +197,13 @@ fn nothing_selected(files: &[File], selection: &Selection<'_>) -> Failure {
         .or_else(|| unknown_model.and_then(|model| did_you_mean(model, models())));
     let hint = match near {
         Some(near) => format!("did you mean `{near}`?"),
-        None => "`mcptest run --list` without these shows every test".to_owned(),
+        None => "`mcptest run --list` without these options lists every test".to_owned(),
     };
     let count = match tests.len() {
-        1 => "the one test there is does not fit".to_owned(),
-        count => format!("none of {count} tests fits"),
+        1 => "the only test does not match".to_owned(),
+        count => format!("none of {count} tests matches"),
     };
-    Failure::error((), format!("nothing is selected: {count} {}", selection.typed()))
+    Failure::error((), format!("no test is selected: {count} {}", selection.typed()))
         .code(Code::NothingSelected)
         .hint(hint)
 }

@@ -72,8 +72,8 @@ fn check(path: &Path, typed: &Validate, environment: Environment<'_>) -> Result<
         Kind::Script => script::load(&source).diagnostics,
         Kind::Mock => mcptest_mock::load(&source).diagnostics,
         Kind::Cassette => {
-            let hint = "`mcptest cassette list SUITE` says whether the recordings of a suite still fit";
-            return Err(file_error(Code::NotASuite, path, "is a cassette, which holds a recorded run", hint));
+            let hint = "`mcptest cassette list SUITE` shows which recordings of a suite still match";
+            return Err(file_error(Code::NotASuite, path, "is a cassette, not a suite", hint));
         }
     };
     if typed.deny_warnings {

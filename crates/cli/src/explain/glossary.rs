@@ -25,119 +25,123 @@ const fn entry(
 }
 
 const MODE: &str = "a mode of `trajectory`";
-const ORIGIN: &str = "where the trace of a row comes from";
-const REPORT: &str = "a word of reports";
-const TERM: &str = "a word of this program";
+const ORIGIN: &str = "where a trace comes from";
+const REPORT: &str = "a term in reports";
+const TERM: &str = "a term";
 
 static ENTRIES: [Entry; 34] = [
     entry(
         "strict",
         &["mode strict"],
         MODE,
-        "The recorded calls are the expected ones, in this order, and there are no others. It is the mode unless another is given. \
-         Positions are compared one by one; only expectations with `optional: true` may be skipped.",
+        "The recorded calls are exactly the expected ones, in this order. This is the default. Calls are compared position by \
+         position; only expectations with `optional: true` may be skipped.",
         &["trajectory", "trajectory.mode", "extra-call"],
     ),
     entry(
         "subsequence",
         &["mode subsequence"],
         MODE,
-        "Every expected call was made, in this order, and other calls may come between. `max_extra` bounds how many others.",
+        "Every expected call was made, in this order, with other calls in between. `max_extra` limits the others.",
         &["trajectory", "trajectory.mode", "max_extra"],
     ),
     entry(
         "unordered",
         &["mode unordered"],
         MODE,
-        "Every expected call was made, in any order, each by a call of its own. Other calls are allowed; `max_extra` bounds how many.",
+        "Every expected call was made, in any order, each by a separate call. Other calls are allowed; `max_extra` limits \
+         them.",
         &["trajectory", "trajectory.mode", "max_extra"],
     ),
     entry(
         "superset",
         &["mode superset"],
         MODE,
-        "The recorded calls hold all of the expected ones, in any order, and may hold others. It judges as `unordered` does.",
+        "The recorded calls include all expected ones, in any order, and may include others. Same as `unordered`.",
         &["trajectory", "trajectory.mode", "max_extra"],
     ),
     entry(
         "subset",
         &["mode subset"],
         MODE,
-        "Nothing but expected calls was made, each at most once; expected calls may be missing. A run without any call passes, so \
-         add an assertion that something was called. `subset` below `args` is another thing: arguments that must be there, among \
-         others.",
+        "Only expected calls were made, each at most once; expected calls may be missing. A run without calls passes, so add \
+         an assertion that something was called. `subset` under `args` is different: it lists arguments that must be there, \
+         among others.",
         &["trajectory", "trajectory.mode"],
     ),
     entry(
         "any_order",
         &["any order", "within_turn any_order"],
         "a value of `within_turn`",
-        "Calls that the model made in one turn may come in any order; calls of different turns may not. It belongs to `strict` and \
-         `subsequence`, and reads the `turn` of the recorded calls: where that was not recorded and decides, the run is unassessable.",
+        "Calls that the model made in one turn may come in any order; calls of different turns may not. For `strict` and \
+         `subsequence`. It reads the `turn` of the recorded calls; if that was not recorded and matters, the run is \
+         unassessable.",
         &["trajectory", "trajectory.within_turn", "unassessable"],
     ),
     entry(
         "match",
         &["args match"],
         "a rule for the arguments of an expected call",
-        "A matcher on single arguments: `args: { match: { city: { regex: ^Os }, price: { near: { value: 9.9, tolerance: 0.1 } } } }`. \
-         Each path starts in the arguments. A path that selects nothing does not fit, even under `not`. The other rules: `exact` asks \
-         for these arguments and no others, `subset` for these among others, `schema` for arguments that are valid against a JSON Schema.",
+        "Matchers on single arguments: `args: { match: { city: { regex: ^Os }, price: { near: { value: 9.9, tolerance: 0.1 } } \
+         } }`. Paths start in the arguments. A path that selects nothing does not match, even under `not`. Other rules: \
+         `exact` requires these arguments and no others, `subset` these among others, `schema` arguments that are valid \
+         against a JSON Schema.",
         &["trajectory", "regex", "near"],
     ),
     entry(
         "replayed",
         &["replay", "replays"],
         ORIGIN,
-        "The trace was read from a cassette. No model was asked and no server started, so the verdict is the same on every machine \
-         and costs nothing.",
+        "The trace was read from a cassette. No model was called and no server started, so the verdict is the same on every \
+         machine and costs nothing.",
         &["cassette", "live", "scripted"],
     ),
     entry(
         "live",
         &["--live"],
         ORIGIN,
-        "A model and servers were asked just now, with `--live` or `--record`, and the next time they may answer otherwise. \
-         `--record` keeps what they answered as cassettes; `--live` keeps nothing.",
+        "A model and servers were called, with `--live` or `--record`; the next time they may answer differently. `--record` \
+         saves the run as a cassette; `--live` saves nothing.",
         &["cassette", "replayed"],
     ),
     entry(
         "scripted",
         &[],
         ORIGIN,
-        "The turns of the model were read from a script, and the servers were started just now. It needs no key. It tells that \
-         suite and servers work, and nothing about a model.",
+        "The turns of the model were read from a script; the servers were started. It needs no key. It shows that suite and \
+         servers work, and says nothing about a model.",
         &["script", "replayed"],
     ),
     entry(
         "edited",
         &["replayed, edited", "accepted"],
         REPORT,
-        "The cassette was edited after it was recorded, and `mcptest cassette accept` accepted that. What is judged is what somebody \
-         wrote, not what a run did. A gate over runs says it when that is so of one of them. Recording the run again clears it.",
+        "The cassette was edited after it was recorded, and `mcptest cassette accept` accepted the edit. So the verdict is \
+         about edited text, not about what a run did. A gate over runs says it if any of its runs is edited. Re-recording \
+         clears it.",
         &["cassette", "replayed", "edited-cassette"],
     ),
     entry(
         "REFUSED",
         &["suite refused"],
         REPORT,
-        "The suite file has mistakes, which stand below this line, and none of its tests was run. Exit code 2. It is no verdict \
-         about an agent: mend the file, or ask `mcptest validate` for all mistakes of all files.",
+        "The suite file has errors, which are listed below, and none of its tests was run. Exit code 2. It says nothing about \
+         an agent: fix the file. `mcptest validate` lists the errors of all files.",
         &["error", "2"],
     ),
     entry(
         "unmentioned",
         &[],
         "a word of the gate `narrative`",
-        "So many tools were called of which the closing message says nothing. That counts in the divergence and fails nothing by \
-         itself.",
+        "The number of tools that were called but not mentioned in the final message. It counts toward the divergence and \
+         fails nothing by itself.",
         &["narrative", "narrative.present_but_unclaimed"],
     ),
     entry(
         "absent",
         &[],
         REPORT,
-        "In the line of `narrative`: so many claims of the closing message have no call that backs them. Of evidence: it was not \
+        "In the line of `narrative`: the number of claims in the final message that no call backs. About evidence: it was not \
          recorded, so it is unknown, which is neither empty nor zero.",
         &["narrative.claimed_but_absent", "unassessable"],
     ),
@@ -145,87 +149,87 @@ static ENTRIES: [Entry; 34] = [
         "edges held",
         &["edge", "edges", "edge held", "held"],
         "words of the gate `trajectory_axes`",
-        "An edge is one entry of `dependencies` or `order`: this call before that one, or this argument out of that answer. It is \
-         held when the recorded calls obey it.",
+        "An edge is one entry of `dependencies` or `order`: this call before that one, or this argument from that result. It \
+         is held if the recorded calls follow it.",
         &["trajectory_axes", "not exercised"],
     ),
     entry(
         "not exercised",
         &["unexercised", "exercised"],
         "words of the gate `trajectory_axes`",
-        "The later tool of an edge was never called, so there was nothing to break. It counts as held; `required: true` makes it \
-         fail instead.",
+        "The later tool of an edge was never called, so nothing could violate it. It counts as held; with `required: true` it \
+         fails instead.",
         &["trajectory_axes", "trajectory.edges_exercised"],
     ),
     entry(
         "not judged",
         &["unjudged"],
         REPORT,
-        "Nothing was asserted. `mcptest score` without `--gates` measures traces and gives no verdict; an opinion of a model that \
-         is called advisory is printed and never decides.",
+        "Nothing was checked. `mcptest score` without `--gates` measures traces and gives no verdicts. Advisory output of a \
+         model is printed and never decides.",
         &["gate", "verdict"],
     ),
     entry(
         "SUITE_DIR",
         &["${SUITE_DIR}", "$SUITE_DIR", "suite dir"],
         "a reference in suites",
-        "`${SUITE_DIR}` stands for the folder of the suite file. Write paths of servers with it, and they are found wherever \
-         `mcptest run` is started. Cassettes keep the reference and not the folder, so they fit on every machine.",
+        "`${SUITE_DIR}` is the folder of the suite file. Use it in paths of servers, so that they are found wherever `mcptest \
+         run` is started. Cassettes store the reference, not the folder, so they work on every machine.",
         &["servers.command", "servers.cwd", "variables"],
     ),
     entry(
         "envelope",
         &["envelopes"],
         TERM,
-        "A trace as JSON in the format of this project: `tool_calls`, `tool_results`, `final_response`, `conversation`. `mcptest \
-         convert` writes envelopes of recordings in other formats, and `mcptest score` reads them.",
+        "A trace in mcptest's own JSON format: `tool_calls`, `tool_results`, `final_response`, `conversation`. `mcptest \
+         convert` converts recordings in other formats to envelopes, and `mcptest score` reads them.",
         &["trace", "tool_calls"],
     ),
     entry(
         "cassette",
         &["cassettes"],
         TERM,
-        "A recorded run as a file: the trace, and what it was made from. `mcptest run --record` writes one for every run, and \
-         `mcptest run` judges it without a model or a server. It is stale when test, model or servers of the suite have changed.",
+        "A recorded run in a file: the trace and its inputs. `mcptest run --record` writes one per run, and `mcptest run` \
+         judges it without a model or a server. It is stale if the test, model or servers in the suite have changed.",
         &["replayed", "stale-cassette", "no-recording"],
     ),
     entry(
         "gate",
         &["gates"],
         TERM,
-        "A question about recorded runs with an answer in numbers. Each gate computes metrics and asserts on them: its default, or \
-         what stands below its `expect:`. `mcptest explain` alone lists all gates.",
+        "A check on recorded runs with a numeric result. Each gate computes metrics and asserts on them: its default \
+         assertion, or those in its `expect:`. `mcptest explain` alone lists all gates.",
         &["trajectory", "narrative", "verdict"],
     ),
     entry(
         "verdict",
         &["verdicts"],
         TERM,
-        "What a row of the report says: `pass`, `fail`, `unassessable`, `error`, `absorbed`, `skipped` or `unjudged`. The worst \
-         of all rows decides on the exit code.",
+        "The result of a run or of a gate over runs: `pass`, `fail`, `unassessable`, `error`, `absorbed`, `skipped` or \
+         `unjudged`. The worst verdict decides the exit code.",
         &["pass", "fail", "unassessable", "1"],
     ),
     entry(
         "trace",
         &["traces"],
         TERM,
-        "What one run observably did: the calls with their arguments, the answers, the messages, the tokens, why it ended. Gates \
-         and assertions read nothing else.",
+        "What one run observably did: calls with arguments, results, messages, tokens, and why it ended. Gates and assertions \
+         read nothing else.",
         &["envelope", "tool_calls", "evidence"],
     ),
     entry(
         "suite",
         &["suites"],
         TERM,
-        "A YAML file with servers, models and tests. `mcptest run` runs it, `mcptest validate` looks for mistakes in it, \
-         `mcptest init` writes a first one.",
+        "A YAML file with servers, models and tests. `mcptest run` runs it, `mcptest validate` checks it, `mcptest init` \
+         writes a first one.",
         &["agents", "servers", "cell"],
     ),
     entry(
         "target",
         &["targets"],
         TERM,
-        "A path that says what an assertion looks at: into the trace, as in `tool_calls[0].args.city`, or at a metric, as in \
+        "A path to the value that an assertion checks: in the trace, as in `tool_calls[0].args.city`, or a metric, as in \
          `golden_path.penalty`.",
         &["tool_calls", "unknown-target", "selects-nothing"],
     ),
@@ -233,70 +237,69 @@ static ENTRIES: [Entry; 34] = [
         "script",
         &["scripts"],
         TERM,
-        "A YAML file that stands in for a model: what it says and which tools it calls, turn by turn. A test uses it through \
-         `provider: script`. It is for tests of suites and servers, since no model takes part.",
+        "A YAML file that replaces a model: what it says and which tools it calls, turn by turn. A test uses it through \
+         `provider: script`. It is for testing suites and servers without a model.",
         &["scripted", "script-too-short"],
     ),
     entry(
         "mock",
         &["mock server", "mcptest mock"],
         TERM,
-        "A server that answers with what a file says: `mcptest mock --tools-from FILE`. It stands in for a real one where that \
-         would be slow, costly or dangerous, and misbehaves on request with `--fault`.",
+        "A server whose answers come from a file: `mcptest mock --tools-from FILE`. It replaces a real server that would be \
+         slow, costly or dangerous, and misbehaves on request with `--fault`.",
         &["mock_server", "fault"],
     ),
     entry(
         "run",
         &["runs of a test"],
         TERM,
-        "One conversation of an agent with a model, from the prompt to the closing message. A test may have several with `runs:`; \
-         `#2` behind the name of a row is the second.",
+        "One conversation of an agent with a model, from the prompt to the final message. A test may have several with \
+         `runs:`; `#2` after a name is the second.",
         &["trace", "agents.runs", "reliability"],
     ),
     entry(
         "cell",
         &["cells"],
         TERM,
-        "One test with one model, and all of its runs. A test with two models has two cells, each with rows of its own.",
+        "One test on one model, with all of its runs. A test with two models has two cells.",
         &["run", "row"],
     ),
     entry(
         "row",
         &["rows"],
         TERM,
-        "One verdict of the report: one run of a test, or what a gate says of all runs together, such as `(reliability)`.",
+        "One verdict in a report: one run of a test, or a gate over all runs, such as `(reliability)`.",
         &["verdict", "cell"],
     ),
     entry(
         "fault",
         &["faults"],
         TERM,
-        "Something that goes wrong on purpose. Faults of a suite strike calls before they reach a server, in virtual time; those of \
-         `mcptest mock` are real misbehaviour of a server.",
+        "A deliberate failure. Faults of a suite are injected before a call reaches a server, in virtual time; those of \
+         `mcptest mock` are real misbehavior of a server.",
         &["recovery", "receipt", "hang"],
     ),
     entry(
         "receipt",
         &["receipts"],
         REPORT,
-        "The line of a row about an injected fault: which calls it was injected into, how often it was met, and what the run \
-         recovered by.",
+        "The line about an injected fault: which calls it was injected into, how often it was hit, and how the run recovered.",
         &["fault", "recovery"],
     ),
     entry(
         "divergence",
         &["divergence score"],
         "a word of the gate `narrative`",
-        "How far the closing message and the calls are apart: 0 is agreement, 1 is none. It is the share of claims without a call, \
-         tools without a word and values that do not match among all calls and claims.",
+        "How far the final message and the calls differ: 0 is full agreement, 1 is none. It is the share of claims without a \
+         call, unmentioned tools and mismatched values among all calls and claims.",
         &["narrative", "narrative.divergence_score", "divergence-over-limit"],
     ),
     entry(
         "evidence",
         &[],
         TERM,
-        "What was recorded outside of the model's words: calls, arguments, answers, tokens. Verdicts rest on it. What is missing is \
-         unknown, and a verdict that hangs on it is `unassessable`.",
+        "What was recorded apart from the model's words: calls, arguments, results, tokens. Verdicts rest on it. Missing \
+         evidence is unknown, and a verdict that depends on it is `unassessable`.",
         &["trace", "unassessable", "not-assessable"],
     ),
 ];

@@ -102,7 +102,7 @@ pub(super) fn explain(asked: &str, page: &mut Page) {
         let shown: Vec<&str> = paths.iter().copied().take(4).collect();
         let more =
             if paths.len() > shown.len() { format!(" and {} more", paths.len() - shown.len()) } else { String::new() };
-        page.item("stands at", &format!("{}{more}", shown.join(", ")));
+        page.item("path", &format!("{}{more}", shown.join(", ")));
         page.item("takes", &key.value_type.describe());
         match (key.required, key.default) {
             (true, _) => page.item("required", "yes"),

@@ -51,10 +51,7 @@ pub(super) fn explain(asked: &str, page: &mut Page) -> Result<(), Failure> {
 fn told(asked: &str, field: &Field, below: bool, page: &mut Page) {
     page.subject(asked, "a target, reads the trace");
     if below {
-        page.text(&format!(
-            "Below `{}`: {}. What lies there is up to whoever made the value.",
-            field.path, field.meaning
-        ));
+        page.text(&format!("Below `{}`: {}. Its structure depends on the tool.", field.path, field.meaning));
     } else {
         page.text(&format!("{}.", capital(field.meaning)));
     }

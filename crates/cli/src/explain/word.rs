@@ -21,40 +21,39 @@ const fn word(name: &'static str, meaning: &'static str, see: &'static [Code]) -
 
 /// Verdicts of rows, in the order of the table of verdicts.
 static VERDICTS: [Word; 7] = [
-    word("pass", "Everything that the row asserts holds, on evidence that was recorded.", &[]),
+    word("pass", "All checks passed, on recorded evidence.", &[]),
     word(
         "fail",
-        "Something that the row asserts does not hold. The reason, the evidence and the place in the suite stand below the row. \
-         Exit code 1.",
+        "A check failed. The reason, the evidence and the place in the suite are below the line. Exit code 1.",
         &[Code::MissingCall, Code::ExtraCall, Code::ClaimWithoutCall],
     ),
     word(
         "unassessable",
-        "The recording lacks evidence that the verdict hangs on. What was not recorded is unknown: neither a pass nor a failure may \
-         rest on it. It counts as a failure, exit code 1, so that a missing recording never looks like a good run.",
+        "The recording lacks evidence that the verdict depends on. Missing evidence is unknown: neither a pass nor a failure \
+         can rest on it. It counts as a failure, exit code 1, so that an incomplete recording never looks like a good run.",
         &[Code::NotAssessable],
     ),
     word(
         "error",
-        "The row could not be run or judged: a missing cassette, a server that does not start, a model that does not answer. \
-         Nothing is known about the agent. Exit code 2.",
+        "The run could not be executed or judged: a missing cassette, a server that does not start, a model that does not \
+         answer. Nothing is known about the agent. Exit code 2.",
         &[Code::NoRecording, Code::StaleCassette, Code::RunsWithErrors],
     ),
     word(
         "absorbed",
-        "The run failed, and the test has a `reliability:` block that says how often runs may. It does not fail the test by itself; \
-         the row with `(reliability)` decides.",
+        "The run failed, and the test has a `reliability:` block that says how often runs may fail. It does not fail the test \
+         by itself; the line with `(reliability)` decides.",
         &[Code::AbsorbedRun, Code::ReliabilityFailed],
     ),
     word(
         "skipped",
-        "The row was not run: `--fail-fast` met a failure before, a budget was reached, or the run was stopped.",
+        "It was not run: a test failed under `--fail-fast`, a budget was reached, or the run was stopped.",
         &[Code::SkippedTests, Code::BudgetExceeded],
     ),
     word(
         "unjudged",
-        "No gate judges the row: a trace where every gate is about groups of runs, or a gate over runs that is only measured. It is \
-         neither a pass nor a failure, and null in JSON.",
+        "No gate judges it: all gates are about groups of runs, or a gate over runs only measures. It is neither a pass nor a \
+         failure, and null in JSON.",
         &[],
     ),
 ];
@@ -66,46 +65,43 @@ static FAULTS: [Word; 7] = [
         "The call is not sent and never answered: the agent sees a timeout after `max_detection_ms`.",
         &[Code::FaultNotHit],
     ),
-    word("wedged", "Like `hang`, under a name of its own in reports: a server that is stuck.", &[Code::FaultNotHit]),
+    word("wedged", "Like `hang`, with its own name in reports: a server that is stuck.", &[Code::FaultNotHit]),
     word(
         "slow",
-        "The answer comes `delay_ms` late. From `max_detection_ms` on that is a timeout, below it a late but good answer.",
+        "The answer is `delay_ms` late. From `max_detection_ms` on that is a timeout, below it a late but good answer.",
         &[Code::FaultWithinTimeout],
     ),
-    word(
-        "recover_after",
-        "The first `failures` calls time out, and the ones after are answered.",
-        &[Code::NotRecovered],
-    ),
-    word("error", "The call fails with an error of the protocol.", &[Code::NotRecovered]),
+    word("recover_after", "The first `failures` calls time out; later calls are answered.", &[Code::NotRecovered]),
+    word("error", "The call fails with a protocol error.", &[Code::NotRecovered]),
     word("is_error", "The tool answers with an error result.", &[Code::NotRecovered]),
     word("drop", "The connection breaks instead of an answer.", &[Code::NotRecovered]),
 ];
 
 /// Why runs end, in the order of the table of reasons.
 static STOPS: [Word; 5] = [
-    word("completed", "The model finished by itself.", &[]),
+    word("completed", "The model finished on its own.", &[]),
     word(
         "max_turns",
         "The agent still called tools at its last turn; `max_turns:` of the test is that limit.",
         &[Code::RunCutOff],
     ),
-    word("max_tokens", "A reply was cut at `max_tokens:` of the test.", &[Code::RunCutOff]),
-    word("refused", "The model refused to go on.", &[]),
-    word("error", "The run broke.", &[]),
+    word("max_tokens", "A reply was cut off at `max_tokens:` of the test.", &[Code::RunCutOff]),
+    word("refused", "The model refused to continue.", &[]),
+    word("error", "The run failed with an error.", &[]),
 ];
 
 /// Exit codes of the program.
 static CODES: [(u8, &str); 5] = [
-    (exit::OK, "Everything holds, and everything that was asked for was done."),
-    (exit::FAILED, "A check said no, or lacked the evidence to say yes: a row is `fail` or `unassessable`."),
+    (exit::OK, "All checks passed."),
+    (exit::FAILED, "A check failed, or evidence was missing: a verdict is `fail` or `unassessable`."),
     (
         exit::ERROR,
-        "Something could not run: a mistake in a suite, a missing or stale cassette, a server or a model that cannot be reached, a \
-         wrong option, nothing selected, a report that cannot be written. It goes over 1: what failed is still in the report.",
+        "Something could not run: an error in a suite, a missing or stale cassette, a server or model that cannot be reached, \
+         an invalid option, no test selected, a report that cannot be written. It takes precedence over 1; failures are still \
+         in the report.",
     ),
     (exit::CRASHED, "The fault `crash` of `mcptest mock` ended the process."),
-    (exit::INTERRUPTED, "Ctrl-C was pressed twice. After the first the run ends in order, with 2."),
+    (exit::INTERRUPTED, "Ctrl-C was pressed twice. After the first one the run ends in order, with exit code 2."),
 ];
 
 /// Names of all words.
@@ -138,7 +134,7 @@ pub(super) fn exit_code(name: &str, page: &mut Page) {
     let Some((code, meaning)) = CODES.iter().find(|(code, _)| number.parse() == Ok(*code)) else { return };
     page.subject(&code.to_string(), "an exit code");
     page.text(meaning);
-    page.text("The worst that happened decides: 2 over 1 over 0.");
+    page.text("The worst result decides: 2 over 1 over 0.");
 }
 
 /// The verdict of a name, in any case.
@@ -151,8 +147,8 @@ pub(super) fn explain(name: &str, page: &mut Page) {
     let name = name.to_lowercase();
     if let Some(matcher) = MATCHERS.iter().find(|matcher| matcher.name == name) {
         page.subject(matcher.name, "a matcher");
-        page.text(&format!("It holds when {}.", matcher.holds));
-        page.text("A value of a type that it has nothing to say about fails the assertion, also under `not`.");
+        page.text(&format!("It matches when {}.", matcher.holds));
+        page.text("A value of another type fails the assertion, under `not` as well.");
         page.heading("Example");
         page.code(&format!("expect:\n  - {{ target: {}, matcher: {} }}", target(matcher.name), matcher.example));
     }

@@ -78,7 +78,7 @@ fn annotations(suite: &SuiteReport) -> Vec<Annotation> {
     }
     let told = out.into_iter().map(|(mut found, _, _, more)| {
         if more > 0 {
-            found.message.push_str(&format!("\nand {} of this test", many(more, "more row")));
+            found.message.push_str(&format!("\nand {} of this test", many(more, "more failure")));
         }
         found
     });

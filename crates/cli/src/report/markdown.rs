@@ -67,12 +67,12 @@ fn changes(name: &str, changes: &Changes, out: &mut String) {
         out.push_str("| now | before | test | suite |\n| --- | --- | --- | --- |\n");
         for change in all.iter().take(MAX_ROWS) {
             let now =
-                change.after.map_or_else(|| "gone".to_owned(), |verdict| format!("{} {verdict}", mark(verdict).0));
+                change.after.map_or_else(|| "removed".to_owned(), |verdict| format!("{} {verdict}", mark(verdict).0));
             let before = change.before.map_or("new", |verdict| verdict.as_str());
             out.push_str(&format!("| {now} | {before} | {} | {} |\n", cell(&change.name), cell(&change.file)));
         }
         if all.len() > MAX_ROWS {
-            out.push_str(&format!("\nand {}\n", many(all.len() - MAX_ROWS, "more row")));
+            out.push_str(&format!("\nand {}\n", many(all.len() - MAX_ROWS, "more change")));
         }
     }
     if !changes.rates.is_empty() {
@@ -112,9 +112,9 @@ fn failures(report: &Report, most: usize, out: &mut String) {
     if text.is_empty() && left_out == 0 {
         return;
     }
-    out.push_str(&format!("\n### What does not hold\n{text}"));
+    out.push_str(&format!("\n### Failures\n{text}"));
     if left_out > 0 {
-        out.push_str(&format!("\nand {}, for which there is no room here\n", many(left_out, "more failure")));
+        out.push_str(&format!("\nand {}, omitted for space\n", many(left_out, "more failure")));
     }
 }
 

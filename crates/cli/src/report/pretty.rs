@@ -183,8 +183,8 @@ fn single(row: &Row, name: &str, file: &str, verbosity: Verbosity, output: Outpu
         let inline = inline.join("; ");
         let names: Vec<&str> = row.checks.iter().map(|checked| checked.name).collect();
         let is_alone = names.len() < 2;
-        let brief = if is_alone { String::new() } else { format!("{} hold", names.join(", ")) };
-        let briefest = if is_alone { String::new() } else { format!("{} checks hold", names.len()) };
+        let brief = if is_alone { String::new() } else { names.join(", ") };
+        let briefest = if is_alone { String::new() } else { format!("{} checks", names.len()) };
         let fits = headline(row.verdict, name, origin, &[&inline, &brief, &briefest], output, &mut out);
         if !fits && is_alone && !inline.is_empty() {
             wrap(&mut out, output.width, indent(0), &inline);

@@ -388,7 +388,7 @@ fn github_shows_as_many_annotations_as_the_platform_does_and_counts_the_rest() {
     assert!(lines.iter().all(|line| line.starts_with("::error ")));
     assert_eq!(lines[0], "::error title=mcptest::12 tests, 24 runs: 12 failed");
     assert_eq!(lines[9], "::error title=mcptest::4 more tests without an annotation: the summary of the step has them");
-    assert!(lines[1].ends_with("%0Aand 3 more rows of this test"), "{}", lines[1]);
+    assert!(lines[1].ends_with("%0Aand 3 more failures of this test"), "{}", lines[1]);
 }
 
 #[test]
@@ -422,7 +422,7 @@ fn a_comment_has_only_what_there_is_room_for() {
     let text = super::markdown::text(&report, None, super::markdown::COMMENT);
     assert!(text.len() <= super::markdown::COMMENT + 200, "{}", text.len());
     let shown = text.matches("<details>").count();
-    assert!(text.contains(&format!("\nand {} more failures, for which there is no room here\n", 800 - shown)));
+    assert!(text.contains(&format!("\nand {} more failures, omitted for space\n", 800 - shown)));
     assert!(shown > 50);
 }
 

@@ -93,7 +93,7 @@ max_extra (a key of a suite)
 Maximum number of extra calls; not with strict or subset.
 
 About it:
-  stands at     agents[*].trajectory.max_extra
+  path          agents[*].trajectory.max_extra
   takes         a whole number
   left out      nothing is set
 ";
@@ -108,7 +108,7 @@ url (a key of a suite)
 URL of a Streamable HTTP server.
 
 About it:
-  stands at     servers.NAME.url
+  path          servers.NAME.url
   takes         a string
   left out      nothing is set
   example       url: https://mcp.example.test/mcp

@@ -15,7 +15,7 @@ const NEXT: &str =
 const STARTER: &str = "\
 wrote mcptest.yml               the suite: servers, models, tests
 wrote mcptest/tools.yml         the tools of the mock server
-wrote mcptest/script.yml        what stands in for the model
+wrote mcptest/script.yml        the script in place of the model
 wrote mcptest/script-retry.yml  the same, when the desk does not answer at first
 ";
 
@@ -56,8 +56,8 @@ fn a_suite_from_nothing_passes_at_once_and_has_no_warnings() {
         &["run"],
         0,
         "mcptest.yml\n\
-         ✓ PASS      books the room that was found  scripted  trajectory, trajectory_axes, narrative hold\n\
-         ✓ PASS      asks again when the desk does not answer  scripted  trajectory, narrative hold\n    \
+         ✓ PASS      books the room that was found  scripted  trajectory, trajectory_axes, narrative\n\
+         ✓ PASS      asks again when the desk does not answer  scripted  trajectory, narrative\n    \
          fault desk-asleep (recover_after): injected into call 0; met once; recovered by call 1\n\
          ✓ PASS      asks again when the desk does not answer (recovery)  scripted\n    \
          1 fault hit, 0 delays, detected after 3000 ms, recovered after 3000 ms\n\n2 tests, 2 runs: 2 passed\n",
@@ -104,7 +104,7 @@ fn a_folder_is_made_and_named_in_what_to_type_next() {
         0,
         "wrote tests/rooms/mcptest.yml               the suite: servers, models, tests\n\
          wrote tests/rooms/mcptest/tools.yml         the tools of the mock server\n\
-         wrote tests/rooms/mcptest/script.yml        what stands in for the model\n\
+         wrote tests/rooms/mcptest/script.yml        the script in place of the model\n\
          wrote tests/rooms/mcptest/script-retry.yml  the same, when the desk does not answer at first\n\n\
          Next:\n  mcptest run tests/rooms/mcptest.yml\n  mcptest run tests/rooms/mcptest.yml --verbose\n\
          Then open tests/rooms/mcptest.yml: its comments say what to change first.\n",

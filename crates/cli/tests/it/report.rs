@@ -213,7 +213,7 @@ since old.json: 1 worse, 1 better, 1 test with a different pass rate
 | --- | --- | --- | --- |
 | 2/3 | 3/3 | `finds it [other]` | `suite.yml` |
 
-### What does not hold
+### Failures
 ";
     assert!(text.starts_with(head), "{text}");
     // Nothing else flips a verdict: the same run against itself.

@@ -107,9 +107,9 @@ fn an_empty_share_is_fine_and_says_so() {
         })
         .collect();
     let [empty] = *empty else { panic!("{empty:?}") };
-    let note = format!("note: share {empty} is empty: every selected test is in another one\n\nno tests\n");
+    let note = format!("note: partition {empty} is empty: every selected test is in another partition\n\nno tests\n");
     here.check(&["run", "b.yml", "--partition", empty], 0, &note, "");
-    let note = format!("note: share {empty} is empty: every selected test is in another one\n");
+    let note = format!("note: partition {empty} is empty: every selected test is in another partition\n");
     here.check(&["run", "b.yml", "--partition", empty, "--list"], 0, "", &note);
 }
 
@@ -144,12 +144,12 @@ fn scripts_and_mock_servers_are_no_suites() {
     // In a folder they are left out; a file that is named is meant.
     here.check(&["run", "t", "--list"], 0, "t/b.yml:2: sends a mail\n", "");
     let script = "\
-error[not-a-suite]: t/demo.yml: is a script, which says what a model answers, and no suite
-hint: name the suite that has it as the `script` of a model
+error[not-a-suite]: t/demo.yml: is a script for a model, not a suite
+hint: name the suite that uses it as the `script` of a model
 ";
     let mock = "\
-error[not-a-suite]: t/tools.yml: describes a mock server, and is no suite
-hint: name the suite that has it in the command of a server, or serve it with `mcptest mock`
+error[not-a-suite]: t/tools.yml: is a mock server, not a suite
+hint: name the suite that uses it, or serve it with `mcptest mock`
 ";
     let listed = "t/b.yml:2: sends a mail\n";
     here.check(&["run", "t", "t/demo.yml", "t/tools.yml", "--list"], 2, listed, &format!("{script}{mock}"));
@@ -177,23 +177,23 @@ fn nothing_selected_is_an_error_that_knows_the_nearest_word() {
     let check = |flags: &[&str], stderr: &str| here.check(&[&["run", "a.yml", "b.yml"], flags].concat(), 2, "", stderr);
     check(
         &["--filter", "refunds"],
-        "error[nothing-selected]: nothing is selected: none of 3 tests fits --filter refunds\n\
-         hint: `mcptest run --list` without these shows every test\n",
+        "error[nothing-selected]: no test is selected: none of 3 tests matches --filter refunds\n\
+         hint: `mcptest run --list` without these options lists every test\n",
     );
     check(
         &["--tag", "mial"],
-        "error[nothing-selected]: nothing is selected: none of 3 tests fits --tag mial\nhint: did you mean `mail`?\n",
+        "error[nothing-selected]: no test is selected: none of 3 tests matches --tag mial\nhint: did you mean `mail`?\n",
     );
     check(
         &["--models", "gtp-5", "--tag", "mail"],
-        "error[nothing-selected]: nothing is selected: none of 3 tests fits --tag mail --models gtp-5\nhint: did you mean `gpt-5`?\n",
+        "error[nothing-selected]: no test is selected: none of 3 tests matches --tag mail --models gtp-5\nhint: did you mean `gpt-5`?\n",
     );
     here.check(
         &["run", "b.yml", "--skip-tag", "mail", "--list"],
         2,
         "",
-        "error[nothing-selected]: nothing is selected: the one test there is does not fit --skip-tag mail\n\
-         hint: `mcptest run --list` without these shows every test\n",
+        "error[nothing-selected]: no test is selected: the only test does not match --skip-tag mail\n\
+         hint: `mcptest run --list` without these options lists every test\n",
     );
 }
 
@@ -309,17 +309,17 @@ fn arguments_that_mean_nothing_are_refused() {
     };
     check(
         &["--partition", "0/3"],
-        "invalid value '0/3' for '--partition <I/N>': shares count from 1 (hint: the first of three is `1/3`)",
+        "invalid value '0/3' for '--partition <I/N>': partitions are numbered from 1 (hint: the first of three is `1/3`)",
     );
     check(
         &["--partition", "one"],
-        "invalid value 'one' for '--partition <I/N>': it takes two whole numbers, as in `1/3` (hint: the first of three \
-         shares)",
+        "invalid value 'one' for '--partition <I/N>': expected two numbers, as in `1/3` (hint: the first of three \
+         partitions)",
     );
     check(
         &["--filter", "/(/"],
-        "invalid value '/(/' for '--filter <TEXT>': what stands between the slashes is no pattern: regex parse error:\n    \
-         (\n    ^\nerror: unclosed group\nhint: to look for a text with slashes around it, escape one: /\\/text\\//",
+        "invalid value '/(/' for '--filter <TEXT>': invalid regex between the slashes: regex parse error:\n    \
+         (\n    ^\nerror: unclosed group\nhint: to search for text between slashes, escape one: /\\/text\\//",
     );
     check(&["--runs", "0"], "invalid value '0' for '--runs <N>': 0 is not in 1..=100000");
     check(&["--runs", "100001"], "invalid value '100001' for '--runs <N>': 100001 is not in 1..=100000");

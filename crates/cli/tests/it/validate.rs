@@ -142,8 +142,8 @@ fn a_gates_file_is_no_suite() {
     here.check(&["validate", "."], 0, "2 files: 2 fine\n", "");
     let refusal = "\
 ! REFUSED   gates.yml
-error[not-a-suite]: gates.yml: holds gates for traces that were recorded elsewhere, and is no suite
-hint: judge traces by it with `mcptest score TRACES --gates FILE`
+error[not-a-suite]: gates.yml: is a gates file for `mcptest score`, not a suite
+hint: use it with `mcptest score TRACES --gates FILE`
 
 no tests; 1 suite could not be used
 ";

@@ -76,7 +76,7 @@ pub(super) fn draft(recording: Recording) -> Draft {
     };
     let told = suite.gates_in_words();
     let what =
-        ["the suite, with the gates that hold", "the recorded answers, for the mock server", "the recorded calls"];
+        ["the suite, with the gates that pass", "the recorded answers, for the mock server", "the recorded calls"];
     let texts = [suite.text(), tools.text(server, &file), script.text()];
     let files = NAMES.into_iter().zip(what).zip(texts).map(|((name, what), text)| File { name, what, text });
     Draft { files: files.collect(), told, notes }
@@ -158,7 +158,7 @@ fn prompt(trace: &Trace, left_out: usize) -> (String, Option<String>) {
 
 fn script(trace: &Trace, calls: &[ToolCall], rounds: &[Round], closing: Option<&str>, file: &str) -> Script {
     let mut about = vec![format!(
-        "What stands in for the model: the calls and the words of the first trace of {file}, turn by turn. No model \
+        "The script in place of the model: the calls and the text of the first trace of {file}, turn by turn. No model \
          wrote this file."
     )];
     if calls.iter().any(|call| call.turn.is_none()) {

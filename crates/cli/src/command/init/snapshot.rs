@@ -114,7 +114,7 @@ pub(super) fn draft(asked: Asked) -> Result<Draft, Failure> {
         .collect();
     turns.push(Turn { text: Some(closing), ..Turn::default() });
     let about = vec![
-        "What stands in for the model, turn by turn. No model wrote this. The arguments are made up from the schemas of \
+        "The script in place of the model, turn by turn. No model wrote it. The arguments are made up from the schemas of \
          the tools; write your own."
             .to_owned(),
     ];
@@ -122,7 +122,7 @@ pub(super) fn draft(asked: Asked) -> Result<Draft, Failure> {
     let what = [
         "the suite: server, model, test",
         "a snapshot of the tools, for the mock server",
-        "what stands in for the model",
+        "the script in place of the model",
     ];
     let texts = [suite.text(), yaml::json(&snapshot), script.text()];
     let files = NAMES.into_iter().zip(what).zip(texts).map(|((name, what), text)| File { name, what, text });

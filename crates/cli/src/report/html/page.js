@@ -450,7 +450,7 @@
       if (typeof row.trace.final_response === "string") {
         box.append(el("h4", {}, "Closing message"), ...[of("claims") ? message(row, of("claims")) : long(row.trace.final_response, "p")].flat());
       }
-      if (row.advisory) box.append(el("div", { class: "faint" }, "What a model said of it, which decides nothing: ", long(row.advisory, "span")));
+      if (row.advisory) box.append(el("div", { class: "faint" }, "Advisory, from a model, not part of the verdict: ", long(row.advisory, "span")));
       if (of("calls")) box.append(alignment(row, of("calls")));
       const faults = clock(row);
       if (faults) box.append(faults);

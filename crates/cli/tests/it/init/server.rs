@@ -72,7 +72,7 @@ agents:
 # `mcptest schema` for completion in your editor.
 "#;
 
-const SCRIPT: &str = r#"# What stands in for the model, turn by turn. No model wrote this. The arguments are made up from
+const SCRIPT: &str = r#"# The script in place of the model, turn by turn. No model wrote it. The arguments are made up from
 # the schemas of the tools; write your own.
 script: 1
 runs:
@@ -89,7 +89,7 @@ fn a_suite_from_a_command_passes_at_once_and_calls_no_tool_of_the_server() {
     let stdout = format!(
         "wrote mcptest.yml         the suite: server, model, test\n\
          wrote mcptest/tools.json  a snapshot of the tools, for the mock server\n\
-         wrote mcptest/script.yml  what stands in for the model\n\n\
+         wrote mcptest/script.yml  the script in place of the model\n\n\
          The server `mcptest-mock` has 3 tools; the script calls find_note, list notes: #1.\n\
          It was stopped, and none of its tools was called: the suite runs against the snapshot.\n{NEXT}"
     );

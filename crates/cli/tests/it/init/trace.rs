@@ -107,7 +107,7 @@ mock_server:
       answer: "$${refunded}"
 "#;
 
-const REFUND_SCRIPT: &str = r#"# What stands in for the model: the calls and the words of the first trace of trace.json, turn by
+const REFUND_SCRIPT: &str = r#"# The script in place of the model: the calls and the text of the first trace of trace.json, turn by
 # turn. No model wrote this file.
 # The tokens are those of the whole run; they stand with the first reply.
 script: 1
@@ -126,7 +126,7 @@ runs:
 fn a_recorded_run_passes_the_suite_that_is_made_of_it() {
     let here = with(&refund());
     let stdout = format!(
-        "wrote mcptest.yml         the suite, with the gates that hold\n\
+        "wrote mcptest.yml         the suite, with the gates that pass\n\
          wrote mcptest/tools.yml   the recorded answers, for the mock server\n\
          wrote mcptest/script.yml  the recorded calls\n\n\
          It passes: a ceiling on tokens, trajectory, trajectory_axes, golden_path, narrative.\n{NEXT}"
@@ -135,7 +135,7 @@ fn a_recorded_run_passes_the_suite_that_is_made_of_it() {
     here.check(
         &["run"],
         0,
-        "mcptest.yml\n✓ PASS      does what the recorded run did  scripted  5 checks hold\n\n1 test, 1 run: 1 passed\n",
+        "mcptest.yml\n✓ PASS      does what the recorded run did  scripted  5 checks\n\n1 test, 1 run: 1 passed\n",
         "",
     );
     here.check(&["validate", "--deny-warnings", "."], 0, "3 files: 3 fine\n", "");

@@ -51,7 +51,7 @@ fn advice_is_asked_once_without_tools_and_shown_from_the_recording() {
     assert_eq!((code, &replayed["suites"][0]["rows"][0]["advisory"]), (Some(0), &json!("It claims a refund. FAIL.")));
     let shown = run(&here, &[]);
     let expected = "suite.yml\n\
-                    ✓ PASS      t  replayed  trajectory, narrative hold\n\
+                    ✓ PASS      t  replayed  trajectory, narrative\n\
                     \x20   advisory, not judged: It claims a refund. FAIL.\n\n\
                     1 test, 1 run: 1 passed\n";
     assert_eq!((shown.status.code(), &*out(&shown), &*err(&shown)), (Some(0), expected, ""));
@@ -107,7 +107,7 @@ fn a_question_beside_the_run_that_the_budget_does_not_allow_is_left_out_and_the_
     let here = narrated(&server);
     let (code, told) = report(&here, &["--record", "--max-tokens-total", "1500"]);
     assert_eq!((code, rows(&told)), (Some(2), vec!["t: pass".to_owned()]));
-    let note = "stopped by the budget: 360 tokens spent, and the next question might exceed it";
+    let note = "stopped by the budget: 360 tokens spent, and the next request might exceed it";
     assert_eq!(
         (&told["notes"], server.requests().len()),
         (&json!([{ "rows": 1, "stopped": true, "suites": 1, "text": note }]), 3)

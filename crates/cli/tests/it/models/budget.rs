@@ -30,8 +30,7 @@ fn a_budget_stops_before_it_is_exceeded_and_what_was_recorded_stays() {
         assert!(asked > 3 && asked * each <= most, "{limit:?}: asked {asked} times");
         let money = if each == 600 { format!(", {:.4} of money", 0.0006 * asked as f64) } else { String::new() };
         let tokens = asked * 120;
-        let note =
-            format!("stopped by the budget: {tokens} tokens{money} spent, and the next question might exceed it");
+        let note = format!("stopped by the budget: {tokens} tokens{money} spent, and the next request might exceed it");
         let note = json!({ "rows": 3, "stopped": true, "suites": 1, "text": note });
         assert_eq!(told["notes"], json!([note]), "{limit:?}");
         assert_eq!(cassettes(&here), ["t/claude/1.json"], "{limit:?}");
@@ -54,7 +53,7 @@ fn people_are_told_of_the_budget_below_the_rows() {
     let told = "suite.yml\n\
                 - SKIPPED   t  live  1/3 runs pass\n\
                 - SKIPPED   t #2, #3\n\
-                note: stopped by the budget: 600 tokens spent, and the next question might exceed it\n\n\
+                note: stopped by the budget: 600 tokens spent, and the next request might exceed it\n\n\
                 1 test, 1 run: 1 skipped\n";
     assert_eq!((output.status.code(), &*out(&output), &*err(&output)), (Some(2), told, ""));
 }

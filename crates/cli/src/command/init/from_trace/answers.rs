@@ -234,7 +234,7 @@ impl<'a> Tools<'a> {
         );
         out.push_str(&yaml::comment(0, &self.about_arguments()));
         if self.answers.iter().any(|answer| answer.is_unknown) || self.each.iter().any(|tool| tool.is_uncalled) {
-            out.push_str(&yaml::comment(0, "Where the trace has no answer, the text in parentheses stands for it."));
+            out.push_str(&yaml::comment(0, "Where the trace has no answer, the text in parentheses is used."));
         }
         if self.answers.iter().any(|answer| answer.is_open) {
             out.push_str(&yaml::comment(
