@@ -179,6 +179,13 @@ impl RowOrder {
 }
 
 impl Row {
+    /// Whether it is about a record that could not be read as a trace.
+    fn is_unread(&self) -> bool {
+        // Traces have checks, and runs of tests have a number.
+        let is_record = self.family == Family::Run && self.run.is_none() && self.checks.is_empty();
+        is_record && self.error.as_ref().is_some_and(|error| error.code.is_some())
+    }
+
     /// A row about a run that passed, of which no more is known than its name.
     pub fn named(name: impl Into<String>) -> Self {
         let name = name.into();
@@ -300,6 +307,8 @@ pub struct Counts {
     pub runs: usize,
     /// Traces that were recorded elsewhere.
     pub traces: usize,
+    /// Records that could not be read as traces.
+    pub unread: usize,
     /// Groups of such traces that gates judge.
     pub groups: usize,
     /// How many tests, traces and groups have each verdict: the worst of their rows.
@@ -423,6 +432,11 @@ impl Report {
                 out.runs += usize::from(is_run && row.family == Family::Run && row.verdict != RowVerdict::Skipped);
                 let order = RowOrder::of(row);
                 if rows.peek().is_some_and(|next| order.goes_on_with(next)) {
+                    continue;
+                }
+                if !has_runs && row.is_unread() {
+                    out.unread += 1;
+                    (worst, has_runs) = (RowVerdict::Unjudged, false);
                     continue;
                 }
                 *match (has_runs, row.family) {

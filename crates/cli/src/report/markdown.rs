@@ -42,7 +42,11 @@ fn title(report: &Report) -> String {
     let counts = report.counts();
     let bad: usize =
         RowVerdict::ALL.iter().filter(|verdict| verdict.is_bad()).map(|verdict| counts.verdicts.of(*verdict)).sum();
-    let bad = many(bad, if counts.tests > 0 { "test" } else { "trace" });
+    let bad = match (counts.tests, counts.unread) {
+        (0, 0) => many(bad, "trace"),
+        (0, unread) => many(bad + unread, "record"),
+        (_, _) => many(bad, "test"),
+    };
     match report.exit_code() {
         0 => "✓ mcptest: everything passed".to_owned(),
         1 => format!("✗ mcptest: {bad} failed"),

@@ -67,7 +67,7 @@ fn a_target_is_explained_with_what_its_absence_means() {
 tool_calls[*].args.city (a target, reads the trace)
 
 Below `tool_calls[*].args`: The arguments as the model wrote them. Text that is not JSON stays text.
-What lies there is up to whoever made the value.
+Its structure depends on the tool.
 
 About it:
   reads         tool_calls[*].args
@@ -123,8 +123,8 @@ fn a_verdict_and_an_exit_code_are_explained() {
         "\
 absorbed (a verdict)
 
-The run failed, and the test has a `reliability:` block that says how often runs may. It does not
-fail the test by itself; the row with `(reliability)` decides.
+The run failed, and the test has a `reliability:` block that says how often runs may fail. It does
+not fail the test by itself; the line with `(reliability)` decides.
 
 See also `mcptest explain` of absorbed-run, reliability-failed.
 ",
@@ -134,9 +134,9 @@ See also `mcptest explain` of absorbed-run, reliability-failed.
         "\
 1 (an exit code)
 
-A check said no, or lacked the evidence to say yes: a row is `fail` or `unassessable`.
+A check failed, or evidence was missing: a verdict is `fail` or `unassessable`.
 
-The worst that happened decides: 2 over 1 over 0.
+The worst result decides: 2 over 1 over 0.
 ",
     );
 }

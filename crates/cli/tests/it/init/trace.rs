@@ -184,7 +184,7 @@ const DESK_TOOLS: &str = r#"# The answers of the first trace of 1.json, for `mcp
 # last one repeats.
 # The tools and what arguments they take are those of the recorded server. Some take any here,
 # because their schema cannot be used or does not fit the recorded calls: count_rooms.
-# Where the trace has no answer, the text in parentheses stands for it.
+# Where the trace has no answer, the text in parentheses is used.
 mock_server:
   name: desk
   tools:
@@ -268,7 +268,7 @@ fn what_a_trace_does_not_tell_is_not_made_up() {
         tools,
         "# The answers of the first trace of trace.json, for `mcptest mock`. Each tool gives them in order;\n# the last one repeats.\n\
          # What arguments the tools take was not read from the trace: they take any.\n\
-         # Where the trace has no answer, the text in parentheses stands for it.\n\
+         # Where the trace has no answer, the text in parentheses is used.\n\
          # Of some calls the trace does not tell whether they failed: they are answered as if they had not.\n\
          mock_server:\n  name: recorded\n  tools:\n    - name: a\n      answer: \"(not recorded)\"\n    - name: b\n      answer: fine\n    - name: c\n"
     );
