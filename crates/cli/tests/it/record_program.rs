@@ -63,7 +63,10 @@ fn a_program_keeps_its_output_and_its_exit_code() {
     let (output, trace) = recorded(&here, &model, &[], &["ask", "7"]);
     assert_eq!((output.status.code(), &*text(&output.stdout)), (Some(7), "All done.\n"), "{}", text(&output.stderr));
     assert_eq!(text(&output.stderr), "mcptest: recorded a trace with 0 tool calls in traces.jsonl\n");
-    assert_eq!(trace["program"], json!({ "exit": 7 }));
+    assert_eq!(trace["program"]["exit"], 7);
+    let timeline = trace["program"]["timeline"].as_array().unwrap();
+    let seen: Vec<_> = timeline.iter().map(|entry| (&entry["side"], &entry["what"], &entry["status"])).collect();
+    assert_eq!(seen, [(&json!("model"), &json!("POST /v1/chat/completions"), &json!("200"))]);
     assert_eq!((&trace["final_response"], &trace["answer_source"]), (&json!("All done."), &json!("program")));
     assert_eq!(trace["conversation"]["tokens"], json!({ "input": 10, "output": 5, "total": 15 }));
     let requests = model.requests();
@@ -77,7 +80,7 @@ fn a_program_keeps_its_output_and_its_exit_code() {
 fn a_signal_a_missing_program_and_an_unseen_model_have_exit_codes_of_their_own() {
     let (here, model) = (Folder::with(&[]), model());
     let (output, trace) = recorded(&here, &model, &[], &["ask", "die"]);
-    assert_eq!((output.status.code(), &trace["program"]), (Some(137), &json!({ "exit": 137 })));
+    assert_eq!((output.status.code(), &trace["program"]["exit"]), (Some(137), &json!(137)));
     let output = here.command(&["record", "--", "no-such-program"]).output().unwrap();
     assert_eq!(output.status.code(), Some(127), "{}", text(&output.stderr));
     let output = record(&here, &model, &["--out", "other.jsonl"], &["0"]).output().unwrap();
@@ -163,7 +166,7 @@ fn ctrl_c_ends_the_group_and_keeps_what_was_recorded_as_incomplete() {
     assert_eq!(trace["program"]["incomplete"], "it was stopped", "{trace}");
     assert_eq!(trace["conversation"]["tokens"]["total"], 15);
     assert_eq!(running("agent.py ask fork hang"), 0);
-    here.write("gates.yml", b"narrative: {}\ntrajectory: { calls: [] }\n");
+    here.write("gates.yml", b"narrative: {}\ntrajectory: { mode: subset, calls: [] }\n");
     let scored = here.command(&["score", "traces.jsonl", "--gates", "gates.yml"]).output().unwrap();
     assert_eq!(scored.status.code(), Some(1), "{}", text(&scored.stderr));
     assert!(text(&scored.stdout).contains("unassessable"), "{}", text(&scored.stdout));
