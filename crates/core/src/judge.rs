@@ -96,7 +96,13 @@ pub fn runs(gates: &Gates, traces: &[&Trace], outcomes: &[bool]) -> Vec<CheckRes
         out.push((GateKind::Stability, gate.evaluate(traces)).into());
     }
     if let Some(gate) = &gates.reliability {
-        out.push((GateKind::Reliability, gate.evaluate(outcomes)).into());
+        out.push(match traces.iter().find_map(|trace| trace.incomplete()) {
+            Some(why) => {
+                let outcome: GateOutcome<()> = Judge::default().incomplete(GateKind::Reliability.info(), why);
+                (GateKind::Reliability, outcome).into()
+            }
+            None => (GateKind::Reliability, gate.evaluate(outcomes)).into(),
+        });
     }
     out
 }
@@ -115,6 +121,11 @@ pub fn without_runs(gates: &Gates, why: &str) -> Vec<CheckResult> {
 }
 
 fn assertions(expect: &[Assertion], trace: &Trace) -> CheckResult {
+    if let Some(why) = trace.incomplete() {
+        let reason = format!("not assessable: the recording is not whole: {why}");
+        let failure = GateFailure { target: "expect".to_owned(), reason: reason.clone(), diffs: Vec::new() };
+        return CheckResult { first: Some(0), ..CheckResult::new(None, Verdict::Unassessable, reason, vec![failure]) };
+    }
     let mut envelope = trace.to_envelope();
     if let serde_json::Value::Object(map) = &mut envelope {
         fill_results(map);

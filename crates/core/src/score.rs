@@ -112,7 +112,7 @@ impl Scorer {
         let has_stability = self.gates.stability.is_some();
         let digest =
             self.gates.stability.as_ref().map(|gate| Digest::of(trace, group.is_some(), gate.params().dimensions));
-        let mut verdict = self.verdict(&checks, group.is_some());
+        let mut verdict = self.verdict(&checks, group.is_some(), trace.incomplete().is_some());
         let count = checks.iter().map(|check| check.failures.len()).sum();
         let mut failures: Vec<(&'static str, GateFailure)> = Vec::with_capacity(count);
         for check in &mut checks {
@@ -130,6 +130,11 @@ impl Scorer {
                 _ => RowVerdict::Unassessable,
             });
         }
+        if let Some(why) = trace.incomplete().filter(|_| self.judges && checks.is_empty()) {
+            let reason = format!("not assessable: the recording is not whole: {why}");
+            failures.push(("program", GateFailure { target: "program".to_owned(), reason, diffs: Vec::new() }));
+            verdict = Some(RowVerdict::Unassessable);
+        }
         let (session, tools, calls) = match digest {
             Some(Digest { session, tools, calls }) => (Some(session), tools, calls),
             None => (None, Vec::new(), None),
@@ -139,6 +144,7 @@ impl Scorer {
             tools: groups::Names::new(&tools),
             calls,
             outcome: match &self.outcome {
+                _ if trace.incomplete().is_some() => None,
                 // A record that has nothing there does not say how its run ended.
                 // Neither does one with a duplicate key there.
                 Some(rule) => find(&imported.fields, &rule.path)
@@ -151,9 +157,10 @@ impl Scorer {
         Scored { verdict, checks, session: session.as_ref().map(line::session_metrics), failures, run }
     }
 
-    fn verdict(&self, checks: &[CheckResult], is_grouped: bool) -> Option<RowVerdict> {
+    fn verdict(&self, checks: &[CheckResult], is_grouped: bool, is_incomplete: bool) -> Option<RowVerdict> {
         let worst = checks.iter().map(|check| check.verdict).max()?;
-        let absorbs = self.gates.reliability.is_some() && self.outcome.is_none() && is_grouped;
+        // A run of which the recording is not whole has no outcome that its group could count.
+        let absorbs = self.gates.reliability.is_some() && self.outcome.is_none() && is_grouped && !is_incomplete;
         let verdict = match worst {
             Verdict::Fail | Verdict::Unassessable if absorbs => RowVerdict::Absorbed,
             other => other.into(),

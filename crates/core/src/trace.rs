@@ -433,6 +433,11 @@ impl Tokens {
 }
 
 impl Trace {
+    /// Why no gate can be evaluated on it: the recording is not whole.
+    pub fn incomplete(&self) -> Option<&str> {
+        self.program.as_ref()?.incomplete.as_deref()
+    }
+
     /// The answer to call `index`, when it is known.
     pub fn result(&self, index: usize) -> Option<&ToolResult> {
         self.tool_results.as_ref()?.get(index)?.as_ref()

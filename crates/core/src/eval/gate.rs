@@ -441,6 +441,14 @@ impl Judge {
         self.outcome(metrics, D::default(), |_| format!("not assessable: {why}"))
     }
 
+    /// The outcome of a gate on a recording that is not whole, for which no metric and no assertion counts.
+    pub(crate) fn incomplete<D: Default>(mut self, gate: &GateInfo, why: &str) -> GateOutcome<D> {
+        let why = format!("the recording is not whole: {why}");
+        let metrics = Metrics::without_evidence(gate, &why);
+        self.unassessable(gate.kind.name(), format!("not assessable: {why}"));
+        self.outcome(metrics, D::default(), |_| format!("not assessable: {why}"))
+    }
+
     /// The outcome, with a line made from the detail unless the judge is terse.
     pub(crate) fn outcome<D>(self, metrics: Metrics, detail: D, line: impl FnOnce(&D) -> String) -> GateOutcome<D> {
         let line = if self.is_terse { String::new() } else { line(&detail) };

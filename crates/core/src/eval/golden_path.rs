@@ -130,6 +130,9 @@ impl GoldenPathGate {
 
     pub(crate) fn judged(&self, trace: &Trace, mut judge: Judge) -> GateOutcome<Option<PathScore>> {
         let gate = GateKind::GoldenPath.info();
+        if let Some(why) = trace.incomplete() {
+            return judge.incomplete(gate, why);
+        }
         let Some(calls) = &trace.tool_calls else {
             return judge.without_evidence(gate, &self.params.expect, NO_CALLS);
         };

@@ -268,6 +268,9 @@ impl NarrativeGate {
 
     pub(crate) fn judged(&self, trace: &Trace, mut judge: Judge) -> GateOutcome<NarrativeReport> {
         let gate = GateKind::Narrative.info();
+        if let Some(why) = trace.incomplete() {
+            return judge.incomplete(gate, why);
+        }
         let mut metrics = Metrics::of(gate);
         let (Some(message), Some(calls)) = (&trace.final_response, &trace.tool_calls) else {
             let missing = if trace.tool_calls.is_none() { "tool calls were" } else { "final response was" };

@@ -168,6 +168,9 @@ impl RecoveryGate {
 
     pub(crate) fn judged(&self, trace: &Trace, mut judge: Judge) -> GateOutcome<Option<Recovery>> {
         let gate = GateKind::Recovery.info();
+        if let Some(why) = trace.incomplete() {
+            return judge.incomplete(gate, why);
+        }
         let (found, unknown) = match observe(trace, &self.params) {
             Ok(found) => found,
             Err(why) => {

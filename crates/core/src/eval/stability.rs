@@ -190,6 +190,9 @@ impl StabilityGate {
 
     /// Scores all runs of a cell, in order.
     pub fn evaluate(&self, runs: &[&Trace]) -> GateOutcome<Vec<Session>> {
+        if let Some(why) = runs.iter().find_map(|trace| trace.incomplete()) {
+            return Judge::default().incomplete(GateKind::Stability.info(), why);
+        }
         let mut metrics = Metrics::default();
         let numbered = numbers::number(runs);
         let dimensions = self.params.dimensions;

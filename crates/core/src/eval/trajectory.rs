@@ -298,6 +298,9 @@ impl TrajectoryGate {
 
     pub(crate) fn judged(&self, trace: &Trace, mut judge: Judge) -> GateOutcome<TraceValidation> {
         let gate = GateKind::Trajectory.info();
+        if let Some(why) = trace.incomplete() {
+            return judge.incomplete(gate, why);
+        }
         let mut metrics = Metrics::of(gate);
         let Some(seen) = RecordedCall::all(trace) else {
             return judge.without_evidence(gate, &self.expect, NO_CALLS);

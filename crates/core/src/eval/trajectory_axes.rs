@@ -167,6 +167,9 @@ impl TrajectoryAxesGate {
 
     pub(crate) fn judged(&self, trace: &Trace, mut judge: Judge) -> GateOutcome<Vec<EdgeResult>> {
         let gate = GateKind::TrajectoryAxes.info();
+        if let Some(why) = trace.incomplete() {
+            return judge.incomplete(gate, why);
+        }
         let Some(calls) = &trace.tool_calls else {
             return judge.without_evidence(gate, &self.expect, NO_CALLS);
         };

@@ -153,7 +153,10 @@ impl Build<'_> {
                     let retry_of = self.joined.repeats[at].and_then(|asked| index_of[asked]);
                     let caller = (!model_unseen).then(|| json!({ "type": "program" }));
                     let witness = (!model_unseen).then_some(Witness::Mcp);
-                    let made = ToolCall { caller, retry_of, witness, ..executed_call(call) };
+                    // The message that asked for the call asked for its repetition.
+                    let asked = self.joined.repeats[at].map(|asked| self.model.calls[asked].exchange);
+                    let turn = asked.and_then(|exchange| self.turn_of[exchange]);
+                    let made = ToolCall { caller, retry_of, turn, witness, ..executed_call(call) };
                     (made, self.with_shown(at, self.joined.repeats[at]))
                 }
             })

@@ -1,8 +1,8 @@
 //! An envelope of which parts were not recorded: which absent parts are unknown, and which are known not to be there.
 //!
 //! Most absent keys are unknown. A few are part of the format when they are absent: a call without a `caller` was made
-//! by the model, one without `retry_of` repeats none, one without an `id` got none from its provider, a result without a `fault` met none, and a good
-//! result has no `error`.
+//! by the model, one without an `id` got none from its provider, one without a `witness` was not recorded from two sides, a
+//! result without a `fault` met none, and a good result has no `error`.
 
 use serde_json::{Map, Value};
 
@@ -55,7 +55,7 @@ impl Part {
                 "tool_names",
                 "tool_results",
             ],
-            Self::Call => &["server", "args", "turn", "witness"],
+            Self::Call => &["server", "args", "turn"],
             Self::Result => &["is_error", "content", "structured_content", "error", "duration_ms"],
             Self::Conversation => &["model", "turns", "tokens", "stop_reason", "duration_ms"],
             Self::Tokens => &["input", "output", "cached", "total"],
@@ -227,6 +227,7 @@ mod tests {
             "tool_calls[*].caller",
             "tool_calls[*].id",
             "tool_calls[*].retry_of",
+            "tool_calls[*].witness",
             "tool_results[*].error.code",
             "tool_results[*].fault",
             "tool_results[*].shown",

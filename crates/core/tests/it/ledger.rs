@@ -1,5 +1,7 @@
-//! Ledgers: their file, redaction, and replies put together from streams.
+//! Ledgers: their file, redaction, replies put together from streams, and the trace they give.
 
+mod derive;
 mod file;
+mod gates;
 mod redact;
 mod stream;

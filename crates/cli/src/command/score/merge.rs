@@ -41,7 +41,9 @@ pub(super) fn run(typed: &Score, scorer: &Scorer, console: &mut Console<'_>) -> 
                     }
                     Ok(Merged::Trace { group }) => match line_kind(line) {
                         Some(LineKind::Trace(verdict)) => {
-                            is_foreign |= verdict.is_some() != scorer.judges_trace(group.is_some());
+                            // A recording that is not whole has a verdict even where no gate judges single runs.
+                            let is_due = scorer.judges_trace(group.is_some());
+                            is_foreign |= verdict.is_some() != is_due && verdict != Some(RowVerdict::Unassessable);
                             summary.trace(verdict);
                             if let Some(group) = group {
                                 *open.entry(group).or_default() += 1;

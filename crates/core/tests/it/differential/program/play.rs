@@ -513,6 +513,7 @@ impl Stage<'_, '_> {
             order: (seq, usize::MAX),
             call: ToolCall {
                 caller: Some(json!({ "type": "program" })),
+                turn: self.calls[index].call.turn,
                 witness: Some(Witness::Mcp),
                 ..self.executed(&target, &args)
             },
@@ -580,7 +581,7 @@ impl Stage<'_, '_> {
         let Does::Execute { target, sent, .. } = &call.does else { return };
         let args = sent.as_ref().unwrap_or(&target.args);
         let is_this =
-            |one: &True| one.call.id == asked.id && one.call.args.as_ref() == Some(args) && one.call.turn.is_some();
+            |one: &True| one.call.id == asked.id && one.call.args.as_ref() == Some(args) && one.call.caller.is_none();
         let all: Vec<usize> = (0..self.calls.len()).filter(|at| is_this(&self.calls[*at])).collect();
         for index in all {
             let last = (0..self.calls.len()).rev().find(|at| self.calls[*at].retry_of == Some(index)).unwrap_or(index);
