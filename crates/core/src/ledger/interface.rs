@@ -5,9 +5,9 @@ use crate::trace::words;
 words! {
     /// A model API.
     Interface {
-        /// OpenAI Chat Completions.
+        /// `OpenAI` Chat Completions.
         OpenaiChat = "openai-chat",
-        /// OpenAI Responses.
+        /// `OpenAI` Responses.
         OpenaiResponses = "openai-responses",
         /// Anthropic Messages.
         Anthropic = "anthropic",

@@ -336,6 +336,18 @@ fn a_result_failed_when_anything_recorded_says_so() {
     assert_eq!(ToolResult { fault: Some(Box::new(mark(FaultEffect::Delay))), ..unknown }.failed(), None);
 }
 
+fn program() -> Program {
+    let entry = TimelineEntry {
+        duration_ms: Some(7),
+        ms: 3,
+        server: Some("docs".into()),
+        side: Counterpart::Mcp,
+        status: "ok".into(),
+        what: "tools/call find".into(),
+    };
+    Program { exit: Some(0), incomplete: Some("interrupted".into()), timeline: Some(vec![entry]) }
+}
+
 #[test]
 fn a_whole_trace_survives_writing_and_reading() {
     let trace = ConversationTrace {
@@ -375,18 +387,7 @@ fn a_whole_trace_survives_writing_and_reading() {
             None,
         ]),
         answer_source: Some(AnswerSource::Program),
-        program: Some(Box::new(Program {
-            exit: Some(0),
-            incomplete: Some("interrupted".into()),
-            timeline: Some(vec![TimelineEntry {
-                duration_ms: Some(7),
-                ms: 3,
-                server: Some("docs".into()),
-                side: Counterpart::Mcp,
-                status: "ok".into(),
-                what: "tools/call find".into(),
-            }]),
-        })),
+        program: Some(Box::new(program())),
         final_response: Some("done".into()),
         conversation: Conversation {
             model: Some("m".into()),
@@ -413,13 +414,9 @@ fn a_whole_trace_survives_writing_and_reading() {
                 { "name": "open", "retry_of": 0 },
             ],
             "answer_source": "program",
-            "program": {
-                "exit": 0,
-                "incomplete": "interrupted",
-                "timeline": [{
-                    "duration_ms": 7, "ms": 3, "server": "docs", "side": "mcp", "status": "ok", "what": "tools/call find",
-                }],
-            },
+            "program": json!({ "exit": 0, "incomplete": "interrupted", "timeline": [{
+                "duration_ms": 7, "ms": 3, "server": "docs", "side": "mcp", "status": "ok", "what": "tools/call find",
+            }] }),
             "tool_names": ["find", "open"],
             "tool_results": [
                 {

@@ -98,7 +98,7 @@ pub(super) fn read(ledger: &Ledger) -> McpSide {
                 });
             }
             (Message::End(why), Side::Server) => {
-                reader.end_all(entry.ms, mcp, "error", false, || Some(error_result(ErrorKind::Transport, None, why)))
+                reader.end_all(entry.ms, mcp, "error", false, || Some(error_result(ErrorKind::Transport, None, why)));
             }
             (Message::End(why), Side::Program) => reader.end_all(entry.ms, mcp, "canceled", false, || {
                 Some(error_result(ErrorKind::Timeout, None, &format!("the program gave up: {why}")))

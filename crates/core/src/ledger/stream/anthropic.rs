@@ -8,7 +8,7 @@ use super::{Assembled, append, copy};
 
 #[derive(Default)]
 struct Block {
-    block: Map<String, Value>,
+    keys: Map<String, Value>,
     /// The arguments of a call, in pieces of JSON.
     input: String,
     is_done: bool,
@@ -23,8 +23,8 @@ pub(super) fn assemble(events: &[&Value]) -> Option<Assembled> {
         match event.get("type").and_then(Value::as_str).unwrap_or_default() {
             "message_start" => body = event.get("message").and_then(Value::as_object).cloned(),
             "content_block_start" => {
-                let block = event.get("content_block").and_then(Value::as_object).cloned().unwrap_or_default();
-                blocks.insert(index, Block { block, ..Block::default() });
+                let keys = event.get("content_block").and_then(Value::as_object).cloned().unwrap_or_default();
+                blocks.insert(index, Block { keys, ..Block::default() });
             }
             "content_block_delta" => {
                 let block = blocks.entry(index).or_default();
@@ -32,7 +32,7 @@ pub(super) fn assemble(events: &[&Value]) -> Option<Assembled> {
                     match (key.as_str(), piece) {
                         ("partial_json", Value::String(piece)) => block.input.push_str(piece),
                         ("type", _) => {}
-                        _ => append(&mut block.block, key, piece),
+                        _ => append(&mut block.keys, key, piece),
                     }
                 }
             }
@@ -67,15 +67,15 @@ pub(super) fn assemble(events: &[&Value]) -> Option<Assembled> {
 impl Block {
     /// `None` for a call that is not finished.
     fn finish(mut self, is_message_done: bool) -> Option<Value> {
-        let is_call = self.block.contains_key("input");
+        let is_call = self.keys.contains_key("input");
         if is_call && !self.is_done && !is_message_done {
             return None;
         }
         if !self.input.is_empty() {
             // Text that is not JSON is kept, and matches nothing.
             let input = crate::json::parse(&self.input).unwrap_or(Value::String(self.input));
-            self.block.insert("input".to_owned(), input);
+            self.keys.insert("input".to_owned(), input);
         }
-        Some(Value::Object(self.block))
+        Some(Value::Object(self.keys))
     }
 }

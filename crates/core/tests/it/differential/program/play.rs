@@ -203,7 +203,7 @@ impl Stage<'_, '_> {
         let mut params = json!({ "name": target.tool, "arguments": args });
         match (self.script.meta, meta) {
             (Meta::ClaudeCode, Some(call)) => {
-                params["_meta"] = json!({ "claudecode/toolUseId": call, "progressToken": id })
+                params["_meta"] = json!({ "claudecode/toolUseId": call, "progressToken": id });
             }
             (Meta::Codex, Some(call)) => params["_meta"] = json!({ "callId": call }),
             (Meta::Progress, _) => params["_meta"] = json!({ "progressToken": format!("p{id}") }),
@@ -286,7 +286,7 @@ impl Stage<'_, '_> {
         self.enter(What::Response(response));
     }
 
-    fn advance<'s>(&mut self, actor: &mut Actor<'s>) {
+    fn advance(&mut self, actor: &mut Actor<'_>) {
         match std::mem::replace(&mut actor.phase, Phase::Done) {
             Phase::Ask => actor.phase = Phase::Wait(self.ask(actor)),
             Phase::Wait(exchange) => actor.phase = self.reply(actor, exchange),
@@ -365,41 +365,46 @@ impl Stage<'_, '_> {
         }
     }
 
+    /// An answer that is no reply, or not a whole one.
+    fn fail(&mut self, actor: &Actor<'_>, exchange: u64, trouble: Trouble) {
+        let interface = self.script.interface;
+        match trouble {
+            Trouble::Status(status) => {
+                let body = Body::Json { rest: json!({ "error": { "message": "busy" } }), parts: BTreeMap::new() };
+                self.respond(exchange, Some(status), body, End::Complete);
+            }
+            Trouble::Unreachable => {
+                self.respond(exchange, None, Body::Empty, End::Upstream("refused".to_owned()));
+            }
+            Trouble::Cut => {
+                let mut said = Said { usage: None, ..self.said(actor, "cut_") };
+                // Those would have been made.
+                said.calls.retain(|call| call.provider.is_none());
+                let events = loop {
+                    if let Body::Events(events) = wire::streamed(interface, &said, self.rng) {
+                        break events;
+                    }
+                };
+                let last = match interface {
+                    Interface::OpenaiChat | Interface::Anthropic => events.len() - 2,
+                    Interface::OpenaiResponses | Interface::Gemini => events.len() - 1,
+                };
+                let count = 1 + self.rng.below(last.max(2) - 1);
+                let body = Body::Events(events[..count.min(last)].to_vec());
+                self.respond(exchange, Some(200), body, End::Upstream("reset".to_owned()));
+                if count.min(last) > 0 {
+                    self.spent.push(None);
+                }
+            }
+        }
+    }
+
     fn reply(&mut self, actor: &mut Actor<'_>, exchange: u64) -> Phase {
         let turn = &actor.agent.turns[actor.turn];
         let interface = self.script.interface;
         if let Some(trouble) = turn.before.get(actor.trouble) {
             actor.trouble += 1;
-            match trouble {
-                Trouble::Status(status) => {
-                    let body = Body::Json { rest: json!({ "error": { "message": "busy" } }), parts: BTreeMap::new() };
-                    self.respond(exchange, Some(*status), body, End::Complete);
-                }
-                Trouble::Unreachable => {
-                    self.respond(exchange, None, Body::Empty, End::Upstream("refused".to_owned()));
-                }
-                Trouble::Cut => {
-                    let mut said = Said { usage: None, ..self.said(actor, "cut_") };
-                    // Those would have been made.
-                    said.calls.retain(|call| call.provider.is_none());
-                    let events = loop {
-                        if let Body::Events(events) = wire::streamed(interface, &said, self.rng) {
-                            break events;
-                        }
-                    };
-                    let last = match interface {
-                        Interface::OpenaiChat => events.len() - 2,
-                        Interface::Anthropic => events.len() - 2,
-                        Interface::OpenaiResponses | Interface::Gemini => events.len() - 1,
-                    };
-                    let count = 1 + self.rng.below(last.max(2) - 1);
-                    let body = Body::Events(events[..count.min(last)].to_vec());
-                    self.respond(exchange, Some(200), body, End::Upstream("reset".to_owned()));
-                    if count.min(last) > 0 {
-                        self.spent.push(None);
-                    }
-                }
-            }
+            self.fail(actor, exchange, *trouble);
             return Phase::Ask;
         }
         let said = self.said(actor, "");

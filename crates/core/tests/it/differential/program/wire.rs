@@ -340,46 +340,7 @@ pub(super) fn streamed(interface: Interface, said: &Said, rng: &mut Rng) -> Body
             let Body::Json { rest, .. } = plain(interface, said) else { unreachable!() };
             out.push((Some("response.completed"), json!({ "type": "response.completed", "response": rest })));
         }
-        Interface::Anthropic => {
-            let mut start = json!({ "id": said.id, "type": "message", "role": "assistant", "model": "m", "content": [], "stop_reason": null });
-            if let Some((input, _)) = said.usage {
-                start["usage"] = json!({ "input_tokens": input, "output_tokens": 1 });
-            }
-            out.push((Some("message_start"), json!({ "type": "message_start", "message": start })));
-            for (index, block) in message(interface, said)["content"].as_array().unwrap().iter().enumerate() {
-                let mut first = block.clone();
-                let (key, kind, text) = match block["type"].as_str().unwrap() {
-                    "text" => {
-                        first["text"] = json!("");
-                        ("text", "text_delta", block["text"].as_str().unwrap().to_owned())
-                    }
-                    "tool_use" | "server_tool_use" => {
-                        first["input"] = json!({});
-                        ("partial_json", "input_json_delta", arguments(&block["input"]))
-                    }
-                    _ => ("", "", String::new()),
-                };
-                out.push((
-                    Some("content_block_start"),
-                    json!({ "type": "content_block_start", "index": index, "content_block": first }),
-                ));
-                if !key.is_empty() {
-                    for piece in pieces(rng, &text) {
-                        let delta = json!({ "type": kind, key: piece });
-                        out.push((
-                            Some("content_block_delta"),
-                            json!({ "type": "content_block_delta", "index": index, "delta": delta }),
-                        ));
-                    }
-                }
-                out.push((Some("content_block_stop"), json!({ "type": "content_block_stop", "index": index })));
-            }
-            let stop = if own { "tool_use" } else { "end_turn" };
-            let last = json!({ "type": "message_delta", "delta": { "stop_reason": stop, "stop_sequence": null } });
-            let counts = said.usage.map(|(_, output)| json!({ "output_tokens": output }));
-            out.push((Some("message_delta"), with(last, "usage", counts)));
-            out.push((Some("message_stop"), json!({ "type": "message_stop" })));
-        }
+        Interface::Anthropic => out = blocks(said, rng),
         Interface::Gemini => {
             let content = message(interface, said);
             let mut chunks: Vec<Value> = Vec::new();
@@ -401,4 +362,48 @@ pub(super) fn streamed(interface: Interface, said: &Said, rng: &mut Rng) -> Body
         return Body::Json { rest: Value::Array(chunks), parts: BTreeMap::new() };
     }
     Body::Events(out.into_iter().map(|(name, data)| Event { name: name.map(str::to_owned), data }).collect())
+}
+
+fn blocks(said: &Said, rng: &mut Rng) -> Vec<(Option<&'static str>, Value)> {
+    let own = said.calls.iter().any(|call| call.provider.is_none());
+    let mut out: Vec<(Option<&str>, Value)> = Vec::new();
+    let mut start = json!({ "id": said.id, "type": "message", "role": "assistant", "model": "m", "content": [], "stop_reason": null });
+    if let Some((input, _)) = said.usage {
+        start["usage"] = json!({ "input_tokens": input, "output_tokens": 1 });
+    }
+    out.push((Some("message_start"), json!({ "type": "message_start", "message": start })));
+    for (index, block) in message(Interface::Anthropic, said)["content"].as_array().unwrap().iter().enumerate() {
+        let mut first = block.clone();
+        let (key, kind, text) = match block["type"].as_str().unwrap() {
+            "text" => {
+                first["text"] = json!("");
+                ("text", "text_delta", block["text"].as_str().unwrap().to_owned())
+            }
+            "tool_use" | "server_tool_use" => {
+                first["input"] = json!({});
+                ("partial_json", "input_json_delta", arguments(&block["input"]))
+            }
+            _ => ("", "", String::new()),
+        };
+        out.push((
+            Some("content_block_start"),
+            json!({ "type": "content_block_start", "index": index, "content_block": first }),
+        ));
+        if !key.is_empty() {
+            for piece in pieces(rng, &text) {
+                let delta = json!({ "type": kind, key: piece });
+                out.push((
+                    Some("content_block_delta"),
+                    json!({ "type": "content_block_delta", "index": index, "delta": delta }),
+                ));
+            }
+        }
+        out.push((Some("content_block_stop"), json!({ "type": "content_block_stop", "index": index })));
+    }
+    let stop = if own { "tool_use" } else { "end_turn" };
+    let last = json!({ "type": "message_delta", "delta": { "stop_reason": stop, "stop_sequence": null } });
+    let counts = said.usage.map(|(_, output)| json!({ "output_tokens": output }));
+    out.push((Some("message_delta"), with(last, "usage", counts)));
+    out.push((Some("message_stop"), json!({ "type": "message_stop" })));
+    out
 }
