@@ -59,6 +59,7 @@ pub(crate) enum Command {
     Score(Box<Score>),
     Convert(Convert),
     Mock(Mock),
+    Shim(Shim),
     Runs(Runs),
     Schema(Schema),
     Completions(Completions),
@@ -405,6 +406,25 @@ pub(crate) enum Format {
     Human,
     /// For tools: one JSON object
     Json,
+}
+
+/// Connect a client that only starts programs to a server that is recorded
+///
+/// `mcptest record` writes a file for each server and names this command in the configuration at
+/// MCPTEST_MCP_CONFIG_STDIO. The client starts it like the server itself. It copies standard input
+/// and output to the recording, and ends when either side ends.
+#[derive(Debug, Args)]
+#[command(
+    verbatim_doc_comment,
+    after_help = "\
+Exit codes: 0 one side ended, 2 the recording cannot be reached or the server cannot be started.
+
+Example: mcptest shim /tmp/mcptest-0a1b2c3d/shop.shim.json"
+)]
+pub(crate) struct Shim {
+    /// The file that `mcptest record` wrote
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
 }
 
 /// Print the JSON Schema of a file, for editors

@@ -12,6 +12,7 @@ mod run_suites;
 mod runs;
 mod schema;
 mod score;
+mod shim;
 mod validate;
 
 use std::ffi::OsString;
@@ -79,6 +80,7 @@ fn dispatch(
         Command::Validate(typed) => validate::run(typed, environment, console),
         Command::Schema(typed) => schema::run(typed, console),
         Command::Mock(typed) => mock::run(typed, console),
+        Command::Shim(typed) => shim::run(typed),
         Command::Runs(typed) => runs::run(typed, console),
         Command::Explain(typed) => explain::run(typed, console),
         Command::Completions(typed) => completions::run(typed, console),

@@ -55,6 +55,7 @@ mod scan;
 mod schema;
 mod score;
 mod score_parts;
+mod shim;
 // It follows links, or does not.
 #[cfg(unix)]
 mod untrusted;

@@ -39,6 +39,7 @@ fn every_command_explains_itself_with_an_example() {
     here.check(&["validate", "--help"], 0, include_str!("help/validate.txt"), "");
     here.check(&["schema", "--help"], 0, include_str!("help/schema.txt"), "");
     here.check(&["mock", "--help"], 0, include_str!("help/mock.txt"), "");
+    here.check(&["shim", "--help"], 0, include_str!("help/shim.txt"), "");
     here.check(&["runs", "--help"], 0, include_str!("help/runs.txt"), "");
     here.check(&["explain", "--help"], 0, include_str!("help/explain.txt"), "");
     here.check(&["completions", "--help"], 0, include_str!("help/completions.txt"), "");

@@ -4,7 +4,6 @@
 
 use std::io::{self, BufRead as _, BufReader, Read, Write};
 use std::net::{Shutdown, TcpStream};
-use std::path::Path;
 use std::thread;
 
 use mcptest_core::json;
@@ -18,24 +17,20 @@ const MAX_HEAD: u64 = 16 * 1024;
 /// Why a shim cannot connect.
 #[derive(Debug, thiserror::Error)]
 pub enum ShimError {
-    #[error("cannot read {path}: {source}")]
-    File { path: String, source: io::Error },
-    #[error("{0} is not a file for `mcptest shim`")]
-    Format(String),
+    #[error("it has no `url` of a recording")]
+    Format,
     #[error("cannot connect to the recording: {0}")]
     Connect(#[from] io::Error),
     #[error("{0}")]
     Refused(String),
 }
 
-/// Connects standard input and output to the proxy that a file names. Returns when either side ends.
-pub fn shim(file: &Path) -> Result<(), ShimError> {
-    let path = || file.display().to_string();
-    let text = std::fs::read_to_string(file).map_err(|source| ShimError::File { path: path(), source })?;
-    let url = json::parse(&text).ok().and_then(|file| Some(file.get("url")?.as_str()?.to_owned()));
-    let url = url.ok_or_else(|| ShimError::Format(path()))?;
-    let (address, path) =
-        url.strip_prefix("http://").and_then(|rest| rest.split_once('/')).ok_or_else(|| ShimError::Format(path()))?;
+/// Connects standard input and output to the proxy that a file names, whose text this is. Returns when either side ends.
+pub fn shim(file: &str) -> Result<(), ShimError> {
+    let url = json::parse(file).ok().and_then(|file| Some(file.get("url")?.as_str()?.to_owned()));
+    let url = url.ok_or(ShimError::Format)?;
+    let parts = url.strip_prefix("http://").and_then(|rest| rest.split_once('/'));
+    let (address, path) = parts.ok_or(ShimError::Format)?;
     let mut reader = connect(address, path)?;
     let mut writer = reader.get_ref().try_clone()?;
     // It may wait for input forever, and ends with the process.
@@ -59,15 +54,25 @@ fn connect(address: &str, path: &str) -> Result<BufReader<TcpStream>, ShimError>
         Ok(line.trim_end().to_owned())
     };
     let status = line()?;
-    while !line()?.is_empty() {}
+    let mut length = 0;
+    loop {
+        let header = line()?.to_ascii_lowercase();
+        if header.is_empty() {
+            break;
+        }
+        if let Some(value) = header.strip_prefix("content-length:") {
+            length = value.trim().parse().unwrap_or(0).min(MAX_HEAD);
+        }
+    }
     if status.split(' ').nth(1) == Some("101") {
         return Ok(reader);
     }
     let mut why = String::new();
-    reader.take(MAX_HEAD).read_to_string(&mut why)?;
+    reader.take(length).read_to_string(&mut why)?;
     let message = serde_json::from_str::<Value>(&why).ok();
     let message = message.and_then(|body| Some(body.pointer("/error/message")?.as_str()?.to_owned()));
-    Err(ShimError::Refused(message.unwrap_or_else(|| why.trim_end().to_owned())))
+    let message = message.unwrap_or_else(|| why.trim_end().to_owned());
+    Err(ShimError::Refused(message.trim_start_matches("mcptest: ").to_owned()))
 }
 
 /// Copies what is there at once.
