@@ -5,12 +5,13 @@
 //! deeper than a stated limit, so a deep value cannot exhaust the stack.
 
 mod layout;
-mod objects;
+mod reader;
 mod strict;
 
 pub use layout::Layout;
+pub use reader::NUMBER_KEY;
 use serde_json::{Number, Value};
-pub use strict::{JsonError, NUMBER_KEY, check, parse};
+pub use strict::{JsonError, check, parse};
 pub(crate) use strict::{Scalar, read, read_value, scalars};
 
 /// Deepest nesting of lists and objects that a trace or a matched value may have.

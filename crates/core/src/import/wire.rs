@@ -3,12 +3,12 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use serde::de::{Deserialize, Deserializer, Error as _, IgnoredAny, Visitor};
+use serde::de::{Deserialize, Deserializer, Error as _, Visitor};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::ImportError;
-use crate::json;
+use crate::json::{self, JsonError};
 
 /// Text that is borrowed from its record unless it has escapes. `serde` copies a `Cow` in an `Option` or a list.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -80,18 +80,19 @@ pub(super) fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializ
     T::deserialize(deserializer).map(Some)
 }
 
-/// Refuses a record that is not JSON, or that can be read in two ways. What is read from it afterwards needs no check.
+/// Refuses a record that is not JSON, or that can be read in two ways.
 pub(super) fn check(text: &str) -> Result<(), ImportError> {
-    json::check(text).map_err(|error| {
-        let is_json = serde_json::from_str::<IgnoredAny>(text).is_ok();
-        let message = format!("{}{}", if is_json { "" } else { "it is not JSON: " }, error.message);
-        ImportError { place: error.offset(text), ..ImportError::new(message) }
-    })
+    json::check(text).map_err(at_byte)
 }
 
 /// Reads a record, or a part of one, into the types of its format.
 pub(super) fn typed<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, ImportError> {
-    json::read(text).map_err(|error| ImportError { place: error.offset(text), ..ImportError::new(error.message) })
+    json::read(text).map_err(at_byte)
+}
+
+fn at_byte(error: JsonError) -> ImportError {
+    let message = if error.is_syntax { format!("it is not JSON: {}", error.message) } else { error.message };
+    ImportError { place: error.offset, ..ImportError::new(message) }
 }
 
 /// Deepest nesting of a value in a record. An envelope adds some levels around it, and must be readable again.
@@ -99,7 +100,6 @@ const MAX_DEPTH: usize = json::MAX_DEPTH - 8;
 
 /// Parses JSON inside a text of the record. A value that would be too deep in an envelope is an error.
 pub(super) fn parse(text: &str) -> Result<Value, ImportError> {
-    json::check(text)?;
     bounded(text)
 }
 
@@ -156,7 +156,7 @@ pub(super) fn name(raw: &RawValue) -> Option<String> {
 pub(super) fn null_as_default<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(
     deserializer: D,
 ) -> Result<T, D::Error> {
-    Option::<T>::deserialize(deserializer).map(Option::unwrap_or_default).map_err(D::Error::custom)
+    Option::<T>::deserialize(deserializer).map(Option::unwrap_or_default)
 }
 
 /// Whole milliseconds of a time in seconds.

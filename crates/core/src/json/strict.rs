@@ -1,24 +1,13 @@
-//! Strict reading. A JSON text says one thing or is refused: a duplicate key, half of a surrogate pair or a number beyond
-//! any range is an error wherever it is, even under keys that are not read.
-//!
-//! [`check`] looks at every byte once and builds nothing. A text that passed it can be read with plain `serde`, which
-//! skips what it does not need.
+//! Strict reading of JSON texts, with errors in the words of JSON.
 
-use std::borrow::Cow;
-use std::cell::RefCell;
 use std::fmt;
+use std::marker::PhantomData;
 
-use serde::de::{Deserialize, DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
+use serde::de::{Deserialize, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
-use super::objects::Objects;
-
-/// The key under which `serde_json` presents a float or a long integer to a visitor, as an object with the number's text:
-/// with `arbitrary_precision` that is how digits are kept. No text may have this key.
-pub const NUMBER_KEY: &str = "$serde_json::private::Number";
-
-/// Objects with more keys than this sort them to find a duplicate; fewer are compared pairwise.
-const FEW_KEYS: usize = 16;
+use super::MAX_DEPTH;
+use super::reader::Reader;
 
 /// A JSON text that could not be read, with its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,6 +18,10 @@ pub struct JsonError {
     pub column: usize,
     /// What is wrong there. It begins with the path where the text is JSON of another shape: `turns[2].role: expected ..`.
     pub message: String,
+    /// The byte at which it is, from 0; `None` where a value was read.
+    pub(crate) offset: Option<usize>,
+    /// Whether the text is not JSON at all, which half of a surrogate pair and deep nesting are.
+    pub(crate) is_syntax: bool,
 }
 
 impl fmt::Display for JsonError {
@@ -44,36 +37,74 @@ impl std::error::Error for JsonError {}
 
 impl JsonError {
     pub(crate) fn new(error: &serde_json::Error) -> Self {
-        Self { line: error.line(), column: error.column(), message: message(error) }
+        let full = error.to_string();
+        let place = format!(" at line {} column {}", error.line(), error.column());
+        let message = reworded(full.strip_suffix(&place).unwrap_or(&full));
+        Self { line: error.line(), column: error.column(), message, offset: None, is_syntax: !error.is_data() }
     }
 
-    /// The byte in `text` at which it is; `None` when the position is not known.
-    pub(crate) fn offset(&self, text: &str) -> Option<usize> {
-        let start = match self.line {
-            0 => return None,
-            1 => 0,
-            line => text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').nth(line - 2)?.0 + 1,
-        };
-        // The position is the last byte that was read. A list or an object of the wrong kind is not read: it comes next.
-        let next = start + self.column;
-        let is_next = match text.as_bytes().get(next) {
-            Some(b'{') => self.message.ends_with(", found an object"),
-            Some(b'[') => self.message.ends_with(", found a list"),
-            _ => false,
-        };
-        Some(if is_next { next } else { (start + self.column.saturating_sub(1)).min(text.len()) })
+    /// The byte of the text at its line and column.
+    fn byte(&self, text: &str) -> usize {
+        let mut ends = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
+        let start = self.line.checked_sub(2).and_then(|line| ends.nth(line)).map_or(0, |(end, _)| end + 1);
+        (start + self.column.saturating_sub(1)).min(text.len())
+    }
+
+    /// An error without a position.
+    pub(crate) fn nowhere(message: String) -> Self {
+        Self { line: 0, column: 0, message, offset: None, is_syntax: false }
     }
 }
 
 /// Fails for a text that is not JSON or is ambiguous.
 pub fn check(text: &str) -> Result<(), JsonError> {
-    let mut source = serde_json::Deserializer::from_str(text);
-    let walk = Walk::new(text, true, |_| {});
-    let checked = (&walk).deserialize(&mut source).and_then(|()| source.end());
-    checked.map_err(|error| {
-        // If JSON ends too early or goes wrong, the position is enough.
-        let path = if error.is_data() { walk.path() } else { String::new() };
-        at_path(&path, JsonError::new(&error))
+    read_with(text, PhantomData::<IgnoredAny>, Reader::new(text, true)).map(|_| ())
+}
+
+/// Reads a JSON text. Unlike `serde_json::from_str`, a duplicate key is an error: keeping the last one silently would let
+/// a trace say two things at once.
+pub fn parse(text: &str) -> Result<Value, JsonError> {
+    read(text)
+}
+
+/// Reads a text into a type. A list is not taken for an object. If a part does not fit the type, the whole text is still
+/// checked, and an error of the text comes first.
+pub(crate) fn read<'de, T: Deserialize<'de>>(text: &'de str) -> Result<T, JsonError> {
+    read_with(text, PhantomData, Reader::new(text, true)).map_err(|error| match error.is_syntax {
+        true => error,
+        false => check(text).err().unwrap_or(error),
+    })
+}
+
+/// Reads a value into a type; the error names the path and has no position.
+pub(crate) fn read_value<T: for<'de> Deserialize<'de>>(value: &Value) -> Result<T, JsonError> {
+    let text = value.to_string();
+    let reader = Reader::new(&text, true).with_depth(MAX_DEPTH);
+    read_with(&text, PhantomData, reader).map_err(|error| JsonError::nowhere(error.message))
+}
+
+fn read_with<'de, S: DeserializeSeed<'de>>(
+    text: &'de str,
+    seed: S,
+    mut reader: Reader<'de>,
+) -> Result<S::Value, JsonError> {
+    reader.whole(seed).map_err(|error| {
+        let problem = error.into_problem();
+        if problem.is_syntax
+            && let Err(error) = serde_json::from_str::<Value>(text)
+        {
+            // It says what is wrong with a text that is not JSON.
+            let error = JsonError::new(&error);
+            let is_syntax = serde_json::from_str::<IgnoredAny>(text).is_err();
+            return JsonError { offset: Some(error.byte(text)), is_syntax, ..error };
+        }
+        let offset = problem.offset.unwrap_or(0);
+        let before = &text.as_bytes()[..text.len().min(offset + 1)];
+        let line = 1 + before.iter().filter(|byte| **byte == b'\n').count();
+        let column = before.len() - before.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        let (path, message) = (problem.path(), reworded(&problem.message));
+        let message = if path.is_empty() { message } else { shorten(format!("{path}: {message}")) };
+        JsonError { line, column, message, offset: Some(offset), is_syntax: problem.is_syntax }
     })
 }
 
@@ -84,61 +115,62 @@ pub(crate) enum Scalar<'a> {
 }
 
 /// Calls `each` with every string and number that is a value of a JSON text. Duplicate keys and numbers of any size are
-/// accepted. After an error, `each` may have missed some.
-pub(crate) fn scalars(text: &str, each: impl FnMut(Scalar<'_>)) -> serde_json::Result<()> {
-    (&Walk::new(text, false, each)).deserialize(&mut serde_json::Deserializer::from_str(text))
+/// accepted. Returns whether the text could be read: otherwise `each` may have missed some.
+pub(crate) fn scalars(text: &str, mut each: impl FnMut(Scalar<'_>)) -> bool {
+    Reader::new(text, false).whole(Scalars(&mut each)).is_ok()
 }
 
-/// Reads a JSON text. Unlike `serde_json::from_str`, a duplicate key is an error: keeping the last one silently would let
-/// a trace say two things at once.
-pub fn parse(text: &str) -> Result<Value, JsonError> {
-    check(text)?;
-    serde_json::from_str(text).map_err(|error| JsonError::new(&error))
-}
+struct Scalars<'f, F>(&'f mut F);
 
-/// Reads a text that passed [`check`] into a type. A list is not taken for an object.
-pub(crate) fn read<'de, T: Deserialize<'de>>(text: &'de str) -> Result<T, JsonError> {
-    let mut source = serde_json::Deserializer::from_str(text);
-    match T::deserialize(Objects(&mut source)).and_then(|read| source.end().map(|()| read)) {
-        Ok(read) => Ok(read),
-        Err(error) => Err(with_path::<T>(text, &error)),
+impl<'de, F: FnMut(Scalar<'_>)> DeserializeSeed<'de> for Scalars<'_, F> {
+    type Value = ();
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<(), D::Error> {
+        from.deserialize_f64(self)
     }
 }
 
-/// Reads a value into a type; the error names the path and has no position.
-pub(crate) fn read_value<'de, T: Deserialize<'de>>(value: &'de Value) -> Result<T, JsonError> {
-    let mut track = serde_path_to_error::Track::new();
-    let source = serde_path_to_error::Deserializer::new(value, &mut track);
-    T::deserialize(Objects(source)).map_err(|error| at_path(&shown(&track.path()), JsonError::new(&error)))
-}
+impl<'de, F: FnMut(Scalar<'_>)> Visitor<'de> for Scalars<'_, F> {
+    type Value = ();
 
-/// Reads again what could not be read, to learn where: keeping track of the path costs time that good input need not pay.
-fn with_path<'de, T: Deserialize<'de>>(text: &'de str, error: &serde_json::Error) -> JsonError {
-    let error = JsonError::new(error);
-    let mut source = serde_json::Deserializer::from_str(text);
-    let mut track = serde_path_to_error::Track::new();
-    match T::deserialize(Objects(serde_path_to_error::Deserializer::new(&mut source, &mut track))) {
-        Ok(_) => error,
-        Err(_) => at_path(&shown(&track.path()), error),
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+    fn visit_unit<E>(self) -> Result<(), E> {
+        Ok(())
+    }
+    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
+        Ok(())
+    }
+    fn visit_u64<E>(self, number: u64) -> Result<(), E> {
+        (self.0)(Scalar::Number(number as f64));
+        Ok(())
+    }
+    fn visit_i64<E>(self, number: i64) -> Result<(), E> {
+        (self.0)(Scalar::Number(number as f64));
+        Ok(())
+    }
+    fn visit_f64<E>(self, number: f64) -> Result<(), E> {
+        (self.0)(Scalar::Number(number));
+        Ok(())
+    }
+    fn visit_str<E>(self, text: &str) -> Result<(), E> {
+        (self.0)(Scalar::Text(text));
+        Ok(())
+    }
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
+        while list.next_element_seed(Scalars(&mut *self.0))?.is_some() {}
+        Ok(())
+    }
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        while map.next_key::<IgnoredAny>()?.is_some() {
+            map.next_value_seed(Scalars(&mut *self.0))?;
+        }
+        Ok(())
     }
 }
 
-fn shown(path: &serde_path_to_error::Path) -> String {
-    if path.iter().next().is_none() { String::new() } else { path.to_string() }
-}
-
-fn at_path(path: &str, error: JsonError) -> JsonError {
-    if path.is_empty() {
-        return error;
-    }
-    JsonError { message: shorten(format!("{path}: {}", error.message)), ..error }
-}
-
-/// A message of the parser without its place, in the words of JSON: `expected a list, found a string ("x")`.
-pub(crate) fn message(error: &serde_json::Error) -> String {
-    let full = error.to_string();
-    let place = format!(" at line {} column {}", error.line(), error.column());
-    let message = full.strip_suffix(&place).unwrap_or(&full);
+/// A message in the words of JSON: `expected a list, found a string ("x")`.
+fn reworded(message: &str) -> String {
     let of_type = message.strip_prefix("invalid type: ");
     let found = of_type.or_else(|| message.strip_prefix("invalid value: "));
     let split = found.and_then(|found| found.rsplit_once(", expected "));
@@ -195,169 +227,6 @@ fn shorten(message: String) -> String {
     }
     let (head, tail) = (LONGEST_MESSAGE / 2, count - LONGEST_MESSAGE / 2);
     message.chars().take(head).chain(['…']).chain(message.chars().skip(tail)).collect()
-}
-
-/// Walks a value. Keeps nothing but the keys of the objects that are open.
-struct Walk<'de, F> {
-    text: &'de str,
-    /// Whether a duplicate key or a number out of range is an error.
-    is_strict: bool,
-    each: RefCell<F>,
-    keys: RefCell<Vec<Cow<'de, str>>>,
-    /// Where the first error is, from the inside out.
-    path: RefCell<Vec<String>>,
-}
-
-impl<'de, F: FnMut(Scalar<'_>)> Walk<'de, F> {
-    fn new(text: &'de str, is_strict: bool, each: F) -> Self {
-        let (keys, path) = (RefCell::new(Vec::new()), RefCell::new(Vec::new()));
-        Self { text, is_strict, each: RefCell::new(each), keys, path }
-    }
-
-    fn scalar(&self, found: Scalar<'_>) {
-        (self.each.borrow_mut())(found);
-    }
-
-    /// Remembers a key of the object that began at `from`. Fails if that object has it already; with many keys,
-    /// [`Walk::close`] finds that out.
-    fn open<E: serde::de::Error>(&self, from: usize, key: Cow<'de, str>) -> Result<(), E> {
-        let mut all = self.keys.borrow_mut();
-        let keys = &all[from..];
-        if keys.len() < FEW_KEYS && keys.contains(&key) {
-            return Err(duplicate(&key));
-        }
-        all.push(key);
-        Ok(())
-    }
-
-    /// Adds a step to the path of an error on its way out.
-    fn step<T, E>(&self, read: Result<T, E>, step: impl FnOnce() -> String) -> Result<T, E> {
-        if read.is_err() {
-            self.path.borrow_mut().push(step());
-        }
-        read
-    }
-
-    fn path(&self) -> String {
-        let path: String = self.path.borrow().iter().rev().map(String::as_str).collect();
-        path.strip_prefix('.').map(str::to_owned).unwrap_or(path)
-    }
-
-    /// Forgets the keys of an object that ends. Fails when one of many keys is there twice.
-    fn close<E: serde::de::Error>(&self, from: usize) -> Result<(), E> {
-        let mut all = self.keys.borrow_mut();
-        let keys = &mut all[from..];
-        if keys.len() > FEW_KEYS {
-            keys.sort_unstable();
-            if let Some([key, _]) = keys.array_windows().find(|[key, next]| key == next) {
-                return Err(duplicate(key));
-            }
-        }
-        all.truncate(from);
-        Ok(())
-    }
-}
-
-impl<'de, F: FnMut(Scalar<'_>)> DeserializeSeed<'de> for &Walk<'de, F> {
-    type Value = ();
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl<'de, F: FnMut(Scalar<'_>)> Visitor<'de> for &Walk<'de, F> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a JSON value")
-    }
-    fn visit_unit<E>(self) -> Result<(), E> {
-        Ok(())
-    }
-    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
-        Ok(())
-    }
-    fn visit_u64<E>(self, number: u64) -> Result<(), E> {
-        self.scalar(Scalar::Number(number as f64));
-        Ok(())
-    }
-    fn visit_i64<E>(self, number: i64) -> Result<(), E> {
-        self.scalar(Scalar::Number(number as f64));
-        Ok(())
-    }
-    fn visit_f64<E>(self, number: f64) -> Result<(), E> {
-        self.scalar(Scalar::Number(number));
-        Ok(())
-    }
-    fn visit_str<E>(self, text: &str) -> Result<(), E> {
-        self.scalar(Scalar::Text(text));
-        Ok(())
-    }
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
-        let mut at = 0;
-        while self.step(list.next_element_seed(self), || format!("[{at}]"))?.is_some() {
-            at += 1;
-        }
-        Ok(())
-    }
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        let from = self.keys.borrow().len();
-        while let Some(key) = map.next_key_seed(Key)? {
-            if key == NUMBER_KEY {
-                // A number that is presented as an object has a key that is not in the text.
-                let written = self.text.as_bytes().as_ptr_range();
-                if matches!(key, Cow::Owned(_)) || written.contains(&key.as_ptr()) {
-                    return Err(A::Error::custom(format!("the key {NUMBER_KEY:?} is reserved")));
-                }
-                let number: String = map.next_value()?;
-                let float = number.parse::<f64>().ok();
-                if let Some(float) = float {
-                    self.scalar(Scalar::Number(float));
-                }
-                let is_whole = !number.contains(['.', 'e', 'E']);
-                return if is_whole || float.is_some_and(f64::is_finite) || !self.is_strict {
-                    Ok(())
-                } else {
-                    Err(A::Error::custom("number out of range"))
-                };
-            }
-            if !self.is_strict {
-                map.next_value_seed(self)?;
-                continue;
-            }
-            self.open(from, key)?;
-            let at = self.keys.borrow().len() - 1;
-            self.step(map.next_value_seed(self), || format!(".{}", self.keys.borrow()[at]))?;
-        }
-        self.close(from)
-    }
-}
-
-fn duplicate<E: serde::de::Error>(key: &str) -> E {
-    E::custom(format!("duplicate key {key:?}"))
-}
-
-/// A key of an object, borrowed where it has no escapes.
-struct Key;
-
-impl<'de> DeserializeSeed<'de> for Key {
-    type Value = Cow<'de, str>;
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
-        deserializer.deserialize_str(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Key {
-    type Value = Cow<'de, str>;
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a key")
-    }
-    fn visit_borrowed_str<E>(self, key: &'de str) -> Result<Self::Value, E> {
-        Ok(Cow::Borrowed(key))
-    }
-    fn visit_str<E>(self, key: &str) -> Result<Self::Value, E> {
-        Ok(Cow::Owned(key.to_owned()))
-    }
 }
 
 #[cfg(test)]

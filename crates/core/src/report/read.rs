@@ -112,7 +112,7 @@ fn foreign(text: &str) -> ReportError {
     let head: Head<'_> = match serde_json::from_str(text) {
         Ok(head) => head,
         Err(error) => {
-            let JsonError { line, column, message } = JsonError::new(&error);
+            let JsonError { line, column, message, .. } = JsonError::new(&error);
             return ReportError::Foreign(format!("not a JSON object at line {line}, column {column}: {message}"));
         }
     };

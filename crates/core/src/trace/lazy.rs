@@ -11,6 +11,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use crate::json;
+
 /// A JSON value, parsed on first use.
 #[derive(Clone)]
 pub struct LazyValue {
@@ -34,7 +36,7 @@ impl Deref for LazyValue {
 
     fn deref(&self) -> &Value {
         // The text came out of a JSON parser, so it is JSON.
-        self.value.get_or_init(|| Box::new(serde_json::from_str(&self.text).unwrap_or(Value::Null)))
+        self.value.get_or_init(|| Box::new(json::parse(&self.text).unwrap_or(Value::Null)))
     }
 }
 

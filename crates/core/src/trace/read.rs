@@ -39,17 +39,16 @@ impl Trace {
     /// Reads the text of an envelope, or of a cassette that nests one under `trace`. Text that can be read in two ways, with
     /// a key that is there twice, is an error.
     pub fn from_json(text: &str) -> Result<Self, JsonError> {
-        json::check(text)?;
         json::read::<Envelope>(text)?.trace()
     }
 }
 
 fn nested_error(error: &JsonError) -> JsonError {
-    JsonError { line: 0, column: 0, message: format!("trace: {}", error.message) }
+    refused(format!("trace: {}", error.message))
 }
 
 fn refused(message: String) -> JsonError {
-    JsonError { line: 0, column: 0, message }
+    JsonError::nowhere(message)
 }
 
 /// An envelope as it is written, with what a record may say next to it.

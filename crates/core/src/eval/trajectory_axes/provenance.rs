@@ -249,14 +249,14 @@ impl<'a> Returned<'a> {
 
     fn may_be_scalar_of(&self, text: &str) -> bool {
         let mut is_found = false;
-        let read = json::scalars(text, |scalar| {
+        let is_read = json::scalars(text, |scalar| {
             is_found |= match scalar {
                 Scalar::Text(word) => self.place(word).is_some(),
                 Scalar::Number(number) => self.wants_number(number),
             };
         });
         // A reserved key is an error here, but `serde_json` may read the text.
-        is_found || read.is_err()
+        is_found || !is_read
     }
 }
 

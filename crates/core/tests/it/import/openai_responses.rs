@@ -124,5 +124,5 @@ fn what_is_not_understood_is_refused_with_its_path() {
         assert_eq!(refusal(Format::OpenaiResponses, text), expected, "{text}");
     }
     let error = read(Format::OpenaiResponses, r#"{"output": "none"}"#).unwrap_err();
-    assert_eq!((error.message.as_str(), error.place), ("output: expected a list, found a string (\"none\")", Some(16)));
+    assert_eq!((error.message.as_str(), error.place), ("output: expected a list, found a string (\"none\")", Some(11)));
 }

@@ -1,0 +1,620 @@
+//! The reader of JSON texts: one pass that checks, reads and skips.
+//!
+//! A text says one thing or is refused: a duplicate key, half of a surrogate pair or a number beyond any range is an error
+//! wherever it is, even under keys that are not read. Only an object is read as an object: derived readers also take a list
+//! for a struct, its elements for the fields in the order of the declaration.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::de::value::{BorrowedStrDeserializer, MapDeserializer};
+use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Unexpected, Visitor};
+use serde::forward_to_deserialize_any;
+
+/// The key under which `serde_json` presents a float or a long integer to a visitor, as an object with the number's text:
+/// with `arbitrary_precision` that is how digits are kept. No text may have this key.
+pub const NUMBER_KEY: &str = "$serde_json::private::Number";
+
+/// The same for JSON that is kept as text.
+const RAW_KEY: &str = "$serde_json::private::RawValue";
+
+/// Objects with more keys than this sort them to find a duplicate; fewer are compared pairwise.
+const FEW_KEYS: usize = 16;
+
+/// Lists and objects that may be open at the same time, as in `serde_json`.
+const MAX_OPEN: usize = 127;
+
+pub(super) struct Reader<'de> {
+    text: &'de str,
+    /// The next byte.
+    at: usize,
+    /// How many more lists and objects may be opened.
+    room: usize,
+    /// Whether a duplicate key or a number out of range is an error.
+    is_strict: bool,
+    /// The keys of the objects that are open.
+    keys: Vec<Cow<'de, str>>,
+    /// A string without its escapes.
+    scratch: Vec<u8>,
+}
+
+/// Why reading stopped.
+#[derive(Debug)]
+pub(super) struct Error(Box<Problem>);
+
+#[derive(Debug, Default)]
+pub(super) struct Problem {
+    /// Whether the text is not JSON. What is wrong with it is not said here.
+    pub(super) is_syntax: bool,
+    /// The byte at which it is.
+    pub(super) offset: Option<usize>,
+    /// Where it is, from the inside out.
+    path: Vec<String>,
+    pub(super) message: String,
+}
+
+impl Error {
+    #[cold]
+    fn syntax(offset: usize) -> Self {
+        Self(Box::new(Problem { is_syntax: true, offset: Some(offset), ..Problem::default() }))
+    }
+
+    #[cold]
+    fn data(message: String, offset: usize) -> Self {
+        Self(Box::new(Problem { offset: Some(offset), message, ..Problem::default() }))
+    }
+
+    /// The error of a value that begins at `offset`, unless it is inside of that value.
+    #[cold]
+    fn or_at(mut self, offset: usize) -> Self {
+        self.0.offset.get_or_insert(offset);
+        self
+    }
+
+    #[cold]
+    fn below(mut self, step: String) -> Self {
+        self.0.path.push(step);
+        self
+    }
+
+    pub(super) fn into_problem(self) -> Problem {
+        *self.0
+    }
+}
+
+impl Problem {
+    /// Where it is, as in `turns[2].role`.
+    pub(super) fn path(&self) -> String {
+        let path: String = self.path.iter().rev().map(String::as_str).collect();
+        path.strip_prefix('.').map(str::to_owned).unwrap_or(path)
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.message)
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl serde::de::Error for Error {
+    #[cold]
+    fn custom<T: fmt::Display>(message: T) -> Self {
+        Self(Box::new(Problem { message: message.to_string(), ..Problem::default() }))
+    }
+}
+
+/// A string of the text.
+enum Text<'de> {
+    Borrowed(&'de str),
+    /// It has escapes, so what it says is in `scratch`.
+    Copied,
+}
+
+/// A number of the text.
+struct Number<'de> {
+    text: &'de str,
+    is_whole: bool,
+}
+
+impl<'de> Reader<'de> {
+    pub(super) fn new(text: &'de str, is_strict: bool) -> Self {
+        Self { text, at: 0, room: MAX_OPEN, is_strict, keys: Vec::new(), scratch: Vec::new() }
+    }
+
+    /// Lets more lists and objects be open at the same time.
+    pub(super) fn with_depth(self, depth: usize) -> Self {
+        Self { room: depth, ..self }
+    }
+
+    /// Reads the whole text.
+    pub(super) fn whole<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, Error> {
+        self.skip_space();
+        let begin = self.at;
+        let value = seed.deserialize(&mut *self).map_err(|error| error.or_at(begin))?;
+        self.skip_space();
+        if self.at == self.text.len() { Ok(value) } else { Err(Error::syntax(self.at)) }
+    }
+
+    fn byte(&self) -> Option<u8> {
+        self.text.as_bytes().get(self.at).copied()
+    }
+
+    fn skip_space(&mut self) {
+        while let Some(b' ' | b'\n' | b'\t' | b'\r') = self.byte() {
+            self.at += 1;
+        }
+    }
+
+    /// The next byte that is not a space.
+    fn peek(&mut self) -> Result<u8, Error> {
+        self.skip_space();
+        self.byte().ok_or_else(|| Error::syntax(self.at))
+    }
+
+    /// Takes one byte after spaces.
+    fn take(&mut self, wanted: u8) -> Result<(), Error> {
+        if self.peek()? != wanted {
+            return Err(Error::syntax(self.at));
+        }
+        self.at += 1;
+        Ok(())
+    }
+
+    fn word(&mut self, word: &str) -> Result<(), Error> {
+        if !self.text.as_bytes()[self.at..].starts_with(word.as_bytes()) {
+            return Err(Error::syntax(self.at));
+        }
+        self.at += word.len();
+        Ok(())
+    }
+
+    /// Takes a bracket that opens.
+    fn open(&mut self) -> Result<(), Error> {
+        self.room = self.room.checked_sub(1).ok_or_else(|| Error::syntax(self.at))?;
+        self.at += 1;
+        Ok(())
+    }
+
+    /// Whether an item follows before the bracket that closes, which is taken. `is_first` says that none came before.
+    fn has_item(&mut self, close: u8, is_first: bool) -> Result<bool, Error> {
+        let next = self.peek()?;
+        if next == close {
+            self.at += 1;
+            self.room += 1;
+            return Ok(false);
+        }
+        if !is_first {
+            self.take(b',')?;
+            self.skip_space();
+        }
+        Ok(true)
+    }
+
+    /// Goes to the next byte of a string that is not an ordinary character, and takes what is before it to `copy`.
+    fn run(&mut self, mut copy: Option<&mut Vec<u8>>) -> Result<u8, Error> {
+        const ONES: u64 = u64::MAX / 255;
+        let bytes = self.text.as_bytes();
+        // Eight bytes at a time: a byte's highest bit is set if it is a quote, a backslash or a control character. The lowest
+        // of these bits is exact.
+        while let Some(chunk) = bytes.get(self.at..).and_then(|rest| rest.first_chunk::<8>()) {
+            let word = u64::from_le_bytes(*chunk);
+            let quote = word ^ (ONES * u64::from(b'"'));
+            let backslash = word ^ (ONES * u64::from(b'\\'));
+            let found = (word.wrapping_sub(ONES * 0x20) & !word)
+                | (quote.wrapping_sub(ONES) & !quote)
+                | (backslash.wrapping_sub(ONES) & !backslash);
+            let found = found & (ONES << 7);
+            let count = (found.trailing_zeros() / 8) as usize;
+            if let Some(copy) = &mut copy {
+                copy.extend_from_slice(chunk);
+                copy.truncate(copy.len() - (8 - count));
+            }
+            self.at += count;
+            if found != 0 {
+                return Ok(chunk[count]);
+            }
+        }
+        loop {
+            let byte = self.byte().ok_or_else(|| Error::syntax(self.at))?;
+            if matches!(byte, b'"' | b'\\' | ..0x20) {
+                return Ok(byte);
+            }
+            if let Some(copy) = &mut copy {
+                copy.push(byte);
+            }
+            self.at += 1;
+        }
+    }
+
+    /// Reads a string.
+    fn string(&mut self) -> Result<Text<'de>, Error> {
+        self.at += 1;
+        let begin = self.at;
+        let mut byte = self.run(None)?;
+        if byte == b'"' {
+            self.at += 1;
+            return Ok(Text::Borrowed(&self.text[begin..self.at - 1]));
+        }
+        let mut scratch = std::mem::take(&mut self.scratch);
+        scratch.clear();
+        scratch.extend_from_slice(&self.text.as_bytes()[begin..self.at]);
+        while byte != b'"' {
+            match self.escape(byte)? {
+                plain @ ..'\u{80}' => scratch.push(plain as u8),
+                other => scratch.extend_from_slice(other.encode_utf8(&mut [0; 4]).as_bytes()),
+            }
+            byte = self.run(Some(&mut scratch))?;
+        }
+        self.at += 1;
+        self.scratch = scratch;
+        Ok(Text::Copied)
+    }
+
+    /// What [`Self::string`] copied.
+    fn copied(&self) -> Result<&str, Error> {
+        str::from_utf8(&self.scratch).map_err(|_| Error::syntax(self.at))
+    }
+
+    fn skip_string(&mut self) -> Result<(), Error> {
+        self.at += 1;
+        loop {
+            let byte = self.run(None)?;
+            if byte == b'"' {
+                self.at += 1;
+                return Ok(());
+            }
+            self.escape(byte)?;
+        }
+    }
+
+    /// Reads an escape. Fails for a control character.
+    fn escape(&mut self, first: u8) -> Result<char, Error> {
+        let begin = self.at;
+        let next = self.text.as_bytes().get(begin + 1).filter(|_| first == b'\\');
+        self.at += 2;
+        match next {
+            Some(quoted @ (b'"' | b'\\' | b'/')) => Ok(char::from(*quoted)),
+            Some(b'n') => Ok('\n'),
+            Some(b't') => Ok('\t'),
+            Some(b'r') => Ok('\r'),
+            Some(b'b') => Ok('\u{8}'),
+            Some(b'f') => Ok('\u{c}'),
+            Some(b'u') => self.unicode().ok_or_else(|| Error::syntax(begin)),
+            _ => Err(Error::syntax(begin)),
+        }
+    }
+
+    /// Reads what follows `\u`: one unit, or a pair of surrogates.
+    fn unicode(&mut self) -> Option<char> {
+        let first = self.hex()?;
+        let pair = match first {
+            0xD800..=0xDBFF if self.text.as_bytes()[self.at..].starts_with(b"\\u") => {
+                self.at += 2;
+                [first, self.hex()?]
+            }
+            _ => return char::from_u32(first.into()),
+        };
+        char::decode_utf16(pair).next()?.ok()
+    }
+
+    fn hex(&mut self) -> Option<u16> {
+        let digits = self.text.as_bytes().get(self.at..self.at + 4)?;
+        self.at += 4;
+        let unit = digits.iter().try_fold(0, |unit, digit| Some((unit << 4) | char::from(*digit).to_digit(16)?))?;
+        u16::try_from(unit).ok()
+    }
+
+    /// Reads a number.
+    fn number(&mut self) -> Result<Number<'de>, Error> {
+        let begin = self.at;
+        self.at += usize::from(self.byte() == Some(b'-'));
+        match self.byte() {
+            Some(b'0') => self.at += 1,
+            _ => self.digits()?,
+        }
+        let whole = self.at;
+        if self.byte() == Some(b'.') {
+            self.at += 1;
+            self.digits()?;
+        }
+        if let Some(b'e' | b'E') = self.byte() {
+            self.at += 1;
+            self.at += usize::from(matches!(self.byte(), Some(b'+' | b'-')));
+            self.digits()?;
+        }
+        if let Some(b'0'..=b'9') = self.byte() {
+            return Err(Error::syntax(self.at));
+        }
+        let number = Number { text: &self.text[begin..self.at], is_whole: whole == self.at };
+        // A number of few bytes without an exponent is in range.
+        let is_plain = number.is_whole || (number.text.len() < 300 && !number.text.contains(['e', 'E']));
+        if self.is_strict && !is_plain && !number.float().is_finite() {
+            return Err(Error::data("number out of range".to_owned(), self.at - 1));
+        }
+        Ok(number)
+    }
+
+    /// Takes one digit or more.
+    fn digits(&mut self) -> Result<(), Error> {
+        let begin = self.at;
+        while let Some(b'0'..=b'9') = self.byte() {
+            self.at += 1;
+        }
+        if self.at > begin { Ok(()) } else { Err(Error::syntax(begin)) }
+    }
+
+    /// Reads the key of an object that has the keys from `from` on, and remembers it. Fails if the object has it already; with
+    /// many keys, [`Self::close`] finds that out.
+    fn key(&mut self, from: usize) -> Result<(), Error> {
+        if self.byte() != Some(b'"') {
+            return Err(Error::syntax(self.at));
+        }
+        let key = match self.string()? {
+            Text::Borrowed(key) => Cow::Borrowed(key),
+            Text::Copied => Cow::Owned(self.copied()?.to_owned()),
+        };
+        let end = self.at - 1;
+        if key.starts_with('$') && [NUMBER_KEY, RAW_KEY].contains(&&*key) {
+            return Err(Error::data(format!("the key {key:?} is reserved"), end));
+        }
+        let keys = &self.keys[from..];
+        if self.is_strict && keys.len() < FEW_KEYS && keys.contains(&key) {
+            return Err(duplicate(&key, end));
+        }
+        self.keys.push(key);
+        self.take(b':')
+    }
+
+    /// Forgets the keys of an object that ends. Fails if one of many keys is there twice.
+    fn close(&mut self, from: usize) -> Result<(), Error> {
+        let keys = &mut self.keys[from..];
+        if self.is_strict && keys.len() > FEW_KEYS {
+            keys.sort_unstable();
+            if let Some([key, _]) = keys.array_windows().find(|[key, next]| key == next) {
+                return Err(duplicate(key, self.at - 2));
+            }
+        }
+        self.keys.truncate(from);
+        Ok(())
+    }
+
+    /// Checks a value and builds nothing.
+    fn skip(&mut self) -> Result<(), Error> {
+        match self.peek()? {
+            b'"' => self.skip_string(),
+            b'{' => {
+                self.open()?;
+                let from = self.keys.len();
+                while self.has_item(b'}', self.keys.len() == from)? {
+                    self.key(from)?;
+                    let key = self.keys.len() - 1;
+                    self.skip().map_err(|error| error.below(format!(".{}", self.keys[key])))?;
+                }
+                self.close(from)
+            }
+            b'[' => {
+                self.open()?;
+                let mut count = 0;
+                while self.has_item(b']', count == 0)? {
+                    self.skip().map_err(|error| error.below(format!("[{count}]")))?;
+                    count += 1;
+                }
+                Ok(())
+            }
+            b'n' => self.word("null"),
+            b't' => self.word("true"),
+            b'f' => self.word("false"),
+            _ => self.number().map(|_| ()),
+        }
+    }
+
+    /// Reads a value. Numbers keep their digits if `is_exact`.
+    fn value<V: Visitor<'de>>(&mut self, visitor: V, is_exact: bool) -> Result<V::Value, Error> {
+        match self.peek()? {
+            b'"' => match self.string()? {
+                Text::Borrowed(text) => visitor.visit_borrowed_str(text),
+                Text::Copied => visitor.visit_str(self.copied()?),
+            },
+            b'{' => {
+                self.open()?;
+                let from = self.keys.len();
+                let mut entries = Entries { reader: self, from, is_done: false };
+                let value = visitor.visit_map(&mut entries)?;
+                // A visitor that has what it wants may leave the rest.
+                while entries.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+                Ok(value)
+            }
+            b'[' => {
+                self.open()?;
+                let mut items = Items { reader: self, count: 0, is_done: false };
+                let value = visitor.visit_seq(&mut items)?;
+                while items.next_element::<IgnoredAny>()?.is_some() {}
+                Ok(value)
+            }
+            b'n' => self.word("null").and_then(|()| visitor.visit_unit()),
+            b't' => self.word("true").and_then(|()| visitor.visit_bool(true)),
+            b'f' => self.word("false").and_then(|()| visitor.visit_bool(false)),
+            _ => self.number()?.visit(visitor, is_exact),
+        }
+    }
+
+    /// Reads an object.
+    fn object<V: Visitor<'de>>(&mut self, visitor: V) -> Result<V::Value, Error> {
+        match self.peek()? {
+            b'[' => Err(Error::invalid_type(Unexpected::Seq, &visitor)),
+            _ => self.value(visitor, false),
+        }
+    }
+}
+
+impl<'de> Number<'de> {
+    fn float(&self) -> f64 {
+        // The grammar of floats has that of JSON in it.
+        self.text.parse().unwrap_or(f64::NAN)
+    }
+
+    fn visit<V: Visitor<'de>>(&self, visitor: V, is_exact: bool) -> Result<V::Value, Error> {
+        if self.is_whole && self.text != "-0" {
+            if let Ok(number) = self.text.parse() {
+                return visitor.visit_u64(number);
+            }
+            if let Ok(number) = self.text.parse() {
+                return visitor.visit_i64(number);
+            }
+        }
+        if is_exact { presented(NUMBER_KEY, self.text, visitor) } else { visitor.visit_f64(self.float()) }
+    }
+}
+
+/// Presents a text under a key that `serde_json` knows.
+fn presented<'de, V: Visitor<'de>>(key: &'static str, text: &'de str, visitor: V) -> Result<V::Value, Error> {
+    visitor.visit_map(MapDeserializer::new(std::iter::once((key, BorrowedStrDeserializer::new(text)))))
+}
+
+#[cold]
+fn duplicate(key: &str, offset: usize) -> Error {
+    Error::data(format!("duplicate key {key:?}"), offset)
+}
+
+macro_rules! inexact {
+    ($($name:ident)+) => { $(
+        fn $name<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+            self.value(visitor, false)
+        }
+    )+ };
+}
+
+impl<'de> Deserializer<'de> for &mut Reader<'de> {
+    type Error = Error;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        self.value(visitor, true)
+    }
+
+    inexact! {
+        deserialize_bool deserialize_i8 deserialize_i16 deserialize_i32 deserialize_i64 deserialize_i128
+        deserialize_u8 deserialize_u16 deserialize_u32 deserialize_u64 deserialize_u128 deserialize_f32 deserialize_f64
+        deserialize_char deserialize_str deserialize_string deserialize_bytes deserialize_byte_buf
+        deserialize_unit deserialize_seq deserialize_identifier
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        if self.peek()? == b'n' {
+            self.word("null").and_then(|()| visitor.visit_none())
+        } else {
+            visitor.visit_some(self)
+        }
+    }
+
+    fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        self.skip().and_then(|()| visitor.visit_unit())
+    }
+
+    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        self.object(visitor)
+    }
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        _: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Error> {
+        self.object(visitor)
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(self, name: &'static str, visitor: V) -> Result<V::Value, Error> {
+        if name != RAW_KEY {
+            return visitor.visit_newtype_struct(self);
+        }
+        self.skip_space();
+        let begin = self.at;
+        self.skip()?;
+        presented(RAW_KEY, &self.text[begin..self.at], visitor)
+    }
+
+    forward_to_deserialize_any! { unit_struct tuple tuple_struct enum }
+}
+
+/// The entries of an object.
+struct Entries<'r, 'de> {
+    reader: &'r mut Reader<'de>,
+    /// The first of its keys.
+    from: usize,
+    is_done: bool,
+}
+
+impl<'de> MapAccess<'de> for Entries<'_, 'de> {
+    type Error = Error;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, Error> {
+        let Self { reader, from, is_done } = self;
+        if *is_done || !reader.has_item(b'}', reader.keys.len() == *from)? {
+            if !std::mem::replace(is_done, true) {
+                reader.close(*from)?;
+            }
+            return Ok(None);
+        }
+        reader.key(*from)?;
+        match reader.keys.last() {
+            Some(key) => seed.deserialize(Key(key)).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    fn next_value_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<T::Value, Error> {
+        let reader = &mut *self.reader;
+        reader.skip_space();
+        let (begin, key) = (reader.at, reader.keys.len() - 1);
+        seed.deserialize(&mut *reader).map_err(|error| error.or_at(begin).below(format!(".{}", reader.keys[key])))
+    }
+}
+
+/// The items of a list.
+struct Items<'r, 'de> {
+    reader: &'r mut Reader<'de>,
+    count: usize,
+    is_done: bool,
+}
+
+impl<'de> SeqAccess<'de> for Items<'_, 'de> {
+    type Error = Error;
+
+    fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, Error> {
+        let Self { reader, count, is_done } = self;
+        if *is_done || !reader.has_item(b']', *count == 0)? {
+            *is_done = true;
+            return Ok(None);
+        }
+        reader.skip_space();
+        let begin = reader.at;
+        let item = seed.deserialize(&mut **reader).map_err(|error| error.or_at(begin).below(format!("[{count}]")))?;
+        *count += 1;
+        Ok(Some(item))
+    }
+}
+
+/// A key of an object.
+struct Key<'r, 'de>(&'r Cow<'de, str>);
+
+impl<'de> Deserializer<'de> for Key<'_, 'de> {
+    type Error = Error;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        match self.0 {
+            Cow::Borrowed(key) => visitor.visit_borrowed_str(key),
+            Cow::Owned(key) => visitor.visit_str(key),
+        }
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, Error> {
+        visitor.visit_newtype_struct(self)
+    }
+
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option unit unit_struct seq tuple
+        tuple_struct map struct enum identifier ignored_any
+    }
+}
