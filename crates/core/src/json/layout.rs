@@ -71,6 +71,8 @@ impl Layout {
                     entries.sort_unstable_by_key(|(key, _)| *key);
                     stack.push(Open::Object(entries.into_iter()));
                 }
+                Some(Value::String(text)) => self.string(text, out)?,
+                Some(Value::Number(number)) => self.write_number_str(out, number.as_str())?,
                 Some(scalar) => self.write(scalar, &mut *out)?,
                 None => {}
             }
@@ -89,7 +91,7 @@ impl Layout {
                 Some(Open::Object(entries)) => match entries.next() {
                     Some((key, item)) => {
                         self.item(out)?;
-                        self.write(key, &mut *out)?;
+                        self.string(key, out)?;
                         self.begin_object_value(out)?;
                         next = Some(item);
                     }
@@ -100,6 +102,18 @@ impl Layout {
                 },
             }
         }
+    }
+
+    /// Writes a text. Most have nothing to escape.
+    fn string(self, text: &str, out: &mut Utf8<'_>) -> io::Result<()> {
+        let is_plain = |byte: u8| matches!(byte, b' '..=b'~') && !matches!(byte, b'"' | b'\\');
+        if !text.bytes().all(is_plain) {
+            return self.write(text, out);
+        }
+        for part in ["\"", text, "\""] {
+            out.0.push_str(part);
+        }
+        Ok(())
     }
 
     fn open<W: Write + ?Sized>(&mut self, bracket: &[u8], out: &mut W) -> io::Result<()> {

@@ -24,6 +24,18 @@ const FEW_KEYS: usize = 16;
 /// Lists and objects that may be open at the same time, as in `serde_json`.
 const MAX_OPEN: usize = 127;
 
+/// The character that a backslash and this byte stand for; 0 for none.
+const ESCAPES: [u8; 256] = {
+    let mut table = [0; 256];
+    let (names, meanings) = (b"\"\\/ntrbf", b"\"\\/\n\t\r\x08\x0c");
+    let mut at = 0;
+    while at < names.len() {
+        table[names[at] as usize] = meanings[at];
+        at += 1;
+    }
+    table
+};
+
 pub(super) struct Reader<'de> {
     text: &'de str,
     /// The next byte.
@@ -192,8 +204,9 @@ impl<'de> Reader<'de> {
         Ok(true)
     }
 
-    /// Goes to the next byte of a string that is not an ordinary character, and takes what is before it to `copy`.
-    fn run(&mut self, mut copy: Option<&mut Vec<u8>>) -> Result<u8, Error> {
+    /// Goes to the next byte of a string that is a quote, a backslash or a control character.
+    #[inline]
+    fn special(&mut self) -> Result<u8, Error> {
         const ONES: u64 = u64::MAX / 255;
         let bytes = self.text.as_bytes();
         // Eight bytes at a time: a byte's highest bit is set if it is a quote, a backslash or a control character. The lowest
@@ -207,10 +220,6 @@ impl<'de> Reader<'de> {
                 | (backslash.wrapping_sub(ONES) & !backslash);
             let found = found & (ONES << 7);
             let count = (found.trailing_zeros() / 8) as usize;
-            if let Some(copy) = &mut copy {
-                copy.extend_from_slice(chunk);
-                copy.truncate(copy.len() - (8 - count));
-            }
             self.at += count;
             if found != 0 {
                 return Ok(chunk[count]);
@@ -221,9 +230,6 @@ impl<'de> Reader<'de> {
             if matches!(byte, b'"' | b'\\' | ..0x20) {
                 return Ok(byte);
             }
-            if let Some(copy) = &mut copy {
-                copy.push(byte);
-            }
             self.at += 1;
         }
     }
@@ -232,21 +238,26 @@ impl<'de> Reader<'de> {
     fn string(&mut self) -> Result<Text<'de>, Error> {
         self.at += 1;
         let begin = self.at;
-        let mut byte = self.run(None)?;
+        let mut byte = self.special()?;
         if byte == b'"' {
             self.at += 1;
             return Ok(Text::Borrowed(&self.text[begin..self.at - 1]));
         }
+        let bytes = self.text.as_bytes();
         let mut scratch = std::mem::take(&mut self.scratch);
         scratch.clear();
-        scratch.extend_from_slice(&self.text.as_bytes()[begin..self.at]);
+        scratch.reserve((bytes.len() - begin).min(4096));
+        let mut from = begin;
         while byte != b'"' {
+            scratch.extend_from_slice(&bytes[from..self.at]);
             match self.escape(byte)? {
                 plain @ ..'\u{80}' => scratch.push(plain as u8),
                 other => scratch.extend_from_slice(other.encode_utf8(&mut [0; 4]).as_bytes()),
             }
-            byte = self.run(Some(&mut scratch))?;
+            from = self.at;
+            byte = self.special()?;
         }
+        scratch.extend_from_slice(&bytes[from..self.at]);
         self.at += 1;
         self.scratch = scratch;
         Ok(Text::Copied)
@@ -260,7 +271,7 @@ impl<'de> Reader<'de> {
     fn skip_string(&mut self) -> Result<(), Error> {
         self.at += 1;
         loop {
-            let byte = self.run(None)?;
+            let byte = self.special()?;
             if byte == b'"' {
                 self.at += 1;
                 return Ok(());
@@ -270,18 +281,15 @@ impl<'de> Reader<'de> {
     }
 
     /// Reads an escape. Fails for a control character.
+    #[inline]
     fn escape(&mut self, first: u8) -> Result<char, Error> {
         let begin = self.at;
-        let next = self.text.as_bytes().get(begin + 1).filter(|_| first == b'\\');
+        let next = self.text.as_bytes().get(begin + 1).map_or(0, |next| *next);
+        let plain = ESCAPES[usize::from(next)];
         self.at += 2;
-        match next {
-            Some(quoted @ (b'"' | b'\\' | b'/')) => Ok(char::from(*quoted)),
-            Some(b'n') => Ok('\n'),
-            Some(b't') => Ok('\t'),
-            Some(b'r') => Ok('\r'),
-            Some(b'b') => Ok('\u{8}'),
-            Some(b'f') => Ok('\u{c}'),
-            Some(b'u') => self.unicode().ok_or_else(|| Error::syntax(begin)),
+        match (first, next) {
+            (b'\\', _) if plain > 0 => Ok(char::from(plain)),
+            (b'\\', b'u') => self.unicode().ok_or_else(|| Error::syntax(begin)),
             _ => Err(Error::syntax(begin)),
         }
     }
@@ -319,7 +327,8 @@ impl<'de> Reader<'de> {
             self.at += 1;
             self.digits()?;
         }
-        if let Some(b'e' | b'E') = self.byte() {
+        let has_exponent = matches!(self.byte(), Some(b'e' | b'E'));
+        if has_exponent {
             self.at += 1;
             self.at += usize::from(matches!(self.byte(), Some(b'+' | b'-')));
             self.digits()?;
@@ -329,7 +338,7 @@ impl<'de> Reader<'de> {
         }
         let number = Number { text: &self.text[begin..self.at], is_whole: whole == self.at };
         // A number of few bytes without an exponent is in range.
-        let is_plain = number.is_whole || (number.text.len() < 300 && !number.text.contains(['e', 'E']));
+        let is_plain = number.is_whole || (number.text.len() < 300 && !has_exponent);
         if self.is_strict && !is_plain && !number.float().is_finite() {
             return Err(Error::data("number out of range".to_owned(), self.at - 1));
         }

@@ -464,6 +464,10 @@ pub(super) fn examples(verb: &str) -> String {
             Some((_, words)) => out.extend(words.split_whitespace().filter(|word| *word != verb).take(3)),
             None => out.push(word),
         }
+        // More than enough, also if some are there twice.
+        if out.len() >= 8 {
+            break;
+        }
     }
     out.dedup();
     out.truncate(4);

@@ -5,6 +5,7 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
 
 use serde::Serialize;
 
@@ -23,9 +24,13 @@ const MAX_PER_NAME: usize = 32;
 const MAX_CONSIDERED: usize = 3;
 
 /// Verbs that an edit of content can make true: "I removed the helper" is true if a file was written.
-const CONTENT_VERBS: &str = "create add insert append write save update edit modify change replace remove delete drop fix rename set \
+static CONTENT_VERBS: LazyLock<BTreeSet<&str>> = LazyLock::new(|| {
+    "create add insert append write save update edit modify change replace remove delete drop fix rename set \
     put generate convert fill merge move configure label mark enable disable link adjust swap store resolve assign tag apply \
-    restore revert export upgrade downgrade reset comment import attach copy";
+    restore revert export upgrade downgrade reset comment import attach copy"
+        .split_whitespace()
+        .collect()
+});
 
 /// Media over which something is told. A channel message is no direct message.
 const MEDIA: [&[&str]; 5] = [
@@ -205,6 +210,31 @@ impl Fates {
     }
 }
 
+/// The calls of each action that any call did: of hundreds of actions a trace has a few.
+struct ByAction {
+    /// How many entries there were when the entry of each action was added; 0 for none.
+    places: [u16; MOST + 1],
+    fates: Vec<Fates>,
+}
+
+impl ByAction {
+    fn merge(&mut self, action: usize, fates: &Fates) {
+        match usize::from(self.places[action]).checked_sub(1) {
+            Some(place) => self.fates[place].merge(fates),
+            None => {
+                self.fates.push(*fates);
+                self.places[action] = u16::try_from(self.fates.len()).unwrap_or(u16::MAX);
+            }
+        }
+    }
+
+    fn merge_into(&self, action: usize, all: &mut Fates) {
+        if let Some(place) = usize::from(self.places[action]).checked_sub(1) {
+            all.merge(&self.fates[place]);
+        }
+    }
+}
+
 /// A call that has a name in its arguments.
 #[derive(Debug, Clone, Copy)]
 struct Naming {
@@ -221,7 +251,7 @@ pub(super) struct Evidence<'a> {
     failed: Vec<Option<bool>>,
     pub(super) tools: Vec<Tool<'a>>,
     /// By the number of the action; the last entry is for calls that wrote content.
-    by_action: Vec<Fates>,
+    by_action: ByAction,
     /// Calls that tell somebody something, by their medium; the first entry is for calls that name none.
     by_medium: [Fates; MEDIA.len() + 1],
     by_name: Vec<Vec<Naming>>,
@@ -248,7 +278,7 @@ impl<'a> Evidence<'a> {
             dids: Vec::with_capacity(calls.len()),
             failed: Vec::with_capacity(calls.len()),
             tools: Vec::with_capacity(calls.len().min(8)),
-            by_action: vec![Fates::default(); MOST + 1],
+            by_action: ByAction { places: [0; MOST + 1], fates: Vec::new() },
             by_medium: Default::default(),
             by_name: vec![Vec::new(); finder.len()],
             by_root: BTreeMap::new(),
@@ -300,10 +330,10 @@ impl<'a> Evidence<'a> {
             }
         }
         for action in did.actions.ids() {
-            self.by_action[action].merge(&fates);
+            self.by_action.merge(action, &fates);
         }
         if did.writes_content {
-            self.by_action[MOST].merge(&fates);
+            self.by_action.merge(MOST, &fates);
         }
         if did.actions.meets(actions::telling()) {
             let media = media(self.tools[tool].words.iter().map(|word| word.plain.as_ref()));
@@ -378,7 +408,7 @@ impl<'a> Evidence<'a> {
             false => direct,
         };
         for action in direct.ids() {
-            fates.merge(&self.by_action[action]);
+            self.by_action.merge_into(action, &mut fates);
         }
         for (place, entry) in self.by_medium.iter().enumerate().filter(|_| by_medium) {
             if place == 0 || wanted.media & (1 << place) != 0 {
@@ -393,7 +423,7 @@ impl<'a> Evidence<'a> {
             fates.merge(found);
         }
         if wanted.content {
-            fates.merge(&self.by_action[MOST]);
+            self.by_action.merge_into(MOST, &mut fates);
         }
         if let Some(own) = wanted.root.as_deref().and_then(|root| self.doing.get(root)) {
             fates.merge(own);
@@ -546,8 +576,8 @@ impl<'a> Evidence<'a> {
 
 /// Whether a call could have made a claim true, as far as its actions tell.
 pub(super) fn could(did: &Did<'_>, claim: &Claim) -> bool {
-    let is_content = CONTENT_VERBS.split_whitespace().any(|verb| verb == claim.verb);
-    did.actions.meets(actions::needed(&claim.verb, &claim.nouns)) || (is_content && did.writes_content)
+    did.actions.meets(actions::needed(&claim.verb, &claim.nouns))
+        || (did.writes_content && CONTENT_VERBS.contains(claim.verb.as_str()))
 }
 
 /// What was found about a claim.
@@ -584,7 +614,7 @@ struct Wanted {
 impl Wanted {
     fn new(claim: &Claim, objects: &[Object], tokens: &[Token<'_>]) -> Self {
         let is_file = objects.iter().any(|object| object.kind == Kind::Path);
-        let is_content = CONTENT_VERBS.split_whitespace().any(|verb| verb == claim.verb);
+        let is_content = CONTENT_VERBS.contains(claim.verb.as_str());
         let is_own = actions::word(&claim.verb).action.is_empty();
         Self {
             actions: actions::needed(&claim.verb, &claim.nouns),

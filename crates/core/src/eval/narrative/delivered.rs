@@ -1,5 +1,8 @@
 //! Objects that the message itself delivers: "I wrote a short summary below" needs no call.
 
+use std::collections::BTreeSet;
+use std::sync::LazyLock;
+
 use super::claims::Claim;
 use super::objects;
 use super::tokens::{Kind, Token};
@@ -8,11 +11,15 @@ use super::tokens::{Kind, Token};
 const MAKING: [&str; 9] = ["write", "create", "generate", "add", "draft", "put", "update", "convert", "merge"];
 
 /// Things of words, which a message can be.
-const TEXTS: &str = "summary answer reply explanation overview list table example draft plan question report analysis comparison \
+static TEXTS: LazyLock<BTreeSet<&str>> = LazyLock::new(|| {
+    "summary answer reply explanation overview list table example draft plan question report analysis comparison \
     script function query code command regex breakdown recommendation outline poem story version guide itinerary schedule \
     description snippet response note section article letter template checklist proposal review program formula diagram \
     solution text message email statement paragraph essay post tweet pattern expression prompt idea meal menu recipe haiku \
-    joke song limerick";
+    joke song limerick"
+        .split_whitespace()
+        .collect()
+});
 
 /// How many words to either side of a verb are looked at.
 const NEAR: usize = 40;
@@ -31,7 +38,7 @@ pub(super) fn is_delivered(claim: &Claim, message: &str, tokens: &[Token<'_>]) -
     let sentence = &tokens[near.clone()];
     let pointed = |word: &str| matches!(word, "below" | "above" | "following" | "here");
     let points = sentence.iter().any(|token| matches!(token.kind, Kind::Word(_)) && pointed(&token.text));
-    let is_text = claim.nouns.last().is_some_and(|head| TEXTS.split_whitespace().any(|text| text == head));
+    let is_text = claim.nouns.last().is_some_and(|head| TEXTS.contains(head.as_str()));
     let has_name = sentence.iter().any(|token| token.kind == Kind::Mention && objects::object(&token.text).is_some());
     // "added the following to your list": a place that is not the message.
     let has_place = tokens[claim.tokens.end.min(near.end)..near.end]

@@ -2,11 +2,14 @@
 //! or a state, shell text, SQL, patches, written content.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::actions::{self, Actions, NameSays};
+use super::index::Index;
 use super::{patch, programs, sql, words};
 use crate::json;
 use crate::trace::ToolCall;
@@ -150,6 +153,79 @@ const OUTPUT_KEYS: [&str; 10] = [
     "downloadPath",
     "out",
 ];
+/// Keys that turn something on or off.
+const SWITCH_KEYS: [&str; 4] = ["enabled", "enable", "active", "on"];
+
+/// The lists of keys above.
+#[derive(Clone, Copy)]
+enum Keys {
+    Inner,
+    Action,
+    State,
+    Shell,
+    Sql,
+    Patch,
+    Code,
+    Free,
+    Content,
+    Output,
+    Switch,
+}
+
+const LISTS: [&[&str]; 11] = [
+    &INNER_NAMES,
+    &ACTION_KEYS,
+    &STATE_KEYS,
+    &SHELL_KEYS,
+    &SQL_KEYS,
+    &PATCH_KEYS,
+    &CODE_KEYS,
+    &FREE_KEYS,
+    &CONTENT_KEYS,
+    &OUTPUT_KEYS,
+    &SWITCH_KEYS,
+];
+
+/// The lists that each key is in, as bits.
+static LISTS_OF: LazyLock<Index<&str, u16>> = LazyLock::new(|| {
+    let mut known: BTreeMap<&str, u16> = BTreeMap::new();
+    for (place, list) in LISTS.iter().enumerate() {
+        list.iter().for_each(|key| *known.entry(key).or_insert(0) |= 1 << place);
+    }
+    let mut index = Index::with_room(known.len());
+    known.into_iter().for_each(|(key, lists)| index.add(key, lists));
+    index
+});
+
+/// The arguments of a call. They have few keys, and the lists many: only lists that have one of them are searched.
+#[derive(Clone, Copy)]
+struct Args<'a> {
+    map: &'a Map<String, Value>,
+    /// The lists that have a key of it, as bits.
+    lists: u16,
+}
+
+impl<'a> Args<'a> {
+    fn new(map: &'a Map<String, Value>) -> Self {
+        Self { map, lists: map.keys().fold(0, |lists, key| lists | LISTS_OF.get(key).copied().unwrap_or(0)) }
+    }
+
+    /// What it has under the keys of a list, in the order of the list.
+    fn at(self, keys: Keys) -> impl Iterator<Item = (&'static str, &'a Value)> {
+        let list = if self.lists & (1 << keys as u16) == 0 { &[] } else { LISTS[keys as usize] };
+        list.iter().filter_map(move |key| Some((*key, self.map.get(*key)?)))
+    }
+
+    /// The texts among that.
+    fn texts_at(self, keys: Keys) -> impl Iterator<Item = (&'static str, &'a str)> {
+        self.at(keys).filter_map(|(key, value)| Some((key, value.as_str()?)))
+    }
+
+    fn has(self, key: &str) -> bool {
+        self.map.contains_key(key)
+    }
+}
+
 /// Words of the names of tools that run shell text.
 const SHELLS: [&str; 12] =
     ["bash", "shell", "sh", "zsh", "terminal", "console", "powershell", "cmd", "exec", "command", "cli", "ssh"];
@@ -228,15 +304,16 @@ impl<'a> Did<'a> {
 
     /// What a call did.
     pub(super) fn read(call: &'a ToolCall) -> Self {
-        static NOTHING: std::sync::LazyLock<Map<String, Value>> = std::sync::LazyLock::new(Map::new);
+        static NOTHING: LazyLock<Map<String, Value>> = LazyLock::new(Map::new);
         let Some(args) = call.args.as_ref().map_or(Some(&*NOTHING), Value::as_object) else {
             // Arguments that are no object: nothing is known of them.
-            let mut did = Self::named(&call.name, &NOTHING);
+            let mut did = Self::named(&call.name, Args::new(&NOTHING));
             if !did.changes() && !actions::name_says(&call.name).reads {
                 did.hides = Some(Hides::Everything("its arguments cannot be read".to_owned()));
             }
             return did;
         };
+        let args = Args::new(args);
         if call.args.is_none() && !actions::name_says(&call.name).reads {
             let mut did = Self::named(&call.name, args);
             if !did.changes() {
@@ -245,28 +322,29 @@ impl<'a> Did<'a> {
             return did;
         }
         // A pass-through tool is read as the tool that it calls.
-        let inner = INNER_NAMES.iter().find_map(|key| args.get(*key)?.as_str()).filter(|name| is_name(name));
+        let inner = args.texts_at(Keys::Inner).map(|(_, name)| name).next().filter(|name| is_name(name));
         if let Some(name) = inner {
             let nested = ["params", "arguments", "args", "input", "parameters", "tool_input", "toolInput"];
-            let own = nested.iter().find_map(|key| args.get(*key)?.as_object()).unwrap_or(args);
-            let did = Self::named(name, own);
+            let own = nested.iter().find_map(|key| args.map.get(*key)?.as_object()).unwrap_or(args.map);
+            let did = Self::named(name, Args::new(own));
             return if did.source == Source::Name { Self { source: Source::InnerName, ..did } } else { did };
         }
         Self::named(&call.name, args)
     }
 
-    fn named(name: &'a str, args: &'a Map<String, Value>) -> Self {
+    fn named(name: &'a str, args: Args<'a>) -> Self {
         let says = actions::name_says(name);
         let names = words::name_words(name);
         let has = |list: &[&str]| names.iter().any(|word| list.contains(&word.as_ref()));
-        if let Some(text) = text_at(args, &PATCH_KEYS).filter(|text| patch::is_patch(text)) {
+        let patch = args.texts_at(Keys::Patch).map(|(_, text)| text).next();
+        if let Some(text) = patch.filter(|text| patch::is_patch(text)) {
             let mut did = Self::new(Source::Patch, shown(text));
             did.actions = patch::effects(text);
             did.writes_content = true;
             return did;
         }
         let is_sql = |(key, text): &(&str, &str)| (*key == "sql" || has(&SQLS)) && sql::is_sql(text);
-        if let Some((_, text)) = texts_at(args, &SQL_KEYS).find(is_sql) {
+        if let Some((_, text)) = args.texts_at(Keys::Sql).find(is_sql) {
             let effects = sql::effects(text);
             let mut did = Self::new(Source::Sql, shown(text));
             did.actions = effects.actions;
@@ -274,7 +352,7 @@ impl<'a> Did<'a> {
             return did;
         }
         let runs_shell =
-            has(&SHELLS) || (says.generic && ["command", "commands", "cmd"].iter().any(|key| args.contains_key(*key)));
+            has(&SHELLS) || (says.generic && ["command", "commands", "cmd"].iter().any(|key| args.has(key)));
         if runs_shell
             && !has(&["python", "code"])
             && let Some(text) = shell_text(args)
@@ -287,7 +365,7 @@ impl<'a> Did<'a> {
                 effects.hidden.map(|program| Hides::Everything(format!("what `{program}` does cannot be read")));
             return did;
         }
-        let code = CODE_KEYS.iter().find_map(|key| args.get(*key)?.as_str());
+        let code = args.texts_at(Keys::Code).map(|(_, code)| code).next();
         if let Some(code) = code.filter(|_| has(&CODES) || says.generic || says.interface) {
             let mut did = Self::new(Source::Code, shown(code));
             did.hides = Some(Hides::Everything("it runs code that is not read".to_owned()));
@@ -297,10 +375,9 @@ impl<'a> Did<'a> {
     }
 
     /// A tool whose name and arguments say what it does.
-    fn plain(name: &'a str, names: &[Cow<'a, str>], says: NameSays, args: &'a Map<String, Value>) -> Self {
+    fn plain(name: &'a str, names: &[Cow<'a, str>], says: NameSays, args: Args<'a>) -> Self {
         let mut did = Self::new(Source::Name, name);
-        let by_argument = ACTION_KEYS.iter().find_map(|key| {
-            let value = args.get(*key)?.as_str().filter(|value| is_name(value))?;
+        let by_argument = args.texts_at(Keys::Action).filter(|(_, value)| is_name(value)).find_map(|(_, value)| {
             let says = actions::name_says(value);
             (says.reads || !says.actions.is_empty()).then_some((value, says))
         });
@@ -316,34 +393,34 @@ impl<'a> Did<'a> {
         }
         if says.reads && did.actions.is_empty() {
             // A lookup that leaves a file behind.
-            if OUTPUT_KEYS.iter().any(|key| args.get(*key).is_some_and(Value::is_string)) && !is_search(names) {
+            if args.texts_at(Keys::Output).next().is_some() && !is_search(names) {
                 did.actions = Actions::of("save write download create capture");
             }
             return did;
         }
         did.actions = did.actions.or(states(args));
         // A file that is written to a branch with a message is committed.
-        if args.contains_key("branch") && (args.contains_key("message") || args.contains_key("commit_message")) {
+        if args.has("branch") && (args.has("message") || args.has("commit_message")) {
             did.actions = did.actions.or(Actions::of("commit push"));
         }
-        let writes = Actions::of(
-            "write edit update create append insert replace patch put set add upsert modify save change fill",
-        );
+        static WRITES: LazyLock<Actions> = LazyLock::new(|| {
+            Actions::of(
+                "write edit update create append insert replace patch put set add upsert modify save change fill",
+            )
+        });
         let about_content = names.iter().any(|word| CONTENT_NOUNS.contains(&words::singular(word).as_ref()));
-        did.writes_content =
-            did.actions.meets(writes) && (about_content || CONTENT_KEYS.iter().any(|key| args.contains_key(*key)));
+        did.writes_content = did.actions.meets(*WRITES) && (about_content || args.at(Keys::Content).next().is_some());
         if says.interface {
             did.hides = Some(Hides::Everything("what the interface did is not in the call".to_owned()));
             let target = ["element", "selector", "label", "button", "target", "name"]
                 .iter()
-                .find_map(|key| args.get(*key)?.as_str());
+                .find_map(|key| args.map.get(*key)?.as_str());
             if let Some(target) = target {
                 let actions_named = words::each_word(target).take(12).filter_map(|word| actions::action(&word));
                 did.actions = actions_named.fold(did.actions, Actions::or);
             }
         } else if did.actions.is_empty() && !says.reads {
-            let free =
-                FREE_KEYS.iter().any(|key| args.get(*key).is_some_and(|value| value.is_string() || value.is_array()));
+            let free = args.at(Keys::Free).any(|(_, value)| value.is_string() || value.is_array());
             did.hides = Some(if free {
                 Hides::Everything("its name has no verb, and it was given text to act on".to_owned())
             } else {
@@ -365,19 +442,18 @@ fn is_name(value: &str) -> bool {
 }
 
 /// The actions of arguments that name a state: `state: closed`, `enabled: true`.
-fn states(args: &Map<String, Value>) -> Actions {
+fn states(args: Args<'_>) -> Actions {
     let mut found = Actions::NONE;
-    for key in STATE_KEYS {
-        let Some(text) = args.get(key).and_then(Value::as_str).filter(|text| text.len() <= 40) else { continue };
+    for (_, text) in args.texts_at(Keys::State).filter(|(_, text)| text.len() <= 40) {
         let named = words::each_word(text).filter_map(|word| actions::action(&word)).fold(Actions::NONE, Actions::or);
         // A state that is no word of a change may be any: the id of a column, "done".
         let any = || Actions::of("close cancel resolve complete approve reject archive mark");
         found = found.or(if named.is_empty() && !is_open_state(text) { any() } else { named });
     }
-    for key in ["enabled", "enable", "active", "on"] {
-        found = found.or(match args.get(key) {
-            Some(Value::Bool(true)) => Actions::of("enable activate"),
-            Some(Value::Bool(false)) => Actions::of("disable deactivate"),
+    for (_, value) in args.at(Keys::Switch) {
+        found = found.or(match value {
+            Value::Bool(true) => Actions::of("enable activate"),
+            Value::Bool(false) => Actions::of("disable deactivate"),
             _ => Actions::NONE,
         });
     }
@@ -390,20 +466,9 @@ fn is_open_state(text: &str) -> bool {
         .any(|word| matches!(word.as_ref(), "open" | "opened" | "pending" | "progress" | "active" | "new" | "todo"))
 }
 
-fn texts_at<'a>(
-    args: &'a Map<String, Value>,
-    keys: &'static [&'static str],
-) -> impl Iterator<Item = (&'static str, &'a str)> {
-    keys.iter().filter_map(|key| Some((*key, args.get(*key)?.as_str()?)))
-}
-
-fn text_at<'a>(args: &'a Map<String, Value>, keys: &'static [&'static str]) -> Option<&'a str> {
-    texts_at(args, keys).map(|(_, text)| text).next()
-}
-
 /// The shell text of a call: one text, or a list of words or lines.
-fn shell_text(args: &Map<String, Value>) -> Option<Cow<'_, str>> {
-    SHELL_KEYS.iter().find_map(|key| match args.get(*key)? {
+fn shell_text(args: Args<'_>) -> Option<Cow<'_, str>> {
+    args.at(Keys::Shell).find_map(|(_, value)| match value {
         Value::String(text) => Some(Cow::Borrowed(text.as_str())),
         Value::Array(items) => {
             let words: Vec<&str> = items.iter().filter_map(Value::as_str).collect();
