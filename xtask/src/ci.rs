@@ -15,7 +15,6 @@ pub(crate) enum Tier {
     Full,
 }
 
-/// What every step gets.
 struct Context<'a> {
     root: &'a Path,
     tier: Tier,

@@ -25,7 +25,6 @@ struct Repo {
     program: String,
 }
 
-/// One broken rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Finding {
     /// From the root of the repository.

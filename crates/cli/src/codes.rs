@@ -25,7 +25,6 @@ pub struct Entry {
     pub title: &'static str,
     /// A message as it is printed.
     pub example: &'static str,
-    /// Why it happens.
     pub why: &'static str,
     /// What to do, in this order.
     pub steps: &'static [&'static str],
@@ -33,16 +32,12 @@ pub struct Entry {
     pub unprovoked: Option<&'static str>,
 }
 
-/// Entries that belong together.
 #[derive(Debug, Clone, Copy)]
 pub struct Area {
-    /// What they are about.
     pub title: &'static str,
-    /// The entries.
     pub entries: &'static [Entry],
 }
 
-/// Every entry, by area.
 pub static AREAS: [Area; 10] = [
     Area { title: "Suite files", entries: &suites::ENTRIES },
     Area { title: "Warnings about suites", entries: &warnings::ENTRIES },

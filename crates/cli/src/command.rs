@@ -28,7 +28,6 @@ use crate::console::{Console, Stream};
 use crate::exit;
 use crate::signals;
 
-/// Answers for environment variables.
 pub type Environment<'a> = &'a (dyn Fn(&str) -> Option<String> + Sync);
 
 /// Why a command stopped: the message for standard error. The exit code is 2.

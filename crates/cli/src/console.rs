@@ -49,7 +49,6 @@ impl<'a> Stream<'a> {
         Stream { out: &mut *self.out, state: self.state }
     }
 
-    /// Prints data.
     pub(crate) fn print(&mut self, text: &str) -> Result<(), Failure> {
         printed(self.write_all(text.as_bytes()).and_then(|()| self.flush()))
     }
@@ -106,7 +105,6 @@ enum Line {
     Blank,
     /// With white space and a colon.
     Colon,
-    /// With anything else.
     Text,
 }
 

@@ -14,9 +14,7 @@ pub(crate) enum Kind {
     Script,
     /// The tools of a mock server.
     Mock,
-    /// Gates without a suite.
     Gates,
-    /// A recorded run.
     Cassette,
 }
 

@@ -42,20 +42,15 @@ pub(crate) use self::style::{Color, Compared, Style, Verbosity};
 use crate::console::{Stream, printed};
 use crate::input;
 
-/// The reporters there are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// For people.
     Pretty,
     /// For tools: everything, as one JSON object.
     Json,
     /// For tools: events as they happen, one JSON object per line.
     Ndjson,
-    /// For CI servers.
     Junit,
-    /// For GitHub Actions.
     Github,
-    /// For pull requests.
     Markdown,
     /// For people who would rather look: a page.
     Html,
@@ -79,7 +74,6 @@ impl Kind {
 }
 
 impl Kind {
-    /// What it is for.
     const fn meaning(self) -> &'static str {
         match self {
             Self::Pretty => {

@@ -22,7 +22,6 @@ pub(crate) struct Signals {
 /// would take forever.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// What came first.
 enum Heard {
     Signal,
     Timeout,

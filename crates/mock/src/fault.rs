@@ -9,7 +9,6 @@ use mcptest_core::diag::{Code, Failure, did_you_mean, suggest};
 pub enum Fault {
     /// No fault; for a tool that the general fault must not affect.
     None,
-    /// No answer, ever.
     Hang,
     /// No answer, ever, even if the call is canceled.
     Wedged,
@@ -35,7 +34,6 @@ pub enum Fault {
     IsError,
 }
 
-/// A kind of fault.
 #[derive(Debug)]
 pub struct Kind {
     pub name: &'static str,

@@ -59,7 +59,6 @@ pub(crate) enum Send {
     Flood(Flood),
     Close,
     Crash,
-    /// Nothing, ever.
     Never,
 }
 

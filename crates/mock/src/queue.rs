@@ -22,7 +22,6 @@ pub(crate) struct Receiver<T> {
     items: mpsc::UnboundedReceiver<(T, OwnedSemaphorePermit)>,
 }
 
-/// The receiver is gone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Closed;
 

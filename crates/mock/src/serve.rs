@@ -13,7 +13,6 @@ pub enum End {
     Crashed,
 }
 
-/// Why a server failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
     /// The log cannot be written.

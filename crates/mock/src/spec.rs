@@ -24,13 +24,10 @@ pub use load::load;
 pub struct Spec {
     pub name: String,
     pub version: String,
-    /// Instructions for models.
     pub instructions: Option<String>,
-    /// Its tools, in order.
     pub tools: Vec<Tool>,
     pub resources: Vec<Resource>,
     pub prompts: Vec<Prompt>,
-    /// The number of playlists.
     pub(crate) playlists: usize,
 }
 

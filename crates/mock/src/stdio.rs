@@ -66,7 +66,6 @@ impl Progress {
 enum Frame {
     Bytes(Bytes),
     Flood(Flood),
-    /// Close the pipe.
     Close,
 }
 

@@ -28,7 +28,6 @@ pub struct Reply {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Stop {
-    /// It is complete.
     #[default]
     End,
     /// It continues when it is sent back.

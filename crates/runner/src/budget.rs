@@ -23,7 +23,6 @@ pub struct Limits {
 
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Spent {
-    /// Input and output tokens.
     pub tokens: u64,
     /// Money, if prices are known.
     pub cost: f64,
@@ -45,7 +44,6 @@ pub struct Budget {
 struct State {
     spent: Spent,
     reserved: Spent,
-    /// Requests in progress.
     open: usize,
     over: bool,
 }
@@ -163,7 +161,6 @@ impl Drop for Reservation<'_> {
     }
 }
 
-/// The cost of tokens.
 pub(crate) fn cost(read: u64, written: u64, (input, output): Price) -> f64 {
     (read as f64 * input + written as f64 * output) / 1_000_000.0
 }

@@ -76,7 +76,6 @@ pub enum CassetteError {
         path: PathBuf,
         why: String,
     },
-    /// The suite has changed.
     Stale {
         path: PathBuf,
         /// Which fields differ, and how.

@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 pub struct Stopwatch(Instant);
 
 impl Stopwatch {
-    /// Starts now.
     #[expect(clippy::disallowed_methods, reason = "this is the one place that knows the time")]
     pub fn start() -> Self {
         Self(Instant::now())

@@ -45,7 +45,6 @@ pub struct Options<'a> {
     pub environment: &'a (dyn Fn(&str) -> Option<String> + Sync),
     /// Set when the user wants to stop.
     pub interrupt: &'a Interrupt,
-    /// The running servers.
     pub processes: &'a Processes,
     pub budget: &'a Budget,
     /// Called when a live run makes progress.

@@ -33,7 +33,6 @@ use crate::plan::SuiteFile;
 use crate::process::{Launch, Processes};
 use crate::provider::Client;
 
-/// What live runs share.
 pub(crate) struct Live {
     runtime: Runtime,
     pub(crate) client: Client,
@@ -41,7 +40,6 @@ pub(crate) struct Live {
     program: Option<PathBuf>,
 }
 
-/// A run to execute.
 pub(crate) struct Request<'a> {
     pub(crate) file: &'a SuiteFile,
     pub(crate) cell: Cell<'a>,
@@ -54,7 +52,6 @@ pub(crate) struct Request<'a> {
     pub(crate) redactor: &'a Redactor,
 }
 
-/// A finished live run.
 pub(crate) struct LiveRun {
     pub(crate) trace: Trace,
     pub(crate) observed: Value,
@@ -62,7 +59,6 @@ pub(crate) struct LiveRun {
 }
 
 impl LiveRun {
-    /// The same without secrets.
     pub(crate) fn redacted(self, redactor: &Redactor) -> Result<Self, JsonError> {
         let mut trace = Trace::from_envelope(&redactor.value(self.trace.to_envelope()))?;
         for result in trace.tool_results.iter_mut().flatten().flatten() {

@@ -67,7 +67,6 @@ pub struct Observed {
     pub server: Value,
     /// The negotiated revision of the protocol.
     pub protocol: String,
-    /// Its instructions for models.
     pub instructions: Option<String>,
 }
 

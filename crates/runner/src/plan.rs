@@ -32,7 +32,6 @@ pub struct SuiteFile {
 #[derive(Debug, Clone, Copy)]
 pub struct Planned<'a> {
     pub file: &'a SuiteFile,
-    /// Test and model.
     pub cell: Cell<'a>,
     pub runs: u64,
 }

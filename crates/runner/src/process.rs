@@ -259,7 +259,6 @@ impl Foreground {
         Ok(Self { group, exit })
     }
 
-    /// Waits until it exits.
     pub(crate) async fn exited(&self) -> Result<ExitStatus, String> {
         let mut exit = self.exit.clone();
         match exit.wait_for(Option::is_some).await.map(|status| status.clone()) {

@@ -29,7 +29,6 @@ use access::Wire;
 /// Everything that is sent to a model.
 #[derive(Debug, Clone, Copy)]
 pub struct ModelRequest<'a> {
-    /// The system prompt.
     pub system: Option<&'a str>,
     pub prompt: &'a str,
     pub exchanges: &'a [Exchange],

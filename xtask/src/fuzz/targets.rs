@@ -7,7 +7,6 @@ use serde_json::Value;
 
 use crate::failure::Failure;
 
-/// One target of `fuzz/`.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Target {
     pub(super) name: &'static str,

@@ -29,7 +29,6 @@ use crate::exit;
 use crate::report::rerun;
 use draft::Draft;
 
-/// Why nothing was written.
 fn stop(code: Code, message: impl Into<String>, hint: impl Into<String>) -> Failure {
     Failure::error((), message).code(code).hint(hint)
 }

@@ -26,7 +26,6 @@ enum Outcome {
     Refused(FileError),
 }
 
-/// How many of each.
 #[derive(Default)]
 struct Counts {
     fine: usize,

@@ -33,7 +33,6 @@ use window::{Ended, Window};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Item {
-    /// Values, in order.
     Batch(Batch),
     /// Something that is not a value. Reading continues after it if possible.
     Broken(RecordError),
@@ -63,7 +62,6 @@ impl Item {
     }
 }
 
-/// Values and their text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Batch {
     /// The text. Return it with [`Frames::recycle`].

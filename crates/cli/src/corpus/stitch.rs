@@ -23,9 +23,7 @@ pub(super) struct Stitch {
     /// Keys by the arrival of their latest piece, oldest first.
     by_age: BTreeMap<u64, String>,
     closed: BTreeSet<String>,
-    /// Bytes kept.
     kept: usize,
-    /// Pieces so far.
     clock: u64,
 }
 

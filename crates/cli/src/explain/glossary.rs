@@ -5,7 +5,6 @@ use super::page::Page;
 /// A word and what it means.
 struct Entry {
     name: &'static str,
-    /// Other spellings.
     also: &'static [&'static str],
     /// What kind of word it is.
     what: &'static str,
@@ -304,7 +303,6 @@ static ENTRIES: [Entry; 34] = [
     ),
 ];
 
-/// Names of all words.
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
     ENTRIES.iter().map(|entry| entry.name)
 }

@@ -8,7 +8,6 @@ const WIDTH: usize = 100;
 /// Columns of the names in a list.
 const NAMES: usize = 14;
 
-/// A text that grows.
 #[derive(Debug, Default)]
 pub(super) struct Page {
     out: String,
@@ -34,7 +33,6 @@ impl Page {
         hang(&mut self.out, WIDTH, 0, 2, &format!("{name} ({what})"));
     }
 
-    /// A paragraph.
     pub(super) fn text(&mut self, text: &str) {
         if text.is_empty() {
             return;
@@ -112,7 +110,6 @@ impl Page {
         }
     }
 
-    /// An empty line.
     pub(super) fn gap(&mut self) {
         if !self.out.is_empty() && !self.out.ends_with("\n\n") {
             self.out.push('\n');

@@ -104,7 +104,6 @@ static CODES: [(u8, &str); 5] = [
     (exit::INTERRUPTED, "Ctrl-C was pressed twice. After the first one the run ends in order, with exit code 2."),
 ];
 
-/// Names of all words.
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
     let words = VERDICTS.iter().chain(&FAULTS).chain(&STOPS).map(|word| word.name);
     words.chain(mcptest_mock::KINDS.iter().map(|kind| kind.name)).chain(report::reporters().map(|(name, _)| name))

@@ -27,7 +27,6 @@ struct Annotation {
     message: String,
 }
 
-/// The report.
 pub(super) fn text(report: &Report, compared: Option<&Compared>) -> String {
     let mut out = String::new();
     let totals = summary::totals(report);

@@ -62,7 +62,6 @@ impl Page {
         self.is_first_row = true;
     }
 
-    /// Writes the page.
     pub(super) fn write(&self, report: &Report, out: &mut dyn Write) -> io::Result<()> {
         head(report, out)?;
         let notes: String = inert(&Layout::LINE.text(&report.notes)).collect();

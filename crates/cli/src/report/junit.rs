@@ -38,7 +38,6 @@ impl Counts {
     }
 }
 
-/// Writes the report.
 pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     let mut xml: Xml<'_> = Writer::new_with_indent(out, b' ', 4);
     xml.write_event(Event::Decl(BytesDecl::new("1.0", Some("UTF-8"), None)))?;

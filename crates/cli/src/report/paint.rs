@@ -5,13 +5,10 @@ use mcptest_core::report::RowVerdict;
 /// What a line is, as far as its color goes. Every line reads the same without it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Tone {
-    /// Text.
     Plain,
     /// It begins with the mark of a verdict, which alone is colored.
     Marked(RowVerdict),
-    /// What to do next.
     Advice,
-    /// Where something is.
     Place,
     /// Carets below what is meant.
     Carets,
@@ -71,7 +68,6 @@ pub(super) fn verdict(verdict: RowVerdict, text: &str, is_colored: bool) -> Stri
     if is_colored { with(verdict_code(verdict), text) } else { text.to_owned() }
 }
 
-/// A text in bold.
 pub(super) fn bold(text: &str, is_colored: bool) -> String {
     if is_colored { with("1", text) } else { text.to_owned() }
 }

@@ -45,7 +45,6 @@ pub(super) fn first_code(report: &Report) -> Option<Code> {
     rows.find_map(|row| row.error.as_ref()?.code)
 }
 
-/// The worst that happened.
 pub(super) fn worst(report: &Report) -> RowVerdict {
     match report.exit_code() {
         0 if report.totals.unjudged > 0 && report.totals.pass + report.totals.absorbed == 0 => RowVerdict::Unjudged,

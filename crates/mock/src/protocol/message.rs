@@ -13,7 +13,6 @@ pub(super) const RESOURCE_NOT_FOUND: i64 = -32002;
 pub(crate) const HEADER_MISMATCH: i64 = -32020;
 const UNSUPPORTED_VERSION: i64 = -32022;
 
-/// A received message.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Incoming {
     Request(Request),

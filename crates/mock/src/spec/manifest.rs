@@ -18,7 +18,6 @@ use crate::answer::ARGUMENTS;
 /// A manifest that is being read.
 pub(super) struct Manifest<'n> {
     pub(super) notes: &'n mut Diagnostics,
-    /// Playlists so far.
     pub(super) playlists: usize,
 }
 

@@ -16,9 +16,7 @@ use crate::plan::SuiteFile;
 pub struct Entry {
     /// Where the recording is, or where that of the first missing run would be.
     pub path: PathBuf,
-    /// The test, if known.
     pub test: Option<String>,
-    /// The model, if known.
     pub model: Option<String>,
     /// The run, or the first of several.
     pub run: u64,

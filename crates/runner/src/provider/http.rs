@@ -82,7 +82,6 @@ impl Clients {
     }
 }
 
-/// A failed attempt.
 struct Failed {
     problem: Problem,
     /// Whether a retry may help.

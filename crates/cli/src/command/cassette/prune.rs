@@ -12,7 +12,6 @@ use crate::exit;
 use crate::report::text::{many, one_line};
 use crate::suites::File;
 
-/// The result so far.
 #[derive(Default)]
 struct Pruned {
     data: String,

@@ -25,7 +25,6 @@ use crate::input::{self, FileError, Wanted, io_error};
 use crate::report::text::{many, one_line};
 use crate::suites::{self, File};
 
-/// Recordings and reports.
 const WRITTEN: Wanted = Wanted {
     is_meant: |path| {
         let ending = path.extension().map(|ending| ending.to_string_lossy().to_ascii_lowercase());

@@ -16,7 +16,6 @@ pub(super) struct Draft {
     pub(super) files: Vec<File>,
     /// Paragraphs about the source of the suite.
     pub(super) told: Vec<String>,
-    /// Notes for the user.
     pub(super) notes: Vec<String>,
 }
 

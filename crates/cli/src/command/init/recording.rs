@@ -25,7 +25,6 @@ const MAX_RECORD: usize = 64 * 1024 * 1024;
 pub(super) struct Recording {
     /// The name of its file.
     pub(super) file: String,
-    /// The trace, redacted.
     pub(super) trace: Trace,
     pub(super) calls: Vec<ToolCall>,
     /// What its file adds, if it is a cassette.

@@ -20,7 +20,6 @@ use crate::words::CommandLine;
 /// A server and its tools.
 #[derive(Debug)]
 pub(super) struct Asked {
-    /// The name it reports.
     pub(super) name: Option<String>,
     /// At least one.
     pub(super) tools: Vec<Tool>,

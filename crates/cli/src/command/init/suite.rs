@@ -24,7 +24,6 @@ pub(super) struct Call {
 /// What stands in for the model.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Script {
-    /// Comments.
     pub(super) about: Vec<String>,
     pub(super) turns: Vec<Turn>,
     /// Input and output tokens of the whole run.
@@ -71,12 +70,10 @@ impl Call {
 /// A suite with one server, one stand-in and one test.
 #[derive(Debug, Clone)]
 pub(super) struct Suite {
-    /// Comments about the suite.
     pub(super) about: Vec<String>,
     pub(super) server: String,
     /// The file that the mock serves.
     pub(super) tools: &'static str,
-    /// Comments about the server.
     pub(super) about_server: Vec<String>,
     /// Lines for the real server.
     pub(super) real: Vec<String>,

@@ -40,7 +40,6 @@ pub(super) struct ScoredTrace {
     pub(super) row: Option<Box<Row>>,
 }
 
-/// What the summary counts.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum LineKind {
     /// Its verdict; `None` if it was not judged.

@@ -66,7 +66,6 @@ enum Fate {
     Refused,
 }
 
-/// What interrupts collecting values.
 enum Event {
     /// There are no bytes left.
     Starved,

@@ -28,7 +28,6 @@ pub(super) struct Window<R> {
 pub(super) enum Ended {
     /// The source is at its end.
     Clean,
-    /// Reading failed.
     Failed(Failure),
 }
 

@@ -26,7 +26,6 @@ pub(super) struct Runs {
     rows: String,
 }
 
-/// Rows of one kind.
 #[derive(Debug)]
 struct Kind {
     name: String,
