@@ -79,7 +79,7 @@ fn server(typed: &Mock, err: &mut Stream<'_>) -> Result<Server, Stop> {
     err.complain(warnings);
     let tools: Vec<&str> = spec.tools.iter().map(|tool| tool.name.as_str()).collect();
     let faults = Faults::read(&typed.fault, &tools)
-        .map_err(|errors| Stop(errors.iter().map(|error| format!("{error}\n")).collect()))?;
+        .map_err(|errors| Stop(errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")))?;
     Ok(Server::new(spec, faults))
 }
 
