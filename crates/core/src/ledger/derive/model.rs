@@ -179,14 +179,20 @@ impl Reader<'_> {
                 names::offered(self.ledger.blobs.get(*tool), &mut offered);
             }
         }
+        // Some clients offer tools in the middle of the conversation.
+        let items = blobs.iter().map(|blob| self.ledger.blobs.get(*blob)).filter(|item| is_list_of_tools(item));
+        for tool in items.filter_map(|item| item.get("tools")?.as_array()).flatten() {
+            names::offered(tool, &mut offered);
+        }
         let (parent, own) = self.parent(seq, interface, rest, &blobs, &messages);
         let said = |blob: &Blob| self.known.get(&(interface, *blob)).and_then(|known| known.message.clone());
         let added: Vec<Message> = own.iter().filter_map(said).collect();
-        let has_tools = match parts.get("tools") {
-            Some(BodyPart::List(tools)) => !tools.is_empty(),
-            Some(BodyPart::One(_)) => true,
-            None => !matches!(request.body, Body::Json { .. }),
-        };
+        let has_tools = !offered.is_empty()
+            || match parts.get("tools") {
+                Some(BodyPart::List(tools)) => !tools.is_empty(),
+                Some(BodyPart::One(_)) => true,
+                None => !matches!(request.body, Body::Json { .. }),
+            };
         let uses_tools = has_tools
             || added.iter().any(|message| message.calls().next().is_some() || message.answers().next().is_some());
         let outcome = self.outcome(number, interface, response.map(|(_, _, response)| response));
@@ -248,6 +254,7 @@ impl Reader<'_> {
                 Value::String(text) => Some(Message::with_parts(Role::User, vec![Part::Text(text.clone())])),
                 // Items that refer to what the provider keeps say nothing here.
                 _ if matches!(value.get("type").and_then(Value::as_str), Some("item_reference" | "compaction")) => None,
+                _ if is_list_of_tools(value) => None,
                 _ => match import::request_message(interface, value, index) {
                     Ok(message) => message,
                     Err(error) => {
@@ -440,6 +447,11 @@ impl Tree {
         }
         best
     }
+}
+
+/// An item of the Responses API that says nothing: it offers tools.
+fn is_list_of_tools(item: &Value) -> bool {
+    item.get("type").and_then(Value::as_str) == Some("additional_tools")
 }
 
 /// A message without the marks that a client moves from request to request. A text and a list of one text are the same.

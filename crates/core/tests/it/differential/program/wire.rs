@@ -68,7 +68,14 @@ pub(super) fn request(
         }
         Interface::OpenaiResponses => {
             let tools: Vec<Value> = tools.iter().map(|name| json!({ "type": "function", "name": name })).collect();
-            let mut body = json!({ "model": "m", "instructions": "Be brief.", "input": messages, "tools": tools });
+            let mut body = json!({ "model": "m", "instructions": "Be brief." });
+            // Some clients offer their tools in the conversation. A conversation has them in one place.
+            if previous.is_none() && messages.first().is_some_and(|first| first.to_string().len() % 2 == 0) {
+                messages.insert(0, json!({ "type": "additional_tools", "role": "developer", "tools": tools }));
+            } else {
+                body["tools"] = tools.into();
+            }
+            body["input"] = messages.into();
             if let Some(id) = previous {
                 body["previous_response_id"] = json!(id);
             }
