@@ -4,6 +4,9 @@
 // Its scripts are for bash, as its runners are.
 #[cfg(unix)]
 mod action;
+// It looks for processes in /proc.
+#[cfg(target_os = "linux")]
+mod agents;
 mod asked;
 mod cassette;
 mod ci_log;

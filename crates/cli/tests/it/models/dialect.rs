@@ -77,7 +77,9 @@ impl Dialect {
         let before = continued.as_str().and_then(|id| id.rsplit('_').next()?.parse().ok()).unwrap_or(0);
         let here = match self {
             Self::Messages => count(body, &|value| value["type"] == "tool_result"),
-            Self::Responses => count(body, &|value| value["type"] == "function_call_output"),
+            Self::Responses => count(body, &|value| {
+                value["type"] == "function_call_output" || value["type"] == "custom_tool_call_output"
+            }),
             Self::Chat => count(body, &|value| value["role"] == "tool"),
             Self::Gemini => count(body, &|value| value["functionResponse"].is_object()),
         };
@@ -112,10 +114,22 @@ impl Dialect {
                     json!({ "type": "message", "id": "msg_1", "role": "assistant", "status": "completed", "content": content })
                 }));
                 output.extend(calls().map(|(at, (name, arguments))| {
-                    json!({
+                    let mut call = json!({
                         "type": "function_call", "id": format!("fc_{at}"), "call_id": format!("call_{at}"),
                         "name": name, "arguments": arguments.to_string(), "status": "completed",
-                    })
+                    });
+                    // A call of free text has no arguments.
+                    if arguments.is_string() {
+                        call = json!({
+                            "type": "custom_tool_call", "id": format!("ctc_{at}"), "call_id": format!("call_{at}"),
+                            "name": name, "input": arguments, "status": "completed",
+                        });
+                    }
+                    // Written as `namespace::tool`.
+                    if let Some((namespace, name)) = name.split_once("::") {
+                        (call["namespace"], call["name"]) = (namespace.into(), name.into());
+                    }
+                    call
                 }));
                 let usage = json!({
                     "input_tokens": 100, "input_tokens_details": { "cached_tokens": 40 },

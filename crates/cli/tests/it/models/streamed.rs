@@ -137,7 +137,7 @@ fn responses(reply: &Value) -> Vec<Value> {
 fn chat(reply: &Value, has_usage: bool) -> Vec<Value> {
     let choice = &reply["choices"][0];
     let (message, usage) = (&choice["message"], &reply["usage"]);
-    let mut deltas = vec![json!({ "role": "assistant", "content": "" })];
+    let mut deltas = vec![json!({ "role": "assistant", "content": message["content"].as_str().map(|_| "") })];
     deltas.extend(pieces(&message["content"]).into_iter().map(|text| json!({ "content": text })));
     for (index, call) in list(&message["tool_calls"]).iter().enumerate() {
         let function = json!({ "name": call["function"]["name"], "arguments": "" });
