@@ -10,6 +10,7 @@ mod listen;
 mod mcp;
 mod model;
 mod program;
+mod tap;
 
 use std::collections::BTreeMap;
 use std::io;

@@ -2,12 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::error::Error;
-use std::pin::Pin;
-use std::task::{Context, Poll};
 
-use bytes::Bytes;
 use http_body_util::BodyExt as _;
-use hyper::body::{Body as _, Frame, Incoming};
+use hyper::body::Incoming;
 use hyper::header::{
     ACCEPT_ENCODING, AUTHORIZATION, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HOST, HeaderName,
     HeaderValue, TE, TRAILER, TRANSFER_ENCODING, UPGRADE,
@@ -19,6 +16,7 @@ use reqwest::{Client, ClientBuilder, Url};
 use super::capture::{self, Capture, Kind, MAX_KEPT, MAX_OTHER};
 use super::ledger::{Asked, Recorder};
 use super::listen::{Body, plain};
+use super::tap::{Resumed, Tap, Tapped, collect};
 use crate::tls;
 
 /// A provider, and the variables that lead clients to it.
@@ -235,7 +233,7 @@ pub(super) async fn forward(
     rest: &str,
     request: Request<Incoming>,
 ) -> Response<Body> {
-    let (head, mut body) = request.into_parts();
+    let (head, body) = request.into_parts();
     if head.headers.contains_key(UPGRADE) {
         return plain(StatusCode::UPGRADE_REQUIRED, "WebSocket is not recorded; use HTTP");
     }
@@ -251,34 +249,26 @@ pub(super) async fn forward(
     headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
     let mut outgoing = upstream.client.request(head.method.clone(), url);
     // What does not fit is sent on while it arrives.
-    let mut capture = Capture::new(limit);
-    let mut whole = Vec::new();
-    let is_whole = loop {
-        match body.frame().await {
-            None => break true,
-            Some(Ok(frame)) => {
-                if let Some(data) = frame.data_ref() {
-                    capture.push(data);
-                    whole.extend_from_slice(data);
-                }
-                if whole.len() > limit {
-                    break false;
-                }
-            }
-            // The program has left; there is nobody to answer.
-            Some(Err(_)) => return plain(StatusCode::BAD_REQUEST, "the request is not complete"),
-        }
+    let Some((whole, rest)) = collect(body, limit).await else {
+        // The program has left; there is nobody to answer.
+        return plain(StatusCode::BAD_REQUEST, "the request is not complete");
     };
     let exchange = recorder.exchange();
-    let pending = Pending { recorder: recorder.clone(), exchange, asked: Some(asked), capture, kind, limit };
-    if is_whole {
-        drop(pending);
-        headers.remove(CONTENT_LENGTH);
-        if !whole.is_empty() || head.headers.contains_key(CONTENT_LENGTH) {
-            outgoing = outgoing.body(whole);
+    let capture = Capture::new(limit);
+    let mut pending = Pending { recorder: recorder.clone(), exchange, asked: Some(asked), capture, kind, limit };
+    match rest {
+        None => {
+            pending.chunk(&whole);
+            drop(pending);
+            headers.remove(CONTENT_LENGTH);
+            if !whole.is_empty() || head.headers.contains_key(CONTENT_LENGTH) {
+                outgoing = outgoing.body(whole);
+            }
         }
-    } else {
-        outgoing = outgoing.body(reqwest::Body::wrap(Upload { head: Some(whole.into()), rest: body, pending }));
+        Some(rest) => {
+            let body = Resumed { first: Some(whole.into()), rest };
+            outgoing = outgoing.body(reqwest::Body::wrap(Tapped::new(body, pending)));
+        }
     }
     let watch = Watch {
         recorder: recorder.clone(),
@@ -313,6 +303,14 @@ impl Drop for Pending {
     }
 }
 
+impl Tap for Pending {
+    fn chunk(&mut self, chunk: &[u8]) {
+        self.capture.push(chunk);
+    }
+
+    fn end(&mut self, _: Option<String>) {}
+}
+
 async fn respond(outgoing: reqwest::RequestBuilder, mut watch: Watch, upstream: &Upstream) -> Response<Body> {
     let response = match outgoing.send().await {
         Ok(response) => response,
@@ -334,8 +332,7 @@ async fn respond(outgoing: reqwest::RequestBuilder, mut watch: Watch, upstream: 
         }
     }
     let (status, headers) = (response.status(), end_to_end(headers));
-    let mut body = Watched { upstream: reqwest::Body::from(response), watch };
-    body.end_if_complete();
+    let body = Tapped::new(reqwest::Body::from(response), watch);
     let mut out = Response::new(body.boxed_unsync());
     *out.status_mut() = status;
     *out.headers_mut() = headers;
@@ -378,83 +375,13 @@ impl Drop for Watch {
     }
 }
 
-/// The body of a response on its way to the program.
-struct Watched {
-    upstream: reqwest::Body,
-    watch: Watch,
-}
-
-impl Watched {
-    /// A body of known length is not asked for more than that, so its end is seen here.
-    fn end_if_complete(&mut self) {
-        if self.upstream.is_end_stream() || self.upstream.size_hint().exact() == Some(0) {
-            self.watch.finish(End::Complete);
-        }
-    }
-}
-
-impl hyper::body::Body for Watched {
-    type Data = Bytes;
-    type Error = Box<dyn Error + Send + Sync>;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
-        let polled = Pin::new(&mut self.upstream).poll_frame(context);
-        match &polled {
-            Poll::Pending => {}
-            Poll::Ready(None) => self.watch.finish(End::Complete),
-            Poll::Ready(Some(Ok(frame))) => {
-                if let Some(data) = frame.data_ref() {
-                    self.watch.capture.push(data);
-                }
-                self.end_if_complete();
-            }
-            Poll::Ready(Some(Err(error))) => {
-                let why = innermost(error);
-                self.watch.finish(End::Upstream(why));
-            }
-        }
-        polled.map(|frame| frame.map(|frame| frame.map_err(Into::into)))
+impl Tap for Watch {
+    fn chunk(&mut self, chunk: &[u8]) {
+        self.capture.push(chunk);
     }
 
-    fn is_end_stream(&self) -> bool {
-        self.watch.is_done
-    }
-
-    fn size_hint(&self) -> hyper::body::SizeHint {
-        self.upstream.size_hint()
-    }
-}
-
-/// A request body that is too large to keep.
-struct Upload {
-    head: Option<Bytes>,
-    rest: Incoming,
-    pending: Pending,
-}
-
-impl hyper::body::Body for Upload {
-    type Data = Bytes;
-    type Error = hyper::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
-        match self.head.take() {
-            Some(head) => Poll::Ready(Some(Ok(Frame::data(head)))),
-            None => {
-                let polled = Pin::new(&mut self.rest).poll_frame(context);
-                if let Poll::Ready(Some(Ok(frame))) = &polled
-                    && let Some(data) = frame.data_ref()
-                {
-                    self.pending.capture.push(data);
-                }
-                polled
-            }
-        }
+    fn end(&mut self, broken: Option<String>) {
+        self.finish(broken.map_or(End::Complete, End::Upstream));
     }
 }
 

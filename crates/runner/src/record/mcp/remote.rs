@@ -2,14 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::task::{Context, Poll};
 use std::time::Duration;
 
-use bytes::Bytes;
 use http_body_util::BodyExt as _;
-use hyper::body::{Frame, Incoming, SizeHint};
+use hyper::body::Incoming;
 use hyper::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue, UPGRADE};
 use hyper::http::request::Parts;
 use hyper::{HeaderMap, Method, Request, Response, StatusCode};
@@ -20,6 +17,7 @@ use serde_json::Value;
 use super::super::capture::{self, Capture, Kind, MAX_KEPT};
 use super::super::listen::{Body, plain};
 use super::super::model::{client_builder, end_to_end, innermost, learn, text};
+use super::super::tap::{Resumed, Tap, Tapped, collect};
 use super::envelope::Envelope;
 use super::stdio::failure;
 use super::{Tape, captured, message};
@@ -98,24 +96,12 @@ impl Remote {
     }
 
     /// Reads as much of a request as is kept, and enters its message.
-    async fn collect(
-        &self,
-        head: &Parts,
-        mut body: Incoming,
-    ) -> Result<(Exchange, Option<reqwest::Body>), Response<Body>> {
+    async fn collect(&self, head: &Parts, body: Incoming) -> Result<(Exchange, Option<reqwest::Body>), Response<Body>> {
         let session = text(&head.headers, &SESSION);
-        let mut whole = Vec::new();
-        let is_whole = loop {
-            match body.frame().await {
-                None => break true,
-                Some(Ok(frame)) => whole.extend_from_slice(frame.data_ref().map_or(&[], Bytes::as_ref)),
-                Some(Err(_)) => return Err(plain(StatusCode::BAD_REQUEST, "the request is not complete")),
-            }
-            if whole.len() > MAX_LINE {
-                break false;
-            }
+        let Some((whole, rest)) = collect(body, MAX_LINE).await else {
+            return Err(plain(StatusCode::BAD_REQUEST, "the request is not complete"));
         };
-        let envelope = if is_whole { Envelope::read(&whole) } else { Some(Envelope::begin(&whole)) };
+        let envelope = if rest.is_none() { Envelope::read(&whole) } else { Some(Envelope::begin(&whole)) };
         let envelope = envelope.unwrap_or_default();
         let opens = envelope.is("initialize");
         let exchange = Exchange {
@@ -125,14 +111,10 @@ impl Remote {
             opens,
             is_request: envelope.is_request(),
         };
-        if !is_whole {
-            let upload = Upload {
-                first: Some(whole.into()),
-                rest: body,
-                capture: Some(Capture::new(MAX_KEPT)),
-                exchange: exchange.clone(),
-            };
-            return Ok((exchange, Some(reqwest::Body::wrap(upload))));
+        if let Some(rest) = rest {
+            let upload = Upload { capture: Capture::new(MAX_KEPT), exchange: exchange.clone() };
+            let body = Resumed { first: Some(whole.into()), rest };
+            return Ok((exchange, Some(reqwest::Body::wrap(Tapped::new(body, upload)))));
         }
         if whole.is_empty() {
             return Ok((exchange, None));
@@ -150,22 +132,20 @@ impl Remote {
         if let Some(body) = body {
             outgoing = outgoing.body(body);
         }
-        let mut tap = Tap::new(exchange);
+        let mut tap = Watch::new(exchange);
         let response = match outgoing.send().await {
             Ok(response) => response,
             Err(error) => {
                 let why = format!("cannot reach {}: {}", host(&self.url), innermost(&error.without_url()));
-                tap.finish(Some(&why));
+                tap.is_done = true;
+                self.tape.server(tap.exchange.connection, Message::End(why.clone()), tap.exchange.seq.get().copied());
                 return failure(&Value::Null, &why);
             }
         };
         let (status, headers) = (response.status(), end_to_end(response.headers()));
-        tap.begin(status, &headers, response.content_length());
+        tap.begin(status, &headers);
         self.session(&head, &tap.exchange, status, &headers);
-        if response.content_length() == Some(0) {
-            tap.finish(None);
-        }
-        let mut out = Response::new(Tapped { upstream: response.into(), tap }.boxed_unsync());
+        let mut out = Response::new(Tapped::new(reqwest::Body::from(response), tap).boxed_unsync());
         *out.status_mut() = status;
         *out.headers_mut() = headers;
         out
@@ -230,7 +210,7 @@ fn messages(message: Message) -> Vec<Message> {
 }
 
 /// Reads the messages of a response as it passes.
-struct Tap {
+struct Watch {
     exchange: Exchange,
     status: StatusCode,
     kind: Kind,
@@ -238,14 +218,12 @@ struct Tap {
     events: Option<Events>,
     /// Everything else, or the rest of a stream with an event that is too large.
     capture: Capture,
-    /// How many bytes are left, if that is known. A response of known length is not read beyond it.
-    left: Option<u64>,
     has_message: bool,
     has_reply: bool,
     is_done: bool,
 }
 
-impl Tap {
+impl Watch {
     fn new(exchange: Exchange) -> Self {
         Self {
             exchange,
@@ -253,16 +231,14 @@ impl Tap {
             kind: Kind::default(),
             events: None,
             capture: Capture::new(MAX_KEPT),
-            left: None,
             has_message: false,
             has_reply: false,
             is_done: false,
         }
     }
 
-    fn begin(&mut self, status: StatusCode, headers: &HeaderMap, length: Option<u64>) {
+    fn begin(&mut self, status: StatusCode, headers: &HeaderMap) {
         self.status = status;
-        self.left = length;
         self.kind = Kind::new(text(headers, &CONTENT_TYPE), text(headers, &CONTENT_ENCODING));
         let is_plain_stream = self.kind.content_type == "text/event-stream" && self.kind.encodings.is_empty();
         self.events = is_plain_stream.then(|| Events::new(MAX_LINE));
@@ -273,16 +249,10 @@ impl Tap {
         self.has_reply |= is_reply;
         self.exchange.received(message);
     }
+}
 
+impl Tap for Watch {
     fn chunk(&mut self, chunk: &[u8]) {
-        self.read(chunk);
-        self.left = self.left.map(|left| left.saturating_sub(chunk.len() as u64));
-        if self.left == Some(0) {
-            self.finish(None);
-        }
-    }
-
-    fn read(&mut self, chunk: &[u8]) {
         let Some(mut events) = self.events.take() else { return self.capture.push(chunk) };
         let mut found = Vec::new();
         let read = events.push(chunk, |event| {
@@ -306,11 +276,8 @@ impl Tap {
         }
     }
 
-    /// The response ended, as it should or for this reason.
-    fn finish(&mut self, broken: Option<&str>) {
-        if std::mem::replace(&mut self.is_done, true) {
-            return;
-        }
+    fn end(&mut self, broken: Option<String>) {
+        self.is_done = true;
         let capture = std::mem::replace(&mut self.capture, Capture::new(0));
         match capture::read(capture, &self.kind, MAX_KEPT) {
             ledger::Body::Json { rest, .. } if is_message(&rest) => self.received(Message::Json(rest), true),
@@ -325,7 +292,8 @@ impl Tap {
         // Only what answers a message: the streams of sessions come and go.
         let Some(&seq) = self.exchange.seq.get() else { return };
         if let Some(why) = broken {
-            self.exchange.tape.server(self.exchange.connection, Message::End(why.to_owned()), Some(seq));
+            let end = Message::End(format!("the response broke off: {why}"));
+            self.exchange.tape.server(self.exchange.connection, end, Some(seq));
         } else if !self.has_message && (self.exchange.is_request || !self.status.is_success()) {
             self.received(Message::Status(self.status.as_u16()), true);
         }
@@ -336,9 +304,9 @@ fn is_message(value: &Value) -> bool {
     value.is_array() || value.get("jsonrpc").is_some()
 }
 
-impl Drop for Tap {
+impl Drop for Watch {
     fn drop(&mut self) {
-        if !std::mem::replace(&mut self.is_done, true)
+        if !self.is_done
             && self.exchange.is_request
             && !self.has_reply
             && let Some(&seq) = self.exchange.seq.get()
@@ -348,81 +316,19 @@ impl Drop for Tap {
     }
 }
 
-/// The body of a response on its way to the program.
-struct Tapped {
-    upstream: reqwest::Body,
-    tap: Tap,
-}
-
-impl hyper::body::Body for Tapped {
-    type Data = Bytes;
-    type Error = Box<dyn std::error::Error + Send + Sync>;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
-        let polled = Pin::new(&mut self.upstream).poll_frame(context);
-        match &polled {
-            Poll::Pending => {}
-            Poll::Ready(None) => self.tap.finish(None),
-            Poll::Ready(Some(Ok(frame))) => {
-                if let Some(data) = frame.data_ref() {
-                    self.tap.chunk(data);
-                }
-            }
-            Poll::Ready(Some(Err(error))) => {
-                let why = format!("the response broke off: {}", innermost(error));
-                self.tap.finish(Some(&why));
-            }
-        }
-        polled.map(|frame| frame.map(|frame| frame.map_err(Into::into)))
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.tap.is_done
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.upstream.size_hint()
-    }
-}
-
-/// The body of a request that is too large to keep.
+/// The copy of a request that is too large to keep.
 struct Upload {
-    first: Option<Bytes>,
-    rest: Incoming,
-    capture: Option<Capture>,
+    capture: Capture,
     exchange: Exchange,
 }
 
-impl hyper::body::Body for Upload {
-    type Data = Bytes;
-    type Error = hyper::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
-        let polled = match self.first.take() {
-            Some(first) => Poll::Ready(Some(Ok(Frame::data(first)))),
-            None => Pin::new(&mut self.rest).poll_frame(context),
-        };
-        if let (Poll::Ready(Some(Ok(frame))), Some(capture)) = (&polled, &mut self.capture)
-            && let Some(data) = frame.data_ref()
-        {
-            capture.push(data);
-        }
-        // A request of known length is not read beyond it.
-        let is_end = matches!(polled, Poll::Ready(None)) || self.rest.size_hint().exact() == Some(0);
-        if is_end && let Some(capture) = self.capture.take() {
-            self.exchange.sent(captured(capture));
-        }
-        polled
+impl Tap for Upload {
+    fn chunk(&mut self, chunk: &[u8]) {
+        self.capture.push(chunk);
     }
 
-    fn size_hint(&self) -> SizeHint {
-        let first = self.first.as_ref().map_or(0, |first| first.len() as u64);
-        self.rest.size_hint().exact().map_or_else(SizeHint::default, |rest| SizeHint::with_exact(first + rest))
+    fn end(&mut self, _: Option<String>) {
+        let capture = std::mem::replace(&mut self.capture, Capture::new(0));
+        self.exchange.sent(captured(capture));
     }
 }

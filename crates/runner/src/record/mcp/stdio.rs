@@ -17,6 +17,7 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use super::super::listen::{Body, plain, token};
+use super::super::tap::collect;
 use super::Tape;
 use super::envelope::Envelope;
 use super::pipe::{Input, Piece, Pieces, Pipe, SILENCE};
@@ -84,24 +85,19 @@ impl Stdio {
         }
     }
 
-    async fn post(&self, head: &Parts, mut body: Incoming, known: Option<Arc<Pipe>>) -> Response<Body> {
-        let mut text = Vec::new();
-        let is_whole = loop {
-            match body.frame().await {
-                None => break true,
-                Some(Ok(frame)) => text.extend_from_slice(frame.data_ref().map_or(&[], Bytes::as_ref)),
-                Some(Err(_)) => return plain(StatusCode::BAD_REQUEST, "the request is not complete"),
-            }
-            if text.len() > MAX_LINE {
-                break false;
-            }
+    async fn post(&self, head: &Parts, body: Incoming, known: Option<Arc<Pipe>>) -> Response<Body> {
+        let Some((text, rest)) = collect(body, MAX_LINE).await else {
+            return plain(StatusCode::BAD_REQUEST, "the request is not complete");
         };
-        let envelope = if is_whole { Envelope::read(&text) } else { Some(Envelope::begin(&text)) };
+        let envelope = if rest.is_none() { Envelope::read(&text) } else { Some(Envelope::begin(&text)) };
         let Some(envelope) = envelope else {
             // A batch of messages is valid in one old revision only, and no client sends it.
             return rejection(StatusCode::BAD_REQUEST, -32700, "the body is not a message");
         };
-        let input = if is_whole { Input::Whole(text) } else { Input::Long(text, body) };
+        let input = match rest {
+            None => Input::Whole(text),
+            Some(rest) => Input::Long(text, rest),
+        };
         let revision = head.headers.get(VERSION).and_then(|revision| revision.to_str().ok());
         let is_modern = envelope.is_modern || envelope.is("server/discover") || revision >= Some(MODERN);
         match known {
