@@ -3,6 +3,7 @@
 mod completed;
 mod explain;
 mod init;
+mod mutate;
 mod record;
 mod report;
 mod runs;
@@ -15,6 +16,7 @@ use mcptest_core::suite::MAX_RUNS;
 
 pub(crate) use self::explain::{Completions, Explain};
 pub(crate) use self::init::Init;
+pub(crate) use self::mutate::{FailOn, Mutate, MutateOutput};
 pub(crate) use self::record::{ModelSide, Record};
 pub(crate) use self::report::{Render, Reporting};
 pub(crate) use self::runs::Runs;
@@ -58,6 +60,7 @@ pub(crate) enum Command {
     Report(Render),
     Score(Box<Score>),
     Convert(Convert),
+    Mutate(Box<Mutate>),
     Mock(Mock),
     Shim(Shim),
     Runs(Runs),

@@ -6,6 +6,7 @@
 mod cassettes;
 mod files;
 mod models;
+mod mutants;
 mod programs;
 mod reports;
 mod servers;
@@ -38,7 +39,7 @@ pub struct Area {
     pub entries: &'static [Entry],
 }
 
-pub static AREAS: [Area; 10] = [
+pub static AREAS: [Area; 11] = [
     Area { title: "Suite files", entries: &suites::ENTRIES },
     Area { title: "Warnings about suites", entries: &warnings::ENTRIES },
     Area { title: "Files and selection", entries: &files::ENTRIES },
@@ -48,6 +49,7 @@ pub static AREAS: [Area; 10] = [
     Area { title: "Programs", entries: &programs::ENTRIES },
     Area { title: "Traces from elsewhere", entries: &traces::ENTRIES },
     Area { title: "Reports", entries: &reports::ENTRIES },
+    Area { title: "Mutation testing", entries: &mutants::ENTRIES },
     Area { title: "Unexpected verdicts", entries: &verdicts::ENTRIES },
 ];
 

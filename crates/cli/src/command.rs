@@ -6,6 +6,7 @@ mod convert;
 mod explain;
 mod init;
 mod mock;
+mod mutate;
 mod record;
 mod report;
 mod run_suites;
@@ -73,6 +74,7 @@ fn dispatch(
         Command::Run(typed) => run_suites::run(typed, environment, console),
         Command::Score(typed) => score::run(typed, environment, console),
         Command::Convert(typed) => convert::run(typed, console),
+        Command::Mutate(typed) => mutate::run(typed, environment, console),
         Command::Report(typed) => report::run(typed, environment, console),
         Command::Record(typed) => Ok(record::run(typed, environment, names, &mut console.err)),
         Command::Cassette(typed) => cassette::run(typed, environment, console),

@@ -324,6 +324,34 @@ impl<'a> Reporters<'a> {
     }
 }
 
+/// The page of a run with a section about its mutants.
+pub(crate) struct MutationPage {
+    path: PathBuf,
+    page: Page,
+    report: Report,
+}
+
+impl MutationPage {
+    pub(crate) fn new(path: &Path) -> Self {
+        Self { path: path.to_owned(), page: Page::default(), report: Report::default() }
+    }
+
+    pub(crate) fn event(&mut self, mut event: Event) {
+        self.page.event(&event);
+        // The page has taken what it shows of a trace.
+        if let Event::RowFinished(row) = &mut event {
+            row.trace = None;
+        }
+        self.report.take(event);
+    }
+
+    /// Writes the page, with what its script shows about mutants.
+    pub(crate) fn finish(mut self, mutation: &serde_json::Value) -> Option<Failure> {
+        self.page.mutation(mutation);
+        to_file(&self.path, Trust::Trusted, |out| self.page.write(&self.report, out))
+    }
+}
+
 /// Most bytes of the summary of a step; a longer one is not shown at all.
 const STEP_SUMMARY: usize = 1_000_000;
 

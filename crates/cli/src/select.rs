@@ -51,7 +51,7 @@ impl FromStr for Filter {
 }
 
 impl Filter {
-    fn takes(&self, name: &str) -> bool {
+    pub(crate) fn takes(&self, name: &str) -> bool {
         match self {
             Self::Part(part) => name.contains(part),
             Self::Pattern(pattern) => pattern.is_match(name),

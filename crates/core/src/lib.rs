@@ -58,6 +58,8 @@ pub mod ledger;
 #[doc(hidden)]
 pub mod loopback;
 #[doc(hidden)]
+pub mod mutate;
+#[doc(hidden)]
 pub mod redact;
 #[doc(hidden)]
 pub mod report;

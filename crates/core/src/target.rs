@@ -320,7 +320,7 @@ fn position(items: &[Value], index: i64) -> Option<usize> {
 }
 
 /// A path as it is written. `[*]` is spelled as the item it is at, where that is known.
-fn spell(steps: &[Step], items: &[usize]) -> String {
+pub(crate) fn spell(steps: &[Step], items: &[usize]) -> String {
     let mut out = String::new();
     let mut items = items.iter();
     for step in steps {

@@ -16,7 +16,7 @@ mod server;
 mod snapshot;
 mod starter;
 mod suite;
-mod yaml;
+pub(super) mod yaml;
 
 use std::path::Path;
 

@@ -181,7 +181,7 @@ fn missing_price(typed: &Run, cells: &[Planned<'_>]) -> Option<Failure> {
 }
 
 /// Says that no test fits, and which word may have been meant.
-fn nothing_selected(files: &[File], selection: &Selection<'_>) -> Failure {
+pub(super) fn nothing_selected(files: &[File], selection: &Selection<'_>) -> Failure {
     let tests: Vec<&AgentTest> = files.iter().filter_map(File::suite).flat_map(|file| &file.suite.agents).collect();
     if tests.is_empty() {
         return Failure::error((), "no test to run: the suites have no tests")

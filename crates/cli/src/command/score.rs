@@ -69,7 +69,7 @@ pub(super) fn threads(typed: &ReadingArgs) -> usize {
 
 fn scorer(typed: &Score, environment: Environment<'_>, console: &mut Console<'_>) -> Result<Scorer, Stop> {
     let gates = match &typed.gates {
-        Some(path) => Some(gates(path, environment, console)?),
+        Some(path) => Some(load_gates(path, environment, console)?),
         None => None,
     };
     let outcome = typed
@@ -94,9 +94,10 @@ fn rules(gates: Option<&Value>, outcome: Option<&Outcome>) -> String {
 }
 
 /// Assertions and gates, and their file as a value.
-type Loaded = ((Vec<Assertion>, Gates), Value);
+pub(super) type Loaded = ((Vec<Assertion>, Gates), Value);
 
-fn gates(path: &Path, environment: Environment<'_>, console: &mut Console<'_>) -> Result<Loaded, Stop> {
+/// Loads a gates file. Warnings are printed.
+pub(super) fn load_gates(path: &Path, environment: Environment<'_>, console: &mut Console<'_>) -> Result<Loaded, Stop> {
     let source = input::read(path, Trust::Trusted)?;
     let folder = input::folder(path);
     let loaded = suite::load_gates(&source, &Variables { suite_dir: &folder, outside: environment });

@@ -29,6 +29,8 @@ pub(super) struct Page {
     suites: String,
     /// Whether the next row is the first of its suite.
     is_first_row: bool,
+    /// What `mcptest mutate` found, as JSON in which no tag can begin.
+    mutation: Option<String>,
 }
 
 impl Page {
@@ -62,10 +64,19 @@ impl Page {
         self.is_first_row = true;
     }
 
+    /// Adds a section about mutants.
+    pub(super) fn mutation(&mut self, found: &serde_json::Value) {
+        self.mutation = Some(inert(&Layout::LINE.text(found)).collect());
+    }
+
     pub(super) fn write(&self, report: &Report, out: &mut dyn Write) -> io::Result<()> {
         head(report, out)?;
         let notes: String = inert(&Layout::LINE.text(&report.notes)).collect();
-        write!(out, "{{\"notes\":{notes},\"suites\":[{}", self.suites)?;
+        out.write_all(b"{")?;
+        if let Some(mutation) = &self.mutation {
+            write!(out, "\"mutation\":{mutation},")?;
+        }
+        write!(out, "\"notes\":{notes},\"suites\":[{}", self.suites)?;
         out.write_all(if self.suites.is_empty() { b"]}" } else { b"]}]}" })?;
         writeln!(out, "</script>\n<script>{SCRIPT}</script>\n</body>\n</html>")
     }

@@ -7,8 +7,10 @@ use std::io::IsTerminal;
 use std::path::PathBuf;
 
 use clap::ValueEnum;
-use mcptest_core::report::Baseline;
+use mcptest_core::report::{Baseline, RowVerdict};
 use mcptest_runner::file::Trust;
+
+use super::paint;
 
 /// How much the report for people shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,6 +98,21 @@ impl Style {
             step_summary: set("GITHUB_STEP_SUMMARY").map(PathBuf::from),
             trust: Trust::Trusted,
         }
+    }
+
+    /// A text in bold.
+    pub(crate) fn bold(&self, text: &str) -> String {
+        paint::bold(text, self.output.is_colored)
+    }
+
+    /// A text in the color of a pass.
+    pub(crate) fn good(&self, text: &str) -> String {
+        paint::verdict(RowVerdict::Pass, text, self.output.is_colored)
+    }
+
+    /// A text in the color of a failure.
+    pub(crate) fn bad(&self, text: &str) -> String {
+        paint::verdict(RowVerdict::Fail, text, self.output.is_colored)
     }
 
     /// The same style, for files in folders of somebody else.

@@ -40,6 +40,7 @@ mod load;
 mod merge_splits;
 mod mock;
 mod models;
+mod mutate;
 #[cfg(target_os = "linux")]
 mod paths;
 // It looks for processes in /proc.

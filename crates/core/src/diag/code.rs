@@ -145,6 +145,8 @@ words! {
         ReportNotWritten = "report-not-written",
         NotAReport = "not-a-report",
         StdoutFailed = "stdout-failed",
+        FailsUnchanged = "fails-unchanged",
+        NoMutants = "no-mutants",
         NotAssessable = "not-assessable",
         AbsorbedRun = "absorbed-run",
         ReliesOnProse = "relies-on-prose",

@@ -291,6 +291,27 @@ impl TrajectoryGate {
         self.rules.iter().map(|rule| (rule.name.as_str(), rule.optional))
     }
 
+    pub(crate) fn mode(&self) -> MatchMode {
+        self.mode
+    }
+
+    pub(crate) fn within_turn(&self) -> WithinTurn {
+        self.within_turn
+    }
+
+    /// Whether an expectation says that any arguments fit. Saying nothing about them does not count.
+    pub(crate) fn allows_any_args(&self, expected: usize) -> bool {
+        self.rules.get(expected).is_some_and(|rule| rule.is_any)
+    }
+
+    /// The entry of `ignore_args` that covers a pointer into the arguments.
+    pub(crate) fn ignored_by(&self, expected: usize, pointer: &str) -> Option<&str> {
+        let covers = |ignored: &&String| {
+            pointer.strip_prefix(ignored.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        self.rules.get(expected)?.ignore.iter().find(covers).map(String::as_str)
+    }
+
     /// Scores a run.
     pub fn evaluate(&self, trace: &Trace) -> GateOutcome<TraceValidation> {
         self.judged(trace, Judge::default())

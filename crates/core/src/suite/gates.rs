@@ -210,7 +210,8 @@ impl Lower<'_> {
 fn call_args(node: Option<&Node>) -> ExpectedArgs {
     let Some(node) = node else { return ExpectedArgs::Any };
     let shape = |key: &str| node.get(key).map(Node::to_json);
-    if node.text() == Some("ignore") {
+    // `any` as written; without `args`, nothing was said about them.
+    if matches!(node.text(), Some("any" | "ignore")) {
         ExpectedArgs::Ignore
     } else if let Some(value) = shape("exact") {
         ExpectedArgs::Exact(value)

@@ -3,13 +3,13 @@
 //! Values are on one line, in flow style. Short plain words are not quoted; everything else is quoted like JSON, with all special
 //! characters escaped.
 
-use mcptest_core::diag::printable;
+use mcptest_core::diag::{is_unprintable, printable};
 use mcptest_core::json;
 use serde_json::Value;
 
 /// What a dollar sign means in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Dollar {
+pub(in crate::command) enum Dollar {
     /// A literal dollar sign.
     Plain,
     /// The start of a reference, such as `${NAME}`.
@@ -36,7 +36,7 @@ pub(super) fn text(text: &str, dollar: Dollar) -> String {
 }
 
 /// A value in flow style. Keys are never read as references.
-pub(super) fn value(value: &Value, dollar: Dollar) -> String {
+pub(in crate::command) fn value(value: &Value, dollar: Dollar) -> String {
     match value {
         Value::String(word) => text(word, dollar),
         Value::Array(items) => {
@@ -114,7 +114,8 @@ fn quoted(text: &str) -> String {
             '\n' => out.push_str("\\n"),
             '\r' => out.push_str("\\r"),
             '\t' => out.push_str("\\t"),
-            c if needs_code(c) => push_code(&mut out, c),
+            // What acts on a terminal is escaped too: proposals are printed.
+            c if needs_code(c) || is_unprintable(c) => push_code(&mut out, c),
             c => out.push(c),
         }
     }
@@ -128,7 +129,10 @@ fn needs_code(c: char) -> bool {
 }
 
 fn push_code(out: &mut String, c: char) {
-    out.push_str(&format!("\\u{:04x}", u32::from(c)));
+    match u32::from(c) {
+        code @ ..=0xffff => out.push_str(&format!("\\u{code:04x}")),
+        code => out.push_str(&format!("\\U{code:08x}")),
+    }
 }
 
 #[cfg(test)]

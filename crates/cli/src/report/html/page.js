@@ -614,6 +614,26 @@
 
   main.append(bar);
   for (const note of data.notes) main.append(el("p", { class: note.stopped ? "error" : "faint" }, note.stopped ? "! " : "note: ", long(note.text, "span")));
+  if (data.mutation) {
+    const found = data.mutation;
+    const table = (head, lines) => el("div", { class: "scroll" }, el("table", {},
+      el("thead", {}, el("tr", {}, ...head.map((word) => el("th", { scope: "col" }, word)))),
+      el("tbody", {}, ...lines.map(([name, ...counts]) =>
+        el("tr", {}, el("th", { scope: "row" }, name), ...counts.map((count) => el("td", {}, String(count))))))));
+    const group = (at) => {
+      const one = found.groups[at];
+      return el("details", { class: "run", open: at < 5 }, el("summary", {}, el("strong", {}, named(one.trace)), " ", one.operator + ": " + named(one.change)),
+        el("div", { class: "body" }, el("pre", {}, one.diff.join("\n")),
+          one.also ? el("p", {}, "also missed: " + one.also) : null,
+          one.fix ? [el("p", {}, "This check catches it and passes every recorded run:"), el("pre", {}, one.fix)] : el("p", {}, "no proposal: " + one.why)));
+    };
+    const missed = gradual(el("div", {}), ROWS, group);
+    main.append(el("section", { "aria-label": "mutants" }, el("h2", {}, "Mutants"),
+      el("p", {}, el("span", { class: "pass" }, found.caught + " caught"), ", ", el("span", { class: found.missed ? "fail" : "pass" }, found.missed + " missed"), ", " + found.equivalent + " equivalent"),
+      el("div", { class: "charts" }, table(["operator", "caught", "missed", "equivalent"], found.operators), table(["check", "caught", "alone"], found.checks)),
+      found.groups.length ? [el("h4", {}, "missed"), missed] : null));
+    missed.fill(found.groups.length);
+  }
   for (const suite of data.suites) {
     suite.holder = gradual(el("div", {}), CELLS, (at) => refreshed(suite.seen[at]));
     const refused = suite.refused ? [el("p", { class: "error" }, "! this file could not be used"), long(suite.refused)].flat() : null;

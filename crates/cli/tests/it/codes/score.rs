@@ -19,6 +19,7 @@ pub(super) fn provoked() -> Vec<(Code, String)> {
         ("notes.json", "some notes"),
         ("calls.yml", "trajectory: { calls: [{ name: a }] }\n"),
         ("stability.yml", "stability: {}\n"),
+        ("other.yml", "trajectory: { calls: [{ name: b }] }\n"),
     ] {
         here.write(name, text.as_bytes());
     }
@@ -51,6 +52,8 @@ pub(super) fn provoked() -> Vec<(Code, String)> {
         (Code::ReportNotWritten, print(&["run", "ok.yml", "--reporter", "junit=no/such/r.xml"])),
         (Code::NotAReport, print(&["report", "ok.jsonl"])),
         (Code::StdoutFailed, unwritable()),
+        (Code::FailsUnchanged, print(&["mutate", "--gates", "other.yml", "ok.jsonl"])),
+        (Code::NoMutants, print(&["mutate", "--gates", "calls.yml", "ok.jsonl", "--operators", "flip-outcome"])),
     ]
 }
 

@@ -64,7 +64,10 @@ pub(super) struct Rule {
     server: Option<String>,
     status: StatusRule,
     args: Args,
-    ignore: Vec<String>,
+    /// Pointers into the arguments, longest first.
+    pub(super) ignore: Vec<String>,
+    /// The author wrote that any arguments fit.
+    pub(super) is_any: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -121,6 +124,7 @@ impl Rule {
             status: rule.status,
             args,
             ignore,
+            is_any: rule.call.args == ExpectedArgs::Ignore,
         })
     }
 

@@ -1,0 +1,196 @@
+//! Mutants of traces that other programs recorded.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use mcptest_core::Assertion;
+use mcptest_core::diag::{Code, Failure};
+use mcptest_core::event::Event;
+use mcptest_core::mutate::{self, Options, Run, Subject};
+use mcptest_core::report::{Row, RowVerdict};
+use mcptest_core::suite::Gates;
+
+use super::findings::{Findings, Judged};
+use super::{parallel, tally};
+use crate::args::{Mutate, MutateOutput};
+use crate::command::score::{Complaints, load_gates, reading, threads};
+use crate::command::{Environment, Stop};
+use crate::console::Console;
+use crate::corpus::{Job, RecordError, pipeline, source};
+use crate::progress::ReadProgress;
+
+/// The result of a job.
+struct Batch {
+    source: Arc<str>,
+    found: Vec<Found>,
+    faults: Vec<RecordError>,
+    note: Option<String>,
+}
+
+enum Found {
+    /// A trace by itself.
+    Judged(Judged, Option<Box<Row>>),
+    /// A run of a group, which is judged when all runs are there.
+    Run(Option<String>, Run),
+    /// One that was not selected. It counts among the traces of its source.
+    Passed,
+}
+
+/// Groups in the order in which they were first met. A run that names none is alone.
+#[derive(Default)]
+struct Groups {
+    /// The name, the runs, and whether it is a group.
+    all: Vec<(String, Vec<Run>, bool)>,
+    places: BTreeMap<String, usize>,
+}
+
+impl Groups {
+    fn add(&mut self, group: Option<String>, run: Run) {
+        let Some(group) = group else {
+            self.all.push((run.name.clone(), vec![run], false));
+            return;
+        };
+        let at = *self.places.entry(group.clone()).or_insert(self.all.len());
+        if at == self.all.len() {
+            self.all.push((group, Vec::new(), true));
+        }
+        self.all[at].1.push(run);
+    }
+}
+
+/// The checks of the gates file.
+struct Checks {
+    expect: Vec<Assertion>,
+    gates: Gates,
+}
+
+pub(super) fn mutate(
+    typed: &Mutate,
+    path: &Path,
+    options: &Options,
+    environment: Environment<'_>,
+    findings: &mut Findings,
+    console: &mut Console<'_>,
+) -> Result<(), Stop> {
+    let ((expect, gates), _) = load_gates(path, environment, console)?;
+    let Console { out, err } = console;
+    let judges_groups = gates.stability.is_some() || gates.reliability.is_some();
+    if gates.reliability.is_some() && expect.is_empty() && !gates.judges_runs() {
+        let message = "`reliability` counts runs that pass, but no gate or assertion judges a single run";
+        let error = Failure::error(path.display().to_string(), message).code(Code::ReliabilityWithoutChecks);
+        return Err(error.hint("add a gate for single runs").into());
+    }
+    let checks = Checks { expect, gates };
+    findings.word = if judges_groups { "group" } else { "trace" };
+    let wants_rows = findings.wants_rows();
+    let (how, import) = reading(&typed.reading, typed.verbose && findings.output != MutateOutput::Pretty)?;
+    let mut complaints = Complaints::default();
+    let sources = source::expand(&typed.files, &mut |note| err.complain(note));
+    let progress = Arc::new(AtomicU64::new(0));
+    let bar = ReadProgress::new(source::total(&sources), &progress);
+    let work = |job: &Job| {
+        let mut batch =
+            Batch { source: Arc::clone(&job.source), found: Vec::new(), faults: Vec::new(), note: job.note() };
+        job.read(&import, typed.group_by.as_ref(), &mut |found| match found {
+            Ok((one, group)) => {
+                let name = one.id.unwrap_or_default();
+                let shown = if name.is_empty() { &*batch.source } else { name.as_str() };
+                if !typed.filter.is_empty() && !typed.filter.iter().any(|filter| filter.takes(shown)) {
+                    batch.found.push(Found::Passed);
+                    return;
+                }
+                let run = Run { name, trace: one.trace };
+                batch.found.push(if judges_groups {
+                    Found::Run(group, run)
+                } else {
+                    let row = wants_rows.then(|| run.trace.clone());
+                    let judged = checks.judged(String::new(), vec![run], false, options);
+                    let row = row.map(|trace| row_of(&judged, trace));
+                    Found::Judged(judged, row)
+                });
+            }
+            Err(fault) => batch.faults.push(fault),
+        });
+        batch
+    };
+    let mut groups = Groups::default();
+    let (mut last, mut index): (Option<Arc<str>>, usize) = (None, 0);
+    pipeline::run(&sources, &how, threads(&typed.reading), &progress, &work, &mut |batch: Batch| {
+        bar.advance(batch.found.len() as u64);
+        if let Some(note) = batch.note {
+            bar.pause(|| err.complain(format!("note: {note}")));
+        }
+        for fault in &batch.faults {
+            findings.tally.errors += 1;
+            bar.pause(|| complaints.fault(&batch.source, fault, err));
+        }
+        if last.as_ref().is_none_or(|last| *last != batch.source) {
+            (last, index) = (Some(Arc::clone(&batch.source)), 0);
+            findings.event(Event::SuiteStarted { file: batch.source.to_string() });
+        }
+        for found in batch.found {
+            let unnamed = format!("{} [{index}]", batch.source);
+            index += 1;
+            match found {
+                Found::Judged(mut judged, row) => {
+                    judged.source = batch.source.to_string();
+                    if let Some(mut row) = row {
+                        if row.name.is_empty() {
+                            row.name = format!("trace {}", index - 1);
+                            row.test.clone_from(&row.name);
+                        }
+                        findings.event(Event::RowFinished(row));
+                    }
+                    for name in judged.runs.iter_mut().filter(|name| name.is_empty()) {
+                        name.clone_from(&unnamed);
+                    }
+                    bar.pause(|| findings.judged(judged, out, err));
+                }
+                Found::Run(group, mut run) => {
+                    if run.name.is_empty() {
+                        run.name = unnamed;
+                    }
+                    groups.add(group, run);
+                }
+                Found::Passed => {}
+            }
+        }
+        if findings.broken_out.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    bar.finish();
+    let judge = |(name, runs, is_group)| checks.judged(name, runs, is_group, options);
+    parallel::in_order(groups.all, threads(&typed.reading), &judge, &mut |judged| {
+        findings.judged(judged, out, err);
+    });
+    complaints.finish(err);
+    findings.finish_complaints(err);
+    Ok(())
+}
+
+impl Checks {
+    fn judged(&self, name: String, runs: Vec<Run>, is_group: bool, options: &Options) -> Judged {
+        let names = runs.iter().map(|run| run.name.clone()).collect();
+        let mut subject = Subject { expect: &self.expect, gates: &self.gates, runs, is_group };
+        let mut mutants = Vec::new();
+        let result = mutate::mutate(&mut subject, options, &mut |mutant| mutants.push(mutant));
+        Judged {
+            source: String::new(),
+            name,
+            runs: names,
+            checks: tally::checks(!self.expect.is_empty(), &self.gates),
+            result: result.map(|untried| (mutants, untried)),
+        }
+    }
+}
+
+/// A row of the page.
+fn row_of(judged: &Judged, trace: mcptest_core::Trace) -> Box<Row> {
+    let mut row = Box::new(Row::named(judged.runs.first().map_or("", String::as_str)));
+    row.model = trace.conversation.model.clone().unwrap_or_default();
+    row.verdict = judged.result.as_ref().map_or_else(|why| why.verdict.into(), |_| RowVerdict::Pass);
+    row.trace = Some(Box::new(trace));
+    row
+}

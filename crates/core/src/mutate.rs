@@ -1,0 +1,413 @@
+//! Mutation testing: recorded runs are changed on purpose, and the checks of a test judge the changed runs.
+//!
+//! A mutant is a valid trace with one change. It is caught when the verdict of the test goes from pass to fail or
+//! unassessable. `sites` finds the places where an operator applies, `edit` makes and undoes a change, `equivalent` says
+//! which changes the configuration allows, `fix` finds a check that catches a missed mutant. The verdicts come from
+//! [`crate::judge`], as everywhere.
+//!
+//! A trace is changed in place and restored, so memory does not grow with the number of mutants.
+
+mod args;
+mod edit;
+mod equivalent;
+mod fix;
+mod message;
+mod seen;
+mod sites;
+#[cfg(test)]
+mod tests;
+
+use serde_json::Value;
+
+use crate::assertion::Assertion;
+use crate::eval::Verdict;
+use crate::judge::{self, CheckResult};
+use crate::suite::Gates;
+use crate::trace::{Trace, words};
+use edit::Edit;
+use equivalent::Allowed;
+use fix::Fixes;
+use seen::Seen;
+use sites::{Mutation, Sites, Tools};
+
+words! {
+    /// How a trace is changed.
+    Operator {
+        /// A call was not made.
+        DropCall = "drop-call",
+        /// A call was made twice.
+        DuplicateCall = "duplicate-call",
+        /// Two calls, one after the other, changed places.
+        SwapCalls = "swap-calls",
+        /// Another tool of the same server was called.
+        OtherTool = "other-tool",
+        /// A tool of the same name on another server was called.
+        OtherServer = "other-server",
+        /// A call was made that nobody asked for.
+        InsertCall = "insert-call",
+        /// The run ended early: the last calls were not made.
+        CutTail = "cut-tail",
+        /// An argument is missing.
+        DropArgument = "drop-argument",
+        /// An argument is null.
+        NullArgument = "null-argument",
+        /// An argument has another type.
+        RetypeArgument = "retype-argument",
+        /// A number is one too large.
+        OffByOne = "off-by-one",
+        /// An argument has the value of another call.
+        ForeignValue = "foreign-value",
+        /// A call failed.
+        FailResult = "fail-result",
+        /// A failed call succeeded.
+        UnfailResult = "unfail-result",
+        /// A result is empty.
+        EmptyResult = "empty-result",
+        /// A call got the result of another call.
+        ForeignResult = "foreign-result",
+        /// The final message claims an action that no call made.
+        ClaimUnmade = "claim-unmade",
+        /// The final message lost a "not".
+        DropNegation = "drop-negation",
+        /// The final message ends in the middle.
+        CutMessage = "cut-message",
+        /// The run took ten times the tokens.
+        MoreTokens = "more-tokens",
+        /// Code that the model wrote made the call.
+        GeneratedCaller = "generated-caller",
+        /// A run of a group failed.
+        FlipOutcome = "flip-outcome",
+    }
+}
+
+words! {
+    /// What a group of operators changes.
+    OperatorClass {
+        /// Which calls were made, and in which order.
+        Calls = "calls",
+        /// What they were made with.
+        Arguments = "arguments",
+        /// What they returned.
+        Results = "results",
+        /// The final message.
+        Message = "message",
+        /// Everything else about the run.
+        Session = "session",
+    }
+}
+
+impl Operator {
+    /// What it changes.
+    pub fn class(self) -> OperatorClass {
+        match self {
+            Self::DropCall
+            | Self::DuplicateCall
+            | Self::SwapCalls
+            | Self::OtherTool
+            | Self::OtherServer
+            | Self::InsertCall
+            | Self::CutTail => OperatorClass::Calls,
+            Self::DropArgument | Self::NullArgument | Self::RetypeArgument | Self::OffByOne | Self::ForeignValue => {
+                OperatorClass::Arguments
+            }
+            Self::FailResult | Self::UnfailResult | Self::EmptyResult | Self::ForeignResult => OperatorClass::Results,
+            Self::ClaimUnmade | Self::DropNegation | Self::CutMessage => OperatorClass::Message,
+            Self::MoreTokens | Self::GeneratedCaller | Self::FlipOutcome => OperatorClass::Session,
+        }
+    }
+
+    /// The change in a few words.
+    pub fn meaning(self) -> &'static str {
+        match self {
+            Self::DropCall => "a call is missing",
+            Self::DuplicateCall => "a call is made twice",
+            Self::SwapCalls => "two neighboring calls change places",
+            Self::OtherTool => "another tool of the same server is called",
+            Self::OtherServer => "the tool of another server is called",
+            Self::InsertCall => "an extra call is made first or last",
+            Self::CutTail => "the run stops early, without its last calls",
+            Self::DropArgument => "an argument is missing",
+            Self::NullArgument => "an argument is null",
+            Self::RetypeArgument => "an argument has another type",
+            Self::OffByOne => "a number is one too large",
+            Self::ForeignValue => "an argument has a value of another call",
+            Self::FailResult => "a call fails",
+            Self::UnfailResult => "a failed call succeeds",
+            Self::EmptyResult => "a result is empty",
+            Self::ForeignResult => "a call gets the result of another call",
+            Self::ClaimUnmade => "the final message claims an action that no call made",
+            Self::DropNegation => "the final message loses a \"not\"",
+            Self::CutMessage => "the final message ends in the middle",
+            Self::MoreTokens => "the run takes ten times the tokens",
+            Self::GeneratedCaller => "generated code makes the call, not the model",
+            Self::FlipOutcome => "a run of a group fails",
+        }
+    }
+}
+
+/// One run that is changed.
+#[derive(Debug, Clone)]
+pub struct Run {
+    /// Its name in reports.
+    pub name: String,
+    /// What it did.
+    pub trace: Trace,
+}
+
+/// The runs of a test or of a group, or one trace, and what judges them.
+#[derive(Debug)]
+pub struct Subject<'a> {
+    /// Assertions of every run.
+    pub expect: &'a [Assertion],
+    /// The gates.
+    pub gates: &'a Gates,
+    /// The runs, in order.
+    pub runs: Vec<Run>,
+    /// Whether gates over runs can judge them.
+    pub is_group: bool,
+}
+
+/// What to try.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Which operators.
+    pub operators: Vec<Operator>,
+    /// Most mutants of one subject. If there are more, each operator gets a fair share, spread over the run.
+    pub limit: usize,
+}
+
+words! {
+    /// What became of a mutant.
+    Status {
+        /// The verdict went from pass to fail or unassessable.
+        Caught = "caught",
+        /// Every check passed, and the change was not allowed explicitly.
+        Missed = "missed",
+        /// Every check passed, because the configuration allows the change explicitly.
+        Equivalent = "equivalent",
+    }
+}
+
+/// One changed run and what the checks said.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Mutant {
+    /// Index of the run.
+    pub run: usize,
+    /// How it was changed.
+    pub operator: Operator,
+    /// What was changed, in one line.
+    pub change: String,
+    /// What became of it.
+    pub status: Status,
+    /// The checks whose verdict is no longer a pass. Of a missed mutant, those that `reliability` absorbed.
+    pub by: Vec<&'static str>,
+    /// Lines that start with `-` or `+`; of a missed mutant only.
+    pub diff: Vec<String>,
+    /// A gates object that passes every run and fails this mutant; of a missed mutant only.
+    pub fix: Option<Value>,
+    /// Why it is equivalent, or why a missed one has no fix.
+    pub why: Option<String>,
+}
+
+/// What was not tried, and why.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Untried {
+    /// Mutants equal to the original or to an earlier mutant.
+    pub duplicates: usize,
+    /// Mutants over the limit.
+    pub over_limit: usize,
+    /// Runs that fail their own checks, which `reliability` absorbs.
+    pub absorbed_runs: usize,
+}
+
+/// Why a subject is not mutated: it does not pass as recorded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NotPassing {
+    /// Index of the run; none for a gate over runs.
+    pub run: Option<usize>,
+    /// The gate, or `expect`.
+    pub check: &'static str,
+    /// Its verdict.
+    pub verdict: Verdict,
+    /// The first reason.
+    pub reason: String,
+}
+
+/// Additional checks, or the ones that a subject has.
+#[derive(Debug, Clone, Copy)]
+struct Checks<'a> {
+    expect: &'a [Assertion],
+    gates: &'a Gates,
+}
+
+/// What the checks said of a subject with one changed run.
+#[derive(Debug, Default)]
+struct Judged {
+    /// The checks that do not pass.
+    by: Vec<&'static str>,
+    /// The verdict is fail or unassessable, and not absorbed.
+    is_caught: bool,
+    /// A check could not be evaluated.
+    is_error: bool,
+}
+
+/// Judges every mutant of a subject. The runs are as before when it returns.
+pub fn mutate(
+    subject: &mut Subject<'_>,
+    options: &Options,
+    take: &mut dyn FnMut(Mutant),
+) -> Result<Untried, NotPassing> {
+    let outcomes = subject.baseline()?;
+    let mut untried =
+        Untried { absorbed_runs: outcomes.iter().filter(|passed| !**passed).count(), ..Untried::default() };
+    for run in &mut subject.runs {
+        edit::pad_results(&mut run.trace);
+    }
+    let tools = Tools::of(&subject.runs);
+    let mut fixes = Fixes::default();
+    let mut seen = Seen::default();
+    let runs: Vec<usize> = (0..subject.runs.len()).filter(|run| outcomes[*run]).collect();
+    let can_flip = subject.is_group && subject.gates.reliability.is_some();
+    // The limit is for the subject: its runs share it.
+    let limit = options.limit.div_ceil(runs.len().max(1));
+    for run in runs {
+        let allowed = Allowed::of(subject.gates, &subject.runs[run].trace);
+        let sites = Sites::of(&subject.runs[run].trace, options, can_flip);
+        let (chosen, over_limit) = sites.within(limit);
+        untried.over_limit += over_limit;
+        seen.original(run, &subject.runs[run].trace);
+        for site in chosen {
+            let trace = &subject.runs[run].trace;
+            let Some(mutation) = sites.mutation(&site, trace, &tools) else { continue };
+            if !seen.is_new(run, &mutation.edit, trace) {
+                untried.duplicates += 1;
+                continue;
+            }
+            take(subject.judge_mutant(run, mutation, &outcomes, &allowed, &mut fixes));
+        }
+    }
+    Ok(untried)
+}
+
+impl<'a> Subject<'a> {
+    fn checks(&self) -> Checks<'a> {
+        Checks { expect: self.expect, gates: self.gates }
+    }
+
+    /// Which runs pass their own checks, if the subject passes as a whole.
+    fn baseline(&self) -> Result<Vec<bool>, NotPassing> {
+        let absorbs = self.is_group && self.gates.reliability.is_some();
+        let mut outcomes = Vec::with_capacity(self.runs.len());
+        for (at, run) in self.runs.iter().enumerate() {
+            let checks = judge::run_tersely(self.expect, self.gates, &run.trace);
+            let bad = checks.iter().find(|check| check.verdict != Verdict::Pass);
+            if let Some(check) = bad.filter(|check| !absorbs || check.verdict == Verdict::Error) {
+                return Err(NotPassing::of(Some(at), check));
+            }
+            outcomes.push(bad.is_none());
+        }
+        let over_runs = [
+            self.gates.stability.as_ref().map(|_| crate::eval::GateKind::Stability),
+            self.gates.reliability.as_ref().map(|_| crate::eval::GateKind::Reliability),
+        ];
+        if let Some(gate) = over_runs.into_iter().flatten().next().filter(|_| !self.is_group) {
+            let reason = "it belongs to no group, and this gate judges groups of runs".to_owned();
+            return Err(NotPassing { run: Some(0), check: gate.name(), verdict: Verdict::Unassessable, reason });
+        }
+        if self.gates.stability.is_some() && self.runs.len() < 2 {
+            let reason = "one run shows no stability across runs".to_owned();
+            return Err(NotPassing { run: None, check: "stability", verdict: Verdict::Unassessable, reason });
+        }
+        let traces: Vec<&Trace> = self.runs.iter().map(|run| &run.trace).collect();
+        let over_runs = judge::runs(self.gates, &traces, &outcomes);
+        match over_runs.iter().find(|check| check.verdict != Verdict::Pass) {
+            Some(check) => Err(NotPassing::of(None, check)),
+            None => Ok(outcomes),
+        }
+    }
+
+    /// Makes a change, judges it, and undoes it.
+    fn judge_mutant(
+        &mut self,
+        run: usize,
+        mutation: Mutation,
+        outcomes: &[bool],
+        allowed: &Allowed<'_>,
+        fixes: &mut Fixes,
+    ) -> Mutant {
+        let Mutation { operator, change, edit, place } = mutation;
+        let is_flip = matches!(edit, Edit::Outcome);
+        let undo = edit.apply(&mut self.runs[run].trace);
+        let judged = self.judge(self.checks(), None, run, outcomes, is_flip);
+        let edit = undo.apply(&mut self.runs[run].trace);
+        let mut mutant = Mutant {
+            run,
+            operator,
+            change,
+            status: Status::Caught,
+            by: judged.by,
+            diff: Vec::new(),
+            fix: None,
+            why: None,
+        };
+        if judged.is_caught {
+            return mutant;
+        }
+        mutant.status = Status::Missed;
+        if mutant.by.is_empty()
+            && !judged.is_error
+            && let Some(why) = allowed.why(operator, &place, &self.runs[run].trace)
+        {
+            mutant.status = Status::Equivalent;
+            mutant.why = Some(why);
+            return mutant;
+        }
+        mutant.diff = edit.diff(&self.runs[run].trace);
+        match fixes.find(self, run, operator, &place, edit, outcomes) {
+            Some(fix) => mutant.fix = Some(fix),
+            None if judged.is_error => {
+                mutant.why = Some("a gate could not evaluate the changed trace".to_owned());
+            }
+            None => mutant.why = Some(fix::no_fix(operator, self.gates).to_owned()),
+        }
+        mutant
+    }
+
+    /// The verdict when one run is changed. `more` are checks next to the subject's own.
+    fn judge(&self, own: Checks<'_>, more: Option<Checks<'_>>, run: usize, outcomes: &[bool], is_flip: bool) -> Judged {
+        let mut judged = Judged::default();
+        let mut checks = Vec::new();
+        if !is_flip {
+            for Checks { expect, gates } in std::iter::once(own).chain(more) {
+                checks.extend(judge::run_tersely(expect, gates, &self.runs[run].trace));
+            }
+        }
+        let passes = |check: &CheckResult| check.verdict == Verdict::Pass;
+        let has_passed = !is_flip && checks.iter().all(passes);
+        let strict = more.and_then(|more| more.gates.reliability.as_ref());
+        let absorbs = self.is_group && (own.gates.reliability.is_some() || strict.is_some());
+        let is_bad = |check: &CheckResult| matches!(check.verdict, Verdict::Fail | Verdict::Unassessable);
+        judged.is_caught = !absorbs && checks.iter().any(is_bad);
+        if self.is_group {
+            let traces: Vec<&Trace> = self.runs.iter().map(|run| &run.trace).collect();
+            let mut outcomes = outcomes.to_vec();
+            outcomes[run] = has_passed;
+            let over_runs: Vec<CheckResult> = std::iter::once(own)
+                .chain(more)
+                .flat_map(|Checks { gates, .. }| judge::runs(gates, &traces, &outcomes))
+                .collect();
+            judged.is_caught |= over_runs.iter().any(is_bad);
+            checks.extend(over_runs);
+        }
+        judged.is_error = checks.iter().any(|check| check.verdict == Verdict::Error);
+        judged.by = checks.iter().filter(|check| is_bad(check)).map(|check| check.name).collect();
+        judged
+    }
+}
+
+impl NotPassing {
+    fn of(run: Option<usize>, check: &CheckResult) -> Self {
+        let reason = check.failures.first().map_or_else(String::new, |failure| failure.reason.clone());
+        Self { run, check: check.name, verdict: check.verdict, reason }
+    }
+}
