@@ -693,12 +693,16 @@ fn what_is_only_measured_fails_in_no_report() {
 #[test]
 fn a_record_that_cannot_be_read_is_not_counted_as_a_trace() {
     let folder = Folder::with(&[("t.jsonl", "{\"tool_calls\":[]}\n{\"x\":1}\n"), ("x.jsonl", "{\"x\":1}\n")]);
+    folder.write("g.yml", b"trajectory: { mode: subset, calls: [] }\n");
     for (file, pretty, markdown) in [
-        ("t.jsonl", "1 trace: 1 not judged; 1 record could not be read", "! mcptest: 1 record failed or could not run"),
+        ("t.jsonl", "1 trace: 1 passed; 1 record could not be read", "! mcptest: 1 record failed or could not run"),
         ("x.jsonl", "no traces; 1 record could not be read", "! mcptest: 1 record failed or could not run"),
     ] {
         for (reporter, line) in [("pretty", pretty), ("markdown", markdown)] {
-            let output = folder.command(&["score", file, "--output", "none", "--reporter", reporter]).output().unwrap();
+            let output = folder
+                .command(&["score", file, "--gates", "g.yml", "--output", "none", "--reporter", reporter])
+                .output()
+                .unwrap();
             let text = String::from_utf8(output.stdout).unwrap();
             assert!(output.status.code() == Some(2) && text.contains(line), "{file}: {text}");
         }
