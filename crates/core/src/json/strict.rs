@@ -70,10 +70,8 @@ pub fn parse(text: &str) -> Result<Value, JsonError> {
 /// Reads a text into a type. A list is not taken for an object. If a part does not fit the type, the whole text is still
 /// checked, and an error of the text comes first.
 pub(crate) fn read<'de, T: Deserialize<'de>>(text: &'de str) -> Result<T, JsonError> {
-    read_with(text, PhantomData, Reader::new(text, true)).map_err(|error| match error.is_syntax {
-        true => error,
-        false => check(text).err().unwrap_or(error),
-    })
+    read_with(text, PhantomData, Reader::new(text, true))
+        .map_err(|error| if error.is_syntax { error } else { check(text).err().unwrap_or(error) })
 }
 
 /// Reads a value into a type; the error names the path and has no position.

@@ -353,6 +353,9 @@ fn missing_evidence_leaves_the_edge_unknown() {
         "tool_results": [structured(json!("X9")), null],
     }));
     assert_eq!(state("v", &no_args), EdgeState::Unknown("the args of tool_calls[1] (c) were not recorded".into()));
+    let mut torn_args = no_args.clone();
+    torn_args.tool_calls.as_mut().unwrap()[1].args = Some(json!("{\"v\": "));
+    assert_eq!(state("v", &torn_args), EdgeState::Unknown("the args of tool_calls[1] (c) could not be parsed".into()));
     let edge = DependencyEdge { via: Some("v".into()), ..dependency("p", "c") };
     let found = evaluate(vec![edge], vec![order("p", "c")], &flow(json!(null), args));
     assert_eq!(

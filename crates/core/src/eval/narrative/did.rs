@@ -156,6 +156,11 @@ const OUTPUT_KEYS: [&str; 10] = [
 /// Keys that turn something on or off.
 const SWITCH_KEYS: [&str; 4] = ["enabled", "enable", "active", "on"];
 
+/// Actions that write.
+static WRITES: LazyLock<Actions> = LazyLock::new(|| {
+    Actions::of("write edit update create append insert replace patch put set add upsert modify save change fill")
+});
+
 /// The lists of keys above.
 #[derive(Clone, Copy)]
 enum Keys {
@@ -403,11 +408,6 @@ impl<'a> Did<'a> {
         if args.has("branch") && (args.has("message") || args.has("commit_message")) {
             did.actions = did.actions.or(Actions::of("commit push"));
         }
-        static WRITES: LazyLock<Actions> = LazyLock::new(|| {
-            Actions::of(
-                "write edit update create append insert replace patch put set add upsert modify save change fill",
-            )
-        });
         let about_content = names.iter().any(|word| CONTENT_NOUNS.contains(&words::singular(word).as_ref()));
         did.writes_content = did.actions.meets(*WRITES) && (about_content || args.at(Keys::Content).next().is_some());
         if says.interface {

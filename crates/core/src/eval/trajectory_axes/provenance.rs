@@ -28,9 +28,13 @@ pub(super) fn check(
     let mut needs: Vec<(usize, String)> = Vec::new();
     for consumer in consumers {
         let place = || format!("tool_calls[{consumer}] ({})", calls[*consumer].name);
-        let Some(args) = &calls[*consumer].args else {
-            unknown.get_or_insert_with(|| format!("the args of {} were not recorded", place()));
-            continue;
+        let args = match &calls[*consumer].args {
+            Some(args) if !args.is_string() => args,
+            other => {
+                let why = if other.is_some() { "could not be parsed" } else { "were not recorded" };
+                unknown.get_or_insert_with(|| format!("the args of {} {why}", place()));
+                continue;
+            }
         };
         let Selection::Found(value) = via.select(args) else {
             return EdgeState::Broken(format!("{} has no argument `{via}`", place()));
