@@ -1,7 +1,7 @@
 //! What passed between a program and its two counterparts: its MCP servers and its model.
 //!
 //! A recorder stands on both sides and writes down every message. One counter orders both ledgers. From them alone a pure
-//! function derives the trace. See docs/decisions/0009-two-ledgers.md.
+//! function derives the trace. See docs/decisions/0008-two-ledgers.md.
 //!
 //! A model request repeats the whole conversation so far. Its messages, tools and system prompt are therefore kept once, as
 //! [`Blobs`], and a request refers to them: a ledger grows with the conversation, not with its square.

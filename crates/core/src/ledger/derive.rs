@@ -1,7 +1,7 @@
 //! From the two ledgers of a program to its trace.
 //!
 //! A call that a server got is what the MCP ledger says; every other call is what the model ledger says. What cannot be read is
-//! unknown: it never makes a run look better. See docs/decisions/0009-two-ledgers.md.
+//! unknown: it never makes a run look better. See docs/decisions/0008-two-ledgers.md.
 
 mod join;
 mod mcp;

@@ -2,7 +2,7 @@
 
 use mcptest_core::diag::printable;
 use mcptest_core::json;
-use mcptest_core::trace::{Conversation, Tokens, ToolCall, ToolResult, Trace};
+use mcptest_core::trace::{Conversation, Program, Tokens, ToolCall, ToolResult, Trace};
 use mcptest_runner::cassette::{Cassette, VERSION};
 use serde_json::Value;
 
@@ -15,6 +15,9 @@ use crate::report::text::{lines, one_line};
 
 /// Most characters of a value.
 const MAX_VALUE: usize = 160;
+
+/// Most requests of a program.
+const MAX_ASKED: usize = 50;
 
 /// Shown for everything that a recording may lack.
 const UNKNOWN: &str = "not recorded";
@@ -74,7 +77,29 @@ fn show(path: &str, cassette: &Cassette) -> String {
     }
     field(&mut out, "tokens", &tokens(&trace.conversation.tokens));
     field(&mut out, "end", &end(&trace.conversation));
+    if let Some(program) = &trace.program {
+        self::program(program, &mut out);
+    }
     out
+}
+
+/// How a recorded program ended, and what it asked its model and its servers.
+fn program(program: &Program, out: &mut String) {
+    let exit = program.exit.map_or_else(|| "did not end by itself".to_owned(), |code| format!("exit code {code}"));
+    let incomplete =
+        program.incomplete.as_deref().map(|why| format!("; the recording is not whole: {}", one_line(why)));
+    field(out, "program", &format!("{exit}{}", incomplete.unwrap_or_default()));
+    let Some(passed) = program.timeline.as_deref().filter(|passed| !passed.is_empty()) else { return };
+    out.push_str("  asked\n");
+    for one in passed.iter().take(MAX_ASKED) {
+        let whom = one.server.as_deref().map_or_else(|| one.side.to_string(), |server| one_line(server));
+        let (what, status) = (one_line(&one.what), one_line(&one.status));
+        let took = one.duration_ms.map_or_else(String::new, |ms| format!(" after {ms} ms"));
+        out.push_str(&format!("    {:>6} ms  {whom}: {what}: {status}{took}\n", one.ms));
+    }
+    if passed.len() > MAX_ASKED {
+        out.push_str(&format!("    and {} more\n", passed.len() - MAX_ASKED));
+    }
 }
 
 fn field(out: &mut String, name: &str, text: &str) {
@@ -96,6 +121,9 @@ fn calls(trace: &Trace, out: &mut String) {
     for (at, call) in calls.iter().enumerate() {
         out.push_str(&format!("    [{at}] {}\n", asked(call)));
         let result = trace.result(at);
+        if result.is_some_and(|result| result.shown.is_some()) {
+            out.push_str("        the model was shown something else\n");
+        }
         out.push_str(&format!("        {}\n", result.map_or_else(|| format!("answer {UNKNOWN}"), answered)));
         if let Some(fault) = result.and_then(|result| result.fault.as_deref()) {
             let (name, kind, effect, ms) = (one_line(&fault.name), fault.kind, fault.effect, fault.ms);
@@ -111,8 +139,10 @@ fn asked(call: &ToolCall) -> String {
         Some(server) => format!(" on {}", one_line(server)),
     };
     let args = call.args.as_ref().map_or_else(|| format!("arguments {UNKNOWN}"), value);
+    let asked = call.asked_args.as_ref().map_or_else(String::new, |asked| format!(", asked for with {}", value(asked)));
     let caller = call.caller.as_ref().map_or_else(String::new, |caller| format!(", called by {}", value(caller)));
-    format!("{}{server} {args}{caller}", one_line(&call.name))
+    let retry = call.retry_of.map_or_else(String::new, |of| format!(", repeats [{of}]"));
+    format!("{}{server} {args}{asked}{caller}{retry}", one_line(&call.name))
 }
 
 fn answered(result: &ToolResult) -> String {

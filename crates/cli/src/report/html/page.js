@@ -343,13 +343,14 @@
     const answer = answers(row)[at];
     const state = failed(answer);
     const mark = state === null ? el("span", { class: "faint" }, "? no answer recorded")
-      : state ? el("span", { class: "fail" }, "✗ failed") : el("span", { class: "pass" }, "✓");
+      : state ? el("span", { class: "fail" }, answer.error && answer.error.kind === "refused" ? "✗ refused" : "✗ failed") : el("span", { class: "pass" }, "✓");
     const body = el("div", {});
     const part = (title, ...texts) => body.append(el("h5", {}, title), ...texts.map((text) => long(text)).flat());
     const build = () => {
       if (body.childElementCount) return;
       body.append(el("p", { class: "copy" }, el("a", { href: "#" + row.id + "k" + at }, "link to this call")));
       part("Arguments", call.args === undefined ? "not recorded" : json(call.args));
+      if (call.asked_args !== undefined) part("Asked for by the model", json(call.asked_args));
       if (call.caller) part("Made by", json(call.caller));
       if (!answer) return;
       const blocks = (answer.content || []).map((block) => (typeof block.text === "string" ? block.text : json(block)));
@@ -361,6 +362,9 @@
     const open = el("details", { ontoggle: () => open.open && build() }, el("summary", {}, "[" + at + "] ", el("strong", {}, cut((call.server ? call.server + "/" : "") + call.name, 200)), " ",
       el("code", { class: "faint" }, brief(call.args)), " ", mark,
       answer && answer.fault ? el("span", { class: "unassessable" }, " fault " + cut(answer.fault.name, 100)) : null,
+      call.retry_of !== undefined ? el("span", { class: "faint" }, " repeats [" + call.retry_of + "]")
+        : call.witness === "mcp" ? el("span", { class: "faint" }, " by the program itself") : null,
+      answer && answer.shown ? el("span", { class: "unassessable" }, " the model was shown something else") : null,
       answer && answer.duration_ms !== undefined ? el("span", { class: "faint" }, " " + answer.duration_ms + " ms") : null), body);
     const item = el("li", { class: "call", id: row.id + "k" + at }, open);
     item.show = () => {
@@ -393,6 +397,27 @@
     holder.fill(entries.length);
     row.reach = (call) => place.has(call) && holder.reach(place.get(call));
     return el("section", {}, el("h4", {}, "Timeline"), entries.length ? holder : el("p", { class: "faint" }, "no turn and no call was recorded"));
+  };
+
+  // What a recorded program asked its model and its servers, on one clock and without bodies.
+  const exchanges = (row) => {
+    const program = row.trace.program;
+    const passed = (program && program.timeline) || [];
+    if (!passed.length) return null;
+    const w = 160;
+    const end = (one) => one.ms + (one.duration_ms || 0);
+    const total = passed.reduce((last, one) => Math.max(last, end(one)), 1);
+    const holder = gradual(el("ol", { class: "exchanges" }), STEP, (at) => {
+      const one = passed[at];
+      const bar = svg("svg", { viewBox: "0 0 " + w + " 10", width: w, height: 10, "aria-hidden": "true" });
+      bar.append(svg("rect", { x: (one.ms * w) / total, y: 1, width: Math.max(((one.duration_ms || 0) * w) / total, 2), height: 8, class: one.side }));
+      const good = one.status === "ok" || /^[123]/.test(one.status);
+      return el("li", {}, bar, el("span", { class: "faint" }, one.ms + " ms"), el("strong", {}, one.side === "model" ? "model" : cut(one.server || "", 100)),
+        el("code", {}, cut(one.what, 200)), el("span", { class: good ? "faint" : "fail" }, cut(one.status, 40)),
+        el("span", { class: "faint" }, one.duration_ms === undefined ? "no answer" : one.duration_ms + " ms"));
+    });
+    holder.fill(passed.length);
+    return el("section", {}, el("h4", {}, "Model and servers"), holder);
   };
 
   // Faults on the virtual clock: when each call was denied or kept waiting.
@@ -455,6 +480,8 @@
       const faults = clock(row);
       if (faults) box.append(faults);
       box.append(timeline(row));
+      const passed = exchanges(row);
+      if (passed) box.append(passed);
     }
     return box;
   };
