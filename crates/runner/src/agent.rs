@@ -4,9 +4,7 @@
 use mcptest_core::json;
 use mcptest_core::ledger::error_result;
 use mcptest_core::suite::AgentTest;
-use mcptest_core::trace::{
-    CallError, Conversation, ErrorKind, Role, StopReason, Tokens, ToolCall, ToolResult, Trace, Turn,
-};
+use mcptest_core::trace::{Conversation, ErrorKind, Role, StopReason, Tokens, ToolCall, ToolResult, Trace, Turn};
 use serde_json::{Map, Value, json};
 
 use crate::catalog::Catalog;
