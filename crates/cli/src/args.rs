@@ -414,7 +414,7 @@ pub(crate) enum Format {
 /// Connect a client that only starts programs to a server that is recorded
 ///
 /// `mcptest record` writes a file for each server and names this command in the configuration at
-/// MCPTEST_MCP_CONFIG_STDIO. The client starts it like the server itself. It copies standard input
+/// `MCPTEST_MCP_CONFIG_STDIO`. The client starts it like the server itself. It copies standard input
 /// and output to the recording, and ends when either side ends.
 #[derive(Debug, Args)]
 #[command(

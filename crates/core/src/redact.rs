@@ -329,7 +329,12 @@ pub fn short_hash(text: &str) -> String {
 
 /// The SHA-256 of bytes, in hexadecimal.
 pub fn hash(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().fold(String::with_capacity(64), |mut out, byte| {
+    hex(&Sha256::digest(bytes))
+}
+
+/// Bytes in hexadecimal.
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut out, byte| {
         out.push_str(&format!("{byte:02x}"));
         out
     })

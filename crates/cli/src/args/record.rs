@@ -1,4 +1,5 @@
 //! `mcptest record`.
+#![expect(clippy::doc_markdown, reason = "the comments are printed as help, as they are")]
 
 use std::path::PathBuf;
 

@@ -98,7 +98,7 @@ fn read_with<'de, S: DeserializeSeed<'de>>(
         }
         let offset = problem.offset.unwrap_or(0);
         let before = &text.as_bytes()[..text.len().min(offset + 1)];
-        let line = 1 + before.iter().filter(|byte| **byte == b'\n').count();
+        let line = 1 + before.split(|byte| *byte == b'\n').count().saturating_sub(1);
         let column = before.len() - before.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
         let (path, message) = (problem.path(), reworded(&problem.message));
         let message = if path.is_empty() { message } else { shorten(format!("{path}: {message}")) };

@@ -5,6 +5,7 @@ use std::io::Read as _;
 
 use mcptest_core::json;
 use mcptest_core::ledger::{Body, Event, Unread, WhyUnread};
+use mcptest_core::redact::{hash, hex};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
@@ -59,12 +60,8 @@ impl Capture {
     }
 }
 
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
 pub(super) fn unread(why: WhyUnread, bytes: &[u8]) -> Unread {
-    Unread { why, bytes: bytes.len() as u64, sha256: hex(&Sha256::digest(bytes)) }
+    Unread { why, bytes: bytes.len() as u64, sha256: hash(bytes) }
 }
 
 /// What the headers say about a body.
@@ -203,7 +200,7 @@ mod tests {
         assert_eq!(why(body(b"x", "application/json", Some("lzw"))), (WhyUnread::Encoding("lzw".to_owned()), 1));
         assert!(matches!(why(body(b"{\"a\":1,\"a\":2}", "application/json", None)).0, WhyUnread::Malformed(_)));
         assert!(matches!(why(body(b"x", "application/json", Some("gzip"))).0, WhyUnread::Malformed(_)));
-        let bomb = zstd::encode_all(&[b' '; 1 << 20][..], 1).unwrap();
+        let bomb = zstd::encode_all(&*vec![b' '; 1 << 20], 1).unwrap();
         assert_eq!(why(body(&bomb, "application/json", Some("zstd"))).0, WhyUnread::TooLarge);
         let mut capture = Capture::new(4);
         for _ in 0..1000 {

@@ -17,6 +17,7 @@ use hyper::service::service_fn;
 use hyper::{HeaderMap, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use mcptest_core::loopback::{is_local_host, is_local_origin};
+use mcptest_core::redact::hex;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::sleep;
@@ -89,7 +90,7 @@ pub(super) fn token() -> io::Result<String> {
     let mut bytes = [0; 16];
     let filled = rustls::crypto::ring::default_provider().secure_random.fill(&mut bytes);
     filled.map_err(|_| io::Error::other("the system has no random numbers"))?;
-    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(hex(&bytes))
 }
 
 async fn accept(listener: TcpListener, routes: Arc<Routes>) {

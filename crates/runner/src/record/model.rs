@@ -160,10 +160,7 @@ impl Upstream {
         let mut path = format!("/{rest}");
         let mut base = self.base.path().trim_end_matches('/').to_owned();
         match self.provider.route {
-            "openai" => {
-                let below = path.strip_prefix("/v1").filter(|rest| rest.is_empty() || rest.starts_with('/'));
-                path = below.unwrap_or(&path).to_owned();
-            }
+            "openai" if path == "/v1" || path.starts_with("/v1/") => drop(path.drain(.."/v1".len())),
             // Some clients append `/messages` to a base that others take without its version.
             "anthropic" => {
                 base = base.strip_suffix("/v1").unwrap_or(&base).to_owned();

@@ -92,7 +92,7 @@ fn program(program: &Program, out: &mut String) {
     let Some(passed) = program.timeline.as_deref().filter(|passed| !passed.is_empty()) else { return };
     out.push_str("  asked\n");
     for one in passed.iter().take(MAX_ASKED) {
-        let whom = one.server.as_deref().map_or_else(|| one.side.to_string(), |server| one_line(server));
+        let whom = one.server.as_deref().map_or_else(|| one.side.to_string(), one_line);
         let (what, status) = (one_line(&one.what), one_line(&one.status));
         let took = one.duration_ms.map_or_else(String::new, |ms| format!(" after {ms} ms"));
         out.push_str(&format!("    {:>6} ms  {whom}: {what}: {status}{took}\n", one.ms));

@@ -198,7 +198,9 @@ static LISTS_OF: LazyLock<Index<&str, u16>> = LazyLock::new(|| {
         list.iter().for_each(|key| *known.entry(key).or_insert(0) |= 1 << place);
     }
     let mut index = Index::with_room(known.len());
-    known.into_iter().for_each(|(key, lists)| index.add(key, lists));
+    for (key, lists) in known {
+        index.add(key, lists);
+    }
     index
 });
 
