@@ -174,10 +174,11 @@ impl<'a> World<'a> {
         let server = format!("everything={} stdio", everything.display());
         let mut command = self.here.command(&[&["record", "--server", &server, "--out", "t.jsonl"], flags].concat());
         command.arg("--");
-        match is_node(file) {
-            true => command.arg("node"),
-            false => command.arg(servers().join(self.agent.set.name).join("bin/python")),
-        };
+        if is_node(file) {
+            command.arg("node");
+        } else {
+            command.arg(servers().join(self.agent.set.name).join("bin/python"));
+        }
         command.args([file, argument]);
         inherit_path(&mut command).envs(KEYS).env(MARK, self.mark());
         command.env("HOME", &self.here.0).env("TMPDIR", self.here.0.join("tmp"));

@@ -201,10 +201,8 @@ fn files(folder: &Path, found: &mut Vec<(String, Vec<u8>)>) {
 #[test]
 fn a_secret_is_written_nowhere_also_when_it_is_split_or_the_recorder_is_killed() {
     let pieces: Vec<String> = KEY.as_bytes().chunks(5).map(text).collect();
-    let events: String = pieces
-        .iter()
-        .map(|piece| format!("data: {}\n\n", json!({ "choices": [{ "index": 0, "delta": { "content": piece } }] })))
-        .collect();
+    let event = |piece| json!({ "choices": [{ "index": 0, "delta": { "content": piece } }] });
+    let events = pieces.iter().fold(String::new(), |all, piece| format!("{all}data: {}\n\n", event(piece)));
     let model = Loopback::start(move |request, _| {
         if request.body["stream"] == json!(true) {
             Answer::status(200, "content-type: text/event-stream\r\n", format!("{events}data: [DONE]\n\n"))
