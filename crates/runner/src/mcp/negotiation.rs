@@ -20,6 +20,9 @@ const LEGACY: &str = "2025-11-25";
 /// The supported revisions that an `initialize` may be answered with.
 const KNOWN: [&str; 5] = ["2024-11-05", "2025-03-26", "2025-06-18", LEGACY, MODERN];
 
+/// The error code of a server that does not support the revision of a request.
+const UNSUPPORTED_REVISION: i64 = -32022;
+
 /// The two eras of the protocol.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Era {
@@ -104,7 +107,12 @@ impl Server {
             }
         };
         self.begin(matches!(era, Era::Modern).then_some(MODERN));
-        let (result, _) = self.result(step, params, limit).await?;
+        let mut replied = self.ask(step, params.clone(), limit).await;
+        // A server may refuse a revision and list it as supported: it wants to be asked again.
+        if matches!(&replied, Ok((Reply::Error(error), _)) if lists_modern(error)) {
+            replied = self.ask(step, params, limit).await;
+        }
+        let (result, _) = self.outcome(step, replied, limit).await?;
         let observed = era.observed(&result)?;
         self.exchange.speak(Some(&observed.protocol));
         if matches!(era, Era::Legacy) {
@@ -151,7 +159,17 @@ impl Server {
         params: Map<String, Value>,
         limit: Duration,
     ) -> Result<(Value, usize), Problem> {
-        Err(match self.ask(step, params, limit).await {
+        let replied = self.ask(step, params, limit).await;
+        self.outcome(step, replied, limit).await
+    }
+
+    async fn outcome(
+        &self,
+        step: &str,
+        replied: Result<(Reply, usize), NoReply>,
+        limit: Duration,
+    ) -> Result<(Value, usize), Problem> {
+        Err(match replied {
             Ok((Reply::Result(result), cost)) => return Ok((result, cost)),
             Ok((Reply::Error(error), _)) => Problem::Refused { step: step.to_owned(), what: error_text(&error) },
             Ok((Reply::Failed(failure), _)) => problem(step, failure),
@@ -177,6 +195,13 @@ fn problem(step: &str, failure: Failure) -> Problem {
     }
 }
 
+/// Whether a refusal of the revision lists the one that was asked for.
+fn lists_modern(error: &Value) -> bool {
+    let supported = error.pointer("/data/supported").and_then(Value::as_array);
+    error_parts(error).0 == Some(UNSUPPORTED_REVISION)
+        && supported.is_some_and(|supported| supported.iter().any(|revision| revision == MODERN))
+}
+
 fn error_text(error: &Value) -> String {
     let (code, message) = error_parts(error);
     let message = json::cut(&message, 500);
@@ -186,6 +211,16 @@ fn error_text(error: &Value) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_refusal_that_lists_the_revision_is_no_refusal() {
+        let refusal =
+            |code: i64, supported: Value| json!({ "code": code, "message": "no", "data": { "supported": supported } });
+        assert!(lists_modern(&refusal(-32022, json!(["2027-01-01", MODERN]))));
+        assert!(!lists_modern(&refusal(-32022, json!(["2027-01-01"]))));
+        assert!(!lists_modern(&refusal(-32022, json!(MODERN))));
+        assert!(!lists_modern(&refusal(-32601, json!([MODERN]))));
+    }
 
     #[test]
     fn an_answer_opens_its_era_or_says_why_not() {
