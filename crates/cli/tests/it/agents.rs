@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use super::models::dialect::{Dialect, Turn, answer};
 use super::models::provider::{Answer, Loopback, Request};
 use super::models::{err, finish, out};
-use super::real_servers::harness::{MARK, NPM, Set, left, servers};
+use super::real_servers::harness::{MARK, NPM, SQLITE, Set, TIME, left, servers};
 use super::{Folder, root};
 
 /// An agent and what it needs.
@@ -171,8 +171,10 @@ impl<'a> World<'a> {
 
     fn recording(&self, base: &str, flags: &[&str], file: &str, argument: &str) -> Command {
         let everything = servers().join("npm/node_modules/.bin/mcp-server-everything");
-        let server = format!("everything={} stdio", everything.display());
-        let mut command = self.here.command(&[&["record", "--server", &server, "--out", "t.jsonl"], flags].concat());
+        let everything = format!("everything={} stdio", everything.display());
+        let flags =
+            if flags.contains(&"--server") { flags.to_vec() } else { [&["--server", &everything], flags].concat() };
+        let mut command = self.here.command(&[&["record", "--out", "t.jsonl"], &*flags].concat());
         command.arg("--");
         if is_node(file) {
             command.arg("node");
@@ -362,6 +364,48 @@ fn the_anthropic_sdk() {
 #[test]
 fn the_google_genai_sdk() {
     records(&GOOGLE_GENAI);
+}
+
+/// One server speaks the modern era of the protocol and the other one the legacy era.
+#[test]
+fn calls_of_two_servers_belong_to_the_right_one() {
+    let (Some(world), Some(time), Some(sqlite)) = (World::new(&PYDANTIC_AI), TIME.folder(), SQLITE.folder()) else {
+        return;
+    };
+    let (create, select) = ("CREATE TABLE shops (name TEXT)", "SELECT count(*) AS shops FROM shops");
+    let model = Loopback::start(move |request, _| {
+        answer(request, |answered| match answered {
+            0 => Turn {
+                text: None,
+                calls: vec![
+                    ("notes_create_table".into(), json!({ "query": create })),
+                    (
+                        "clock_convert_time".into(),
+                        json!({ "source_timezone": "Etc/UTC", "time": "25:00", "target_timezone": "Etc/UTC" }),
+                    ),
+                ],
+            },
+            2 => Turn { text: None, calls: vec![("notes_read_query".into(), json!({ "query": select }))] },
+            _ => Turn::text(LAST),
+        })
+    });
+    let clock = format!("clock={}", time.join("bin/mcp-server-time").display());
+    let notes = format!("notes={} --db-path notes.db", sqlite.join("bin/mcp-server-sqlite").display());
+    let output = world.finish(world.command(&model.base(), &["--server", &clock, "--server", &notes]));
+    assert!(output.status.success(), "{}", err(&output));
+    let trace = world.trace();
+    let call = |at: usize, name: &str, server: &str, args: Value| json!({ "name": name, "server": server, "args": args, "witness": "both", "id": format!("call_{at}") });
+    let time = json!({ "source_timezone": "Etc/UTC", "time": "25:00", "target_timezone": "Etc/UTC" });
+    let calls = json!([
+        call(1, "create_table", "notes", json!({ "query": create })),
+        call(2, "convert_time", "clock", time),
+        call(3, "read_query", "notes", json!({ "query": select })),
+    ]);
+    assert_eq!(without(&trace["tool_calls"], "turn"), calls, "{trace:#}");
+    let status: Vec<&Value> =
+        trace["tool_results"].as_array().unwrap().iter().map(|result| &result["is_error"]).collect();
+    assert_eq!(status, [false, true, false], "{trace:#}");
+    assert_eq!(trace["tool_results"][2]["content"], json!([{ "type": "text", "text": "[{'shops': 0}]" }]));
 }
 
 #[test]
