@@ -406,6 +406,13 @@ fn calls_of_two_servers_belong_to_the_right_one() {
         trace["tool_results"].as_array().unwrap().iter().map(|result| &result["is_error"]).collect();
     assert_eq!(status, [false, true, false], "{trace:#}");
     assert_eq!(trace["tool_results"][2]["content"], json!([{ "type": "text", "text": "[{'shops': 0}]" }]));
+    let discovered = |server: &str| {
+        let entries = trace["program"]["timeline"].as_array().unwrap();
+        entries
+            .iter()
+            .any(|entry| entry["server"] == server && entry["what"] == "server/discover" && entry["status"] == "ok")
+    };
+    assert_eq!((discovered("clock"), discovered("notes")), (true, false), "{trace:#}");
 }
 
 #[test]

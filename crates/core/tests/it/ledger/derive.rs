@@ -249,6 +249,45 @@ fn a_call_that_the_provider_ran_in_a_reply_that_broke_off_was_made() {
 }
 
 #[test]
+fn a_thread_is_continued_by_the_id_of_its_last_reply() {
+    let mut tape = Tape::new();
+    let tools = json!([{ "name": "shop__refund", "input_schema": {} }]);
+    let reply = |id: &str, text: &str| Body::Json {
+        rest: json!({ "id": id, "type": "message", "role": "assistant", "content": [{ "type": "text", "text": text }], "stop_reason": "end_turn", "usage": { "input_tokens": 1, "output_tokens": 2 } }),
+        parts: BTreeMap::new(),
+    };
+    let first = json!({ "messages": [user("go")], "tools": tools, "thread": { "type": "create" } });
+    tape.ask_with(Interface::Anthropic, first).reply(reply("m1", "Which one?"));
+    let thread = json!({ "type": "continue", "previous_message_id": "m1" });
+    tape.ask_with(Interface::Anthropic, json!({ "messages": [user("7")], "thread": thread }));
+    tape.reply(reply("m2", "Done."));
+    let derived = tape.derive();
+    let conversation = derived.trace.conversation;
+    let turns: Vec<Option<String>> = conversation.turns.unwrap().into_iter().map(|turn| turn.content).collect();
+    assert_eq!(turns, ["go", "Which one?", "7", "Done."].map(|text| Some(text.to_owned())));
+    assert_eq!((derived.trace.final_response.as_deref(), conversation.tokens.input), (Some("Done."), Some(2)));
+}
+
+#[test]
+fn tools_in_the_middle_of_a_conversation_are_offered_and_say_nothing() {
+    let mut tape = Tape::new();
+    let tools =
+        json!([{ "type": "namespace", "name": "mcp__shop", "tools": [{ "type": "function", "name": "refund" }] }]);
+    let item = json!({ "type": "additional_tools", "role": "developer", "tools": tools });
+    let call = json!({ "type": "function_call", "call_id": "a", "namespace": "mcp__shop", "name": "refund", "arguments": "{}" });
+    let usage = json!({ "input_tokens": 1, "output_tokens": 2 });
+    let reply = json!({ "id": "r1", "object": "response", "status": "completed", "output": [call], "usage": usage });
+    tape.ask_with(Interface::OpenaiResponses, json!({ "input": [item, user("go")] }));
+    tape.reply(Body::Json { rest: reply, parts: BTreeMap::new() });
+    let denied = json!({ "type": "function_call_output", "call_id": "a", "output": "denied" });
+    tape.ask_with(Interface::OpenaiResponses, json!({ "input": [item, user("go"), call, denied] }));
+    let derived = tape.derive();
+    let refused = ("refund".to_owned(), Some(Witness::Model), Some(ErrorKind::Refused));
+    assert_eq!(calls(&derived), [refused]);
+    assert!(derived.notes.iter().all(|note| !note.contains("cannot be read")), "{:?}", derived.notes);
+}
+
+#[test]
 fn the_timeline_has_both_sides_in_order() {
     let mut tape = Tape::new();
     tape.ask(json!([user("go")])).says(None, &[("a", "shop__refund", json!({}))]);
