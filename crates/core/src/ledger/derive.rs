@@ -9,7 +9,7 @@ mod model;
 mod names;
 mod shown;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::json;
 
@@ -53,7 +53,13 @@ pub fn trace(ledger: &Ledger, end: ProgramEnd) -> Derived {
     let joined = join::join(&model.exchanges, &model.calls, &mcp.calls, &names);
     let model_unseen = model.exchanges.is_empty();
     let counts = counts(&model.exchanges);
-    let mut build = Build { ledger, mcp, model, joined, counts, turns: Vec::new(), turn_of: Vec::new() };
+    let mut retries: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    for (at, asked) in joined.repeats.iter().enumerate() {
+        if let Some(asked) = asked {
+            retries.entry(*asked).or_default().push(at);
+        }
+    }
+    let mut build = Build { ledger, mcp, model, joined, retries, counts, turns: Vec::new(), turn_of: Vec::new() };
     build.turns();
     let (calls, results) = build.calls(model_unseen);
     build.finish(calls, results, end, model_unseen)
@@ -64,6 +70,8 @@ struct Build<'l> {
     mcp: McpSide,
     model: ModelSide,
     joined: Joined,
+    /// The calls at servers that repeat a call of the model.
+    retries: BTreeMap<usize, Vec<usize>>,
     /// Whether each exchange is part of the run.
     counts: Vec<bool>,
     turns: Vec<Turn>,
@@ -203,10 +211,8 @@ impl Build<'_> {
     fn with_shown(&self, done: usize, asked: Option<usize>) -> Option<ToolResult> {
         let result = self.mcp.calls[done].result.clone();
         let (Some(asked), Some(answered)) = (asked, &result) else { return result };
-        let tries = || {
-            let retries = self.joined.repeats.iter().enumerate().filter(|(_, of)| **of == Some(asked));
-            self.joined.executed[asked].into_iter().chain(retries.map(|(at, _)| at))
-        };
+        let retries = self.retries.get(&asked).map_or(&[][..], Vec::as_slice);
+        let tries = || self.joined.executed[asked].into_iter().chain(retries.iter().copied());
         let Some((Some(_), shown)) = &self.model.calls[asked].shown else { return result };
         // An error of MCP itself has no text of the server.
         let has_text = answered.error.as_ref().is_none_or(|error| error.kind == ErrorKind::Tool);

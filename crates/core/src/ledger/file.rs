@@ -188,9 +188,7 @@ fn line(value: &Value, out: &mut String) {
 }
 
 fn parse_line(number: usize, text: &str) -> Result<Line, LedgerError> {
-    json::check(text)
-        .and_then(|()| json::read(text))
-        .map_err(|error| LedgerError::error(number, format!("column {}: {}", error.column, error.message)))
+    json::read(text).map_err(|error| LedgerError::error(number, format!("column {}: {}", error.column, error.message)))
 }
 
 /// The lists of one key, as a tree: lists with the same beginning share nodes.

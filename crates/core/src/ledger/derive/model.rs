@@ -195,7 +195,8 @@ impl Reader<'_> {
             };
         let uses_tools = has_tools
             || added.iter().any(|message| message.calls().next().is_some() || message.answers().next().is_some());
-        let outcome = self.outcome(number, interface, response.map(|(_, _, response)| response));
+        let mut id = None;
+        let outcome = self.outcome(number, interface, response.map(|(_, _, response)| response), &mut id);
         let root = parent.map_or(at, |parent| self.out.exchanges[parent].root);
         self.show(seq, parent, &added);
         if let Some(parent) = parent {
@@ -206,7 +207,7 @@ impl Reader<'_> {
             self.ask(at, message);
             self.tree.end(interface, &messages, at);
         }
-        self.remember(at, rest, response.map(|(_, _, response)| response), interface);
+        self.remember(at, rest, id, interface);
         self.out.exchanges.push(Exchange {
             seq,
             end_seq: response.map_or(u64::MAX, |(end, _, _)| end),
@@ -268,10 +269,19 @@ impl Reader<'_> {
         blobs
     }
 
-    fn outcome(&mut self, number: u64, interface: Interface, response: Option<&Response>) -> Outcome {
+    fn outcome(
+        &mut self,
+        number: u64,
+        interface: Interface,
+        response: Option<&Response>,
+        id: &mut Option<String>,
+    ) -> Outcome {
         let why = match response.map(|response| response.reply(interface)) {
             Some(Reply::Body { body, is_cut }) => match import::reply(interface, &body) {
-                Ok(message) => return Outcome::Replied { message, is_cut },
+                Ok(message) => {
+                    *id = body.get("id").and_then(Value::as_str).map(str::to_owned);
+                    return Outcome::Replied { message, is_cut };
+                }
                 // The rest of a reply that broke off may not be one.
                 Err(_) if is_cut => return Outcome::Unknown,
                 Err(error) => error.message,
@@ -334,11 +344,19 @@ impl Reader<'_> {
             if known.peek().is_some() {
                 return known.any(|id| ids.contains(id));
             }
-            first.is_some_and(|echo| echo.role == Role::Assistant && echo.parts == reply.parts)
+            // The client may have given ids to calls that had none.
+            let calls = |message: &Message| {
+                message.calls().map(|call| (call.name.clone(), call.args.clone())).collect::<Vec<_>>()
+            };
+            first.is_some_and(|echo| {
+                echo.role == Role::Assistant && echo.texts().eq(reply.texts()) && calls(echo) == calls(reply)
+            })
         };
-        let is_open = |at: &&usize| self.out.exchanges[**at].continued.is_none();
-        let mut latest = ends.iter().rev();
-        latest.clone().find(is_echo).or_else(|| latest.clone().find(is_open)).or_else(|| latest.next()).copied()
+        let is_whole = |at: &&usize| self.out.exchanges[**at].reply().is_some_and(|(_, is_cut)| !is_cut);
+        let is_open = |at: &&usize| is_whole(at) && self.out.exchanges[**at].continued.is_none();
+        let latest = || ends.iter().rev();
+        let found = latest().find(is_echo).or_else(|| latest().find(is_open)).or_else(|| latest().find(is_whole));
+        found.or_else(|| latest().next()).copied()
     }
 
     /// The latest exchange of which a request has a call. Ids that were used twice do not count.
@@ -376,33 +394,35 @@ impl Reader<'_> {
     fn answer(&mut self, from: Option<usize>, seq: Option<u64>, answer: Answer) {
         let Some(from) = from else { return };
         let root = self.out.exchanges[from].root;
-        let call = match (&answer.id, &answer.function) {
-            (Some(id), _) => self.by_id.get(id).into_iter().flatten().rev().copied().find(|at| {
-                let call = &self.out.calls[*at];
-                self.out.exchanges[call.exchange].root == root && call.shown.is_none()
-            }),
-            (None, function) => std::iter::successors(Some(from), |at| self.out.exchanges[*at].parent)
-                .flat_map(|at| self.out.exchanges[at].calls.clone())
-                .find(|at| {
-                    let call = &self.out.calls[*at];
-                    call.shown.is_none() && function.as_ref().is_none_or(|name| *name == call.call.name)
-                }),
+        let by_id = answer.id.as_ref().and_then(|id| self.by_id.get(id)).into_iter().flatten().rev().copied();
+        let by_id = { by_id }.find(|at| {
+            let call = &self.out.calls[*at];
+            self.out.exchanges[call.exchange].root == root && call.shown.is_none()
+        });
+        // A client may give ids of its own to calls that had none.
+        let by_name = || {
+            let earlier = std::iter::successors(Some(from), |at| self.out.exchanges[*at].parent);
+            earlier.flat_map(|at| self.out.exchanges[at].calls.clone()).find(|at| {
+                let ModelCall { call, shown, .. } = &self.out.calls[*at];
+                let is_named = match &answer.function {
+                    Some(name) => *name == call.name,
+                    None => answer.id.is_none(),
+                };
+                shown.is_none() && is_named && (answer.id.is_none() || call.id.is_none())
+            })
         };
+        let call = by_id.or_else(by_name);
         if let Some(call) = call {
             self.out.calls[call].shown = Some((seq, answer.result));
         }
     }
 
     /// Under which names later requests may refer to this exchange.
-    fn remember(&mut self, at: usize, rest: &Value, response: Option<&Response>, interface: Interface) {
+    fn remember(&mut self, at: usize, rest: &Value, id: Option<String>, interface: Interface) {
         if !matches!(interface, Interface::OpenaiResponses | Interface::Anthropic) {
             return;
         }
-        if let Some(Reply::Body { body, .. }) = response.map(|response| response.reply(interface))
-            && let Some(id) = body.get("id").and_then(Value::as_str)
-        {
-            self.by_response.insert(id.to_owned(), at);
-        }
+        self.by_response.extend(id.map(|id| (id, at)));
         let conversation = rest.get("conversation");
         let id = conversation.and_then(|value| value.as_str().or_else(|| value.get("id")?.as_str()));
         if let Some(id) = id {

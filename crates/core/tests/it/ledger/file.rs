@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use mcptest_core::ledger::{
-    Blobs, Body, End, Entry, Event, Interface, Ledger, Mcp, Message, Request, Response, Side, Unread, What, WhyUnread,
+    Blobs, Body, End, Entry, Event, Interface, Ledger, Mcp, Message, ProgramEnd, Request, Response, Side, Unread, What,
+    WhyUnread, trace,
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -130,6 +131,8 @@ proptest! {
         let read = Ledger::read(&lines).unwrap();
         prop_assert_eq!(&read.entries, &ledger.entries, "{}", lines);
         prop_assert_eq!(read.to_lines(), lines);
+        // Whatever passed, there is a trace of it.
+        prop_assert_eq!(trace(&read, ProgramEnd::default()), trace(&ledger, ProgramEnd::default()));
     }
 }
 
@@ -183,7 +186,7 @@ fn a_file_that_is_not_a_ledger_is_refused_with_the_line() {
         ("{\"mcptest_ledger\":2}\n".into(), 1, "it has version 2 of the format, and this program reads 1".into()),
         (format!("{head}\n"), 2, "column 0: EOF while parsing a value".into()),
         (format!("{head}{{\"a\":1,\"a\":2}}\n"), 2, "column 10: duplicate key \"a\"".into()),
-        (format!("{head}{{\"sec\":1}}\n"), 2, "column 6: sec: unknown field `sec`, expected one of `mcptest_ledger`, `servers`, `blob`, `value`, `seq`, `ms`, `mcp`, `request`, `response`".into()),
+        (format!("{head}{{\"sec\":1}}\n"), 2, "column 1: unknown field `sec`, expected one of `mcptest_ledger`, `servers`, `blob`, `value`, `seq`, `ms`, `mcp`, `request`, `response`".into()),
         (format!("{head}{{\"seq\":1,\"ms\":0}}\n"), 2, "an entry must have one of `mcp`, `request` and `response`".into()),
         (format!("{head}{}{}", mcp(3, ""), mcp(3, "")), 3, "`seq` must increase, but 3 comes after 3".into()),
         (format!("{head}{}", mcp(0, ",\"reply_to\":4")), 2, "`reply_to` must be the `seq` of an earlier message of the program, found 4".into()),

@@ -416,7 +416,7 @@ impl Stage<'_, '_> {
             actor.previous = Some(said.id.clone());
         }
         actor.fresh.clear();
-        actor.messages.extend(wire::echo(interface, &said));
+        actor.messages.extend(wire::echo(interface, &self.said_back(actor)));
         if actor.agent.has_tools {
             self.turns.append(&mut actor.added);
             self.last_text = turn.text.clone().unwrap_or_default();
@@ -532,6 +532,17 @@ impl Stage<'_, '_> {
         self.calls[index].retry_of == Some(usize::MAX)
     }
 
+    /// A reply as the client repeats it. Gemini's CLI gives ids to calls that had none.
+    fn said_back(&self, actor: &Actor<'_>) -> Said {
+        let mut said = self.said(actor, "");
+        if self.script.adds_ids && !self.script.has_ids {
+            for (asked, call) in said.calls.iter_mut().zip(&actor.agent.turns[actor.turn].calls) {
+                asked.id = asked.provider.is_none().then(|| format!("own_{}", call.id));
+            }
+        }
+        said
+    }
+
     /// What the program shows the model after a turn.
     fn tell(&mut self, actor: &mut Actor<'_>) {
         let turn = &actor.agent.turns[actor.turn];
@@ -540,7 +551,8 @@ impl Stage<'_, '_> {
             self.own_call(target);
         }
         let mut told = Vec::new();
-        for (call, asked) in turn.calls.iter().zip(&said.calls) {
+        let back = self.said_back(actor);
+        for ((call, asked), back) in turn.calls.iter().zip(&said.calls).zip(&back.calls) {
             let (text, shown, is_error) = match &call.does {
                 Does::Execute { tries, told, .. } => {
                     let last = tries.last().unwrap();
@@ -574,7 +586,8 @@ impl Stage<'_, '_> {
                 Does::Provider { .. } => continue,
             };
             actor.added.push(Turn { role: Role::Tool, content: Some(shown) });
-            told.push(wire::Told { id: asked.id.clone(), name: asked.name.clone(), text, is_error });
+            let id = back.id.clone();
+            told.push(wire::Told { id, name: asked.name.clone(), text, is_error });
         }
         let messages = wire::answers(self.script.interface, &told);
         actor.messages.extend(messages.clone());

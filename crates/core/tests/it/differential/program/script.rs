@@ -12,6 +12,8 @@ pub(super) struct Script {
     pub(super) meta: Meta,
     /// Gemini's calls may have no ids.
     pub(super) has_ids: bool,
+    /// The client gives ids to calls without one.
+    pub(super) adds_ids: bool,
     /// Requests name the reply that they continue instead of repeating everything.
     pub(super) is_stateful: bool,
     pub(super) servers: Vec<Server>,
@@ -171,6 +173,7 @@ pub(super) fn random(rng: &mut Rng) -> Script {
         style: rng.pick(&styles),
         meta,
         has_ids,
+        adds_ids: rng.chance(50),
         is_stateful: matches!(interface, Interface::OpenaiResponses | Interface::Anthropic) && rng.chance(40),
         agents,
         own_calls,
