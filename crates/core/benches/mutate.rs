@@ -49,7 +49,7 @@ fn main() -> ExitCode {
 fn measure(name: &str, calls: usize, keeps: bool) -> f64 {
     let trace = session(calls);
     let (expect, gates) = checks(&trace, keeps);
-    let options = Options { operators: Operator::ALL.to_vec(), limit: 2000 };
+    let options = Options { operators: Operator::ALL.to_vec(), limit: Some(2000) };
     let mut subject = Subject {
         expect: &expect,
         gates: &gates,

@@ -172,8 +172,9 @@ pub struct Subject<'a> {
 pub struct Options {
     /// Which operators.
     pub operators: Vec<Operator>,
-    /// Most mutants of one subject. If there are more, each operator gets a fair share, spread over the run.
-    pub limit: usize,
+    /// Most mutants of one subject. If there are more, each operator gets a fair share, spread over the run. Without a
+    /// limit there are 2,000, and fewer of a run with more than 200 calls.
+    pub limit: Option<usize>,
 }
 
 words! {
@@ -241,7 +242,7 @@ struct Checks<'a> {
 }
 
 /// What the checks said of a subject with one changed run.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Judged {
     /// The checks that do not pass.
     by: Vec<&'static str>,
@@ -268,9 +269,11 @@ pub fn mutate(
     let mut seen = Seen::default();
     let runs: Vec<usize> = (0..subject.runs.len()).filter(|run| outcomes[*run]).collect();
     let can_flip = subject.is_group && subject.gates.reliability.is_some();
-    // The limit is for the subject: its runs share it.
-    let limit = options.limit.div_ceil(runs.len().max(1));
-    for run in runs {
+    for run in runs.iter().copied() {
+        let calls = subject.runs[run].trace.tool_calls.as_ref().map_or(0, Vec::len);
+        let limit = options.limit.unwrap_or_else(|| default_limit(calls));
+        // The limit is for the subject: its runs share it.
+        let limit = limit.div_ceil(runs.len().max(1));
         let allowed = Allowed::of(subject.gates, &subject.runs[run].trace);
         let sites = Sites::of(&subject.runs[run].trace, options, can_flip);
         let (chosen, over_limit) = sites.within(limit);
@@ -287,6 +290,14 @@ pub fn mutate(
         }
     }
     Ok(untried)
+}
+
+/// A mutant costs as much as the run is long, so that long runs get fewer.
+fn default_limit(calls: usize) -> usize {
+    const MOST: usize = 2000;
+    const LEAST: usize = 100;
+    const JUDGED_CALLS: usize = 400_000;
+    (JUDGED_CALLS / calls.max(1)).clamp(LEAST, MOST)
 }
 
 impl<'a> Subject<'a> {
@@ -338,7 +349,7 @@ impl<'a> Subject<'a> {
         let Mutation { operator, change, edit, place } = mutation;
         let is_flip = matches!(edit, Edit::Outcome);
         let undo = edit.apply(&mut self.runs[run].trace);
-        let judged = self.judge(self.checks(), None, run, outcomes, is_flip);
+        let judged = self.judge(&[self.checks()], run, outcomes, is_flip);
         let edit = undo.apply(&mut self.runs[run].trace);
         let mut mutant = Mutant {
             run,
@@ -373,35 +384,36 @@ impl<'a> Subject<'a> {
         mutant
     }
 
-    /// The verdict when one run is changed. `more` are checks next to the subject's own.
-    fn judge(&self, own: Checks<'_>, more: Option<Checks<'_>>, run: usize, outcomes: &[bool], is_flip: bool) -> Judged {
-        let mut judged = Judged::default();
+    /// The verdict when one run is changed.
+    fn judge(&self, all: &[Checks<'_>], run: usize, outcomes: &[bool], is_flip: bool) -> Judged {
         let mut checks = Vec::new();
         if !is_flip {
-            for Checks { expect, gates } in std::iter::once(own).chain(more) {
-                checks.extend(judge::run_tersely(expect, gates, &self.runs[run].trace));
-            }
+            checks.extend(all.iter().flat_map(|own| judge::run_tersely(own.expect, own.gates, &self.runs[run].trace)));
         }
-        let passes = |check: &CheckResult| check.verdict == Verdict::Pass;
-        let has_passed = !is_flip && checks.iter().all(passes);
-        let strict = more.and_then(|more| more.gates.reliability.as_ref());
-        let absorbs = self.is_group && (own.gates.reliability.is_some() || strict.is_some());
+        let has_passed = !is_flip && checks.iter().all(|check| check.verdict == Verdict::Pass);
         let is_bad = |check: &CheckResult| matches!(check.verdict, Verdict::Fail | Verdict::Unassessable);
-        judged.is_caught = !absorbs && checks.iter().any(is_bad);
-        if self.is_group {
+        let absorbs = self.is_group && all.iter().any(|own| own.gates.reliability.is_some());
+        let mut is_caught = !absorbs && checks.iter().any(is_bad);
+        if self.is_group && all.iter().any(|own| own.judges_groups()) {
             let traces: Vec<&Trace> = self.runs.iter().map(|run| &run.trace).collect();
             let mut outcomes = outcomes.to_vec();
             outcomes[run] = has_passed;
-            let over_runs: Vec<CheckResult> = std::iter::once(own)
-                .chain(more)
-                .flat_map(|Checks { gates, .. }| judge::runs(gates, &traces, &outcomes))
-                .collect();
-            judged.is_caught |= over_runs.iter().any(is_bad);
+            let over_runs = all.iter().flat_map(|own| judge::runs(own.gates, &traces, &outcomes));
+            let over_runs: Vec<CheckResult> = over_runs.collect();
+            is_caught |= over_runs.iter().any(is_bad);
             checks.extend(over_runs);
         }
-        judged.is_error = checks.iter().any(|check| check.verdict == Verdict::Error);
-        judged.by = checks.iter().filter(|check| is_bad(check)).map(|check| check.name).collect();
-        judged
+        Judged {
+            is_caught,
+            is_error: checks.iter().any(|check| check.verdict == Verdict::Error),
+            by: checks.iter().filter(|check| is_bad(check)).map(|check| check.name).collect(),
+        }
+    }
+}
+
+impl Checks<'_> {
+    fn judges_groups(&self) -> bool {
+        self.gates.stability.is_some() || self.gates.reliability.is_some()
     }
 }
 

@@ -80,9 +80,9 @@ pub(crate) struct Mutate {
     pub(crate) filter: Vec<Filter>,
 
     /// Most mutants of one test, trace or group. If there are more, every operator gets a fair share,
-    /// and the report counts the rest
-    #[arg(long, value_name = "N", default_value_t = 2000, value_parser = value_parser!(u32).range(1..), verbatim_doc_comment)]
-    pub(crate) max_mutants: u32,
+    /// and the report counts the rest. Default: 2000, and fewer for runs of more than 200 calls
+    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..), verbatim_doc_comment)]
+    pub(crate) max_mutants: Option<u32>,
 
     /// Exit with 1 if a mutant is missed
     #[arg(long, value_enum, value_name = "missed|none", default_value_t = FailOn::None, hide_possible_values = true, hide_default_value = true)]

@@ -26,7 +26,8 @@ pub(super) fn run(typed: &Mutate, environment: Environment<'_>, console: &mut Co
         [] => Operator::ALL.to_vec(),
         chosen => chosen.iter().flat_map(|chosen| chosen.0.clone()).collect(),
     };
-    let options = Options { operators, limit: usize::try_from(typed.max_mutants).unwrap_or(usize::MAX) };
+    let options =
+        Options { operators, limit: typed.max_mutants.map(|most| usize::try_from(most).unwrap_or(usize::MAX)) };
     let mut findings = Findings::new(output, typed.html.as_deref().map(MutationPage::new));
     match &typed.gates {
         Some(gates) => traces::mutate(typed, gates, &options, environment, &mut findings, console)?,

@@ -14,7 +14,7 @@ pub(super) enum Edit {
         remove: usize,
         put: Vec<(ToolCall, Option<ToolResult>)>,
     },
-    /// A call and the one after it change places.
+    /// A call and the one after it change places. Turns and IDs belong to the places.
     Swap(usize),
     Call {
         at: usize,
@@ -37,6 +37,12 @@ pub(super) fn pad_results(trace: &mut Trace) {
     }
 }
 
+pub(super) fn swap_calls(first: &mut ToolCall, second: &mut ToolCall) {
+    std::mem::swap(first, second);
+    std::mem::swap(&mut first.turn, &mut second.turn);
+    std::mem::swap(&mut first.id, &mut second.id);
+}
+
 impl Edit {
     /// Makes the change. Places are those of a trace with [`pad_results`].
     pub(super) fn apply(self, trace: &mut Trace) -> Self {
@@ -53,8 +59,8 @@ impl Edit {
                 Self::Splice { at, remove: added, put: removed.into_iter().zip(answers).collect() }
             }
             Self::Swap(at) => {
-                if let Some(calls) = &mut trace.tool_calls {
-                    calls.swap(at, at + 1);
+                if let Some([first, second]) = trace.tool_calls.as_mut().and_then(|calls| calls.get_mut(at..at + 2)) {
+                    swap_calls(first, second);
                 }
                 if let Some(results) = &mut trace.tool_results {
                     results.swap(at, at + 1);

@@ -56,7 +56,11 @@ impl Fixes {
         let found = usable.into_iter().find(|(_, text)| {
             let loaded = self.loaded.get(text).and_then(Option::as_ref);
             loaded.is_some_and(|(expect, gates)| {
-                subject.judge(subject.checks(), Some(Checks { expect, gates }), run, outcomes, is_flip).is_caught
+                let (own, more) = (subject.checks(), Checks { expect, gates });
+                // Without gates over runs, what the own checks say is known: they pass.
+                let all = [more, own];
+                let all = if own.judges_groups() { &all[..] } else { &all[..1] };
+                subject.judge(all, run, outcomes, is_flip).is_caught
             })
         });
         undo.apply(&mut subject.runs[run].trace);
@@ -189,6 +193,8 @@ fn calls(trace: &Trace, operator: Operator, place: &Place, edit: &Edit) -> Vec<V
             if first == second {
                 let whole = call.args.as_ref().map(|args| json!({ "exact": args }));
                 out.extend(whole.map(|whole| assertion(&format!("tool_calls[{at}].args"), &whole)));
+                let failed = trace.result(at).and_then(ToolResult::failed);
+                out.push(assertion(&format!("tool_results[{at}].is_error"), &json!({ "exact": failed })));
                 out.extend(result_text(trace, at, trace.result(at + 1)));
             } else {
                 out.push(json!({ "trajectory_axes": { "order": [{ "first": first, "second": second }] } }));

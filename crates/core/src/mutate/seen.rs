@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
-use super::edit::Edit;
+use super::edit::{Edit, swap_calls};
 use crate::json::Layout;
 use crate::trace::{ToolCall, ToolResult, Trace};
 
@@ -46,7 +46,12 @@ impl Seen {
                 fold(&calls)
             }
             Edit::Swap(at) => {
-                calls.swap(*at, at + 1);
+                if let Some([first, second]) = trace.tool_calls.as_ref().and_then(|calls| calls.get(*at..at + 2)) {
+                    let (mut first, mut second) = (first.clone(), second.clone());
+                    swap_calls(&mut first, &mut second);
+                    calls.swap(*at, at + 1);
+                    (calls[*at].0, calls[at + 1].0) = (digest(&first), digest(&second));
+                }
                 fold(&calls)
             }
             Edit::Call { at, call } => {
@@ -61,7 +66,6 @@ impl Seen {
             Edit::Tokens(tokens) => digest(&("tokens", tokens)),
             Edit::Outcome => digest(&("outcome", run)),
         };
-        debug_assert_eq!(self.calls.len(), trace.tool_calls.as_ref().map_or(0, Vec::len));
         self.all.insert((self.whole, key))
     }
 }

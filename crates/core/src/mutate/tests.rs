@@ -22,11 +22,11 @@ fn trace(envelope: &Value) -> Trace {
 }
 
 fn all() -> Options {
-    Options { operators: Operator::ALL.to_vec(), limit: 10_000 }
+    Options { operators: Operator::ALL.to_vec(), limit: Some(10_000) }
 }
 
 fn only(operators: &[Operator]) -> Options {
-    Options { operators: operators.to_vec(), limit: 10_000 }
+    Options { operators: operators.to_vec(), limit: Some(10_000) }
 }
 
 fn runs(envelopes: &[Value]) -> Vec<Run> {
@@ -289,6 +289,13 @@ fn equal_mutants_count_once() {
     let (mutants, untried) = judged(std::slice::from_ref(&same), &nothing(), &options).unwrap();
     // One call less, one call more, two calls less, none.
     assert_eq!((mutants.len(), untried.duplicates), (4, 6));
+    // A call that is repeated in another turn and swapped with itself is no mutant.
+    let retried = json!({
+        "tool_calls": [{ "name": "a", "args": {}, "turn": 1, "id": "x" }, { "name": "a", "args": {}, "turn": 3, "id": "y" }],
+        "conversation": { "stop_reason": "completed" },
+    });
+    let (mutants, untried) = judged(&[retried], &nothing(), &only(&[Operator::SwapCalls])).unwrap();
+    assert_eq!((mutants.len(), untried.duplicates), (0, 1));
     // Equal runs have equal mutants.
     let over_runs = json!({ "expect": nothing()["expect"], "reliability": {} });
     let (again, untried) = judged(&[same.clone(), same], &over_runs, &options).unwrap();
@@ -300,9 +307,14 @@ fn over_the_limit_every_operator_keeps_a_share() {
     let calls: Vec<Value> =
         (0..200).map(|at| json!({ "name": format!("t{at}"), "server": "s", "args": { "n": at } })).collect();
     let long = json!({ "tool_calls": calls, "conversation": { "stop_reason": "completed", "tokens": { "total": 9 } } });
-    let (mutants, untried) = judged(&[long], &nothing(), &Options { limit: 100, ..all() }).unwrap();
+    let (mutants, untried) = judged(&[long], &nothing(), &Options { limit: Some(100), ..all() }).unwrap();
     assert!(mutants.len() <= 100 && mutants.len() > 80, "{}", mutants.len());
     assert!(untried.over_limit > 2000, "{untried:?}");
+    let long =
+        json!({ "tool_calls": vec![json!({ "name": "a" }); 10_000], "conversation": { "stop_reason": "completed" } });
+    let options = Options { limit: None, operators: vec![Operator::OtherTool] };
+    let (few, _) = judged(&[long], &nothing(), &options).unwrap();
+    assert_eq!(few.len(), 100, "a long run gets fewer");
     for operator in [Operator::DropCall, Operator::MoreTokens, Operator::CutTail, Operator::OffByOne] {
         assert!(mutants.iter().any(|mutant| mutant.operator == operator), "{operator}");
     }
