@@ -14,7 +14,8 @@ use crate::target::{Resolved, Selection, Target};
 use crate::trace::fill_results;
 
 /// The top-level names of the trace envelope.
-pub const ENVELOPE_ROOTS: [&str; 5] = ["tool_calls", "tool_results", "tool_names", "final_response", "conversation"];
+pub const ENVELOPE_ROOTS: [&str; 7] =
+    ["tool_calls", "tool_results", "tool_names", "final_response", "conversation", "answer_source", "program"];
 
 /// One place at which a recorded value is not what was expected.
 #[derive(Debug, Clone, PartialEq, Serialize)]

@@ -66,8 +66,8 @@ fn a_target_is_explained_with_what_its_absence_means() {
         "\
 tool_calls[*].args.city (a target, reads the trace)
 
-Below `tool_calls[*].args`: The arguments as the model wrote them. Text that is not JSON stays text.
-Its structure depends on the tool.
+Below `tool_calls[*].args`: The arguments as the model wrote them; of a recorded program, as the
+server got them. Text that is not JSON stays text. Its structure depends on the tool.
 
 About it:
   reads         tool_calls[*].args

@@ -674,7 +674,7 @@ fn targets_resolve_in_their_own_scope_only() {
         Scope::Envelope,
         "banana",
         "/target: a trace has no field `banana` \
-         (hint: expected one of: tool_calls, tool_results, tool_names, final_response, conversation)",
+         (hint: expected one of: tool_calls, tool_results, tool_names, final_response, conversation, answer_source, program)",
     );
     check(
         Scope::Envelope,
