@@ -71,7 +71,7 @@ fn dispatch(
     signals::ignore_sigxfsz();
     match command {
         Command::Init(typed) => init::run(typed, environment, console),
-        Command::Run(typed) => run_suites::run(typed, environment, console),
+        Command::Run(typed) => run_suites::run(typed, environment, names, console),
         Command::Score(typed) => score::run(typed, environment, console),
         Command::Convert(typed) => convert::run(typed, console),
         Command::Mutate(typed) => mutate::run(typed, environment, console),

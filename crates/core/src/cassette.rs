@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 use crate::json;
 use crate::redact::hash;
-use crate::trace::{Role, Trace};
+use crate::trace::{AnswerSource, Role, Trace};
 
 /// Version of the format that is written. Old readers do not guess at new files.
 pub const VERSION: u64 = 2;
@@ -20,7 +20,7 @@ pub const OLDEST: u64 = 1;
 
 /// What the digest covers: all that was recorded, and that it was edited since. The name of the test is a label that the
 /// suite may change, and the fingerprint follows from the inputs.
-const DIGESTED: [&str; 7] = ["advisory", "edited", "inputs", "model", "observed", "run", "trace"];
+const DIGESTED: [&str; 8] = ["advisory", "edited", "inputs", "ledger", "model", "observed", "run", "trace"];
 
 /// How many contradictions a message lists.
 const MAX_LISTED: usize = 3;
@@ -173,7 +173,9 @@ fn contradictions(cassette: &Map<String, Value>, trace: &Trace) -> Vec<String> {
             out.push("`trace.tool_names` are not the names in `trace.tool_calls`".to_owned());
         }
     }
-    if let (Some(turns), Some(answer)) = (turns, &trace.final_response) {
+    // What a program answers is its own; the model may have said something else.
+    let is_own = trace.answer_source == Some(AnswerSource::Program);
+    if let (Some(turns), Some(answer), false) = (turns, &trace.final_response, is_own) {
         let last = turns.iter().enumerate().rev().find(|(_, turn)| turn.role == Role::Assistant);
         match last {
             Some((at, turn)) if turn.content.as_deref().unwrap_or("") != answer => out.push(format!(

@@ -59,6 +59,11 @@ pub(crate) fn run_tersely(expect: &[Assertion], gates: &Gates, trace: &Trace) ->
 
 fn checks(expect: &[Assertion], gates: &Gates, trace: &Trace, judge: fn() -> Judge) -> Vec<CheckResult> {
     let mut out = Vec::with_capacity(MAX_CHECKS);
+    if let Some(program) = &trace.program
+        && let Some(why) = &program.failed
+    {
+        out.push(program_failed(why, program.output.as_deref()));
+    }
     if !expect.is_empty() {
         out.push(assertions(expect, trace));
     }
@@ -86,8 +91,20 @@ fn checks(expect: &[Assertion], gates: &Gates, trace: &Trace, judge: fn() -> Jud
     out
 }
 
-/// The assertions and the five per-run gates.
-const MAX_CHECKS: usize = 6;
+/// How the program ended, the assertions, and the five per-run gates.
+const MAX_CHECKS: usize = 7;
+
+/// The name of the check that a program ended as it should.
+pub const PROGRAM_CHECK: &str = "program";
+
+/// A program that did not end as it should has failed, whatever it did before.
+fn program_failed(why: &str, output: Option<&str>) -> CheckResult {
+    let shown = output.map_or_else(|| "it printed nothing".to_owned(), |output| format!("its last lines:\n{output}"));
+    let reason = format!("{why}; {shown}");
+    let failure = GateFailure { target: "program.failed".to_owned(), reason, diffs: Vec::new() };
+    let check = CheckResult::new(None, Verdict::Fail, why.to_owned(), vec![failure]);
+    CheckResult { name: PROGRAM_CHECK, ..check }
+}
 
 /// Evaluates the gates over runs on all runs of a cell. `outcomes` says which of them passed their own checks.
 pub fn runs(gates: &Gates, traces: &[&Trace], outcomes: &[bool]) -> Vec<CheckResult> {

@@ -9,8 +9,10 @@
 mod derive;
 mod file;
 mod interface;
+mod outcome;
 mod redact;
 mod result;
+mod seen;
 mod stream;
 
 use std::collections::BTreeMap;
@@ -21,7 +23,9 @@ use serde_json::Value;
 pub use derive::{Derived, ProgramEnd, trace};
 pub use file::LedgerError;
 pub use interface::Interface;
+pub use outcome::{Ended, Ran, outcome};
 pub use result::{error_result, invalid_result, mcp_result, message_of};
+pub use seen::{Seen, ServerSeen};
 pub use stream::Reply;
 
 use crate::json;

@@ -11,6 +11,7 @@ mod hints;
 pub mod interpolate;
 mod lint;
 mod lower;
+mod program;
 pub mod schema;
 mod syntax_hints;
 pub mod yaml;
@@ -24,10 +25,11 @@ use crate::eval::{
     TrajectoryAxesGate, TrajectoryGate,
 };
 use crate::trace::{FaultKind, words};
-pub use blocks::{AGENT, FAULT, FAULT_TARGET, GATE_FILE, MODEL, PRICE, SERVER, SUITE};
+pub use blocks::{AGENT, FAULT, FAULT_TARGET, GATE_FILE, IGNORED, MODEL, PRICE, PROGRAM, SERVER, SUITE};
 pub use check::Diagnostics;
 pub use interpolate::{Template, Variables};
 pub use lower::provider_of;
+pub use program::{Ignored, Input, ModelSide, Program};
 
 /// Maximum runs of one test. They are compared with each other, so all are in memory together.
 pub const MAX_RUNS: u64 = 100_000;
@@ -45,13 +47,14 @@ pub struct Suite {
     /// In the order written.
     pub faults: Vec<Fault>,
     pub models: BTreeMap<String, Model>,
+    pub programs: BTreeMap<String, Program>,
     /// In the order written.
     pub agents: Vec<AgentTest>,
 }
 
 impl Suite {
-    /// The variables that servers and models read: those in `command`, `env`, `url`, `headers`, `model` and `base_url`, and
-    /// those that such a variable of the suite refers to.
+    /// The variables that servers, models and programs read: those in `command`, `env`, `url`, `headers`, `model` and
+    /// `base_url`, and those that such a variable of the suite refers to. What a recording sets for a program is not among them.
     pub fn variables_read(&self) -> BTreeSet<&str> {
         let servers = self.servers.values().map(|server| &server.transport);
         let of_servers = servers.flat_map(|transport| -> Vec<&Template> {
@@ -61,10 +64,13 @@ impl Suite {
             }
         });
         let of_models = self.models.values().flat_map(|model| model.model.iter().chain(&model.base_url));
-        self.names_in(of_servers.chain(of_models))
+        let of_programs = self.programs.values().flat_map(|program| program.command.iter().chain(program.env.values()));
+        let mut names = self.names_in(of_servers.chain(of_models).chain(of_programs));
+        names.retain(|name| !name.starts_with(program::OWN_VARIABLES));
+        names
     }
 
-    /// The variables in `cwd`, `prompt` and `system`, and those that such a variable of the suite refers to.
+    /// The variables in `cwd`, `workspace`, `prompt` and `system`, and those that such a variable of the suite refers to.
     pub fn variables_in_prompts(&self) -> BTreeSet<&str> {
         let folders = self.servers.values().filter_map(|server| match &server.transport {
             Transport::Command { cwd, .. } => cwd.as_ref(),
@@ -72,7 +78,8 @@ impl Suite {
         });
         let asked =
             self.agents.iter().flat_map(|test| std::iter::once(&test.prompt_as_written).chain(&test.system_as_written));
-        self.names_in(folders.chain(asked))
+        let of_programs = self.programs.values().flat_map(|program| program.cwd.iter().chain(&program.workspace));
+        self.names_in(folders.chain(of_programs).chain(asked))
     }
 
     fn names_in<'s>(&'s self, templates: impl Iterator<Item = &'s Template>) -> BTreeSet<&'s str> {
@@ -96,6 +103,8 @@ pub struct Server {
     pub transport: Transport,
     pub timeout_ms: u64,
     pub protocol: Protocol,
+    /// A program may leave it alone.
+    pub is_optional: bool,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -190,8 +199,11 @@ pub struct AgentTest {
     /// Line of its name, from 1.
     pub line: usize,
     pub marks: Marks,
+    /// The models that it runs on, or the programs.
     pub models: Vec<String>,
-    /// Declared with `models`, so that names show the model.
+    /// It runs on programs.
+    pub is_program: bool,
+    /// Declared with `models` or `programs`, so that names show the model.
     pub is_matrix: bool,
     pub servers: Vec<String>,
     pub prompt: String,

@@ -257,8 +257,14 @@ object! {
     pub struct Program {
         /// Its exit code; 128 and the number of the signal that ended it.
         pub exit: Option<i64> = "it did not end by itself",
+        /// Why the run failed, whatever it did before: a wrong exit code, the time limit, or no answer.
+        pub failed: Option<String> = "it ended as it should, or nobody said how it should end",
         /// Why the recording is not whole. Every gate is `unassessable` then.
         pub incomplete: Option<String> = "the recording is whole",
+        /// What is odd about the recording, such as calls in its own account that were not seen.
+        pub notes: Option<Vec<String>> = "nothing is odd",
+        /// The last lines of its output, if it failed.
+        pub output: Option<String> = "it did not fail, or printed nothing",
         /// What passed between the program, its model and its servers, in order and without bodies.
         pub timeline: Option<Vec<TimelineEntry>> = "the recording does not say",
     }

@@ -2,6 +2,7 @@
 
 mod inputs;
 mod inventory;
+mod ledgers;
 mod orphans;
 mod store;
 
@@ -18,6 +19,7 @@ use serde_json::{Map, Value};
 
 pub use inputs::inputs;
 pub use inventory::{Entry, State, inventory};
+pub use ledgers::ledger_path;
 pub use orphans::Orphans;
 pub use store::{Accepted, Folder, Lock, accept};
 
@@ -36,6 +38,8 @@ pub struct Cassette {
     pub observed: Value,
     /// An additional question to the model; shown, never judged.
     pub advisory: Option<Value>,
+    /// The SHA-256 of the ledgers of a program, which are in a file next to this one.
+    pub ledger: Option<String>,
     pub trace: Trace,
     /// The format version that it was read from; [`VERSION`] is written.
     pub version: u64,
@@ -87,6 +91,11 @@ pub enum CassetteError {
         /// What is wrong, and where.
         why: String,
     },
+    /// The ledgers of a program are missing, or are not those of the recording.
+    Ledger {
+        path: PathBuf,
+        why: String,
+    },
     /// There is a symbolic link where a recording should be written.
     Linked {
         path: PathBuf,
@@ -118,7 +127,7 @@ impl CassetteError {
         match self {
             Self::Missing { .. } => Code::NoRecording,
             Self::Io { code, .. } => *code,
-            Self::Broken { .. } => Code::BrokenCassette,
+            Self::Broken { .. } | Self::Ledger { .. } => Code::BrokenCassette,
             Self::Version { .. } => Code::CassetteVersion,
             Self::Edited { .. } => Code::EditedCassette,
             Self::Contradictory { .. } => Code::InconsistentCassette,
@@ -135,7 +144,7 @@ impl CassetteError {
         match self {
             Self::Missing { .. } => "there is no recording of this run".to_owned(),
             Self::Io { what, why, .. } => format!("cannot be {what}: {why}"),
-            Self::Broken { why, .. } => why.clone(),
+            Self::Broken { why, .. } | Self::Ledger { why, .. } => why.clone(),
             Self::Version { found, .. } => Unreadable::Version(found.clone()).to_string(),
             Self::Edited { .. } => Unreadable::Edited.to_string(),
             Self::Contradictory { why, .. } => Unreadable::Contradictory(why.clone()).to_string(),
@@ -160,6 +169,7 @@ impl fmt::Display for CassetteError {
             | Self::Contradictory { path, .. }
             | Self::Stale { path, .. }
             | Self::Unkept { path, .. }
+            | Self::Ledger { path, .. }
             | Self::Linked { path }
             | Self::Taken { path }
             | Self::Locked { path } => write!(f, "{}: {}", path.display(), self.why()),
@@ -216,6 +226,9 @@ impl Cassette {
         if let Some(advisory) = &self.advisory {
             map.insert("advisory".to_owned(), advisory.clone());
         }
+        if let Some(ledger) = &self.ledger {
+            map.insert("ledger".to_owned(), ledger.clone().into());
+        }
         map.insert("trace".to_owned(), self.trace.to_envelope());
         if self.edited {
             map.insert("edited".to_owned(), true.into());
@@ -249,12 +262,13 @@ impl Cassette {
         let (inputs, observed) = (take("inputs")?, take("observed")?);
         trace.read_only = cassette::read_only_tools(&observed);
         let advisory = map.remove("advisory");
+        let ledger = map.remove("ledger").map(|ledger| as_text("ledger", ledger)).transpose()?;
         if let Some(unknown) = map.keys().next() {
             return Err(broken(format!("unknown key `{}`", json::cut(unknown, 60))));
         }
         // That the file is not a recording at all is reported first.
         let cassette::Seal { version, edited } = seal?;
-        Ok(Self { test: of_test, model, run, inputs, observed, advisory, trace, version, edited })
+        Ok(Self { test: of_test, model, run, inputs, observed, advisory, ledger, trace, version, edited })
     }
 
     /// The text of a file with its edits accepted.

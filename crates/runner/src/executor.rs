@@ -9,6 +9,7 @@ use std::thread;
 
 use mcptest_core::diag::{Code, RunError, shell_word};
 use mcptest_core::event::Event;
+use mcptest_core::ledger::Ledger;
 use mcptest_core::report::{Attempt, Evidence, Family, Origin, Row, RowVerdict};
 use mcptest_core::suite::Variables;
 use serde_json::Value;
@@ -17,10 +18,11 @@ use crate::budget::Budget;
 use crate::cassette::{Cassette, CassetteError, Folder, Lock, OLDEST, Orphans, VERSION, fingerprint};
 use crate::file::Trust;
 use crate::interrupt::Interrupt;
-use crate::live::{self, Live};
+use crate::live::{self, Live, LiveRun};
 use crate::model::ModelSource;
 use crate::plan::{CellInputs, Planned, SuiteFile};
 use crate::process::Processes;
+use crate::program::ProgramRequest;
 use crate::provider::Access;
 
 /// Where traces come from, and whether they are kept.
@@ -43,6 +45,8 @@ pub struct Options<'a> {
     /// The path of this program, for servers whose command is `mcptest`.
     pub program: Option<PathBuf>,
     pub environment: &'a (dyn Fn(&str) -> Option<String> + Sync),
+    /// The environment variables that are set.
+    pub names: &'a [String],
     /// Set when the user wants to stop.
     pub interrupt: &'a Interrupt,
     pub processes: &'a Processes,
@@ -344,6 +348,21 @@ impl<'a> Executor<'a> {
             let notice = progress.notice.map(|notice| redactor.text(notice));
             (self.options.on_progress)(&RunProgress { notice: notice.as_deref(), ..*progress });
         };
+        if let Some(program) = file.suite.programs.get(cell.model).filter(|_| cell.test.is_program) {
+            let runs = usize::try_from(planned.runs).unwrap_or(usize::MAX);
+            let request = ProgramRequest {
+                file,
+                cell,
+                program,
+                row: &cell.row_name(runs, Some(run), None),
+                variables: &variables,
+                names: self.options.names,
+                budget: self.options.budget,
+                on_progress: &on_progress,
+            };
+            let ran = live.run_program(&request, self.options.interrupt).map_err(clean)?;
+            return ran.map(|ran| self.kept(planned, prepared, run, ran)).transpose();
+        }
         let model = file.suite.models.get(cell.model);
         let access;
         let source = match &prepared.cell_inputs.script {
@@ -371,23 +390,38 @@ impl<'a> Executor<'a> {
         let ran = ran.redacted(&redactor).map_err(|error| {
             RunError::new(format!("the trace cannot be read back: {error}")).hint("please report this")
         })?;
-        if self.options.mode == Mode::Record {
-            let cassette = Cassette {
-                test: cell.test.name.clone(),
-                model: cell.model.to_owned(),
-                run,
-                inputs: prepared.cell_inputs.inputs.clone(),
-                observed: ran.observed,
-                advisory: ran.advisory,
-                trace: ran.trace,
-                version: VERSION,
-                edited: false,
-            };
-            let saved = folder.save(&cassette).map_err(|error| trouble(&error, None))?;
-            return Ok(Some(Box::new(Evidence { recorded: true, ..evidence(saved) })));
+        self.kept(planned, prepared, run, ran).map(Some)
+    }
+
+    /// The evidence of a live run. It is recorded first, if runs are.
+    fn kept(
+        &self,
+        planned: &Planned<'_>,
+        prepared: &Prepared,
+        run: u64,
+        ran: LiveRun,
+    ) -> Result<Box<Evidence>, RunError> {
+        let LiveRun { trace, observed, advisory, ledger } = ran;
+        if self.options.mode != Mode::Record {
+            return Ok(Box::new(Evidence { trace, advisory, ..Evidence::default() }));
         }
-        let evidence = Evidence { trace: ran.trace, advisory: ran.advisory, ..Evidence::default() };
-        Ok(Some(Box::new(evidence)))
+        let (folder, cell) = (planned.file.cassettes(), planned.cell);
+        let save = |ledger: &Ledger| folder.save_ledger(&cell.test.name, cell.model, run, ledger);
+        let ledger = ledger.as_ref().map(save).transpose().map_err(|error| trouble(&error, None))?;
+        let cassette = Cassette {
+            test: cell.test.name.clone(),
+            model: cell.model.to_owned(),
+            run,
+            inputs: prepared.cell_inputs.inputs.clone(),
+            observed,
+            advisory,
+            ledger,
+            trace,
+            version: VERSION,
+            edited: false,
+        };
+        let saved = folder.save(&cassette).map_err(|error| trouble(&error, None))?;
+        Ok(Box::new(Evidence { recorded: true, ..evidence(saved) }))
     }
 
     fn replay(&self, planned: &Planned<'_>, prepared: &Prepared, state: &CellState, run: u64) -> Attempt {
@@ -506,7 +540,7 @@ fn trouble(error: &CassetteError, replayed: Option<&Planned<'_>>) -> RunError {
     };
     let hint = match error {
         CassetteError::Missing { .. } | CassetteError::Stale { .. } | CassetteError::Version { .. } => record(),
-        CassetteError::Broken { .. } | CassetteError::Contradictory { .. } => {
+        CassetteError::Broken { .. } | CassetteError::Contradictory { .. } | CassetteError::Ledger { .. } => {
             format!("restore the file, or {}", record())
         }
         CassetteError::Edited { path } => {

@@ -16,6 +16,7 @@ pub mod mcp;
 mod model;
 pub mod plan;
 pub mod process;
+mod program;
 pub mod provider;
 pub mod record;
 mod resolver;

@@ -9,11 +9,11 @@ use mcptest_core::JsonError;
 use mcptest_core::cassette;
 use mcptest_core::diag::{Code, RunError};
 use mcptest_core::json;
-use mcptest_core::ledger::{error_result, message_of};
+use mcptest_core::ledger::{Ledger, error_result, message_of};
 use mcptest_core::redact::Redactor;
 use mcptest_core::report::Cell;
 use mcptest_core::suite::interpolate::TemplateError;
-use mcptest_core::suite::{Protocol, Server, Template, Transport, Variables};
+use mcptest_core::suite::{AgentTest, Protocol, Server, Template, Transport, Variables};
 use mcptest_core::trace::{ErrorKind, ToolResult, Trace};
 use serde_json::{Map, Value, json};
 use tokio::runtime::Runtime;
@@ -34,10 +34,11 @@ use crate::process::{Launch, Processes};
 use crate::provider::Client;
 
 pub(crate) struct Live {
-    runtime: Runtime,
+    pub(crate) runtime: Runtime,
     pub(crate) client: Client,
-    processes: Processes,
-    program: Option<PathBuf>,
+    pub(crate) processes: Processes,
+    /// The path of mcptest itself.
+    pub(crate) program: Option<PathBuf>,
 }
 
 pub(crate) struct Request<'a> {
@@ -56,6 +57,8 @@ pub(crate) struct LiveRun {
     pub(crate) trace: Trace,
     pub(crate) observed: Value,
     pub(crate) advisory: Option<Value>,
+    /// What passed around a program.
+    pub(crate) ledger: Option<Ledger>,
 }
 
 impl LiveRun {
@@ -70,7 +73,8 @@ impl LiveRun {
         }
         let observed = redactor.value(self.observed);
         trace.read_only = cassette::read_only_tools(&observed);
-        Ok(Self { trace, observed, advisory: self.advisory.map(|advisory| redactor.value(advisory)) })
+        let advisory = self.advisory.map(|advisory| redactor.value(advisory));
+        Ok(Self { trace, observed, advisory, ledger: self.ledger })
     }
 }
 
@@ -90,7 +94,7 @@ impl Live {
 
     /// Executes a run; `None` if the user stopped it or the budget is used up.
     pub(crate) fn run(&self, request: &Request<'_>, interrupt: &Interrupt) -> Result<Option<LiveRun>, RunError> {
-        let configs = self.server_configs(request)?;
+        let configs = self.server_configs(request.file, request.cell.test, request.variables)?;
         self.runtime.block_on(async {
             tokio::select! {
                 ran = self.run_async(request, configs) => ran,
@@ -111,16 +115,23 @@ impl Live {
         servers.close().await;
         let Some((mut trace, advisory)) = finished? else { return Ok(None) };
         trace.conversation.duration_ms = Some(watch.ms());
-        Ok(Some(LiveRun { trace, observed, advisory }))
+        Ok(Some(LiveRun { trace, observed, advisory, ledger: None }))
     }
 
-    fn server_configs(&self, request: &Request<'_>) -> Result<Vec<ServerConfig>, RunError> {
-        let suite = &request.file.suite;
+    /// The servers of a test, with their references resolved.
+    pub(crate) fn server_configs(
+        &self,
+        file: &SuiteFile,
+        test: &AgentTest,
+        variables: &Variables<'_>,
+    ) -> Result<Vec<ServerConfig>, RunError> {
+        let suite = &file.suite;
         let mut out = Vec::new();
-        for name in &request.cell.test.servers {
-            let Some(Server { transport, timeout_ms, protocol }) = suite.servers.get(name) else { continue };
+        for name in &test.servers {
+            let Some(Server { transport, timeout_ms, protocol, .. }) = suite.servers.get(name) else { continue };
             let resolve = |template: &Template| {
-                template.resolve(&suite.variables, request.variables).map_err(|error| unresolved(name, &error))
+                let unresolved = |error| unresolved(&format!("server `{name}`"), &error);
+                template.resolve(&suite.variables, variables).map_err(unresolved)
             };
             let resolve_all = |map: &BTreeMap<String, Template>| {
                 map.iter().map(|(key, value)| Ok((key.clone(), resolve(value)?))).collect::<Result<_, RunError>>()
@@ -141,9 +152,10 @@ impl Live {
                     let token = |variable: &String| {
                         // Looked up like every other variable, and like the redactor does it.
                         let value = suite.variables.get(variable).cloned();
-                        let value = value.or_else(|| (request.variables.outside)(variable));
+                        let value = value.or_else(|| (variables.outside)(variable));
                         let value = value.filter(|value| !value.is_empty());
-                        value.ok_or_else(|| unresolved(name, &TemplateError::Unset(variable.clone())))
+                        let unset = || TemplateError::Unset(variable.clone());
+                        value.ok_or_else(|| unresolved(&format!("server `{name}`"), &unset()))
                     };
                     let bearer = bearer_token_env.as_ref().map(token).transpose()?;
                     Endpoint::Url { url: resolve(url)?, headers: resolve_all(headers)?, bearer }
@@ -156,8 +168,9 @@ impl Live {
     }
 }
 
-fn unresolved(server: &str, error: &TemplateError) -> RunError {
-    let message = format!("server `{server}`: {error}");
+/// The error of a reference that cannot be resolved. `what` is the part of the suite that has it.
+pub(crate) fn unresolved(what: &str, error: &TemplateError) -> RunError {
+    let message = format!("{what}: {error}");
     let (code, hint) = match error {
         TemplateError::Unset(name) => {
             (Code::VariableNotSet, format!("set {name}, or write `${{{name}:-default}}` in the suite"))
@@ -168,9 +181,9 @@ fn unresolved(server: &str, error: &TemplateError) -> RunError {
 }
 
 /// A server to connect to.
-struct ServerConfig {
-    name: String,
-    endpoint: Endpoint,
+pub(crate) struct ServerConfig {
+    pub(crate) name: String,
+    pub(crate) endpoint: Endpoint,
     timeout: Duration,
     protocol: Protocol,
 }

@@ -8,7 +8,7 @@ use mcptest_core::diag::{Code, RunError, Source};
 use mcptest_core::redact::Redactor;
 use mcptest_core::report::Cell;
 use mcptest_core::suite::yaml::MAX_BYTES;
-use mcptest_core::suite::{AgentTest, Provider, Suite};
+use mcptest_core::suite::{AgentTest, Model, Provider, Suite};
 use serde_json::Value;
 
 use crate::cassette::{self, Folder};
@@ -50,9 +50,10 @@ impl SuiteFile {
         Self { shown, path, suite, trust, scripts: Mutex::default() }
     }
 
-    /// Whether a model is scripted.
-    pub fn is_scripted(&self, model: &str) -> bool {
-        self.suite.models.get(model).is_some_and(|model| model.provider == Provider::Script)
+    /// Whether a test runs on a script.
+    pub fn is_scripted(&self, test: &AgentTest, model: &str) -> bool {
+        let is_script = |model: &Model| model.provider == Provider::Script;
+        !test.is_program && self.suite.models.get(model).is_some_and(is_script)
     }
 
     /// Where its runs are recorded.
@@ -62,7 +63,8 @@ impl SuiteFile {
 
     /// The inputs of a test on a model.
     pub fn cell_inputs(&self, test: &AgentTest, model: &str) -> Result<CellInputs, RunError> {
-        let script = match self.suite.models.get(model).and_then(|model| model.script.as_deref()) {
+        let of_suite = self.suite.models.get(model).filter(|_| !test.is_program);
+        let script = match of_suite.and_then(|model| model.script.as_deref()) {
             Some(script) => Some(self.script(script)?),
             None => None,
         };

@@ -236,8 +236,7 @@ fn reap<T: Send + Sync + 'static>(
     exit
 }
 
-/// A running program that keeps the standard error, and perhaps the standard input, of mcptest. Dropping it kills its group at
-/// once.
+/// A running program with streams of the caller's choice. Dropping it kills its group at once.
 #[derive(Debug)]
 pub(crate) struct Foreground {
     group: Arc<Group>,
@@ -247,13 +246,12 @@ pub(crate) struct Foreground {
 impl Foreground {
     pub(crate) fn spawn(
         launch: &Launch,
-        stdin: Stdio,
-        stdout: Stdio,
+        (stdin, stdout, stderr): (Stdio, Stdio, Stdio),
         processes: &Processes,
     ) -> Result<Self, SpawnError> {
         let (program, arguments) = launch.argv.split_first().ok_or(SpawnError::Empty)?;
         let mut command = Command::new(program);
-        command.args(arguments).stdin(stdin).stdout(stdout).stderr(Stdio::inherit());
+        command.args(arguments).stdin(stdin).stdout(stdout).stderr(stderr);
         let (child, group) = start(command, launch, processes)?;
         let exit = reap(child, &group, |status| status.map_err(|error| error.to_string()));
         Ok(Self { group, exit })
@@ -371,13 +369,13 @@ async fn drain(mut stderr: ChildStderr, tail: Arc<Mutex<Tail>>, _draining: watch
 
 /// The last bytes of a stream.
 #[derive(Debug, Default)]
-struct Tail {
+pub(crate) struct Tail {
     bytes: VecDeque<u8>,
     cut: bool,
 }
 
 impl Tail {
-    fn push(&mut self, chunk: &[u8]) {
+    pub(crate) fn push(&mut self, chunk: &[u8]) {
         self.bytes.extend(chunk);
         let excess = self.bytes.len().saturating_sub(STDERR_LIMIT);
         self.bytes.drain(..excess);
@@ -385,7 +383,7 @@ impl Tail {
     }
 
     /// The text, printable, from the first whole line on.
-    fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         let bytes: Vec<u8> = self.bytes.iter().copied().collect();
         let text = printable(&bytes);
         match text.split_once('\n') {

@@ -9,6 +9,7 @@ mod ledger;
 mod listen;
 mod mcp;
 mod model;
+mod private;
 mod program;
 mod tap;
 
@@ -21,7 +22,8 @@ use mcptest_core::redact::Redactor;
 
 pub use mcp::shim::{ShimError, shim};
 pub use model::{UpstreamError, Upstreams};
-pub use program::{Exit, Finished, Program, ProgramError};
+pub(crate) use private::PrivateFolder;
+pub use program::{Exit, Finished, Program, ProgramError, Streams};
 
 use crate::mcp::Endpoint;
 use crate::process::Processes;
@@ -67,6 +69,8 @@ impl Recording {
         let gateways = Gateways::new(setup.servers, &setup.processes, &recorder).map_err(io::Error::other)?;
         let proxies = Proxies::start(&recorder, setup.upstreams, gateways).await?;
         let config = Config::write(&proxies.base, &proxies.token, &servers, setup.shim)?;
+        // Every run has another one; what is recorded should not differ by it.
+        recorder.learn("proxy", &proxies.base);
         Ok(Self { recorder, proxies, config, servers, no_proxy: setup.no_proxy })
     }
 

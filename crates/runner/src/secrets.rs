@@ -1,4 +1,4 @@
-//! Which values must never be written: those that servers and models of a suite read from the environment.
+//! Which values must never be written: those that servers, models and programs of a suite read from the environment.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -56,6 +56,15 @@ pub fn redactor(suite: &Suite, variables: &Variables<'_>) -> Redactor {
     Redactor::new(known(suite, variables).values)
 }
 
+/// Endings of names of variables that a recorded program inherits and whose values are secrets.
+const INHERITED: [&str; 4] = ["KEY", "TOKEN", "SECRET", "PASSWORD"];
+
+/// The values of variables whose names say that they are secret. `names` are all that are set.
+pub fn inherited(environment: &dyn Fn(&str) -> Option<String>, names: &[String]) -> Vec<(String, String)> {
+    let is_secret = |name: &&String| INHERITED.iter().any(|end| name.to_ascii_uppercase().ends_with(end));
+    names.iter().filter(is_secret).filter_map(|name| Some((name.clone(), environment(name)?))).collect()
+}
+
 /// The keys of providers that are set, for files that belong to no suite.
 pub fn usual(outside: &dyn Fn(&str) -> Option<String>) -> Vec<(String, String)> {
     let names = Provider::ALL.iter().flat_map(|provider| default_key_variables(*provider));
@@ -86,7 +95,7 @@ fn value(name: &str, own: &BTreeMap<String, String>, variables: &Variables<'_>) 
     own.get(name).cloned().or_else(|| (variables.outside)(name)).filter(|value| !value.is_empty())
 }
 
-fn names_a_secret(name: &str) -> bool {
+pub(crate) fn names_a_secret(name: &str) -> bool {
     let name = name.to_ascii_uppercase();
     SECRET_NAMES.iter().any(|part| name.contains(part))
 }

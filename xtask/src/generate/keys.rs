@@ -3,12 +3,15 @@
 use mcptest_core::eval::{ASSERTION, GATES, GateInfo, GateKind};
 use mcptest_core::keys::{ARGS_RULES, Block, Key, ValueType};
 use mcptest_core::matcher::MATCHERS;
-use mcptest_core::suite::{AGENT, FAULT, FAULT_TARGET, GATE_FILE, MODEL, PRICE, SERVER, SUITE};
+use mcptest_core::suite::{AGENT, FAULT, FAULT_TARGET, GATE_FILE, IGNORED, MODEL, PRICE, PROGRAM, SERVER, SUITE};
 use mcptest_mock::{KINDS, spec};
 use mcptest_runner::provider::script;
 
 pub(super) fn suite_reference() -> String {
-    let head = blocks(&[&SUITE, &SERVER, &MODEL, &PRICE, &FAULT, &FAULT_TARGET, &AGENT, &ASSERTION], Page::Suite);
+    let head = blocks(
+        &[&SUITE, &SERVER, &MODEL, &PRICE, &PROGRAM, &IGNORED, &FAULT, &FAULT_TARGET, &AGENT, &ASSERTION],
+        Page::Suite,
+    );
     let mut matchers = table(&["key", "holds when", "example"]);
     for matcher in &MATCHERS {
         matchers.push_str(&row(&[&format!("`{}`", matcher.name), matcher.holds, &format!("`{}`", matcher.example)]));

@@ -4,7 +4,7 @@ use mcptest_core::diag::Code;
 
 use super::{Entry, entry};
 
-pub(super) static ENTRIES: [Entry; 2] = [
+pub(super) static ENTRIES: [Entry; 5] = [
     entry(
         Code::ModelUnseen,
         "The model of a recorded program was not seen",
@@ -25,5 +25,38 @@ pub(super) static ENTRIES: [Entry; 2] = [
         "`--answer` says where the program leaves its answer, and nothing was found there. The trace is recorded without a final \
          response, so gates that need one cannot be assessed.",
         &["Look at the output of the program.", "Give the format that it prints: `mcptest record --help` lists them."],
+    ),
+    entry(
+        Code::ProgramEndedEarly,
+        "A program ended before it asked its model",
+        "error[program-ended-early]: program `agent` ended with exit code 3 before it asked its model",
+        "The program of a test stopped, or was stopped at its time limit, before its first request to a model. Nothing was tested. The \
+         last lines of its output usually say why: a missing package, a missing key, a prompt that it waits for.",
+        &[
+            "Run the command by hand and fix what it prints.",
+            "If it waits for a terminal or for input, change `input:` or the command.",
+            "If it is slow, raise `timeout_ms:` of the program.",
+        ],
+    ),
+    entry(
+        Code::ServerNotUsed,
+        "A program never connected to a server of its test",
+        "error[server-not-used]: program `agent` never connected to server `desk`",
+        "A test lists its servers, and the program must connect to each of them through mcptest. One that has its servers in a file of \
+         its own, or that knows only servers that it starts itself, goes past the recording, and none of its calls would be seen.",
+        &[
+            "Read the servers from the file that `MCPTEST_MCP_CONFIG` names; `MCPTEST_MCP_CONFIG_STDIO` names one for clients that only \
+             start programs.",
+            "Or read the URL of one server from `MCPTEST_URL_<SERVER>`.",
+            "If the program needs the server only sometimes, write `connect: optional` at the server.",
+        ],
+    ),
+    entry(
+        Code::ToolsNotOffered,
+        "The model of a program was not asked after the tools were listed",
+        "error[tools-not-offered]: program `agent` did not ask its model after the tools of server `desk` were listed",
+        "The program listed the tools of a server, but sent no request to its model afterwards. So the model cannot have known the \
+         tools. Agents that connect to their servers in the background start this way when the model is faster.",
+        &["Let the program wait for its servers before it asks its model."],
     ),
 ];

@@ -4,7 +4,7 @@ use mcptest_core::diag::Code;
 
 use super::{Entry, entry};
 
-pub(super) static ENTRIES: [Entry; 37] = [
+pub(super) static ENTRIES: [Entry; 38] = [
     entry(
         Code::NotYaml,
         "The file is not YAML",
@@ -163,6 +163,14 @@ pub(super) static ENTRIES: [Entry; 37] = [
         "error[invalid-model]: `base_url` cannot be used with provider `script`",
         "Models with `provider: script` take a `script` and nothing else; `api` is for `openai`.",
         &["Remove the key, or change `provider:`."],
+    ),
+    entry(
+        Code::InvalidProgram,
+        "A program cannot be used as it is written",
+        "error[invalid-program]: `input` cannot be `pipe`: expected stdin, arg or env:NAME",
+        "`programs:` says how mcptest starts an agent of your own, hands over the prompt and finds the answer. A value there has the \
+         wrong form, two keys exclude each other, or a test of a program has a key that only models have.",
+        &["Change or remove the key as the hint says; `mcptest explain programs` lists what each key takes."],
     ),
     entry(
         Code::InvalidFault,

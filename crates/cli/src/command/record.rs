@@ -11,9 +11,9 @@ use mcptest_core::ledger::{self, Derived, Ledger, ProgramEnd};
 use mcptest_core::redact::Redactor;
 use mcptest_runner::file::{self, Trust};
 use mcptest_runner::process::{Launch, SpawnError};
-use mcptest_runner::record::{Exit, Finished, Program, ProgramError, Recording, Setup, Upstreams};
-use mcptest_runner::runtime;
+use mcptest_runner::record::{Exit, Finished, Program, ProgramError, Recording, Setup, Streams, Upstreams};
 use mcptest_runner::temp_file::TempFile;
+use mcptest_runner::{runtime, secrets};
 
 use self::append::Appender;
 use super::Environment;
@@ -24,8 +24,6 @@ use crate::signals::Signals;
 
 /// The largest answer in a file.
 const MAX_ANSWER: u64 = 16 << 20;
-/// Endings of names of variables whose values are secrets.
-const SECRET_NAMES: [&str; 4] = ["KEY", "TOKEN", "SECRET", "PASSWORD"];
 
 /// Runs the command and returns its exit code.
 pub(super) fn run(typed: &Record, environment: Environment<'_>, names: &[String], err: &mut impl Write) -> u8 {
@@ -72,13 +70,14 @@ fn record(typed: &Record, environment: Environment<'_>, names: &[String], err: &
             servers,
             processes: signals.processes.clone(),
             upstreams,
-            secrets: secrets(environment, names),
+            secrets: secrets::inherited(environment, names),
             shim: &shim,
             no_proxy: environment("NO_PROXY").or_else(|| environment("no_proxy")),
         };
         let recording = Recording::start(setup).await.map_err(|error| out_of_resources(&error))?;
         let launch = Launch { argv: typed.command.clone(), env: recording.variables(), cwd: None };
-        let program = Program { launch, processes: &signals.processes, interrupt: &signals.interrupt };
+        let (processes, interrupt) = (&signals.processes, &signals.interrupt);
+        let program = Program { launch, streams: Streams::Inherited, limit: None, processes, interrupt };
         let finished = program.run(std::io::stdout()).await;
         let (ledger, redactor) = recording.finish().await;
         signals.processes.end_all().await;
@@ -101,7 +100,9 @@ fn save(
     let end = ProgramEnd {
         answer: known,
         exit: Some(i64::from(finished.exit.code())),
+        failed: None,
         incomplete: finished.was_stopped.then(|| "it was stopped".to_owned()),
+        output: None,
         duration_ms: Some(finished.duration_ms),
     };
     let Derived { mut trace, notes, model_unseen, .. } = ledger::trace(ledger, end);
@@ -133,12 +134,6 @@ fn save(
 
 fn counted(calls: usize) -> String {
     if calls == 1 { "1 tool call".to_owned() } else { format!("{calls} tool calls") }
-}
-
-/// The values of variables whose names say that they are secret.
-fn secrets(environment: Environment<'_>, names: &[String]) -> Vec<(String, String)> {
-    let is_secret = |name: &&String| SECRET_NAMES.iter().any(|end| name.to_ascii_uppercase().ends_with(end));
-    names.iter().filter(is_secret).filter_map(|name| Some((name.clone(), environment(name)?))).collect()
 }
 
 /// What the program answered. Without an answer the last reply of the model is the final response.

@@ -22,7 +22,12 @@ use crate::select::{self, Selection};
 use crate::signals::Signals;
 use crate::suites::{self, File};
 
-pub(super) fn run(typed: &Run, environment: Environment<'_>, console: &mut Console<'_>) -> Result<u8, Stop> {
+pub(super) fn run(
+    typed: &Run,
+    environment: Environment<'_>,
+    names: &[String],
+    console: &mut Console<'_>,
+) -> Result<u8, Stop> {
     let trust = trust(typed.untrusted);
     let named: Vec<PathBuf> = typed.files.iter().chain(&typed.config).cloned().collect();
     let files = suites::load(&named, "run", trust, environment, &mut |text| console.err.complain(text))?;
@@ -73,7 +78,7 @@ pub(super) fn run(typed: &Run, environment: Environment<'_>, console: &mut Conso
     if let Some(note) = empty_share {
         emit(Event::Note(note));
     }
-    judge(typed, environment, &files, &cells, &mut emit);
+    judge(typed, (environment, names), &files, &cells, &mut emit);
     let mut code = report.exit_code();
     for unwritten in reporters.finish(&report) {
         console.err.complain(unwritten);
@@ -85,7 +90,7 @@ pub(super) fn run(typed: &Run, environment: Environment<'_>, console: &mut Conso
 /// Runs the selected cells and emits what becomes of them, in the order of the files.
 fn judge(
     typed: &Run,
-    environment: Environment<'_>,
+    (environment, names): (Environment<'_>, &[String]),
     files: &[File],
     cells: &[Planned<'_>],
     emit: &mut dyn FnMut(Event),
@@ -117,6 +122,7 @@ fn judge(
         fail_fast: typed.fail_fast,
         program: std::env::current_exe().ok(),
         environment: if typed.untrusted { &|_| None } else { environment },
+        names,
         interrupt: &signals.interrupt,
         processes: &signals.processes,
         budget: &budget,
@@ -171,10 +177,17 @@ fn runs(cells: &[Planned<'_>]) -> usize {
 fn missing_price(typed: &Run, cells: &[Planned<'_>]) -> Option<Failure> {
     let asked = typed.max_cost.is_some() && (typed.record || typed.live);
     let free = |planned: &&Planned<'_>| {
-        let model = planned.file.suite.models.get(planned.cell.model);
-        !planned.file.is_scripted(planned.cell.model) && model.is_none_or(|model| model.price.is_none())
+        let Planned { file, cell, .. } = planned;
+        let model = file.suite.models.get(cell.model).filter(|_| !cell.test.is_program);
+        !file.is_scripted(cell.test, cell.model) && model.is_none_or(|model| model.price.is_none())
     };
     let Planned { file, cell, .. } = cells.iter().find(free).filter(|_| asked)?;
+    if cell.test.is_program {
+        let message =
+            format!("--max-cost cannot limit program `{}` in {}: its prices are not known", cell.model, file.shown);
+        let hint = "use --max-tokens-total; a program that runs is not stopped, but no other one is started";
+        return Some(Failure::error((), message).code(Code::NoPrice).hint(hint));
+    }
     let message = format!("--max-cost needs the price of model `{}` in {}", cell.model, file.shown);
     let hint = "add it under `models:`, as in `price: { input: 3, output: 15 }` for a million tokens";
     Some(Failure::error((), message).code(Code::NoPrice).hint(hint))

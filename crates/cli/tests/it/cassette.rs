@@ -55,6 +55,7 @@ fn record(here: &Folder, (test, model, run): (&str, &str, u64), trace: &Value) -
         inputs: file.cell_inputs(asked, model).unwrap().inputs,
         observed: json!({}),
         advisory: None,
+        ledger: None,
         trace: Trace::from_envelope(trace).unwrap(),
         version: cassette::VERSION,
         edited: false,

@@ -43,6 +43,8 @@ mod models;
 mod mutate;
 #[cfg(target_os = "linux")]
 mod paths;
+#[cfg(target_os = "linux")]
+mod programs;
 // It looks for processes in /proc.
 mod codes;
 #[cfg(target_os = "linux")]

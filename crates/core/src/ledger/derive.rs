@@ -13,6 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::json;
 
+use super::seen::Seen;
 use super::{Ledger, error_result};
 use crate::import::message::Spent;
 use crate::json;
@@ -30,8 +31,12 @@ pub struct ProgramEnd {
     /// What it answered.
     pub answer: Option<String>,
     pub exit: Option<i64>,
+    /// Why the run failed.
+    pub failed: Option<String>,
     /// Why the recording is not whole.
     pub incomplete: Option<String>,
+    /// The last lines that it printed.
+    pub output: Option<String>,
     pub duration_ms: Option<u64>,
 }
 
@@ -43,6 +48,8 @@ pub struct Derived {
     pub notes: Vec<String>,
     /// There is no request to a model API that is read: who made a call is unknown.
     pub model_unseen: bool,
+    /// Which of its counterparts the program was in contact with.
+    pub seen: Seen,
 }
 
 /// The trace of a program.
@@ -249,6 +256,7 @@ impl Build<'_> {
             (None, None) => (None, None),
         };
         let stop_reason = match last {
+            _ if end.failed.is_some() => Some(StopReason::Error),
             None => None,
             Some(_) => last_reply.map_or(Some(StopReason::Error), |(message, _)| message.stop),
         };
@@ -265,14 +273,19 @@ impl Build<'_> {
             final_response,
             program: Some(Box::new(Program {
                 exit: end.exit,
+                failed: end.failed,
                 incomplete,
+                notes: None,
+                output: end.output,
                 timeline: Some(timeline.into_iter().map(|(_, line)| line).collect()),
             })),
             tool_calls: Some(calls),
             tool_results: Some(results),
             ..Trace::default()
         };
-        Derived { trace, notes: all_notes, model_unseen }
+        let requests = exchanges.first().zip(exchanges.last()).map(|(first, last)| (first.seq, last.seq));
+        let seen = Seen { requests, servers: self.mcp.servers };
+        Derived { trace, notes: all_notes, model_unseen, seen }
     }
 }
 

@@ -15,7 +15,7 @@ use crate::diag::Mark;
 use crate::eval::{GATES, GateFailure, GateKind, Metrics, Verdict};
 use crate::event::Event;
 use crate::json::{self, JsonError};
-use crate::judge::{CheckResult, Receipt, Visual};
+use crate::judge::{CheckResult, PROGRAM_CHECK, Receipt, Visual};
 use crate::trace::Trace;
 
 /// Why a text is not a report that this program can read.
@@ -218,12 +218,13 @@ fn gate<'de, D: Deserializer<'de>>(from: D) -> Result<Option<GateKind>, D::Error
     known_gate(&name).map(Some).ok_or_else(|| serde::de::Error::custom(format!("there is no gate `{name}`")))
 }
 
-/// The name of a check, and its gate; assertions of a test have none.
+/// The name of a check, and its gate; assertions of a test and the end of a program have none.
 fn check<'de, D: Deserializer<'de>>(from: D) -> Result<(&'static str, Option<GateKind>), D::Error> {
     let name = String::deserialize(from)?;
     match known_gate(&name) {
         Some(kind) => Ok((kind.name(), Some(kind))),
         None if name == "expect" => Ok(("expect", None)),
+        None if name == PROGRAM_CHECK => Ok((PROGRAM_CHECK, None)),
         None => Err(serde::de::Error::custom(format!("no check is called `{name}`"))),
     }
 }

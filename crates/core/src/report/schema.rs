@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::{FORMAT, Family, Origin, RowVerdict};
 use crate::eval::{GATES, GateInfo, Verdict};
+use crate::judge::PROGRAM_CHECK;
 use crate::trace::{self, Described as _, FaultKind, Trace};
 
 /// The schema. Keys that are not described are allowed: newer programs may write more.
@@ -147,12 +148,12 @@ fn check() -> Value {
             })
         })
         .collect();
-    let names: Vec<&str> = ["expect"].into_iter().chain(gates()).collect();
+    let names: Vec<&str> = ["expect", PROGRAM_CHECK].into_iter().chain(gates()).collect();
     let verdicts = [Verdict::Pass, Verdict::Unassessable, Verdict::Fail, Verdict::Error].map(Verdict::as_str);
     let mut check = object(
         &["failures", "line", "metrics", "name", "verdict"],
         json!({
-            "name": { "enum": names, "description": "The gate; `expect` for the test's own assertions." },
+            "name": { "enum": names, "description": "The gate; `expect` for the test's own assertions, `program` for a program that did not end as it should." },
             "verdict": { "enum": verdicts },
             "line": { "type": "string", "description": "One line with its numbers." },
             "metrics": { "type": "object", "description": "Every metric that has a value." },

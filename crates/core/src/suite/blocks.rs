@@ -1,7 +1,9 @@
 //! The key tables of a suite.
 
 use crate::eval::{ASSERTION, GATES, GateKind};
-use crate::keys::ValueType::{self, Gate, Integer, List, Map, NonNegative, Number, Object, Template, Text, Word};
+use crate::keys::ValueType::{
+    self, Gate, Integer, List, Map, NonNegative, Number, Object, Template, Text, TextOr, Word,
+};
 use crate::keys::{Block, Key, key};
 
 const TEXTS: ValueType = List(0, &Text);
@@ -9,11 +11,12 @@ const TEXTS: ValueType = List(0, &Text);
 /// The file itself.
 pub static SUITE: Block = Block {
     name: "suite",
-    about: "One file: servers, faults, models and the agent tests that use them.",
+    about: "One file: servers, faults, models, programs and the agent tests that use them.",
     keys: &[
         key("servers", Map(&Object(&SERVER)), "{}", "MCP servers by name: lower-case letters, digits, `-`"),
         key("faults", List(0, &Object(&FAULT)), "[]", "faults that tests can inject"),
         key("models", Map(&Object(&MODEL)), "{}", "models that need more than a name"),
+        key("programs", Map(&Object(&PROGRAM)), "{}", "agents of your own: programs that tests can run"),
         key("variables", Map(&Text), "{}", "values for `${NAME}` in this file").example("city: Oslo"),
         key("public", TEXTS, "[]", "variables whose values may be recorded and reported").example("[DATA_DIR]"),
         key("agents", List(1, &Object(&AGENT)), "", "the tests").required(),
@@ -34,6 +37,7 @@ pub static SERVER: Block = Block {
         key("bearer_token_env", Text, "", "environment variable that holds a bearer token").example("MCP_TOKEN"),
         key("timeout_ms", Integer(1), "30000", "time limit of one call"),
         key("protocol", Word(&["auto", "modern", "legacy"]), "auto", "protocol generation"),
+        key("connect", Word(&["required", "optional"]), "required", "whether a program has to connect to it"),
     ],
 };
 
@@ -49,6 +53,47 @@ pub static MODEL: Block = Block {
         key("api", Word(&["chat", "responses"]), "", "which OpenAI API; chat with a base_url, else responses"),
         key("price", Object(&PRICE), "", "price per million tokens").example("{ input: 3, output: 15 }"),
         key("script", Text, "", "script file; only with provider script").example("scripts/demo.yml"),
+    ],
+};
+
+pub static PROGRAM: Block = Block {
+    name: "program",
+    about: "An agent of your own: a command that reads a prompt, calls its model and its servers, and answers.",
+    keys: &[
+        key("command", List(1, &Template), "", "program and arguments").required().example("[python, agent.py]"),
+        key("env", Map(&Template), "{}", "environment variables of the command, added to the inherited ones"),
+        key("cwd", Template, "", "working directory of the command; by default the one mcptest was started in")
+            .example("${SUITE_DIR}"),
+        key("workspace", Template, "", "folder that each run gets a fresh copy of, as its working directory")
+            .example("${SUITE_DIR}/project"),
+        key("input", Text, "stdin", "how it gets the prompt: stdin, arg (the last argument) or env:NAME"),
+        key(
+            "answer",
+            Text,
+            "stdout",
+            "where it leaves its answer: stdout, file:PATH, json:PATH, claude-stream, codex-exec or gemini-stream",
+        ),
+        key("timeout_ms", Integer(1), "120000", "time limit of one run"),
+        key("exit", Integer(0), "0", "the exit code of a run that went well"),
+        key("model", Word(&["required", "unseen"]), "required", "whether its model requests have to pass the proxy"),
+        key(
+            "ignore_request",
+            List(0, &TextOr(&IGNORED)),
+            "[]",
+            "parts of its model requests that change from run to run",
+        )
+        .example("[/metadata/user_id]"),
+    ],
+};
+
+pub static IGNORED: Block = Block {
+    name: "ignored part",
+    about: "A part of a text in a request that changes from run to run, such as a date.",
+    keys: &[
+        key("path", Text, "", "JSON pointer to the text; `*` is any item").required().example("/system/0/text"),
+        key("pattern", Text, "", "regular expression for the part of the text")
+            .required()
+            .example("\\d{4}-\\d\\d-\\d\\d"),
     ],
 };
 
@@ -95,6 +140,8 @@ pub static AGENT: Block = Block {
         key("name", Text, "", "name of the test, unique in the file").required(),
         key("model", Text, "", "model to run it on").example("claude-sonnet-4-5"),
         key("models", List(1, &Text), "", "several models; the test runs on each"),
+        key("program", Text, "", "program to run it on, from `programs:`").example("support"),
+        key("programs", List(1, &Text), "", "several programs; the test runs on each"),
         key("servers", TEXTS, "[]", "names of the servers it may use"),
         key("prompt", Text, "", "the user message").required(),
         key("system", Text, "", "the system message"),

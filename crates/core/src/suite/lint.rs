@@ -50,6 +50,12 @@ fn lint_unused(suite: &Suite, places: &Places, warn: &mut Warn<'_>) {
             warn(Code::UnusedEntry, places.faults[at].clone(), message, "remove it, or name it in a test's `inject:`");
         }
     }
+    let run: BTreeSet<&String> =
+        suite.agents.iter().filter(|test| test.is_program).flat_map(|test| &test.models).collect();
+    for (name, span) in places.programs.iter().filter(|(name, _)| !run.contains(name)) {
+        let message = format!("no test runs program `{name}`");
+        warn(Code::UnusedEntry, span.clone(), message, "remove it, or name it in a test's `program:`");
+    }
     let (read, in_prompts) = (suite.variables_read(), suite.variables_in_prompts());
     for (name, span) in &places.public {
         if name == "SUITE_DIR" {
@@ -136,7 +142,7 @@ fn lint_faults(suite: &Suite, agent: &AgentTest, place: &PlaceOf<'_>, warn: &mut
 }
 
 fn lint_temperature(suite: &Suite, agent: &AgentTest, place: &PlaceOf<'_>, warn: &mut Warn<'_>) {
-    if agent.temperature.is_some() {
+    if agent.temperature.is_some() && !agent.is_program {
         let rejects = |name: &&String| {
             let provider = suite.models.get(*name).map_or_else(|| provider_of(name), |model| Some(model.provider));
             provider == Some(Provider::Anthropic)

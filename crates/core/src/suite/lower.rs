@@ -1,5 +1,6 @@
 //! From a checked tree to a [`Suite`]: references between parts, and the rules that key tables cannot express.
 
+mod programs;
 mod variables;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -30,6 +31,7 @@ pub(super) struct Places {
     /// Of each agent test: the name and every key.
     pub(super) agents: Vec<BTreeMap<String, Range<usize>>>,
     pub(super) public: BTreeMap<String, Range<usize>>,
+    pub(super) programs: BTreeMap<String, Range<usize>>,
 }
 
 pub(super) struct Lower<'a> {
@@ -66,6 +68,7 @@ struct Unread {
 struct Names {
     servers: Declared,
     models: Declared,
+    programs: Declared,
     faults: Declared,
 }
 
@@ -96,7 +99,7 @@ impl Names {
             None => Declared { names: BTreeSet::new(), unreadable: has_misspelled(root, &SUITE, &[key]) },
         };
         faults.unreadable |= has_misspelled(root, &SUITE, &["faults"]);
-        Self { servers: keys("servers"), models: keys("models"), faults }
+        Self { servers: keys("servers"), models: keys("models"), programs: keys("programs"), faults }
     }
 }
 
@@ -187,11 +190,12 @@ impl<'a> Lower<'a> {
         let names = Names::of(&root);
         let servers = self.servers(&root, &mut places);
         let models = self.models(&root);
+        let programs = self.programs(&root, &mut places);
         let faults = self.faults(&root, &names, &mut places);
         let agents = self.agents(&root, &names, &faults, written.agents, &mut places);
         let public = self.public(&root, &mut places);
         let variables_as_written = written.variables;
-        let suite = Suite { variables: own, variables_as_written, public, servers, faults, models, agents };
+        let suite = Suite { variables: own, variables_as_written, public, servers, faults, models, programs, agents };
         for name in suite.variables_of_keys() {
             if let Some(span) = places.public.get(name) {
                 let message = format!("`{name}` holds a key or token and cannot be public");
@@ -283,11 +287,10 @@ impl<'a> Lower<'a> {
                 }),
             };
             let protocol = node.word_at("protocol", Protocol::from_word).unwrap_or(Protocol::Auto);
+            let is_optional = node.text_at("connect").is_some_and(|word| word == "optional");
+            let timeout_ms = node.whole_at("timeout_ms").unwrap_or(30_000);
             if let Some(transport) = transport {
-                out.insert(
-                    name.clone(),
-                    Server { transport, timeout_ms: node.whole_at("timeout_ms").unwrap_or(30_000), protocol },
-                );
+                out.insert(name.clone(), Server { transport, timeout_ms, protocol, is_optional });
             }
             places.servers.insert(name.clone(), entry.key_span.clone());
         }
@@ -462,7 +465,12 @@ impl<'a> Lower<'a> {
             let at = node.place("/name", false);
             let (line, _) = self.source.place(at.start);
             self.check_unique("test", name.as_deref(), &at, &mut lines);
-            let (list, is_matrix) = self.test_models(node, &names.models);
+            let is_program = self.check_models_or_programs(node);
+            let (list, is_matrix) = if is_program {
+                self.test_programs(node, &names.programs)
+            } else {
+                self.test_models(node, &names.models)
+            };
             let uses = self.declared_list(node, "servers", "server", &names.servers);
             let inject = self.declared_list(node, "inject", "fault", &names.faults);
             unread.extend(inject.iter().filter_map(|name| unread_faults.get(name)).flatten().cloned());
@@ -489,6 +497,7 @@ impl<'a> Lower<'a> {
                 line,
                 marks,
                 models: list,
+                is_program,
                 is_matrix,
                 servers: uses,
                 prompt,
@@ -558,12 +567,12 @@ impl<'a> Lower<'a> {
                     "keep one",
                 );
             }
-            (None, None) if has_misspelled(node, &AGENT, &["model", "models"]) => {}
+            (None, None) if has_misspelled(node, &AGENT, &["model", "models", "program", "programs"]) => {}
             (None, None) => self.error(
                 Code::NoModel,
                 span,
                 "the test has no model",
-                "add `model: claude-sonnet-4-5`, or a name from `models:`",
+                "add `model: claude-sonnet-4-5` or a name from `models:`, or `program:` with a name from `programs:`",
             ),
             _ => {}
         }

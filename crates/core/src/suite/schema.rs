@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use super::blocks::{GATE_FILE, MODEL, SERVER, SUITE};
+use super::blocks::{GATE_FILE, MODEL, PROGRAM, SERVER, SUITE};
 use crate::keys::{Block, Key, ValueType, gate_keys};
 
 pub fn suite() -> Value {
@@ -39,8 +39,8 @@ fn document(block: &'static Block, references: bool) -> Value {
 }
 
 fn object(name: &str, keys: &[&'static Key], defs: &mut Defs) -> Value {
-    // References in servers and models are resolved when a live run starts, so they cannot replace a keyword.
-    let has_references = defs.references && name != SERVER.name && name != MODEL.name;
+    // References in servers, models and programs are resolved when a live run starts, so they cannot replace a keyword.
+    let has_references = defs.references && ![SERVER.name, MODEL.name, PROGRAM.name].contains(&name);
     let mut properties = Map::new();
     for key in keys {
         let mut value = of_type(&key.value_type, defs);

@@ -288,6 +288,20 @@ fn every_key_reaches_the_suite() {
     assert_eq!(suite.models["local"].price, Some((0.0, 0.5)));
     assert_eq!(suite.models["demo"].script.as_deref(), Some("scripts/demo.yml"));
     assert_eq!((suite.servers["weather"].timeout_ms, suite.servers["mail-2"].timeout_ms), (5000, 30_000));
+    assert_eq!((suite.servers["weather"].is_optional, suite.servers["mail-2"].is_optional), (false, true));
+    let test = &suite.agents[1];
+    assert_eq!((test.models.join(" ").as_str(), test.is_program, test.is_matrix), ("support coder", true, true));
+    let (support, coder) = (&suite.programs["support"], &suite.programs["coder"]);
+    assert_eq!(
+        (support.input.to_string(), support.answer.to_string()),
+        ("env:PROMPT".into(), "json:reply.text".into())
+    );
+    assert_eq!((support.timeout_ms, support.exit, support.model.as_str()), (60_000, 3, "unseen"));
+    let ignored: Vec<_> =
+        support.ignore_request.iter().map(|part| (part.path.as_str(), part.pattern.as_deref())).collect();
+    assert_eq!(ignored, [("/metadata/user_id", None), ("/system/*/text", Some("\\d+"))]);
+    assert_eq!((coder.timeout_ms, coder.exit, coder.model.as_str()), (120_000, 0, "required"));
+    assert!(coder.workspace.is_some() && coder.cwd.is_none() && support.env.len() == 1);
 }
 
 #[test]

@@ -345,7 +345,14 @@ fn program() -> Program {
         status: "ok".into(),
         what: "tools/call find".into(),
     };
-    Program { exit: Some(0), incomplete: Some("interrupted".into()), timeline: Some(vec![entry]) }
+    Program {
+        exit: Some(0),
+        failed: Some("it timed out".into()),
+        incomplete: Some("interrupted".into()),
+        notes: Some(vec!["a call is missing".into()]),
+        output: Some("bye".into()),
+        timeline: Some(vec![entry]),
+    }
 }
 
 #[test]
@@ -414,9 +421,13 @@ fn a_whole_trace_survives_writing_and_reading() {
                 { "name": "open", "retry_of": 0 },
             ],
             "answer_source": "program",
-            "program": json!({ "exit": 0, "incomplete": "interrupted", "timeline": [{
-                "duration_ms": 7, "ms": 3, "server": "docs", "side": "mcp", "status": "ok", "what": "tools/call find",
-            }] }),
+            "program": json!({
+                "exit": 0, "failed": "it timed out", "incomplete": "interrupted", "notes": ["a call is missing"],
+                "output": "bye",
+                "timeline": [{
+                    "duration_ms": 7, "ms": 3, "server": "docs", "side": "mcp", "status": "ok", "what": "tools/call find",
+                }],
+            }),
             "tool_names": ["find", "open"],
             "tool_results": [
                 {

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use mcptest_core::suite::{AgentTest, Fault, Server, Suite, Template, Transport};
+use mcptest_core::suite::{AgentTest, Fault, ModelSide, Program, Server, Suite, Template, Transport};
 use serde_json::{Map, Value, json};
 
 /// The inputs of a test on a model. `script` is the hash of the model's script.
@@ -13,8 +13,13 @@ pub fn inputs(suite: &Suite, test: &AgentTest, model: &str, script: Option<&str>
     let said = |template: &Template| template.within_suite(&suite.variables_as_written);
     out.insert("prompt".to_owned(), said(&test.prompt_as_written).into());
     put(&mut out, "system", test.system_as_written.as_ref().map(said));
-    out.insert("model".to_owned(), model_inputs(suite, test, model, script, &said));
-    out.insert("max_turns".to_owned(), test.max_turns.into());
+    match suite.programs.get(model).filter(|_| test.is_program) {
+        Some(program) => drop(out.insert("program".to_owned(), program_inputs(model, program, &said))),
+        None => {
+            out.insert("model".to_owned(), model_inputs(suite, test, model, script, &said));
+            out.insert("max_turns".to_owned(), test.max_turns.into());
+        }
+    }
     let servers = test.servers.iter().filter_map(|name| Some((name.clone(), server(suite.servers.get(name)?, &said))));
     out.insert("servers".to_owned(), Value::Object(servers.collect()));
     let faults = test.inject.iter().filter_map(|at| suite.faults.get(*at));
@@ -46,6 +51,26 @@ fn model_inputs(
         put(&mut out, "api", model.api.map(mcptest_core::suite::Api::as_str));
     }
     put(&mut out, "script_sha256", script);
+    Value::Object(out)
+}
+
+/// What a program is started with. What only compares or bounds its runs may change freely.
+fn program_inputs(name: &str, program: &Program, said: &dyn Fn(&Template) -> String) -> Value {
+    let mut out = Map::new();
+    out.insert("name".to_owned(), name.into());
+    out.insert("command".to_owned(), program.command.iter().map(said).collect());
+    if !program.env.is_empty() {
+        out.insert("env".to_owned(), all(&program.env, said));
+    }
+    put(&mut out, "cwd", program.cwd.as_ref().map(said));
+    put(&mut out, "workspace", program.workspace.as_ref().map(said));
+    out.insert("input".to_owned(), program.input.to_string().into());
+    out.insert("answer".to_owned(), program.answer.to_string().into());
+    out.insert("exit".to_owned(), program.exit.into());
+    out.insert("timeout_ms".to_owned(), program.timeout_ms.into());
+    if program.model == ModelSide::Unseen {
+        out.insert("model".to_owned(), program.model.as_str().into());
+    }
     Value::Object(out)
 }
 

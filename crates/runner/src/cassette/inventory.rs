@@ -79,7 +79,7 @@ pub fn inventory(file: &SuiteFile) -> Result<Vec<Entry>, CassetteError> {
         for model in &test.models {
             let recorded = folder.runs(&test.name, model)?;
             // Without recordings a scripted model runs live, and nothing is missing.
-            if !recorded.is_empty() || !file.is_scripted(model) {
+            if !recorded.is_empty() || !file.is_scripted(test, model) {
                 let inputs = file.cell_inputs(test, model).map(|cell| cell.inputs);
                 cell(&folder, (test, model), &recorded, &inputs, &mut out);
             }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use mcptest_core::diag::Code;
 use serde_json::Value;
 
-use super::{Cassette, CassetteError, VERSION, changes, slug, told};
+use super::{Cassette, CassetteError, VERSION, changes, ledgers, slug, told};
 use crate::file::{self, Trust};
 use crate::temp_file::TempFile;
 
@@ -73,16 +73,29 @@ impl Folder {
     /// that were written, so that recording and replaying judge the same.
     pub fn save(&self, cassette: &Cassette) -> Result<Cassette, CassetteError> {
         let path = self.path(&cassette.test, &cassette.model, cassette.run);
-        let folder = path.parent().unwrap_or(&self.root);
-        refuse_links(&path, 5)?;
-        fs::create_dir_all(folder).map_err(|error| failed(folder, "created", &error))?;
         let text = cassette.to_text();
         // What servers answered may be too deep or too long to be read again.
         let saved = if text.len() as u64 > MAX_BYTES { Err(too_long()) } else { Ok(()) };
         let saved = saved.and_then(|()| Cassette::read(&text).map_err(|error| error.to_string()));
         let saved = saved.map_err(|why| CassetteError::Unkept { path: path.clone(), why })?;
-        write_atomic(&path, &text)?;
+        self.write(&path, &text)?;
+        if cassette.ledger.is_none() {
+            ledgers::remove(&path)?;
+        }
         saved.fitting(path, &cassette.test, &cassette.model, cassette.run, &cassette.inputs)
+    }
+
+    /// Writes a file of the folder atomically.
+    pub(super) fn write(&self, path: &Path, text: &str) -> Result<(), CassetteError> {
+        let folder = path.parent().unwrap_or(&self.root);
+        refuse_links(path, 5)?;
+        fs::create_dir_all(folder).map_err(|error| failed(folder, "created", &error))?;
+        write_atomic(path, text)
+    }
+
+    /// The text of a file of the folder.
+    pub(super) fn text(&self, path: &Path) -> Result<String, CassetteError> {
+        text_of(path, self.trust)
     }
 
     /// Moves the recordings of a test to its new name: all of them, or none. They are complete under the new name before the
@@ -152,6 +165,7 @@ impl Folder {
             let place = staged.join(&inside);
             let folder = place.parent().unwrap_or(staged);
             fs::create_dir_all(folder).map_err(|error| failed(folder, "created", &error))?;
+            ledgers::copy(path, &place)?;
             write_atomic(&place, &text)?;
             out.push(inside);
         }
@@ -260,6 +274,7 @@ impl Folder {
             return Err(CassetteError::Io { path, what: "removed", why, code: Code::UnusableCassetteFolder });
         }
         fs::remove_file(path).map_err(|error| failed(path, "removed", &error))?;
+        ledgers::remove(path)?;
         for folder in path.ancestors().skip(1).take_while(|folder| folder.starts_with(&self.root)) {
             // A folder that is not empty stays.
             if fs::remove_dir(folder).is_err() {
@@ -382,7 +397,7 @@ fn folders(folder: &Path, trust: Trust) -> Result<Vec<PathBuf>, CassetteError> {
     Ok(entries(folder, trust)?.into_iter().filter(is_own).collect())
 }
 
-fn failed(path: &Path, what: &'static str, error: &io::Error) -> CassetteError {
+pub(super) fn failed(path: &Path, what: &'static str, error: &io::Error) -> CassetteError {
     let code = if what == "read" { file::error_code(error) } else { Code::UnusableCassetteFolder };
     CassetteError::Io { path: path.to_owned(), what, why: error.to_string(), code }
 }

@@ -106,6 +106,11 @@ impl Upstreams {
         Ok(Self(out))
     }
 
+    /// The variables that lead clients to providers.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        PROVIDERS.iter().flat_map(|provider| provider.variables.iter().copied())
+    }
+
     pub(super) fn get(&self, route: &str) -> Option<&Upstream> {
         self.0.get(route)
     }

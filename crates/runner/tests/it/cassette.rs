@@ -21,6 +21,7 @@ fn cassette(run: u64) -> Cassette {
         inputs: inputs(&suite, &suite.agents[0], "demo", Some("abc")),
         observed: json!({ "servers": {} }),
         advisory: None,
+        ledger: None,
         trace: Trace { final_response: Some(format!("run {run}")), ..Trace::default() },
         version: VERSION,
         edited: false,

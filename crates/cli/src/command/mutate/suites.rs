@@ -126,6 +126,7 @@ fn replay(cells: &[Planned<'_>], jobs: usize, environment: Environment<'_>, emit
         fail_fast: false,
         program: std::env::current_exe().ok(),
         environment,
+        names: &[],
         interrupt: &signals.interrupt,
         processes: &signals.processes,
         budget: &budget,

@@ -52,6 +52,7 @@ fn renamed() -> String {
         inputs: cassette::inputs(&suite, &suite.agents[0], "claude-sonnet-4-5", None),
         observed: json!({}),
         advisory: None,
+        ledger: None,
         trace: Trace::default(),
         version: cassette::VERSION,
         edited: false,

@@ -46,6 +46,13 @@ fn toolless() -> String {
     printed(&here, &["init", "new", "--from-server", &server])
 }
 
+/// What is printed about a program that does this.
+fn program(word: &str) -> String {
+    let model = crate::programs::model();
+    let here = crate::programs::folder(&crate::programs::suite(&format!(", {word}"), "", ""));
+    crate::programs::text(&crate::programs::run(&here, &model, &["--live"]))
+}
+
 pub(super) fn provoked() -> Vec<(Code, String)> {
     let mock = |line: &[&str]| {
         let here = Folder::with(&[("tools.yml", TOOLS)]);
@@ -74,6 +81,9 @@ pub(super) fn provoked() -> Vec<(Code, String)> {
         (Code::MockAddress, mock(&["--http", "nowhere"])),
         (Code::OutOfResources, crowded()),
         (Code::InvalidMockServer, printed(&Folder::with(&[("tools.yml", rain)]), &["validate", "tools.yml"])),
+        (Code::ProgramEndedEarly, program("early")),
+        (Code::ServerNotUsed, program("deaf")),
+        (Code::ToolsNotOffered, program("late")),
         (Code::ModelUnseen, printed(&Folder::with(&[]), &["record", "--", "true"])),
         (
             Code::NoAnswer,

@@ -5,7 +5,7 @@ use crate::{Folder, root};
 use mcptest_core::diag::Code;
 
 /// The file of the reader's tests that has exactly this trouble.
-const FILES: [(Code, &str); 48] = [
+const FILES: [(Code, &str); 49] = [
     (Code::NotYaml, "mistakes/yaml-tab-indent"),
     (Code::EmptyFile, "mistakes/yaml-empty"),
     (Code::YamlFeature, "mistakes/yaml-two-documents"),
@@ -25,6 +25,7 @@ const FILES: [(Code, &str); 48] = [
     (Code::UnknownReference, "mistakes/server-unknown-in-test"),
     (Code::InvalidServer, "mistakes/server-with-both"),
     (Code::InvalidModel, "mistakes/model-script-with-base-url"),
+    (Code::InvalidProgram, "mistakes/program-input-unknown"),
     (Code::InvalidFault, "mistakes/fault-slow-without-delay"),
     (Code::MalformedTarget, "mistakes/target-malformed"),
     (Code::UnknownTarget, "mistakes/target-unknown"),

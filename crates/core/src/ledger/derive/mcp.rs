@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use crate::json;
+use crate::ledger::seen::ServerSeen;
 use crate::ledger::{Ledger, Mcp, Message, Side, What, error_result, mcp_result};
 use crate::trace::{Counterpart, ErrorKind, TimelineEntry, ToolResult};
 
@@ -18,6 +19,8 @@ pub(super) struct McpSide {
     pub(super) unread: Vec<String>,
     pub(super) notes: Vec<String>,
     pub(super) timeline: Vec<(u64, TimelineEntry)>,
+    /// What each server that the program asked something said of itself.
+    pub(super) servers: BTreeMap<String, ServerSeen>,
 }
 
 /// A call that was sent to a server.
@@ -76,7 +79,7 @@ pub(super) fn read(ledger: &Ledger) -> McpSide {
             }
             (Message::Json(value), Side::Server) => {
                 for message in each(value) {
-                    reader.answered(entry.ms, mcp, message);
+                    reader.answered(entry.seq, entry.ms, mcp, message);
                 }
             }
             (Message::Unread(unread), Side::Program) => {
@@ -140,6 +143,7 @@ impl<'l> Reader<'l> {
             return;
         }
         let Some(id) = message.get("id").filter(|id| !id.is_null()) else { return };
+        self.out.servers.entry(mcp.server.clone()).or_default();
         let (at, id) = (self.requests.len(), json::canonical(id));
         self.by_id.entry((mcp.connection, id.clone())).or_default().push(at);
         self.by_seq.entry(seq).or_default().push(at);
@@ -161,13 +165,18 @@ impl<'l> Reader<'l> {
         here.or_else(same)
     }
 
-    fn answered(&mut self, ms: u64, mcp: &Mcp, message: &Value) {
+    fn answered(&mut self, seq: u64, ms: u64, mcp: &Mcp, message: &Value) {
         let (result, error) = (message.get("result"), message.get("error"));
         if result.is_none() && error.is_none() {
             return;
         }
         let Some(at) = message.get("id").and_then(|id| self.request_of(mcp, &json::canonical(id))) else { return };
         self.list_tools(at, result);
+        if let Some(result) = result {
+            let request = &self.requests[at];
+            let server = self.out.servers.entry(request.mcp.server.clone()).or_default();
+            server.answered(seq, request.method(), result);
+        }
         let (status, result) = match (result, error) {
             (_, Some(error)) => {
                 let code = error.get("code").and_then(Value::as_i64);
@@ -213,6 +222,10 @@ impl<'l> Reader<'l> {
 
     fn end(&mut self, at: usize, end: Ended) {
         let request = &mut self.requests[at];
+        let problem = end.result.as_ref().and_then(|result| result.error.as_ref());
+        if let (Some(problem), Some(server)) = (problem, self.out.servers.get_mut(&request.mcp.server)) {
+            server.problem = Some(problem.message.clone());
+        }
         request.end = Some(end);
         if let Some(open) = self.open.get_mut(&request.mcp.connection) {
             open.remove(&at);

@@ -56,12 +56,11 @@ impl Lower<'_> {
         places.public.keys().cloned().collect()
     }
 
-    /// Resolves every reference, except in servers and models, which are resolved when a live run starts.
+    /// Resolves every reference, except in servers, models and programs, which are resolved when a live run starts.
     pub(super) fn interpolate(&mut self, mut root: Node, own: &BTreeMap<String, String>) -> Node {
         if let Content::Map(entries) = &mut root.content {
-            for entry in
-                entries.iter_mut().filter(|entry| !matches!(&*entry.key, "servers" | "models" | "variables" | "public"))
-            {
+            let is_kept = |key: &str| ["servers", "models", "programs", "variables", "public"].contains(&key);
+            for entry in entries.iter_mut().filter(|entry| !is_kept(&entry.key)) {
                 match (&*entry.key, &mut entry.value.content) {
                     ("agents", Content::List(items)) => {
                         self.unread.agents = items.iter_mut().map(|item| self.resolve_item(item, own)).collect();

@@ -1,0 +1,137 @@
+"""An agent without any SDK. The words of the command line say what it does differently from a good one."""
+
+import json
+import os
+import sys
+import time
+import urllib.error
+import urllib.request
+
+WORDS = sys.argv[1:]
+
+
+def send(url, body, headers=None, timeout=None):
+    all_headers = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
+    request = urllib.request.Request(url, json.dumps(body).encode(), {**all_headers, **(headers or {})})
+    with urllib.request.urlopen(request, timeout=timeout) as response:
+        return response.headers, response.read().decode()
+
+
+class Server:
+    """One MCP server over HTTP."""
+
+    def __init__(self, url):
+        self.url, self.session, self.count = url, {}, 0
+        hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "agent", "version": "1"}}
+        self.ask("initialize", hello)
+        send(self.url, {"jsonrpc": "2.0", "method": "notifications/initialized"}, self.session)
+
+    def ask(self, method, params):
+        self.count += 1
+        body = {"jsonrpc": "2.0", "id": self.count, "method": method, "params": params}
+        limit = float(os.environ.get("CALL_TIMEOUT", "30")) if method == "tools/call" else 30
+        headers, text = send(self.url, body, self.session, limit)
+        if headers.get("mcp-session-id"):
+            self.session = {"mcp-session-id": headers["mcp-session-id"]}
+        if headers.get("content-type", "").startswith("text/event-stream"):
+            text = [line[5:] for line in text.splitlines() if line.startswith("data:")][-1]
+        answer = json.loads(text)
+        if "error" in answer:
+            raise RuntimeError(answer["error"]["message"])
+        return answer["result"]
+
+
+def model(messages, tools):
+    body = {"model": "m", "messages": messages}
+    if tools:
+        body["tools"] = tools
+    key = {"authorization": "Bearer " + os.environ.get("OPENAI_API_KEY", "none")}
+    for wait in [0.05, 0.1, None]:
+        try:
+            _, text = send(os.environ["OPENAI_BASE_URL"] + "/chat/completions", body, key, 5)
+            return json.loads(text)["choices"][0]["message"]
+        except (OSError, ValueError) as error:
+            if wait is None or "fragile" in WORDS:
+                raise
+            print("retry:", error, file=sys.stderr)
+            time.sleep(wait)
+
+
+def servers():
+    with open(os.environ["MCPTEST_MCP_CONFIG"]) as file:
+        return {name: Server(entry["url"]) for name, entry in json.load(file)["mcpServers"].items()}
+
+
+def offered(all_servers):
+    tools, owner = [], {}
+    for server in all_servers.values():
+        for tool in server.ask("tools/list", {})["tools"]:
+            function = {"name": tool["name"], "parameters": tool["inputSchema"]}
+            tools.append({"type": "function", "function": function})
+            owner[tool["name"]] = server
+    return tools, owner
+
+
+def prompt():
+    if "arg" in WORDS:
+        return WORDS[-1]
+    return os.environ["PROMPT"] if "env" in WORDS else sys.stdin.read()
+
+
+def main():
+    if "early" in WORDS:
+        print("Traceback: no module named agent", file=sys.stderr)
+        sys.exit(3)
+    if "terminal" in WORDS and not sys.stdin.isatty():
+        print("the input device is not a TTY", file=sys.stderr)
+        sys.exit(1)
+    messages = [{"role": "user", "content": prompt()}]
+    if "late" in WORDS:
+        model(messages, [])
+    tools, owner = ([], {}) if "deaf" in WORDS else offered(servers())
+    if "late" in WORDS:
+        print("done")
+        return
+    if "mute" in WORDS:
+        print("I did not ask anybody.")
+        return
+    if "logs" in WORDS:
+        print("INFO starting\nINFO connected")
+    if "waits" in WORDS:
+        time.sleep(60)
+    for _ in range(6):
+        message = model(messages, tools)
+        messages.append(message)
+        if not message.get("tool_calls"):
+            break
+        for call in message["tool_calls"]:
+            function = call["function"]
+            if "refuses" in WORDS:
+                text = "The user did not allow this call."
+            else:
+                try:
+                    args = json.loads(function["arguments"])
+                    result = owner[function["name"]].ask("tools/call", {"name": function["name"], "arguments": args})
+                    text = json.dumps(result["content"])
+                except (OSError, RuntimeError) as error:
+                    text = f"error: {error}"
+            messages.append({"role": "tool", "tool_call_id": call["id"], "content": text})
+        if "hangs" in WORDS:
+            time.sleep(60)
+    if "writes" in WORDS:
+        with open("notes.txt", "a") as file:
+            file.write("here\n")
+        print(sorted(os.listdir(".")), os.getcwd(), file=sys.stderr)
+    answer = "" if "silent" in WORDS else message["content"]
+    if "json" in WORDS:
+        print(json.dumps({"reply": {"text": answer}}))
+    elif "file" in WORDS:
+        with open("answer.txt", "w") as file:
+            file.write(answer)
+        print("log line")
+    else:
+        print(answer)
+    sys.exit(1 if "one" in WORDS else 0)
+
+
+main()

@@ -1,0 +1,180 @@
+//! What became of a run of a program: an error, a failed run, or a run to judge.
+//!
+//! A run that never got as far as to test anything is an error: the program did not start well, did not ask its model through the
+//! proxy, or did not use a server of the test. What goes wrong after the first request to the model is the agent's own failure.
+
+use std::fmt::Write as _;
+
+use super::{Derived, Ledger, ProgramEnd, derive};
+use crate::diag::{Code, RunError};
+use crate::suite::{ModelSide, Program};
+use crate::trace::{AnswerSource, StopReason};
+
+/// How a process ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// By itself. A signal is 128 and its number.
+    Exit(u8),
+    /// It was stopped at its time limit.
+    TimedOut,
+}
+
+/// What the process of a program showed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ran {
+    pub ended: Ended,
+    /// Its answer, or why there is none to read.
+    pub answer: Result<String, String>,
+    /// The last lines of its output.
+    pub output: String,
+    pub duration_ms: u64,
+}
+
+/// The trace of a run, or why the run says nothing. `servers` are those of the test, each with whether the program may leave it
+/// alone.
+pub fn outcome(
+    name: &str,
+    program: &Program,
+    servers: &[(&str, bool)],
+    ledger: &Ledger,
+    ran: Ran,
+) -> Result<Derived, RunError> {
+    let Ran { ended, answer, output, duration_ms } = ran;
+    let failed = failure(program, ended, &answer);
+    let end = ProgramEnd {
+        answer: answer.clone().ok().filter(|answer| !answer.is_empty()),
+        exit: match ended {
+            Ended::Exit(code) => Some(i64::from(code)),
+            Ended::TimedOut => None,
+        },
+        output: (failed.is_some() && !output.is_empty()).then(|| output.clone()),
+        failed,
+        incomplete: None,
+        duration_ms: Some(duration_ms),
+    };
+    let mut derived = derive::trace(ledger, end);
+    let about = About { name, program, ended, output: &output };
+    about.check(servers, &derived)?;
+    let trace = &mut derived.trace;
+    match answer {
+        Ok(answer) if answer.is_empty() => {
+            (trace.final_response, trace.answer_source) = (Some(String::new()), Some(AnswerSource::Program));
+        }
+        Ok(_) => {}
+        // What the model said last is not known to be what the program answered.
+        Err(_) => (trace.final_response, trace.answer_source) = (None, None),
+    }
+    let notes = std::mem::take(&mut derived.notes);
+    if let Some(about) = &mut trace.program {
+        if derived.model_unseen && about.failed.is_none() {
+            trace.conversation.stop_reason = Some(StopReason::Completed);
+        }
+        about.notes = (!notes.is_empty()).then_some(notes);
+    }
+    Ok(derived)
+}
+
+/// Why the run of a program failed after it had begun.
+fn failure(program: &Program, ended: Ended, answer: &Result<String, String>) -> Option<String> {
+    let asked = &program.answer;
+    match (ended, answer) {
+        (Ended::TimedOut, _) => Some(format!("it did not end within {} ms and was stopped", program.timeout_ms)),
+        (Ended::Exit(code), _) if code != program.exit => {
+            Some(format!("its exit code is {code}, expected {}", program.exit))
+        }
+        (_, Ok(answer)) if answer.trim().is_empty() => Some(format!("its answer is empty (`answer: {asked}`)")),
+        (_, Ok(_)) => None,
+        (_, Err(why)) => Some(format!("its answer cannot be read (`answer: {asked}`): {why}")),
+    }
+}
+
+struct About<'a> {
+    name: &'a str,
+    program: &'a Program,
+    ended: Ended,
+    output: &'a str,
+}
+
+impl About<'_> {
+    fn error(&self, code: Code, message: &str, hint: &str) -> RunError {
+        let mut message = format!("program `{}` {message}", self.name);
+        if self.output.is_empty() {
+            message.push_str("; it printed nothing");
+        } else {
+            message.push_str("; its last lines:");
+            for line in self.output.lines() {
+                let _ = write!(message, "\n  {line}");
+            }
+        }
+        RunError::new(message).code(code).hint(hint)
+    }
+
+    /// Whether the run got far enough to be judged.
+    fn check(&self, servers: &[(&str, bool)], derived: &Derived) -> Result<(), RunError> {
+        let seen = &derived.seen;
+        let is_required = self.program.model == ModelSide::Required;
+        let has_begun = !derived.model_unseen || (!is_required && seen.servers.values().any(|seen| seen.is_connected));
+        if !has_begun {
+            self.check_begin(is_required)?;
+        }
+        for (server, is_optional) in servers {
+            let found = seen.servers.get(*server);
+            if found.is_some_and(|found| found.is_connected) || (*is_optional && found.is_none()) {
+                continue;
+            }
+            return Err(match found.map(|found| found.problem.as_deref()) {
+                None => {
+                    let variable = server.to_ascii_uppercase().replace('-', "_");
+                    let hint = format!(
+                        "let it read its servers from the file that MCPTEST_MCP_CONFIG names, or the URL from \
+                         MCPTEST_URL_{variable}; if it does not need the server, write `connect: optional` there"
+                    );
+                    self.error(Code::ServerNotUsed, &format!("never connected to server `{server}`"), &hint)
+                }
+                Some(problem) => {
+                    let why = problem.unwrap_or("no answer came");
+                    let message = format!("could not connect to server `{server}` ({why})");
+                    self.error(Code::ServerNotUsed, &message, "check the server's `command:` or `url:`")
+                }
+            });
+        }
+        let Some((_, last)) = seen.requests else { return Ok(()) };
+        let late = servers.iter().find(|(server, _)| {
+            seen.servers.get(*server).and_then(|seen| seen.listed).is_some_and(|listed| listed > last)
+        });
+        match late {
+            None => Ok(()),
+            Some((server, _)) => {
+                let message = format!("did not ask its model after the tools of server `{server}` were listed");
+                let hint = "the model cannot have known the tools: let the program connect to its servers first";
+                Err(self.error(Code::ToolsNotOffered, &message, hint))
+            }
+        }
+    }
+
+    /// The error of a run without a request to the model, or to anybody.
+    fn check_begin(&self, is_required: bool) -> Result<(), RunError> {
+        let whom = if is_required { "its model" } else { "any server" };
+        match self.ended {
+            Ended::TimedOut => {
+                let ms = self.program.timeout_ms;
+                let message = format!("did not ask {whom} within {ms} ms and was stopped");
+                let hint = "if it waits for a terminal or for more input, change its `command:`; with `input: arg` the prompt \
+                            is its last argument and standard input is empty; `timeout_ms:` gives it more time";
+                Err(self.error(Code::ProgramEndedEarly, &message, hint))
+            }
+            Ended::Exit(code) if code != self.program.exit => {
+                let message = format!("ended with exit code {code} before it asked {whom}");
+                let hint = "run its command by hand and fix what it prints; `mcptest record -- COMMAND` runs it as a suite does";
+                Err(self.error(Code::ProgramEndedEarly, &message, hint))
+            }
+            Ended::Exit(_) if is_required => {
+                let message = "ended, and no request to its model passed the proxy";
+                let hint = "let the client of the model read its base URL from the environment, or write `model: unseen`. \
+                            Clients that sign their requests (Bedrock, Vertex) cannot be recorded";
+                Err(self.error(Code::ModelUnseen, message, hint))
+            }
+            Ended::Exit(_) => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! `programs:`, and tests that run on them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::super::program::{Ignored, ModelSide, Program};
+use super::super::yaml::{Content, Node};
+use super::{Declared, Lower, Places};
+use crate::diag::Code;
+
+/// Keys of a test that a program decides by itself.
+const ONLY_FOR_MODELS: [&str; 4] = ["system", "max_turns", "max_tokens", "temperature"];
+/// The time limit of one run.
+const TIMEOUT_MS: u64 = 120_000;
+
+impl Lower<'_> {
+    pub(super) fn programs(&mut self, root: &Node, places: &mut Places) -> BTreeMap<String, Program> {
+        let mut out = BTreeMap::new();
+        for entry in root.entries_at("programs") {
+            let (name, node) = (&entry.key, &entry.value);
+            places.programs.insert(name.clone(), entry.key_span.clone());
+            if !matches!(node.content, Content::Map(_)) {
+                continue;
+            }
+            if let (Some(cwd), Some(_)) = (node.get("cwd"), node.get("workspace")) {
+                self.error(
+                    Code::InvalidProgram,
+                    cwd.span.clone(),
+                    format!("program `{name}` has both `cwd` and `workspace`"),
+                    "keep one: a program with a workspace starts in its copy of it",
+                );
+            }
+            let command = node.items_at("command").iter().filter_map(|item| self.template(Some(item))).collect();
+            let exit = node.whole_at("exit").unwrap_or(0);
+            let program = Program {
+                command,
+                env: self.templates(node.get("env")),
+                cwd: self.template(node.get("cwd")),
+                workspace: self.template(node.get("workspace")),
+                input: self.parsed(node, "input").unwrap_or_default(),
+                answer: self.parsed(node, "answer").unwrap_or_default(),
+                timeout_ms: node.whole_at("timeout_ms").unwrap_or(TIMEOUT_MS),
+                exit: u8::try_from(exit).unwrap_or_else(|_| {
+                    let message = format!("`exit` is {exit}, and exit codes end at 255");
+                    self.error(Code::InvalidProgram, node.place("/exit", false), message, "write 0 to 255");
+                    0
+                }),
+                model: node.word_at("model", ModelSide::from_word).unwrap_or(ModelSide::Required),
+                ignore_request: self.ignored(node),
+            };
+            out.insert(name.clone(), program);
+        }
+        out
+    }
+
+    /// A text of a form of its own.
+    fn parsed<T: std::str::FromStr<Err: std::fmt::Display>>(&mut self, node: &Node, key: &str) -> Option<T> {
+        let value = node.get(key)?;
+        let text = value.text().filter(|text| !text.trim().is_empty())?;
+        match text.parse() {
+            Ok(parsed) => Some(parsed),
+            Err(error) => {
+                let message = format!("`{key}` cannot be `{text}`: {error}");
+                let hint = match key {
+                    "input" => {
+                        "`stdin` is the default; `arg` makes the prompt the last argument, `env:PROMPT` a variable"
+                    }
+                    _ => "`stdout` is the default: all that the program prints is its answer",
+                };
+                self.error(Code::InvalidProgram, value.span.clone(), message, hint);
+                None
+            }
+        }
+    }
+
+    fn ignored(&mut self, node: &Node) -> Vec<Ignored> {
+        let mut out = Vec::new();
+        for item in node.items_at("ignore_request") {
+            let (path, pattern) = match item.text() {
+                Some(path) => (Some(path.to_owned()), None),
+                None => (item.text_at("path"), item.text_at("pattern")),
+            };
+            let Some(path) = path.filter(|path| !path.trim().is_empty()) else { continue };
+            if !path.starts_with('/') {
+                let at = item.get("path").map_or_else(|| item.span.clone(), |node| node.span.clone());
+                let message = format!("`{path}` is not a JSON pointer");
+                self.error(Code::InvalidProgram, at, message, format!("write `/{path}`"));
+            }
+            if let Some(Err(error)) = pattern.as_deref().map(regex::Regex::new) {
+                let message = format!("invalid regex: {error}");
+                self.error(Code::InvalidProgram, item.place("/pattern", false), message, "fix the expression");
+            }
+            out.push(Ignored { path, pattern });
+        }
+        out
+    }
+
+    /// Whether a test runs on programs. Reports a test that runs on both, and keys that only models have.
+    pub(super) fn check_models_or_programs(&mut self, node: &Node) -> bool {
+        let programs = ["program", "programs"].into_iter().find(|key| node.get(key).is_some());
+        let Some(program) = programs else { return false };
+        if let Some(model) = ["model", "models"].into_iter().find(|key| node.get(key).is_some()) {
+            let message = format!("a test cannot have both `{model}` and `{program}`");
+            let hint = "keep one: a program brings its own model";
+            self.error(Code::NoModel, node.place(&format!("/{program}"), true), message, hint);
+            return true;
+        }
+        for key in ONLY_FOR_MODELS {
+            if node.get(key).is_some() {
+                let message = format!("`{key}` is only for tests with `model` or `models`");
+                let hint = "remove it: the program itself decides";
+                self.error(Code::InvalidProgram, node.place(&format!("/{key}"), true), message, hint);
+            }
+        }
+        true
+    }
+
+    /// The programs of a test.
+    pub(super) fn test_programs(&mut self, node: &Node, programs: &Declared) -> (Vec<String>, bool) {
+        let (one, many) = (node.get("program"), node.get("programs"));
+        if one.is_some() && many.is_some() {
+            let message = "a test cannot have both `program` and `programs`";
+            self.error(Code::NoModel, node.place("/programs", true), message, "keep one");
+        }
+        let mut list: Vec<String> = Vec::new();
+        let mut seen = BTreeSet::new();
+        for item in one.into_iter().chain(many.map_or(&[][..], Node::items)) {
+            let Some(name) = item.text().filter(|name| !name.trim().is_empty()) else { continue };
+            if !seen.insert(name) {
+                let message = format!("program `{name}` is listed twice");
+                self.error(Code::DuplicateName, item.span.clone(), message, "remove one of them");
+            }
+            self.check_declared(name, &item.span, "program", programs);
+            list.push(name.to_owned());
+        }
+        (list, many.is_some())
+    }
+}
