@@ -180,6 +180,7 @@ impl World {
                     inputs: inputs(&suite, test, "demo", Some(&hash)),
                     observed: json!({}),
                     advisory: None,
+                    ledger: None,
                     trace: trace(),
                 };
                 folder.save(&cassette).unwrap();
