@@ -2,6 +2,7 @@
 
 mod completed;
 mod explain;
+mod infer;
 mod init;
 mod mutate;
 mod record;
@@ -15,6 +16,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum, value_parser};
 use mcptest_core::suite::MAX_RUNS;
 
 pub(crate) use self::explain::{Completions, Explain};
+pub(crate) use self::infer::Infer;
 pub(crate) use self::init::Init;
 pub(crate) use self::mutate::{FailOn, Mutate, MutateOutput};
 pub(crate) use self::record::{ModelSide, Record};
@@ -60,6 +62,7 @@ pub(crate) enum Command {
     Report(Render),
     Score(Box<Score>),
     Convert(Convert),
+    Infer(Box<Infer>),
     Mutate(Box<Mutate>),
     Mock(Mock),
     Shim(Shim),

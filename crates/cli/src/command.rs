@@ -4,9 +4,11 @@ mod cassette;
 mod completions;
 mod convert;
 mod explain;
+mod infer;
 mod init;
 mod mock;
 mod mutate;
+mod parallel;
 mod record;
 mod report;
 mod run_suites;
@@ -74,6 +76,7 @@ fn dispatch(
         Command::Run(typed) => run_suites::run(typed, environment, names, console),
         Command::Score(typed) => score::run(typed, environment, console),
         Command::Convert(typed) => convert::run(typed, console),
+        Command::Infer(typed) => infer::run(typed, console),
         Command::Mutate(typed) => mutate::run(typed, environment, console),
         Command::Report(typed) => report::run(typed, environment, console),
         Command::Record(typed) => Ok(record::run(typed, environment, names, &mut console.err)),

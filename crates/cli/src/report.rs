@@ -188,6 +188,20 @@ fn unwritten(path: &Path, error: &io::Error) -> Failure {
     Failure::error((), message).code(Code::ReportNotWritten).hint(hint)
 }
 
+/// Rows for people, each when it comes, without totals: nothing is kept.
+pub(crate) struct RowList(Pretty);
+
+impl RowList {
+    pub(crate) fn new(style: &Style) -> Self {
+        Self(Pretty::new(style.verbosity, style.output))
+    }
+
+    /// What an event adds.
+    pub(crate) fn event(&mut self, event: &Event) -> String {
+        self.0.event(event)
+    }
+}
+
 /// The reporters of one run.
 pub(crate) struct Reporters<'a> {
     all: Vec<Reporter>,

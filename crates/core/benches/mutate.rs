@@ -17,8 +17,8 @@ use std::time::{Duration, Instant};
 
 use mcptest_core::diag::Source;
 use mcptest_core::mutate::{Operator, Options, Run, Status, Subject, mutate};
-use mcptest_core::suite::{Gates, Variables, load_gates};
-use mcptest_core::{Assertion, Trace, judge};
+use mcptest_core::suite::{GateFile, Variables, load_gates};
+use mcptest_core::{Trace, judge};
 use serde_json::{Value, json};
 
 /// Calls of a trace.
@@ -48,7 +48,7 @@ fn main() -> ExitCode {
 /// Prints what mutants cost, and returns it in judgments of the unchanged trace.
 fn measure(name: &str, calls: usize, keeps: bool) -> f64 {
     let trace = session(calls);
-    let (expect, gates) = checks(&trace, keeps);
+    let GateFile { expect, gates, .. } = checks(&trace, keeps);
     let options = Options { operators: Operator::ALL.to_vec(), limit: Some(2000) };
     let mut subject = Subject {
         expect: &expect,
@@ -111,7 +111,7 @@ fn session(calls: usize) -> Trace {
 }
 
 /// Checks of the whole trace, or of the names of its calls.
-fn checks(trace: &Trace, keeps: bool) -> (Vec<Assertion>, Gates) {
+fn checks(trace: &Trace, keeps: bool) -> GateFile {
     let calls: Vec<Value> = trace
         .tool_calls
         .iter()

@@ -6,7 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::assertion::{Assertion, Check};
 use crate::eval::recovery::is_later;
-use crate::eval::{GateFailure, GateKind, GateOutcome, Judge, Metrics, Verdict, plural};
+use crate::eval::{
+    GateFailure, GateKind, GateOutcome, GoldenPathGate, Judge, Metrics, NarrativeGate, RecoveryGate, ReliabilityGate,
+    StabilityGate, TrajectoryAxesGate, TrajectoryGate, Verdict, plural,
+};
 use crate::suite::{AgentTest, Fault, Gates};
 use crate::trace::{FaultEffect, FaultKind, StopReason, Trace, fill_results};
 pub use visual::{Visual, VisualCall, VisualClaim};
@@ -38,6 +41,12 @@ impl CheckResult {
         let name = gate.map_or("expect", GateKind::name);
         Self { gate, name, verdict, line, metrics: Metrics::default(), failures, picture: None, first: None }
     }
+
+    /// A gate that could not be evaluated.
+    pub(crate) fn error(kind: GateKind, why: &str) -> Self {
+        let failure = GateFailure { target: kind.name().to_owned(), reason: why.to_owned(), diffs: Vec::new() };
+        Self::new(Some(kind), Verdict::Error, why.to_owned(), vec![failure])
+    }
 }
 
 impl<D> From<(GateKind, GateOutcome<D>)> for CheckResult {
@@ -49,41 +58,117 @@ impl<D> From<(GateKind, GateOutcome<D>)> for CheckResult {
 
 /// Evaluates the assertions of a test and its per-run gates on one run, in the order of the reference.
 pub fn run(expect: &[Assertion], gates: &Gates, trace: &Trace) -> Vec<CheckResult> {
-    checks(expect, gates, trace, Judge::default)
+    Checks::of(expect, gates).run(trace, false)
 }
 
 /// The same, with the lines of most checks left empty.
 pub(crate) fn run_tersely(expect: &[Assertion], gates: &Gates, trace: &Trace) -> Vec<CheckResult> {
-    checks(expect, gates, trace, Judge::terse)
+    Checks::of(expect, gates).run(trace, true)
 }
 
-fn checks(expect: &[Assertion], gates: &Gates, trace: &Trace, judge: fn() -> Judge) -> Vec<CheckResult> {
+/// The checks that apply to one trace. They may come from several places of a gates file.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Checks<'a> {
+    pub(crate) expect: &'a [Assertion],
+    pub(crate) trajectory: Option<&'a TrajectoryGate>,
+    pub(crate) trajectory_axes: Option<&'a TrajectoryAxesGate>,
+    pub(crate) golden_path: Option<&'a GoldenPathGate>,
+    pub(crate) recovery: Option<&'a RecoveryGate>,
+    pub(crate) narrative: Option<&'a NarrativeGate>,
+    pub(crate) stability: Option<&'a StabilityGate>,
+    pub(crate) reliability: Option<&'a ReliabilityGate>,
+}
+
+impl<'a> Checks<'a> {
+    pub(crate) fn of(expect: &'a [Assertion], gates: &'a Gates) -> Self {
+        Self {
+            expect,
+            trajectory: gates.trajectory.as_ref(),
+            trajectory_axes: gates.trajectory_axes.as_ref(),
+            golden_path: gates.golden_path.as_ref(),
+            recovery: gates.recovery.as_ref(),
+            narrative: gates.narrative.as_ref(),
+            stability: gates.stability.as_ref(),
+            reliability: gates.reliability.as_ref(),
+        }
+    }
+
+    /// These checks, with those of `other` in place of the same ones here.
+    pub(crate) fn replaced_by(self, other: Self) -> Self {
+        Self {
+            expect: if other.expect.is_empty() { self.expect } else { other.expect },
+            trajectory: other.trajectory.or(self.trajectory),
+            trajectory_axes: other.trajectory_axes.or(self.trajectory_axes),
+            golden_path: other.golden_path.or(self.golden_path),
+            recovery: other.recovery.or(self.recovery),
+            narrative: other.narrative.or(self.narrative),
+            stability: other.stability.or(self.stability),
+            reliability: other.reliability.or(self.reliability),
+        }
+    }
+
+    /// The names of the checks that there are.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &'static str> {
+        let gates = [
+            self.trajectory.map(|_| GateKind::Trajectory),
+            self.trajectory_axes.map(|_| GateKind::TrajectoryAxes),
+            self.golden_path.map(|_| GateKind::GoldenPath),
+            self.recovery.map(|_| GateKind::Recovery),
+            self.narrative.map(|_| GateKind::Narrative),
+            self.stability.map(|_| GateKind::Stability),
+            self.reliability.map(|_| GateKind::Reliability),
+        ];
+        let expect = (!self.expect.is_empty()).then_some("expect");
+        expect.into_iter().chain(gates.into_iter().flatten().map(GateKind::name))
+    }
+
+    /// Evaluates the assertions and the per-run gates, in the order of the reference.
+    pub(crate) fn run(self, trace: &Trace, is_terse: bool) -> Vec<CheckResult> {
+        checks(self, trace, if is_terse { Judge::terse } else { Judge::default })
+    }
+
+    /// The checks as values of their own.
+    pub(crate) fn to_owned(self) -> (Vec<Assertion>, Gates) {
+        let gates = Gates {
+            trajectory: self.trajectory.cloned(),
+            trajectory_axes: self.trajectory_axes.cloned(),
+            golden_path: self.golden_path.cloned(),
+            recovery: self.recovery.cloned(),
+            narrative: self.narrative.cloned(),
+            stability: self.stability.cloned(),
+            reliability: self.reliability.cloned(),
+        };
+        (self.expect.to_vec(), gates)
+    }
+}
+
+fn checks(gates: Checks<'_>, trace: &Trace, judge: fn() -> Judge) -> Vec<CheckResult> {
     let mut out = Vec::with_capacity(MAX_CHECKS);
     if let Some(program) = &trace.program
         && let Some(why) = &program.failed
     {
         out.push(program_failed(why, program.output.as_deref()));
     }
-    if !expect.is_empty() {
-        out.push(assertions(expect, trace));
+    if !gates.expect.is_empty() {
+        out.push(assertions(gates.expect, trace));
     }
     // A caller that reads no lines draws nothing either.
     let is_shown = !judge().is_terse;
-    if let Some(gate) = &gates.trajectory {
+    if let Some(gate) = gates.trajectory {
         let outcome = gate.judged(trace, judge());
         let picture = (is_shown && trace.tool_calls.is_some()).then(|| Visual::calls(gate, &outcome.detail));
         out.push(CheckResult { picture, ..(GateKind::Trajectory, outcome).into() });
     }
-    if let Some(gate) = &gates.trajectory_axes {
+    if let Some(gate) = gates.trajectory_axes {
         out.push((GateKind::TrajectoryAxes, gate.judged(trace, judge())).into());
     }
-    if let Some(gate) = &gates.golden_path {
+    if let Some(gate) = gates.golden_path {
         out.push((GateKind::GoldenPath, gate.judged(trace, judge())).into());
     }
-    if let Some(gate) = &gates.recovery {
+    if let Some(gate) = gates.recovery {
         out.push((GateKind::Recovery, gate.judged(trace, judge())).into());
     }
-    if let Some(gate) = &gates.narrative {
+    if let Some(gate) = gates.narrative {
         let outcome = gate.judged(trace, judge());
         let picture = (is_shown && !outcome.detail.claims.is_empty()).then(|| Visual::claims(&outcome.detail));
         out.push(CheckResult { picture, ..(GateKind::Narrative, outcome).into() });
@@ -130,11 +215,7 @@ pub fn without_runs(gates: &Gates, why: &str) -> Vec<CheckResult> {
         gates.stability.as_ref().map(|_| GateKind::Stability),
         gates.reliability.as_ref().map(|_| GateKind::Reliability),
     ];
-    let error = |kind: GateKind| {
-        let failure = GateFailure { target: kind.name().to_owned(), reason: why.to_owned(), diffs: Vec::new() };
-        CheckResult::new(Some(kind), Verdict::Error, why.to_owned(), vec![failure])
-    };
-    over_runs.into_iter().flatten().map(error).collect()
+    over_runs.into_iter().flatten().map(|kind| CheckResult::error(kind, why)).collect()
 }
 
 fn assertions(expect: &[Assertion], trace: &Trace) -> CheckResult {

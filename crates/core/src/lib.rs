@@ -48,6 +48,8 @@ pub mod event;
 #[doc(hidden)]
 pub mod import;
 #[doc(hidden)]
+pub mod infer;
+#[doc(hidden)]
 pub mod json;
 #[doc(hidden)]
 pub mod judge;

@@ -7,7 +7,9 @@ mod groups;
 mod line;
 mod lookup;
 mod merge;
+mod record_key;
 mod store;
+mod tasks;
 
 use std::borrow::Cow;
 
@@ -22,15 +24,17 @@ use crate::eval::{
 };
 use crate::import::{ImportError, Imported};
 use crate::json;
-use crate::judge::{self, CheckResult};
+use crate::judge::{CheckResult, Checks};
 use crate::report::RowVerdict;
-use crate::suite::Gates;
+use crate::suite::{GateFile, Gates, Task};
 use crate::target::Target;
 use crate::trace::Trace;
 pub use groups::{GroupLine, Groups, Lines, Run};
 pub use line::TraceLine;
 pub use lookup::{DuplicateKey, find};
 pub use merge::{MergeError, Merged};
+pub use record_key::{RecordKey, RecordKeyError, RecordView};
+use tasks::{Applied, OverRuns, Tasks};
 
 /// Which runs passed, as the data says.
 #[derive(Debug, Clone)]
@@ -41,11 +45,19 @@ pub struct Outcome {
     pub pass: Value,
 }
 
+impl Outcome {
+    /// Whether the run of a record passed; none if the record does not say: it has nothing there, or a key twice.
+    pub fn passed(&self, fields: &str) -> Option<bool> {
+        let found = find(fields, &self.path).unwrap_or(None);
+        found.filter(|found| !found.is_null() || self.pass.is_null()).map(|found| json::equal(&found, &self.pass))
+    }
+}
+
 /// What to score by.
 #[derive(Debug, Clone)]
 pub struct Scorer {
-    expect: Vec<Assertion>,
-    gates: Gates,
+    file: GateFile,
+    tasks: Tasks,
     /// Whether there are gates to judge by; otherwise metrics are reported and nothing is judged.
     judges: bool,
     outcome: Option<Outcome>,
@@ -67,20 +79,32 @@ pub enum ScorerError {
 }
 
 impl Scorer {
-    /// A scorer by gates and assertions; without them what needs no parameters is measured.
-    pub fn new(gates: Option<(Vec<Assertion>, Gates)>, outcome: Option<Outcome>) -> Result<Self, ScorerError> {
+    /// A scorer by the checks of a gates file; without them what needs no parameters is measured.
+    pub fn new(gates: Option<GateFile>, outcome: Option<Outcome>) -> Result<Self, ScorerError> {
         let judges = gates.is_some();
-        let (expect, gates) = match gates {
-            Some((expect, gates)) => (expect, gates),
-            None => (Vec::new(), measured()),
-        };
-        if judges && expect.is_empty() && gates.is_empty() {
+        let file = gates.unwrap_or_else(|| GateFile { gates: measured(), ..GateFile::default() });
+        let GateFile { expect, gates, tasks } = &file;
+        if judges && expect.is_empty() && gates.is_empty() && tasks.is_empty() {
             return Err(ScorerError::NoGates);
         }
-        if gates.reliability.is_some() && outcome.is_none() && expect.is_empty() && !gates.judges_runs() {
+        let judges_runs = |task: &Task| !task.expect.is_empty() || task.gates.judges_runs();
+        let counts = !expect.is_empty() || gates.judges_runs() || tasks.iter().any(judges_runs);
+        if gates.reliability.is_some() && outcome.is_none() && !counts {
             return Err(ScorerError::NothingToCount);
         }
-        Ok(Self { expect, gates, judges, outcome, rules: None, is_terse: false })
+        Ok(Self { tasks: Tasks::new(tasks), file, judges, outcome, rules: None, is_terse: false })
+    }
+
+    /// The tasks of the gates file, in its order.
+    pub fn tasks(&self) -> &[Task] {
+        &self.file.tasks
+    }
+
+    /// The assertions and gates for a record.
+    pub fn checks_for(&self, record: &RecordView<'_>) -> Result<(Vec<Assertion>, Gates, Vec<u32>), ImportError> {
+        let Applied { checks, tasks, .. } = self.tasks.checks(&self.file, record)?;
+        let (expect, gates) = checks.to_owned();
+        Ok((expect, gates, tasks))
     }
 
     /// Writes this into the lines of groups: parts of a corpus may be merged when they were judged by the same rules.
@@ -100,19 +124,19 @@ impl Scorer {
         Self { is_terse: true, ..self }
     }
 
-    /// Scores one trace of a group, or of none.
-    pub fn score(&self, imported: &Imported<'_>, group: Option<&str>) -> Scored {
+    /// Scores one trace of a group, or of none, that was read from `source`. It cannot be scored if two of its tasks have the
+    /// same gate.
+    pub fn score(&self, imported: &Imported<'_>, group: Option<&str>, source: &str) -> Result<Scored, ImportError> {
         let trace = &imported.trace;
-        let run = if self.is_terse { judge::run_tersely } else { judge::run };
-        let mut checks = run(&self.expect, &self.gates, trace);
+        let record = RecordView { fields: &imported.fields, source, group };
+        let Applied { checks: applied, tasks, over } = self.tasks.checks(&self.file, &record)?;
+        let mut checks = applied.run(trace, self.is_terse);
         if !self.judges && !has_faults(trace) {
             checks.retain(|check| check.gate != Some(GateKind::Recovery));
         }
         let passed = checks.iter().all(|check| check.verdict == Verdict::Pass);
-        let has_stability = self.gates.stability.is_some();
-        let digest =
-            self.gates.stability.as_ref().map(|gate| Digest::of(trace, group.is_some(), gate.params().dimensions));
-        let mut verdict = self.verdict(&checks, group.is_some(), trace.incomplete().is_some());
+        let digest = applied.stability.map(|gate| Digest::of(trace, group.is_some(), gate.params().dimensions));
+        let mut verdict = self.verdict(&applied, &checks, group.is_some(), trace.incomplete().is_some());
         let count = checks.iter().map(|check| check.failures.len()).sum();
         let mut failures: Vec<(&'static str, GateFailure)> = Vec::with_capacity(count);
         for check in &mut checks {
@@ -121,19 +145,23 @@ impl Scorer {
                 failures.extend(found.into_iter().map(|failure| (name, failure)));
             }
         }
-        if self.judges && group.is_none() && self.judges_groups() {
-            let name = if has_stability { GateKind::Stability.name() } else { GateKind::Reliability.name() };
-            let reason = "the record names no group, and this gate judges groups of runs".to_owned();
+        let mut lacks = |name: &'static str, reason: String| {
             failures.push((name, GateFailure { target: name.to_owned(), reason, diffs: Vec::new() }));
             verdict = Some(match verdict {
                 Some(worse @ (RowVerdict::Fail | RowVerdict::Error)) => worse,
                 _ => RowVerdict::Unassessable,
             });
+        };
+        let over_runs = applied.stability.map(|_| GateKind::Stability);
+        let over_runs = over_runs.or_else(|| applied.reliability.map(|_| GateKind::Reliability));
+        if let Some(gate) = over_runs.filter(|_| self.judges && group.is_none()) {
+            lacks(gate.name(), "the record names no group, and this gate judges groups of runs".to_owned());
         }
         if let Some(why) = trace.incomplete().filter(|_| self.judges && checks.is_empty()) {
-            let reason = format!("not assessable: the recording is not whole: {why}");
-            failures.push(("program", GateFailure { target: "program".to_owned(), reason, diffs: Vec::new() }));
-            verdict = Some(RowVerdict::Unassessable);
+            lacks("program", format!("not assessable: the recording is not whole: {why}"));
+        }
+        if applied.names().next().is_none() {
+            lacks("tasks", "not assessable: the record belongs to no task, and no gate is for all records".to_owned());
         }
         let (session, tools, calls) = match digest {
             Some(Digest { session, tools, calls }) => (Some(session), tools, calls),
@@ -143,24 +171,29 @@ impl Scorer {
             session,
             tools: groups::Names::new(&tools),
             calls,
+            over,
             outcome: match &self.outcome {
                 _ if trace.incomplete().is_some() => None,
-                // A record that has nothing there does not say how its run ended.
-                // Neither does one with a duplicate key there.
-                Some(rule) => find(&imported.fields, &rule.path)
-                    .unwrap_or(None)
-                    .filter(|found| !found.is_null() || rule.pass.is_null())
-                    .map(|found| json::equal(&found, &rule.pass)),
-                None => Some(passed),
+                Some(rule) => rule.passed(&imported.fields),
+                // Without a check nothing says how it ended.
+                None => (!checks.is_empty()).then_some(passed),
             },
         });
-        Scored { verdict, checks, session: session.as_ref().map(line::session_metrics), failures, run }
+        let session = session.as_ref().map(line::session_metrics);
+        let tasks = (!self.tasks.is_empty()).then_some(tasks);
+        Ok(Scored { verdict, checks, session, failures, run, tasks })
     }
 
-    fn verdict(&self, checks: &[CheckResult], is_grouped: bool, is_incomplete: bool) -> Option<RowVerdict> {
+    fn verdict(
+        &self,
+        applied: &Checks<'_>,
+        checks: &[CheckResult],
+        is_grouped: bool,
+        is_incomplete: bool,
+    ) -> Option<RowVerdict> {
         let worst = checks.iter().map(|check| check.verdict).max()?;
         // A run of which the recording is not whole has no outcome that its group could count.
-        let absorbs = self.gates.reliability.is_some() && self.outcome.is_none() && is_grouped && !is_incomplete;
+        let absorbs = applied.reliability.is_some() && self.outcome.is_none() && is_grouped && !is_incomplete;
         let verdict = match worst {
             Verdict::Fail | Verdict::Unassessable if absorbs => RowVerdict::Absorbed,
             other => other.into(),
@@ -169,24 +202,35 @@ impl Scorer {
     }
 
     /// Whether a trace gets a verdict, of a group or of none. A gate over runs cannot judge a run that names no group, and says so.
-    pub fn judges_trace(&self, is_grouped: bool) -> bool {
-        let judges_runs = !self.expect.is_empty() || self.gates.judges_runs();
-        self.judges && (judges_runs || (!is_grouped && self.judges_groups()))
+    /// None if that depends on its tasks.
+    pub fn judges_trace(&self, is_grouped: bool) -> Option<bool> {
+        if !self.tasks.is_empty() {
+            return None;
+        }
+        let GateFile { expect, gates, .. } = &self.file;
+        let judges_runs = !expect.is_empty() || gates.judges_runs();
+        Some(self.judges && (judges_runs || (!is_grouped && self.judges_groups())))
     }
 
     /// Whether any gate judges groups of runs.
     pub fn judges_groups(&self) -> bool {
-        self.gates.stability.is_some() || self.gates.reliability.is_some()
+        self.file.judges_groups()
+    }
+
+    /// The gates of the task that replaces a gate over runs, or those for all.
+    fn gates_of(&self, task: Option<u32>) -> &Gates {
+        let task = task.and_then(|task| self.file.tasks.get(task as usize));
+        task.map_or(&self.file.gates, |task| &task.gates)
     }
 
     /// Stability of groups, if it is on.
-    fn stability(&self) -> Option<&StabilityGate> {
-        self.gates.stability.as_ref()
+    fn stability(&self, over: OverRuns) -> Option<&StabilityGate> {
+        self.gates_of(over.stability).stability.as_ref()
     }
 
     /// Reliability of groups, if it is on, and whether it is judged or only measured.
-    fn reliability(&self) -> Option<(Cow<'_, ReliabilityGate>, bool)> {
-        match &self.gates.reliability {
+    fn reliability(&self, over: OverRuns) -> Option<(Cow<'_, ReliabilityGate>, bool)> {
+        match &self.gates_of(over.reliability).reliability {
             Some(gate) => Some((Cow::Borrowed(gate), self.judges)),
             None if self.outcome.is_some() => {
                 let measured = ReliabilityGate::new(ReliabilityParams::default()).ok()?;
@@ -197,18 +241,31 @@ impl Scorer {
     }
 }
 
-/// The group of a record: what it says at the path that was given, or by itself.
-pub fn group_of(imported: &Imported<'_>, group_by: Option<&Target>) -> Result<Option<String>, ImportError> {
-    let Some(path) = group_by else { return Ok(imported.group.clone()) };
-    let found = find(&imported.fields, path).map_err(|DuplicateKey| {
-        let message = format!("a key of `{path}` is in this record twice, so its group is ambiguous");
+/// The group of a record from `source`: what the key selects, or what the record says by itself.
+pub fn group_of(
+    imported: &Imported<'_>,
+    group_by: Option<&RecordKey>,
+    source: &str,
+) -> Result<Option<String>, ImportError> {
+    let Some(key) = group_by else { return Ok(imported.group.clone()) };
+    let record = RecordView { fields: &imported.fields, source, group: imported.group.as_deref() };
+    let found = key.value(&record).map_err(|DuplicateKey| {
+        let message = format!("a key of `{key}` is in this record twice, so its group is ambiguous");
         ImportError::error(None, message).code(Code::NoGroup)
     })?;
     match found {
         Some(Value::String(text)) => Ok(Some(text)),
         Some(Value::Null) | None => {
-            let message = format!("`{path}` selects nothing in this record, so it belongs to no group");
-            let hint = "`--group-by` is a path in the record as it is in the file";
+            let (message, hint) = match key {
+                RecordKey::Path(_) => (
+                    format!("`{key}` selects nothing in this record, so it belongs to no group"),
+                    "`--group-by` is a path in the record as it is in the file",
+                ),
+                _ => (
+                    format!("the input has no `{key}`, so the record belongs to no group"),
+                    "`{folder[0]}` is the first folder of the path, `{folder[-1]}` the one that contains the file",
+                ),
+            };
             Err(ImportError::error(None, message).code(Code::NoGroup).hint(hint))
         }
         Some(other) => Ok(Some(json::canonical(&other))),
@@ -242,4 +299,6 @@ pub struct Scored {
     pub failures: Vec<(&'static str, GateFailure)>,
     /// What its group needs to know.
     pub run: Option<Run>,
+    /// Places of its tasks in the gates file; none if the file has no tasks.
+    pub tasks: Option<Vec<u32>>,
 }

@@ -14,6 +14,7 @@ mod lower;
 mod program;
 pub mod schema;
 mod syntax_hints;
+mod tasks;
 pub mod yaml;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,11 +26,13 @@ use crate::eval::{
     TrajectoryAxesGate, TrajectoryGate,
 };
 use crate::trace::{FaultKind, words};
-pub use blocks::{AGENT, FAULT, FAULT_TARGET, GATE_FILE, IGNORED, MODEL, PRICE, PROGRAM, SERVER, SUITE};
+pub use blocks::{AGENT, FAULT, FAULT_TARGET, GATE_FILE, IGNORED, MODEL, PRICE, PROGRAM, SERVER, SUITE, TASK};
 pub use check::Diagnostics;
+pub(crate) use interpolate::escape_references;
 pub use interpolate::{Template, Variables};
 pub use lower::provider_of;
 pub use program::{Ignored, Input, ModelSide, Program};
+pub use tasks::{GateFile, Task};
 
 /// Maximum runs of one test. They are compared with each other, so all are in memory together.
 pub const MAX_RUNS: u64 = 100_000;
@@ -311,8 +314,8 @@ fn lowered(source: &Source, mut lower: lower::Lower<'_>) -> Loaded<Suite> {
     lower.diagnostics.finish(suite.map(|(suite, _)| suite))
 }
 
-/// Loads gate blocks and `expect` from a file of their own.
-pub fn load_gates(source: &Source, variables: &Variables<'_>) -> Loaded<(Vec<Assertion>, Gates)> {
+/// Loads gate blocks, `expect` and `tasks` from a file of their own.
+pub fn load_gates(source: &Source, variables: &Variables<'_>) -> Loaded<GateFile> {
     let root = match yaml::read(source) {
         Ok(root) => root,
         Err(diagnostics) => return Loaded::new(None, diagnostics),

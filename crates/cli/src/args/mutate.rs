@@ -3,12 +3,11 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum, value_parser};
-use mcptest_core::Target;
 use mcptest_core::diag::suggest;
 use mcptest_core::mutate::{Operator, OperatorClass};
 
 use super::completed::Completed;
-use super::score::ReadingArgs;
+use super::score::{GroupKey, ReadingArgs};
 use crate::select::Filter;
 
 /// Test your tests: break recorded runs and see which broken ones pass
@@ -100,9 +99,10 @@ pub(crate) struct Mutate {
     #[arg(long, short)]
     pub(crate) verbose: bool,
 
-    /// With --gates: path in a record to the name of the group of runs it belongs to
-    #[arg(long, value_name = "PATH", requires = "gates")]
-    pub(crate) group_by: Option<Target>,
+    /// With --gates: path in a record to the name of the group of runs it belongs to, or a part of its
+    /// input: {file}, {stem}, {folder[n]}
+    #[arg(long, value_name = "PATH", requires = "gates", verbatim_doc_comment)]
+    pub(crate) group_by: Option<GroupKey>,
 
     #[command(flatten)]
     pub(crate) reading: ReadingArgs,

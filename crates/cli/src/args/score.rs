@@ -1,11 +1,13 @@
 //! `mcptest score` and `mcptest convert`.
 
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use clap::{Args, ValueEnum, value_parser};
 use mcptest_core::Target;
 use mcptest_core::diag::suggest;
 use mcptest_core::import;
+use mcptest_core::score::{RecordKey, RecordKeyError};
 
 use super::MAX_JOBS;
 use super::completed::Completed;
@@ -14,9 +16,10 @@ use crate::report::Choice;
 
 /// Check traces that other tools recorded
 ///
-/// Reads every record of every input as a trace and scores it. Prints one JSON object per trace to
-/// standard output, in the order of the input, then one per group of runs, and a summary to standard
-/// error. No model is called. Traces are not kept in memory, so inputs may have any size.
+/// Reads every record of every input as a trace and scores it. Prints one line per trace to standard
+/// output, in the order of the input, then one per group of runs, and a summary to standard error: for
+/// people on a terminal, as JSON into a pipe or a file. No model is called. Traces are not kept in
+/// memory, so inputs may have any size.
 ///
 /// Inputs are files, folders (every .json, .jsonl and .ndjson file in it and below, also compressed as
 /// .gz or .zst) and - for standard input, compressed or not. They hold JSON Lines, JSON lists, or
@@ -53,17 +56,18 @@ pub(crate) struct Score {
     #[arg(required = true, value_name = "INPUT")]
     pub(crate) inputs: Vec<PathBuf>,
 
-    /// File with gates and `expect:` to judge by. Without it, metrics that need no parameters are
-    /// measured and nothing is judged
+    /// File with gates and `expect:` to judge by, for all traces and, in `tasks:`, for some. Without it,
+    /// metrics that need no parameters are measured and nothing is judged
     #[arg(long, value_name = "FILE", verbatim_doc_comment)]
     pub(crate) gates: Option<PathBuf>,
 
     #[command(flatten)]
     pub(crate) reading: ReadingArgs,
 
-    /// Path in a record to the name of the group of runs it belongs to, as in `task_id`
-    #[arg(long, value_name = "PATH")]
-    pub(crate) group_by: Option<Target>,
+    /// Path in a record to the name of the group of runs it belongs to, as in `task_id`; or a part of
+    /// its input: {file}, {stem}, {folder[0]} for the first folder of the path, {folder[-1]} for the last
+    #[arg(long, value_name = "PATH", verbatim_doc_comment)]
+    pub(crate) group_by: Option<GroupKey>,
 
     /// Path in a record to the outcome of its run; in groups it replaces the verdict of the gates
     #[arg(long, value_name = "PATH", requires = "outcome_pass")]
@@ -73,9 +77,9 @@ pub(crate) struct Score {
     #[arg(long, value_name = "VALUE", requires = "outcome")]
     pub(crate) outcome_pass: Option<String>,
 
-    /// What to print on standard output
-    #[arg(long, value_enum, default_value_t = Output::Jsonl)]
-    pub(crate) output: Output,
+    /// What to print on standard output. Default: pretty on a terminal, jsonl into a pipe or a file
+    #[arg(long, value_enum)]
+    pub(crate) output: Option<Output>,
 
     /// Report as `mcptest run` does, with any of its reporters; repeatable. Keeps all traces in memory
     #[arg(long, value_name = "NAME[=PATH]", hide_possible_values = true, value_parser = reporters(), requires = "gates", conflicts_with = "merge")]
@@ -93,6 +97,8 @@ pub(crate) struct Score {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Output {
+    /// For people: a line per trace and group, and the reasons of what did not pass
+    Pretty,
     /// One JSON object per line
     Jsonl,
     /// Nothing: only the summary and the exit code
@@ -124,6 +130,22 @@ impl ReadingArgs {
     /// Most bytes of one record.
     pub(crate) fn max_record_bytes(&self) -> usize {
         usize::try_from(self.max_record << 20).unwrap_or(usize::MAX)
+    }
+}
+
+/// What names the group of a record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct GroupKey(pub(crate) RecordKey);
+
+impl FromStr for GroupKey {
+    type Err = RecordKeyError;
+
+    fn from_str(typed: &str) -> Result<Self, RecordKeyError> {
+        match RecordKey::parse(typed)? {
+            // A group is not named by itself.
+            RecordKey::Group => Err(RecordKeyError::Part(typed.to_owned())),
+            key => Ok(Self(key)),
+        }
     }
 }
 
@@ -183,8 +205,8 @@ pub(crate) struct Convert {
     pub(crate) reading: ReadingArgs,
 
     /// Path in a record to the name of its group of runs, which is written as `group`
-    #[arg(long, value_name = "PATH")]
-    pub(crate) group_by: Option<Target>,
+    #[arg(long, value_name = "PATH", verbatim_doc_comment)]
+    pub(crate) group_by: Option<GroupKey>,
 
     /// Show how the format of each input was detected
     #[arg(long, short)]

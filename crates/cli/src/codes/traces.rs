@@ -4,7 +4,37 @@ use mcptest_core::diag::Code;
 
 use super::{Entry, entry};
 
-pub(super) static ENTRIES: [Entry; 14] = [
+pub(super) static ENTRIES: [Entry; 17] = [
+    entry(
+        Code::NothingInferred,
+        "There is nothing to infer gates from",
+        "error[nothing-inferred]: no run has the outcome of a good one",
+        "`mcptest infer` writes gates that every good run passes. There is no good run, or the runs have nothing in common.",
+        &[
+            "Compare `--outcome` and `--outcome-pass` with a record: the path is that of the record as it is in its file.",
+            "Runs of different tasks have little in common: `--group-by` infers gates for each task.",
+        ],
+    ),
+    entry(
+        Code::UnmetTask,
+        "No record belongs to a task",
+        "error[unmet-task]: tasks.yml:2: no record belongs to this task: {\"task\":{\"exact\":\"a\"}}",
+        "The checks of the task were not applied to anything. Usually its `when:` has a typo, or the records changed. The lines \
+         of all traces are printed regardless.",
+        &[
+            "Compare `when:` with a record: paths are those of the record as it is in its file.",
+            "A task that some inputs lack is `optional: true`.",
+            "If a corpus is scored in parts, a part may lack tasks. `mcptest score --merge` knows those of all parts.",
+        ],
+    ),
+    entry(
+        Code::TaskConflict,
+        "Two tasks of a record have the same gate",
+        "error[task-conflict]: ok.jsonl: byte 0: two tasks of this record have `trajectory`: lines 2 and 4 of the gates file",
+        "All tasks whose `when:` holds apply to a record, and each of their gates replaces the same gate for all records. If two \
+         of them have the same gate, it is not clear which one counts. The other records are still scored; the exit code is 2.",
+        &["Make the `when:` of one task exclude the other.", "Or merge the two tasks."],
+    ),
     entry(
         Code::UnknownFormat,
         "The format of a recording is unknown",

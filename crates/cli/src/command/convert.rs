@@ -37,9 +37,9 @@ pub(super) fn run(typed: &Convert, console: &mut Console<'_>) -> Result<u8, Stop
         let note = job.note();
         let mut batch =
             ConvertedBatch { source: Arc::clone(&job.source), text: Vec::new(), traces: 0, faults: Vec::new(), note };
-        job.read(&options, typed.group_by.as_ref(), &mut |found| {
+        job.read(&options, typed.group_by.as_ref().map(|key| &key.0), &mut |found| {
             match found {
-                Ok((one, group)) => {
+                Ok((one, group, _)) => {
                     let envelope = Imported { group, ..one }.to_envelope();
                     // Writing JSON into memory cannot fail.
                     let _ = Layout::EXACT_LINE.write(&envelope, &mut batch.text);

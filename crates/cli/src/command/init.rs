@@ -2,7 +2,7 @@
 //!
 //! Each consists of a suite, the tools of a mock server, and a script in place of the model. `starter` has templates; `server`
 //! lists the tools of a server and `snapshot` generates files from them; `recording` reads a trace, with what a `cassette` adds,
-//! and `from_trace` generates files from it, with the `gates` that it passes. `suite` writes suites and scripts, `yaml` values,
+//! and `from_trace` generates files from it, with the gates that `mcptest infer` finds in it. `suite` writes suites and scripts, `yaml` values,
 //! `words` and `secrets` handle a server's command; `draft` validates everything before `files` writes it.
 
 mod cassette;

@@ -1,7 +1,6 @@
 //! `mcptest mutate`: changes recorded runs on purpose, and reports which changed runs the checks let pass.
 
 mod findings;
-mod parallel;
 mod pretty;
 mod suites;
 mod tally;

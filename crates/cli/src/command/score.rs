@@ -2,11 +2,13 @@
 
 mod complaints;
 mod lines;
+mod listing;
 mod merge;
 mod rows;
 mod summary;
+mod tasks;
 
-use std::io::{ErrorKind, Write};
+use std::io::{ErrorKind, IsTerminal as _, Write};
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
@@ -14,20 +16,22 @@ use std::sync::atomic::AtomicU64;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use mcptest_core::Assertion;
+use mcptest_core::Target;
 use mcptest_core::diag::{Code, Failure, Severity};
 use mcptest_core::event::Event;
 use mcptest_core::import::{Options, Servers};
 use mcptest_core::json;
 use mcptest_core::report::Report;
 use mcptest_core::score::{Groups, Outcome, Scorer};
-use mcptest_core::suite::{self, Gates, Variables, yaml};
+use mcptest_core::suite::{self, GateFile, Variables, yaml};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 pub(super) use self::complaints::Complaints;
 use self::lines::{LineKind, ScoredBatch};
+use self::listing::Listing;
 use self::summary::Summary;
+use self::tasks::MetTasks;
 use super::{Environment, Stop};
 use crate::args::{Output, ReadingArgs, Score};
 use crate::console::{Console, Stream, printed};
@@ -44,10 +48,22 @@ pub(super) fn run(typed: &Score, environment: Environment<'_>, console: &mut Con
         return merge::run(typed, &scorer, console);
     }
     let (reading, options) = reading(&typed.reading, typed.verbose)?;
+    let output = output(typed);
     // A report shows whole traces, and what every check found in them.
-    let scorer = if typed.reporter.is_empty() { scorer.without_lines() } else { scorer };
+    let wants_rows = !typed.reporter.is_empty() || output == Output::Pretty;
+    let scorer = if wants_rows { scorer } else { scorer.without_lines() };
     let style = Style::new(Verbosity::Normal, Color::Auto, environment);
-    score(typed, &scorer, &reading, &options, style, console)
+    score(typed, output, &scorer, &reading, &options, style, console)
+}
+
+/// What to print on standard output.
+fn output(typed: &Score) -> Output {
+    let is_taken = || typed.reporter.iter().any(crate::report::Choice::is_on_stdout);
+    typed.output.unwrap_or_else(|| match std::io::stdout().is_terminal() {
+        true if is_taken() => Output::None,
+        true => Output::Pretty,
+        false => Output::Jsonl,
+    })
 }
 
 /// How inputs are read, from the arguments.
@@ -72,11 +88,7 @@ fn scorer(typed: &Score, environment: Environment<'_>, console: &mut Console<'_>
         Some(path) => Some(load_gates(path, environment, console)?),
         None => None,
     };
-    let outcome = typed
-        .outcome
-        .clone()
-        .zip(typed.outcome_pass.as_ref())
-        .map(|(path, pass)| Outcome { path, pass: json::parse(pass).unwrap_or_else(|_| Value::String(pass.clone())) });
+    let outcome = outcome(typed.outcome.as_ref(), typed.outcome_pass.as_deref());
     let (gates, written) = gates.unzip();
     let rules = rules(written.as_ref(), outcome.as_ref());
     Scorer::new(gates, outcome).map(|scorer| scorer.with_rules(rules)).map_err(|error| {
@@ -86,6 +98,12 @@ fn scorer(typed: &Score, environment: Environment<'_>, console: &mut Console<'_>
     })
 }
 
+/// The outcome that records state: a path, and the value of a run that passed, as JSON or as text.
+pub(super) fn outcome(path: Option<&Target>, pass: Option<&str>) -> Option<Outcome> {
+    let value = |pass: &str| json::parse(pass).unwrap_or_else(|_| Value::String(pass.to_owned()));
+    path.zip(pass).map(|(path, pass)| Outcome { path: path.clone(), pass: value(pass) })
+}
+
 /// A fingerprint of gates and outcome, independent of the layout of their file.
 fn rules(gates: Option<&Value>, outcome: Option<&Outcome>) -> String {
     let outcome = outcome.map(|outcome| (outcome.path.to_string(), &outcome.pass));
@@ -93,8 +111,8 @@ fn rules(gates: Option<&Value>, outcome: Option<&Outcome>) -> String {
     STANDARD.encode(&Sha256::digest(rules.as_bytes())[..12])
 }
 
-/// Assertions and gates, and their file as a value.
-pub(super) type Loaded = ((Vec<Assertion>, Gates), Value);
+/// A gates file, and the same as a value.
+pub(super) type Loaded = (GateFile, Value);
 
 /// Loads a gates file. Warnings are printed.
 pub(super) fn load_gates(path: &Path, environment: Environment<'_>, console: &mut Console<'_>) -> Result<Loaded, Stop> {
@@ -130,6 +148,7 @@ fn notes(typed: &Score, has_no_groups: bool, is_whole: bool) -> Vec<&'static str
 
 fn score(
     typed: &Score,
+    output: Output,
     scorer: &Scorer,
     reading: &ReadOptions,
     options: &Options,
@@ -139,19 +158,30 @@ fn score(
     let Console { out, err } = console;
     let mut complaints = Complaints::default();
     let sources = source::expand(&typed.inputs, &mut |note| err.complain(note));
-    let wants_rows = !typed.reporter.is_empty();
-    let prints = typed.output == Output::Jsonl;
+    let prints = output == Output::Jsonl;
+    let mut listing = (output == Output::Pretty).then(|| Listing::new(&style));
+    let wants_rows = !typed.reporter.is_empty() || listing.is_some();
     let (mut no_lines, mut no_reports) = (std::io::sink(), std::io::sink());
-    let (lines, reports): (&mut dyn Write, Stream<'_>) =
-        if prints { (out, Stream::new(&mut no_reports)) } else { (&mut no_lines, out.by_ref()) };
-    let mut reporters = wants_rows.then(|| reporters(typed, prints, style, reports)).transpose()?;
+    let (lines, reports): (&mut dyn Write, Stream<'_>) = match output {
+        Output::Jsonl | Output::Pretty => (out, Stream::new(&mut no_reports)),
+        Output::None => (&mut no_lines, out.by_ref()),
+    };
+    let wants_reports = !typed.reporter.is_empty();
+    let mut reporters = wants_reports.then(|| reporters(typed, output, style, reports)).transpose()?;
     let mut report = Report::default();
-    let mut emit = |event: Event| {
+    let mut listed = Ok(());
+    let mut emit = |event: Event, lines: &mut dyn Write| {
+        if let Some(listing) = listing.as_mut().filter(|_| listed.is_ok()) {
+            listed = listing.event(&event, lines);
+        }
         if let Some(reporters) = &mut reporters {
             reporters.event(&event);
             report.take(event);
         }
     };
+    if typed.gates.is_some() && scorer.judges_trace(true) == Some(false) {
+        emit(Event::Note("the gates judge groups of runs only, so single traces have no verdict".to_owned()), lines);
+    }
     let progress = Arc::new(AtomicU64::new(0));
     let bar = ReadProgress::new(source::total(&sources), &progress);
     let mut groups = Groups::default();
@@ -160,7 +190,9 @@ fn score(
     let mut broken_out = None;
     let mut shown: Option<Arc<str>> = None;
     let mut number = 0;
-    let work = |job: &_| ScoredBatch::of(job, scorer, options, typed.group_by.as_ref(), wants_rows);
+    let group_by = typed.group_by.as_ref().map(|key| &key.0);
+    let mut met = MetTasks::default();
+    let work = |job: &_| ScoredBatch::of(job, scorer, options, group_by, wants_rows);
     pipeline::run(&sources, reading, threads(&typed.reading), &progress, &work, &mut |mut batch: ScoredBatch| {
         bar.advance(batch.traces.len() as u64);
         if let Some(note) = batch.note.take() {
@@ -175,10 +207,11 @@ fn score(
             if let LineKind::Trace(verdict) = scored.verdict {
                 summary.trace(verdict);
             }
+            met.add(scored.tasks.as_deref());
             if let Some(row) = scored.row {
                 let is_first = shown.replace(Arc::clone(&source)).is_none_or(|last| last != source);
                 number = if is_first { 0 } else { number + 1 };
-                rows::emit(&source, row, number, is_first, &mut emit);
+                bar.pause(|| rows::emit(&source, row, number, is_first, &mut |event| emit(event, lines)));
             }
             if let Some((group, run)) = scored.run {
                 groups.add(&group, run);
@@ -198,15 +231,22 @@ fn score(
         for line in &part.groups {
             summary.group(line);
             if wants_rows {
-                rows::group(line, !std::mem::replace(&mut has_groups, true), &mut emit);
+                rows::group(line, !std::mem::replace(&mut has_groups, true), &mut |event| emit(event, lines));
             }
         }
         if prints && broken_out.is_none() {
             broken_out = lines.write_all(&part.text).err();
         }
     });
+    if let Some(listing) = listing.as_mut().filter(|_| listed.is_ok()) {
+        listed = listing.finish(lines);
+    }
+    broken_out = broken_out.or(listed.err());
     complaints.finish(err);
     let mut code = finish(typed, &summary, groups.is_empty(), complaints.count(), err);
+    if met.finish(scorer, typed.gates.as_deref(), err) > 0 {
+        code = exit::ERROR;
+    }
     if let Some(reporters) = reporters {
         for unwritten in reporters.finish(&report) {
             err.complain(unwritten);
@@ -241,8 +281,10 @@ fn finish(typed: &Score, summary: &Summary, has_no_groups: bool, faults: usize, 
 }
 
 /// The reporters, none of which may write to the output of the lines.
-fn reporters<'a>(typed: &Score, prints: bool, style: Style, out: Stream<'a>) -> Result<Reporters<'a>, Failure> {
-    if prints && let Some(taken) = typed.reporter.iter().find(|choice| choice.is_on_stdout()) {
+fn reporters<'a>(typed: &Score, output: Output, style: Style, out: Stream<'a>) -> Result<Reporters<'a>, Failure> {
+    if output != Output::None
+        && let Some(taken) = typed.reporter.iter().find(|choice| choice.is_on_stdout())
+    {
         let taken = taken.name();
         let message = format!("standard output is used for trace lines, so {taken} cannot use it too");
         let hint = format!("--output none, or --reporter {taken}=PATH");

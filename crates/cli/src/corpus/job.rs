@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use mcptest_core::Target;
 use mcptest_core::diag::{Code, Failure};
 use mcptest_core::import::{self, Format, ImportError, Imported, Options, Record};
-use mcptest_core::score::group_of;
+use mcptest_core::score::{RecordKey, group_of};
 
 use super::frames::Batch;
 
@@ -34,8 +33,8 @@ pub(crate) enum Payload {
     Note(String),
 }
 
-/// A trace and its group, or why there is none.
-pub(crate) type Found<'a> = Result<(Imported<'a>, Option<String>), RecordError>;
+/// A trace, its group and the offset of its record, or why there is none.
+pub(crate) type Found<'a> = Result<(Imported<'a>, Option<String>, u64), RecordError>;
 
 /// Why something cannot be read. The place is in the unpacked bytes of its source; none for the source as a whole.
 pub(crate) type RecordError = Failure<Option<u64>>;
@@ -46,7 +45,7 @@ pub(crate) fn place_of(error: &RecordError) -> String {
 }
 
 /// An error of an importer in a record that begins at `start`.
-pub(super) fn in_source(error: ImportError, start: u64) -> RecordError {
+pub(crate) fn in_source(error: ImportError, start: u64) -> RecordError {
     let inside = error.place.map_or(0, |offset| offset as u64);
     error.moved(Some(start + inside))
 }
@@ -61,10 +60,10 @@ impl Job {
     }
 
     /// Passes on every trace of this job with its group, or why there is none.
-    pub(crate) fn read(&self, options: &Options, group_by: Option<&Target>, take: &mut dyn FnMut(Found<'_>)) {
+    pub(crate) fn read(&self, options: &Options, group_by: Option<&RecordKey>, take: &mut dyn FnMut(Found<'_>)) {
         self.each(options, &mut |offset, found| {
-            take(found.and_then(|one| match group_of(&one, group_by) {
-                Ok(group) => Ok((one, group)),
+            take(found.and_then(|one| match group_of(&one, group_by, &self.source) {
+                Ok(group) => Ok((one, group, offset)),
                 Err(error) => Err(in_source(error, offset)),
             }));
         });

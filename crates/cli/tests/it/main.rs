@@ -31,6 +31,7 @@ mod full;
 mod hostile;
 mod hostile_models;
 mod image;
+mod infer;
 mod init;
 // They look for processes and what they hold in /proc, and at limits as Linux has them.
 #[cfg(target_os = "linux")]
@@ -62,6 +63,7 @@ mod schema;
 mod score;
 mod score_parts;
 mod shim;
+mod tasks;
 // It follows links, or does not.
 #[cfg(unix)]
 mod untrusted;

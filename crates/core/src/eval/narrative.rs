@@ -218,6 +218,11 @@ pub struct NarrativeGate {
     expect: Expect,
 }
 
+/// Whether a call changes something, by the name of its tool or by what it did.
+pub(crate) fn changes_something(trace: &Trace, call: &ToolCall) -> bool {
+    !trace.is_read_only(call) && did::Did::read(call).changes()
+}
+
 impl NarrativeGate {
     /// Compiles the gate. Paths of problems start at the gate's block.
     pub fn new(params: NarrativeParams) -> Result<Self, Problems> {

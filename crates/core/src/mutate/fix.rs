@@ -12,12 +12,11 @@ use super::args;
 use super::edit::Edit;
 use super::sites::Place;
 use super::{Checks, Operator, Subject};
-use crate::assertion::Assertion;
 use crate::diag::Source;
 use crate::eval::{GateKind, ReliabilityGate, Verdict};
 use crate::json::{self as text, Layout};
 use crate::judge;
-use crate::suite::{self, Gates, Variables};
+use crate::suite::{self, GateFile, Gates, Variables};
 use crate::target::{Step, spell};
 use crate::trace::{ToolCall, ToolResult, Trace};
 
@@ -30,7 +29,7 @@ const MAX_REPEATED: usize = 8;
 /// Candidates of a subject by their text; none for one that cannot be used.
 #[derive(Debug, Default)]
 pub(super) struct Fixes {
-    loaded: BTreeMap<String, Option<(Vec<Assertion>, Gates)>>,
+    loaded: BTreeMap<String, Option<GateFile>>,
 }
 
 impl Fixes {
@@ -55,7 +54,7 @@ impl Fixes {
         let undo = edit.apply(&mut subject.runs[run].trace);
         let found = usable.into_iter().find(|(_, text)| {
             let loaded = self.loaded.get(text).and_then(Option::as_ref);
-            loaded.is_some_and(|(expect, gates)| {
+            loaded.is_some_and(|GateFile { expect, gates, .. }| {
                 let (own, more) = (subject.checks(), Checks { expect, gates });
                 // Without gates over runs, what the own checks say is known: they pass.
                 let all = [more, own];
@@ -74,7 +73,7 @@ impl Fixes {
         }
         let source = Source::new("fix.yml", text);
         let loaded = suite::load_gates(&source, &Variables { suite_dir: "", outside: &|_| None }).value;
-        let loaded = loaded.filter(|(expect, gates)| {
+        let loaded = loaded.filter(|GateFile { expect, gates, .. }| {
             let passing = subject.runs.iter().zip(outcomes).filter(|(_, passed)| **passed);
             let passes = passing
                 .flat_map(|(run, _)| judge::run_tersely(expect, gates, &run.trace))
@@ -116,7 +115,7 @@ fn candidates(
         Operator::DropNegation | Operator::CutMessage => message(trace, edit),
         _ => calls(trace, operator, place, edit),
     };
-    out.iter_mut().for_each(escape_references);
+    out.iter_mut().for_each(suite::escape_references);
     if subject.is_group
         && let Some(gate) = &subject.gates.reliability
     {
@@ -375,14 +374,4 @@ fn stricter(gate: &ReliabilityGate, outcomes: &[bool]) -> Vec<Value> {
         out.push(at_least(rate));
     }
     out
-}
-
-/// Doubles dollar signs where a gates file would read a reference.
-fn escape_references(value: &mut Value) {
-    match value {
-        Value::String(text) if text.contains("$$") || text.contains("${") => *text = text.replace('$', "$$"),
-        Value::Array(items) => items.iter_mut().for_each(escape_references),
-        Value::Object(map) => map.values_mut().for_each(escape_references),
-        _ => {}
-    }
 }

@@ -8,9 +8,9 @@ use super::sites::{Sites, Tools};
 use super::*;
 use crate::diag::Source;
 use crate::json::Layout;
-use crate::suite::{Variables, load_gates};
+use crate::suite::{GateFile, Variables, load_gates};
 
-fn gates(file: &Value) -> (Vec<Assertion>, Gates) {
+fn gates(file: &Value) -> GateFile {
     let source = Source::new("gates.yml", Layout::LINE.text(file));
     let loaded = load_gates(&source, &Variables { suite_dir: "", outside: &|_| None });
     let said: Vec<String> = loaded.diagnostics.iter().map(|one| one.render(&source)).collect();
@@ -36,7 +36,7 @@ fn runs(envelopes: &[Value]) -> Vec<Run> {
 
 /// The mutants of these runs, and what was not tried.
 fn judged(envelopes: &[Value], file: &Value, options: &Options) -> Result<(Vec<Mutant>, Untried), NotPassing> {
-    let (expect, gates) = gates(file);
+    let GateFile { expect, gates, .. } = gates(file);
     let is_group = envelopes.len() > 1;
     let mut subject = Subject { expect: &expect, gates: &gates, runs: runs(envelopes), is_group };
     let before: Vec<Value> = subject.runs.iter().map(|run| run.trace.to_envelope()).collect();
@@ -507,7 +507,7 @@ proptest! {
         choice in prop::collection::vec(any::<u8>(), 12),
     ) {
         let file = gates_for(&envelope, &choice);
-        let (expect, gates) = gates(&file);
+        let GateFile { expect, gates, .. } = gates(&file);
         let original = trace(&envelope);
         let found = judged(std::slice::from_ref(&envelope), &file, &all());
         if !passes(&expect, &gates, &original) {
@@ -526,7 +526,7 @@ proptest! {
             prop_assert_eq!(mutant.status == Status::Caught, !mutant.by.is_empty());
             prop_assert_eq!(mutant.status == Status::Missed, !mutant.diff.is_empty());
             if let Some(fix) = &mutant.fix {
-                let (expect, gates) = self::gates(fix);
+                let GateFile { expect, gates, .. } = self::gates(fix);
                 prop_assert!(passes(&expect, &gates, &original), "{fix} passes the original");
                 prop_assert!(!passes(&expect, &gates, &read), "{fix} fails {:?}", mutant.change);
             }
@@ -552,7 +552,7 @@ proptest! {
                 { "target": "stability.tool_sequence_similarity", "matcher": { "schema": { "minimum": 0.4 } } },
             ] });
         }
-        let (expect, gates) = gates(&file);
+        let GateFile { expect, gates, .. } = gates(&file);
         let originals: Vec<Trace> = envelopes.iter().map(trace).collect();
         let group_passes = |expect: &[Assertion], gates: &Gates, traces: &[Trace]| {
             let outcomes: Vec<bool> = traces.iter().map(|trace| passes(expect, gates, trace)).collect();

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::Scorer;
 use super::store::{Call, Ended, Store};
+use super::tasks::OverRuns;
 use crate::eval::stability::{ArgsKey, Measures, SessionFold};
 use crate::eval::{GateFailure, GateKind, Metrics, Verdict};
 use crate::judge::CheckResult;
@@ -21,6 +22,7 @@ pub struct Run {
     pub(super) calls: Option<Vec<Call>>,
     /// Whether it passed; `None` when the record does not say.
     pub(super) outcome: Option<bool>,
+    pub(super) over: OverRuns,
 }
 
 /// Names end to end: a run is handed from thread to thread, and many small texts are slow to free on another.
@@ -70,6 +72,16 @@ struct Group {
     last: Option<u64>,
     runs: u64,
     within: SessionFold,
+    /// The tasks that its gates come from, by its first run.
+    over: Option<OverRuns>,
+    /// Whether its runs have gates of different tasks.
+    is_mixed: bool,
+}
+
+impl Group {
+    fn judged_by(&mut self, over: OverRuns) {
+        self.is_mixed |= *self.over.get_or_insert(over) != over;
+    }
 }
 
 impl Groups {
@@ -87,6 +99,7 @@ impl Groups {
     pub fn add(&mut self, group: &str, run: Run) {
         let numbers: Vec<u32> = run.tools.iter().map(|tool| self.tool(tool)).collect();
         let at = self.group(group);
+        self.all[at].judged_by(run.over);
         let weakest = run.session.as_ref().and_then(|session| self.all[at].within.add(session));
         let calls = run.calls.map(|calls| {
             calls.into_iter().map(|(tool, args)| (numbers.get(tool as usize).copied().unwrap_or(0), args))
@@ -95,8 +108,16 @@ impl Groups {
     }
 
     /// Takes in the runs of a group that were scored elsewhere.
-    pub(super) fn append(&mut self, group: &str, within: SessionFold, runs: impl Iterator<Item = Kept>) {
+    pub(super) fn append(
+        &mut self,
+        group: &str,
+        within: SessionFold,
+        (over, is_mixed): (OverRuns, bool),
+        runs: impl Iterator<Item = Kept>,
+    ) {
         let at = self.group(group);
+        self.all[at].judged_by(over);
+        self.all[at].is_mixed |= is_mixed;
         self.all[at].within.append(within);
         for run in runs {
             self.keep(at, run.ended, run.calls.map(Vec::into_iter));
@@ -198,6 +219,8 @@ pub struct GroupLine<'a> {
 #[derive(Debug)]
 pub(super) struct MergeState<'a> {
     pub(super) rules: Option<&'a str>,
+    pub(super) over: OverRuns,
+    pub(super) is_mixed: bool,
     pub(super) within: Option<&'a SessionFold>,
     pub(super) has_outcomes: bool,
     /// How the runs ended, in order.
@@ -229,12 +252,15 @@ impl CallSequences<'_> {
 
 impl<'a> GroupLine<'a> {
     fn new(name: &'a str, scorer: &'a Scorer, group: &'a Group, store: &Store, tools: &[&'a str]) -> Self {
-        let reliability = scorer.reliability();
+        let over = group.over.unwrap_or_default();
+        let (stability, reliability) = (scorer.stability(over), scorer.reliability(over));
         let carry = MergeState {
             rules: scorer.rules(),
-            within: scorer.stability().map(|_| &group.within),
+            over,
+            is_mixed: group.is_mixed,
+            within: stability.map(|_| &group.within),
             // If no gate needs more, the outcomes are all that is kept of the runs.
-            has_outcomes: reliability.is_some() || scorer.stability().is_none(),
+            has_outcomes: reliability.is_some() || stability.is_none(),
             ended: Vec::new(),
             calls: CallSequences::default(),
         };
@@ -248,7 +274,13 @@ impl<'a> GroupLine<'a> {
             carry,
         };
         line.carry.read(&store.places(group.last, group.runs), store, tools);
-        if let Some(gate) = scorer.stability() {
+        if group.is_mixed {
+            let why = "the runs of this group belong to tasks with different gates over runs";
+            let kind = if over.stability.is_some() { GateKind::Stability } else { GateKind::Reliability };
+            line.take(CheckResult::error(kind, why), true);
+            return line;
+        }
+        if let Some(gate) = stability {
             let weakest: Vec<f64> = line.carry.ended.iter().filter_map(|run| run.weakest).collect();
             let outcome = gate.evaluate_digests(&group.within, &weakest, line.carry.calls.runs());
             let not_compared = ["tool_sequence_similarity", "argument_consistency"];

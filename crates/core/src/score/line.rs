@@ -19,6 +19,8 @@ use crate::report::RowVerdict;
 pub struct TraceLine<'a> {
     id: Option<&'a str>,
     group: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tasks: Option<&'a [u32]>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     edited: bool,
     verdict: Option<RowVerdict>,
@@ -29,12 +31,13 @@ pub struct TraceLine<'a> {
 impl<'a> TraceLine<'a> {
     /// The line of a trace in a group.
     pub fn new(one: &'a Imported<'_>, group: Option<&'a str>, scored: &'a Scored) -> Self {
-        let Scored { verdict, checks, session, failures, .. } = scored;
+        let Scored { verdict, checks, session, failures, tasks, .. } = scored;
         let gates = checks.iter().filter_map(|check| Some((check.gate?.info().prefix, &check.metrics)));
         let session = session.iter().map(|session| (GateKind::Stability.info().prefix, session));
         Self {
             id: one.id.as_deref(),
             group,
+            tasks: tasks.as_deref(),
             edited: one.edited,
             verdict: *verdict,
             metrics: all_metrics(gates.chain(session)),
@@ -48,6 +51,7 @@ impl<'a> TraceLine<'a> {
         Self {
             id: None,
             group: None,
+            tasks: None,
             edited: false,
             verdict: Some(RowVerdict::Error),
             metrics: AllMetrics::new(),

@@ -11,6 +11,7 @@ use serde_json::error::Category;
 
 use super::groups::{CallSequences, Groups, Kept, MergeState};
 use super::store::{Call, Ended};
+use super::tasks::OverRuns;
 use crate::eval::stability::{ArgsKey, SessionFold};
 
 /// What a line was about.
@@ -29,6 +30,8 @@ pub enum Merged {
     Trace {
         /// The group it belongs to.
         group: Option<String>,
+        /// The tasks it belongs to.
+        tasks: Vec<u32>,
     },
 }
 
@@ -52,6 +55,10 @@ struct Parts {
     #[serde(default)]
     rules: Option<String>,
     #[serde(default)]
+    tasks: OverRuns,
+    #[serde(default)]
+    mixed: bool,
+    #[serde(default)]
     within: Option<SessionFold>,
     /// The weakest score of each run.
     #[serde(default)]
@@ -73,6 +80,12 @@ impl Serialize for MergeState<'_> {
         let mut map = out.serialize_map(None)?;
         if let Some(rules) = self.rules {
             map.serialize_entry("rules", rules)?;
+        }
+        if self.over != OverRuns::default() {
+            map.serialize_entry("tasks", &self.over)?;
+        }
+        if self.is_mixed {
+            map.serialize_entry("mixed", &true)?;
         }
         if let Some(within) = self.within {
             map.serialize_entry("within", within)?;
@@ -133,6 +146,8 @@ impl Groups {
             runs: Option<u64>,
             carry: Option<Parts>,
             index: Option<u64>,
+            #[serde(default)]
+            tasks: Vec<u32>,
         }
         let foreign = || MergeError::Json("it is not a line that `mcptest score` writes".to_owned());
         let line: Line = serde_json::from_str(line).map_err(|error| match error.classify() {
@@ -142,12 +157,12 @@ impl Groups {
         })?;
         let (Some(group), Some(runs), Some(parts)) = (line.group.clone(), line.runs, line.carry) else {
             return match line.index {
-                Some(_) => Ok(Merged::Trace { group: line.group }),
+                Some(_) => Ok(Merged::Trace { group: line.group, tasks: line.tasks }),
                 None => Err(foreign()),
             };
         };
         let kept = self.unpack(&group, runs, &parts)?;
-        self.append(&group, parts.within.unwrap_or_default(), kept.into_iter());
+        self.append(&group, parts.within.unwrap_or_default(), (parts.tasks, parts.mixed), kept.into_iter());
         Ok(Merged::Group { group, runs, rules: parts.rules })
     }
 

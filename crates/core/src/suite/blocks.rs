@@ -2,7 +2,7 @@
 
 use crate::eval::{ASSERTION, GATES, GateKind};
 use crate::keys::ValueType::{
-    self, Gate, Integer, List, Map, NonNegative, Number, Object, Template, Text, TextOr, Word,
+    self, Bool, Gate, Integer, List, Map, Matcher, NonNegative, Number, Object, Template, Text, TextOr, Word,
 };
 use crate::keys::{Block, Key, key};
 
@@ -175,6 +175,31 @@ pub static GATE_FILE: Block = Block {
         gate(GateKind::Reliability),
         gate(GateKind::Recovery),
         gate(GateKind::Narrative),
+        key("tasks", List(1, &Object(&TASK)), "", "checks for some of the traces, by what their records say"),
+    ],
+};
+
+pub static TASK: Block = Block {
+    name: "task",
+    about: "Gates and assertions for the traces of one task. They replace the same gates for all traces.",
+    keys: &[
+        key(
+            "when",
+            Map(&Matcher),
+            "",
+            "what the records of the task say, by path; `{stem}` and the like read the input",
+        )
+        .required()
+        .example("{ task_id: { exact: 7 } }"),
+        key("optional", Bool, "false", "whether no record needs to belong to it"),
+        key("expect", List(1, &Object(&ASSERTION)), "", "assertions on each trace"),
+        gate(GateKind::Trajectory),
+        gate(GateKind::TrajectoryAxes),
+        gate(GateKind::GoldenPath),
+        gate(GateKind::Stability),
+        gate(GateKind::Reliability),
+        gate(GateKind::Recovery),
+        gate(GateKind::Narrative),
     ],
 };
 
@@ -187,8 +212,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_gate_has_its_key_in_tests_and_in_gates_files() {
-        for block in [&AGENT, &GATE_FILE] {
+    fn every_gate_has_its_key_in_tests_gates_files_and_tasks() {
+        for block in [&AGENT, &GATE_FILE, &TASK] {
             let named: Vec<_> =
                 block.keys.iter().filter(|key| matches!(key.value_type, Gate(_))).map(|key| key.name).collect();
             let gates: Vec<_> = GATES.iter().map(|gate| gate.kind.name()).collect();

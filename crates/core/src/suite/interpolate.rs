@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use serde_json::Value;
+
 /// Values of variables: the suite's directory, and the environment.
 pub struct Variables<'a> {
     /// The suite's directory, for `${SUITE_DIR}`.
@@ -206,6 +208,16 @@ fn known(name: &str, own: &BTreeMap<String, String>, variables: &Variables<'_>) 
         _ => own.get(name).cloned().or_else(|| (variables.outside)(name)),
     };
     value.filter(|value| !value.is_empty())
+}
+
+/// Doubles dollar signs in the strings of a value where a file would read a reference.
+pub(crate) fn escape_references(value: &mut Value) {
+    match value {
+        Value::String(text) if text.contains("$$") || text.contains("${") => *text = text.replace('$', "$$"),
+        Value::Array(items) => items.iter_mut().for_each(escape_references),
+        Value::Object(map) => map.values_mut().for_each(escape_references),
+        _ => {}
+    }
 }
 
 #[cfg(test)]

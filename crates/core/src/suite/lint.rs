@@ -6,6 +6,7 @@ use std::ops::Range;
 use super::lower::{Places, provider_of};
 use super::yaml::Node;
 use super::{AgentTest, Gates, Provider, Suite};
+use crate::assertion::Assertion;
 use crate::diag::{Code, Diagnostic};
 use crate::eval::{GoldenPath, TrajectoryAxesGate, Verdict, score_golden_path};
 use crate::judge;
@@ -70,9 +71,9 @@ fn lint_unused(suite: &Suite, places: &Places, warn: &mut Warn<'_>) {
 /// Tests whose verdict does not depend on what the agent did.
 fn lint_evidence(agent: &AgentTest, place: &PlaceOf<'_>, warn: &mut Warn<'_>) {
     if agent.gates.judges_runs() || !agent.expect.is_empty() {
-        if rests_on_prose(agent) {
-            let hint = "assert on tool_calls or tool_results: they show what the agent did";
-            warn(Code::ReliesOnProse, place("expect"), format!("the verdict of `{}` rests on prose", agent.name), hint);
+        if rests_on_prose(&agent.expect, &agent.gates) {
+            let message = format!("the verdict of `{}` rests on prose", agent.name);
+            warn(Code::ReliesOnProse, place("expect"), message, PROSE_HINT);
         } else if passes_on_nothing(agent) {
             let hint = "add a `trajectory:` or an `expect:` that fails when the agent does nothing";
             warn(
@@ -158,13 +159,20 @@ fn lint_temperature(suite: &Suite, agent: &AgentTest, place: &PlaceOf<'_>, warn:
     }
 }
 
-pub(super) fn gate_file(gates: &Gates, root: &Node, out: &mut Vec<Diagnostic>) {
+/// The checks of a gates file, or of one of its tasks; `is_alone` if no other checks apply to the same traces.
+pub(super) fn gate_file(expect: &[Assertion], gates: &Gates, is_alone: bool, node: &Node, out: &mut Vec<Diagnostic>) {
     let place = |key: &str| {
-        let entry = root.entries().iter().find(|entry| entry.key == key);
+        let entry = node.entries().iter().find(|entry| entry.key == key);
         entry.map_or(0..0, |entry| entry.key_span.clone())
     };
-    lint_gates(gates, &place, &mut |code, span, message, hint| out.push(warning(code, span, message, hint)));
+    let mut warn = |code, span, message, hint: &str| out.push(warning(code, span, message, hint));
+    if is_alone && rests_on_prose(expect, gates) {
+        warn(Code::ReliesOnProse, place("expect"), "the verdict rests on prose".to_owned(), PROSE_HINT);
+    }
+    lint_gates(gates, &place, &mut warn);
 }
+
+const PROSE_HINT: &str = "assert on tool_calls or tool_results: they show what the agent did";
 
 fn warning(code: Code, span: Range<usize>, message: String, hint: &str) -> Diagnostic {
     Diagnostic::warning(span, message).code(code).hint(hint)
@@ -199,13 +207,11 @@ fn lint_gates(gates: &Gates, place: &PlaceOf<'_>, warn: &mut Warn<'_>) {
 }
 
 /// Whether every assertion reads the model's prose, and no gate reads what it did.
-fn rests_on_prose(agent: &AgentTest) -> bool {
+fn rests_on_prose(expect: &[Assertion], gates: &Gates) -> bool {
     let prose = |target: &str| {
         target == "final_response" || target.starts_with("final_response") || target.starts_with("conversation.turns")
     };
-    !agent.gates.judges_runs()
-        && !agent.expect.is_empty()
-        && agent.expect.iter().all(|assertion| prose(&assertion.target().to_string()))
+    !gates.judges_runs() && !expect.is_empty() && expect.iter().all(|assertion| prose(&assertion.target().to_string()))
 }
 
 /// Whether every per-run check passes on a run that did nothing.

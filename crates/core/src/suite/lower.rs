@@ -6,15 +6,11 @@ mod variables;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use super::blocks::{AGENT, FAULT, FAULT_TARGET, GATE_FILE, MODEL, SERVER, SUITE};
+use super::blocks::{AGENT, FAULT, FAULT_TARGET, MODEL, SERVER, SUITE};
 use super::check::Diagnostics;
 use super::interpolate::{Template, Variables};
-use super::lint;
 use super::yaml::{Content, Node};
-use super::{
-    AgentTest, Api, Fault, Gates, MAX_RUNS, Marks, Model, Protocol, Provider, Server, Source, Suite, Transport,
-};
-use crate::assertion::Assertion;
+use super::{AgentTest, Api, Fault, MAX_RUNS, Marks, Model, Protocol, Provider, Server, Source, Suite, Transport};
 use crate::diag::{Code, Mark, did_you_mean, suggest};
 use crate::eval::{GATES, GateKind, RunScope};
 use crate::keys::Block;
@@ -35,7 +31,7 @@ pub(super) struct Places {
 }
 
 pub(super) struct Lower<'a> {
-    source: &'a Source,
+    pub(super) source: &'a Source,
     variables: &'a Variables<'a>,
     /// The keys of `variables`.
     names: Vec<String>,
@@ -130,7 +126,7 @@ impl Written {
 }
 
 /// Whether an unknown key looks like a misspelling of one of `keys`.
-fn has_misspelled(node: &Node, block: &Block, keys: &[&str]) -> bool {
+pub(super) fn has_misspelled(node: &Node, block: &Block, keys: &[&str]) -> bool {
     let known = || block.keys.iter().map(|key| key.name);
     // A map with thousands of unknown keys is not a misspelling.
     let unknown = node.entries().iter().filter(|entry| !known().any(|name| name == entry.key)).take(50);
@@ -203,22 +199,6 @@ impl<'a> Lower<'a> {
             }
         }
         Some((suite, places))
-    }
-
-    pub(super) fn gate_file(&mut self, root: Node) -> Option<(Vec<Assertion>, Gates)> {
-        let root = self.interpolate(root, &BTreeMap::new());
-        self.diagnostics.block(&root, "a gates file", &GATE_FILE.all());
-        let Content::Map(entries) = &root.content else { return None };
-        if entries.is_empty() {
-            self.error(Code::AssertsNothing, root.span.clone(), "the file checks nothing", "add `expect:` or a gate");
-            return None;
-        }
-        let expect = self.envelope_assertions(&root);
-        let gates = self.gates(&root, None);
-        if self.is_sound() {
-            lint::gate_file(&gates, &root, &mut self.diagnostics.list);
-        }
-        Some((expect, gates))
     }
 
     fn servers(&mut self, root: &Node, places: &mut Places) -> BTreeMap<String, Server> {
@@ -654,7 +634,7 @@ fn name_or_first_key(node: &Node) -> Range<usize> {
     }
 }
 
-fn is_check(key: &str) -> bool {
+pub(super) fn is_check(key: &str) -> bool {
     key == "expect" || GATES.iter().any(|gate| gate.kind.name() == key)
 }
 

@@ -7,7 +7,7 @@ use mcptest_core::eval::{
     ExpectedArgs, ExpectedCall, ExpectedTrace, GATES, GateGuide, GateKind, GateOutcome, GoldenPath, NarrativeGate,
     NarrativeParams, OrderEdge, TrajectoryAxesGate, TrajectoryAxesParams, score_golden_path, summarize, validate_trace,
 };
-use mcptest_core::suite::{Variables, load_gates};
+use mcptest_core::suite::{GateFile, Variables, load_gates};
 use mcptest_core::{Trace, Verdict};
 use serde_json::{Value, json};
 
@@ -41,7 +41,7 @@ fn every_example_is_a_valid_gates_file_with_that_gate() {
         let source = Source::new("gates.yml", text);
         let loaded = load_gates(&source, &Variables { suite_dir: ".", outside: &|_| None });
         assert_eq!(loaded.diagnostics, [], "{}", gate.kind);
-        let (expect, gates) = loaded.value.unwrap();
+        let GateFile { expect, gates, .. } = loaded.value.unwrap();
         let present = [
             gates.trajectory.is_some(),
             gates.trajectory_axes.is_some(),

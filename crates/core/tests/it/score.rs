@@ -1,14 +1,14 @@
 //! Scores of traces and of groups of runs.
 
 use mcptest_core::Trace;
+use mcptest_core::diag::Source;
 use mcptest_core::import::Imported;
 use mcptest_core::judge;
 use mcptest_core::score::{Groups, Merged, Scorer, TraceLine};
-use mcptest_core::suite::{self, Gates, Variables};
-use mcptest_core::{Assertion, diag::Source};
+use mcptest_core::suite::{self, GateFile, Variables};
 use serde_json::{Value, json};
 
-fn gates(text: &str) -> (Vec<Assertion>, Gates) {
+fn gates(text: &str) -> GateFile {
     let source = Source::new("gates.yml", text);
     suite::load_gates(&source, &Variables { suite_dir: ".", outside: &|_| None }).value.unwrap()
 }
@@ -25,7 +25,7 @@ fn grouped(scorer: &Scorer, runs: Vec<Trace>) -> Groups {
     let mut groups = Groups::default();
     for trace in runs {
         let imported = Imported { id: None, group: Some("g".to_owned()), edited: false, fields: "{}".into(), trace };
-        groups.add("g", scorer.score(&imported, Some("g")).run.unwrap());
+        groups.add("g", scorer.score(&imported, Some("g"), "-").unwrap().run.unwrap());
     }
     groups
 }
@@ -39,7 +39,7 @@ fn a_group_is_judged_as_the_runs_of_a_suite_are() {
         run(&[("search", 1), ("open", 2)]),
         run(&[]),
     ];
-    let (expect, gates) =
+    let GateFile { expect, gates, .. } =
         gates("trajectory: { mode: superset, calls: [{ name: open }] }\nstability: {}\nreliability: {}\n");
     let outcomes: Vec<bool> = runs
         .iter()
@@ -48,7 +48,7 @@ fn a_group_is_judged_as_the_runs_of_a_suite_are() {
         })
         .collect();
     let in_suite = judge::runs(&gates, &runs.iter().collect::<Vec<_>>(), &outcomes);
-    let scorer = Scorer::new(Some((expect, gates)), None).unwrap();
+    let scorer = Scorer::new(Some(GateFile { expect, gates, tasks: Vec::new() }), None).unwrap();
     let groups = grouped(&scorer, runs);
     let line = groups.lines(&scorer).next().unwrap();
     assert_eq!(line.checks, in_suite);
@@ -81,7 +81,7 @@ fn lines_put_gates_that_share_a_prefix_into_one_object() {
     .unwrap();
     let trace = run(&[("search", 1)]);
     let imported = Imported { id: Some("i".to_owned()), group: None, edited: false, fields: "{}".into(), trace };
-    let found = scorer.score(&imported, None);
+    let found = scorer.score(&imported, None, "-").unwrap();
     let line = serde_json::to_value(TraceLine::new(&imported, None, &found)).unwrap();
     assert_eq!(
         line,
@@ -118,5 +118,5 @@ fn a_merged_line_needs_what_its_runs_carry() {
         assert_eq!(again.merge(text).unwrap_err().to_string(), expected);
     }
     let trace = again.merge(r#"{"source":"s","index":0,"group":null}"#).unwrap();
-    assert_eq!(trace, Merged::Trace { group: None });
+    assert_eq!(trace, Merged::Trace { group: None, tasks: Vec::new() });
 }

@@ -1,10 +1,9 @@
 //! From a trace: its calls in a script, its answers in a mock server, and the gates that it passes.
 //!
 //! What the trace does not contain is not invented: the files say what is unknown, and what is used instead. `answers` generates
-//! the mock server, `gate_candidates` the gates.
+//! the mock server; the gates are those that `mcptest infer` finds in one run.
 
 mod answers;
-mod gate_candidates;
 
 use std::collections::BTreeSet;
 
@@ -15,8 +14,10 @@ use serde_json::{Map, Value};
 use super::cassette::Cassette;
 use super::draft::Draft;
 use super::files::{File, SUITE};
+use super::gates::{Settled, Way};
 use super::recording::Recording;
 use super::suite::{Call, Script, Suite, Turn};
+use crate::command::infer::{self, file::blocks};
 use crate::report::text::many;
 use answers::{Answer, Tools};
 
@@ -72,7 +73,7 @@ pub(super) fn draft(recording: Recording) -> Draft {
         about_prompt,
         prompt,
         max_turns,
-        gates: gate_candidates::settled(&trace, &replayed, &calls),
+        gates: settled(&trace, &replayed),
     };
     let told = suite.gates_in_words();
     let what =
@@ -80,6 +81,35 @@ pub(super) fn draft(recording: Recording) -> Draft {
     let texts = [suite.text(), tools.text(server, &file), script.text()];
     let files = NAMES.into_iter().zip(what).zip(texts).map(|((name, what), text)| File { name, what, text });
     Draft { files: files.collect(), told, notes }
+}
+
+/// The gates that the recorded run and its replay pass.
+fn settled(trace: &Trace, replayed: &Trace) -> Vec<Settled> {
+    let inferred = infer::from_one(trace, replayed);
+    let mut out: Vec<Settled> = blocks(&inferred)
+        .into_iter()
+        .map(|(gate, lines)| Settled::Held { gate, way: Way { about: about_gate(gate), lines } })
+        .collect();
+    if trace.tool_results.iter().flatten().flatten().any(|result| result.fault.is_some()) {
+        let why = "the faults of the recorded run are answered as errors here; inject them with `faults:` to judge it";
+        out.push(Settled::LeftOut { gate: "recovery", why: why.to_owned() });
+    }
+    out.extend(inferred.left_out.into_iter().map(|(gate, why)| Settled::LeftOut { gate, why }));
+    out
+}
+
+/// What an inferred gate requires.
+fn about_gate(gate: &str) -> Vec<String> {
+    let about = match gate {
+        "trajectory" => {
+            "The recorded calls, with the shape of their arguments. See it fail: change a name below. One run does not show \
+             which values matter: write them where you know, as in `args: { exact: .. }`. `mcptest infer` finds them in \
+             several runs."
+        }
+        "narrative" => "The calls must show what the closing message claims.",
+        _ => return Vec::new(),
+    };
+    vec![about.to_owned()]
 }
 
 /// The lines if the trace does not say how its server is reached.

@@ -5,7 +5,7 @@ use mcptest_core::Trace;
 use mcptest_core::diag::Source;
 use mcptest_core::eval::Verdict;
 use mcptest_core::judge;
-use mcptest_core::suite::{self, Variables};
+use mcptest_core::suite::{self, GateFile, Variables};
 
 use super::yaml::{self, Dollar};
 
@@ -68,7 +68,7 @@ impl Candidate {
 fn objection(lines: &[String], trace: &Trace) -> Option<String> {
     let source = Source::new("gates", lines.join("\n") + "\n");
     let loaded = suite::load_gates(&source, &Variables { suite_dir: ".", outside: &|_| None });
-    let Some((expect, gates)) = loaded.value else {
+    let Some(GateFile { expect, gates, .. }) = loaded.value else {
         let first = loaded.diagnostics.first().map_or("it cannot be read", |found| found.message.as_str());
         return Some(format!("it cannot be written: {first}"));
     };

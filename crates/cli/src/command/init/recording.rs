@@ -109,7 +109,7 @@ fn read(path: &Path) -> Result<Traces, Failure> {
     let work = |job: &Job| {
         let mut traces = Traces::default();
         job.read(&options, None, &mut |found| match found {
-            Ok((one, _)) => {
+            Ok((one, ..)) => {
                 traces.count += 1;
                 traces.first.get_or_insert_with(|| (one.trace, Cassette::of(&one.fields)));
             }

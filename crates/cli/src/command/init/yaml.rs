@@ -23,7 +23,7 @@ const WIDTH: usize = 100;
 const MAX_COMMENT: usize = 400;
 
 /// A text as a scalar.
-pub(super) fn text(text: &str, dollar: Dollar) -> String {
+pub(in crate::command) fn text(text: &str, dollar: Dollar) -> String {
     let doubled;
     let text = match dollar {
         Dollar::Sign if text.contains("$$") || text.contains("${") => {
@@ -72,7 +72,7 @@ pub(super) fn json(value: &Value) -> String {
 }
 
 /// A comment: of one line, or broken at spaces into several.
-pub(super) fn comment(indent: usize, text: &str) -> String {
+pub(in crate::command) fn comment(indent: usize, text: &str) -> String {
     let text: String =
         printable(&json::cut(text.trim(), MAX_COMMENT)).chars().map(|c| if needs_code(c) { ' ' } else { c }).collect();
     let start = format!("{}#", " ".repeat(indent));

@@ -10,10 +10,10 @@ use mcptest_runner::file::Trust;
 use mcptest_runner::plan::Planned;
 
 use super::findings::{Findings, Judged};
-use super::{parallel, tally};
+use super::tally;
 use crate::args::Mutate;
 use crate::command::score::threads;
-use crate::command::{Environment, Stop, run_suites};
+use crate::command::{Environment, Stop, parallel, run_suites};
 use crate::console::Console;
 use crate::select::Selection;
 use crate::signals::Signals;

@@ -8,18 +8,21 @@ use std::sync::atomic::AtomicU64;
 
 use mcptest_core::Assertion;
 use mcptest_core::diag::{Code, Failure};
+use mcptest_core::eval::Verdict;
 use mcptest_core::event::Event;
-use mcptest_core::mutate::{self, Options, Run, Subject};
+use mcptest_core::import::{ImportError, Imported};
+use mcptest_core::mutate::{self, NotPassing, Options, Run, Subject};
 use mcptest_core::report::{Row, RowVerdict};
+use mcptest_core::score::{RecordView, Scorer};
 use mcptest_core::suite::Gates;
 
 use super::findings::{Findings, Judged};
-use super::{parallel, tally};
+use super::tally;
 use crate::args::{Mutate, MutateOutput};
 use crate::command::score::{Complaints, load_gates, reading, threads};
-use crate::command::{Environment, Stop};
+use crate::command::{Environment, Stop, parallel};
 use crate::console::Console;
-use crate::corpus::{Job, RecordError, pipeline, source};
+use crate::corpus::{self, Job, RecordError, pipeline, source};
 use crate::progress::ReadProgress;
 
 /// The result of a job.
@@ -33,8 +36,8 @@ struct Batch {
 enum Found {
     /// A trace by itself.
     Judged(Judged, Option<Box<Row>>),
-    /// A run of a group, which is judged when all runs are there.
-    Run(Option<String>, Run),
+    /// A run of a group, which is judged when all runs are there, and its checks.
+    Run(Option<String>, Run, Arc<Checks>),
     /// One that was not selected. It counts among the traces of its source.
     Passed,
 }
@@ -42,29 +45,45 @@ enum Found {
 /// Groups in the order in which they were first met. A run that names none is alone.
 #[derive(Default)]
 struct Groups {
-    /// The name, the runs, and whether it is a group.
-    all: Vec<(String, Vec<Run>, bool)>,
+    all: Vec<Group>,
     places: BTreeMap<String, usize>,
 }
 
+struct Group {
+    name: String,
+    runs: Vec<Run>,
+    /// Whether it is one, and not a run that names none.
+    is_group: bool,
+    /// The checks of its first run.
+    checks: Arc<Checks>,
+    /// Whether its runs belong to different tasks.
+    is_mixed: bool,
+}
+
 impl Groups {
-    fn add(&mut self, group: Option<String>, run: Run) {
+    fn add(&mut self, group: Option<String>, run: Run, checks: Arc<Checks>) {
         let Some(group) = group else {
-            self.all.push((run.name.clone(), vec![run], false));
+            let name = run.name.clone();
+            self.all.push(Group { name, runs: vec![run], is_group: false, checks, is_mixed: false });
             return;
         };
         let at = *self.places.entry(group.clone()).or_insert(self.all.len());
-        if at == self.all.len() {
-            self.all.push((group, Vec::new(), true));
+        match self.all.get_mut(at) {
+            Some(known) => {
+                known.is_mixed |= known.checks.tasks != checks.tasks;
+                known.runs.push(run);
+            }
+            None => self.all.push(Group { name: group, runs: vec![run], is_group: true, checks, is_mixed: false }),
         }
-        self.all[at].1.push(run);
     }
 }
 
-/// The checks of the gates file.
+/// The checks of some traces.
 struct Checks {
     expect: Vec<Assertion>,
     gates: Gates,
+    /// Places of the tasks that they come from.
+    tasks: Vec<u32>,
 }
 
 pub(super) fn mutate(
@@ -75,15 +94,18 @@ pub(super) fn mutate(
     findings: &mut Findings,
     console: &mut Console<'_>,
 ) -> Result<(), Stop> {
-    let ((expect, gates), _) = load_gates(path, environment, console)?;
+    let (file, _) = load_gates(path, environment, console)?;
     let Console { out, err } = console;
-    let judges_groups = gates.stability.is_some() || gates.reliability.is_some();
-    if gates.reliability.is_some() && expect.is_empty() && !gates.judges_runs() {
-        let message = "`reliability` counts runs that pass, but no gate or assertion judges a single run";
-        let error = Failure::error(path.display().to_string(), message).code(Code::ReliabilityWithoutChecks);
-        return Err(error.hint("add a gate for single runs").into());
-    }
-    let checks = Checks { expect, gates };
+    let judges_groups = file.judges_groups();
+    let scorer = Scorer::new(Some(file), None).map_err(|error| {
+        let error = Failure::error(path.display().to_string(), error.to_string());
+        error.code(Code::ReliabilityWithoutChecks).hint("add a gate for single runs")
+    })?;
+    // Without tasks the checks of all traces are the same.
+    let shared = match scorer.tasks() {
+        [] => checks_for(&scorer, &RecordView { fields: "{}", source: "", group: None }).ok().map(Arc::new),
+        _ => None,
+    };
     findings.word = if judges_groups { "group" } else { "trace" };
     let wants_rows = findings.wants_rows();
     let (how, import) = reading(&typed.reading, typed.verbose && findings.output != MutateOutput::Pretty)?;
@@ -94,8 +116,20 @@ pub(super) fn mutate(
     let work = |job: &Job| {
         let mut batch =
             Batch { source: Arc::clone(&job.source), found: Vec::new(), faults: Vec::new(), note: job.note() };
-        job.read(&import, typed.group_by.as_ref(), &mut |found| match found {
-            Ok((one, group)) => {
+        let checks_of = |one: &Imported<'_>, group: Option<&str>| match &shared {
+            Some(shared) => Ok(Arc::clone(shared)),
+            None => {
+                let record = RecordView { fields: &one.fields, source: &job.source, group };
+                checks_for(&scorer, &record).map(Arc::new)
+            }
+        };
+        let group_by = typed.group_by.as_ref().map(|key| &key.0);
+        job.read(&import, group_by, &mut |found| match found {
+            Ok((one, group, offset)) => {
+                let checks = match checks_of(&one, group.as_deref()) {
+                    Ok(checks) => checks,
+                    Err(error) => return batch.faults.push(corpus::in_source(error, offset)),
+                };
                 let name = one.id.unwrap_or_default();
                 let shown = if name.is_empty() { &*batch.source } else { name.as_str() };
                 if !typed.filter.is_empty() && !typed.filter.iter().any(|filter| filter.takes(shown)) {
@@ -104,7 +138,7 @@ pub(super) fn mutate(
                 }
                 let run = Run { name, trace: one.trace };
                 batch.found.push(if judges_groups {
-                    Found::Run(group, run)
+                    Found::Run(group, run, checks)
                 } else {
                     let row = wants_rows.then(|| run.trace.clone());
                     let judged = checks.judged(String::new(), vec![run], false, options);
@@ -149,11 +183,11 @@ pub(super) fn mutate(
                     }
                     bar.pause(|| findings.judged(judged, out, err));
                 }
-                Found::Run(group, mut run) => {
+                Found::Run(group, mut run, checks) => {
                     if run.name.is_empty() {
                         run.name = unnamed;
                     }
-                    groups.add(group, run);
+                    groups.add(group, run, checks);
                 }
                 Found::Passed => {}
             }
@@ -161,7 +195,10 @@ pub(super) fn mutate(
         if findings.broken_out.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
     bar.finish();
-    let judge = |(name, runs, is_group)| checks.judged(name, runs, is_group, options);
+    let judge = |group: Group| {
+        let Group { name, runs, is_group, checks, is_mixed } = group;
+        if is_mixed { checks.mixed(name, &runs) } else { checks.judged(name, runs, is_group, options) }
+    };
     parallel::in_order(groups.all, threads(&typed.reading), &judge, &mut |judged| {
         findings.judged(judged, out, err);
     });
@@ -170,8 +207,34 @@ pub(super) fn mutate(
     Ok(())
 }
 
+fn checks_for(scorer: &Scorer, record: &RecordView<'_>) -> Result<Checks, ImportError> {
+    let (expect, gates, tasks) = scorer.checks_for(record)?;
+    Ok(Checks { expect, gates, tasks })
+}
+
 impl Checks {
+    /// A group whose runs have different checks.
+    fn mixed(&self, name: String, runs: &[Run]) -> Judged {
+        self.refused(name, runs, None, Verdict::Error, "the runs of this group belong to different tasks")
+    }
+
+    /// Runs that the checks cannot judge.
+    fn refused(&self, name: String, runs: &[Run], run: Option<usize>, verdict: Verdict, reason: &str) -> Judged {
+        let not = NotPassing { run, check: "tasks", verdict, reason: reason.to_owned() };
+        Judged {
+            source: String::new(),
+            name,
+            runs: runs.iter().map(|run| run.name.clone()).collect(),
+            checks: tally::checks(!self.expect.is_empty(), &self.gates),
+            result: Err(not),
+        }
+    }
+
     fn judged(&self, name: String, runs: Vec<Run>, is_group: bool, options: &Options) -> Judged {
+        if self.expect.is_empty() && self.gates.is_empty() {
+            let reason = "it belongs to no task, and no gate is for all records";
+            return self.refused(name, &runs, Some(0), Verdict::Unassessable, reason);
+        }
         let names = runs.iter().map(|run| run.name.clone()).collect();
         let mut subject = Subject { expect: &self.expect, gates: &self.gates, runs, is_group };
         let mut mutants = Vec::new();

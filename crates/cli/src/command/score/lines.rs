@@ -6,15 +6,14 @@
 use std::io::{self, Write};
 use std::sync::Arc;
 
-use mcptest_core::Target;
-use mcptest_core::import::Options;
+use mcptest_core::import::{Imported, Options};
 use mcptest_core::json::Layout;
 use mcptest_core::report::{Row, RowVerdict};
-use mcptest_core::score::{GroupLine, Lines, Run, Scorer, TraceLine};
+use mcptest_core::score::{GroupLine, Lines, RecordKey, Run, Scored, Scorer, TraceLine};
 use serde::Serialize;
 
 use super::rows;
-use crate::corpus::{Job, RecordError, place_of};
+use crate::corpus::{Found, Job, RecordError, in_source, place_of};
 
 /// The name in place of a gate if a record could not be read.
 pub(super) const INPUT: &str = "input";
@@ -38,6 +37,8 @@ pub(super) struct ScoredTrace {
     pub(super) verdict: LineKind,
     pub(super) run: Option<(String, Run)>,
     pub(super) row: Option<Box<Row>>,
+    /// Places of its tasks in the gates file; none if the file has no tasks.
+    pub(super) tasks: Option<Vec<u32>>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -54,7 +55,7 @@ impl ScoredBatch {
         job: &Job,
         scorer: &Scorer,
         options: &Options,
-        group_by: Option<&Target>,
+        group_by: Option<&RecordKey>,
         wants_rows: bool,
     ) -> Self {
         let mut out = Self {
@@ -65,9 +66,8 @@ impl ScoredBatch {
             faults: Vec::new(),
             note: job.note(),
         };
-        job.read(options, group_by, &mut |found| match found {
-            Ok((mut one, group)) => {
-                let mut result = scorer.score(&one, group.as_deref());
+        job.read(options, group_by, &mut |found| match score(found, scorer, &job.source) {
+            Ok((mut one, group, mut result)) => {
                 out.line(&TraceLine::new(&one, group.as_deref(), &result));
                 let run = result.run.take();
                 let row = wants_rows.then(|| {
@@ -75,7 +75,8 @@ impl ScoredBatch {
                     rows::trace(&one, trace, &result)
                 });
                 let run = group.zip(run);
-                out.traces.push(ScoredTrace { verdict: LineKind::Trace(result.verdict), run, row });
+                let (verdict, tasks) = (LineKind::Trace(result.verdict), result.tasks.take());
+                out.traces.push(ScoredTrace { verdict, run, row, tasks });
             }
             Err(fault) => {
                 out.line(&TraceLine::unread(INPUT, &place_of(&fault), &fault.message));
@@ -84,6 +85,7 @@ impl ScoredBatch {
                         verdict: LineKind::Unread,
                         run: None,
                         row: Some(rows::fault(&fault)),
+                        tasks: None,
                     });
                 }
                 out.faults.push(fault);
@@ -103,6 +105,19 @@ impl ScoredBatch {
         // The object that follows continues the one that was begun.
         self.text[cut] = b',';
         self.text.push(b'\n');
+    }
+}
+
+/// Scores a trace.
+fn score<'a>(
+    found: Found<'a>,
+    scorer: &Scorer,
+    source: &str,
+) -> Result<(Imported<'a>, Option<String>, Scored), RecordError> {
+    let (one, group, offset) = found?;
+    match scorer.score(&one, group.as_deref(), source) {
+        Ok(result) => Ok((one, group, result)),
+        Err(error) => Err(in_source(error, offset)),
     }
 }
 

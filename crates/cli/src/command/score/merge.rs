@@ -14,11 +14,13 @@ use serde::Deserialize;
 
 use super::lines::{INPUT, LineKind};
 use super::summary::Summary;
+use super::tasks::MetTasks;
 use super::{Complaints, Stop, lines};
 use crate::args::{Output, Score};
 use crate::console::{Console, printed};
 use crate::corpus::frames::{Frames, Item};
 use crate::corpus::{RecordError, source};
+use crate::exit;
 
 pub(super) fn run(typed: &Score, scorer: &Scorer, console: &mut Console<'_>) -> Result<u8, Stop> {
     let Console { out, err } = console;
@@ -27,6 +29,8 @@ pub(super) fn run(typed: &Score, scorer: &Scorer, console: &mut Console<'_>) -> 
     let mut groups = Groups::default();
     let mut summary = Summary::default();
     let mut unread = 0;
+    let mut met = MetTasks::default();
+    let has_tasks = !scorer.tasks().is_empty();
     for source in &sources {
         // Groups come after their traces, so a truncated part lacks them.
         let mut open: BTreeMap<String, i128> = BTreeMap::new();
@@ -39,11 +43,13 @@ pub(super) fn run(typed: &Score, scorer: &Scorer, console: &mut Console<'_>) -> 
                         *open.entry(group).or_default() -= i128::from(runs);
                         return;
                     }
-                    Ok(Merged::Trace { group }) => match line_kind(line) {
+                    Ok(Merged::Trace { group, tasks }) => match line_kind(line) {
                         Some(LineKind::Trace(verdict)) => {
                             // A recording that is not whole has a verdict even where no gate judges single runs.
                             let is_due = scorer.judges_trace(group.is_some());
-                            is_foreign |= verdict.is_some() != is_due && verdict != Some(RowVerdict::Unassessable);
+                            is_foreign |= is_due.is_some_and(|is_due| verdict.is_some() != is_due)
+                                && verdict != Some(RowVerdict::Unassessable);
+                            met.add(has_tasks.then_some(&tasks));
                             summary.trace(verdict);
                             if let Some(group) = group {
                                 *open.entry(group).or_default() += 1;
@@ -86,16 +92,21 @@ pub(super) fn run(typed: &Score, scorer: &Scorer, console: &mut Console<'_>) -> 
             );
         }
     }
+    // For people the summary says it all: the traces are not here.
+    let prints = super::output(typed) == Output::Jsonl;
     let mut broken_out = None;
     lines::groups(groups.lines(scorer), super::threads(&typed.reading), &mut |part| {
         part.groups.iter().for_each(|line| summary.group(line));
-        if typed.output == Output::Jsonl && broken_out.is_none() {
+        if prints && broken_out.is_none() {
             broken_out = out.write_all(&part.text).err();
         }
     });
     complaints.finish(err);
     let faults = complaints.count() + unread;
-    let code = super::finish(typed, &summary, groups.is_empty(), faults, err);
+    let mut code = super::finish(typed, &summary, groups.is_empty(), faults, err);
+    if met.finish(scorer, typed.gates.as_deref(), err) > 0 {
+        code = exit::ERROR;
+    }
     printed(broken_out.map_or(Ok(()), Err))?;
     Ok(code)
 }

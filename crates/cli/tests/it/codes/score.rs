@@ -19,6 +19,11 @@ pub(super) fn provoked() -> Vec<(Code, String)> {
         ("notes.json", "some notes"),
         ("calls.yml", "trajectory: { calls: [{ name: a }] }\n"),
         ("stability.yml", "stability: {}\n"),
+        ("tasks.yml", "tasks:\n  - when: { task: { exact: a } }\n    trajectory: { calls: [{ name: a }] }\n"),
+        (
+            "clash.yml",
+            "tasks:\n  - when: { tool_calls: { schema: true } }\n    trajectory: { calls: [{ name: a }] }\n  - when: { \"{stem}\": { exact: ok } }\n    trajectory: { calls: [{ name: a }] }\n",
+        ),
         ("other.yml", "trajectory: { calls: [{ name: b }] }\n"),
     ] {
         here.write(name, text.as_bytes());
@@ -37,6 +42,9 @@ pub(super) fn provoked() -> Vec<(Code, String)> {
         (Code::NotARecord, print(&["score", "notes.json"])),
         (Code::RecordTooLarge, print(&["score", "big.json", "--max-record", "1"])),
         (Code::DamagedArchive, print(&["score", "cut.jsonl.gz"])),
+        (Code::UnmetTask, print(&["score", "ok.jsonl", "--gates", "tasks.yml"])),
+        (Code::TaskConflict, print(&["score", "ok.jsonl", "--gates", "clash.yml"])),
+        (Code::NothingInferred, print(&["infer", "ok.jsonl", "--outcome", "x", "--outcome-pass", "1"])),
         (Code::NoGroup, print(&["score", "ok.jsonl", "--group-by", "task"])),
         (Code::GroupGateWithoutGroup, print(&["score", "ok.jsonl", "--gates", "stability.yml"])),
         (

@@ -57,7 +57,7 @@ impl Lower<'_> {
     }
 
     /// Resolves every reference, except in servers, models and programs, which are resolved when a live run starts.
-    pub(super) fn interpolate(&mut self, mut root: Node, own: &BTreeMap<String, String>) -> Node {
+    pub(in crate::suite) fn interpolate(&mut self, mut root: Node, own: &BTreeMap<String, String>) -> Node {
         if let Content::Map(entries) = &mut root.content {
             let is_kept = |key: &str| ["servers", "models", "programs", "variables", "public"].contains(&key);
             for entry in entries.iter_mut().filter(|entry| !is_kept(&entry.key)) {

@@ -48,7 +48,7 @@ impl Held {
     pub(crate) fn new() -> Self {
         let source = Source::new("gates.yml", RULES);
         let loaded = suite::load_gates(&source, &Variables { suite_dir: ".", outside: &|_| None });
-        let (expect, gates) = loaded.value.unwrap_or_else(|| panic!("{:?}", loaded.diagnostics));
+        let suite::GateFile { expect, gates, .. } = loaded.value.unwrap_or_else(|| panic!("{:?}", loaded.diagnostics));
         Self { expect, gates }
     }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use mcptest_core::diag::Source;
 use mcptest_core::import::{Format, ImportError, Imported, Options, Record, Servers, describe, sniff};
-use mcptest_core::score::{Groups, Merged, Outcome, Scored, Scorer, TraceLine, find, group_of};
+use mcptest_core::score::{Groups, Merged, Outcome, RecordKey, Scored, Scorer, TraceLine, find, group_of};
 use mcptest_core::suite::{self, Variables};
 use mcptest_core::target::Selection;
 use mcptest_core::{Target, Trace, json};
@@ -151,7 +151,7 @@ impl Invariants {
             }
             serde_json::from_str::<&RawValue>(&one.fields).unwrap();
             self.find_in(&one.fields);
-            line(one, &self.gates.score(one, None), None);
+            line(one, &self.gates.score(one, None, "-").unwrap(), None);
         }
         let [_, by_gates, _] = [&self.plain, &self.gates, &self.asserted].map(|scorer| grouped(scorer, traces));
         by_gates
@@ -179,7 +179,7 @@ impl Invariants {
     }
 }
 
-fn loaded(yaml: &str) -> (Vec<mcptest_core::Assertion>, suite::Gates) {
+fn loaded(yaml: &str) -> suite::GateFile {
     let source = Source::new("gates.yml", yaml);
     let loaded = suite::load_gates(&source, &Variables { suite_dir: ".", outside: &|_| None });
     loaded.value.unwrap_or_else(|| panic!("{:?}", loaded.diagnostics))
@@ -199,8 +199,8 @@ fn check_error(error: &ImportError, text: &str) {
 /// The line of a trace.
 fn line(one: &Imported<'_>, found: &Scored, group: Option<&str>) -> String {
     // A record without a group at the given path has its own group.
-    let path = Target::parse("id").unwrap();
-    let named = group_of(one, Some(&path)).or_else(|_| group_of(one, None)).unwrap();
+    let path = RecordKey::parse("id").unwrap();
+    let named = group_of(one, Some(&path), "-").or_else(|_| group_of(one, None, "-")).unwrap();
     let line = TraceLine::new(one, group.or(named.as_deref()), found);
     serde_json::to_string(&line).unwrap()
 }
@@ -210,7 +210,7 @@ fn grouped(scorer: &Scorer, traces: &[Imported<'_>]) -> Vec<String> {
     let mut out = Vec::new();
     let mut groups = Groups::default();
     for (at, one) in traces.iter().enumerate() {
-        let found = scorer.score(one, Some("a"));
+        let found = scorer.score(one, Some("a"), "-").unwrap();
         out.push(line(one, &found, Some("a")));
         let run = found.run.unwrap();
         groups.add("a", run.clone());

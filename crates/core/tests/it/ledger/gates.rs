@@ -4,8 +4,8 @@ use mcptest_core::diag::Source;
 use mcptest_core::import::Imported;
 use mcptest_core::report::RowVerdict;
 use mcptest_core::score::Scorer;
-use mcptest_core::suite::{self, Gates, Variables};
-use mcptest_core::{Assertion, Trace, Verdict, judge};
+use mcptest_core::suite::{self, GateFile, Variables};
+use mcptest_core::{Trace, Verdict, judge};
 use serde_json::{Value, json};
 
 use crate::support::read;
@@ -22,7 +22,7 @@ stability: {}
 reliability: {}
 ";
 
-fn load(text: &str) -> (Vec<Assertion>, Gates) {
+fn load(text: &str) -> GateFile {
     let source = Source::new("gates.yml", text);
     suite::load_gates(&source, &Variables { suite_dir: ".", outside: &|_| None }).value.unwrap()
 }
@@ -59,7 +59,7 @@ fn cut() -> Trace {
 }
 
 fn verdicts(trace: &Trace) -> Vec<(&'static str, Verdict)> {
-    let (expect, gates) = load(GATES);
+    let GateFile { expect, gates, .. } = load(GATES);
     let mut checks = judge::run(&expect, &gates, trace);
     checks.extend(judge::runs(&gates, &[&whole(), trace], &[true, true]));
     checks.into_iter().map(|check| (check.name, check.verdict)).collect()
@@ -74,7 +74,7 @@ fn a_recording_that_is_not_whole_is_unassessable_in_every_gate() {
     assert_eq!(found, all(Verdict::Unassessable));
     // All of them have an opinion on the same run when the recording is whole.
     assert!(verdicts(&whole()).iter().all(|(_, verdict)| *verdict != Verdict::Unassessable));
-    let (expect, gates) = load(GATES);
+    let GateFile { expect, gates, .. } = load(GATES);
     for check in judge::run(&expect, &gates, &cut()) {
         assert_eq!(check.failures[0].reason, "not assessable: the recording is not whole: interrupted");
     }
@@ -86,7 +86,7 @@ fn score_does_not_absorb_or_skip_a_recording_that_is_not_whole() {
         let scorer = Scorer::new(Some(load(gates)), None).unwrap();
         let trace = cut();
         let imported = Imported { id: None, group: None, edited: false, fields: "{}".into(), trace };
-        scorer.score(&imported, group).verdict
+        scorer.score(&imported, group, "-").unwrap().verdict
     };
     for gates in [GATES, "stability: {}\n", "reliability: {}\nnarrative: {}\n"] {
         for group in [None, Some("g")] {
@@ -110,7 +110,7 @@ fn refused() -> Trace {
 #[test]
 fn a_refused_call_is_not_done() {
     let judged = |gates: &str, trace: &Trace| {
-        let (expect, gates) = load(gates);
+        let GateFile { expect, gates, .. } = load(gates);
         let checks = judge::run(&expect, &gates, trace);
         (checks[0].verdict, checks[0].failures.iter().map(|failure| failure.reason.clone()).collect::<Vec<_>>())
     };
@@ -142,11 +142,11 @@ fn a_call_of_the_program_alone_is_a_call() {
     envelope["tool_calls"][1]["caller"] = json!({ "type": "program" });
     envelope["tool_calls"][1]["witness"] = json!("mcp");
     let trace = read(envelope);
-    let (expect, gates) =
+    let GateFile { expect, gates, .. } =
         load("trajectory: { calls: [{ name: find_order }, { name: refund_order }] }\nnarrative: {}\n");
     for check in judge::run(&expect, &gates, &trace) {
         assert_eq!(check.verdict, Verdict::Pass, "{check:?}");
     }
-    let (expect, gates) = load("trajectory: { calls: [{ name: find_order }] }\n");
+    let GateFile { expect, gates, .. } = load("trajectory: { calls: [{ name: find_order }] }\n");
     assert_eq!(judge::run(&expect, &gates, &trace)[0].verdict, Verdict::Fail);
 }

@@ -1,0 +1,55 @@
+//! Which tasks of the gates file were met.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use mcptest_core::diag::{Code, Failure};
+use mcptest_core::score::Scorer;
+
+use crate::console::Stream;
+use crate::report::text::many;
+
+#[derive(Default)]
+pub(super) struct MetTasks {
+    met: BTreeSet<u32>,
+    /// Traces of no task.
+    without: usize,
+}
+
+impl MetTasks {
+    /// Takes in the tasks of a trace; `None` if the gates file has no tasks.
+    pub(super) fn add(&mut self, tasks: Option<&[u32]>) {
+        let Some(tasks) = tasks else { return };
+        self.without += usize::from(tasks.is_empty());
+        self.met.extend(tasks);
+    }
+
+    /// Reports tasks that no record belongs to, and records without a task. Returns the number of errors.
+    pub(super) fn finish(&self, scorer: &Scorer, gates: Option<&Path>, err: &mut Stream<'_>) -> usize {
+        if self.without > 0 && !scorer.tasks().is_empty() {
+            let verb = if self.without == 1 { "belongs" } else { "belong" };
+            err.complain(format!("note: {} {verb} to no task", many(self.without, "trace")));
+        }
+        let file = gates.map_or_else(String::new, |path| path.display().to_string());
+        let mut count = 0;
+        for (task, at) in scorer.tasks().iter().zip(0_u32..) {
+            if task.optional || self.met.contains(&at) {
+                continue;
+            }
+            count += 1;
+            if count <= MAX_LISTED {
+                let message = format!("no record belongs to this task: {}", task.about);
+                let hint = "correct its `when:`, or write `optional: true`";
+                let place = format!("{file}:{}", task.line);
+                err.complain(Failure::error(place, message).code(Code::UnmetTask).hint(hint));
+            }
+        }
+        if let Some(more @ 1..) = count.checked_sub(MAX_LISTED) {
+            err.complain(format!("error: and {more} more tasks"));
+        }
+        count
+    }
+}
+
+/// Most tasks that are listed.
+const MAX_LISTED: usize = 20;
