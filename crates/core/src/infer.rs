@@ -240,11 +240,24 @@ impl Inferred {
     }
 }
 
+/// JSON in ASCII: YAML does not allow every character of a JSON string.
+fn ascii(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            ' '..='~' => out.push(c),
+            c if u32::from(c) > 0xffff => out.push_str(&format!("\\U{:08x}", u32::from(c))),
+            c => out.push_str(&format!("\\u{:04x}", u32::from(c))),
+        }
+    }
+    out
+}
+
 /// Whether all traces pass the gates.
 fn passes(gates: &Value, traces: &[&Trace]) -> bool {
     let mut gates = gates.clone();
     suite::escape_references(&mut gates);
-    let source = Source::new("inferred.yml", gates.to_string());
+    let source = Source::new("inferred.yml", ascii(&gates.to_string()));
     let loaded = suite::load_gates(&source, &Variables { suite_dir: "", outside: &|_| None }).value;
     let Some(GateFile { expect, gates, .. }) = loaded else { return false };
     let judged = |trace: &&Trace| judge::run_tersely(&expect as &[Assertion], &gates, trace);

@@ -3,7 +3,7 @@
 use mcptest_core::eval::{ASSERTION, GATES, GateInfo, GateKind};
 use mcptest_core::keys::{ARGS_RULES, Block, Key, ValueType};
 use mcptest_core::matcher::MATCHERS;
-use mcptest_core::suite::{AGENT, FAULT, FAULT_TARGET, GATE_FILE, IGNORED, MODEL, PRICE, PROGRAM, SERVER, SUITE};
+use mcptest_core::suite::{AGENT, FAULT, FAULT_TARGET, GATE_FILE, IGNORED, MODEL, PRICE, PROGRAM, SERVER, SUITE, TASK};
 use mcptest_mock::{KINDS, spec};
 use mcptest_runner::provider::script;
 
@@ -16,7 +16,7 @@ pub(super) fn suite_reference() -> String {
     for matcher in &MATCHERS {
         matchers.push_str(&row(&[&format!("`{}`", matcher.name), matcher.holds, &format!("`{}`", matcher.example)]));
     }
-    let gate_file = blocks(&[&GATE_FILE], Page::Suite);
+    let gate_file = blocks(&[&GATE_FILE, &TASK], Page::Suite);
     format!("{head}## matcher\n\nA map with exactly one of these keys.\n\n{matchers}\n{gate_file}")
 }
 

@@ -189,6 +189,52 @@ fn a_folder_for_reports_that_is_none_is_refused() {
     }
 }
 
+/// Traces of which the second lacks a call.
+const TRACES: &str = r#"{"id":"a","tool_calls":[{"name":"find"}],"tool_results":[null],"final_response":"Found."}
+{"id":"b","tool_calls":[],"tool_results":[],"final_response":"Found."}
+"#;
+
+#[test]
+fn with_gates_traces_are_scored_and_reported_the_same_way() {
+    let here = workspace();
+    here.write("traces.jsonl", TRACES.as_bytes());
+    here.write("gates.yml", b"trajectory: { calls: [{ name: find }] }\n");
+    let program = env!("CARGO_BIN_EXE_mcptest");
+    let score = |files: &str, gates: &str, untrusted: &str| {
+        here.write("of-the-runner/output", b"");
+        let variables = [
+            ("MCPTEST", program),
+            ("FILES", files),
+            ("GATES", gates),
+            ("REPORTS", "reports"),
+            ("UNTRUSTED", untrusted),
+        ];
+        run(&here, "Run tests", &variables)
+    };
+    let ran = score("traces.jsonl", "gates.yml", "false");
+    let line = ["score", "--output", "pretty", "--gates=gates.yml", "traces.jsonl"];
+    let plain = here.command(&line).output().unwrap();
+    let noted = here.command(&["report", "reports/report.json", "--reporter", "github"]).output().unwrap();
+    let both = String::from_utf8([plain.stdout, noted.stdout].concat()).unwrap();
+    assert!(both.contains("PASS      a") && both.contains("FAIL      b") && both.contains("::error "), "{both}");
+    check(&ran, 1, &both, "2 traces: 1 passed, 1 failed\n");
+    assert_eq!(
+        read(&here, "of-the-runner/output"),
+        "exit-code=1\nhtml=./reports/report.html\njson=./reports/report.json\njunit=./reports/report.xml\n"
+    );
+    // A gates file of a stranger reads no variable.
+    here.write("secret.yml", b"expect: [{ target: final_response, matcher: { exact: \"${REPORTS}\" } }]\n");
+    let ran = score("traces.jsonl", "secret.yml", "true");
+    assert_eq!(ran.status.code(), Some(2), "{ran:?}");
+    assert!(String::from_utf8_lossy(&ran.stderr).contains("error[variable-not-set]"), "{ran:?}");
+    for (files, gates, why) in [
+        ("", "gates.yml", "the input `files` is empty; hint: name the traces that `gates` judges"),
+        ("traces.jsonl", "a\nb", "the input `gates` has several lines; hint: name one file"),
+    ] {
+        check(&score(files, gates, "auto"), 2, &format!("::error title=mcptest::{why}\n"), "");
+    }
+}
+
 /// Texts that would do something if a shell, or the program, took them for more than a name.
 const HOSTILE: [&str; 9] = [
     "; touch pwned",

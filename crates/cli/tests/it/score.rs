@@ -224,6 +224,8 @@ fn a_trace_that_no_gate_judges_is_no_pass_in_any_report() {
     assert_eq!(verdicts, [&Value::Null, &Value::Null, &json!("pass")]);
     // `reliability` is measured, because there are outcomes, and not judged, because the file does not ask for it.
     let pretty = "\
+note: the gates judge groups of runs only, so single traces have no verdict
+
 t.jsonl
 · UNJUDGED  x
 · UNJUDGED  y

@@ -27,6 +27,7 @@ fn every_command_explains_itself_with_an_example() {
     here.check(&["run", "--help"], 0, include_str!("help/run.txt"), "");
     here.check(&["score", "--help"], 0, include_str!("help/score.txt"), "");
     here.check(&["convert", "--help"], 0, include_str!("help/convert.txt"), "");
+    here.check(&["infer", "--help"], 0, include_str!("help/infer.txt"), "");
     here.check(&["mutate", "--help"], 0, include_str!("help/mutate.txt"), "");
     here.check(&["report", "--help"], 0, include_str!("help/report.txt"), "");
     here.check(&["cassette", "--help"], 0, include_str!("help/cassette.txt"), "");

@@ -153,7 +153,7 @@ suite.yml:1:1: error[unknown-key]: unknown key `agents` in a gates file
    |
  1 | agents:
    | ^^^^^^
-   = hint: expected one of: expect, trajectory, trajectory_axes, golden_path, stability, reliability, recovery, narrative
+   = hint: expected one of: expect, trajectory, trajectory_axes, golden_path, stability, reliability, recovery, narrative, tasks
 
 for more: mcptest explain unknown-key
 1 file: 1 with 1 error

@@ -224,7 +224,7 @@ fn line(made: &[Made<'_>], exact: bool, mut evidence: String) -> Line {
     let args: Option<Vec<&Value>> =
         made.iter().map(|made| made.call.args.as_ref().filter(|args| args.is_object())).collect();
     match args {
-        None => evidence.push_str("; arguments not recorded in all"),
+        None => evidence.push_str("; arguments unknown"),
         Some(args) => {
             let schema = shape::of(&args, exact);
             let free = shape::free_keys(&schema);

@@ -131,7 +131,13 @@ fn a_failure_that_one_run_recovers_from_is_not_required() {
 
 /// Runs of a few tools, with parts that may not be recorded.
 fn some_run() -> impl Strategy<Value = Value> {
-    let name = prop::sample::select(vec!["find_order", "refund_order", "send_mail", "cancel_order", "odd${X}"]);
+    let name = prop::sample::select(vec![
+        "find_order",
+        "refund_order",
+        "send_mail",
+        "cancel_order",
+        "odd${X}\u{7f}\u{85}\u{feff}😀\n",
+    ]);
     let value = prop_oneof![
         Just(json!(1)),
         Just(json!(1.5)),
