@@ -324,7 +324,11 @@ fn a_gates_file_loads_without_a_suite() {
         assert_eq!(rendered(&source, &loaded), expected, "{text}");
     };
     check("stability:\ntrajectory:\n  calls:\n    - { name: weather__get, server: anywhere }\n", "");
-    check("expect:\n  - target: final_response\n    matcher: { contains: \"${CITY}\" }\n", "");
+    check("expect:\n  - target: tool_names\n    matcher: { contains: \"${CITY}\" }\n", "");
+    check(
+        "expect:\n  - target: final_response\n    matcher: { contains: a }\n",
+        "gates.yml:1:1: warning[relies-on-prose]: the verdict rests on prose\n   |\n 1 | expect:\n   | ^^^^^^\n   = hint: assert on tool_calls or tool_results: they show what the agent did\n",
+    );
     check(
         "trajectory: { calls: [] }\n",
         "gates.yml:1:1: warning[empty-trajectory]: `trajectory` without calls passes on every trace\n   |\n 1 | trajectory: { calls: [] }\n   | ^^^^^^^^^^\n   = hint: list the calls in `calls:`; to allow no calls at all, write `mode: subset`\n",
@@ -340,10 +344,52 @@ fn a_gates_file_loads_without_a_suite() {
     );
     check(
         "just text\n",
-        "gates.yml:1:1: error[wrong-type]: a gates file must be a map, found a string (\"just text\")\n   |\n 1 | just text\n   | ^^^^^^^^^\n   = hint: write a map with any of `expect: ..`, `trajectory: ..`, `trajectory_axes: ..`, `golden_path: ..`, `stability: ..`, `reliability: ..`, `recovery: ..`, `narrative: ..`\n",
+        "gates.yml:1:1: error[wrong-type]: a gates file must be a map, found a string (\"just text\")\n   |\n 1 | just text\n   | ^^^^^^^^^\n   = hint: write a map with any of `expect: ..`, `trajectory: ..`, `trajectory_axes: ..`, `golden_path: ..`, `stability: ..`, `reliability: ..`, `recovery: ..`, `narrative: ..`, `tasks: ..`\n",
     );
     check(
         "stabilty:\n",
         "gates.yml:1:1: error[unknown-key]: unknown key `stabilty` in a gates file\n   |\n 1 | stabilty:\n   | ^^^^^^^^\n   = hint: did you mean `stability`?\n",
+    );
+}
+
+#[test]
+fn every_mistake_in_a_task_is_reported() {
+    let check = |text: &str, expected: &str| {
+        let source = Source::new("gates.yml", text);
+        let loaded = suite::load_gates(&source, &Variables { suite_dir: ".", outside: &outside });
+        let shown = rendered(&source, &loaded);
+        let said: Vec<&str> =
+            shown.lines().filter(|line| line.starts_with("gates.yml") || line.contains("= hint")).collect();
+        assert_eq!(said.join("\n"), expected, "{text}");
+    };
+    check("tasks:\n  - when: { task_id: { exact: 7 }, \"{stem}\": { regex: a } }\n    narrative: {}\n", "");
+    check(
+        "tasks: []\n",
+        "gates.yml:1:8: error[empty-value]: `tasks` is an empty list\n   = hint: add at least one item, or remove the key",
+    );
+    check(
+        "tasks:\n  - when: { \"a[\": { exact: 1 }, b: { exactly: 1 }, \"{name}\": { exact: x }, \"{stem}\": { exact: 7 } }\n    narrative: {}\n",
+        "gates.yml:2:13: error[malformed-target]: invalid path `a[`: column 3: expected an index, `*` or a double-quoted key, found the end\n   \
+         = hint: write a path in the record, as in `task.id`, or a part of its input, as in `\"{stem}\"`\n\
+         gates.yml:2:38: error[malformed-matcher]: unknown matcher `exactly`\n   = hint: did you mean `exact`?\n\
+         gates.yml:2:52: error[malformed-target]: invalid path `{name}`: `{name}` is not a part of an input: use {file}, {stem} or {folder[n]}\n   \
+         = hint: write a path in the record, as in `task.id`, or a part of its input, as in `\"{stem}\"`\n\
+         gates.yml:2:86: error[wrong-type]: `{stem}` is text and never equals 7\n   = hint: write `exact: \"7\"`",
+    );
+    check(
+        "tasks:\n  - when: {}\n    trajectory: { calls: [] }\n  - narative: {}\n  - when: { a: { exact: 1 } }\n  - when: { a: { exact: 2 } }\n    reliability: {}\n",
+        "gates.yml:2:11: error[empty-value]: `when` is empty, so every trace belongs to the task\n   \
+         = hint: add a path in the records and a matcher, or move the gates to the top of the file\n\
+         gates.yml:4:5: error[missing-key]: missing key `when` in a task: what the records of the task say, by path; `{stem}` and the like read the input\n   \
+         = hint: add `when: { task_id: { exact: 7 } }`\n\
+         gates.yml:4:5: error[unknown-key]: unknown key `narative` in a task\n   = hint: did you mean `narrative`?\n\
+         gates.yml:5:5: error[asserts-nothing]: the task checks nothing\n   = hint: add `expect:` or a gate such as `trajectory:`\n\
+         gates.yml:7:5: error[reliability-without-checks]: `reliability` has no per-run checks to count\n   \
+         = hint: add `expect:` or a per-run gate; `reliability` counts the runs that pass them",
+    );
+    check(
+        "tasks:\n  - when: { a: { exact: 1 } }\n    trajectory: { calls: [] }\n    expect: [{ target: final_response, matcher: { exact: a } }]\n",
+        "gates.yml:3:5: warning[empty-trajectory]: `trajectory` without calls passes on every trace\n   \
+         = hint: list the calls in `calls:`; to allow no calls at all, write `mode: subset`",
     );
 }
