@@ -105,10 +105,10 @@ async fn all() -> bool {
     }
     println!("{AGENTS} agents at once: x{:.2} of direct", rates[1] / rates[0]);
 
-    let before = resident();
+    let before = most_resident();
     let start = Instant::now();
     let read = long_stream(&proxied.0, &proxied.1).await;
-    let grown = resident().zip(before).map_or(0, |(after, before)| after.saturating_sub(before));
+    let grown = most_resident().zip(before).map_or(0, |(after, before)| after.saturating_sub(before));
     println!(
         "a stream of {} MB: {:?}, the process grew by {grown} KiB (at most {MOST_KIB})",
         read >> 20,
@@ -202,8 +202,8 @@ async fn long_stream(address: &SocketAddr, path: &str) -> usize {
     }
 }
 
-/// Resident memory in KiB, where the system tells it.
-fn resident() -> Option<u64> {
+/// The most memory that the process has had so far, in KiB, where the system tells it.
+fn most_resident() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    status.lines().find_map(|line| line.strip_prefix("VmRSS:")?.trim().strip_suffix(" kB")?.parse().ok())
+    status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB")?.parse().ok())
 }

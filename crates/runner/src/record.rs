@@ -66,6 +66,9 @@ impl Recording {
     pub async fn start(setup: Setup<'_>) -> io::Result<Self> {
         let servers: Vec<String> = setup.servers.iter().map(|(name, _)| name.clone()).collect();
         let recorder = Recorder::new(servers.clone(), setup.secrets);
+        for password in setup.upstreams.passwords() {
+            recorder.learn("password", password);
+        }
         let gateways = Gateways::new(setup.servers, &setup.processes, &recorder).map_err(io::Error::other)?;
         let proxies = Proxies::start(&recorder, setup.upstreams, gateways).await?;
         let config = Config::write(&proxies.base, &proxies.token, &servers, setup.shim)?;

@@ -10,6 +10,7 @@ use mcptest_core::diag::{Code, Failure};
 use mcptest_core::ledger::{self, Derived, Ledger, ProgramEnd};
 use mcptest_core::redact::Redactor;
 use mcptest_runner::file::{self, Trust};
+use mcptest_runner::mcp::Endpoint;
 use mcptest_runner::process::{Launch, SpawnError};
 use mcptest_runner::record::{Exit, Finished, Program, ProgramError, Recording, Setup, Streams, Upstreams};
 use mcptest_runner::temp_file::TempFile;
@@ -65,12 +66,13 @@ fn record(typed: &Record, environment: Environment<'_>, names: &[String], err: &
     let signals = Signals::default();
     signals.listen();
     let runtime = runtime::build().map_err(|error| out_of_resources(&error))?;
+    let secrets = known_secrets(environment, names, &servers);
     let (finished, ledger, redactor) = runtime.block_on(async {
         let setup = Setup {
             servers,
             processes: signals.processes.clone(),
             upstreams,
-            secrets: secrets::inherited(environment, names),
+            secrets,
             shim: &shim,
             no_proxy: environment("NO_PROXY").or_else(|| environment("no_proxy")),
         };
@@ -79,8 +81,15 @@ fn record(typed: &Record, environment: Environment<'_>, names: &[String], err: &
         let (processes, interrupt) = (&signals.processes, &signals.interrupt);
         let program = Program { launch, streams: Streams::Inherited, limit: None, processes, interrupt };
         let finished = program.run(std::io::stdout()).await;
-        let (ledger, redactor) = recording.finish().await;
-        signals.processes.end_all().await;
+        let finish = recording.finish();
+        let (ledger, redactor) = if signals.interrupt.is_set() {
+            // Servers have little time left: what was recorded must be written before the program is ended.
+            tokio::join!(finish, signals.processes.end_all()).0
+        } else {
+            let recorded = finish.await;
+            signals.processes.end_all().await;
+            recorded
+        };
         Ok::<_, Stopped>((finished.map_err(not_started)?, ledger, redactor))
     })?;
     save(typed, &out, &finished, &ledger, &redactor, err)
@@ -134,6 +143,22 @@ fn save(
 
 fn counted(calls: usize) -> String {
     if calls == 1 { "1 tool call".to_owned() } else { format!("{calls} tool calls") }
+}
+
+/// The values of variables whose names say that they are secret, of the program and of its servers.
+fn known_secrets(
+    environment: Environment<'_>,
+    names: &[String],
+    servers: &[(String, Endpoint)],
+) -> Vec<(String, String)> {
+    let mut out = secrets::inherited(environment, names);
+    for (_, endpoint) in servers {
+        if let Endpoint::Command(Launch { env, .. }) = endpoint {
+            let names: Vec<String> = env.keys().cloned().collect();
+            out.extend(secrets::inherited(&|name| env.get(name).cloned(), &names));
+        }
+    }
+    out
 }
 
 /// What the program answered. Without an answer the last reply of the model is the final response.

@@ -1,5 +1,7 @@
 //! `mcptest record`: programs that end well or badly, what their model answers, and what is written.
 
+mod ends;
+
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -8,7 +10,7 @@ use std::{fs, thread};
 
 use serde_json::{Value, json};
 
-use super::models::provider::{Answer, Loopback, Rest};
+use super::models::provider::{Answer, Loopback};
 use super::{Folder, root};
 
 const KEY: &str = "sk-test-0123456789abcdef";
@@ -83,6 +85,11 @@ fn a_signal_a_missing_program_and_an_unseen_model_have_exit_codes_of_their_own()
     assert_eq!((output.status.code(), &trace["program"]["exit"]), (Some(137), &json!(137)));
     let output = here.command(&["record", "--", "no-such-program"]).output().unwrap();
     assert_eq!(output.status.code(), Some(127), "{}", text(&output.stderr));
+    for wrong in [&["record"][..], &["record", "--bogus", "--", "true"], &["record", "--server", "x", "--", "true"]] {
+        let output = here.command(wrong).output().unwrap();
+        assert_eq!(output.status.code(), Some(125), "{}", text(&output.stderr));
+        assert!(text(&output.stderr).starts_with("error[bad-argument]: "), "{}", text(&output.stderr));
+    }
     let output = record(&here, &model, &["--out", "other.jsonl"], &["0"]).output().unwrap();
     assert_eq!(output.status.code(), Some(125), "{}", text(&output.stderr));
     assert!(text(&output.stderr).starts_with("error[model-unseen]: "), "{}", text(&output.stderr));
@@ -98,8 +105,7 @@ fn what_the_model_sends_arrives_byte_for_byte() {
     let events = "event: odd\r\ndata: {\"choices\":[]}\n\n: comment\ndata: not json\n\ndata: [DONE]\n\n";
     let model = Loopback::start(move |_, count| match count {
         1 => Answer::status(200, "content-type: text/event-stream\r\n", events),
-        2 => Answer::status(429, "retry-after: 7\r\n", "{\"error\":{\"message\":\"slow down\"}}"),
-        _ => Answer::status(200, "content-type: text/event-stream\r\n", "data: {\"choices\":[").then(Rest::Silence),
+        _ => Answer::status(429, "retry-after: 7\r\n", "{\"error\":{\"message\":\"slow down\"}}"),
     });
     let here = Folder::with(&[]);
     let (output, _) = recorded(&here, &model, &["--ledger", "ledger.jsonl"], &["raw", "status"]);
@@ -112,8 +118,8 @@ fn what_the_model_sends_arrives_byte_for_byte() {
 fn proxies_answer_only_on_their_path_and_only_to_this_machine() {
     let (here, model) = (Folder::with(&[]), model());
     let (output, _) = recorded(&here, &model, &[], &["guards"]);
-    assert_eq!(text(&output.stdout), "200\n404\n403\n403\n200\n404\n426\n");
-    assert_eq!(model.requests().len(), 2);
+    assert_eq!(text(&output.stdout), "200\n404\n403\n403\n200\n404\n426\n200\n");
+    assert_eq!(model.requests().len(), 3);
 }
 
 #[test]
@@ -150,20 +156,25 @@ fn a_flood_of_output_passes_and_is_not_kept() {
     assert_eq!((trace.get("final_response"), trace.get("answer_source")), (None, None));
 }
 
-#[test]
-fn ctrl_c_ends_the_group_and_keeps_what_was_recorded_as_incomplete() {
-    let (here, model) = (Folder::with(&[]), model());
-    let mut command = record(&here, &model, &[], &["ask", "fork", "hang"]);
+/// Interrupts a recording when its program says that it is ready, and returns what it leaves.
+#[track_caller]
+fn interrupted(here: &Folder, mut command: Command) -> Value {
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    assert_eq!(lines.next().unwrap().unwrap(), "All done.");
-    assert_eq!(lines.next().unwrap().unwrap(), "ready");
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    assert!(lines.map_while(Result::ok).any(|line| line == "ready"));
     let status = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
     assert!(status.success());
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(130), "{}", text(&output.stderr));
-    let trace = &traces(&here)[0];
+    let trace = traces(here).remove(0);
     assert_eq!(trace["program"]["incomplete"], "it was stopped", "{trace}");
+    trace
+}
+
+#[test]
+fn ctrl_c_ends_the_group_and_keeps_what_was_recorded_as_incomplete() {
+    let (here, model) = (Folder::with(&[]), model());
+    let trace = interrupted(&here, record(&here, &model, &[], &["ask", "fork", "hang"]));
     assert_eq!(trace["conversation"]["tokens"]["total"], 15);
     assert_eq!(running("agent.py ask fork hang"), 0);
     here.write("gates.yml", b"narrative: {}\ntrajectory: { mode: subset, calls: [] }\n");
@@ -233,5 +244,20 @@ fn a_secret_is_written_nowhere_also_when_it_is_split_or_the_recorder_is_killed()
         assert!(!text(&bytes).contains(KEY), "{name}");
         let joined = text(&bytes).replace("\"},\"index\":0}]}},{\"data\":{\"choices\":[{\"delta\":{\"content\":\"", "");
         assert!(!joined.contains(KEY), "{name}");
+    }
+}
+
+#[test]
+fn a_secret_that_only_a_server_is_given_is_written_nowhere() {
+    let secret = "planted-server-token-77aa";
+    let tools = "mock_server: { name: shop, tools: [{ name: refund, answer: the token is planted-server-token-77aa }] }\n";
+    let (here, model) = (Folder::with(&[("in/tools.yml", tools)]), model());
+    let server = format!("shop=SHOP_TOKEN={secret} {} mock --tools-from in/tools.yml", env!("CARGO_BIN_EXE_mcptest"));
+    let (output, trace) = recorded(&here, &model, &["--server", &server, "--ledger", "l.jsonl"], &["ask", "call"]);
+    assert!(text(&output.stdout).contains(secret), "the program sees what its server said");
+    let said = &trace["tool_results"][0]["content"][0]["text"];
+    assert_eq!(said, "the token is [redacted:SHOP_TOKEN]", "{trace}");
+    for file in ["traces.jsonl", "l.jsonl"] {
+        assert!(!fs::read_to_string(here.0.join(file)).unwrap().contains(secret), "{file}");
     }
 }

@@ -28,7 +28,7 @@ impl Interface {
             Some(Self::OpenaiChat)
         } else if last == "responses" {
             Some(Self::OpenaiResponses)
-        } else if last == "messages" {
+        } else if last == "messages" && !path.contains("/threads/") {
             Some(Self::Anthropic)
         } else if last.ends_with(":generateContent") || last.ends_with(":streamGenerateContent") {
             Some(Self::Gemini)
@@ -44,6 +44,32 @@ impl Interface {
             Self::OpenaiResponses => &["input", "instructions", "tools"],
             Self::Anthropic => &["messages", "system", "tools"],
             Self::Gemini => &["contents", "systemInstruction", "tools"],
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interface_is_known_by_the_end_of_the_path() {
+        for (path, expected) in [
+            ("/v1/chat/completions", Some(Interface::OpenaiChat)),
+            ("/openai/deployments/d/chat/completions", Some(Interface::OpenaiChat)),
+            ("/v1/responses", Some(Interface::OpenaiResponses)),
+            ("/v1/responses/compact", None),
+            ("/v1/messages/", Some(Interface::Anthropic)),
+            ("/v1/messages/count_tokens", None),
+            // Of another API, which is not read.
+            ("/v1/threads/t/messages", None),
+            ("/v1beta/models/m:generateContent", Some(Interface::Gemini)),
+            ("/v1beta/models/m:streamGenerateContent", Some(Interface::Gemini)),
+            ("/v1beta/models/m:countTokens", None),
+            ("/v1/embeddings", None),
+        ] {
+            assert_eq!(Interface::of("POST", path), expected, "{path}");
+            assert_eq!(Interface::of("GET", path), None, "{path}");
         }
     }
 }

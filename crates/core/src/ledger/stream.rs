@@ -10,7 +10,7 @@ mod responses;
 
 use serde_json::{Map, Value};
 
-use super::{Body, End, Interface, Response};
+use super::{Body, End, Interface, Response, Unread, WhyUnread};
 
 /// What a response of a model is.
 #[derive(Debug, Clone, PartialEq)]
@@ -45,6 +45,9 @@ impl Response {
             Body::Events(events) => events.iter().map(|event| &event.data).collect(),
             // A stream of JSON is a list of chunks.
             Body::Json { rest: Value::Array(chunks), .. } if interface == Interface::Gemini => chunks.iter().collect(),
+            Body::Json { rest, .. } if interface == Interface::OpenaiResponses && is_pending(rest) => {
+                return Reply::Unread("the model replies in the background, and that is not recorded".to_owned());
+            }
             Body::Json { rest, .. } => {
                 return match rest.get("error").filter(|error| !error.is_null()) {
                     Some(error) if rest.get("status").is_none() => Reply::Failed(message(error)),
@@ -52,7 +55,10 @@ impl Response {
                 };
             }
             Body::Empty => return Reply::Failed("an empty response".to_owned()),
-            Body::Text(_) | Body::Unread(_) if self.end != End::Complete => {
+            // Nobody can read the beginning of a JSON object. Gemini's may be that of a list of chunks.
+            Body::Unread(Unread { why: WhyUnread::Malformed(_), .. })
+                if self.end != End::Complete && interface != Interface::Gemini =>
+            {
                 return Reply::Failed("the response broke off".to_owned());
             }
             Body::Text(text) => {
@@ -78,6 +84,11 @@ impl Response {
             },
         }
     }
+}
+
+/// Whether the program has to fetch the reply later.
+fn is_pending(body: &Value) -> bool {
+    matches!(body.get("status").and_then(Value::as_str), Some("queued" | "in_progress"))
 }
 
 /// A reply in its pieces, put together.

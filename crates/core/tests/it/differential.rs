@@ -11,52 +11,16 @@ mod golden_path;
 mod program;
 mod recovery;
 mod reliability;
+mod rng;
 mod stability;
 mod trajectory;
 mod world;
 
 use mcptest_core::Verdict;
+use rng::Rng;
 
 /// Cases for each gate in the usual tests.
 const FEW: u64 = 1_500;
-
-/// A generator of numbers without any pattern that matters here (`SplitMix64`). The same seed gives the same case.
-pub(crate) struct Rng(u64);
-
-impl Rng {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    /// A number below `end`.
-    fn below(&mut self, end: usize) -> usize {
-        usize::try_from(self.next() % end as u64).unwrap()
-    }
-
-    /// True in so many of a hundred cases.
-    fn chance(&mut self, percent: usize) -> bool {
-        self.below(100) < percent
-    }
-
-    fn pick<T: Clone>(&mut self, items: &[T]) -> T {
-        items[self.below(items.len())].clone()
-    }
-
-    /// Something in so many of a hundred cases.
-    fn maybe<T>(&mut self, percent: usize, make: impl FnOnce(&mut Self) -> T) -> Option<T> {
-        self.chance(percent).then(|| make(self))
-    }
-
-    /// Up to `most` things.
-    fn several<T>(&mut self, most: usize, mut make: impl FnMut(&mut Self) -> T) -> Vec<T> {
-        let count = self.below(most + 1);
-        (0..count).map(|_| make(self)).collect()
-    }
-}
 
 fn number(name: &str, default: u64) -> u64 {
     std::env::var(name).map_or(default, |text| text.parse().unwrap_or_else(|_| panic!("{name} must be a number")))

@@ -1,7 +1,7 @@
 //! A copy of what passes, of bounded size, and what is read from it afterwards.
 
 use std::collections::BTreeMap;
-use std::io::Read as _;
+use std::io::{ErrorKind, Read as _};
 
 use mcptest_core::json;
 use mcptest_core::ledger::{Body, Event, Unread, WhyUnread};
@@ -93,11 +93,12 @@ pub(super) fn read(capture: Capture, kind: &Kind, limit: usize) -> Body {
         Ok(bytes) => bytes,
         Err(unread) => return Body::Unread(unread),
     };
-    let bytes = match decoded(bytes, &kind.encodings, limit) {
+    let is_stream = kind.content_type == "text/event-stream";
+    let bytes = match decoded(bytes, &kind.encodings, limit, is_stream) {
         Ok(bytes) => bytes,
         Err(unread) => return Body::Unread(unread),
     };
-    if kind.content_type == "text/event-stream" {
+    if is_stream {
         return stream(&bytes);
     }
     let Ok(text) = std::str::from_utf8(&bytes) else {
@@ -111,8 +112,8 @@ pub(super) fn read(capture: Capture, kind: &Kind, limit: usize) -> Body {
     }
 }
 
-/// Undoes content encodings, the last one first.
-fn decoded(mut bytes: Vec<u8>, encodings: &[String], limit: usize) -> Result<Vec<u8>, Unread> {
+/// Undoes content encodings, the last one first. A stream may have been cut, and what came before counts.
+fn decoded(mut bytes: Vec<u8>, encodings: &[String], limit: usize, is_stream: bool) -> Result<Vec<u8>, Unread> {
     for name in encodings.iter().rev() {
         let most = limit as u64 + 1;
         let mut out = Vec::new();
@@ -123,6 +124,7 @@ fn decoded(mut bytes: Vec<u8>, encodings: &[String], limit: usize) -> Result<Vec
             other => return Err(unread(WhyUnread::Encoding(other.to_owned()), &bytes)),
         };
         match read {
+            Err(error) if is_stream && error.kind() == ErrorKind::UnexpectedEof && out.len() <= limit => bytes = out,
             Err(error) => return Err(unread(WhyUnread::Malformed(format!("{name}: {error}")), &bytes)),
             Ok(_) if out.len() > limit => return Err(unread(WhyUnread::TooLarge, &bytes)),
             Ok(_) => bytes = out,
@@ -186,6 +188,31 @@ mod tests {
             body(b"event: x\ndata: {\"a\":1}\n\ndata: [DONE]\n\ndata: {\"cut", "text/event-stream", None),
             Body::Events(vec![event(Some("x"), json!({ "a": 1 })), event(None, json!("[DONE]"))])
         );
+    }
+
+    #[test]
+    fn a_stream_that_was_cut_counts_up_to_there_in_any_encoding() {
+        let text: String = (0..2000).map(|at| format!("data: {{\"at\":{at},\"x\":\"{}\"}}\n\n", at * at % 977)).collect();
+        let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        gzip.write_all(text.as_bytes()).unwrap();
+        let gzip = gzip.finish().unwrap();
+        let zstd = zstd::encode_all(text.as_bytes(), 1).unwrap();
+        for (encoding, bytes) in [("gzip", gzip), ("zstd", zstd)] {
+            let read = |length: usize| {
+                let mut capture = Capture::new(MAX_KEPT);
+                capture.push(&bytes[..length]);
+                super::read(capture, &Kind::new(Some("text/event-stream"), Some(encoding)), MAX_KEPT)
+            };
+            let count = |length: usize| match read(length) {
+                Body::Events(events) => events.len(),
+                other => panic!("{encoding}: {other:?}"),
+            };
+            // Without its end, which a client that has seen enough does not wait for.
+            assert_eq!((count(bytes.len()), count(bytes.len() - 1)), (2000, 2000), "{encoding}");
+            assert!(count(bytes.len() / 4 * 3) > 100, "{encoding}");
+            let cut = body(&bytes[..bytes.len() / 2], "application/json", Some(encoding));
+            assert!(matches!(cut, Body::Unread(Unread { why: WhyUnread::Malformed(_), .. })), "{cut:?}");
+        }
     }
 
     #[test]

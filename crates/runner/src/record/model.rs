@@ -6,7 +6,7 @@ use std::error::Error;
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
 use hyper::header::{
-    ACCEPT_ENCODING, AUTHORIZATION, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HOST, HeaderName,
+    ACCEPT_ENCODING, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HOST, HeaderName,
     HeaderValue, TE, TRAILER, TRANSFER_ENCODING, UPGRADE,
 };
 use hyper::{HeaderMap, Request, Response, StatusCode};
@@ -58,8 +58,8 @@ const PROVIDERS: [Provider; 4] = [
 const HOP_BY_HOP: [HeaderName; 6] = [CONNECTION, TE, TRAILER, TRANSFER_ENCODING, UPGRADE, HOST];
 /// More of them, which have no constant.
 const HOP_BY_HOP_NAMES: [&str; 3] = ["keep-alive", "proxy-authenticate", "proxy-authorization"];
-/// Headers whose values are credentials.
-const CREDENTIALS: [&str; 5] = ["x-api-key", "api-key", "x-goog-api-key", "cookie", "proxy-authorization"];
+/// How names of headers end whose values are credentials. Gateways have names of their own for them.
+const CREDENTIALS: [&str; 7] = ["key", "token", "secret", "password", "cookie", "authorization", "auth"];
 /// Parts of a query that are kept.
 const QUERY_KEPT: [&str; 3] = ["alt", "beta", "api-version"];
 /// Headers of a response that are kept.
@@ -93,8 +93,8 @@ impl Upstreams {
     pub fn new(variable: &dyn Fn(&str) -> Option<String>) -> Result<Self, UpstreamError> {
         let mut out = BTreeMap::new();
         for provider in &PROVIDERS {
-            let set = provider.variables.iter().find_map(|name| Some((*name, variable(name)?)));
-            let set = set.filter(|(_, value)| !value.trim().is_empty());
+            let read = |name: &&'static str| Some((*name, variable(name).filter(|value| !value.trim().is_empty())?));
+            let set = provider.variables.iter().find_map(read);
             let (name, text) = match (set, provider.default) {
                 (Some(set), _) => set,
                 (None, Some(default)) => (provider.variables[0], default.to_owned()),
@@ -113,6 +113,11 @@ impl Upstreams {
 
     pub(super) fn get(&self, route: &str) -> Option<&Upstream> {
         self.0.get(route)
+    }
+
+    /// The passwords in their addresses.
+    pub(super) fn passwords(&self) -> impl Iterator<Item = &str> {
+        self.0.values().filter_map(|upstream| upstream.base.password())
     }
 
     /// The variables that lead a program to the proxies at `base`.
@@ -192,14 +197,12 @@ fn kept_query(query: Option<&str>) -> Option<String> {
 
 /// Remembers the credentials of a request.
 pub(super) fn learn(recorder: &Recorder, headers: &HeaderMap, query: Option<&str>) {
-    for name in CREDENTIALS {
-        for value in headers.get_all(name).iter().filter_map(|value| value.to_str().ok()) {
-            recorder.learn(name, value);
+    for (name, value) in headers.iter().filter_map(|(name, value)| Some((name.as_str(), value.to_str().ok()?))) {
+        if CREDENTIALS.iter().any(|end| name.ends_with(end)) {
+            // After a scheme, such as `Bearer`.
+            let token = value.split_once(' ').filter(|_| name.contains("auth")).map_or(value, |(_, token)| token);
+            recorder.learn(name, token.trim());
         }
-    }
-    for value in headers.get_all(AUTHORIZATION).iter().filter_map(|value| value.to_str().ok()) {
-        let token = value.split_once(' ').map_or(value, |(_, token)| token);
-        recorder.learn("authorization", token.trim());
     }
     for (name, value) in query.unwrap_or_default().split('&').filter_map(|pair| pair.split_once('=')) {
         if ["key", "token", "secret", "sig"].iter().any(|part| name.to_ascii_lowercase().contains(part)) {
@@ -224,6 +227,12 @@ pub(super) fn end_to_end(headers: &HeaderMap) -> HeaderMap {
     out
 }
 
+/// Whether a client can go on over a WebSocket only. An offer of HTTP/2 is ignored, as servers may do.
+pub(super) fn wants_websocket(headers: &HeaderMap) -> bool {
+    let offers = headers.get_all(UPGRADE).iter().filter_map(|value| value.to_str().ok());
+    offers.flat_map(|offer| offer.split(',')).any(|name| name.trim().eq_ignore_ascii_case("websocket"))
+}
+
 pub(super) fn text<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<&'h str> {
     headers.get(name).and_then(|value| value.to_str().ok())
 }
@@ -236,7 +245,7 @@ pub(super) async fn forward(
     request: Request<Incoming>,
 ) -> Response<Body> {
     let (head, body) = request.into_parts();
-    if head.headers.contains_key(UPGRADE) {
+    if wants_websocket(&head.headers) {
         return plain(StatusCode::UPGRADE_REQUIRED, "WebSocket is not recorded; use HTTP");
     }
     let query = head.uri.query();
@@ -428,6 +437,36 @@ mod tests {
         let variables = all.variables("http://127.0.0.1:9/t");
         assert_eq!(variables["OPENAI_BASE_URL"], "http://127.0.0.1:9/t/openai/v1");
         assert_eq!(variables["ANTHROPIC_API_URL"], "http://127.0.0.1:9/t/anthropic");
+    }
+
+    #[test]
+    fn a_variable_without_a_value_does_not_count() {
+        let all = upstreams(&[("OPENAI_BASE_URL", " "), ("OPENAI_API_BASE", "http://user:planted-password@127.0.0.1:1/v1")]);
+        assert_eq!(all.get("openai").unwrap().base.host_str(), Some("127.0.0.1"));
+        assert_eq!(all.passwords().collect::<Vec<_>>(), ["planted-password"]);
+    }
+
+    #[test]
+    fn credentials_are_learned_also_from_the_headers_of_gateways() {
+        let recorder = Recorder::new(Vec::new(), Vec::new());
+        let mut headers = HeaderMap::new();
+        for (name, value) in [
+            ("authorization", "Bearer planted-bearer"),
+            ("x-api-key", "planted-api-key"),
+            ("ocp-apim-subscription-key", "planted-subscription"),
+            ("helicone-auth", "Bearer planted-helicone"),
+            ("cookie", "session=planted-session"),
+            ("x-request-id", "harmless-request-id"),
+        ] {
+            headers.insert(name, HeaderValue::from_static(value));
+        }
+        learn(&recorder, &headers, Some("alt=sse&key=planted-query"));
+        let (_, redactor) = recorder.finish();
+        let said = "planted-bearer planted-api-key planted-subscription planted-helicone session=planted-session \
+                    planted-query harmless-request-id";
+        let expected = "[redacted:authorization] [redacted:x-api-key] [redacted:ocp-apim-subscription-key] \
+                        [redacted:helicone-auth] [redacted:cookie] [redacted:key] harmless-request-id";
+        assert_eq!(redactor.text(said), expected);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The recording proxy between clients and servers of MCP: what each side sees, and what the ledger holds.
 
 mod clients;
+mod conversations;
 mod lines;
 mod remote;
 mod stdio;

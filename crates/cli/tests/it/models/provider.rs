@@ -16,6 +16,8 @@ const LIMIT: Duration = Duration::from_secs(20);
 /// More than anybody may read of an answer.
 const ENDLESS: usize = 256 << 20;
 
+const LAST_CHUNK: &str = "0\r\n\r\n";
+
 /// A request as it arrived; names of headers are in lower case.
 #[derive(Debug, Clone)]
 pub(crate) struct Request {
@@ -50,6 +52,8 @@ pub(crate) enum Rest {
     Endless,
     /// Silence, although more was promised, for as long as anybody listens.
     Silence,
+    /// The end of the connection, although more was promised.
+    Cut,
 }
 
 impl Answer {
@@ -141,20 +145,23 @@ fn talk(stream: &TcpStream, kept: &Mutex<Vec<Request>>, answers: &Answers) {
     let Answer { status, headers, body, rest } = answers(&request, count);
     let kind = if headers.contains("content-type:") { "" } else { "content-type: application/json\r\n" };
     // As providers do it: each event is a chunk of its own.
-    let is_stream = rest == Rest::Nothing && headers.contains("text/event-stream");
-    let body = if is_stream { chunked(&body) } else { body };
+    let is_stream = matches!(rest, Rest::Nothing | Rest::Cut) && headers.contains("text/event-stream");
+    let mut body = if is_stream { chunked(&body) } else { body };
+    if is_stream && rest == Rest::Cut {
+        body.truncate(body.len() - LAST_CHUNK.len());
+    }
     let length = match rest {
-        Rest::Nothing if is_stream => "transfer-encoding: chunked\r\n".to_owned(),
+        Rest::Nothing | Rest::Cut if is_stream => "transfer-encoding: chunked\r\n".to_owned(),
         Rest::Nothing => format!("content-length: {}\r\n", body.len()),
         Rest::Endless => String::new(),
-        Rest::Silence => format!("content-length: {}\r\n", body.len() + 1000),
+        Rest::Silence | Rest::Cut => format!("content-length: {}\r\n", body.len() + 1000),
     };
     let head = format!("HTTP/1.1 {status} Answer\r\n{kind}{length}connection: close\r\n{headers}\r\n");
     let mut stream = stream;
     // Whoever has hung up meanwhile shows it on its own side.
     let mut written = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(&body));
     match rest {
-        Rest::Nothing => {}
+        Rest::Nothing | Rest::Cut => {}
         Rest::Endless => {
             let mut sent = body.len();
             while written.is_ok() && sent < ENDLESS {
@@ -172,7 +179,7 @@ fn chunked(body: &[u8]) -> Vec<u8> {
     let text = String::from_utf8(body.to_vec()).unwrap();
     let chunk = |event: &str| format!("{:x}\r\n{event}\r\n", event.len());
     let chunks: String = text.split_inclusive("\n\n").map(chunk).collect();
-    format!("{chunks}0\r\n\r\n").into_bytes()
+    format!("{chunks}{LAST_CHUNK}").into_bytes()
 }
 
 /// A request; nothing when the connection was closed without one.

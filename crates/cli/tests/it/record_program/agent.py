@@ -1,7 +1,10 @@
 """An agent without any SDK: each word of the command line is one thing that it does."""
 
+import http.client
 import json
 import os
+import signal
+import socket
 import subprocess
 import sys
 import time
@@ -48,8 +51,41 @@ def main(word):
             (base, {"origin": "http://localhost:3000"}),
             (base.replace("/openai/", "/nothing/"), {}),
             (base, {"upgrade": "websocket", "connection": "upgrade"}),
+            (base, {"upgrade": "h2c", "connection": "Upgrade, HTTP2-Settings", "http2-settings": "AAMAAABk"}),
         ]:
             print(send(url + "/chat/completions", {"model": "m", "messages": []}, headers)[0])
+    elif word == "cut":
+        try:
+            ask(stream=True)
+        except http.client.IncompleteRead as error:
+            print("cut after", error.partial)
+    elif word == "half":
+        # Sends a request, and closes only its own side of the connection.
+        address, path = os.environ["OPENAI_BASE_URL"].removeprefix("http://").split("/", 1)
+        host, port = address.split(":")
+        body = json.dumps({"model": "m", "messages": [{"role": "user", "content": "half"}]}).encode()
+        head = f"POST /{path}/chat/completions HTTP/1.1\r\nhost: {address}\r\ncontent-length: {len(body)}\r\n\r\n"
+        with socket.create_connection((host, int(port)), timeout=10) as connection:
+            connection.sendall(head.encode() + body)
+            connection.shutdown(socket.SHUT_WR)
+            while connection.recv(4096):
+                pass
+    elif word == "close":
+        sys.stdout.flush()
+        os.close(1)
+        os.open(os.devnull, os.O_WRONLY)
+    elif word == "stubborn":
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    elif word == "call":
+        url = os.environ["MCPTEST_URL_SHOP"]
+        accept = {"accept": "application/json, text/event-stream"}
+        message = {"jsonrpc": "2.0", "id": 1, "method": "initialize"}
+        client = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "a", "version": "1"}}
+        status, headers, body = send(url, {**message, "params": client}, accept)
+        accept["mcp-session-id"] = {name.lower(): value for name, value in headers.items()}["mcp-session-id"]
+        message = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "refund", "arguments": {}}}
+        status, headers, body = send(url, message, accept)
+        print(status, body.decode())
     elif word == "fork":
         subprocess.Popen(["sleep", "987"])
     elif word == "escape":

@@ -8,6 +8,8 @@ mod play;
 mod script;
 mod wire;
 
+use std::collections::BTreeMap;
+
 use mcptest_core::ledger::{self, Ledger, ProgramEnd};
 use mcptest_core::redact::Redactor;
 use mcptest_core::trace::{Trace, Turn};
@@ -15,6 +17,7 @@ use serde_json::{Value, json};
 
 use super::{Rng, number};
 use play::Played;
+use script::{Answer, Does};
 
 /// Conversations in the usual tests.
 const FEW: u64 = 200;
@@ -62,4 +65,52 @@ fn the_trace_from_the_ledgers_is_what_the_script_says() {
     for seed in start..start + number("DIFFERENTIAL_CASES", FEW) {
         check(seed);
     }
+}
+
+/// How many of the usual conversations have each of the variations that clients, models and servers are known for.
+#[test]
+fn the_conversations_have_every_variation() {
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    for seed in 0..FEW {
+        let script = script::random(&mut Rng(seed));
+        let turns: Vec<_> = script.agents.iter().flat_map(|agent| &agent.turns).collect();
+        let calls: Vec<&Does> = turns.iter().flat_map(|turn| &turn.calls).map(|call| &call.does).collect();
+        let executed = |test: &dyn Fn(&[Answer], bool) -> bool| {
+            let is_one = |does: &&Does| match does {
+                Does::Execute { tries, sent, .. } => test(tries, sent.is_some()),
+                _ => false,
+            };
+            calls.iter().any(|does| is_one(&does))
+        };
+        let has = |test: &dyn Fn(&Does) -> bool| calls.iter().any(|does| test(does));
+        let variations = [
+            ("parallel calls", turns.iter().any(|turn| turn.calls.len() > 1)),
+            ("a tool that fails", executed(&|tries, _| matches!(tries.last(), Some(Answer::Error(_))))),
+            ("an error of the protocol", executed(&|tries, _| matches!(tries.last(), Some(Answer::Jsonrpc(..))))),
+            ("a broken connection", executed(&|tries, _| matches!(tries.last(), Some(Answer::Broken(_))))),
+            ("a canceled call", executed(&|tries, _| matches!(tries.last(), Some(Answer::Canceled)))),
+            ("retries of the client", executed(&|tries, _| tries.len() > 1)),
+            ("arguments filled in", executed(&|_, is_changed| is_changed)),
+            ("a refused call", has(&|does| matches!(does, Does::Refuse { .. }))),
+            ("a tool of the program", has(&|does| matches!(does, Does::Own { .. }))),
+            ("a tool of the provider", has(&|does| matches!(does, Does::Provider { .. }))),
+            ("a call without the model", !script.own_calls.is_empty()),
+            ("streams", turns.iter().any(|turn| turn.is_streamed)),
+            ("no streams", turns.iter().any(|turn| !turn.is_streamed)),
+            ("a model that fails", turns.iter().any(|turn| !turn.before.is_empty())),
+            ("sub-agents", script.agents.iter().filter(|agent| agent.has_tools).count() > 1),
+            ("questions on the side", script.agents.iter().any(|agent| !agent.has_tools)),
+            ("several servers", script.servers.len() > 1),
+            ("no usage", turns.iter().any(|turn| turn.usage.is_none())),
+        ];
+        for (name, _) in variations.into_iter().filter(|(_, has)| *has) {
+            *counts.entry(name.to_owned()).or_default() += 1;
+        }
+        for form in [format!("{:?}", script.interface), format!("{:?}", script.style), format!("{:?}", script.meta)] {
+            *counts.entry(form).or_default() += 1;
+        }
+    }
+    let (interfaces, styles, ids) = (4, 6, 4);
+    assert_eq!(counts.len(), 18 + interfaces + styles + ids, "{counts:#?}");
+    assert!(counts.values().all(|count| *count >= 5), "{counts:#?}");
 }

@@ -148,7 +148,9 @@ fn chunks_of_gemini_as_events_and_as_a_list() {
 #[test]
 fn a_response_without_a_reply_has_failed_or_cannot_be_read() {
     let json = |value: Value| Body::Json { rest: value, parts: BTreeMap::new() };
-    let unread = Body::Unread(Unread { why: WhyUnread::TooLarge, bytes: 1, sha256: String::new() });
+    let unread = |why: WhyUnread| Body::Unread(Unread { why, bytes: 1, sha256: String::new() });
+    let large = unread(WhyUnread::TooLarge);
+    let cut = unread(WhyUnread::Malformed("EOF".to_owned()));
     let text = Body::Text("<html>".to_owned());
     let event = |data: Value| Body::Events(vec![Event { name: None, data }]);
     for (status, body, end, expected) in [
@@ -156,12 +158,14 @@ fn a_response_without_a_reply_has_failed_or_cannot_be_read() {
         (None, Body::Empty, End::Upstream("refused".into()), Reply::Failed("refused".into())),
         (Some(200), json(json!({ "error": { "message": "no" } })), End::Complete, Reply::Failed("no".into())),
         (Some(200), json(json!({ "error": null })), End::Complete, whole(json!({ "error": null }))),
-        (Some(200), unread, End::Complete, Reply::Unread("it is larger than what is kept".into())),
-        (Some(200), text.clone(), End::Program, Reply::Failed("the response broke off".into())),
+        (Some(200), large.clone(), End::Complete, Reply::Unread("it is larger than what is kept".into())),
+        // The program may have read all that it wanted, and left.
+        (Some(200), large, End::Program, Reply::Unread("it is larger than what is kept".into())),
+        (Some(200), cut, End::Program, Reply::Failed("the response broke off".into())),
         (
             Some(200),
             text,
-            End::Complete,
+            End::Program,
             Reply::Unread("the response is neither JSON nor an event stream: \"<html>\"".into()),
         ),
         (Some(200), event(json!({ "error": { "message": "busy" } })), End::Complete, Reply::Failed("busy".into())),
@@ -175,4 +179,15 @@ fn a_response_without_a_reply_has_failed_or_cannot_be_read() {
     ] {
         assert_eq!(response(status, body, end).reply(Interface::OpenaiChat), expected);
     }
+}
+
+#[test]
+fn a_reply_that_is_fetched_later_is_not_an_empty_one() {
+    let body = Body::Json {
+        rest: json!({ "id": "r", "object": "response", "status": "queued", "output": [] }),
+        parts: BTreeMap::new(),
+    };
+    let why = "the model replies in the background, and that is not recorded";
+    let found = response(Some(200), body, End::Complete).reply(Interface::OpenaiResponses);
+    assert_eq!(found, Reply::Unread(why.to_owned()));
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
-use hyper::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue, UPGRADE};
+use hyper::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::{HeaderMap, Method, Request, Response, StatusCode};
 use mcptest_core::ledger::{self, Message};
@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use super::super::capture::{self, Capture, Kind, MAX_KEPT};
 use super::super::listen::{Body, plain};
-use super::super::model::{client_builder, end_to_end, innermost, learn, text};
+use super::super::model::{client_builder, end_to_end, innermost, learn, text, wants_websocket};
 use super::super::tap::{Resumed, Tap, Tapped, collect};
 use super::envelope::Envelope;
 use super::stdio::failure;
@@ -60,6 +60,9 @@ impl Remote {
         };
         let headers = header_map(headers, bearer)?;
         learn(&tape.recorder, &headers, url.query());
+        if let Some(password) = url.password() {
+            tape.recorder.learn("password", password);
+        }
         for (name, value) in headers.iter().filter_map(|(name, value)| Some((name, value.to_str().ok()?))) {
             tape.recorder.learn(name.as_str(), value);
         }
@@ -85,7 +88,7 @@ impl Remote {
 
     pub(super) async fn serve(&self, request: Request<Incoming>) -> Response<Body> {
         let (head, body) = request.into_parts();
-        if head.headers.contains_key(UPGRADE) {
+        if wants_websocket(&head.headers) {
             return plain(StatusCode::UPGRADE_REQUIRED, "WebSocket is not recorded; use HTTP");
         }
         learn(&self.tape.recorder, &head.headers, None);
