@@ -46,7 +46,7 @@ fn parallel_calls_and_structured_content_are_recorded_in_the_order_they_were_ask
       - text: Done.
 ";
     let Some(real) = Real::new(NPM, &format!("{EVERYTHING}{suite}"), &[script]) else { return };
-    let cassette = &real.passes("expect, trajectory hold");
+    let cassette = &real.passes("expect, trajectory");
     let weather = json!({ "temperature": 36, "conditions": "Light rain / drizzle", "humidity": 82 });
     let said = "{\"temperature\":36,\"conditions\":\"Light rain / drizzle\",\"humidity\":82}";
     assert_eq!(
@@ -116,7 +116,7 @@ agents:
       - text: It took too long.
 ";
     let Some(real) = Real::new(NPM, suite, &[script]) else { return };
-    let cassette = &real.passes("expect, trajectory hold");
+    let cassette = &real.passes("expect, trajectory");
     let said = "no answer within 8000 ms";
     let late = json!({ "is_error": true, "content": text(said), "error": { "kind": "timeout", "message": said } });
     assert_eq!(results(cassette), json!([late, ok("Echo: still here")]));
@@ -245,7 +245,7 @@ fn a_server_of_the_era_without_handshake_is_recorded_like_any_other() {
       - text: Done.
 ";
     let Some(real) = Real::new(TIME, &format!("{TIME_SUITE}{suite}"), &[script]) else { return };
-    let cassette = &real.passes("expect, trajectory hold");
+    let cassette = &real.passes("expect, trajectory");
     assert_eq!(calls(cassette), [("convert_time", "time"), ("convert_time", "time"), ("set_time", "")]);
     let mut results = results(cassette);
     // The text says the same as the structure. Both tell today's date, and nothing else that varies.
@@ -299,7 +299,7 @@ agents:
       - text: I could not find out.
 ";
     let Some(real) = Real::new(TIME, suite, &[script]) else { return };
-    let cassette = &real.passes("expect, trajectory hold");
+    let cassette = &real.passes("expect, trajectory");
     let said = "Unknown tool: get_the_time";
     let refused = json!({ "kind": "jsonrpc", "code": -32602, "message": said });
     assert_eq!(results(cassette), json!([{ "is_error": true, "content": text(said), "error": refused }]));

@@ -250,7 +250,8 @@ fn a_secret_is_written_nowhere_also_when_it_is_split_or_the_recorder_is_killed()
 #[test]
 fn a_secret_that_only_a_server_is_given_is_written_nowhere() {
     let secret = "planted-server-token-77aa";
-    let tools = "mock_server: { name: shop, tools: [{ name: refund, answer: the token is planted-server-token-77aa }] }\n";
+    let tools =
+        "mock_server: { name: shop, tools: [{ name: refund, answer: the token is planted-server-token-77aa }] }\n";
     let (here, model) = (Folder::with(&[("in/tools.yml", tools)]), model());
     let server = format!("shop=SHOP_TOKEN={secret} {} mock --tools-from in/tools.yml", env!("CARGO_BIN_EXE_mcptest"));
     let (output, trace) = recorded(&here, &model, &["--server", &server, "--ledger", "l.jsonl"], &["ask", "call"]);

@@ -192,7 +192,8 @@ mod tests {
 
     #[test]
     fn a_stream_that_was_cut_counts_up_to_there_in_any_encoding() {
-        let text: String = (0..2000).map(|at| format!("data: {{\"at\":{at},\"x\":\"{}\"}}\n\n", at * at % 977)).collect();
+        let text: String =
+            (0..2000).map(|at| format!("data: {{\"at\":{at},\"x\":\"{}\"}}\n\n", at * at % 977)).collect();
         let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
         gzip.write_all(text.as_bytes()).unwrap();
         let gzip = gzip.finish().unwrap();

@@ -6,8 +6,8 @@ use std::error::Error;
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
 use hyper::header::{
-    ACCEPT_ENCODING, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HOST, HeaderName,
-    HeaderValue, TE, TRAILER, TRANSFER_ENCODING, UPGRADE,
+    ACCEPT_ENCODING, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HOST, HeaderName, HeaderValue, TE,
+    TRAILER, TRANSFER_ENCODING, UPGRADE,
 };
 use hyper::{HeaderMap, Request, Response, StatusCode};
 use mcptest_core::ledger::{self, End, Interface};
@@ -58,8 +58,20 @@ const PROVIDERS: [Provider; 4] = [
 const HOP_BY_HOP: [HeaderName; 6] = [CONNECTION, TE, TRAILER, TRANSFER_ENCODING, UPGRADE, HOST];
 /// More of them, which have no constant.
 const HOP_BY_HOP_NAMES: [&str; 3] = ["keep-alive", "proxy-authenticate", "proxy-authorization"];
-/// How names of headers end whose values are credentials. Gateways have names of their own for them.
-const CREDENTIALS: [&str; 7] = ["key", "token", "secret", "password", "cookie", "authorization", "auth"];
+/// How names of headers end whose values are credentials. Gateways have names of their own for them. Not every key is one, and
+/// an ordinary word that was taken for a secret would be missing from the record.
+const CREDENTIALS: [&str; 10] = [
+    "api-key",
+    "apikey",
+    "access-key",
+    "subscription-key",
+    "-token",
+    "secret",
+    "password",
+    "cookie",
+    "authorization",
+    "-auth",
+];
 /// Parts of a query that are kept.
 const QUERY_KEPT: [&str; 3] = ["alt", "beta", "api-version"];
 /// Headers of a response that are kept.
@@ -441,7 +453,8 @@ mod tests {
 
     #[test]
     fn a_variable_without_a_value_does_not_count() {
-        let all = upstreams(&[("OPENAI_BASE_URL", " "), ("OPENAI_API_BASE", "http://user:planted-password@127.0.0.1:1/v1")]);
+        let all =
+            upstreams(&[("OPENAI_BASE_URL", " "), ("OPENAI_API_BASE", "http://user:planted-password@127.0.0.1:1/v1")]);
         assert_eq!(all.get("openai").unwrap().base.host_str(), Some("127.0.0.1"));
         assert_eq!(all.passwords().collect::<Vec<_>>(), ["planted-password"]);
     }
@@ -456,16 +469,16 @@ mod tests {
             ("ocp-apim-subscription-key", "planted-subscription"),
             ("helicone-auth", "Bearer planted-helicone"),
             ("cookie", "session=planted-session"),
-            ("x-request-id", "harmless-request-id"),
+            ("x-routing-key", "assistant"),
         ] {
             headers.insert(name, HeaderValue::from_static(value));
         }
         learn(&recorder, &headers, Some("alt=sse&key=planted-query"));
         let (_, redactor) = recorder.finish();
         let said = "planted-bearer planted-api-key planted-subscription planted-helicone session=planted-session \
-                    planted-query harmless-request-id";
+                    planted-query assistant";
         let expected = "[redacted:authorization] [redacted:x-api-key] [redacted:ocp-apim-subscription-key] \
-                        [redacted:helicone-auth] [redacted:cookie] [redacted:key] harmless-request-id";
+                        [redacted:helicone-auth] [redacted:cookie] [redacted:key] assistant";
         assert_eq!(redactor.text(said), expected);
     }
 

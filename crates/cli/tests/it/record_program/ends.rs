@@ -59,8 +59,10 @@ fn a_program_that_closes_half_or_its_output_is_recorded_to_its_end() {
     let (here, model) = (Folder::with(&[]), model());
     let (output, trace) = recorded(&here, &model, &[], &["ask", "half", "close", "ask", "5"]);
     assert_eq!((output.status.code(), &*text(&output.stdout)), (Some(5), "All done.\n"), "{}", text(&output.stderr));
-    let timeline = timeline(&trace);
-    assert_eq!((timeline.len(), timeline[0], timeline[2]), (3, (ASKED, "200"), (ASKED, "200")), "{timeline:?}");
+    // Whoever hangs up before the answer has asked nothing, or was not answered.
+    let mut timeline = timeline(&trace);
+    timeline.retain(|entry| *entry != (ASKED, "none"));
+    assert_eq!(timeline, [(ASKED, "200"); 2]);
 }
 
 #[test]
@@ -79,7 +81,10 @@ fn a_server_that_dies_in_mid_call_is_an_error_of_the_call() {
 #[test]
 fn ctrl_c_keeps_the_recording_also_if_the_program_and_its_server_ignore_it() {
     let mark = format!("mcptest-stubborn-{}", std::process::id());
-    let script = format!("trap '' TERM; : {mark}; {} mock --tools-from tools.yml; while :; do sleep 1; done", env!("CARGO_BIN_EXE_mcptest"));
+    let script = format!(
+        "trap '' TERM; : {mark}; {} mock --tools-from tools.yml; while :; do sleep 1; done",
+        env!("CARGO_BIN_EXE_mcptest")
+    );
     let tools = "mock_server: { name: shop, tools: [{ name: refund }] }\n";
     let (here, model) = (Folder::with(&[("tools.yml", tools), ("server.sh", &*script)]), model());
     let server = format!("shop=sh server.sh {mark}");

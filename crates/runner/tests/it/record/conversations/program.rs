@@ -39,7 +39,7 @@ struct Scene {
 impl Scene {
     /// Sends a request, and returns when it has arrived.
     async fn ask(&mut self, key: String, url: &str, body: &Value) {
-        let mut request = self.http.post(url).header("x-key", &key).header("content-type", "application/json");
+        let mut request = self.http.post(url).header("x-place", &key).header("content-type", "application/json");
         let text = body.to_string().into_bytes();
         // Clients of MCP do not encode what they send.
         if key.starts_with("model ") && self.rng.chance(20) {
@@ -169,7 +169,8 @@ async fn check(seed: u64) -> BTreeSet<&'static str> {
     let Played { ledger: played, truth } = play::play(&script, &mut Rng(seed ^ 0x5eed));
     let upstream = Upstream::start(&played).await;
     let address = upstream.address;
-    let endpoint = |name: &String| Endpoint::Url { url: format!("http://{address}/mcp/{name}"), headers: [].into(), bearer: None };
+    let endpoint =
+        |name: &String| Endpoint::Url { url: format!("http://{address}/mcp/{name}"), headers: [].into(), bearer: None };
     let base = |name: &str| match name {
         "OPENAI_BASE_URL" => Some(format!("http://{address}/v1")),
         "ANTHROPIC_BASE_URL" | "GOOGLE_GEMINI_BASE_URL" => Some(format!("http://{address}")),
@@ -202,7 +203,8 @@ async fn check(seed: u64) -> BTreeSet<&'static str> {
     let derived = ledger::trace(&recorded, end);
     let (mut found, expected) = (comparable(&derived), comparable_envelope(truth.to_envelope()));
     // A call that the script leaves without an answer is one that the program gave up when it ended.
-    for (at, result) in expected["tool_results"].as_array().unwrap().iter().enumerate().filter(|(_, one)| one.is_null()) {
+    for (at, result) in expected["tool_results"].as_array().unwrap().iter().enumerate().filter(|(_, one)| one.is_null())
+    {
         let found = &mut found["tool_results"][at];
         assert!(found.is_null() || found["error"]["kind"] == "timeout", "seed {seed}: {found}");
         *found = result.clone();

@@ -76,7 +76,8 @@ impl Reply {
         if !is_cut && rng.chance(30) {
             return Self::with(status, &format!("{headers}content-length: {}\r\n", body.len()), body, encoding);
         }
-        let mut pieces = vec![format!("HTTP/1.1 {status} Status\r\n{headers}transfer-encoding: chunked\r\n\r\n").into_bytes()];
+        let mut pieces =
+            vec![format!("HTTP/1.1 {status} Status\r\n{headers}transfer-encoding: chunked\r\n\r\n").into_bytes()];
         let mut rest = &*body;
         while !rest.is_empty() {
             let (first, more) = rest.split_at(rest.len().min(1 + rng.below(2000)));
@@ -163,10 +164,12 @@ async fn serve(mut stream: TcpStream, waiting: Waiting) {
         let (key, all) = loop {
             if let Some(end) = find(&kept) {
                 let head = String::from_utf8_lossy(&kept[..end]).into_owned();
-                let header = |name: &str| head.lines().find_map(|line| line.strip_prefix(name)).map(|value| value.trim().to_owned());
+                let header = |name: &str| {
+                    head.lines().find_map(|line| line.strip_prefix(name)).map(|value| value.trim().to_owned())
+                };
                 let length: usize = header("content-length:").map_or(0, |length| length.parse().unwrap());
                 if kept.len() >= end + 4 + length {
-                    break (header("x-key:").unwrap(), end + 4 + length);
+                    break (header("x-place:").unwrap(), end + 4 + length);
                 }
             }
             let Ok(count @ 1..) = stream.read(&mut chunk).await else { return };
