@@ -199,19 +199,19 @@ mod tests {
         let gzip = gzip.finish().unwrap();
         let zstd = zstd::encode_all(text.as_bytes(), 1).unwrap();
         for (encoding, bytes) in [("gzip", gzip), ("zstd", zstd)] {
-            let read = |length: usize| {
+            let first = |length: usize, kind: &str| {
                 let mut capture = Capture::new(MAX_KEPT);
                 capture.push(&bytes[..length]);
-                super::read(capture, &Kind::new(Some("text/event-stream"), Some(encoding)), MAX_KEPT)
+                read(capture, &Kind::new(Some(kind), Some(encoding)), MAX_KEPT)
             };
-            let count = |length: usize| match read(length) {
+            let count = |length: usize| match first(length, "text/event-stream") {
                 Body::Events(events) => events.len(),
                 other => panic!("{encoding}: {other:?}"),
             };
             // Without its end, which a client that has seen enough does not wait for.
             assert_eq!((count(bytes.len()), count(bytes.len() - 1)), (2000, 2000), "{encoding}");
             assert!(count(bytes.len() / 4 * 3) > 100, "{encoding}");
-            let cut = body(&bytes[..bytes.len() / 2], "application/json", Some(encoding));
+            let cut = first(bytes.len() / 2, "application/json");
             assert!(matches!(cut, Body::Unread(Unread { why: WhyUnread::Malformed(_), .. })), "{cut:?}");
         }
     }
