@@ -1,7 +1,7 @@
 //! A copy of what passes, of bounded size, and what is read from it afterwards.
 
 use std::collections::BTreeMap;
-use std::io::{ErrorKind, Read as _};
+use std::io::{self, ErrorKind, Read as _};
 
 use mcptest_core::json;
 use mcptest_core::ledger::{Body, Event, Unread, WhyUnread};
@@ -123,8 +123,10 @@ fn decoded(mut bytes: Vec<u8>, encodings: &[String], limit: usize, is_stream: bo
             "zstd" => zstd::Decoder::with_buffer(&*bytes).and_then(|decoder| decoder.take(most).read_to_end(&mut out)),
             other => return Err(unread(WhyUnread::Encoding(other.to_owned()), &bytes)),
         };
+        // The decoder of Brotli does not tell a cut from anything else.
+        let is_cut = |error: &io::Error| error.kind() == ErrorKind::UnexpectedEof || name == "br";
         match read {
-            Err(error) if is_stream && error.kind() == ErrorKind::UnexpectedEof && out.len() <= limit => bytes = out,
+            Err(error) if is_stream && is_cut(&error) && out.len() <= limit => bytes = out,
             Err(error) => return Err(unread(WhyUnread::Malformed(format!("{name}: {error}")), &bytes)),
             Ok(_) if out.len() > limit => return Err(unread(WhyUnread::TooLarge, &bytes)),
             Ok(_) => bytes = out,
@@ -150,7 +152,7 @@ fn stream(bytes: &[u8]) -> Body {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Write as _;
+    use std::io::Write;
 
     use serde_json::json;
 
@@ -192,12 +194,19 @@ mod tests {
 
     #[test]
     fn a_stream_that_was_cut_counts_up_to_there_in_any_encoding() {
-        let text: String =
-            (0..2000).map(|at| format!("data: {{\"at\":{at},\"x\":\"{}\"}}\n\n", at * at % 977)).collect();
+        // As a server sends them, which does not wait for the next ones.
         let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-        gzip.write_all(text.as_bytes()).unwrap();
-        let gzip = gzip.finish().unwrap();
-        let zstd = zstd::encode_all(text.as_bytes(), 1).unwrap();
+        let mut zstd = zstd::Encoder::new(Vec::new(), 1).unwrap();
+        for at in 0..2000 {
+            let event = format!("data: {{\"at\":{at},\"x\":\"{}\"}}\n\n", at * at % 977);
+            for out in [&mut gzip as &mut dyn Write, &mut zstd] {
+                out.write_all(event.as_bytes()).unwrap();
+                if at % 100 == 99 {
+                    out.flush().unwrap();
+                }
+            }
+        }
+        let (gzip, zstd) = (gzip.finish().unwrap(), zstd.finish().unwrap());
         for (encoding, bytes) in [("gzip", gzip), ("zstd", zstd)] {
             let first = |length: usize, kind: &str| {
                 let mut capture = Capture::new(MAX_KEPT);
@@ -213,6 +222,11 @@ mod tests {
             assert!(count(bytes.len() / 4 * 3) > 100, "{encoding}");
             let cut = first(bytes.len() / 2, "application/json");
             assert!(matches!(cut, Body::Unread(Unread { why: WhyUnread::Malformed(_), .. })), "{cut:?}");
+        }
+        let brotli = [&[0x8b, 0x03, 0x80][..], b"data:1\n\n", &[0x03]].concat();
+        for bytes in [&*brotli, &brotli[..brotli.len() - 1]] {
+            let event = Event { name: None, data: json!(1) };
+            assert_eq!(body(bytes, "text/event-stream", Some("br")), Body::Events(vec![event]));
         }
     }
 
