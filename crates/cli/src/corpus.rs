@@ -1,6 +1,7 @@
 //! Reads records from files: finds the files, decompresses them, splits them into JSON values, assembles traces, and distributes
 //! the work over threads.
 
+mod eval_archive;
 mod feed;
 pub(crate) mod frames;
 mod job;

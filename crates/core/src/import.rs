@@ -8,7 +8,10 @@
 //! a record. In the others the pieces of a trace (spans, session lines) are spread over the file: pieces are grouped by
 //! their key first and joined after.
 
+mod adk;
 mod anthropic;
+mod atif;
+mod bedrock;
 mod bounded_list;
 mod builder;
 mod cassette;
@@ -20,18 +23,23 @@ mod envelope;
 mod gemini;
 mod inspect;
 mod langchain;
+mod langfuse;
 pub(crate) mod message;
+mod mock_log;
+mod openai_agents;
 mod openai_chat;
 mod openai_content;
 mod openai_responses;
 mod otel;
 mod otlp;
+mod pydantic_ai;
 mod results;
 mod servers;
 mod shape;
 mod spans;
 mod tau;
 mod unread_calls;
+mod vercel;
 mod wire;
 
 use std::borrow::Cow;
@@ -43,7 +51,7 @@ use serde_json::Value;
 use crate::diag::{Code, Failure};
 use crate::json::{self, JsonError};
 use crate::ledger::Interface;
-use crate::trace::{Trace, words};
+use crate::trace::{Conversation, Trace, words};
 use message::{Message, Place};
 pub use servers::{PrefixError, Servers};
 use shape::Shape;
@@ -73,6 +81,22 @@ words! {
         Otel = "otel",
         /// Logs of Inspect.
         Inspect = "inspect",
+        /// Messages of the AI SDK of Vercel.
+        VercelAi = "vercel-ai",
+        /// Messages of Pydantic AI.
+        PydanticAi = "pydantic-ai",
+        /// Messages of the Converse API of Bedrock and of Strands.
+        Bedrock = "bedrock",
+        /// Sessions and evaluation sets of the Agent Development Kit.
+        Adk = "adk",
+        /// Trajectories in ATIF.
+        Atif = "atif",
+        /// Spans of the tracing of the `OpenAI` Agents SDK.
+        OpenaiAgents = "openai-agents",
+        /// Observations that Langfuse exports.
+        Langfuse = "langfuse",
+        /// The log of `mcptest mock`.
+        MockLog = "mock-log",
     }
 }
 
@@ -131,6 +155,16 @@ pub struct Imported<'a> {
     pub trace: Trace,
 }
 
+impl Imported<'_> {
+    /// The same trace with nothing known of what happened, for one that may lack pieces: a gate cannot decide on it.
+    #[must_use]
+    pub fn without_evidence(self) -> Self {
+        let model = self.trace.conversation.model;
+        let conversation = Conversation { model, ..Conversation::default() };
+        Self { trace: Trace { conversation, ..Trace::default() }, ..self }
+    }
+}
+
 /// A piece of a trace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Piece<'a> {
@@ -153,6 +187,12 @@ impl ImportError {
     fn must_be(place: impl fmt::Display, expected: &str, found: Option<&str>) -> Self {
         let found = found.map_or_else(|| "no such key".to_owned(), |word| format!("{word:?}"));
         Self::new(format!("{place} must be {expected}, found {found}"))
+    }
+
+    /// A message or a reply without the messages before it. What was called before is unknown, so it is not a whole run.
+    fn reply_alone(key: &str) -> Self {
+        Self::new(format!("it has no `{key}`: a message or a reply alone is not a whole run"))
+            .hint(format!("calls before it would be missing; add everything that was sent as `{key}`"))
     }
 
     /// The error of a part of the record. The byte offset of the part is not that of the record.
@@ -184,18 +224,36 @@ impl Format {
             Self::Langchain => langchain::sniff(shape),
             Self::Otel => otel::sniff(shape),
             Self::Inspect => inspect::sniff(shape),
+            Self::VercelAi => vercel::sniff(shape),
+            Self::PydanticAi => pydantic_ai::sniff(shape),
+            Self::Bedrock => bedrock::sniff(shape),
+            Self::Adk => adk::sniff(shape),
+            Self::Atif => atif::sniff(shape),
+            Self::OpenaiAgents => openai_agents::sniff(shape),
+            Self::Langfuse => langfuse::sniff(shape),
+            Self::MockLog => mock_log::sniff(shape),
         }?;
         Some(Sniffed { format: self, unit, why })
     }
 
     /// What a value is in this format; `None` when it does not look like this format.
     pub fn unit_of(self, text: &str) -> Option<Unit> {
-        self.sniff(&Shape::of(text)?).map(|found| found.unit)
+        let shape = Shape::of(text)?;
+        // A plain message shows nothing of its format.
+        let is_message = matches!(
+            self,
+            Self::OpenaiChat | Self::OpenaiResponses | Self::Anthropic | Self::VercelAi | Self::Bedrock
+        ) && shape.has(&["role", "content"])
+            && !shape.has(&["messages"]);
+        self.sniff(&shape).map(|found| found.unit).or(is_message.then_some(Unit::Message))
     }
 
     /// Whether the traces of this format are in pieces.
     pub fn is_in_pieces(self) -> bool {
-        matches!(self, Self::ClaudeCode | Self::Otlp | Self::Otel)
+        matches!(
+            self,
+            Self::ClaudeCode | Self::Otlp | Self::Otel | Self::OpenaiAgents | Self::Langfuse | Self::MockLog
+        )
     }
 
     /// The traces of one record. For a whole file of a format in pieces use [`Format::split`] and [`Format::join`].
@@ -214,7 +272,12 @@ impl Format {
             Self::OpenaiResponses => openai_responses::read(record, options),
             Self::Langchain => langchain::read(record, options),
             Self::Inspect => inspect::read(record, options),
-            Self::ClaudeCode | Self::Otlp | Self::Otel => {
+            Self::VercelAi => vercel::read(record, options),
+            Self::PydanticAi => pydantic_ai::read(record, options),
+            Self::Bedrock => bedrock::read(record, options),
+            Self::Adk => adk::read(record, options),
+            Self::Atif => atif::read(record, options),
+            Self::ClaudeCode | Self::Otlp | Self::Otel | Self::OpenaiAgents | Self::Langfuse | Self::MockLog => {
                 let pieces = self.pieces(record.text)?;
                 let mut order: BTreeMap<&str, usize> = BTreeMap::new();
                 let mut groups: Vec<(&str, Vec<&str>)> = Vec::new();
@@ -246,7 +309,20 @@ impl Format {
             Self::ClaudeCode => claude_code::split(text),
             Self::Otlp => otlp::split(text),
             Self::Otel => otel::split(text),
+            Self::OpenaiAgents => openai_agents::split(text),
+            Self::Langfuse => langfuse::split(text),
+            Self::MockLog => mock_log::split(text),
             _ => Ok(Vec::new()),
+        }
+    }
+
+    /// Whether a piece has anything of an agent. Spans of other programs have not, and a trace of such spans is left out.
+    pub fn has_agent(self, piece: &str) -> bool {
+        match self {
+            Self::Otlp => otlp::has_agent(piece),
+            Self::Otel => otel::has_agent(piece),
+            Self::Langfuse => langfuse::has_agent(piece),
+            _ => true,
         }
     }
 
@@ -256,6 +332,9 @@ impl Format {
             Self::ClaudeCode => claude_code::join(key, pieces, options),
             Self::Otlp => otlp::join(key, pieces, options),
             Self::Otel => otel::join(key, pieces, options),
+            Self::OpenaiAgents => openai_agents::join(key, pieces, options),
+            Self::Langfuse => langfuse::join(key, pieces, options),
+            Self::MockLog => mock_log::join(key, pieces, options),
             _ => Ok(Vec::new()),
         }
     }

@@ -21,8 +21,22 @@ pub(crate) struct ReadOptions {
     pub(crate) verbose: bool,
 }
 
+/// The vocabularies of spans that are understood.
+const VOCABULARIES: &str =
+    "OpenTelemetry GenAI, MCP, OpenInference, Traceloop (OpenLLMetry), Vercel AI SDK, Langfuse, MLflow";
+
 /// Returns buffers for reuse.
 pub(super) type Recycled<'a> = &'a dyn Fn() -> Option<String>;
+
+/// What is known about the records of a source so far.
+struct Progress {
+    format: Option<Format>,
+    stitch: Option<Stitch>,
+    /// Pieces, whether any of them has anything of an agent, and whether something could not be read.
+    pieces: usize,
+    has_agent: bool,
+    is_broken: bool,
+}
 
 impl ReadOptions {
     /// Splits one source into jobs. `put` returns false when no more are needed.
@@ -33,6 +47,37 @@ impl ReadOptions {
         recycled: Recycled<'_>,
         put: &mut dyn FnMut(Job) -> bool,
     ) -> bool {
+        let mut known =
+            Progress { format: self.from, stitch: None, pieces: 0, has_agent: false, is_broken: false };
+        let mut is_wanted = self.feed_file(source, progress, recycled, put, &mut known);
+        let (joined, apart): (Vec<&Source>, Vec<&Source>) =
+            source.companions.iter().partition(|_| known.format == Some(Format::ClaudeCode));
+        for companion in joined {
+            is_wanted = is_wanted && self.feed_file(companion, progress, recycled, put, &mut known);
+        }
+        let name: Arc<str> = source.name.as_str().into();
+        let mut done = |what: Payload| is_wanted = is_wanted && put(Job { source: Arc::clone(&name), what });
+        if let Some(mut stitch) = known.stitch {
+            stitch.is_broken = known.is_broken;
+            stitch.finish(&mut done);
+        }
+        if known.pieces > 0 && !known.has_agent {
+            let message = "no span in it is of a model, an agent or a tool in a known vocabulary";
+            let hint = format!("known vocabularies: {VOCABULARIES}; leave the file out if no agent ran in it");
+            done(Payload::Fault(RecordError::error(Some(0), message).code(Code::UnknownFormat).hint(hint)));
+        }
+        apart.into_iter().all(|companion| is_wanted && self.feed(companion, progress, recycled, put)) && is_wanted
+    }
+
+    /// Splits one file into jobs, and keeps the pieces of traces.
+    fn feed_file(
+        &self,
+        source: &Source,
+        progress: &Arc<AtomicU64>,
+        recycled: Recycled<'_>,
+        put: &mut dyn FnMut(Job) -> bool,
+        known: &mut Progress,
+    ) -> bool {
         let name: Arc<str> = source.name.as_str().into();
         let mut is_wanted = true;
         let mut put = |what: Payload| {
@@ -42,6 +87,7 @@ impl ReadOptions {
         let input = match source.open(progress) {
             Ok(input) => input,
             Err(refusal) => {
+                known.is_broken = true;
                 return put(Payload::Fault(refusal.moved(None)));
             }
         };
@@ -52,14 +98,13 @@ impl ReadOptions {
             }
         };
         let mut frames = Frames::new(input, self.max_record, &unit_of);
-        let mut format = self.from;
-        let mut stitch: Option<Stitch> = None;
         while let Some(item) = frames.next() {
             while let Some(text) = recycled() {
                 frames.recycle(text);
             }
             let batch = match item {
                 Item::Broken(error) => {
+                    known.is_broken = true;
                     if !put(Payload::Fault(error)) {
                         return false;
                     }
@@ -78,38 +123,42 @@ impl ReadOptions {
                 }
                 Item::Batch(batch) => batch,
             };
-            if format.is_none()
+            if known.format.is_none()
                 && let Some(found) = batch.values.iter().find_map(|range| import::sniff(&batch.text[range.clone()]))
             {
-                format = Some(found.format);
+                known.format = Some(found.format);
                 if self.verbose {
                     let name = printable(&name).into_owned();
                     let note = format!("{name}: read as {}: {}", found.format, printable(&found.why));
                     put(Payload::Note(note));
                 }
             }
+            let format = known.format;
             let Some(pieces_of) = format.filter(|format| format.is_in_pieces()) else {
                 if !put(Payload::Records { batch, format, is_guessed: self.from.is_none() }) {
                     return false;
                 }
                 continue;
             };
-            let stitch = stitch.get_or_insert_with(|| Stitch::new(pieces_of, WINDOW, self.max_record));
+            let stitch = known.stitch.get_or_insert_with(|| Stitch::new(pieces_of, WINDOW, self.max_record));
             for range in &batch.values {
                 let start = batch.offset + range.start as u64;
                 match pieces_of.split(&batch.text[range.clone()]) {
                     Ok(pieces) => {
+                        known.pieces += pieces.len();
                         for piece in &pieces {
+                            known.has_agent = known.has_agent || pieces_of.has_agent(&piece.text);
+                            stitch.is_broken = known.is_broken;
                             stitch.add(piece, start, &mut |what| _ = put(what));
                         }
                     }
-                    Err(error) => _ = put(Payload::Fault(in_source(error, start))),
+                    Err(error) => {
+                        (known.has_agent, known.is_broken) = (true, true);
+                        put(Payload::Fault(in_source(error, start)));
+                    }
                 }
             }
             frames.recycle(batch.text);
-        }
-        if let Some(stitch) = stitch {
-            stitch.finish(&mut |what| _ = put(what));
         }
         is_wanted
     }

@@ -25,8 +25,8 @@ pub(crate) enum Payload {
         /// Whether the format was detected from an earlier record.
         is_guessed: bool,
     },
-    /// All pieces of one trace.
-    Pieces { format: Format, key: String, texts: Vec<String>, offset: u64 },
+    /// All pieces of one trace, unless its source is broken: then more may belong to it.
+    Pieces { format: Format, key: String, texts: Vec<String>, offset: u64, is_broken: bool },
     /// Something that cannot be read.
     Fault(RecordError),
     /// A note for the user.
@@ -82,10 +82,14 @@ impl Job {
                     }
                 }
             }
-            Payload::Pieces { format, key, texts, offset } => {
+            Payload::Pieces { format, key, texts, offset, is_broken } => {
                 let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
                 match format.join(key, &texts, options) {
-                    Ok(traces) => traces.into_iter().for_each(|trace| take(*offset, Ok(trace))),
+                    Ok(traces) => {
+                        for trace in traces {
+                            take(*offset, Ok(if *is_broken { trace.without_evidence() } else { trace }));
+                        }
+                    }
                     Err(error) => {
                         let error = ImportError { place: None, message: format!("the trace {key}: {error}"), ..error };
                         take(*offset, Err(in_source(error, *offset)));

@@ -1,22 +1,24 @@
 //! The inputs: files, folders of files, and standard input.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::io;
+use std::io::{self, Read, Seek};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use mcptest_core::diag::Code;
+use mcptest_core::diag::{Code, Failure};
 use mcptest_runner::file::Trust;
+use serde_json::Value;
 
+use super::eval_archive::{self, EvalArchive};
 use super::unpack::Unpacked;
 use crate::input::{self, FileError, Wanted, file_error, io_error};
 
 const RECORDS: Wanted = Wanted {
     is_meant: is_named_like_records,
     leaves_out_pipes: true,
-    none: "no .json, .jsonl or .ndjson file (plain, .gz or .zst) in this folder or below it",
+    none: "no .json, .jsonl, .ndjson (plain, .gz or .zst) or .eval file in this folder or below it",
 };
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,6 +27,9 @@ pub(crate) struct Source {
     pub(crate) name: String,
     /// Its size as stored; unknown for pipes.
     pub(crate) size: Option<u64>,
+    /// Files with more of the same sessions: Claude Code writes its sub-agents to files of their own, and repeats some of their
+    /// lines in that of the session.
+    pub(super) companions: Vec<Source>,
     place: Place,
 }
 
@@ -54,8 +59,29 @@ impl Source {
         if path.is_dir() {
             return Err(file_error(Code::ReadFailed, path, "is a folder", "it was a file a moment ago; start again"));
         }
-        Ok(Unpacked::new(Box::new(file), Arc::clone(progress)))
+        open_file(file, progress).map_err(|failure| failure.moved(input::shown(path)))
     }
+
+    fn new(name: String, size: Option<u64>, place: Place) -> Self {
+        Self { name, size, companions: Vec::new(), place }
+    }
+}
+
+/// The decompressed bytes of a file, or the document in an archive.
+fn open_file(mut file: fs::File, progress: &Arc<AtomicU64>) -> Result<Unpacked, Failure> {
+    let mut start = [0; 4];
+    // A pipe cannot be read twice, and an archive is none.
+    let is_archive = file.metadata().is_ok_and(|about| about.is_file())
+        && file.read_exact(&mut start).is_ok()
+        && start == *eval_archive::MAGIC;
+    if is_archive {
+        return Ok(Unpacked::new(Box::new(EvalArchive::new(file)?), Arc::clone(progress)));
+    }
+    if file.metadata().is_ok_and(|about| about.is_file()) {
+        let unreadable = |error: io::Error| Failure::error((), format!("cannot be read: {error}")).code(Code::ReadFailed);
+        file.rewind().map_err(unreadable)?;
+    }
+    Ok(Unpacked::new(Box::new(file), Arc::clone(progress)))
 }
 
 /// The inputs, in order and each once. A file is used regardless of its name, a folder means the record files in it and below
@@ -67,7 +93,7 @@ pub(crate) fn expand(inputs: &[PathBuf], note: &mut dyn FnMut(&str)) -> Vec<Sour
         if input.as_os_str() == "-" {
             // No file has this place, because places are absolute.
             if seen.insert(input.clone()) {
-                out.push(Source { name: "-".to_owned(), size: None, place: Place::StandardInput });
+                out.push(Source::new("-".to_owned(), None, Place::StandardInput));
             }
             continue;
         }
@@ -78,37 +104,84 @@ pub(crate) fn expand(inputs: &[PathBuf], note: &mut dyn FnMut(&str)) -> Vec<Sour
                 Ok(_) => {}
                 Err(refusal) => {
                     let name = refusal.place.clone();
-                    out.push(Source { name, size: Some(0), place: Place::Refused(refusal) });
+                    out.push(Source::new(name, Some(0), Place::Refused(refusal)));
                 }
             }
         }
     }
-    out
+    with_companions(out)
 }
+
+/// Puts the files of sub-agents next to those of their sessions.
+fn with_companions(sources: Vec<Source>) -> Vec<Source> {
+    let mut sessions: BTreeMap<PathBuf, usize> = BTreeMap::new();
+    for (at, source) in sources.iter().enumerate() {
+        if let Place::File(path) = &source.place {
+            sessions.insert(path.clone(), at);
+        }
+    }
+    let home = |source: &Source| sessions.get(&session_of(source)?).copied();
+    let homes: Vec<Option<usize>> = sources.iter().map(home).collect();
+    let mut out: Vec<Option<Source>> = sources.into_iter().map(Some).collect();
+    for (at, home) in homes.into_iter().enumerate() {
+        let Some(home) = home.filter(|&home| home != at) else { continue };
+        let companion = out[at].take();
+        if let Some(session) = &mut out[home] {
+            session.companions.extend(companion);
+        } else {
+            out[at] = companion;
+        }
+    }
+    out.into_iter().flatten().collect()
+}
+
+/// The file of the session that a file of a sub-agent belongs to: `ID/subagents/agent-x.jsonl` belongs to `ID.jsonl`, and so does
+/// an `agent-x.jsonl` next to it whose first line has that id.
+fn session_of(source: &Source) -> Option<PathBuf> {
+    let Place::File(path) = &source.place else { return None };
+    let name = path.file_name()?.to_str()?;
+    if !name.starts_with("agent-") || !name.ends_with(".jsonl") {
+        return None;
+    }
+    let folder = path.parent()?;
+    if folder.file_name().is_some_and(|name| name == "subagents") {
+        return Some(folder.parent()?.with_extension("jsonl"));
+    }
+    let mut start = String::new();
+    let file = input::open(path, Trust::Trusted).ok()?;
+    file.take(FIRST_LINE).read_to_string(&mut start).ok()?;
+    let line: Value = serde_json::from_str(start.lines().next()?).ok()?;
+    let id = line.get("sessionId")?.as_str().filter(|id| !id.contains(['/', '\\']))?;
+    Some(folder.join(format!("{id}.jsonl")))
+}
+
+/// Most bytes of a first line that are read to find a session.
+const FIRST_LINE: u64 = 1024 * 1024;
 
 /// The total size, if it is known for every input.
 pub(crate) fn total(sources: &[Source]) -> Option<u64> {
-    sources.iter().map(|source| source.size).sum()
+    sources.iter().map(|source| Some(source.size? + total(&source.companions)?)).sum()
 }
 
 /// A file as a source, and its place.
 fn source(path: PathBuf) -> Result<(PathBuf, Source), FileError> {
     let about = fs::metadata(&path).map_err(|error| io_error(&path, &error))?;
-    let size = about.is_file().then_some(about.len());
+    // What an archive unpacks to is not known.
+    let is_archive = path.extension().is_some_and(|ext| ext == "eval");
+    let size = (about.is_file() && !is_archive).then_some(about.len());
     let name = input::shown(&path);
-    Ok((input::place(&path), Source { name, size, place: Place::File(path) }))
+    Ok((input::place(&path), Source::new(name, size, Place::File(path))))
 }
 
 fn is_named_like_records(path: &Path) -> bool {
     let packing = path.extension().is_some_and(|ext| ext == "gz" || ext == "zst");
     let name = if packing { path.file_stem().map(Path::new) } else { Some(path) };
     let kind = name.and_then(Path::extension);
-    kind.is_some_and(|ext| ext == "json" || ext == "jsonl" || ext == "ndjson")
+    kind.is_some_and(|ext| ext == "json" || ext == "jsonl" || ext == "ndjson") || path.extension().is_some_and(|ext| ext == "eval")
 }
 
 #[cfg(test)]
 mod tests {
-    use std::io::Read;
     use std::sync::atomic::Ordering;
 
     use super::*;
@@ -182,8 +255,8 @@ mod tests {
     fn standard_input_is_read_once_and_its_size_is_not_known() {
         let folder = folder(&["a.json"]);
         check(folder.path(), &["-", "a.json", "-"], &["- None", "a.json Some(6)"]);
-        let known = Source { name: "a".to_owned(), size: Some(2), place: Place::StandardInput };
-        let unknown = Source { name: "-".to_owned(), size: None, place: Place::StandardInput };
+        let known = Source::new("a".to_owned(), Some(2), Place::StandardInput);
+        let unknown = Source::new("-".to_owned(), None, Place::StandardInput);
         assert_eq!(total(&[known.clone(), known.clone()]), Some(4));
         assert_eq!(total(&[known, unknown]), None);
     }
@@ -224,7 +297,7 @@ mod tests {
             &["trace.jsonl", "empty"],
             &[
                 "! trace.jsonl: no such file or folder (did you mean `traces.jsonl`?)",
-                "! empty: no .json, .jsonl or .ndjson file (plain, .gz or .zst) in this folder or below it (hidden files and folders are skipped; name the file itself)",
+                "! empty: no .json, .jsonl, .ndjson (plain, .gz or .zst) or .eval file in this folder or below it (hidden files and folders are skipped; name the file itself)",
             ],
         );
     }

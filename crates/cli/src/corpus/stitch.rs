@@ -25,6 +25,8 @@ pub(super) struct Stitch {
     closed: BTreeSet<String>,
     kept: usize,
     clock: u64,
+    /// Whether something in the source could not be read, which may be a piece of any of its traces.
+    pub(super) is_broken: bool,
 }
 
 struct Open {
@@ -49,6 +51,7 @@ impl Stitch {
             closed: BTreeSet::new(),
             kept: 0,
             clock: 0,
+            is_broken: false,
         }
     }
 
@@ -113,7 +116,8 @@ impl Stitch {
             let error = RecordError::error(Some(open.offset), message).code(Code::RecordTooLarge);
             return Payload::Fault(error.hint("raise it with --max-record"));
         }
-        Payload::Pieces { format: self.format, key, texts: open.texts, offset: open.offset }
+        let is_broken = self.is_broken;
+        Payload::Pieces { format: self.format, key, texts: open.texts, offset: open.offset, is_broken }
     }
 }
 

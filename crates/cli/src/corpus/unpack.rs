@@ -97,6 +97,12 @@ impl Unpacked {
                 Some(Kind::Plain) => self.packing = Packing::None,
                 Some(Kind::Gzip) => self.packing = Packing::Gzip(Gzip::new()),
                 Some(Kind::Zstd) => self.packing = Packing::Zstd(Zstd::new()?),
+                Some(Kind::Zip) => {
+                    let message = "it is a zip archive, which cannot be read from a pipe".to_owned();
+                    let failure = damaged(message, "name the file of a log of Inspect, or unpack the archive".to_owned());
+                    self.failure = Some(failure.clone());
+                    return Err(io::Error::new(io::ErrorKind::InvalidData, failure));
+                }
                 None => self.fetch()?,
             }
         }
@@ -185,6 +191,8 @@ enum Kind {
     Plain,
     Gzip,
     Zstd,
+    /// Its files can be read only where the whole archive is at hand.
+    Zip,
 }
 
 pub(crate) fn is_packed(bytes: &[u8]) -> bool {
@@ -193,7 +201,8 @@ pub(crate) fn is_packed(bytes: &[u8]) -> bool {
 
 /// The compression of data with this start; `None` if more is needed.
 fn kind(start: &[u8], is_over: bool) -> Option<Kind> {
-    const MAGICS: [(&[u8], Kind); 3] = [
+    const MAGICS: [(&[u8], Kind); 4] = [
+        (b"PK\x03\x04", Kind::Zip),
         (&[0x1f, 0x8b], Kind::Gzip),
         (&[0x28, 0xb5, 0x2f, 0xfd], Kind::Zstd),
         // A skippable zstd frame.

@@ -120,7 +120,10 @@ pub(super) fn read<'a>(record: Record<'a>, options: &Options) -> Result<Vec<Impo
         let mut body: Body<'a> = wire::typed(record.text)?;
         // A record may have a `content` of its own; that of a reply comes with its role or its stop reason.
         let is_reply = body.content.is_some() && (body.role.is_some() || body.stop_reason.is_some());
-        if body.messages.is_none() && !is_reply {
+        if body.messages.is_none() && is_reply {
+            return Err(ImportError::reply_alone("messages"));
+        }
+        if body.messages.is_none() {
             return Err(ImportError::new("it has no `messages`").hint(
                 "a record is a list of messages or an object with `messages`; `--from` names the format of a file",
             ));

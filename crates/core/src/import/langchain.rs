@@ -19,6 +19,7 @@ use serde_json::value::RawValue;
 use super::bounded_list::BoundedList;
 use super::builder::Builder;
 use super::duplicates::{self, Repeat};
+use super::message::{Message, Place};
 use super::shape::Shape;
 use super::unread_calls::{self, UnreadCalls};
 use super::wire::{self, Text};
@@ -106,6 +107,16 @@ pub(super) fn read<'a>(record: Record<'a>, options: &Options) -> Result<Vec<Impo
         id = name(&around);
     }
     Ok(vec![Imported { id, group: None, edited: false, fields: record.text.into(), trace: builder.finish(None, None) }])
+}
+
+/// What one message says; `None` for a system prompt.
+pub(super) fn message(text: &str, place: Place<'_>) -> Result<Option<Message>, ImportError> {
+    message::one(&wire::typed(text)?, place)
+}
+
+/// Whether a type is that of a message.
+pub(super) fn is_message_type(word: &str) -> bool {
+    word == "constructor" || Speaker::of(word).is_some()
 }
 
 /// Tools may run without a message about it, such as inside an agent that is a tool itself. A recorded run of a tool must be a

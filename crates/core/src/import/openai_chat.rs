@@ -167,8 +167,7 @@ fn logged<'a>(
     let Logged { id, model, messages, request, choices, usage, response, .. } = record;
     let (request_model, request_messages) = request.map_or((None, None), |request| (request.model, request.messages));
     let Some(messages) = messages.or(request_messages) else {
-        return Err(ImportError::new("it has no `messages`")
-            .hint("a reply alone is not a trace: add the messages that were sent as `messages`"));
+        return Err(ImportError::reply_alone("messages"));
     };
     not_empty(&messages)?;
     let (prefix, reply) = match (choices, response) {

@@ -82,7 +82,12 @@ pub(super) fn read<'a>(record: Record<'a>, options: &Options) -> Result<Vec<Impo
     } else {
         let reply: Reply<'a> = wire::typed(record.text)?;
         match reply.longest(record.text)? {
-            None => read_reply(&mut exchange, &reply)?,
+            None => {
+                read_reply(&mut exchange, &reply)?;
+                if reply.input.is_none() && !exchange.has_asked && !reply.is_repeated(record.text) {
+                    return Err(ImportError::reply_alone("input"));
+                }
+            }
             Some((key, list)) => {
                 let items: BoundedList<Item<'a>> = wire::typed(list.get()).map_err(|error| error.at(key))?;
                 add_all(&mut exchange, &items, key)?;
@@ -97,11 +102,20 @@ pub(super) fn read<'a>(record: Record<'a>, options: &Options) -> Result<Vec<Impo
     Ok(vec![Imported { id, group: None, edited: false, fields: record.text.into(), trace }])
 }
 
+/// Keys that may repeat an exchange.
+const REPEATS: [&str; 3] = ["messages", "conversation", "history"];
+
 impl<'a> Reply<'a> {
+    /// Whether the record has the exchange a second time, with what was sent.
+    fn is_repeated(&self, text: &str) -> bool {
+        Shape::of(text)
+            .is_some_and(|shape| REPEATS.iter().any(|key| matches!(shape.child(key), Some(Shape::List(_)))))
+    }
+
     /// The list that holds the most of the exchange, where the record has it more than once.
     fn longest(&self, text: &'a str) -> Result<Option<duplicates::List<'a>>, ImportError> {
         let Some(shape) = Shape::of(text) else { return Ok(None) };
-        let repeats = duplicates::repeats(&shape, &["messages", "conversation", "history"], &["choices", "response"]);
+        let repeats = duplicates::repeats(&shape, &REPEATS, &["choices", "response"]);
         if repeats.is_empty() {
             return Ok(None);
         }
@@ -142,6 +156,11 @@ fn read_reply(exchange: &mut Exchange<'_>, reply: &Reply<'_>) -> Result<(), Impo
     let usage = USAGE.read(reply.usage, "usage")?;
     exchange.builder.spend(Spent::reported(usage.map(Usage::with_cache_in_input)));
     Ok(())
+}
+
+/// Whether a type is that of an item other than a message.
+pub(super) fn is_item_type(word: &str) -> bool {
+    word != "message" && items::kind(word).is_some()
 }
 
 /// What an item of a request says; `None` for one that says nothing.

@@ -15,24 +15,52 @@ use super::spans::{self, Attributes, Event, Moment, Span};
 use super::wire::{self, Text, null_as_default};
 use super::{ImportError, Imported, Options, Piece, Unit};
 
+/// Keys of documents that hold spans: of Phoenix and of `MLflow`.
+const LISTS: [&str; 3] = ["spans", "data.spans", "data"];
+
 pub(super) fn sniff(shape: &Shape<'_>) -> Option<(Unit, Cow<'static, str>)> {
-    let first;
-    let shape = match shape {
-        Shape::List(items) => {
-            first = Shape::of(items.first()?.get())?;
-            &first
-        }
-        other => other,
-    };
+    let why = Cow::Borrowed("it has a trace id, a span id and a start");
+    match shape {
+        Shape::List(items) => is_span(&Shape::of(items.first()?.get())?),
+        Shape::Object(_) if is_span(shape) => true,
+        Shape::Object(_) => LISTS.iter().filter_map(|key| shape.find(key)).any(|list| {
+            matches!(Shape::of(list.get()), Some(Shape::List(items))
+                if items.first().and_then(|first| Shape::of(first.get())).is_some_and(|first| is_span(&first)))
+        }),
+        Shape::Other => false,
+    }
+    .then_some((Unit::Piece, why))
+}
+
+fn is_span(shape: &Shape<'_>) -> bool {
     let any = |shape: &Shape<'_>, keys: [&str; 2]| keys.iter().any(|key| shape.has(&[key]));
     let ids = |shape: &Shape<'_>| any(shape, ["trace_id", "traceId"]) && any(shape, ["span_id", "spanId"]);
     let has_ids = ids(shape) || shape.child("context").is_some_and(|context| ids(&context));
     let timed = ["start_time", "startTime", "start_time_unix_nano", "startTimeUnixNano"];
-    // Log records have the same ids, but neither a name nor a start.
-    let is_span = has_ids && shape.has(&["name"]) && timed.iter().any(|key| shape.has(&[key]));
     // In OTLP attributes are a list.
     let is_flat = shape.get("attributes").is_none_or(|value| value.get().starts_with('{'));
-    (is_span && is_flat).then_some((Unit::Piece, Cow::Borrowed("it has a trace id, a span id and a start")))
+    // Log records have the same ids, but neither a name nor a start.
+    has_ids && is_flat && shape.has(&["name"]) && timed.iter().any(|key| shape.has(&[key]))
+}
+
+/// The rows of a value: the elements of a list, those of a list under one of some keys, or the value itself. Each with its
+/// place.
+pub(super) fn rows<'a>(text: &'a str, lists: &[&str]) -> Result<Vec<(String, &'a str)>, ImportError> {
+    let (key, list) = match Shape::of(text) {
+        Some(Shape::List(_)) => ("", text),
+        Some(shape @ Shape::Object(_)) => {
+            let found = lists.iter().find_map(|key| {
+                shape.find(key).filter(|list| list.get().starts_with('[')).map(|list| (*key, list.get()))
+            });
+            match found {
+                Some(found) => found,
+                None => return Ok(vec![(String::new(), text)]),
+            }
+        }
+        _ => return Ok(vec![(String::new(), text)]),
+    };
+    let items: Vec<&RawValue> = wire::typed(list).map_err(|error| if key.is_empty() { error } else { error.at(key) })?;
+    Ok(items.into_iter().enumerate().map(|(at, item)| (format!("{key}[{at}]"), item.get())).collect())
 }
 
 /// The ids of a span.
@@ -53,12 +81,15 @@ struct TraceId<'a> {
 }
 
 pub(super) fn split(text: &str) -> Result<Vec<Piece<'_>>, ImportError> {
-    if !text.trim_start().starts_with('[') {
+    // A single span has no list of spans, and most values are single spans.
+    let lists: &[&str] = if text.contains("\"spans\"") || text.contains("\"data\"") { &LISTS } else { &[] };
+    let is_alone = lists.is_empty() && !text.trim_start().starts_with('[');
+    if is_alone {
         return piece(text).map(|piece| vec![piece]);
     }
-    let items: Vec<&RawValue> = wire::typed(text)?;
-    let pieces = items.into_iter().enumerate();
-    pieces.map(|(place, item)| piece(item.get()).map_err(|error| error.at(format_args!("[{place}]")))).collect()
+    let rows = rows(text, lists)?.into_iter();
+    rows.map(|(place, row)| piece(row).map_err(|error| if place.is_empty() { error } else { error.at(place) }))
+        .collect()
 }
 
 fn piece(text: &str) -> Result<Piece<'_>, ImportError> {
@@ -98,6 +129,8 @@ struct Wire<'a> {
     status_message: Option<Text<'a>>,
     #[serde(default, deserialize_with = "null_as_default")]
     attributes: BTreeMap<Text<'a>, &'a RawValue>,
+    /// The kind in the words of `OpenInference`, which Phoenix keeps apart from the attributes.
+    span_kind: Option<&'a RawValue>,
     #[serde(default, deserialize_with = "null_as_default")]
     events: Vec<WireEvent<'a>>,
     #[serde(default, deserialize_with = "null_as_default")]
@@ -120,14 +153,26 @@ struct Resource<'a> {
 }
 
 pub(super) fn join(key: &str, pieces: &[&str], options: &Options) -> Result<Vec<Imported<'static>>, ImportError> {
+    spans::trace(key, read(pieces)?, options)
+}
+
+/// Whether a piece has a span of a model, an agent or a tool. One that cannot be read could have.
+pub(super) fn has_agent(piece: &str) -> bool {
+    read(&[piece]).map_or(true, |spans| spans::has_agent(&spans))
+}
+
+fn read<'a>(pieces: &[&'a str]) -> Result<Vec<Span<'a>>, ImportError> {
     let mut all = Vec::with_capacity(pieces.len());
     for piece in pieces {
         all.push(span(wire::typed(piece)?)?);
     }
-    spans::trace(key, all, options)
+    Ok(all)
 }
 
-fn span(wire: Wire<'_>) -> Result<Span<'_>, ImportError> {
+fn span(mut wire: Wire<'_>) -> Result<Span<'_>, ImportError> {
+    if let Some(kind) = wire.span_kind.filter(|kind| kind.get() != "\"UNKNOWN\"") {
+        wire.attributes.entry(Text("openinference.span.kind".into())).or_insert(kind);
+    }
     let status = wire::optional(wire.status, spans::Status::read, "status")?;
     let (status, message) = status.unwrap_or_default();
     let other = spans::Status::of([

@@ -130,6 +130,15 @@ struct WireEvent<'a> {
 }
 
 pub(super) fn join(key: &str, pieces: &[&str], options: &Options) -> Result<Vec<Imported<'static>>, ImportError> {
+    spans::trace(key, read(pieces)?, options)
+}
+
+/// Whether a piece has a span of a model, an agent or a tool. One that cannot be read could have.
+pub(super) fn has_agent(piece: &str) -> bool {
+    read(&[piece]).map_or(true, |spans| spans::has_agent(&spans))
+}
+
+fn read<'a>(pieces: &[&'a str]) -> Result<Vec<Span<'a>>, ImportError> {
     let mut all = Vec::new();
     for piece in pieces {
         let group: Group<'_> = wire::typed(piece).map_err(|error| error.at("a span"))?;
@@ -145,7 +154,7 @@ pub(super) fn join(key: &str, pieces: &[&str], options: &Options) -> Result<Vec<
             all.push(span(wire, resource.clone()).map_err(|error| error.at(format_args!("a span{label}")))?);
         }
     }
-    spans::trace(key, all, options)
+    Ok(all)
 }
 
 fn span<'a>(wire: Wire<'a>, resource: Option<Rc<Attributes<'a>>>) -> Result<Span<'a>, ImportError> {

@@ -21,7 +21,7 @@ pub(super) fn of_text(text: &str, is_error: Option<bool>) -> ToolResult {
 /// of an import.
 fn may_be_wrapped(text: &str) -> bool {
     match text.trim_start().as_bytes().first() {
-        Some(b'{') => text.contains("\"content\""),
+        Some(b'{') => text.contains("\"content\"") || (text.contains("\"type\"") && text.contains("\"text\"")),
         Some(b'[') => text.contains("\"type\""),
         Some(b'"') => true,
         _ => false,
@@ -108,6 +108,14 @@ fn finish(mut result: ToolResult, is_error: Option<bool>) -> ToolResult {
 fn unwrapped(value: Value, layer: usize) -> Option<ToolResult> {
     match value {
         Value::Object(map) if is_result(&map) => Some(result(map)),
+        // A list of blocks with only one may be written without the list.
+        Value::Object(map) if map.len() == 2 && map.get("type").and_then(Value::as_str) == Some("text") => {
+            let inner = map.get("text")?.as_str().and_then(inside);
+            Some(inner.unwrap_or_else(|| ToolResult {
+                content: Some(vec![Value::Object(map).into()]),
+                ..ToolResult::default()
+            }))
+        }
         Value::Array(blocks) if !blocks.is_empty() && blocks.iter().all(is_block) => Some(ToolResult {
             content: Some(blocks.into_iter().map(LazyValue::from).collect()),
             ..ToolResult::default()
@@ -201,6 +209,20 @@ mod tests {
         let several = of_blocks(vec![text.clone(), json!({ "type": "car" })], None);
         let car = json!({ "type": "text", "text": "{\"type\":\"car\"}" });
         assert_eq!((several.is_error, several.content), (None, Some(vec![text.into(), car.into()])));
+    }
+
+    #[test]
+    fn a_block_without_a_list_is_unwrapped() {
+        let wrapped = json!({ "content": [{ "type": "text", "text": "no" }], "isError": true }).to_string();
+        let block = json!({ "type": "text", "text": wrapped });
+        for value in [block.clone(), Value::String(block.to_string())] {
+            let result = of_value(value, None);
+            assert_eq!((result.is_error, result.content), (Some(true), Some(content("no"))));
+        }
+        let plain = of_text(r#"{"type":"text","text":"ok"}"#, None);
+        assert_eq!((plain.is_error, plain.content), (None, Some(content("ok"))));
+        let more = r#"{"type":"text","text":"ok","n":1}"#;
+        assert_eq!(of_text(more, None).content, Some(content(more)));
     }
 
     #[test]

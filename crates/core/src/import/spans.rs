@@ -14,13 +14,16 @@
 mod attributes;
 mod calls;
 mod conversation;
+mod documents;
 mod flattened;
 mod ids_times;
+mod kinds;
 mod merge_calls;
 mod messages;
 mod replies;
 mod tree;
 mod vocabulary;
+mod wrappers;
 
 use std::borrow::Cow;
 use std::rc::Rc;
@@ -35,8 +38,9 @@ use calls::Calls;
 use merge_calls::MergedCalls;
 use replies::Replies;
 use serde_json::Value;
+use serde_json::value::RawValue;
 use tree::Tree;
-use vocabulary::Kind;
+use kinds::Kind;
 
 /// A span of either format.
 pub(super) struct Span<'a> {
@@ -81,6 +85,16 @@ impl Span<'_> {
         let start = self.start.unwrap_or(0);
         (start, self.end.unwrap_or(start).max(start))
     }
+}
+
+/// A constant as the value of an attribute.
+pub(super) fn constant(json: &'static str) -> Option<&'static RawValue> {
+    serde_json::from_str(json).ok()
+}
+
+/// Whether any span is of a model, an agent or a tool. A span that cannot be read could be.
+pub(super) fn has_agent(spans: &[Span<'_>]) -> bool {
+    spans.iter().any(|span| !matches!(kinds::kind(span), Ok(Kind::Other)))
 }
 
 /// The trace of spans that share a trace id.

@@ -66,15 +66,15 @@ const HINTS: [&str; 8] =
 /// How deep calls are searched: `{"result": {"data": {"messages": [{"content": [{"type": ..` and some more.
 const DEPTH: usize = 10;
 
-/// Whether a JSON text could hold a call at all.
-fn is_hinted(text: &str) -> bool {
-    HINTS.iter().any(|hint| text.contains(hint))
-}
-
 impl UnreadCalls {
+    /// Whether a JSON text could hold a call at all.
+    pub(super) fn is_hinted(text: &str) -> bool {
+        HINTS.iter().any(|hint| text.contains(hint))
+    }
+
     /// Whether a value holds calls at any depth: a message with calls, or a part, an item or an event that is a call.
     pub(super) fn has_nested_calls(key: &str, text: &str) -> Self {
-        Self(is_calls(key, text, false) || (is_hinted(text) && holds_calls(text, DEPTH)))
+        Self(is_calls(key, text, false) || (Self::is_hinted(text) && holds_calls(text, DEPTH)))
     }
 }
 

@@ -5,6 +5,7 @@ mod ambiguous;
 mod anthropic;
 mod claude_code;
 mod corpus;
+mod exports;
 mod inspect;
 mod invariants;
 mod langchain;
@@ -51,7 +52,10 @@ fn values(format: Format, text: &str) -> Vec<String> {
     }
     let whole: Value = serde_json::from_str(text).unwrap();
     match &whole {
-        Value::Array(items) if sniffed(&items[0].to_string()) != Some((format, Unit::Message)) => {
+        Value::Array(items)
+            if sniffed(&items[0].to_string()) != Some((format, Unit::Message))
+                && sniffed(&whole.to_string()) != Some((format, Unit::Record)) =>
+        {
             items.iter().map(Value::to_string).collect()
         }
         _ => vec![whole.to_string()],

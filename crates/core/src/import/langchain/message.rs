@@ -182,6 +182,11 @@ pub(super) fn add_all(builder: &mut Builder<'_>, name: &str, messages: &[LcMessa
     Ok(())
 }
 
+/// What one message says; `None` for one that is not part of the conversation.
+pub(super) fn one(message: &LcMessage<'_>, place: Place<'_>) -> Result<Option<Message>, ImportError> {
+    read(message.speaker(place)?, &[message.fields()], place)
+}
+
 /// What a message says, from all its chunks; `None` for one that is not part of the conversation.
 fn read(speaker: Speaker, chunks: &[&LcMessage<'_>], place: Place<'_>) -> Result<Option<Message>, ImportError> {
     let Some(message) = chunks.first() else { return Ok(None) };

@@ -15,6 +15,8 @@ pub(super) struct Exchange<'o> {
     /// The turn that the model is still writing.
     open: Option<usize>,
     pub(super) has_replied: bool,
+    /// Whether the user said something.
+    pub(super) has_asked: bool,
     /// How many calls wait for an answer that is an item of its own.
     pub(super) waiting: usize,
     /// Whether the last message is a refusal.
@@ -23,7 +25,14 @@ pub(super) struct Exchange<'o> {
 
 impl<'o> Exchange<'o> {
     pub(super) fn new(options: &'o Options) -> Self {
-        Self { builder: Builder::new(options), open: None, has_replied: false, waiting: 0, is_refused: false }
+        Self {
+            builder: Builder::new(options),
+            open: None,
+            has_replied: false,
+            has_asked: false,
+            waiting: 0,
+            is_refused: false,
+        }
     }
 
     /// Ends the turn of the model, if it writes one.
@@ -61,6 +70,7 @@ impl<'o> Exchange<'o> {
             return self.reply(message.parts, place);
         }
         self.end_turn();
+        self.has_asked |= message.role == Role::User;
         self.builder.add(message, place).map(|_| ())
     }
 

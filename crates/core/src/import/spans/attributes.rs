@@ -71,7 +71,7 @@ impl<'a> Attributes<'a> {
     }
 
     /// Adds the attributes of others under keys that are not there yet. Both have the same encoding.
-    pub(super) fn fill(&mut self, others: Self) {
+    pub(in super::super) fn fill(&mut self, others: Self) {
         for (key, value) in others.entries {
             self.entries.entry(key).or_insert(value);
         }

@@ -11,7 +11,9 @@ use serde_json::Value;
 
 use super::super::{ImportError, Options};
 use super::tree::Tree;
-use super::vocabulary::{self, Kind};
+use super::kinds::Kind;
+use super::vocabulary;
+use super::wrappers::{self, Answered};
 use super::{Span, Status};
 use crate::trace::{CallError, ErrorKind};
 
@@ -196,11 +198,12 @@ fn is_prefixed(whole: &str, name: &str, options: &Options) -> bool {
 }
 
 fn read(span: &Span<'_>) -> Result<SpanCall, ImportError> {
+    let given = vocabulary::given(span)?;
     let mut call = SpanCall {
         name: vocabulary::tool_name(span)?.into_owned(),
-        id: vocabulary::call_id(span)?,
+        id: vocabulary::call_id(span)?.or(given.id),
         server: vocabulary::server(span)?,
-        args: vocabulary::arguments(span)?,
+        args: given.args,
         written: vocabulary::key_of_arguments(span).map(|key| (key, vocabulary::is_mcp(span))),
         answer: vocabulary::answer(span)?,
         failure: vocabulary::failure(span)?,
@@ -210,8 +213,10 @@ fn read(span: &Span<'_>) -> Result<SpanCall, ImportError> {
         duration_ms: span.duration_ms(),
         ..SpanCall::default()
     };
-    if let Some((id, content, has_failed)) = call.answer.as_ref().and_then(vocabulary::message_of_tool) {
-        call.id.get_or_insert(id);
+    if let Some(Answered { id, content, has_failed }) =
+        call.answer.as_ref().and_then(|found| wrappers::answer(found, &call.name))
+    {
+        call.id = call.id.or(id);
         if has_failed && call.failure.is_none() {
             call.failure = Some(CallError { kind: ErrorKind::Tool, code: None, message: String::new() });
         }

@@ -14,7 +14,7 @@ use serde_json::value::RawValue;
 use super::super::message::{Call, Message, Part};
 use super::super::{ImportError, wire};
 use super::attributes::{Attribute, Attributes};
-use super::{Span, flattened, messages};
+use super::{Span, documents, flattened, messages};
 use crate::json;
 use crate::trace::{Role, StopReason};
 
@@ -33,6 +33,8 @@ pub(super) struct Conversation {
     /// Every known call, once by its id and once by its name and arguments.
     known: BTreeSet<String>,
 }
+
+const VERCEL_PROMPT: &str = "ai.prompt.messages";
 
 /// Messages as a span has them.
 enum Recorded<'a> {
@@ -65,7 +67,8 @@ impl Conversation {
                     false
                 };
                 each_backwards(recorded, Role::Assistant, all).map_err(|error| error.at(&label))?;
-                for message in replies.into_iter().rev() {
+                replies.reverse();
+                for message in joined_replies(replies) {
                     self.closing = Some(message.text().unwrap_or_else(String::new));
                     self.stop = message.stop;
                     self.push(end, message);
@@ -78,13 +81,20 @@ impl Conversation {
 
     /// Adds those of the messages before a reply that are new.
     fn append_new(&mut self, recorded: Recorded<'_>, time: u64) -> Result<(), ImportError> {
-        let is_reply = |message: &Message| message.role == Role::Assistant;
         let anchor = self.messages.iter().rev().map(|(_, message)| message).find(|message| is_reply(message));
-        let (mut late, mut found) = (Vec::new(), false);
+        // From the last message to the first, and where the latest run of replies begins.
+        let (mut late, mut run, mut found): (Vec<Message>, usize, bool) = (Vec::new(), 0, false);
         each_backwards(recorded, Role::User, |message| {
-            found = anchor.is_some_and(|anchor| is_repeat(anchor, &message));
-            if !found {
-                late.push(message);
+            if !(is_reply(&message) && late.last().is_some_and(is_reply)) {
+                run = late.len();
+            }
+            late.push(message);
+            let last = late.len() - 1;
+            // The items of a reply may be messages of their own.
+            let since = [last, run].into_iter().find(|&at| anchor.is_some_and(|anchor| is_repeat(anchor, &late[at..])));
+            if let Some(since) = since {
+                late.truncate(since);
+                found = true;
             }
             found
         })?;
@@ -93,6 +103,12 @@ impl Conversation {
         if anchor.is_none() {
             // There are only questions so far, and these repeat them.
             self.messages.clear();
+            // What comes before the last question is history: earlier turns, whose calls are those of their own traces.
+            let question = late.iter().rposition(is_question);
+            if let Some(before) = question.and_then(|at| late[..at].iter().rposition(|one| one.role != Role::User)) {
+                let history: Vec<Message> = late.drain(..=before).collect();
+                self.known.extend(history.iter().flat_map(Message::calls).flat_map(names_of));
+            }
         } else if !found && let Some(last) = late.iter().rposition(is_reply) {
             let fresh = late.split_off(last + 1);
             let earlier = mem::replace(&mut late, fresh);
@@ -100,7 +116,7 @@ impl Conversation {
             late.splice(0..0, unknown);
         }
         self.gap &= !has_history;
-        for message in late {
+        for message in joined_replies(late) {
             self.push(time, message);
         }
         Ok(())
@@ -121,12 +137,54 @@ impl Conversation {
     }
 }
 
-/// Whether a message repeats another. Ids are not compared: some recorders give a call another id when they repeat it.
-fn is_repeat(a: &Message, b: &Message) -> bool {
-    a.role == b.role
-        && a.texts().eq(b.texts())
-        && a.calls().map(|call| (&call.name, &call.args)).eq(b.calls().map(|call| (&call.name, &call.args)))
-        && a.answers().map(|answer| &answer.result).eq(b.answers().map(|answer| &answer.result))
+fn is_reply(message: &Message) -> bool {
+    message.role == Role::Assistant
+}
+
+/// Whether a message of the user says something. Some APIs have answers in messages of the user.
+fn is_question(message: &Message) -> bool {
+    message.role == Role::User && (message.texts().next().is_some() || message.answers().next().is_none())
+}
+
+/// Replies that follow each other as one: recorders of some APIs write every item of a reply as a message of its own. A text
+/// after calls is another reply.
+fn joined_replies(messages: Vec<Message>) -> Vec<Message> {
+    let mut out: Vec<Message> = Vec::with_capacity(messages.len());
+    for message in messages {
+        let continues = |last: &Message| last.calls().next().is_none() || message.texts().next().is_none();
+        match out.last_mut().filter(|last| is_reply(last) && is_reply(&message) && continues(last)) {
+            Some(last) => {
+                last.parts.extend(message.parts);
+                last.stop = message.stop;
+            }
+            None => out.push(message),
+        }
+    }
+    out
+}
+
+/// Whether messages, the last one first, repeat a reply. Ids are not compared: some recorders give a call another id when they
+/// repeat it.
+fn is_repeat(reply: &Message, again: &[Message]) -> bool {
+    let is_said = |part: &&Part| !matches!(part, Part::Other);
+    let size = |message: &Message| message.parts.iter().filter(is_said).count();
+    // Comparing what cannot be the same would take too long.
+    let mut left = size(reply);
+    let fits = again.iter().all(|message| {
+        let own = size(message);
+        let is_less = own <= left && is_reply(message);
+        left = left.saturating_sub(own);
+        is_less
+    });
+    if !fits || left > 0 {
+        return false;
+    }
+    let all = || again.iter().rev();
+    reply.texts().eq(all().flat_map(Message::texts))
+        && reply.calls().map(|call| (&call.name, &call.args)).eq(all()
+            .flat_map(Message::calls)
+            .map(|call| (&call.name, &call.args)))
+        && reply.answers().map(|answer| &answer.result).eq(all().flat_map(Message::answers).map(|one| &one.result))
 }
 
 /// What a call is known by: its id, and its name with its arguments.
@@ -164,7 +222,14 @@ fn each_backwards(
 
 /// The messages before a reply.
 fn input<'a>(span: &Span<'a>) -> Result<Option<Recorded<'a>>, ImportError> {
-    side(span, Role::User, "gen_ai.input.messages", "gen_ai.prompt", ["llm.input_messages.", "gen_ai.prompt."])
+    let flat = ["llm.input_messages.", "gen_ai.prompt."];
+    if let Some(found) = side(span, Role::User, "gen_ai.input.messages", "gen_ai.prompt", flat)? {
+        return Ok(Some(found));
+    }
+    if let Some(found) = span.attributes.get(VERCEL_PROMPT)? {
+        return Ok(Some(Recorded::Json(found.document(), VERCEL_PROMPT)));
+    }
+    document(span, &["langfuse.observation.input", "mlflow.spanInputs"], Role::User)
 }
 
 /// Whether a span has the reply.
@@ -175,7 +240,38 @@ pub(super) fn has_reply(span: &Span<'_>) -> Result<bool, ImportError> {
 /// The reply.
 fn output<'a>(span: &Span<'a>) -> Result<Option<Recorded<'a>>, ImportError> {
     let flat = ["llm.output_messages.", "gen_ai.completion."];
-    side(span, Role::Assistant, "gen_ai.output.messages", "gen_ai.completion", flat)
+    if let Some(found) = side(span, Role::Assistant, "gen_ai.output.messages", "gen_ai.completion", flat)? {
+        return Ok(Some(found));
+    }
+    if let Some(reply) = vercel_reply(span)? {
+        return Ok(Some(Recorded::Read(vec![Some(reply)])));
+    }
+    document(span, &["langfuse.observation.output", "mlflow.spanOutputs"], Role::Assistant)
+}
+
+/// The reply in the words of the AI SDK of Vercel: its text and its calls.
+fn vercel_reply(span: &Span<'_>) -> Result<Option<Message>, ImportError> {
+    const CALLS: &str = "ai.response.toolCalls";
+    let said = span.attributes.first(&["ai.response.text", "ai.response.object"])?;
+    let calls = span.attributes.get(CALLS)?;
+    if said.is_none() && calls.is_none() {
+        return Ok(None);
+    }
+    let text = said.map(|(_, text)| text.document().into_owned()).filter(|text| !text.is_empty());
+    let mut reply = Message::with_parts(Role::Assistant, text.map(Part::Text).into_iter().collect());
+    if let Some(calls) = calls {
+        let text = format!(r#"{{"tool_calls":{}}}"#, calls.document());
+        let read = messages::message(&text, Some(Role::Assistant)).map_err(|error| error.at(CALLS))?;
+        reply.parts.extend(read.into_iter().flat_map(|read| read.parts));
+    }
+    Ok(Some(reply))
+}
+
+/// The messages in the first of some attributes whose shape is open.
+fn document<'a>(span: &Span<'a>, keys: &[&str], role: Role) -> Result<Option<Recorded<'a>>, ImportError> {
+    let Some((key, found)) = span.attributes.first(keys)? else { return Ok(None) };
+    let read = documents::messages(&found.document(), role);
+    read.map(|list| Some(Recorded::Read(list))).map_err(|error| error.at(format_args!("attribute `{key}`")))
 }
 
 fn side<'a>(

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::super::message::{Answer, Call, Message, Part, stop_reason};
+use super::super::message::{Answer, Call, Message, Part, joined, stop_reason};
 use super::super::{ImportError, results, wire};
 use super::attributes::{Attribute, Attributes};
 use super::messages::role;
@@ -95,7 +95,9 @@ fn build(flat: Flat, default: Role) -> Result<Option<Message>, ImportError> {
     let role = flat.role.as_deref().map_or(Ok(Some(default)), role)?;
     let mut out = Message::new(role.unwrap_or(Role::User));
     out.stop = flat.finish.as_deref().and_then(stop_reason);
-    let content = flat.content.filter(|text| !text.is_empty());
+    // Some recorders write the text of the parts a second time as the content.
+    let parts = joined(flat.parts.values().filter_map(|piece| piece.text.as_deref()));
+    let content = flat.content.filter(|text| !text.is_empty() && Some(text) != parts.as_ref());
     out.parts.extend(content.into_iter().chain(flat.texts.into_values()).map(Part::Text));
     let is_listed = !flat.calls.is_empty();
     for (place, piece) in flat.parts {
@@ -113,7 +115,10 @@ fn build(flat: Flat, default: Role) -> Result<Option<Message>, ImportError> {
         let call = piece.call().map_err(|error| error.at(format_args!("tool_calls.{place}")))?;
         out.parts.push(Part::Call(call));
     }
-    if role == Some(Role::Tool) {
+    if flat.role.as_deref() == Some("tool-response") {
+        // It has the answers of all calls of a reply as one text; the spans of the calls have each.
+        out.parts.clear();
+    } else if role == Some(Role::Tool) {
         let result = results::of_text(&out.text().unwrap_or_default(), None);
         out.parts.retain(|part| !matches!(part, Part::Text(_)));
         out.parts.push(Part::Answer(Answer { id: flat.tool_call_id, result, ..Answer::default() }));

@@ -37,6 +37,8 @@ struct Merge<'o> {
     by_id: BTreeMap<String, VecDeque<usize>>,
     /// Calls of the current conversation, for answers with an id that no call has.
     recent: VecDeque<usize>,
+    /// Calls that have both a span and a message, by their id.
+    claimed: BTreeMap<String, usize>,
 }
 
 /// Calls of spans that belong to no message yet, by what may identify them.
@@ -72,7 +74,8 @@ enum Known {
 impl MergedCalls {
     pub(super) fn of(calls: Calls, replies: Replies, options: &Options) -> Result<Self, ImportError> {
         let (merged, recent) = (Vec::new(), VecDeque::new());
-        let mut merge = Merge { options, merged, unclaimed: Unclaimed::default(), by_id: BTreeMap::new(), recent };
+        let (by_id, claimed) = (BTreeMap::new(), BTreeMap::new());
+        let mut merge = Merge { options, merged, unclaimed: Unclaimed::default(), by_id, recent, claimed };
         let all = std::iter::once(&replies.main).chain(replies.others.iter().map(|(_, other)| other));
         let in_messages = all.flat_map(|one| &one.messages).flat_map(|(_, message)| message.calls());
         let ids: BTreeSet<String> = in_messages.filter_map(|call| call.id.clone()).collect();
@@ -169,7 +172,11 @@ impl Merge<'_> {
     fn add_call(&mut self, call: Call, place: Where, time: u64, turn: Option<usize>) {
         let (server, name) = self.options.servers.split(&call.name);
         let at = match self.unclaimed.claim(&call, name, place) {
-            Some(at) => at,
+            Some(at) => {
+                self.claimed.extend(call.id.clone().map(|id| (id, at)));
+                at
+            }
+            None if self.is_repeated(&call, name) => return,
             None => {
                 let call = SpanCall { name: call.name.clone(), start: time, ..SpanCall::default() };
                 self.merged.push(Merged { call, turn: None, answer: None });
@@ -193,6 +200,13 @@ impl Merge<'_> {
         if merged.call.args.as_ref().is_none_or(Value::is_string) && call.args.is_some() {
             merged.call.args = call.args;
         }
+    }
+
+    /// Whether a message repeats a call that ran once, according to its span: a call that ran again has another span.
+    fn is_repeated(&self, call: &Call, name: &str) -> bool {
+        let Some(&at) = call.id.as_ref().and_then(|id| self.claimed.get(id)) else { return false };
+        let known = &self.merged[at].call;
+        self.options.servers.split(&known.name).1 == name && known.args == call.args
     }
 
     /// Adds the answer in a message: to the call with its id, else to the first call without an answer.

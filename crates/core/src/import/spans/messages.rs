@@ -5,10 +5,11 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::super::message::{Answer, At, Call, Message, Part, stop_reason};
+use super::super::message::{Answer, At, Call, Message, Part, Place, stop_reason};
+use super::super::shape::Shape;
 use super::super::unread_calls::with_unread_calls;
 use super::super::wire::{self, Text};
-use super::super::{ImportError, results};
+use super::super::{ImportError, langchain, openai_responses, results, vercel};
 use crate::json;
 use crate::trace::{Role, ToolResult};
 
@@ -18,7 +19,9 @@ pub(super) fn role(word: &str) -> Result<Option<Role>, ImportError> {
         "system" | "developer" => Ok(None),
         "user" | "human" => Ok(Some(Role::User)),
         "assistant" | "model" | "ai" => Ok(Some(Role::Assistant)),
-        "tool" | "function" => Ok(Some(Role::Tool)),
+        // The roles of `smolagents` are those of messages that repeat calls and answers as text.
+        "tool-call" => Ok(Some(Role::Assistant)),
+        "tool" | "function" | "tool-response" => Ok(Some(Role::Tool)),
         other => Err(ImportError::new(format!("role must be user, assistant, tool or system, found {other:?}"))),
     }
 }
@@ -35,6 +38,11 @@ with_unread_calls! {
         finish_reason: Option<Text<'a>>,
         /// The message itself, where this is a choice.
         message: Option<&'a RawValue>,
+        #[serde(rename = "type")]
+        kind: Option<Text<'a>>,
+        /// Where a message of `LangChain` has its fields.
+        data: Option<&'a RawValue>,
+        kwargs: Option<&'a RawValue>,
     }
     unread: [toolCalls, toolInvocations, function_call]
 }
@@ -47,10 +55,17 @@ struct SpanPart<'a> {
     content: Option<&'a RawValue>,
     text: Option<&'a RawValue>,
     id: Option<Text<'a>>,
+    #[serde(alias = "toolCallId")]
     tool_use_id: Option<Text<'a>>,
+    #[serde(alias = "toolName")]
     name: Option<Text<'a>>,
     arguments: Option<&'a RawValue>,
     input: Option<&'a RawValue>,
+    args: Option<&'a RawValue>,
+    /// The answer in a message of the AI SDK.
+    output: Option<&'a RawValue>,
+    #[serde(rename = "isError")]
+    is_error: Option<bool>,
     response: Option<&'a RawValue>,
     result: Option<&'a RawValue>,
     server_tool_call_response: Option<&'a RawValue>,
@@ -66,13 +81,22 @@ struct Function<'a> {
 
 impl<'a> SpanPart<'a> {
     fn input(&self) -> Option<&'a RawValue> {
-        self.arguments.or(self.input)
+        self.arguments.or(self.input).or(self.args)
     }
 }
 
 /// Reads one message, or the one in a choice. A message without a role has the default role. `None` for a system prompt.
 pub(super) fn message(text: &str, default: Option<Role>) -> Result<Option<Message>, ImportError> {
     let choice: SpanMessage<'_> = wire::typed(text)?;
+    if choice.role.is_none() || choice.data.or(choice.kwargs).is_some() {
+        match choice.kind.as_deref() {
+            Some(word) if openai_responses::is_item_type(word) => {
+                return openai_responses::message(text, Place::Key("item"));
+            }
+            Some(word) if langchain::is_message_type(word) => return langchain::message(text, Place::Key("message")),
+            _ => {}
+        }
+    }
     let Some(inner) = choice.message else { return choice.read(default) };
     let message: SpanMessage<'_> = wire::typed(inner.get()).map_err(|error| error.at("message"))?;
     // Choices in choices are not read: a file could nest them without end.
@@ -85,8 +109,18 @@ pub(super) fn message(text: &str, default: Option<Role>) -> Result<Option<Messag
 }
 
 impl SpanMessage<'_> {
+    /// Whether it is the definition of a tool, which some recorders put among the messages.
+    fn is_definition(&self) -> bool {
+        let content = self.content.filter(|_| self.role.as_deref() == Some("tool") && self.tool_call_id.is_none());
+        let content = content.and_then(|raw| Shape::of(raw.get()));
+        content.is_some_and(|shape| shape.text("type").as_deref() == Some("function") && shape.has(&["function"]))
+    }
+
     fn read(self, default: Option<Role>) -> Result<Option<Message>, ImportError> {
         self.refuse_unread_calls(&"message")?;
+        if self.is_definition() {
+            return Ok(None);
+        }
         let role = self.role.as_deref().map_or(Ok(default), role)?;
         let mut out = Message::new(role.unwrap_or(Role::User));
         out.stop = self.finish_reason.as_deref().and_then(stop_reason);
@@ -159,6 +193,12 @@ impl SpanPart<'_> {
                     Some(raw) => results::of_value(wire::value(raw)?, None),
                     None => ToolResult::default(),
                 };
+                let id = self.tool_use_id.or(self.id).map(|id| id.0.into_owned());
+                Some(Part::Answer(Answer { id, result, ..Answer::default() }))
+            }
+            "tool-call" => Some(Part::Call(self.call()?)),
+            "tool-result" => {
+                let result = vercel::output(self.output, self.result, self.is_error)?;
                 let id = self.tool_use_id.or(self.id).map(|id| id.0.into_owned());
                 Some(Part::Answer(Answer { id, result, ..Answer::default() }))
             }

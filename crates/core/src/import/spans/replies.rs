@@ -13,7 +13,8 @@ use super::Span;
 use super::calls::Calls;
 use super::conversation::{self, Conversation};
 use super::tree::Tree;
-use super::vocabulary::{self, Kind};
+use super::kinds::Kind;
+use super::vocabulary;
 use crate::trace::{StopReason, Tokens};
 
 /// One reply, with its spans from the outermost to the innermost.

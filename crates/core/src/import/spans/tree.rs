@@ -5,7 +5,8 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use super::super::ImportError;
-use super::vocabulary::{self, Kind};
+use super::kinds::{self, Kind};
+use super::vocabulary;
 use super::{Span, Status};
 use crate::json;
 
@@ -32,7 +33,7 @@ impl<'a> Tree<'a> {
         let spans = once(spans)?;
         let mut kinds = Vec::with_capacity(spans.len());
         for span in &spans {
-            kinds.push(vocabulary::kind(span).map_err(|error| error.at(span.label()))?);
+            kinds.push(kinds::kind(span).map_err(|error| error.at(span.label()))?);
         }
         check_times(&spans, &kinds)?;
 
@@ -88,7 +89,7 @@ fn once<'a>(spans: Vec<Span<'a>>) -> Result<Vec<Span<'a>>, ImportError> {
         let (Some(known), Some(again)) = (slots[first].take(), slots[at].take()) else { continue };
         if is_same(&known, &again).map_err(|error| error.at(again.label()))? {
             slots[first] = Some(merged(known, again)?);
-        } else if [&known, &again].iter().all(|span| matches!(vocabulary::kind(span), Ok(Kind::Other))) {
+        } else if [&known, &again].iter().all(|span| matches!(kinds::kind(span), Ok(Kind::Other))) {
             (slots[first], slots[at]) = (Some(known), Some(again));
         } else {
             return Err(ImportError::new(format!("{} and {} have the same id", known.label(), again.label()))

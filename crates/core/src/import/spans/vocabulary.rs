@@ -1,80 +1,21 @@
 //! The attributes of spans in several conventions: the versions of the `GenAI` conventions of OpenTelemetry, `OpenInference`,
-//! Traceloop, the Agent Development Kit of Google, and spans of MCP clients and servers.
+//! Traceloop, the Agent Development Kit of Google, the AI SDK of Vercel, Langfuse, `MLflow`, and spans of MCP clients and
+//! servers.
 
 use std::borrow::Cow;
 
+use serde::Deserialize;
 use serde_json::Value;
 
-use super::super::{ImportError, wire};
+use super::super::ImportError;
+use super::super::wire::{self, Whole};
 use super::attributes::Attribute;
+use super::wrappers::{self, Given};
 use super::{Span, Status};
 use crate::trace::{CallError, ErrorKind, Tokens};
 
-/// What a span records.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
-    /// A model replied.
-    Model,
-    /// A tool ran.
-    Tool,
-    /// An agent was at work.
-    Agent,
-    /// Anything else.
-    Other,
-}
-
-const OPERATION: &str = "gen_ai.operation.name";
-const TOOL_NAME: &str = "gen_ai.tool.name";
-
-pub(super) fn kind(span: &Span<'_>) -> Result<Kind, ImportError> {
-    let kind = known_kind(span)?;
-    // A call in unknown words must not be left out.
-    if kind == Kind::Other && span.attributes.has(&[TOOL_NAME, "gen_ai.tool.call.id", "tool.name", "ai.toolCall.name"])
-    {
-        return Err(ImportError::new("it names a tool, but does not say that the tool ran").hint(
-            "tools run in spans with `gen_ai.operation.name` of `execute_tool` or `openinference.span.kind` of `TOOL`",
-        ));
-    }
-    Ok(kind)
-}
-
-fn known_kind(span: &Span<'_>) -> Result<Kind, ImportError> {
-    let word = |key: &str| span.attributes.text(&[key]);
-    if word("mcp.method.name")?.as_deref() == Some("tools/call") {
-        return Ok(Kind::Tool);
-    }
-    if let Some(operation) = word(OPERATION)? {
-        return Ok(match &*operation {
-            "chat" | "generate_content" | "text_completion" => Kind::Model,
-            "execute_tool" => Kind::Tool,
-            "invoke_agent" | "create_agent" | "invoke_workflow" => Kind::Agent,
-            _ => Kind::Other,
-        });
-    }
-    if let Some(kind) = word("openinference.span.kind")? {
-        return Ok(match &*kind.to_ascii_uppercase() {
-            "LLM" => Kind::Model,
-            "TOOL" => Kind::Tool,
-            "AGENT" => Kind::Agent,
-            _ => Kind::Other,
-        });
-    }
-    if let Some(kind) = word("traceloop.span.kind")? {
-        return Ok(match &*kind.to_ascii_lowercase() {
-            "tool" => Kind::Tool,
-            "agent" | "workflow" => Kind::Agent,
-            _ => Kind::Other,
-        });
-    }
-    let is_tool = span.attributes.has(&[TOOL_NAME]) || span.name.starts_with("execute_tool ");
-    // Recorders that name no operation still name the model.
-    let is_model = span.attributes.has(&["gen_ai.request.model", "gen_ai.response.model", "llm.request.type"]);
-    Ok(match (is_tool, is_model) {
-        (true, _) => Kind::Tool,
-        (false, true) => Kind::Model,
-        (false, false) => Kind::Other,
-    })
-}
+pub(super) const OPERATION: &str = "gen_ai.operation.name";
+pub(super) const TOOL_NAME: &str = "gen_ai.tool.name";
 
 /// Whether the span is of an MCP client or server.
 pub(super) fn is_mcp(span: &Span<'_>) -> bool {
@@ -83,7 +24,7 @@ pub(super) fn is_mcp(span: &Span<'_>) -> bool {
 
 /// The name of the tool, if an attribute has it.
 pub(super) fn name_in_attributes<'a>(span: &Span<'a>) -> Result<Option<Cow<'a, str>>, ImportError> {
-    span.attributes.text(&[TOOL_NAME, "tool.name", "mcp.tool.name", "traceloop.entity.name"])
+    span.attributes.text(&[TOOL_NAME, "tool.name", "mcp.tool.name", "traceloop.entity.name", "ai.toolCall.name"])
 }
 
 /// The name of the tool that ran.
@@ -107,7 +48,7 @@ pub(super) fn tool_name<'s>(span: &'s Span<'_>) -> Result<Cow<'s, str>, ImportEr
 
 /// The id the model gave the call.
 pub(super) fn call_id(span: &Span<'_>) -> Result<Option<String>, ImportError> {
-    let keys = ["gen_ai.tool.call.id", "tool.id", "tool_call.id"];
+    let keys = ["gen_ai.tool.call.id", "tool.id", "tool_call.id", "ai.toolCall.id"];
     Ok(span.attributes.text(&keys)?.map(Cow::into_owned))
 }
 
@@ -117,8 +58,16 @@ pub(super) fn server(span: &Span<'_>) -> Result<Option<String>, ImportError> {
 }
 
 /// Attributes that hold arguments.
-const ARGUMENTS: [&str; 4] =
-    ["gen_ai.tool.call.arguments", "gcp.vertex.agent.tool_call_args", "tool_arguments", "input.value"];
+const ARGUMENTS: [&str; 7] = [
+    "gen_ai.tool.call.arguments",
+    "gcp.vertex.agent.tool_call_args",
+    "tool_arguments",
+    "ai.toolCall.args",
+    INPUT,
+    "langfuse.observation.input",
+    "mlflow.spanInputs",
+];
+const INPUT: &str = "input.value";
 const WRAPPED_ARGUMENTS: &str = "traceloop.entity.input";
 const PARAMETERS: &str = "tool.parameters";
 
@@ -130,16 +79,41 @@ pub(super) fn key_of_arguments(span: &Span<'_>) -> Option<&'static str> {
 
 /// The arguments. Recording them is optional.
 pub(super) fn arguments(span: &Span<'_>) -> Result<Option<Value>, ImportError> {
-    if let Some((_, found)) = span.attributes.first(&ARGUMENTS)? {
-        return parse_arguments(found).map(Some);
+    given(span).map(|given| given.args)
+}
+
+/// The arguments, and the id of the call where it is recorded with them.
+pub(super) fn given(span: &Span<'_>) -> Result<Given, ImportError> {
+    if let Some((key, found)) = span.attributes.first(&ARGUMENTS)? {
+        let mut value = parse_arguments(found)?;
+        let wrapper = match &mut value {
+            Value::Object(map) => match wrappers::of_callback(map) {
+                None if key != INPUT || takes_no_kwargs(span)? => wrappers::of_decorator(map),
+                callback => callback,
+            },
+            _ => None,
+        };
+        return Ok(wrapper.unwrap_or(Given { args: Some(value), id: None }));
     }
     if let Some(found) = span.attributes.get(WRAPPED_ARGUMENTS)? {
-        return Ok(unwrapped(parse_arguments(found)?));
+        let Value::Object(mut map) = parse_arguments(found)? else { return Ok(Given::default()) };
+        return Ok(wrappers::of_callback(&mut map).unwrap_or_else(|| wrappers::of_entity(&mut map)));
     }
     // This attribute is for the schema of the parameters; recorders also put the arguments there.
-    let Some(found) = span.attributes.get(PARAMETERS)? else { return Ok(None) };
-    let is_schema = |value: &Value| value.get("properties").is_some() || value.get("type").is_some();
-    Ok(Some(parse_arguments(found)?).filter(|value| value.is_object() && !is_schema(value)))
+    let Some(found) = span.attributes.get(PARAMETERS)? else { return Ok(Given::default()) };
+    let args = Some(parse_arguments(found)?).filter(|value| value.is_object() && !is_schema(value));
+    Ok(Given { args, id: None })
+}
+
+fn is_schema(value: &Value) -> bool {
+    value.get("properties").is_some() || value.get("type").is_some()
+}
+
+/// Whether the schema of the tool shows that it has no parameter `kwargs`: then that key is the recorder's.
+fn takes_no_kwargs(span: &Span<'_>) -> Result<bool, ImportError> {
+    let Some(found) = span.attributes.get(PARAMETERS)? else { return Ok(false) };
+    let schema = parse_arguments(found)?;
+    Ok(is_schema(&schema) && schema.get("properties").and_then(|all| all.get("kwargs")).is_none())
 }
 
 fn parse_arguments(found: Attribute<'_>) -> Result<Value, ImportError> {
@@ -149,35 +123,22 @@ fn parse_arguments(found: Attribute<'_>) -> Result<Value, ImportError> {
     }
 }
 
-/// The arguments in what Traceloop records of a call; `None` where they are unclear.
-fn unwrapped(value: Value) -> Option<Value> {
-    let Value::Object(mut map) = value else { return None };
-    let is_call = map.get("args").is_none_or(|args| args.as_array().is_some_and(Vec::is_empty));
-    let inner = map.remove("kwargs").filter(|_| is_call).or_else(|| map.remove("inputs"));
-    inner.filter(Value::is_object)
-}
-
 /// The answer. Recording it is optional.
 pub(super) fn answer(span: &Span<'_>) -> Result<Option<Value>, ImportError> {
-    let keys = ["gen_ai.tool.call.result", "gcp.vertex.agent.tool_response", "tool_response", "output.value"];
+    let keys = [
+        "gen_ai.tool.call.result",
+        "gcp.vertex.agent.tool_response",
+        "tool_response",
+        "ai.toolCall.result",
+        "output.value",
+        "langfuse.observation.output",
+        "mlflow.spanOutputs",
+        "traceloop.entity.output",
+    ];
     match span.attributes.first(&keys)? {
         Some((_, found)) => found.value().map(Some),
         None => Ok(None),
     }
-}
-
-/// The answer in a message of `LangChain`, which its recorder writes in place of the answer: the id of the call, the content,
-/// and whether the call failed. `None` for any other answer.
-pub(super) fn message_of_tool(answer: &Value) -> Option<(String, Value, bool)> {
-    let parsed = match answer {
-        Value::String(text) if text.contains("\"tool_call_id\"") => wire::parse(text).ok()?,
-        Value::Object(_) => answer.clone(),
-        _ => return None,
-    };
-    let Value::Object(mut map) = parsed else { return None };
-    let Some(Value::String(id)) = map.remove("tool_call_id") else { return None };
-    let failed = map.get("status").and_then(Value::as_str) == Some("error");
-    Some((id, map.remove("content")?, failed))
 }
 
 /// The status in attributes, where exporters to systems without a status keep it.
@@ -190,7 +151,9 @@ pub(super) fn status(span: &Span<'_>) -> Result<Status, ImportError> {
         Some(word) if word.eq_ignore_ascii_case("true") => Status::Failed,
         Some(_) => Status::Unknown,
     };
-    Ok(code.map_or(Status::Unset, |code| Status::by_code(&code)).max(flag))
+    let level = span.attributes.text(&["langfuse.observation.level"])?;
+    let level = if level.as_deref() == Some("ERROR") { Status::Failed } else { Status::Unset };
+    Ok(code.map_or(Status::Unset, |code| Status::by_code(&code)).max(flag).max(level))
 }
 
 /// How a span failed; `None` when it did not. An exception without a status is a failure: a span that handled it would have a
@@ -202,6 +165,9 @@ pub(super) fn failure(span: &Span<'_>) -> Result<Option<CallError>, ImportError>
         return Ok(None);
     }
     let mut message = span.status_message.as_deref().filter(|text| !text.is_empty()).map(str::to_owned);
+    if message.is_none() {
+        message = span.attributes.text(&["langfuse.observation.status_message"])?.map(Cow::into_owned);
+    }
     for event in &span.events {
         if message.is_none() {
             message = event.attributes.text(&["exception.message", "exception.type"])?.map(Cow::into_owned);
@@ -230,6 +196,10 @@ pub(super) fn model(span: &Span<'_>) -> Result<Option<String>, ImportError> {
         "llm.response.model_name",
         "llm.model_name",
         "llm.request.model_name",
+        "ai.response.model",
+        "ai.model.id",
+        "langfuse.observation.model.name",
+        "mlflow.llm.model",
     ];
     Ok(span.attributes.text(&keys)?.map(Cow::into_owned))
 }
@@ -238,21 +208,61 @@ pub(super) fn model(span: &Span<'_>) -> Result<Option<String>, ImportError> {
 pub(super) fn tokens(span: &Span<'_>) -> Result<Option<Tokens>, ImportError> {
     let count = |keys: &[&str]| span.attributes.count(keys);
     let tokens = Tokens {
-        input: count(&["gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens", "llm.token_count.prompt"])?,
-        output: count(&["gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens", "llm.token_count.completion"])?,
+        input: count(&[
+            "gen_ai.usage.input_tokens",
+            "gen_ai.usage.prompt_tokens",
+            "llm.token_count.prompt",
+            "ai.usage.inputTokens",
+            "ai.usage.promptTokens",
+        ])?,
+        output: count(&[
+            "gen_ai.usage.output_tokens",
+            "gen_ai.usage.completion_tokens",
+            "llm.token_count.completion",
+            "ai.usage.outputTokens",
+            "ai.usage.completionTokens",
+        ])?,
         cached: count(&[
             "gen_ai.usage.cache_read.input_tokens",
             "gen_ai.usage.cache_read_input_tokens",
             "llm.token_count.prompt_details.cache_read",
+            "ai.usage.cachedInputTokens",
         ])?,
-        total: count(&["gen_ai.usage.total_tokens", "llm.usage.total_tokens", "llm.token_count.total"])?,
+        total: count(&[
+            "gen_ai.usage.total_tokens",
+            "llm.usage.total_tokens",
+            "llm.token_count.total",
+            "ai.usage.totalTokens",
+        ])?,
     };
-    Ok((tokens != Tokens { cached: tokens.cached, ..Tokens::default() }).then_some(tokens))
+    if tokens != (Tokens { cached: tokens.cached, ..Tokens::default() }) {
+        return Ok(Some(tokens));
+    }
+    let keys = ["langfuse.observation.usage_details", "mlflow.chat.tokenUsage"];
+    let Some((key, found)) = span.attributes.first(&keys)? else { return Ok(None) };
+    let read = wire::typed::<Counts>(&found.document()).map_err(|error| error.at(format_args!("attribute `{key}`")))?;
+    let of = |count: Option<Whole>| count.map(|count| count.0);
+    let tokens = Tokens { input: of(read.input), output: of(read.output), cached: of(read.cached), total: of(read.total) };
+    Ok((tokens != Tokens::default()).then_some(tokens))
+}
+
+/// Tokens as one object, in the words of its recorder or of the API that replied.
+#[derive(Deserialize)]
+struct Counts {
+    #[serde(alias = "input_tokens", alias = "prompt_tokens")]
+    input: Option<Whole>,
+    #[serde(alias = "output_tokens", alias = "completion_tokens")]
+    output: Option<Whole>,
+    #[serde(alias = "total_tokens")]
+    total: Option<Whole>,
+    #[serde(rename = "input_cached_tokens", alias = "input_cache_read", alias = "cache_read_input_tokens")]
+    cached: Option<Whole>,
 }
 
 /// Why a reply ended, in the words of its span.
 pub(super) fn finish(span: &Span<'_>) -> Result<Option<String>, ImportError> {
-    let found = span.attributes.first(&["gen_ai.response.finish_reasons", "llm.response.finish_reason"])?;
+    let keys = ["gen_ai.response.finish_reasons", "llm.response.finish_reason", "ai.response.finishReason"];
+    let found = span.attributes.first(&keys)?;
     Ok(found.and_then(|(_, found)| found.words().pop()))
 }
 

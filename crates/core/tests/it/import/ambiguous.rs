@@ -403,7 +403,6 @@ fn a_repeated_conversation_is_read_once_from_its_longest_copy() {
         format!(r#"{{"messages": [{ask}, {{{use_a}}}], "response": {reply}}}"#),
         format!(r#"{{"messages": [{ask}, {{{use_a}}}], {use_a}}}"#),
         format!(r#"{{"messages": [{ask}], "response": {reply}, {use_a}}}"#),
-        format!(r#"{{"response": {reply}, {use_a}}}"#),
         format!(r#"{{"messages": [{ask}, {{{use_a}}}], "request": {{"messages": [{ask}]}}, "response": {reply}}}"#),
         format!(r#"{{"messages": [{ask}], "output": [{ask}, {{{use_a}}}]}}"#),
     ] {

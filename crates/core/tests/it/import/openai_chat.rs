@@ -146,7 +146,7 @@ fn a_record_that_is_not_one_conversation_with_one_reply_is_refused() {
         (r#"{"messages": []}"#, "there are no messages / an empty conversation cannot be evaluated"),
         (
             r#"{"object": "chat.completion", "choices": []}"#,
-            "it has no `messages` / a reply alone is not a trace: add the messages that were sent as `messages`",
+            "it has no `messages`: a message or a reply alone is not a whole run / calls before it would be missing; add everything that was sent as `messages`",
         ),
         (
             r#"{"messages": [{"role": "user", "content": "Hi"}], "choices": [{"message": {"role": "assistant"}}, {"message": {"role": "assistant"}}]}"#,

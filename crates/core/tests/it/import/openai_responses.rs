@@ -11,7 +11,7 @@ fn fixtures() {
 
 #[test]
 fn paths_are_looked_up_in_the_record_itself() {
-    let text = r#"{"object": "response", "mood": "calm", "output": []}"#;
+    let text = r#"{"object": "response", "mood": "calm", "input": "Hi", "output": []}"#;
     assert_eq!(read(Format::OpenaiResponses, text).unwrap()[0].fields, text);
 }
 
@@ -114,6 +114,10 @@ fn what_is_not_understood_is_refused_with_its_path() {
             "items[0] answers the call \"a\", but no earlier call waits for that answer / the beginning of the record may be missing; a trace must be complete",
         ),
         ("[]", "there are no items / an empty conversation cannot be evaluated"),
+        (
+            r#"{"object": "response", "output": [{"type": "function_call", "call_id": "a", "name": "f", "arguments": "{}"}]}"#,
+            "it has no `input`: a message or a reply alone is not a whole run / calls before it would be missing; add everything that was sent as `input`",
+        ),
         (r#"{"object": "response"}"#, "it has no `output` / a reply has its items in `output`"),
         (
             r#"{"object": "response", "previous_response_id": "resp_0", "output": []}"#,

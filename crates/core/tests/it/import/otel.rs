@@ -277,7 +277,8 @@ fn only_spans_are_recognized_as_spans() {
         (json!({ "trace_id": "a", "name": "a run", "start_time": 1, "run_type": "tool" }), false),
     ];
     for (value, expected) in cases {
-        assert_eq!(sniffed(&value.to_string()).is_some(), expected, "{value}");
+        let is_span = sniffed(&value.to_string()).is_some_and(|(format, _)| format == Format::Otel);
+        assert_eq!(is_span, expected, "{value}");
     }
 }
 

@@ -1,0 +1,133 @@
+//! Observations that Langfuse exports: one row per span, with its type, its input and its output.
+//!
+//! Files for analysis have underscores in their keys, the API has camel case. A trace may also be one document with its
+//! `observations`.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::otel::rows;
+use super::shape::Shape;
+use super::spans::{self, Attributes, Moment, Span, Status};
+use super::unread_calls::{self, UnreadCalls};
+use super::wire::{self, Text};
+use super::{ImportError, Imported, Options, Piece, Unit};
+
+const LISTS: [&str; 2] = ["observations", "data"];
+
+pub(super) fn sniff(shape: &Shape<'_>) -> Option<(Unit, Cow<'static, str>)> {
+    let is_row = |shape: &Shape<'_>| {
+        let Shape::Object(map) = shape else { return false };
+        let has = |keys: [&str; 2]| keys.iter().any(|key| map.contains_key(*key));
+        has(["trace_id", "traceId"])
+            && has(["start_time", "startTime"])
+            && has(["parent_observation_id", "parentObservationId"])
+            && shape.has(&["type"])
+    };
+    let found = match shape {
+        Shape::List(_) => shape.elements().first().is_some_and(is_row),
+        Shape::Object(_) if is_row(shape) => true,
+        _ => LISTS.iter().filter_map(|key| shape.child(key)).any(|list| list.elements().first().is_some_and(is_row)),
+    };
+    found.then_some((Unit::Piece, Cow::Borrowed("it is an observation with a trace and a parent")))
+}
+
+#[derive(Deserialize)]
+struct Row<'a> {
+    #[serde(borrow)]
+    id: Option<Text<'a>>,
+    #[serde(alias = "traceId")]
+    trace_id: Option<Text<'a>>,
+    #[serde(alias = "parentObservationId")]
+    parent_observation_id: Option<Text<'a>>,
+    #[serde(rename = "type")]
+    kind: Option<&'a RawValue>,
+    name: Option<Text<'a>>,
+    #[serde(alias = "startTime")]
+    start_time: Option<Moment>,
+    #[serde(alias = "endTime")]
+    end_time: Option<Moment>,
+    level: Option<&'a RawValue>,
+    #[serde(alias = "statusMessage")]
+    status_message: Option<Text<'a>>,
+    #[serde(alias = "providedModelName", alias = "provided_model_name", alias = "internal_model")]
+    model: Option<&'a RawValue>,
+    input: Option<&'a RawValue>,
+    output: Option<&'a RawValue>,
+    #[serde(alias = "usageDetails")]
+    usage_details: Option<&'a RawValue>,
+    #[serde(default, alias = "toolCalls")]
+    tool_calls: UnreadCalls,
+    #[serde(alias = "sessionId")]
+    session_id: Option<&'a RawValue>,
+    #[serde(alias = "userId")]
+    user_id: Option<&'a RawValue>,
+    metadata: Option<&'a RawValue>,
+}
+
+pub(super) fn split(text: &str) -> Result<Vec<Piece<'_>>, ImportError> {
+    let piece = |(place, text): (String, &'_ str)| -> Result<Piece<'_>, ImportError> {
+        let at = |error: ImportError| if place.is_empty() { error } else { error.at(&place) };
+        let row: Row<'_> = wire::typed(text).map_err(at)?;
+        let key = row.trace_id.ok_or_else(|| at(ImportError::new("the observation has no trace id")))?;
+        Ok(Piece { key: key.0.into_owned().into(), text: text.to_owned().into() })
+    };
+    rows(text, &LISTS)?.into_iter().map(piece).collect()
+}
+
+pub(super) fn join(key: &str, pieces: &[&str], options: &Options) -> Result<Vec<Imported<'static>>, ImportError> {
+    spans::trace(key, read(pieces)?, options)
+}
+
+/// Whether a piece has a span of a model, an agent or a tool. One that cannot be read could have.
+pub(super) fn has_agent(piece: &str) -> bool {
+    read(&[piece]).map_or(true, |spans| spans::has_agent(&spans))
+}
+
+fn read<'a>(pieces: &[&'a str]) -> Result<Vec<Span<'a>>, ImportError> {
+    let mut all = Vec::with_capacity(pieces.len());
+    for piece in pieces {
+        let row: Row<'_> = wire::typed(piece)?;
+        let label = row.id.as_deref().unwrap_or_default().to_owned();
+        all.push(span(row).map_err(|error| error.at(format_args!("the observation {label:?}")))?);
+    }
+    Ok(all)
+}
+
+fn span(row: Row<'_>) -> Result<Span<'_>, ImportError> {
+    let is_empty = row.output.is_none_or(|raw| matches!(raw.get(), "null" | "\"\"" | "{}" | "[]"));
+    if is_empty {
+        // The output repeats the calls of this column.
+        unread_calls::refuse(&"observation", &[("tool_calls", row.tool_calls)])
+            .map_err(|error| error.hint("export the observations with their `output`"))?;
+    }
+    let mut attributes: BTreeMap<Text<'_>, &RawValue> = BTreeMap::new();
+    let fields = [
+        ("langfuse.observation.type", row.kind),
+        ("langfuse.observation.input", row.input),
+        ("langfuse.observation.output", row.output),
+        ("langfuse.observation.level", row.level),
+        ("langfuse.observation.model.name", row.model),
+        ("langfuse.observation.usage_details", row.usage_details),
+        ("session_id", row.session_id),
+        ("user_id", row.user_id),
+        ("metadata", row.metadata),
+    ];
+    attributes.extend(fields.into_iter().filter_map(|(key, raw)| Some((Text(key.into()), raw?))));
+    let own = |id: Option<Text<'_>>| id.filter(|id| !id.is_empty()).map(|id| Cow::Owned(id.0.into_owned()));
+    Ok(Span {
+        id: own(row.id),
+        parent: own(row.parent_observation_id),
+        name: row.name.map_or(Cow::Borrowed(""), |name| name.0),
+        start: row.start_time.map(|moment| moment.0),
+        end: row.end_time.map(|moment| moment.0),
+        status: Status::Unset,
+        status_message: row.status_message.map(|text| text.0),
+        attributes: Attributes::plain(attributes),
+        events: Vec::new(),
+        resource: None,
+    })
+}

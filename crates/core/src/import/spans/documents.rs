@@ -1,0 +1,85 @@
+//! Messages in a document whose shape its recorder leaves open: what a function that calls a model got and returned.
+
+use serde_json::value::RawValue;
+
+use super::super::message::{Message, Part, Place};
+use super::super::shape::Shape;
+use super::super::unread_calls::UnreadCalls;
+use super::super::wire::{self, Text};
+use super::super::{ImportError, gemini};
+use super::messages;
+use crate::trace::Role;
+
+/// How deep messages are searched: `{"generations": [[{"message": ..` and some more.
+const DEPTH: usize = 8;
+
+/// The messages of a document; `None` for a system prompt. A document without any is one text.
+pub(super) fn messages(text: &str, role: Role) -> Result<Vec<Option<Message>>, ImportError> {
+    let mut out = Vec::new();
+    let is_json = text.trim_start().starts_with(['[', '{', '"']);
+    match is_json.then(|| wire::check(text)) {
+        Some(Ok(())) => walk(text, role, DEPTH, &mut out)?,
+        // A recorder that cuts long values may have cut calls.
+        Some(Err(error)) if UnreadCalls::is_hinted(text) => {
+            return Err(error.hint("a recorder that cuts long values may have cut it: raise its limits"));
+        }
+        _ => out.push(Some(said(text, role))),
+    }
+    Ok(out)
+}
+
+fn said(text: &str, role: Role) -> Message {
+    Message::with_parts(role, vec![Part::Text(text.to_owned())])
+}
+
+fn walk(text: &str, role: Role, depth: usize, out: &mut Vec<Option<Message>>) -> Result<(), ImportError> {
+    let Some(below) = depth.checked_sub(1) else {
+        return Err(ImportError::new(format!("messages are nested more than {DEPTH} levels deep")));
+    };
+    let shape = Shape::of(text).unwrap_or(Shape::Other);
+    if let Shape::List(items) = &shape {
+        for (at, item) in items.iter().enumerate() {
+            walk(item.get(), role, below, out).map_err(|error| error.at(format_args!("[{at}]")))?;
+        }
+        return Ok(());
+    }
+    if !matches!(shape, Shape::Object(_)) {
+        let text = serde_json::from_str::<Text<'_>>(text).map_or_else(|_| text.to_owned(), |text| text.0.into_owned());
+        out.extend((text != "null" && !text.is_empty()).then(|| Some(said(&text, role))));
+        return Ok(());
+    }
+    let is_message = ["role", "type", "lc", "tool_calls", "function_call", "parts"].iter().any(|key| shape.has(&[key]));
+    let list = |key: &&str| shape.get(key).filter(|raw| raw.get().starts_with(['[', '{']));
+    if !is_message || shape.text("object").is_some() {
+        for key in ["messages", "choices", "generations", "message", "output"] {
+            if let Some(raw) = list(&key) {
+                return walk(raw.get(), role, below, out).map_err(|error| error.at(key));
+            }
+        }
+        for key in ["contents", "candidates"] {
+            if let Some(raw) = list(&key) {
+                return gemini_contents(raw, key, out);
+            }
+        }
+        if !is_message && !shape.has(&["content"]) {
+            if UnreadCalls::has_nested_calls("", text) != UnreadCalls::default() {
+                return Err(ImportError::new("it could hold calls, and its shape is not known")
+                    .hint("messages are a list, or under `messages`, `choices`, `generations` or `output`"));
+            }
+            out.push(Some(said(text, role)));
+            return Ok(());
+        }
+    }
+    out.push(messages::message(text, Some(role))?);
+    Ok(())
+}
+
+/// Contents of the Gemini API, which are inside of candidates in a reply.
+fn gemini_contents(list: &RawValue, key: &str, out: &mut Vec<Option<Message>>) -> Result<(), ImportError> {
+    let items: Vec<&RawValue> = wire::typed(list.get()).map_err(|error| error.at(key))?;
+    for (at, item) in items.into_iter().enumerate() {
+        let inner = Shape::of(item.get()).filter(|_| key == "candidates").and_then(|shape| shape.get("content"));
+        out.push(gemini::message(inner.unwrap_or(item).get(), Place::Element(key, at))?);
+    }
+    Ok(())
+}

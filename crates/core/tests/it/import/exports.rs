@@ -1,0 +1,144 @@
+//! Formats of frameworks and platforms: their fixtures, how they are recognized, and what is refused.
+
+use mcptest_core::import::{Format, Unit, sniff};
+use serde_json::json;
+
+use super::{check_fixtures, read, refusal, sniffed};
+
+#[test]
+fn fixtures() {
+    for format in [
+        Format::VercelAi,
+        Format::PydanticAi,
+        Format::Bedrock,
+        Format::Adk,
+        Format::Atif,
+        Format::OpenaiAgents,
+        Format::Langfuse,
+        Format::MockLog,
+    ] {
+        check_fixtures(format);
+    }
+}
+
+#[test]
+fn formats_are_recognized_by_what_only_they_have() {
+    for (text, expected) in [
+        (
+            r#"[{"role": "user", "content": "Hi"}, {"role": "tool", "content": [{"type": "tool-result", "toolCallId": "a", "toolName": "f", "output": {"type": "text", "value": "x"}}]}]"#,
+            (Format::VercelAi, Unit::Record),
+        ),
+        (r#"{"role": "assistant", "parts": [{"type": "step-start"}]}"#, (Format::VercelAi, Unit::Message)),
+        (
+            r#"[{"kind": "request", "parts": [{"part_kind": "user-prompt", "content": "Hi"}]}]"#,
+            (Format::PydanticAi, Unit::Record),
+        ),
+        (r#"[{"role": "user", "content": [{"text": "Hi"}]}]"#, (Format::Bedrock, Unit::Record)),
+        (r#"{"appName": "a", "id": "s", "userId": "u", "events": []}"#, (Format::Adk, Unit::Record)),
+        (r#"{"schema_version": "ATIF-v1.0", "steps": []}"#, (Format::Atif, Unit::Record)),
+        (r#"{"object": "trace", "id": "t", "workflow_name": "w"}"#, (Format::OpenaiAgents, Unit::Piece)),
+        (
+            r#"{"id": "o", "traceId": "t", "type": "SPAN", "startTime": "x", "parentObservationId": null}"#,
+            (Format::Langfuse, Unit::Piece),
+        ),
+        (r#"{"seq": 1, "direction": "in", "raw": "x"}"#, (Format::MockLog, Unit::Piece)),
+        // Phoenix and MLflow write spans inside of a document.
+        (
+            r#"{"data": [{"id": "1", "context": {"trace_id": "t", "span_id": "s"}, "name": "n", "span_kind": "TOOL", "start_time": "x"}], "next_cursor": null}"#,
+            (Format::Otel, Unit::Piece),
+        ),
+        (
+            r#"{"info": {}, "data": {"spans": [{"trace_id": "t", "span_id": "s", "name": "n", "start_time_unix_nano": 1}]}}"#,
+            (Format::Otel, Unit::Piece),
+        ),
+    ] {
+        assert_eq!(sniffed(text), Some(expected), "{text}");
+    }
+    // Content without a type is Bedrock's; with one it is that of others.
+    let others = r#"[{"role": "user", "content": [{"type": "text", "text": "Hi"}]}]"#;
+    assert_eq!(sniff(others).map(|found| found.format), Some(Format::OpenaiChat));
+}
+
+#[test]
+fn the_kind_of_a_span_may_be_apart_from_its_attributes() {
+    let span = |kind: &str, id: &str, name: &str, attributes: serde_json::Value| {
+        json!({ "name": name, "span_kind": kind, "context": { "trace_id": "ab", "span_id": id }, "parent_id": null,
+            "start_time": "2026-01-01T00:00:00+00:00", "end_time": "2026-01-01T00:00:01+00:00", "status_code": "OK", "attributes": attributes })
+    };
+    let document = json!({ "data": [
+        span("TOOL", "a1", "get_weather", json!({ "input.value": "{\"city\": \"Oslo\"}", "output.value": "12" })),
+        span("UNKNOWN", "a2", "other", json!({})),
+    ] });
+    let trace = read(Format::Otel, &document.to_string()).unwrap().remove(0).trace;
+    let calls = trace.tool_calls.unwrap();
+    assert_eq!((calls.len(), &*calls[0].name, calls[0].args.clone()), (1, "get_weather", Some(json!({ "city": "Oslo" }))));
+}
+
+#[test]
+fn what_could_be_a_call_and_is_not_understood_is_refused() {
+    for (format, text, expected) in [
+        (
+            Format::VercelAi,
+            r#"[{"role": "assistant", "content": [{"type": "tool-thing"}]}]"#,
+            "[0]: content[0]: type \"tool-thing\" is not known, and could be a call / parts are `text`, `tool-call`, `tool-result`, `tool-` and a name, reasoning, data and files",
+        ),
+        (
+            Format::VercelAi,
+            r#"[{"role": "assistant", "parts": [{"type": "tool-f", "toolCallId": "a", "state": "lost"}]}]"#,
+            "[0]: parts[0]: state must be the state of a call, found \"lost\"",
+        ),
+        (
+            Format::VercelAi,
+            r#"{"role": "assistant", "parts": [{"type": "step-start"}]}"#,
+            "it has no `messages`: a message or a reply alone is not a whole run / calls before it would be missing; add everything that was sent as `messages`",
+        ),
+        (
+            Format::PydanticAi,
+            r#"[{"kind": "response", "parts": [{"part_kind": "spell", "tool_name": "f"}]}]"#,
+            "[0]: parts[0]: part_kind \"spell\" is not known, and could be a call / calls are `tool-call`, answers are `tool-return` and `retry-prompt`",
+        ),
+        (
+            Format::Bedrock,
+            r#"[{"role": "assistant", "content": [{"toolSpell": {"name": "f"}}]}]"#,
+            "[0]: content[0]: it has the key \"toolSpell\", which is not known and could be a call / blocks are `text`, `toolUse`, `toolResult`, `reasoningContent` and media",
+        ),
+        (
+            Format::Atif,
+            r#"{"schema_version": "ATIF-v1.0", "steps": [{"source": "system", "tool_calls": [{"function_name": "f"}]}]}"#,
+            "steps[0]: it is a step of the system and has calls",
+        ),
+        (
+            Format::OpenaiAgents,
+            r#"{"object": "trace.span", "id": "s", "trace_id": "t", "span_data": {"type": "spell", "name": "f"}}"#,
+            "the span \"s\": span_data.type must be a type of span, found \"spell\" / an unknown span could be a call, and calls are never left out",
+        ),
+        (
+            Format::Langfuse,
+            r#"{"id": "o", "traceId": "t", "type": "GENERATION", "startTime": "2026-01-01T00:00:00Z", "parentObservationId": null, "toolCalls": ["{\"name\": \"f\"}"]}"#,
+            "the observation \"o\": observation.tool_calls is not a key of this format, and could hold calls / export the observations with their `output`",
+        ),
+        (
+            Format::Langfuse,
+            r#"{"id": "o", "traceId": "t", "type": "GENERATION", "startTime": "2026-01-01T00:00:00Z", "parentObservationId": null, "output": {"reply": {"tool_calls": [{"name": "f"}]}}}"#,
+            "span \"\" (o): attribute `langfuse.observation.output`: it could hold calls, and its shape is not known / messages are a list, or under `messages`, `choices`, `generations` or `output`",
+        ),
+        (
+            Format::Anthropic,
+            r#"{"id": "m", "type": "message", "role": "assistant", "content": [{"type": "tool_use", "id": "a", "name": "f", "input": {}}], "usage": {"input_tokens": 1, "output_tokens": 1}}"#,
+            "it has no `messages`: a message or a reply alone is not a whole run / calls before it would be missing; add everything that was sent as `messages`",
+        ),
+    ] {
+        assert_eq!(refusal(format, text), expected, "{text}");
+    }
+}
+
+#[test]
+fn a_message_is_one_also_where_its_format_is_given() {
+    let plain = r#"{"role": "user", "content": "Hi"}"#;
+    for format in
+        [Format::OpenaiChat, Format::OpenaiResponses, Format::Anthropic, Format::VercelAi, Format::Bedrock]
+    {
+        assert_eq!(format.unit_of(plain), Some(Unit::Message), "{format}");
+    }
+    assert_eq!(Format::Otel.unit_of(plain), None);
+}
