@@ -8,6 +8,9 @@ use std::io::{self, Read, Seek, SeekFrom};
 
 use flate2::{Crc, Decompress, FlushDecompress, Status};
 use mcptest_core::diag::{Code, Failure};
+use zstd_safe::{DCtx, DParameter, InBuffer, OutBuffer};
+
+use super::unpack::WINDOW_LOG;
 
 /// How much is read at a time.
 const CHUNK: usize = 64 * 1024;
@@ -57,10 +60,58 @@ pub(super) struct EvalArchive {
     is_over: bool,
 }
 
+/// How a file of the archive is compressed.
+enum Decoder {
+    Stored,
+    Deflate(Decompress),
+    Zstd(DCtx<'static>),
+}
+
+/// What one call of a decoder did: how much it read and wrote, and whether the file is complete.
+type Step = (usize, usize, bool);
+
+impl Decoder {
+    fn of(method: u16) -> Option<Self> {
+        Some(match method {
+            0 => Self::Stored,
+            8 => Self::Deflate(Decompress::new(false)),
+            93 => {
+                let mut decoder = DCtx::try_create()?;
+                decoder.set_parameter(DParameter::WindowLogMax(WINDOW_LOG)).ok()?;
+                Self::Zstd(decoder)
+            }
+            _ => return None,
+        })
+    }
+
+    /// `None` for data that cannot be decoded.
+    fn step(&mut self, input: &[u8], out: &mut [u8]) -> Option<Step> {
+        match self {
+            Self::Stored => {
+                let count = out.len().min(input.len());
+                out[..count].copy_from_slice(&input[..count]);
+                Some((count, count, false))
+            }
+            Self::Deflate(decoder) => {
+                let before = (decoder.total_in(), decoder.total_out());
+                let status = decoder.decompress(input, out, FlushDecompress::None).ok()?;
+                let used = usize::try_from(decoder.total_in() - before.0).ok()?;
+                let written = usize::try_from(decoder.total_out() - before.1).ok()?;
+                Some((used, written, status == Status::StreamEnd))
+            }
+            Self::Zstd(decoder) => {
+                let (mut from, mut to) = (InBuffer::around(input), OutBuffer::around(out));
+                let wants = decoder.decompress_stream(&mut to, &mut from).ok()?;
+                Some((from.pos(), to.pos(), wants == 0))
+            }
+        }
+    }
+}
+
 /// A sample that is being unpacked.
 struct Sample {
     entry: Entry,
-    decoder: Option<Decompress>,
+    decoder: Decoder,
     chunk: Vec<u8>,
     at: usize,
     end: usize,
@@ -151,14 +202,11 @@ impl Sample {
         let skip = u64::from(two(&header, 26)) + u64::from(two(&header, 28));
         let start = entry.offset.checked_add(30 + skip).ok_or_else(damaged)?;
         file.seek(SeekFrom::Start(start)).map_err(|_| damaged())?;
-        let decoder = match entry.method {
-            0 => None,
-            8 => Some(Decompress::new(false)),
-            other => {
-                return Err(Failure::error((), format!("its file {:?} is compressed with method {other}", entry.name))
-                    .code(Code::DamagedArchive)
-                    .hint("`inspect log dump` writes a log as JSON"));
-            }
+        let Some(decoder) = Decoder::of(entry.method) else {
+            let message = format!("its file {:?} is compressed with method {}, which is not known", entry.name, entry.method);
+            return Err(Failure::error((), message)
+                .code(Code::DamagedArchive)
+                .hint("`inspect log dump` writes a log as JSON"));
         };
         let (left, chunk) = (entry.packed, vec![0; CHUNK]);
         Ok(Self { entry, decoder, chunk, at: 0, end: 0, left, crc: Crc::new(), given: 0 })
@@ -177,21 +225,8 @@ impl Sample {
                 self.left -= count as u64;
             }
             let input = &self.chunk[self.at..self.end];
-            let (used, written, is_end) = match &mut self.decoder {
-                None => {
-                    let count = out.len().min(input.len());
-                    out[..count].copy_from_slice(&input[..count]);
-                    (count, count, self.left == 0 && self.at + count == self.end)
-                }
-                Some(decoder) => {
-                    let before = (decoder.total_in(), decoder.total_out());
-                    let status = decoder.decompress(input, out, FlushDecompress::None);
-                    let status = status.map_err(|_| broken("is damaged", &self.entry.name))?;
-                    let used = usize::try_from(decoder.total_in() - before.0).unwrap_or(0);
-                    let written = usize::try_from(decoder.total_out() - before.1).unwrap_or(0);
-                    (used, written, status == Status::StreamEnd)
-                }
-            };
+            let step = self.decoder.step(input, out);
+            let (used, written, is_end) = step.ok_or_else(|| broken("is damaged", &self.entry.name))?;
             self.at += used;
             self.crc.update(&out[..written]);
             self.given += written as u64;
@@ -201,7 +236,8 @@ impl Sample {
             if written > 0 {
                 return Ok(written);
             }
-            if is_end || (self.left == 0 && used == 0) {
+            let is_used_up = self.left == 0 && self.at == self.end;
+            if is_end || is_used_up || used == 0 {
                 if self.given != self.entry.size || self.crc.sum() != self.entry.crc {
                     return Err(broken("is damaged", &self.entry.name));
                 }

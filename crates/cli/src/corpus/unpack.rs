@@ -19,7 +19,7 @@ use zstd_safe::{DCtx, DParameter, InBuffer, OutBuffer, get_error_name};
 const CHUNK: usize = 256 * 1024;
 
 /// The largest zstd window, as a power of two. It is kept in memory, and a file may require two gigabytes.
-const WINDOW_LOG: u32 = 26;
+pub(super) const WINDOW_LOG: u32 = 26;
 
 /// How much input a zstd decoder needs first.
 const FRAME_START: usize = 5;

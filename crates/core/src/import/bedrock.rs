@@ -174,6 +174,11 @@ pub(super) fn read<'a>(record: Record<'a>, options: &Options) -> Result<Vec<Impo
     Ok(vec![Imported { id, group: None, edited: false, fields: record.text.into(), trace }])
 }
 
+/// What one message says.
+pub(super) fn message(text: &str) -> Result<Message, ImportError> {
+    wire::typed::<ConverseMessage<'_>>(text)?.read()
+}
+
 fn add_all(builder: &mut Builder<'_>, messages: &[ConverseMessage<'_>], list: &str) -> Result<(), ImportError> {
     for (at, message) in messages.iter().enumerate() {
         let place = Place::Element(list, at);

@@ -17,8 +17,9 @@ const KEYS: [&str; 3] = ["tool_calls", "tool_results", "conversation"];
 
 pub(super) fn sniff(shape: &Shape<'_>) -> Option<(Unit, Cow<'static, str>)> {
     let key = KEYS.iter().find(|key| shape.get(key).is_some())?;
-    // A message of a conversation has calls too, and a reply of a provider may name the conversation it belongs to.
-    let is_other = ["role", "type", "object"].iter().chain(&OTHERS).any(|key| shape.has(&[key]));
+    // A message of a conversation and a step of a run have calls too, and a reply of a provider may name the conversation it
+    // belongs to.
+    let is_other = ["role", "type", "object", "step_number"].iter().chain(&OTHERS).any(|key| shape.has(&[key]));
     (!is_other).then(|| (Unit::Record, format!("it has `{key}`").into()))
 }
 

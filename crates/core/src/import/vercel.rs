@@ -38,7 +38,10 @@ fn recognize_message(shape: &Shape<'_>) -> Option<Cow<'static, str>> {
         let is_named = kind.strip_prefix("tool-").is_some_and(|name| !name.is_empty()) && part.has(&["toolCallId"]);
         (is_interface || is_named).then(|| format!("it has parts of type `{kind}`").into())
     };
-    ["parts", "content"].iter().find_map(|key| shape.child(key)?.elements().iter().find_map(is_call))
+    let found = ["parts", "content"].iter().find_map(|key| shape.child(key)?.elements().iter().find_map(is_call));
+    let is_text = |part: &Shape<'_>| part.text("type").as_deref() == Some("text") && part.text("text").is_some();
+    let is_plain = || shape.child("parts").is_some_and(|parts| parts.elements().first().is_some_and(is_text));
+    found.or_else(|| is_plain().then_some(Cow::Borrowed("it has parts of type `text`")))
 }
 
 #[derive(Deserialize)]

@@ -12,7 +12,8 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::super::message::{Call, Message, Part};
-use super::super::{ImportError, wire};
+use super::super::shape::Shape;
+use super::super::{ImportError, bedrock, wire};
 use super::attributes::{Attribute, Attributes};
 use super::{Span, documents, flattened, messages};
 use crate::json;
@@ -315,11 +316,28 @@ fn from_events<'a>(span: &Span<'a>, side: Role) -> Result<Option<Recorded<'a>>, 
             _ => continue,
         };
         if (event.name == "gen_ai.choice") == (side == Role::Assistant) {
-            let text = event_as_message(&event.attributes)?;
-            list.push(messages::message(&text, role).map_err(|error| error.at(&event.name))?);
+            let read = match strands(&event.attributes)?.zip(role) {
+                Some((blocks, role)) => {
+                    let speaker = if role == Role::Assistant { "assistant" } else { "user" };
+                    let text = format!(r#"{{"role":"{speaker}","content":{blocks}}}"#);
+                    bedrock::message(&text).map(|message| Some(Message { role, ..message }))
+                }
+                None => messages::message(&event_as_message(&event.attributes)?, role),
+            };
+            list.push(read.map_err(|error| error.at(&event.name))?);
         }
     }
     Ok((!list.is_empty()).then_some(Recorded::Read(list)))
+}
+
+/// The blocks of an event of Strands, which have no type: the key of a block says what it is.
+fn strands<'a>(attributes: &Attributes<'a>) -> Result<Option<Cow<'a, str>>, ImportError> {
+    let Some((_, found)) = attributes.first(&["content", "message"])? else { return Ok(None) };
+    let text = found.document();
+    let is_typed = |block: &Shape<'_>| !matches!(block, Shape::Object(_)) || block.get("type").is_some();
+    let blocks = if text.starts_with("[{") { Shape::of(&text) } else { None };
+    let is_strands = blocks.is_some_and(|blocks| !blocks.elements().iter().any(is_typed));
+    Ok(is_strands.then_some(text))
 }
 
 /// An event as the JSON of a message. What is structured in a message may be JSON text in an event.

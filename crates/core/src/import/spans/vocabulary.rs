@@ -88,7 +88,7 @@ pub(super) fn given(span: &Span<'_>) -> Result<Given, ImportError> {
         let mut value = parse_arguments(found)?;
         let wrapper = match &mut value {
             Value::Object(map) => match wrappers::of_callback(map) {
-                None if key != INPUT || takes_no_kwargs(span)? => wrappers::of_decorator(map),
+                None => wrappers::of_wrapper(map, key == INPUT && takes_no_kwargs(span)?),
                 callback => callback,
             },
             _ => None,
@@ -151,8 +151,9 @@ pub(super) fn status(span: &Span<'_>) -> Result<Status, ImportError> {
         Some(word) if word.eq_ignore_ascii_case("true") => Status::Failed,
         Some(_) => Status::Unknown,
     };
-    let level = span.attributes.text(&["langfuse.observation.level"])?;
-    let level = if level.as_deref() == Some("ERROR") { Status::Failed } else { Status::Unset };
+    let level = span.attributes.text(&["langfuse.observation.level", "gen_ai.tool.status"])?;
+    let has_failed = level.is_some_and(|level| level.eq_ignore_ascii_case("error"));
+    let level = if has_failed { Status::Failed } else { Status::Unset };
     Ok(code.map_or(Status::Unset, |code| Status::by_code(&code)).max(flag).max(level))
 }
 

@@ -33,10 +33,12 @@ pub(super) fn of_callback(map: &mut Map<String, Value>) -> Option<Given> {
     Some(Given { id, ..Given::of(args) })
 }
 
-/// What a decorator of a Python function got: positional arguments, which have no names, and named ones.
-pub(super) fn of_decorator(map: &mut Map<String, Value>) -> Option<Given> {
-    let is_wrapper = map.contains_key("kwargs") && map.keys().all(|key| matches!(&**key, "args" | "kwargs"));
-    if !is_wrapper {
+/// What a wrapper of a Python function got: positional arguments, which have no names, and named ones. Where `kwargs` may be an
+/// argument of the tool, it is the recorder's only next to `args`.
+pub(super) fn of_wrapper(map: &mut Map<String, Value>, is_certain: bool) -> Option<Given> {
+    let is_known = |key: &str| matches!(key, "args" | "kwargs" | "sanitize_inputs_outputs");
+    let is_wrapper = map.get("kwargs").is_some_and(Value::is_object) && map.keys().all(|key| is_known(key));
+    if !is_wrapper || !(is_certain || map.get("args").is_some_and(Value::is_array)) {
         return None;
     }
     let has_no_names = map.get("args").is_some_and(|args| !args.as_array().is_some_and(Vec::is_empty));
