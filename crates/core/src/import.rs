@@ -51,7 +51,7 @@ use serde_json::Value;
 use crate::diag::{Code, Failure};
 use crate::json::{self, JsonError};
 use crate::ledger::Interface;
-use crate::trace::{Conversation, Trace, words};
+use crate::trace::{Trace, words};
 use message::{Message, Place};
 pub use servers::{PrefixError, Servers};
 use shape::Shape;
@@ -156,12 +156,12 @@ pub struct Imported<'a> {
 }
 
 impl Imported<'_> {
-    /// The same trace with nothing known of what happened, for one that may lack pieces: a gate cannot decide on it.
+    /// The same trace, marked as one that may lack pieces: no gate decides on it.
     #[must_use]
-    pub fn without_evidence(self) -> Self {
-        let model = self.trace.conversation.model;
-        let conversation = Conversation { model, ..Conversation::default() };
-        Self { trace: Trace { conversation, ..Trace::default() }, ..self }
+    pub fn incomplete(mut self) -> Self {
+        let why = "a part of its file could not be read, and may belong to it".to_owned();
+        self.trace.program.get_or_insert_default().incomplete = Some(why);
+        self
     }
 }
 

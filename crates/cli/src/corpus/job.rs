@@ -87,7 +87,7 @@ impl Job {
                 match format.join(key, &texts, options) {
                     Ok(traces) => {
                         for trace in traces {
-                            take(*offset, Ok(if *is_broken { trace.without_evidence() } else { trace }));
+                            take(*offset, Ok(if *is_broken { trace.incomplete() } else { trace }));
                         }
                     }
                     Err(error) => {

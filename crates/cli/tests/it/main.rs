@@ -61,6 +61,7 @@ mod same_verdict;
 mod scan;
 mod schema;
 mod score;
+mod score_formats;
 mod score_parts;
 mod shim;
 mod tasks;

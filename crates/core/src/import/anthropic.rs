@@ -81,8 +81,15 @@ pub(super) fn sniff(shape: &Shape<'_>) -> Option<(Unit, Cow<'static, str>)> {
     }
     let is_request =
         shape.has(&["system"]) || shape.has(&["anthropic_version"]) || shape.has(&["content", "stop_reason"]);
-    let is_plain =
-        messages.elements().iter().all(|message| message.has(&["role", "content"]) && !message.has(&["tool_calls"]));
+    // Blocks of other APIs have no type.
+    let is_typed = |message: &Shape<'_>| {
+        let blocks = message.child("content").map(|content| content.elements()).unwrap_or_default();
+        blocks.iter().all(|block| block.has(&["type"]))
+    };
+    let is_plain = messages
+        .elements()
+        .iter()
+        .all(|message| message.has(&["role", "content"]) && !message.has(&["tool_calls"]) && is_typed(message));
     (is_request && is_plain).then_some((Unit::Record, Cow::Borrowed("it is the body of a request of the Messages API")))
 }
 

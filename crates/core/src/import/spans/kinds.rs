@@ -79,6 +79,11 @@ fn known_kind(span: &Span<'_>) -> Result<Kind, ImportError> {
             return Ok(read(&found.to_ascii_lowercase()));
         }
     }
+    // Older versions of the AI SDK name the operation only together with the function.
+    if let Some(operation) = word("operation.name")?.filter(|operation| operation.starts_with("ai.")) {
+        let name = operation.split(' ').next().unwrap_or_default();
+        return Ok(vercel(&name.to_ascii_lowercase()));
+    }
     let is_tool = span.attributes.has(&[TOOL_NAME]) || span.name.starts_with("execute_tool ");
     // Recorders that name no operation still name the model.
     let is_model = span.attributes.has(&["gen_ai.request.model", "gen_ai.response.model", "llm.request.type"]);

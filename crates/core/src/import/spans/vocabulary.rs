@@ -242,22 +242,30 @@ pub(super) fn tokens(span: &Span<'_>) -> Result<Option<Tokens>, ImportError> {
     let keys = ["langfuse.observation.usage_details", "mlflow.chat.tokenUsage"];
     let Some((key, found)) = span.attributes.first(&keys)? else { return Ok(None) };
     let read = wire::typed::<Counts>(&found.document()).map_err(|error| error.at(format_args!("attribute `{key}`")))?;
-    let of = |count: Option<Whole>| count.map(|count| count.0);
-    let tokens = Tokens { input: of(read.input), output: of(read.output), cached: of(read.cached), total: of(read.total) };
-    Ok((tokens != Tokens::default()).then_some(tokens))
+    let of = |counts: &[Option<Whole>]| counts.iter().flatten().next().map(|count| count.0);
+    let tokens = Tokens {
+        input: of(&[read.input, read.input_tokens, read.prompt_tokens]),
+        output: of(&[read.output, read.output_tokens, read.completion_tokens]),
+        cached: of(&[read.input_cached_tokens, read.input_cache_read, read.cache_read_input_tokens]),
+        total: of(&[read.total, read.total_tokens]),
+    };
+    Ok((tokens != Tokens { cached: tokens.cached, ..Tokens::default() }).then_some(tokens))
 }
 
-/// Tokens as one object, in the words of its recorder or of the API that replied.
+/// Tokens as one object, in the words of its recorder or of the API that replied. A table has all of them as columns.
 #[derive(Deserialize)]
 struct Counts {
-    #[serde(alias = "input_tokens", alias = "prompt_tokens")]
     input: Option<Whole>,
-    #[serde(alias = "output_tokens", alias = "completion_tokens")]
+    input_tokens: Option<Whole>,
+    prompt_tokens: Option<Whole>,
     output: Option<Whole>,
-    #[serde(alias = "total_tokens")]
+    output_tokens: Option<Whole>,
+    completion_tokens: Option<Whole>,
     total: Option<Whole>,
-    #[serde(rename = "input_cached_tokens", alias = "input_cache_read", alias = "cache_read_input_tokens")]
-    cached: Option<Whole>,
+    total_tokens: Option<Whole>,
+    input_cached_tokens: Option<Whole>,
+    input_cache_read: Option<Whole>,
+    cache_read_input_tokens: Option<Whole>,
 }
 
 /// Why a reply ended, in the words of its span.
