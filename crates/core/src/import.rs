@@ -240,20 +240,16 @@ impl Format {
     pub fn unit_of(self, text: &str) -> Option<Unit> {
         let shape = Shape::of(text)?;
         // A plain message shows nothing of its format.
-        let is_message = matches!(
-            self,
-            Self::OpenaiChat | Self::OpenaiResponses | Self::Anthropic | Self::VercelAi | Self::Bedrock
-        ) && shape.has(&["role", "content"])
-            && !shape.has(&["messages"]);
+        let is_message =
+            matches!(self, Self::OpenaiChat | Self::OpenaiResponses | Self::Anthropic | Self::VercelAi | Self::Bedrock)
+                && shape.has(&["role", "content"])
+                && !shape.has(&["messages"]);
         self.sniff(&shape).map(|found| found.unit).or(is_message.then_some(Unit::Message))
     }
 
     /// Whether the traces of this format are in pieces.
     pub fn is_in_pieces(self) -> bool {
-        matches!(
-            self,
-            Self::ClaudeCode | Self::Otlp | Self::Otel | Self::OpenaiAgents | Self::Langfuse | Self::MockLog
-        )
+        matches!(self, Self::ClaudeCode | Self::Otlp | Self::Otel | Self::OpenaiAgents | Self::Langfuse | Self::MockLog)
     }
 
     /// The traces of one record. For a whole file of a format in pieces use [`Format::split`] and [`Format::join`].

@@ -132,8 +132,7 @@ impl EvalArchive {
                 .hint("unpack it, and name the files in it"));
         };
         let is_finished = header.name == "header.json";
-        let mut samples: Vec<Entry> =
-            entries.iter().filter(|entry| is_sample(&entry.name)).cloned().collect();
+        let mut samples: Vec<Entry> = entries.iter().filter(|entry| is_sample(&entry.name)).cloned().collect();
         samples.sort_by(|a, b| b.name.cmp(&a.name));
         let mut text = whole(&mut file, header)?;
         let end = text.iter().rposition(|byte| !byte.is_ascii_whitespace()).filter(|&at| text[at] == b'}');
@@ -203,7 +202,8 @@ impl Sample {
         let start = entry.offset.checked_add(30 + skip).ok_or_else(damaged)?;
         file.seek(SeekFrom::Start(start)).map_err(|_| damaged())?;
         let Some(decoder) = Decoder::of(entry.method) else {
-            let message = format!("its file {:?} is compressed with method {}, which is not known", entry.name, entry.method);
+            let message =
+                format!("its file {:?} is compressed with method {}, which is not known", entry.name, entry.method);
             return Err(Failure::error((), message)
                 .code(Code::DamagedArchive)
                 .hint("`inspect log dump` writes a log as JSON"));

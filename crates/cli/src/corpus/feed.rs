@@ -47,8 +47,7 @@ impl ReadOptions {
         recycled: Recycled<'_>,
         put: &mut dyn FnMut(Job) -> bool,
     ) -> bool {
-        let mut known =
-            Progress { format: self.from, stitch: None, pieces: 0, has_agent: false, is_broken: false };
+        let mut known = Progress { format: self.from, stitch: None, pieces: 0, has_agent: false, is_broken: false };
         let mut is_wanted = self.feed_file(source, progress, recycled, put, &mut known);
         let (joined, apart): (Vec<&Source>, Vec<&Source>) =
             source.companions.iter().partition(|_| known.format == Some(Format::ClaudeCode));

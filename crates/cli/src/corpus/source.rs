@@ -78,7 +78,8 @@ fn open_file(mut file: fs::File, progress: &Arc<AtomicU64>) -> Result<Unpacked, 
         return Ok(Unpacked::new(Box::new(EvalArchive::new(file)?), Arc::clone(progress)));
     }
     if file.metadata().is_ok_and(|about| about.is_file()) {
-        let unreadable = |error: io::Error| Failure::error((), format!("cannot be read: {error}")).code(Code::ReadFailed);
+        let unreadable =
+            |error: io::Error| Failure::error((), format!("cannot be read: {error}")).code(Code::ReadFailed);
         file.rewind().map_err(unreadable)?;
     }
     Ok(Unpacked::new(Box::new(file), Arc::clone(progress)))
@@ -177,7 +178,8 @@ fn is_named_like_records(path: &Path) -> bool {
     let packing = path.extension().is_some_and(|ext| ext == "gz" || ext == "zst");
     let name = if packing { path.file_stem().map(Path::new) } else { Some(path) };
     let kind = name.and_then(Path::extension);
-    kind.is_some_and(|ext| ext == "json" || ext == "jsonl" || ext == "ndjson") || path.extension().is_some_and(|ext| ext == "eval")
+    kind.is_some_and(|ext| ext == "json" || ext == "jsonl" || ext == "ndjson")
+        || path.extension().is_some_and(|ext| ext == "eval")
 }
 
 #[cfg(test)]

@@ -99,7 +99,8 @@ impl Unpacked {
                 Some(Kind::Zstd) => self.packing = Packing::Zstd(Zstd::new()?),
                 Some(Kind::Zip) => {
                     let message = "it is a zip archive, which cannot be read from a pipe".to_owned();
-                    let failure = damaged(message, "name the file of a log of Inspect, or unpack the archive".to_owned());
+                    let failure =
+                        damaged(message, "name the file of a log of Inspect, or unpack the archive".to_owned());
                     self.failure = Some(failure.clone());
                     return Err(io::Error::new(io::ErrorKind::InvalidData, failure));
                 }

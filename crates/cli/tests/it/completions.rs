@@ -47,6 +47,14 @@ fn closed_lists_are_completed_and_wrong_words_are_refused_as_before() {
         "langchain",
         "otel",
         "inspect",
+        "vercel-ai",
+        "pydantic-ai",
+        "bedrock",
+        "adk",
+        "atif",
+        "openai-agents",
+        "langfuse",
+        "mock-log",
     ];
     for command in ["score", "convert"] {
         assert_eq!(offered(command, "from"), formats);

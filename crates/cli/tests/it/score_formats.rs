@@ -83,7 +83,8 @@ fn converted(folder: &Folder, input: &str) -> (Vec<Value>, String, Option<i32>) 
     let text = String::from_utf8(output.stdout).unwrap();
     let traces = text.lines().map(|line| {
         let trace: Value = serde_json::from_str(line).unwrap();
-        let tools: Vec<&Value> = trace["tool_calls"].as_array().into_iter().flatten().map(|call| &call["name"]).collect();
+        let tools: Vec<&Value> =
+            trace["tool_calls"].as_array().into_iter().flatten().map(|call| &call["name"]).collect();
         json!([trace["id"], tools, trace["conversation"]["model"]])
     });
     (traces.collect(), String::from_utf8(output.stderr).unwrap(), output.status.code())
@@ -149,7 +150,8 @@ fn a_damaged_archive_and_one_of_something_else_are_refused() {
 }
 
 fn line(session: &str, uuid: &str, extra: Value) -> String {
-    let mut line = json!({ "sessionId": session, "uuid": uuid, "parentUuid": null, "timestamp": "2026-01-01T00:00:00Z" });
+    let mut line =
+        json!({ "sessionId": session, "uuid": uuid, "parentUuid": null, "timestamp": "2026-01-01T00:00:00Z" });
     line.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
     line.to_string()
 }
@@ -168,7 +170,8 @@ fn a_session_with_a_broken_line_is_never_a_pass() {
         ("narrative.yml", "narrative: {}\n"),
     ]);
     let verdict = |file: &str| {
-        let output = folder.command(&["score", file, "--gates", "narrative.yml", "--output", "jsonl"]).output().unwrap();
+        let output =
+            folder.command(&["score", file, "--gates", "narrative.yml", "--output", "jsonl"]).output().unwrap();
         let text = String::from_utf8(output.stdout).unwrap();
         let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["verdict"].clone());
         (lines.collect::<Vec<_>>(), output.status.code())
@@ -183,7 +186,9 @@ fn a_sub_agent_that_is_in_two_files_is_one_trace() {
     let answer = |id: &str| json!([{ "type": "tool_result", "tool_use_id": id, "content": "ok" }]);
     let side = |uuid: &str, said: Value| {
         let mut said = said;
-        said.as_object_mut().unwrap().extend([("isSidechain".to_owned(), json!(true)), ("agentId".to_owned(), json!("x"))]);
+        said.as_object_mut()
+            .unwrap()
+            .extend([("isSidechain".to_owned(), json!(true)), ("agentId".to_owned(), json!("x"))]);
         line("s1", uuid, said)
     };
     let ask = line("s1", "1", said("user", json!("Go.")));

@@ -157,9 +157,10 @@ impl Step<'_> {
         let mut message = Message::with_parts(role, self.said()?);
         for (at, call) in calls.iter().enumerate() {
             let place = At::new("tool_calls", at);
-            let name = call.function_name.as_deref().ok_or_else(|| {
-                ImportError::new(format!("tool_calls[{at}] is a call and has no `function_name`"))
-            })?;
+            let name = call
+                .function_name
+                .as_deref()
+                .ok_or_else(|| ImportError::new(format!("tool_calls[{at}] is a call and has no `function_name`")))?;
             let args = wire::optional(call.arguments, wire::arguments, format_args!("tool_calls[{at}].arguments"))?;
             let id = call.tool_call_id.as_deref().filter(|id| !id.is_empty()).map(str::to_owned);
             message.parts.push(Part::Call(Call { id, name: name.to_owned(), args, at: place, ..Call::default() }));

@@ -252,8 +252,10 @@ impl Block<'_> {
         }
         let Some(Shape::Object(keys)) = Shape::of(raw.get()) else { return Ok(Part::Other) };
         match keys.keys().find(|key| !OTHERS.contains(&&***key)) {
-            Some(key) => Err(ImportError::new(format!("it has the key {key:?}, which is not known and could be a call"))
-                .hint("blocks are `text`, `toolUse`, `toolResult`, `reasoningContent` and media")),
+            Some(key) => {
+                Err(ImportError::new(format!("it has the key {key:?}, which is not known and could be a call"))
+                    .hint("blocks are `text`, `toolUse`, `toolResult`, `reasoningContent` and media"))
+            }
             None => Ok(Part::Other),
         }
     }

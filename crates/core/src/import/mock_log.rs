@@ -87,7 +87,11 @@ pub(super) fn join(_: &str, pieces: &[&str], _: &Options) -> Result<Vec<Imported
     }
     let sessions: Vec<Session> = sessions.into_iter().filter(|session| session.has_messages).collect();
     let is_one = sessions.len() == 1;
-    Ok(sessions.into_iter().enumerate().map(|(at, session)| session.finish(if is_one { None } else { Some(at) })).collect())
+    Ok(sessions
+        .into_iter()
+        .enumerate()
+        .map(|(at, session)| session.finish(if is_one { None } else { Some(at) }))
+        .collect())
 }
 
 fn add(sessions: &mut Vec<Session>, line: &Line<'_>, rpc: &Rpc<'_>) -> Result<(), ImportError> {
@@ -151,8 +155,7 @@ impl Session {
         }
         let id = number.map(|number| number.to_string());
         let fields = serde_json::json!({ "session": number, "server": self.server }).to_string();
-        let trace =
-            Trace { tool_calls: Some(self.calls), tool_results: Some(self.results), ..Trace::default() };
+        let trace = Trace { tool_calls: Some(self.calls), tool_results: Some(self.results), ..Trace::default() };
         Imported { id, group: None, edited: false, fields: fields.into(), trace }
     }
 }

@@ -48,7 +48,8 @@ pub(super) fn split(text: &str) -> Result<Vec<Piece<'_>>, ImportError> {
             _ => row.trace_id,
         };
         let key = key.ok_or_else(|| {
-            at(ImportError::new("it has no trace id").hint("a trace has its `id`, a span that of its trace in `trace_id`"))
+            at(ImportError::new("it has no trace id")
+                .hint("a trace has its `id`, a span that of its trace in `trace_id`"))
         })?;
         Ok(Piece { key: key.0.into_owned().into(), text: text.to_owned().into() })
     };
@@ -100,7 +101,8 @@ pub(super) fn join(key: &str, pieces: &[&str], options: &Options) -> Result<Vec<
     for piece in pieces {
         let wire: Wire<'_> = wire::typed(piece)?;
         if wire.object.as_deref() == Some("trace") {
-            let fields = [("workflow_name", wire.workflow_name), ("group_id", wire.group_id), ("metadata", wire.metadata)];
+            let fields =
+                [("workflow_name", wire.workflow_name), ("group_id", wire.group_id), ("metadata", wire.metadata)];
             about.extend(fields.into_iter().filter_map(|(key, raw)| Some((key, raw?))));
         } else {
             let label = wire.id.as_deref().unwrap_or_default().to_owned();
@@ -108,7 +110,9 @@ pub(super) fn join(key: &str, pieces: &[&str], options: &Options) -> Result<Vec<
         }
     }
     if all.is_empty() {
-        return Err(ImportError::new("it has no spans").hint("a trace must be complete; its spans are in other records"));
+        return Err(
+            ImportError::new("it has no spans").hint("a trace must be complete; its spans are in other records")
+        );
     }
     let about: BTreeMap<Text<'_>, &RawValue> = about.into_iter().map(|(key, raw)| (Text(key.into()), raw)).collect();
     for span in all.iter_mut().filter(|span| span.parent.is_none()) {

@@ -108,8 +108,7 @@ const REPEATS: [&str; 3] = ["messages", "conversation", "history"];
 impl<'a> Reply<'a> {
     /// Whether the record has the exchange a second time, with what was sent.
     fn is_repeated(&self, text: &str) -> bool {
-        Shape::of(text)
-            .is_some_and(|shape| REPEATS.iter().any(|key| matches!(shape.child(key), Some(Shape::List(_)))))
+        Shape::of(text).is_some_and(|shape| REPEATS.iter().any(|key| matches!(shape.child(key), Some(Shape::List(_)))))
     }
 
     /// The list that holds the most of the exchange, where the record has it more than once.

@@ -59,7 +59,8 @@ pub(super) fn rows<'a>(text: &'a str, lists: &[&str]) -> Result<Vec<(String, &'a
         }
         _ => return Ok(vec![(String::new(), text)]),
     };
-    let items: Vec<&RawValue> = wire::typed(list).map_err(|error| if key.is_empty() { error } else { error.at(key) })?;
+    let items: Vec<&RawValue> =
+        wire::typed(list).map_err(|error| if key.is_empty() { error } else { error.at(key) })?;
     Ok(items.into_iter().enumerate().map(|(at, item)| (format!("{key}[{at}]"), item.get())).collect())
 }
 

@@ -132,9 +132,8 @@ impl ModelMessage<'_> {
 impl MessagePart<'_> {
     fn read(&self, at: At) -> Result<Option<Part>, ImportError> {
         let id = || self.tool_call_id.as_deref().map(str::to_owned);
-        let name = || {
-            self.tool_name.as_deref().map(str::to_owned).ok_or_else(|| ImportError::new("it has no `tool_name`"))
-        };
+        let name =
+            || self.tool_name.as_deref().map(str::to_owned).ok_or_else(|| ImportError::new("it has no `tool_name`"));
         let answer = |is_error: bool| {
             let value = wire::optional(self.content, wire::value, "content")?.unwrap_or(Value::Null);
             let result = results::of_value(value, Some(is_error));

@@ -35,12 +35,12 @@ use super::{ImportError, Imported, Options};
 use crate::json;
 use crate::trace::{Conversation, Trace};
 use calls::Calls;
+use kinds::Kind;
 use merge_calls::MergedCalls;
 use replies::Replies;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use tree::Tree;
-use kinds::Kind;
 
 /// A span of either format.
 pub(super) struct Span<'a> {

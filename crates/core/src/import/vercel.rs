@@ -193,8 +193,16 @@ impl SdkPart<'_> {
         let kind = self.kind.as_deref().unwrap_or_default();
         Ok(match kind {
             "text" => self.text.as_deref().filter(|text| !text.is_empty()).map(|text| Part::Text(text.to_owned())),
-            "reasoning" | "redacted-reasoning" | "reasoning-file" | "file" | "image" | "source" | "source-url"
-            | "source-document" | "tool-approval-request" | "tool-approval-response" => None,
+            "reasoning"
+            | "redacted-reasoning"
+            | "reasoning-file"
+            | "file"
+            | "image"
+            | "source"
+            | "source-url"
+            | "source-document"
+            | "tool-approval-request"
+            | "tool-approval-response" => None,
             _ if kind.starts_with("data-") => None,
             "tool-call" if self.tool_name.is_some() => Some(Part::Call(self.call(None)?)),
             "tool-result" if self.tool_name.is_some() => Some(Part::Answer(Answer {
@@ -210,8 +218,9 @@ impl SdkPart<'_> {
             _ => match kind.strip_prefix("tool-").filter(|name| !name.is_empty() && self.tool_call_id.is_some()) {
                 Some(name) => Some(Part::Call(self.interface_call(Some(name))?)),
                 None => {
-                    return Err(ImportError::new(format!("type {kind:?} is not known, and could be a call"))
-                        .hint("parts are `text`, `tool-call`, `tool-result`, `tool-` and a name, reasoning, data and files"));
+                    return Err(ImportError::new(format!("type {kind:?} is not known, and could be a call")).hint(
+                        "parts are `text`, `tool-call`, `tool-result`, `tool-` and a name, reasoning, data and files",
+                    ));
                 }
             },
         })

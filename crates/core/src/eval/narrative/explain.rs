@@ -117,7 +117,7 @@ fn why(one: &Considered, out: &mut String) {
     };
     let because = match &one.fit {
         Fit::Failed => "failed".to_owned(),
-        Fit::Unrecorded => "has no recorded result".to_owned(),
+        Fit::Unrecorded => "does not say whether it succeeded".to_owned(),
         Fit::OtherObject(name) => format!("does not name `{}`", json::cut(name, 60)),
         Fit::OtherAction => "does something else".to_owned(),
         Fit::OtherFailed => "failed, and does something else".to_owned(),

@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::super::{ImportError, Options};
-use super::tree::Tree;
 use super::kinds::Kind;
+use super::tree::Tree;
 use super::vocabulary;
 use super::wrappers::{self, Answered};
 use super::{Span, Status};

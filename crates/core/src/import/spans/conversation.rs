@@ -182,9 +182,10 @@ fn is_repeat(reply: &Message, again: &[Message]) -> bool {
     }
     let all = || again.iter().rev();
     reply.texts().eq(all().flat_map(Message::texts))
-        && reply.calls().map(|call| (&call.name, &call.args)).eq(all()
-            .flat_map(Message::calls)
-            .map(|call| (&call.name, &call.args)))
+        && reply
+            .calls()
+            .map(|call| (&call.name, &call.args))
+            .eq(all().flat_map(Message::calls).map(|call| (&call.name, &call.args)))
         && reply.answers().map(|answer| &answer.result).eq(all().flat_map(Message::answers).map(|one| &one.result))
 }
 

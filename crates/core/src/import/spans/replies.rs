@@ -12,8 +12,8 @@ use super::super::message::{Spent, stop_reason};
 use super::Span;
 use super::calls::Calls;
 use super::conversation::{self, Conversation};
-use super::tree::Tree;
 use super::kinds::Kind;
+use super::tree::Tree;
 use super::vocabulary;
 use crate::trace::{StopReason, Tokens};
 

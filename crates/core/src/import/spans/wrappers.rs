@@ -79,7 +79,8 @@ pub(super) fn answer(value: &Value, tool: &str) -> Option<Answered> {
     }
     if map.get("tool_name").is_some_and(Value::is_string) && map.contains_key("raw_output") {
         let has_failed = map.get("is_error").and_then(Value::as_bool)?;
-        let content = texts(map.get("blocks")).or_else(|| map.remove("content")).or_else(|| map.remove("raw_output"))?;
+        let content =
+            texts(map.get("blocks")).or_else(|| map.remove("content")).or_else(|| map.remove("raw_output"))?;
         return Some(Answered { id: None, content, has_failed });
     }
     let is_response = map.contains_key("response")

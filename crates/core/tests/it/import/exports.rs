@@ -71,7 +71,10 @@ fn the_kind_of_a_span_may_be_apart_from_its_attributes() {
     ] });
     let trace = read(Format::Otel, &document.to_string()).unwrap().remove(0).trace;
     let calls = trace.tool_calls.unwrap();
-    assert_eq!((calls.len(), &*calls[0].name, calls[0].args.clone()), (1, "get_weather", Some(json!({ "city": "Oslo" }))));
+    assert_eq!(
+        (calls.len(), &*calls[0].name, calls[0].args.clone()),
+        (1, "get_weather", Some(json!({ "city": "Oslo" })))
+    );
 }
 
 #[test]
@@ -135,9 +138,7 @@ fn what_could_be_a_call_and_is_not_understood_is_refused() {
 #[test]
 fn a_message_is_one_also_where_its_format_is_given() {
     let plain = r#"{"role": "user", "content": "Hi"}"#;
-    for format in
-        [Format::OpenaiChat, Format::OpenaiResponses, Format::Anthropic, Format::VercelAi, Format::Bedrock]
-    {
+    for format in [Format::OpenaiChat, Format::OpenaiResponses, Format::Anthropic, Format::VercelAi, Format::Bedrock] {
         assert_eq!(format.unit_of(plain), Some(Unit::Message), "{format}");
     }
     assert_eq!(Format::Otel.unit_of(plain), None);
