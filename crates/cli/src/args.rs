@@ -81,8 +81,8 @@ pub(crate) enum Command {
 #[command(
     verbatim_doc_comment,
     after_help = "\
-Exit codes: 0 every test passed, 1 a check failed or lacked the evidence to pass, 2 something could
-not run: an invalid suite, a missing cassette, nothing selected, a report that cannot be written.
+Exit codes: 0 every test passed, 1 a check failed or lacked the runs or evidence to pass, 2 something
+could not run: an invalid suite, a missing cassette, nothing selected, a report that cannot be written.
 `mcptest explain CODE` explains the code of an error, such as `stale-cassette`.
 
 Examples:
@@ -137,6 +137,10 @@ pub(crate) struct Run {
     /// Stop at the first test that does not pass, and skip the others
     #[arg(long)]
     pub(crate) fail_fast: bool,
+
+    /// Let tests with too few runs to tell pass: exit code 0 instead of 1
+    #[arg(long)]
+    pub(crate) allow_inconclusive: bool,
 
     /// Call models and servers without recording
     #[arg(long)]

@@ -28,6 +28,8 @@ pub enum Event {
         /// The model.
         model: String,
     },
+    /// Rows that are inconclusive do not make the run fail. It comes before all rows.
+    InconclusiveAllowed,
     /// Something to know that is no verdict.
     Note(String),
     /// It ended before everything was run, and why.

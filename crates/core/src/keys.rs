@@ -56,6 +56,8 @@ pub enum ValueType {
     Gate(GateKind),
     /// A string, or a list of strings.
     TextOrList,
+    /// A whole number of at least this, or a map with known keys for what a number cannot express.
+    IntegerOr(u64, &'static Block),
     /// A string, or a map with known keys for what a string cannot express.
     TextOr(&'static Block),
     Any,
@@ -76,6 +78,9 @@ impl ValueType {
             Self::Text | Self::AnyText | Self::Template => "a string".to_owned(),
             Self::Integer(0) => "a whole number".to_owned(),
             Self::Integer(least) => format!("a whole number of at least {least}"),
+            Self::IntegerOr(least, block) => {
+                format!("{} or a map ({})", Self::Integer(*least).describe(), block.name)
+            }
             Self::Number(least, most) => format!("a number from {least} to {most}"),
             Self::NonNegative => "a number of at least 0".to_owned(),
             Self::Bool => "true or false".to_owned(),

@@ -68,6 +68,8 @@ pub mod report;
 #[doc(hidden)]
 pub mod score;
 #[doc(hidden)]
+pub mod stats;
+#[doc(hidden)]
 pub mod suite;
 #[doc(hidden)]
 pub mod template;

@@ -391,7 +391,9 @@ impl<'a> Subject<'a> {
             checks.extend(all.iter().flat_map(|own| judge::run_tersely(own.expect, own.gates, &self.runs[run].trace)));
         }
         let has_passed = !is_flip && checks.iter().all(|check| check.verdict == Verdict::Pass);
-        let is_bad = |check: &CheckResult| matches!(check.verdict, Verdict::Fail | Verdict::Unassessable);
+        let is_bad = |check: &CheckResult| {
+            matches!(check.verdict, Verdict::Fail | Verdict::Unassessable | Verdict::Inconclusive)
+        };
         let absorbs = self.is_group && all.iter().any(|own| own.gates.reliability.is_some());
         let mut is_caught = !absorbs && checks.iter().any(is_bad);
         if self.is_group && all.iter().any(|own| own.judges_groups()) {

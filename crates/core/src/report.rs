@@ -32,6 +32,8 @@ words! {
         Pass = "pass",
         /// Something asserted does not hold.
         Fail = "fail",
+        /// There are too few runs to tell; counts as a failure unless it is allowed.
+        Inconclusive = "inconclusive",
         /// The trace lacks the evidence; counts as a failure.
         Unassessable = "unassessable",
         /// It could not be run or evaluated.
@@ -46,9 +48,9 @@ words! {
 }
 
 impl RowVerdict {
-    /// Whether it makes a run of the program fail: something failed, lacked evidence, or could not run.
+    /// Whether it makes a run of the program fail: something failed, was inconclusive, lacked evidence, or could not run.
     pub fn is_bad(self) -> bool {
-        matches!(self, Self::Fail | Self::Unassessable | Self::Error)
+        matches!(self, Self::Fail | Self::Inconclusive | Self::Unassessable | Self::Error)
     }
 }
 
@@ -56,6 +58,7 @@ impl From<Verdict> for RowVerdict {
     fn from(verdict: Verdict) -> Self {
         match verdict {
             Verdict::Pass => Self::Pass,
+            Verdict::Inconclusive => Self::Inconclusive,
             Verdict::Unassessable => Self::Unassessable,
             Verdict::Fail => Self::Fail,
             Verdict::Error => Self::Error,
@@ -255,6 +258,8 @@ pub struct Totals {
     pub error: usize,
     /// Failed.
     pub fail: usize,
+    /// Had too few runs to tell.
+    pub inconclusive: usize,
     /// Passed.
     pub pass: usize,
     /// Not run.
@@ -271,6 +276,7 @@ impl Totals {
         *match verdict {
             RowVerdict::Pass => &mut self.pass,
             RowVerdict::Fail => &mut self.fail,
+            RowVerdict::Inconclusive => &mut self.inconclusive,
             RowVerdict::Unassessable => &mut self.unassessable,
             RowVerdict::Error => &mut self.error,
             RowVerdict::Absorbed => &mut self.absorbed,
@@ -284,6 +290,7 @@ impl Totals {
         match verdict {
             RowVerdict::Pass => self.pass,
             RowVerdict::Fail => self.fail,
+            RowVerdict::Inconclusive => self.inconclusive,
             RowVerdict::Unassessable => self.unassessable,
             RowVerdict::Error => self.error,
             RowVerdict::Absorbed => self.absorbed,
@@ -369,20 +376,32 @@ pub struct Report {
     pub notes: Vec<Note>,
     /// It ended before everything was run.
     pub is_stopped: bool,
+    /// Inconclusive rows do not make the run fail.
+    pub allows_inconclusive: bool,
 }
 
 impl Serialize for Report {
     fn serialize<S: serde::Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
         #[derive(Serialize)]
         struct Written<'a> {
+            #[serde(skip_serializing_if = "std::ops::Not::not")]
+            allow_inconclusive: bool,
             exit_code: u8,
             mcptest: u32,
             notes: &'a [Note],
             suites: &'a [SuiteReport],
             totals: &'a Totals,
         }
-        let Self { suites, totals, notes, .. } = self;
-        Written { exit_code: self.exit_code(), mcptest: FORMAT, notes, suites, totals }.serialize(out)
+        let Self { suites, totals, notes, allows_inconclusive, .. } = self;
+        Written {
+            allow_inconclusive: *allows_inconclusive,
+            exit_code: self.exit_code(),
+            mcptest: FORMAT,
+            notes,
+            suites,
+            totals,
+        }
+        .serialize(out)
     }
 }
 
@@ -402,6 +421,7 @@ impl Report {
                 }
             }
             Event::CellFinished { .. } => {}
+            Event::InconclusiveAllowed => self.allows_inconclusive = true,
             Event::Note(text) => self.note(text, false),
             Event::Stopped(why) => {
                 self.is_stopped = true;
@@ -456,7 +476,9 @@ impl Report {
         if self.totals.error > 0 || self.refused > 0 || self.is_stopped {
             2
         } else {
-            u8::from(self.totals.fail + self.totals.unassessable > 0)
+            let Totals { fail, unassessable, inconclusive, .. } = self.totals;
+            let inconclusive = if self.allows_inconclusive { 0 } else { inconclusive };
+            u8::from(fail + unassessable + inconclusive > 0)
         }
     }
 }

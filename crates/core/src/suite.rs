@@ -26,7 +26,7 @@ use crate::eval::{
     TrajectoryAxesGate, TrajectoryGate,
 };
 use crate::trace::{FaultKind, words};
-pub use blocks::{AGENT, FAULT, FAULT_TARGET, GATE_FILE, IGNORED, MODEL, PRICE, PROGRAM, SERVER, SUITE, TASK};
+pub use blocks::{AGENT, FAULT, FAULT_TARGET, GATE_FILE, IGNORED, MODEL, PRICE, PROGRAM, RUNS, SERVER, SUITE, TASK};
 pub use check::Diagnostics;
 pub(crate) use interpolate::escape_references;
 pub use interpolate::{Template, Variables};
@@ -213,7 +213,10 @@ pub struct AgentTest {
     pub prompt_as_written: Template,
     pub system: Option<String>,
     pub system_as_written: Option<Template>,
+    /// The number of runs, or the most where they stop early.
     pub runs: u64,
+    /// Runs stop when they settle `reliability`, after this many at the earliest.
+    pub settles_from: Option<u64>,
     pub max_turns: u64,
     pub max_tokens: u64,
     /// Sent only when given.

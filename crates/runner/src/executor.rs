@@ -8,9 +8,11 @@ use std::sync::{Mutex, OnceLock, PoisonError, mpsc};
 use std::thread;
 
 use mcptest_core::diag::{Code, RunError, shell_word};
+use mcptest_core::eval::GateKind;
+use mcptest_core::eval::reliability::Requirement;
 use mcptest_core::event::Event;
 use mcptest_core::ledger::Ledger;
-use mcptest_core::report::{Attempt, Evidence, Family, Origin, Row, RowVerdict};
+use mcptest_core::report::{Attempt, Cell, Evidence, Family, Origin, Row, RowVerdict};
 use mcptest_core::suite::Variables;
 use serde_json::Value;
 
@@ -42,6 +44,8 @@ pub struct Options<'a> {
     pub jobs: usize,
     /// Skip everything after the first row that does not pass.
     pub fail_fast: bool,
+    /// A test with too few runs to tell is no reason to skip the rest.
+    pub allow_inconclusive: bool,
     /// The path of this program, for servers whose command is `mcptest`.
     pub program: Option<PathBuf>,
     pub environment: &'a (dyn Fn(&str) -> Option<String> + Sync),
@@ -96,10 +100,47 @@ type Attempted = (Option<Origin>, Attempt);
 struct CellState {
     /// Set by the first run.
     prepared: OnceLock<Result<Prepared, RunError>>,
-    attempts: Mutex<Vec<Option<Attempted>>>,
+    runs: Mutex<CellRuns>,
     left: AtomicUsize,
     /// Runs whose recordings have the old format.
     old: AtomicUsize,
+}
+
+/// The runs of a cell so far.
+struct CellRuns {
+    attempts: Vec<Option<Attempted>>,
+    /// Where runs stop early: the last that began, and how far they have settled the question.
+    started: u64,
+    settling: Settling,
+}
+
+/// How the first runs of a cell count, in the order of their numbers regardless of the order in which they end.
+#[derive(Default)]
+struct Settling {
+    runs: u64,
+    passes: u64,
+    /// After how many runs it was settled.
+    settled: Option<u64>,
+    /// A run could not be carried out, so no further one can help.
+    is_broken: bool,
+}
+
+impl Settling {
+    /// Counts runs that have ended, as far as all before them have.
+    fn advance(&mut self, attempts: &[Option<Attempted>], cell: &Cell<'_>, rule: &Requirement) {
+        while self.settled.is_none() && !self.is_broken {
+            let next = usize::try_from(self.runs).ok().and_then(|at| attempts.get(at)?.as_ref());
+            match next {
+                None => return,
+                Some((_, Attempt::Traced(evidence))) => {
+                    self.runs += 1;
+                    self.passes += u64::from(cell.passes(&evidence.trace));
+                    self.settled = rule.is_settled_at(self.passes, self.runs).then_some(self.runs);
+                }
+                Some((_, Attempt::Broken(_) | Attempt::Skipped)) => self.is_broken = true,
+            }
+        }
+    }
 }
 
 /// What all runs of a cell need.
@@ -107,22 +148,45 @@ struct Prepared {
     cell_inputs: CellInputs,
     /// Runs are replayed from cassettes.
     replays: bool,
+    /// The last recorded run, where they are replayed.
+    recorded: u64,
 }
 
-/// Facts about the replayed recordings, apart from their verdicts.
+/// Facts about all runs, apart from their verdicts.
 #[derive(Default)]
-struct ReplayNotes {
+struct RunNotes {
     edited: usize,
     old: usize,
+    /// Tests whose runs stopped early, and how many runs of how many that saved.
+    settled: usize,
+    saved: u64,
+    planned: u64,
 }
 
-impl ReplayNotes {
+impl RunNotes {
+    /// Counts a test whose runs stop early.
+    fn settle(&mut self, planned: &Planned<'_>, rows: &[Row]) {
+        let is_settled = |row: &Row| {
+            row.gate == Some(GateKind::Reliability) && matches!(row.verdict, RowVerdict::Pass | RowVerdict::Fail)
+        };
+        let runs = rows.iter().filter(|row| row.family == Family::Run).count() as u64;
+        if planned.cell.settles().is_some() && rows.iter().any(is_settled) && runs < planned.runs {
+            self.settled += 1;
+            self.saved += planned.runs - runs;
+            self.planned += planned.runs;
+        }
+    }
+
     fn notes(&self) -> Vec<String> {
         let count = |count: usize, one: &str, many: &str| match count {
             1 => format!("1 recording {one}"),
             count => format!("{count} recordings {many}"),
         };
         let mut out = Vec::new();
+        if self.saved > 0 {
+            let tests = if self.settled == 1 { "1 test".to_owned() } else { format!("{} tests", self.settled) };
+            out.push(format!("{tests} settled early: {} of {} runs saved", self.saved, self.planned));
+        }
         if self.edited > 0 {
             let what = count(self.edited, "was", "were");
             out.push(format!("{what} edited after recording and accepted with `mcptest cassette accept`"));
@@ -154,7 +218,11 @@ pub fn execute(plan: &[Planned<'_>], options: &Options<'_>, events: &mut dyn FnM
         let runs = usize::try_from(planned.runs).unwrap_or(usize::MAX);
         CellState {
             prepared: OnceLock::new(),
-            attempts: Mutex::new((0..runs).map(|_| None).collect()),
+            runs: Mutex::new(CellRuns {
+                attempts: (0..runs).map(|_| None).collect(),
+                started: 0,
+                settling: Settling::default(),
+            }),
             left: AtomicUsize::new(runs),
             old: AtomicUsize::new(0),
         }
@@ -219,20 +287,93 @@ impl<'a> Executor<'a> {
     /// Executes one run. Returns the rows of its cell after the last run.
     fn one(&self, at: usize, run: u64) -> Option<Vec<Row>> {
         let (state, planned) = (self.cells.get(at)?, self.plan.get(at)?);
+        let rule = planned.cell.settles();
+        if rule.is_some() && !self.begins(planned, state, run) {
+            return self.end(planned, state);
+        }
         let attempt = if self.options.interrupt.is_set() || self.options.budget.is_over() {
             (None, Attempt::Skipped)
         } else {
             self.attempt(planned, state, run)
         };
-        let mut attempts = state.attempts.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut runs = state.runs.lock().unwrap_or_else(PoisonError::into_inner);
+        let CellRuns { attempts, settling, .. } = &mut *runs;
         if let Some(slot) = usize::try_from(run - 1).ok().and_then(|run| attempts.get_mut(run)) {
             *slot = Some(attempt);
         }
+        if let Some(rule) = &rule {
+            settling.advance(attempts, &planned.cell, rule);
+        }
+        drop(runs);
+        self.end(planned, state)
+    }
+
+    /// Whether a run of a cell that stops early begins. None does once it is settled, except those before one that has begun:
+    /// which runs count must not depend on how long each takes.
+    fn begins(&self, planned: &Planned<'_>, state: &CellState, run: u64) -> bool {
+        let prepared = state.prepared.get_or_init(|| self.prepare(planned));
+        if let Ok(Prepared { replays: true, recorded, .. }) = prepared
+            && run > (*recorded).max(1)
+        {
+            return false;
+        }
+        let is_replay = prepared.as_ref().is_ok_and(|prepared| prepared.replays);
+        let mut runs = state.runs.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_over = (runs.settling.settled.is_some() || runs.settling.is_broken) && !is_replay;
+        if is_over && run > runs.started {
+            return false;
+        }
+        runs.started = runs.started.max(run);
+        true
+    }
+
+    /// Counts a run that ended or is not needed. Returns the rows of its cell after the last one.
+    fn end(&self, planned: &Planned<'_>, state: &CellState) -> Option<Vec<Row>> {
         if state.left.fetch_sub(1, Ordering::AcqRel) > 1 {
             return None;
         }
-        let attempts = std::mem::take(&mut *attempts);
+        let mut runs = state.runs.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut attempts: Vec<Option<Attempted>> = std::mem::take(&mut runs.attempts);
+        if planned.cell.settles().is_some() {
+            attempts.truncate(usize::try_from(runs.started).unwrap_or(usize::MAX));
+            let unrecorded = self.end_early(planned, state, &runs.settling, &mut attempts);
+            attempts.extend(unrecorded.map(|error| Some((None, Attempt::Broken(error)))));
+        }
         Some(planned.cell.rows(attempts.into_iter().map(|made| made.unwrap_or((None, Attempt::Skipped))).collect()))
+    }
+
+    /// Ends a cell whose runs stop early. Returns what keeps its runs from an answer, if anything does.
+    fn end_early(
+        &self,
+        planned: &Planned<'_>,
+        state: &CellState,
+        settling: &Settling,
+        attempts: &mut Vec<Option<Attempted>>,
+    ) -> Option<RunError> {
+        let is_scripted = matches!(attempts.first(), Some(Some((Some(Origin::Scripted), _))));
+        if let Some(runs) = settling.settled.filter(|_| is_scripted) {
+            // How many more began depends on the machine. A script would do the same again, so nothing is lost without them.
+            attempts.truncate(usize::try_from(runs).unwrap_or(usize::MAX));
+        }
+        let (file, cell, count) = (planned.file, planned.cell, attempts.len() as u64);
+        let Some(Ok(Prepared { replays, .. })) = state.prepared.get() else { return None };
+        if *replays && settling.settled.is_none() && !settling.is_broken && count < planned.runs {
+            let max = planned.runs;
+            let message = format!("the recorded runs end after {count}, neither settled nor at the maximum of {max}");
+            let hint = format!("record it: mcptest run --record {}", file.shown);
+            return Some(RunError::new(message).code(Code::NoRecording).hint(hint));
+        }
+        if self.options.mode != Mode::Record || !attempts.iter().flatten().any(|(origin, _)| origin.is_some()) {
+            return None;
+        }
+        // Older recordings beyond the last run belong to another sequence of runs.
+        let folder = file.cassettes();
+        let runs = folder.runs(&cell.test.name, cell.model);
+        let removed = runs.and_then(|runs| {
+            let beyond = runs.into_iter().filter(|run| *run > count);
+            beyond.map(|run| folder.path(&cell.test.name, cell.model, run)).try_for_each(|path| folder.remove(&path))
+        });
+        removed.err().map(|error| trouble(&error, None))
     }
 
     /// Emits cells in the order of the plan, each as soon as all before it were emitted. `is_over` is called when the rest can
@@ -242,13 +383,14 @@ impl<'a> Executor<'a> {
         let mut told = 0;
         let mut over = false;
         let mut file: Option<&Path> = None;
-        let mut seen = ReplayNotes::default();
+        let mut seen = RunNotes::default();
         let mut tell =
-            |planned: &'a Planned<'a>, rows: Vec<Row>, seen: &mut ReplayNotes, events: &mut dyn FnMut(Event)| {
+            |planned: &'a Planned<'a>, rows: Vec<Row>, seen: &mut RunNotes, events: &mut dyn FnMut(Event)| {
                 if file != Some(&planned.file.path) {
                     file = Some(&planned.file.path);
                     events(Event::SuiteStarted { file: planned.file.shown.clone() });
                 }
+                seen.settle(planned, &rows);
                 for row in rows {
                     seen.edited += usize::from(row.edited && row.family == Family::Run);
                     events(Event::RowFinished(Box::new(row)));
@@ -266,9 +408,7 @@ impl<'a> Executor<'a> {
                     tell(planned, skipped(planned), &mut seen, events);
                     continue;
                 }
-                let bad =
-                    |row: &Row| matches!(row.verdict, RowVerdict::Fail | RowVerdict::Unassessable | RowVerdict::Error);
-                if self.options.fail_fast && rows.iter().any(bad) {
+                if self.options.fail_fast && rows.iter().any(|row| self.stops(row.verdict)) {
                     // Every cell after this one is reported as skipped.
                     over = true;
                     is_over();
@@ -282,6 +422,11 @@ impl<'a> Executor<'a> {
             tell(planned, skipped(planned), &mut seen, events);
         }
         seen.notes().into_iter().for_each(|note| events(Event::Note(note)));
+    }
+
+    /// Whether nothing runs after a row with this verdict, under `fail_fast`.
+    fn stops(&self, verdict: RowVerdict) -> bool {
+        verdict.is_bad() && !(verdict == RowVerdict::Inconclusive && self.options.allow_inconclusive)
     }
 
     fn attempt(&self, planned: &Planned<'_>, state: &CellState, run: u64) -> Attempted {
@@ -317,11 +462,14 @@ impl<'a> Executor<'a> {
         // A scripted test runs live if it has no recordings, unless it is untrusted and starts servers. If recordings cannot be
         // listed, that is an error.
         let may_run = cell_inputs.script.is_some() && (is_trusted || cell.test.servers.is_empty());
-        let replays = self.options.mode == Mode::Replay && {
-            let recorded = || file.cassettes().runs(&cell.test.name, cell.model);
-            !may_run || !recorded().map_err(|error| trouble(&error, None))?.is_empty()
+        let needs_runs = may_run || cell.settles().is_some();
+        let recorded = if self.options.mode == Mode::Replay && needs_runs {
+            file.cassettes().runs(&cell.test.name, cell.model).map_err(|error| trouble(&error, None))?
+        } else {
+            Vec::new()
         };
-        Ok(Prepared { cell_inputs, replays })
+        let replays = self.options.mode == Mode::Replay && (!may_run || !recorded.is_empty());
+        Ok(Prepared { cell_inputs, replays, recorded: recorded.last().copied().unwrap_or(0) })
     }
 
     /// Executes a live run; `None` if the user stopped it.
@@ -479,7 +627,8 @@ pub fn unread(names: &BTreeSet<String>) -> RunError {
 }
 
 fn skipped(planned: &Planned<'_>) -> Vec<Row> {
-    planned.cell.rows((0..planned.runs).map(|_| (None, Attempt::Skipped)).collect())
+    let runs = planned.cell.test.settles_from.map_or(planned.runs, |min| min.min(planned.runs));
+    planned.cell.rows((0..runs).map(|_| (None, Attempt::Skipped)).collect())
 }
 
 /// Adds a hint when a system limit caused the error, which is recognized by its error number.

@@ -3,13 +3,15 @@
 use mcptest_core::eval::{ASSERTION, GATES, GateInfo, GateKind};
 use mcptest_core::keys::{ARGS_RULES, Block, Key, ValueType};
 use mcptest_core::matcher::MATCHERS;
-use mcptest_core::suite::{AGENT, FAULT, FAULT_TARGET, GATE_FILE, IGNORED, MODEL, PRICE, PROGRAM, SERVER, SUITE, TASK};
+use mcptest_core::suite::{
+    AGENT, FAULT, FAULT_TARGET, GATE_FILE, IGNORED, MODEL, PRICE, PROGRAM, RUNS, SERVER, SUITE, TASK,
+};
 use mcptest_mock::{KINDS, spec};
 use mcptest_runner::provider::script;
 
 pub(super) fn suite_reference() -> String {
     let head = blocks(
-        &[&SUITE, &SERVER, &MODEL, &PRICE, &PROGRAM, &IGNORED, &FAULT, &FAULT_TARGET, &AGENT, &ASSERTION],
+        &[&SUITE, &SERVER, &MODEL, &PRICE, &PROGRAM, &IGNORED, &FAULT, &FAULT_TARGET, &AGENT, &RUNS, &ASSERTION],
         Page::Suite,
     );
     let mut matchers = table(&["key", "holds when", "example"]);
@@ -118,6 +120,9 @@ fn takes(takes: &ValueType, page: Page) -> String {
     match takes {
         ValueType::Object(block) => format!("a map: {}", link(block)),
         ValueType::List(_, ValueType::Object(block)) => format!("a list, each item: {}", link(block)),
+        ValueType::IntegerOr(least, block) => {
+            format!("{}, or a map: {}", ValueType::Integer(*least).describe(), link(block))
+        }
         ValueType::TextOr(block) => format!("text, or a map: {}", link(block)),
         ValueType::List(_, ValueType::TextOr(block)) => format!("a list, each item text or a map: {}", link(block)),
         ValueType::Map(ValueType::Matcher) => {
@@ -146,7 +151,7 @@ fn gate_blocks() -> Vec<(GateKind, &'static Block)> {
 /// The block a value is made of, if any.
 pub(super) fn inner(takes: &ValueType) -> Option<&'static Block> {
     match takes {
-        ValueType::Object(block) | ValueType::TextOr(block) => Some(block),
+        ValueType::Object(block) | ValueType::TextOr(block) | ValueType::IntegerOr(_, block) => Some(block),
         ValueType::List(_, inner_takes) | ValueType::Map(inner_takes) => inner(inner_takes),
         _ => None,
     }

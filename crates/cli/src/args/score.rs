@@ -85,6 +85,10 @@ pub(crate) struct Score {
     #[arg(long, value_name = "NAME[=PATH]", hide_possible_values = true, value_parser = reporters(), requires = "gates", conflicts_with = "merge")]
     pub(crate) reporter: Vec<Choice>,
 
+    /// Let groups with too few runs to tell pass: exit code 0 instead of 1
+    #[arg(long)]
+    pub(crate) allow_inconclusive: bool,
+
     /// Merge the outputs of this command for parts of a corpus. Groups are re-evaluated as a whole,
     /// from the runs in their lines. Needs the same --gates and --outcome as the parts
     #[arg(long, verbatim_doc_comment, conflicts_with_all = ["group_by", "from", "server_prefix"])]

@@ -66,7 +66,7 @@ pub(super) static ENTRIES: [Entry; 38] = [
     entry(
         Code::WrongType,
         "A value has the wrong type",
-        "error[wrong-type]: `runs` must be a whole number of at least 1, found a string (\"3\")",
+        "error[wrong-type]: `runs` must be a whole number of at least 1 or a map (runs), found a string (\"3\")",
         "The key takes another type of value. Strings are not converted to numbers or booleans: `\"3\"` and `yes` are strings.",
         &[
             "Write the value as the hint shows; `mcptest explain KEY` says what the key takes.",
@@ -316,6 +316,18 @@ pub(super) static ENTRIES: [Entry; 38] = [
         "error[too-many-runs]: `runs` is 100001, more than the limit of 100000",
         "A test may have up to 100,000 runs. A thousand runs determine a pass rate to within about three percent.",
         &["`mcptest runs` shows how many runs a pass rate needs."],
+    ),
+    entry(
+        Code::InvalidRuns,
+        "Runs cannot stop early like this",
+        "error[invalid-runs]: runs stop when `reliability` is settled, and there is no `at_least` to settle",
+        "`runs: { min, max, stop: settled }` runs a test until its runs show or refute the pass rate that `reliability` asks \
+         for in `at_least`, or until there are `max` of them.",
+        &[
+            "Say which rate is to be shown: `reliability: { at_least: 0.9 }`.",
+            "Or write `runs` as a number.",
+            "`min` cannot be more than `max`.",
+        ],
     ),
     entry(
         Code::NotOneWord,

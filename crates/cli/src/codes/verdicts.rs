@@ -4,7 +4,7 @@ use mcptest_core::diag::Code;
 
 use super::{Entry, entry};
 
-pub(super) static ENTRIES: [Entry; 21] = [
+pub(super) static ENTRIES: [Entry; 22] = [
     entry(
         Code::NotAssessable,
         "A check is unassessable",
@@ -166,8 +166,21 @@ pub(super) static ENTRIES: [Entry; 21] = [
         "`reliability.passhat_k` is 0, expected at least 100",
         "Without `expect:` every run must pass. A pass rate of 90 percent fails.",
         &[
-            "Set a bound: `expect: [{ target: reliability.pass_rate, matcher: { schema: { minimum: 80 } } }]`.",
+            "Ask for proof of a rate: `reliability: { at_least: 0.8 }`.",
+            "Or set a bound on what was observed: `expect: [{ target: reliability.pass_rate, matcher: { schema: { minimum: 80 } } }]`.",
             "`mcptest runs` shows how precise the pass rate of N runs is.",
+        ],
+    ),
+    entry(
+        Code::TooFewRuns,
+        "`reliability` is inconclusive",
+        "2 of 2 runs passed; the true rate is between 22.4% and 100.0% at 95% confidence (required: at least 90%): not enough to tell; 27 more straight passes would show 90%",
+        "`at_least` asks for proof at a confidence level, and so few runs prove neither that the pass rate is high enough nor \
+         that it is too low. Even an agent that always passes needs 29 runs to show 90 % at 95 % confidence.",
+        &[
+            "`mcptest runs --at-least 90` computes how many runs it takes, and how likely a good agent passes with them.",
+            "Raise `runs:`, or let runs stop by themselves: `runs: { min: 5, max: 200, stop: settled }`.",
+            "Lower `at_least` or `confidence`, or accept it for now with `--allow-inconclusive`.",
         ],
     ),
     entry(

@@ -75,6 +75,9 @@ pub(super) fn run(
         }
         report.take(event);
     };
+    if typed.allow_inconclusive {
+        emit(Event::InconclusiveAllowed);
+    }
     if let Some(note) = empty_share {
         emit(Event::Note(note));
     }
@@ -120,6 +123,7 @@ fn judge(
         mode,
         jobs,
         fail_fast: typed.fail_fast,
+        allow_inconclusive: typed.allow_inconclusive,
         program: std::env::current_exe().ok(),
         environment: if typed.untrusted { &|_| None } else { environment },
         names,
@@ -231,7 +235,11 @@ fn list(files: &[File], cells: &[Planned<'_>], console: &mut Console<'_>) -> Res
         }
     }
     for Planned { file, cell, runs } in cells {
-        let count = if *runs == 1 { String::new() } else { format!(" ({runs} runs)") };
+        let count = match (cell.test.settles_from, *runs) {
+            (Some(min), max) if min < max => format!(" ({min} to {max} runs)"),
+            (_, 1) => String::new(),
+            (_, runs) => format!(" ({runs} runs)"),
+        };
         let (name, line) = (cell.row_name(1, None, None), cell.test.line);
         text.push_str(&format!("{}:{line}: {}{count}\n", printable(&file.shown), printable(&name)));
     }

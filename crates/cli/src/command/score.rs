@@ -39,6 +39,7 @@ use crate::corpus::{ReadOptions, pipeline, source};
 use crate::exit;
 use crate::input;
 use crate::progress::ReadProgress;
+use crate::report::text::many;
 use crate::report::{Color, Reporters, Style, Verbosity};
 use mcptest_runner::file::Trust;
 
@@ -179,6 +180,9 @@ fn score(
             report.take(event);
         }
     };
+    if typed.allow_inconclusive {
+        emit(Event::InconclusiveAllowed, lines);
+    }
     if typed.gates.is_some() && scorer.judges_trace(true) == Some(false) {
         emit(Event::Note("the gates judge groups of runs only, so single traces have no verdict".to_owned()), lines);
     }
@@ -267,6 +271,10 @@ fn score(
 /// Prints the summary and returns the exit code.
 fn finish(typed: &Score, summary: &Summary, has_no_groups: bool, faults: usize, err: &mut Stream<'_>) -> u8 {
     err.complain(summary.text(faults));
+    if typed.allow_inconclusive && summary.inconclusive() > 0 {
+        let groups = many(summary.inconclusive(), "inconclusive group");
+        err.complain(format!("note: {groups} allowed by --allow-inconclusive"));
+    }
     for note in notes(typed, has_no_groups, !summary.is_empty() && faults == 0) {
         err.complain(note);
     }
@@ -275,7 +283,7 @@ fn finish(typed: &Score, summary: &Summary, has_no_groups: bool, faults: usize, 
             err.complain("error[empty-input]: no traces in these inputs");
             exit::ERROR
         }
-        0 => summary.exit_code(),
+        0 => summary.exit_code(typed.allow_inconclusive),
         _ => exit::ERROR,
     }
 }

@@ -204,7 +204,7 @@ static ENTRIES: [Entry; 34] = [
         "verdict",
         &["verdicts"],
         TERM,
-        "The result of a run or of a gate over runs: `pass`, `fail`, `unassessable`, `error`, `absorbed`, `skipped` or \
+        "The result of a run or of a gate over runs: `pass`, `fail`, `inconclusive`, `unassessable`, `error`, `absorbed`, `skipped` or \
          `unjudged`. The worst verdict decides the exit code.",
         &["pass", "fail", "unassessable", "1"],
     ),

@@ -52,7 +52,9 @@ enum Below {
 /// The keys below a value, and how its items are written.
 fn below(takes: &ValueType) -> (Option<Below>, &'static str) {
     match takes {
-        ValueType::Object(block) | ValueType::TextOr(block) => (Some(Below::Block(block)), ""),
+        ValueType::Object(block) | ValueType::TextOr(block) | ValueType::IntegerOr(_, block) => {
+            (Some(Below::Block(block)), "")
+        }
         ValueType::Gate(kind) => (Some(Below::Gate(*kind)), ""),
         ValueType::List(_, inner) => (below(inner).0, "[*]"),
         ValueType::Map(inner) => (below(inner).0, ".NAME"),

@@ -20,12 +20,18 @@ const fn word(name: &'static str, meaning: &'static str, see: &'static [Code]) -
 }
 
 /// Verdicts of rows, in the order of the table of verdicts.
-static VERDICTS: [Word; 7] = [
+static VERDICTS: [Word; 8] = [
     word("pass", "All checks passed, on recorded evidence.", &[]),
     word(
         "fail",
         "A check failed. The reason, the evidence and the place in the suite are below the line. Exit code 1.",
         &[Code::MissingCall, Code::ExtraCall, Code::ClaimWithoutCall],
+    ),
+    word(
+        "inconclusive",
+        "`reliability` has `at_least`, and the runs neither show that the pass rate is high enough nor that it is too low. It \
+         counts as a failure, exit code 1, unless `--allow-inconclusive` is given.",
+        &[Code::TooFewRuns],
     ),
     word(
         "unassessable",
@@ -93,7 +99,7 @@ static STOPS: [Word; 5] = [
 /// Exit codes of the program.
 static CODES: [(u8, &str); 5] = [
     (exit::OK, "All checks passed."),
-    (exit::FAILED, "A check failed, or evidence was missing: a verdict is `fail` or `unassessable`."),
+    (exit::FAILED, "A check failed, or evidence was missing: a verdict is `fail`, `inconclusive` or `unassessable`."),
     (
         exit::ERROR,
         "Something could not run: an error in a suite, a missing or stale cassette, a server or model that cannot be reached, \

@@ -79,6 +79,7 @@ pub(super) fn mark(verdict: RowVerdict) -> (&'static str, &'static str) {
     match verdict {
         RowVerdict::Pass => ("✓", "PASS"),
         RowVerdict::Fail => ("✗", "FAIL"),
+        RowVerdict::Inconclusive => ("≈", "INCONCLUSIVE"),
         RowVerdict::Unassessable => ("?", "UNASSESSABLE"),
         RowVerdict::Error => ("!", "ERROR"),
         RowVerdict::Absorbed => ("~", "ABSORBED"),

@@ -46,7 +46,11 @@ impl Page {
                 self.suites.extend(inert(&Layout::LINE.text(row)));
             }
             // Notes belong to the report, which counts them among suites and rows.
-            Event::RowFinished(_) | Event::CellFinished { .. } | Event::Note(_) | Event::Stopped(_) => {}
+            Event::RowFinished(_)
+            | Event::CellFinished { .. }
+            | Event::InconclusiveAllowed
+            | Event::Note(_)
+            | Event::Stopped(_) => {}
         }
     }
 

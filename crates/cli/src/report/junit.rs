@@ -27,13 +27,15 @@ struct Counts {
 
 impl Counts {
     /// A file that could not be used is a testcase of its own.
-    fn new(totals: &Totals, refused: usize) -> Self {
+    fn new(totals: &Totals, refused: usize, allows_inconclusive: bool) -> Self {
+        let (allowed, inconclusive) =
+            if allows_inconclusive { (totals.inconclusive, 0) } else { (0, totals.inconclusive) };
         Self {
             tests: totals.rows() + refused,
-            failures: totals.fail + totals.unassessable,
+            failures: totals.fail + totals.unassessable + inconclusive,
             errors: totals.error + refused,
             // A server that knows passes, failures and skips must not count as a pass what nobody judged.
-            skipped: totals.skipped + totals.unjudged,
+            skipped: totals.skipped + totals.unjudged + allowed,
         }
     }
 }
@@ -41,7 +43,8 @@ impl Counts {
 pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     let mut xml: Xml<'_> = Writer::new_with_indent(out, b' ', 4);
     xml.write_event(Event::Decl(BytesDecl::new("1.0", Some("UTF-8"), None)))?;
-    let Counts { tests, failures, errors, .. } = Counts::new(&report.totals, report.refused);
+    let Counts { tests, failures, errors, .. } =
+        Counts::new(&report.totals, report.refused, report.allows_inconclusive);
     let root = xml.create_element("testsuites").with_attributes([
         ("name", "mcptest"),
         ("tests", &tests.to_string()),
@@ -51,17 +54,19 @@ pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     if report.suites.is_empty() {
         root.write_empty()?;
     } else {
-        root.write_inner_content(|xml| report.suites.iter().try_for_each(|found| suite(found, xml)))?;
+        let allows = report.allows_inconclusive;
+        root.write_inner_content(|xml| report.suites.iter().try_for_each(|found| suite(found, allows, xml)))?;
     }
     out.write_all(b"\n")
 }
 
-fn suite(suite: &SuiteReport, xml: &mut Xml<'_>) -> io::Result<()> {
+fn suite(suite: &SuiteReport, allows_inconclusive: bool, xml: &mut Xml<'_>) -> io::Result<()> {
     let mut totals = Totals::default();
     for row in &suite.rows {
         totals.count(row.verdict);
     }
-    let Counts { tests, failures, errors, skipped } = Counts::new(&totals, usize::from(suite.refused.is_some()));
+    let refused = usize::from(suite.refused.is_some());
+    let Counts { tests, failures, errors, skipped } = Counts::new(&totals, refused, allows_inconclusive);
     let mut element = xml.create_element("testsuite").with_attributes([
         ("name", &*legal(&suite.file)),
         ("tests", &tests.to_string()),
@@ -91,12 +96,12 @@ fn suite(suite: &SuiteReport, xml: &mut Xml<'_>) -> io::Result<()> {
                     error.write_text_content(BytesText::new(&body(why.lines()))).map(drop)
                 })?;
             }
-            suite.rows.iter().try_for_each(|row| case(row, &suite.file, &class, xml))
+            suite.rows.iter().try_for_each(|row| case(row, &suite.file, &class, allows_inconclusive, xml))
         })
         .map(drop)
 }
 
-fn case(row: &Row, file: &str, class: &str, xml: &mut Xml<'_>) -> io::Result<()> {
+fn case(row: &Row, file: &str, class: &str, allows_inconclusive: bool, xml: &mut Xml<'_>) -> io::Result<()> {
     let mut element =
         xml.create_element("testcase").with_attributes([("name", &*legal(&row.name)), ("classname", class)]);
     if let Some(ms) = row.duration_ms {
@@ -108,7 +113,15 @@ fn case(row: &Row, file: &str, class: &str, xml: &mut Xml<'_>) -> io::Result<()>
         }
         RowVerdict::Pass => ("system-out", None),
         RowVerdict::Absorbed => ("system-out", Some("this run failed; `reliability` judges how many may")),
-        RowVerdict::Fail | RowVerdict::Unassessable => ("failure", None),
+        RowVerdict::Inconclusive if allows_inconclusive => {
+            let reason = legal(&format!("inconclusive, which is allowed: {}", reason(row)));
+            return element
+                .write_inner_content(|xml| {
+                    xml.create_element("skipped").with_attribute(("message", &*reason)).write_empty().map(drop)
+                })
+                .map(drop);
+        }
+        RowVerdict::Fail | RowVerdict::Inconclusive | RowVerdict::Unassessable => ("failure", None),
         RowVerdict::Error => ("error", None),
     };
     let lines = explain(row, file, WIDTH);

@@ -48,6 +48,9 @@ fn title(report: &Report) -> String {
         (_, _) => many(bad, "test"),
     };
     match report.exit_code() {
+        0 if counts.verdicts.inconclusive > 0 => {
+            format!("✓ mcptest: nothing failed, {} inconclusive, which is allowed", counts.verdicts.inconclusive)
+        }
         0 => "✓ mcptest: everything passed".to_owned(),
         1 => format!("✗ mcptest: {bad} failed"),
         _ if report.totals.error == 0 => "! mcptest: not everything could run".to_owned(),

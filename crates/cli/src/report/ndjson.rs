@@ -13,6 +13,7 @@ enum Line<'a> {
     SuiteRefused { file: &'a str, why: &'a str },
     RowFinished { row: &'a Row },
     CellFinished { model: &'a str, test: &'a str },
+    InconclusiveAllowed,
     Note { text: &'a str },
     Stopped { text: &'a str },
     End { exit_code: u8, totals: &'a Totals },
@@ -35,6 +36,7 @@ pub(super) fn event(event: &Event) -> String {
         Event::SuiteRefused { file, why } => Line::SuiteRefused { file, why },
         Event::RowFinished(row) => Line::RowFinished { row },
         Event::CellFinished { test, model } => Line::CellFinished { model, test },
+        Event::InconclusiveAllowed => Line::InconclusiveAllowed,
         Event::Note(text) => Line::Note { text },
         Event::Stopped(text) => Line::Stopped { text },
     };

@@ -57,7 +57,7 @@ const fn verdict_code(verdict: RowVerdict) -> &'static str {
     match verdict {
         RowVerdict::Pass => "32",
         RowVerdict::Fail => "31",
-        RowVerdict::Unassessable | RowVerdict::Absorbed => "33",
+        RowVerdict::Inconclusive | RowVerdict::Unassessable | RowVerdict::Absorbed => "33",
         RowVerdict::Error => "35",
         RowVerdict::Skipped | RowVerdict::Unjudged => "2",
     }

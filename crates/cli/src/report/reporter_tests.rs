@@ -136,10 +136,11 @@ fn counted(rows: &[&Row]) -> Counted {
 
 /// The verdict of each test, which is the worst of its rows, and of each trace that belongs to no test.
 fn whole(events: &[Event]) -> (Vec<RowVerdict>, Vec<RowVerdict>) {
-    const WORST_FIRST: [RowVerdict; 7] = [
+    const WORST_FIRST: [RowVerdict; 8] = [
         RowVerdict::Error,
         RowVerdict::Fail,
         RowVerdict::Unassessable,
+        RowVerdict::Inconclusive,
         RowVerdict::Skipped,
         RowVerdict::Pass,
         RowVerdict::Absorbed,
@@ -210,12 +211,13 @@ fn every_face_counts_the_same_and_keeps_the_order_of_events() {
     let verdicts: Vec<RowVerdict> = cells.iter().chain(&traces).copied().collect();
     let of = |wanted: RowVerdict| verdicts.iter().filter(|verdict| **verdict == wanted).count();
     let summary = format!(
-        "{} tests, {runs} runs, {} traces: {} passed, {} failed, {} unassessable, {} errors, {} skipped, \
+        "{} tests, {runs} runs, {} traces: {} passed, {} failed, {} inconclusive, {} unassessable, {} errors, {} skipped, \
          {} not judged; 2 suites could not be used",
         cells.len(),
         traces.len(),
         of(RowVerdict::Pass),
         of(RowVerdict::Fail),
+        of(RowVerdict::Inconclusive),
         of(RowVerdict::Unassessable),
         of(RowVerdict::Error),
         of(RowVerdict::Skipped),
@@ -228,7 +230,8 @@ fn every_face_counts_the_same_and_keeps_the_order_of_events() {
     assert_eq!(github.lines().next().unwrap(), format!("::error title=mcptest::{summary}"));
     let markdown = printed("markdown", normal(), &events);
     assert_eq!(markdown.lines().nth(2).unwrap(), summary);
-    let bad = count(RowVerdict::Fail) + count(RowVerdict::Unassessable) + count(RowVerdict::Error);
+    let failed = count(RowVerdict::Fail) + count(RowVerdict::Inconclusive) + count(RowVerdict::Unassessable);
+    let bad = failed + count(RowVerdict::Error);
     let refused = 2;
     // Two pairs of runs fail alike.
     assert_eq!(markdown.matches("<details>").count(), bad + refused - 2);
@@ -239,7 +242,7 @@ fn every_face_counts_the_same_and_keeps_the_order_of_events() {
     let head = format!(
         "<testsuites name=\"mcptest\" tests=\"{}\" failures=\"{}\" errors=\"{}\">",
         rows.len() + refused,
-        count(RowVerdict::Fail) + count(RowVerdict::Unassessable),
+        failed,
         count(RowVerdict::Error) + refused,
     );
     assert_eq!(junit.lines().nth(1).unwrap(), head);

@@ -5,7 +5,11 @@ use mcptest_core::report::{Origin, Row, RowVerdict};
 
 /// The command for a row of a suite; none for a row that no suite has, and none where a hint already is a command.
 pub(super) fn command(row: &Row, file: &str) -> Option<String> {
-    if row.line == 0 || !matches!(row.verdict, RowVerdict::Fail | RowVerdict::Unassessable | RowVerdict::Absorbed) {
+    let is_judged = matches!(
+        row.verdict,
+        RowVerdict::Fail | RowVerdict::Inconclusive | RowVerdict::Unassessable | RowVerdict::Absorbed
+    );
+    if row.line == 0 || !is_judged {
         return None;
     }
     let mut out = format!("mcptest run {}", path(file)?);

@@ -109,6 +109,7 @@ pub(super) fn events() -> Vec<Event> {
     const BOOKS: usize = 0;
     const STEADY: usize = 1;
     const SURVIVES: usize = 2;
+    const PROVES: usize = 3;
     let suite = suite();
     let mut out = vec![Event::Note("the first of two notes".to_owned()), Event::SuiteStarted { file: FILE.to_owned() }];
     let mut add = |rows: Vec<Row>| out.extend(rows.into_iter().map(finished));
@@ -139,6 +140,7 @@ pub(super) fn events() -> Vec<Event> {
     add(cell(&suite, BOOKS, "gpt-5", vec![Attempt::Broken(missing.clone())]));
     add(cell(&suite, STEADY, "gpt-6", vec![ran(&once), Attempt::Broken(missing), Attempt::Skipped]));
     add(cell(&suite, SURVIVES, "gpt-5", vec![Attempt::Skipped]));
+    add(cell(&suite, PROVES, "gpt-5", vec![ran(&once), ran(&idle), ran(&once)]));
 
     out.push(Event::SuiteRefused {
         file: "tests/broken.yml".to_owned(),

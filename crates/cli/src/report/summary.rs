@@ -17,6 +17,9 @@ pub(super) fn totals(report: &Report) -> String {
         [] => "no tests".to_owned(),
         counted => format!("{}: {}", counted.join(", "), self::verdicts(&verdicts)),
     };
+    if report.allows_inconclusive && verdicts.inconclusive > 0 {
+        line.push_str(" (allowed)");
+    }
     if unread > 0 {
         line.push_str(&format!("; {} could not be read", many(unread, "record")));
     }
@@ -34,7 +37,9 @@ pub(crate) fn verdicts(totals: &Totals) -> String {
         RowVerdict::Fail => format!("{count} failed"),
         RowVerdict::Error => many(count, "error"),
         RowVerdict::Unjudged => format!("{count} not judged"),
-        RowVerdict::Unassessable | RowVerdict::Absorbed | RowVerdict::Skipped => format!("{count} {verdict}"),
+        RowVerdict::Inconclusive | RowVerdict::Unassessable | RowVerdict::Absorbed | RowVerdict::Skipped => {
+            format!("{count} {verdict}")
+        }
     });
     parts.collect::<Vec<_>>().join(", ")
 }

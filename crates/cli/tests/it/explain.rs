@@ -134,7 +134,7 @@ See also `mcptest explain` of absorbed-run, reliability-failed.
         "\
 1 (an exit code)
 
-A check failed, or evidence was missing: a verdict is `fail` or `unassessable`.
+A check failed, or evidence was missing: a verdict is `fail`, `inconclusive` or `unassessable`.
 
 The worst result decides: 2 over 1 over 0.
 ",

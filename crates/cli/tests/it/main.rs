@@ -63,6 +63,7 @@ mod schema;
 mod score;
 mod score_formats;
 mod score_parts;
+mod settle;
 mod shim;
 mod tasks;
 // It follows links, or does not.

@@ -253,7 +253,7 @@ fn a_file_that_is_no_saved_run_is_refused_with_its_place() {
     );
     refused("bytes.json", &format!("is not a saved report: it is no text: byte 1 is no UTF-8\n{made}"));
     let again = "hint: restore the file, or write it again with `mcptest run --reporter json=FILE`\n";
-    let words = "pass, fail, unassessable, error, absorbed, skipped, unjudged";
+    let words = "pass, fail, inconclusive, unassessable, error, absorbed, skipped, unjudged";
     refused("row.json", &format!("line 5, column 27: expected one of {words}, found a string (\"fine\")\n{again}"));
     refused_as("no-such-file", "gone.json", "no such file or folder\nhint: did you mean `ok.json`?\n");
 }

@@ -218,7 +218,7 @@ fn a_suite_that_cannot_be_used_is_refused_in_every_report() {
                 { "file": "wrong.yml", "refused": SAID_OF_WRONG, "rows": [] },
                 { "file": "worng.yml", "refused": missing, "rows": [] },
             ],
-            "totals": { "absorbed": 0, "error": 0, "fail": 0, "pass": 0, "skipped": 0, "unassessable": 0, "unjudged": 0 },
+            "totals": { "absorbed": 0, "error": 0, "fail": 0, "inconclusive": 0, "pass": 0, "skipped": 0, "unassessable": 0, "unjudged": 0 },
         })
     );
     let xml = "\

@@ -62,6 +62,8 @@ impl Serialize for GateKind {
 pub enum Verdict {
     /// Everything asserted holds.
     Pass,
+    /// There are too few runs to tell. Counts as a failure unless it is allowed.
+    Inconclusive,
     /// The trace lacks the evidence the gate needs. Counts as a failure.
     Unassessable,
     /// Something asserted does not hold.
@@ -71,10 +73,14 @@ pub enum Verdict {
 }
 
 impl Verdict {
+    /// Every verdict, from the best to the worst.
+    pub const ALL: [Self; 5] = [Self::Pass, Self::Inconclusive, Self::Unassessable, Self::Fail, Self::Error];
+
     /// The word used in reports.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Pass => "pass",
+            Self::Inconclusive => "inconclusive",
             Self::Unassessable => "unassessable",
             Self::Fail => "fail",
             Self::Error => "error",
@@ -273,7 +279,7 @@ pub(crate) fn plural(count: usize, what: &str) -> impl fmt::Display {
 }
 
 /// A number with at most four decimals.
-fn short(value: f64) -> impl fmt::Display {
+pub(crate) fn short(value: f64) -> impl fmt::Display {
     fmt::from_fn(move |f| {
         if let Some(whole) = whole(value) {
             return fmt::Display::fmt(&whole, f);
@@ -320,6 +326,11 @@ impl Judge {
     /// Records that the evidence for a limit or metric was not recorded.
     pub(crate) fn unassessable(&mut self, target: impl Into<String>, reason: impl Into<String>) {
         self.add(Verdict::Unassessable, target.into(), reason.into(), Vec::new());
+    }
+
+    /// Records that there are too few runs to tell.
+    pub(crate) fn inconclusive(&mut self, target: impl Into<String>, reason: impl Into<String>) {
+        self.add(Verdict::Inconclusive, target.into(), reason.into(), Vec::new());
     }
 
     /// Records that the gate could not be evaluated.

@@ -2,11 +2,15 @@
 //!
 //! Only integers and `+ - * / sqrt` are used, so every machine prints the same digits.
 
+mod decide;
+
 use serde::Serialize;
 use serde_json::{Value, json};
 
+pub use self::decide::Requirement;
 use super::gate::{Expect, GateKind, GateOutcome, Judge, Metrics, Reason};
-use crate::diag::Problems;
+use crate::diag::{Code, Problem, Problems};
+use crate::stats;
 use crate::target::{Selection, Target};
 
 /// Up to this many runs, metrics with an entry per run are reported.
@@ -61,13 +65,27 @@ impl Confidence {
         }
     }
 
-    /// The standard normal critical value.
+    /// The standard normal critical value as tables print it, for planning.
     pub fn z(self) -> f64 {
         match self {
             Self::P90 => 1.645,
             Self::P95 => 1.96,
             Self::P99 => 2.576,
         }
+    }
+
+    /// The same to the last digit, for intervals.
+    pub fn exact_z(self) -> f64 {
+        match self {
+            Self::P90 => 1.644_853_626_951_472_2,
+            Self::P95 => 1.959_963_984_540_054,
+            Self::P99 => 2.575_829_303_548_900_4,
+        }
+    }
+
+    /// The chance of a wrong answer that it allows.
+    pub fn error(self) -> f64 {
+        f64::from(100 - self.percent()) / 100.0
     }
 }
 
@@ -127,6 +145,10 @@ pub struct ReliabilitySummary {
     pub wilson_low: f64,
     /// Upper end of the Wilson interval, in percent.
     pub wilson_high: f64,
+    /// One-sided lower bound of the true pass rate, in percent.
+    pub lower_bound: f64,
+    /// One-sided upper bound of the true pass rate, in percent.
+    pub upper_bound: f64,
     /// Entry k: unbiased chance, in percent, that at least one of k runs passes.
     pub pass_at: Vec<f64>,
     /// Entry k: unbiased chance, in percent, that all of k runs pass.
@@ -153,7 +175,8 @@ pub fn summarize_at(outcomes: &[bool], confidence: Confidence) -> ReliabilitySum
     let runs = outcomes.len();
     let passes = outcomes.iter().filter(|passed| **passed).count();
     let decay_curve = decay(outcomes);
-    let (wilson_low, wilson_high) = wilson(passes, runs, confidence.z());
+    let (wilson_low, wilson_high) = wilson(passes, runs, confidence.exact_z());
+    let (count, all) = (passes as u64, runs as u64);
     ReliabilitySummary {
         runs,
         pass_at_k: if passes > 0 { 100 } else { 0 },
@@ -165,6 +188,8 @@ pub fn summarize_at(outcomes: &[bool], confidence: Confidence) -> ReliabilitySum
         pass_rate: if runs == 0 { 0.0 } else { 100.0 * passes as f64 / runs as f64 },
         wilson_low,
         wilson_high,
+        lower_bound: 100.0 * stats::lower_bound(count, all, confidence.error()),
+        upper_bound: if runs == 0 { 0.0 } else { 100.0 * stats::upper_bound(count, all, confidence.error()) },
         pass_at: if runs == 0 { vec![0.0] } else { draws(runs - passes, runs).map(|none| 100.0 - none).collect() },
         pass_hat: if runs == 0 { vec![0.0] } else { draws(passes, runs).collect() },
     }
@@ -228,6 +253,12 @@ fn draws(good: usize, all: usize) -> impl Iterator<Item = f64> {
 
 /// The Wilson interval of a pass rate, in percent.
 fn wilson(passes: usize, runs: usize, z: f64) -> (f64, f64) {
+    let (low, high) = wilson_interval(passes as u64, runs as u64, z);
+    (100.0 * low, 100.0 * high)
+}
+
+/// The Wilson interval of a pass rate, from 0 to 1.
+pub fn wilson_interval(passes: u64, runs: u64, z: f64) -> (f64, f64) {
     if runs == 0 {
         return (0.0, 0.0);
     }
@@ -237,8 +268,8 @@ fn wilson(passes: usize, runs: usize, z: f64) -> (f64, f64) {
     let center = (p + square / (2.0 * n)) / scale;
     let half = z * (p * (1.0 - p) / n + square / (4.0 * n * n)).sqrt() / scale;
     // The formula is exact at both ends, floating point is not.
-    let low = if passes == 0 { 0.0 } else { (100.0 * (center - half)).max(0.0) };
-    let high = if passes == runs { 100.0 } else { (100.0 * (center + half)).min(100.0) };
+    let low = if passes == 0 { 0.0 } else { (center - half).max(0.0) };
+    let high = if passes == runs { 1.0 } else { (center + half).min(1.0) };
     (low, high)
 }
 
@@ -247,10 +278,12 @@ impl ReliabilitySummary {
         let mut metrics = Metrics::of(GateKind::Reliability.info());
         metrics.set_flag("all_passed", self.all_passed);
         metrics.set("graceful_degradation", self.graceful_degradation);
+        metrics.set("lower_bound", self.lower_bound);
         metrics.set("pass_at_k", self.pass_at_k);
         metrics.set("pass_rate", self.pass_rate);
         metrics.set("passhat_k", self.passhat_k);
         metrics.set("runs", self.runs);
+        metrics.set("upper_bound", self.upper_bound);
         metrics.set("variance_amplification", self.variance_amplification);
         metrics.set("wilson_high", self.wilson_high);
         metrics.set("wilson_low", self.wilson_low);
@@ -287,8 +320,12 @@ impl ReliabilitySummary {
 /// Parameters of the gate.
 #[derive(Debug, Clone, Default)]
 pub struct ReliabilityParams {
-    /// Confidence of the interval.
+    /// Confidence of the interval and of the bounds.
     pub confidence: Confidence,
+    /// The pass rate to show, above 0 and below 1. It replaces the default assertion.
+    pub at_least: Option<f64>,
+    /// Runs stop when they settle the rate, after this many at the earliest. Without it their number was fixed in advance.
+    pub settles_from: Option<u64>,
     /// What is asserted.
     pub expect: Expect,
 }
@@ -302,15 +339,49 @@ pub struct ReliabilityGate {
 impl ReliabilityGate {
     /// Compiles the gate. Paths of problems start at the gate's block.
     pub fn new(params: ReliabilityParams) -> Result<Self, Problems> {
-        params.expect.problems().or(Self { params })
+        let mut problems = params.expect.problems();
+        if let Some(rate) = params.at_least.filter(|rate| !(*rate > 0.0 && *rate < 1.0)) {
+            let message = format!("`at_least` must be above 0 and below 1, found {rate}");
+            let hint = if rate >= 1.0 {
+                "no number of runs shows a rate of 1; leave it out to require that every recorded run passes"
+            } else {
+                "every agent has a rate of at least 0; write a rate such as 0.9"
+            };
+            problems.0.push(Problem::new(Code::WrongType, "/at_least", message).hint(hint));
+        }
+        problems.or(Self { params })
+    }
+
+    /// The same gate, for runs that stop when they settle the rate, after `min` of them at the earliest.
+    #[must_use]
+    pub fn settling_from(mut self, min: u64) -> Self {
+        self.params.settles_from = Some(min);
+        self
+    }
+
+    /// What the runs must show, if the gate has `at_least`.
+    pub fn requirement(&self) -> Option<Requirement> {
+        let ReliabilityParams { confidence, at_least, settles_from, .. } = self.params;
+        at_least.map(|rate| Requirement { rate, confidence, settles_from })
     }
 
     /// Evaluates the outcomes of all runs of a cell, in run order.
     pub fn evaluate(&self, outcomes: &[bool]) -> GateOutcome<ReliabilitySummary> {
         let gate = GateKind::Reliability.info();
-        let summary = summarize_at(outcomes, self.params.confidence);
-        let metrics = summary.metrics();
+        let mut summary = summarize_at(outcomes, self.params.confidence);
         let mut judge = Judge::default();
+        if let Some(requirement) = self.requirement().filter(|_| !outcomes.is_empty()) {
+            let decision = requirement.decide(outcomes);
+            (summary.lower_bound, summary.upper_bound) = (100.0 * decision.lower, 100.0 * decision.upper);
+            let line = decision.line(&requirement, outcomes.len());
+            decision.judge(&requirement, &line, &mut judge);
+            let metrics = summary.metrics();
+            if let Expect::Custom(_) = self.params.expect {
+                judge.expect(gate, &self.params.expect, &metrics, |_| vec![Reason::line(line.clone())]);
+            }
+            return judge.outcome(metrics, summary, |_| line);
+        }
+        let metrics = summary.metrics();
         let passes = outcomes.iter().filter(|passed| **passed).count();
         let line = format!(
             "{passes} of {} runs passed, {:.1}% ({}% interval {:.1}% to {:.1}%)",

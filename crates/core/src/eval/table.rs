@@ -313,7 +313,16 @@ pub static GATES: [GateInfo; 7] = {
             prefix: "reliability",
             scope: RunScope::OverRuns,
             question: "How often do runs pass, and how certain is that?",
-            params: &[key("confidence", OneOf(&[90, 95, 99]), "95", "confidence level of the Wilson interval")],
+            params: &[
+                key("confidence", OneOf(&[90, 95, 99]), "95", "confidence level of the interval and of the bounds"),
+                key(
+                    "at_least",
+                    Number(0.0, 1.0),
+                    "",
+                    "pass rate to show at this confidence, above 0 and below 1; replaces the default assertion",
+                )
+                .example("0.9"),
+            ],
             metrics: &[
                 metric("runs", Count, "number of runs"),
                 metric("pass_at_k", Percent, "100 when at least one run passed, else 0"),
@@ -329,6 +338,8 @@ pub static GATES: [GateInfo; 7] = {
                 metric("pass_rate", Percent, "passes over runs"),
                 metric("wilson_low", Percent, "lower end of the Wilson interval of the pass rate"),
                 metric("wilson_high", Percent, "upper end of the Wilson interval of the pass rate"),
+                metric("lower_bound", Percent, "one-sided lower bound of the true pass rate, at this confidence"),
+                metric("upper_bound", Percent, "one-sided upper bound of the true pass rate, at this confidence"),
                 metric("pass_at", Percents, "entry k: unbiased chance that at least one of k runs passes"),
                 metric("pass_hat", Percents, "entry k: unbiased chance that all of k runs pass"),
             ],

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::{Family, Origin, Row, RowVerdict, RunError, row_name};
+use crate::eval::reliability::Requirement;
 use crate::eval::{ExtractionMode, GateKind, Verdict};
 use crate::judge::{self, CheckResult};
 use crate::suite::{AgentTest, Fault};
@@ -56,6 +57,17 @@ impl Cell<'_> {
         row_name(&self.test.name, model, run.filter(|_| runs > 1), gate)
     }
 
+    /// Whether a run passes the assertions and the per-run gates.
+    pub fn passes(&self, trace: &Trace) -> bool {
+        let checks = judge::run_tersely(&self.test.expect, &self.test.gates, trace);
+        checks.iter().all(|check| check.verdict == Verdict::Pass)
+    }
+
+    /// What settles the number of runs, where they stop early.
+    pub fn settles(&self) -> Option<Requirement> {
+        self.test.gates.reliability.as_ref()?.requirement().filter(|rule| rule.settles_from.is_some())
+    }
+
     /// The rows: each run, its recovery, then the gates over runs.
     pub fn rows(&self, attempts: Vec<(Option<Origin>, Attempt)>) -> Vec<Row> {
         let count = attempts.len();
@@ -102,6 +114,10 @@ impl Cell<'_> {
                 }
             }
         }
+        if self.settles().is_some_and(|rule| rule.settled(&outcomes).is_some()) {
+            // The suite says no number, so this is as many as it says.
+            rows.iter_mut().for_each(|row| row.runs = None);
+        }
         let gates = &self.test.gates;
         let over_runs = if broken > 0 {
             judge::without_runs(gates, &format!("{broken} of {count} runs could not be judged"))
@@ -111,6 +127,7 @@ impl Cell<'_> {
         };
         for check in over_runs {
             let mut row = self.row(count, None, check.gate);
+            row.runs = rows.first().and_then(|row| row.runs);
             row.edited = any_edited;
             self.judge(&mut row, vec![check], false);
             if skipped > 0 {
@@ -147,7 +164,7 @@ impl Cell<'_> {
             runs: (runs as u64 != self.test.runs).then_some(runs as u64),
             gate,
             line: self.test.line,
-            ..Row::named(self.row_name(runs, run, gate))
+            ..Row::named(self.row_name(self.test.settles_from.map_or(runs, |_| 2), run, gate))
         }
     }
 

@@ -58,8 +58,9 @@ pub(super) fn severity(verdict: RowVerdict) -> u8 {
     match verdict {
         RowVerdict::Absorbed | RowVerdict::Pass => 0,
         RowVerdict::Skipped | RowVerdict::Unjudged => 1,
-        RowVerdict::Unassessable => 2,
-        RowVerdict::Fail => 3,
-        RowVerdict::Error => 4,
+        RowVerdict::Inconclusive => 2,
+        RowVerdict::Unassessable => 3,
+        RowVerdict::Fail => 4,
+        RowVerdict::Error => 5,
     }
 }

@@ -61,6 +61,9 @@ pub fn read(text: &str) -> Result<Vec<Event>, ReportError> {
     notes.sort_by_key(|note| (note.suites, note.rows));
     let mut notes = notes.into_iter().peekable();
     let mut out = Vec::new();
+    if saved.allow_inconclusive {
+        out.push(Event::InconclusiveAllowed);
+    }
     let mut add_notes = |suites: usize, rows: usize, out: &mut Vec<Event>| {
         while let Some(note) = notes.next_if(|note| (note.suites, note.rows) <= (suites, rows)) {
             out.push(if note.is_stop { Event::Stopped(note.text) } else { Event::Note(note.text) });
@@ -132,6 +135,8 @@ struct Head<'a> {
 
 #[derive(Deserialize)]
 struct Saved<'a> {
+    #[serde(default)]
+    allow_inconclusive: bool,
     mcptest: Option<u32>,
     #[serde(default)]
     notes: Vec<Note>,
@@ -239,8 +244,7 @@ fn row_verdict<'de, D: Deserializer<'de>>(from: D) -> Result<RowVerdict, D::Erro
 
 fn verdict<'de, D: Deserializer<'de>>(from: D) -> Result<Verdict, D::Error> {
     let word = String::deserialize(from)?;
-    let all = [Verdict::Pass, Verdict::Unassessable, Verdict::Fail, Verdict::Error];
-    let known = all.into_iter().find(|verdict| verdict.as_str() == word);
+    let known = Verdict::ALL.into_iter().find(|verdict| verdict.as_str() == word);
     known.ok_or_else(|| serde::de::Error::custom(format!("no check has the verdict `{word}`")))
 }
 

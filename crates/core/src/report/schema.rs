@@ -24,13 +24,14 @@ pub fn report() -> Value {
                 "start": { "type": "integer", "minimum": 0, "description": "Characters of `text` before the place." },
                 "length": { "type": "integer", "minimum": 1, "description": "Characters of `text` that are meant." },
             })),
-            "verdict": verdicts( "pass: everything asserted holds; fail: something does not; unassessable: the trace lacks the evidence; error: it could not be run or evaluated; absorbed: a failed run that `reliability` judges; skipped: not run; null: no gate judges it."),
+            "verdict": verdicts( "pass: everything asserted holds; fail: something does not; inconclusive: there are too few runs to tell; unassessable: the trace lacks the evidence; error: it could not be run or evaluated; absorbed: a failed run that `reliability` judges; skipped: not run; null: no gate judges it."),
             "count": { "type": "integer", "minimum": 0 },
         },
         "type": "object",
         "required": ["exit_code", "mcptest", "notes", "suites", "totals"],
         "properties": {
             "mcptest": { "const": FORMAT, "description": "Version of this format." },
+            "allow_inconclusive": { "const": true, "description": "Inconclusive rows do not count as failures for `exit_code`." },
             "exit_code": { "enum": [0, 1, 2], "description": "0: everything holds; 1: a check failed or lacked evidence; 2: something could not run." },
             "notes": { "type": "array", "description": "Notes that are not verdicts.", "items": object(&["rows", "suites", "text"], json!({
                 "text": { "type": "string" },
@@ -149,7 +150,7 @@ fn check() -> Value {
         })
         .collect();
     let names: Vec<&str> = ["expect", PROGRAM_CHECK].into_iter().chain(gates()).collect();
-    let verdicts = [Verdict::Pass, Verdict::Unassessable, Verdict::Fail, Verdict::Error].map(Verdict::as_str);
+    let verdicts = Verdict::ALL.map(Verdict::as_str);
     let mut check = object(
         &["failures", "line", "metrics", "name", "verdict"],
         json!({

@@ -2,7 +2,7 @@
 
 use crate::eval::{ASSERTION, GATES, GateKind};
 use crate::keys::ValueType::{
-    self, Bool, Gate, Integer, List, Map, Matcher, NonNegative, Number, Object, Template, Text, TextOr, Word,
+    self, Bool, Gate, Integer, IntegerOr, List, Map, Matcher, NonNegative, Number, Object, Template, Text, TextOr, Word,
 };
 use crate::keys::{Block, Key, key};
 
@@ -145,7 +145,7 @@ pub static AGENT: Block = Block {
         key("servers", TEXTS, "[]", "names of the servers it may use"),
         key("prompt", Text, "", "the user message").required(),
         key("system", Text, "", "the system message"),
-        key("runs", Integer(1), "1", "number of independent runs"),
+        key("runs", IntegerOr(1, &RUNS), "1", "number of independent runs, or when to stop"),
         key("max_turns", Integer(1), "10", "maximum turns per run"),
         key("max_tokens", Integer(1), "1024", "maximum tokens per reply"),
         key("temperature", Number(0.0, 2.0), "", "sent only when set"),
@@ -159,6 +159,18 @@ pub static AGENT: Block = Block {
         gate(GateKind::Reliability),
         gate(GateKind::Recovery),
         gate(GateKind::Narrative),
+    ],
+};
+
+pub static RUNS: Block = Block {
+    name: "runs",
+    about: "Runs that stop as soon as they show or refute the `at_least` of `reliability`.",
+    keys: &[
+        key("min", Integer(1), "1", "fewest runs"),
+        key("max", Integer(1), "", "most runs; a rate that is not settled by then is inconclusive")
+            .required()
+            .example("60"),
+        key("stop", Word(&["settled"]), "", "stop when `reliability` is settled").required(),
     ],
 };
 

@@ -109,7 +109,9 @@ impl Diagnostics {
                 }
                 true
             }
-            (ValueType::Integer(least), Content::Number(number)) => whole(number).is_some_and(|value| value >= *least),
+            (ValueType::Integer(least) | ValueType::IntegerOr(least, _), Content::Number(number)) => {
+                whole(number).is_some_and(|value| value >= *least)
+            }
             (ValueType::Number(least, most), Content::Number(number)) => {
                 number.as_f64().is_some_and(|value| (*least..=*most).contains(&value))
             }
@@ -154,7 +156,8 @@ impl Diagnostics {
                 }
                 true
             }
-            (ValueType::Object(block), _) | (ValueType::TextOr(block), Content::Map(_)) => {
+            (ValueType::Object(block), _)
+            | (ValueType::TextOr(block) | ValueType::IntegerOr(_, block), Content::Map(_)) => {
                 self.block(node, what, &block.all());
                 true
             }

@@ -161,7 +161,12 @@ impl Lower<'_> {
     fn reliability(&mut self, block: &Node) -> Option<ReliabilityGate> {
         let level = block.whole_at("confidence").and_then(|level| u32::try_from(level).ok());
         let confidence = level.and_then(|level| Confidence::from_percent(level).ok()).unwrap_or_default();
-        let params = ReliabilityParams { confidence, expect: self.expect(block, GateKind::Reliability) };
+        let params = ReliabilityParams {
+            confidence,
+            at_least: block.number_at("at_least"),
+            settles_from: None,
+            expect: self.expect(block, GateKind::Reliability),
+        };
         self.report_problems(block, ReliabilityGate::new(params))
     }
 

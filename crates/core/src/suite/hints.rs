@@ -163,7 +163,11 @@ pub(super) fn wrong_type(node: &Node, what: &str, value_type: &ValueType, requir
     match (value_type, &node.content) {
         (_, Content::Null) => Some(no_value(required)),
         (
-            ValueType::Integer(_) | ValueType::Number(..) | ValueType::NonNegative | ValueType::OneOf(_),
+            ValueType::Integer(_)
+            | ValueType::IntegerOr(..)
+            | ValueType::Number(..)
+            | ValueType::NonNegative
+            | ValueType::OneOf(_),
             Content::Text { text, plain },
         ) => {
             let is_number = text.trim().parse::<f64>().is_ok();
@@ -182,6 +186,11 @@ pub(super) fn wrong_type(node: &Node, what: &str, value_type: &ValueType, requir
                 .and_then(|percent| whole(&percent))
                 .filter(|percent| allowed.contains(percent))
                 .and_then(|p| write(&p))
+        }
+        (ValueType::Number(_, most), Content::Number(number)) if *most <= 1.0 => {
+            // A percentage where a share is meant.
+            let share = number.as_f64().filter(|value| *value >= 2.0 && *value < 100.0).map(|value| value / 100.0);
+            share.and_then(|share| write(&share))
         }
         (ValueType::Bool, Content::Text { text, .. }) => match text.to_lowercase().as_str() {
             "yes" | "on" | "y" | "true" => write(&true),

@@ -97,7 +97,12 @@ fn lint_reliability(agent: &AgentTest, place: &PlaceOf<'_>, warn: &mut Warn<'_>)
         let mixes = (1..=8).map(|eighth| runs * eighth / 8).rev();
         if !mixes.into_iter().any(passes) && !passes(0) {
             let message = format!("`reliability` cannot pass with {} runs, regardless of their outcomes", agent.runs);
-            warn(Code::ReliabilityCannotPass, place("reliability"), message, "raise `runs:`, or lower the requirement");
+            let needed = gate.requirement().and_then(|requirement| requirement.straight_passes());
+            let hint = needed.map_or_else(
+                || "raise `runs:`, or lower the requirement".to_owned(),
+                |needed| format!("set `runs:` to at least {needed}, or lower the requirement"),
+            );
+            warn(Code::ReliabilityCannotPass, place("reliability"), message, &hint);
         } else if passes(0) && passes(runs) {
             warn(
                 Code::ReliabilityAlwaysPasses,

@@ -456,11 +456,14 @@ impl<'a> Lower<'a> {
             unread.extend(inject.iter().filter_map(|name| unread_faults.get(name)).flatten().cloned());
             let inject = inject.iter().filter_map(|name| positions.get(name.as_str()).copied()).collect();
             let expect = self.envelope_assertions(node);
-            let gates = self.gates(node, Some(&names.servers.names));
+            let mut gates = self.gates(node, Some(&names.servers.names));
             self.check_called_servers(node, &names.servers, &uses);
-            let runs = node.whole_at("runs").unwrap_or(1);
+            let (runs, settles_from) = self.runs(node);
+            if let Some(min) = settles_from {
+                gates.reliability = gates.reliability.map(|gate| gate.settling_from(min));
+            }
             if unread.is_empty() {
-                self.check_gate_rules(node, runs);
+                self.check_gate_rules(node, runs, settles_from);
             }
             let marks = self.marks(node, &at);
             let mut keys: BTreeMap<String, Range<usize>> =
@@ -485,6 +488,7 @@ impl<'a> Lower<'a> {
                 system: node.text_at("system"),
                 system_as_written: asked.system,
                 runs,
+                settles_from,
                 max_turns: node.whole_at("max_turns").unwrap_or(10),
                 max_tokens: node.whole_at("max_tokens").unwrap_or(1024),
                 temperature: node.number_at("temperature"),
@@ -580,15 +584,35 @@ impl<'a> Lower<'a> {
         (list, many.is_some())
     }
 
+    /// The number of runs, or the most and the fewest where they stop early.
+    fn runs(&mut self, node: &Node) -> (u64, Option<u64>) {
+        let Some(rule) = node.get("runs").filter(|rule| matches!(rule.content, Content::Map(_))) else {
+            return (node.whole_at("runs").unwrap_or(1), None);
+        };
+        let min = rule.whole_at("min").unwrap_or(1);
+        // Without `max` the file has an error already.
+        let max = rule.whole_at("max").unwrap_or(min);
+        if min > max {
+            let message = format!("`min` is {min}, more than the `max` of {max}");
+            self.error(Code::InvalidRuns, rule.place("/min", false), message, "swap them, or raise `max`");
+        }
+        if node.get("reliability").and_then(|gate| gate.get("at_least")).is_none() {
+            let hint = "add `reliability: { at_least: 0.9 }`, or write `runs` as a number";
+            let message = "runs stop when `reliability` is settled, and there is no `at_least` to settle";
+            self.error(Code::InvalidRuns, node.place("/runs", true), message, hint);
+        }
+        (max, Some(min))
+    }
+
     /// Checks the rules between a test's gates and its other keys.
-    fn check_gate_rules(&mut self, node: &Node, runs: u64) {
+    fn check_gate_rules(&mut self, node: &Node, runs: u64, settles_from: Option<u64>) {
         let has = |key: &str| node.get(key).is_some();
         let checks: Vec<_> = GATES.iter().map(|gate| gate.kind.name()).chain(["expect"]).collect();
         if !checks.iter().any(|key| has(key)) && !has_misspelled(node, &AGENT, &checks) {
             let hint = "add `expect:` or a gate such as `trajectory:`";
             self.error(Code::AssertsNothing, name_or_first_key(node), "the test checks nothing", hint);
         }
-        let counted = !has("runs") || node.whole_at("runs").is_some();
+        let counted = !has("runs") || node.whole_at("runs").is_some() || settles_from.is_some();
         if runs > MAX_RUNS {
             let message = format!("`runs` is {runs}, more than the limit of {MAX_RUNS}");
             self.error(
@@ -598,8 +622,12 @@ impl<'a> Lower<'a> {
                 "1000 runs already give a pass rate to within about 3 percentage points",
             );
         }
-        if has("stability") && runs < 2 && counted && !has_misspelled(node, &AGENT, &["runs"]) {
-            let hint = "set `runs:` to at least 2: one run has nothing to compare with";
+        if has("stability") && settles_from.unwrap_or(runs) < 2 && counted && !has_misspelled(node, &AGENT, &["runs"]) {
+            let hint = if settles_from.is_some() {
+                "set `min` to at least 2: one run has nothing to compare with"
+            } else {
+                "set `runs:` to at least 2: one run has nothing to compare with"
+            };
             self.error(
                 Code::StabilityNeedsRuns,
                 node.place("/stability", true),

@@ -94,6 +94,9 @@ fn of_type(value_type: &ValueType, defs: &mut Defs) -> Value {
         ValueType::TextOrList => json!({
             "type": ["string", "array"], "pattern": "\\S", "items": { "type": "string", "pattern": "\\S" },
         }),
+        ValueType::IntegerOr(least, block) => {
+            json!({ "anyOf": [of_type(&ValueType::Integer(*least), defs), refer(block.name, &block.all(), false, defs)] })
+        }
         ValueType::TextOr(block) => {
             json!({ "anyOf": [of_type(&ValueType::Text, defs), refer(block.name, &block.all(), false, defs)] })
         }

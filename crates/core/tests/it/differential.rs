@@ -41,6 +41,7 @@ fn assert_sound(verdict: Verdict, whole: Verdict, context: &dyn Fn() -> String) 
     match verdict {
         Verdict::Pass | Verdict::Fail => assert_eq!(verdict, whole, "{}", context()),
         Verdict::Unassessable => {}
+        Verdict::Inconclusive => panic!("no gate over one run is inconclusive: {}", context()),
         Verdict::Error => panic!("an error: {}", context()),
     }
 }

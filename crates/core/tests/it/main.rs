@@ -26,6 +26,7 @@ mod report;
 mod saved;
 mod score;
 mod stability;
+mod stats;
 mod suite;
 mod suite_properties;
 mod support;

@@ -396,7 +396,7 @@ proptest! {
                 Verdict::Pass => prop_assert_eq!(fewest, 0, "passed, but {:?} fails", filled),
                 Verdict::Fail => prop_assert_ne!(fewest, 0, "failed, but {:?} passes", filled),
                 Verdict::Unassessable => prop_assert_eq!(outcome.metrics.object(), json!({})),
-                Verdict::Error => prop_assert!(false, "{:?}", outcome.failures),
+                Verdict::Inconclusive | Verdict::Error => prop_assert!(false, "{:?}", outcome.failures),
             }
             if let Some(count) = count {
                 prop_assert_eq!(count, fewest as u64, "counted, but {:?} differs", filled);

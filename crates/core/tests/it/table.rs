@@ -179,6 +179,8 @@ fn every_specified_target_is_in_the_table() {
             "pass_rate",
             "wilson_low",
             "wilson_high",
+            "lower_bound",
+            "upper_bound",
             "pass_at",
             "pass_hat",
         ]
@@ -332,7 +334,7 @@ fn every_parameter_and_metric_is_described() {
                 ("penalize_repeated_tools", "true"),
             ],
             GateKind::Stability => &[("dimensions", "all four")],
-            GateKind::Reliability => &[("confidence", "95")],
+            GateKind::Reliability => &[("confidence", "95"), ("at_least", "")],
             GateKind::Recovery => &[
                 ("max_detection_ms", "3000"),
                 ("max_recovery_ms", ""),

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use mcptest_core::diag::RunError;
+use mcptest_core::report::Cell;
 use mcptest_core::suite::AgentTest;
 use serde_json::Value;
 
@@ -107,6 +108,8 @@ fn cell(
         out.push(Entry { path, test, model, run, last_run, state });
     };
     let mut next = 1;
+    let rule = (Cell { test, faults: &[], model }).settles();
+    let mut outcomes = Vec::new();
     for run in recorded.iter().copied() {
         if run > test.runs {
             let runs = if test.runs == 1 { "1 run".to_owned() } else { format!("{} runs", test.runs) };
@@ -117,17 +120,26 @@ fn cell(
             add(next, run - 1, State::Missing);
         }
         next = run + 1;
+        let loaded = inputs.as_ref().map(|inputs| folder.load(&test.name, model, run, inputs));
+        if let (Some(_), Ok(Ok(cassette))) = (&rule, &loaded) {
+            outcomes.push(Cell { test, faults: &[], model }.passes(&cassette.trace));
+        }
         add(
             run,
             run,
-            match inputs {
-                Ok(inputs) => State::of(folder.load(&test.name, model, run, inputs)),
+            match loaded {
+                Ok(loaded) => State::of(loaded),
                 Err(trouble) => State::Unknown(trouble.clone()),
             },
         );
     }
-    if next <= test.runs {
-        add(next, test.runs, State::Missing);
+    match rule {
+        // Runs that stopped early are all there, unless they settle nothing: then at least the next one is missing.
+        Some(rule) if next <= test.runs && rule.settled(&outcomes).is_none() => {
+            add(next, next.max(test.settles_from.unwrap_or(1)), State::Missing);
+        }
+        None if next <= test.runs => add(next, test.runs, State::Missing),
+        _ => {}
     }
 }
 

@@ -120,6 +120,7 @@ impl Findings {
                     format!("{}: {name}", judged.source)
                 };
                 let verdict = match why.verdict {
+                    Verdict::Inconclusive => "is inconclusive",
                     Verdict::Unassessable => "is unassessable",
                     Verdict::Error => "cannot be evaluated",
                     Verdict::Pass | Verdict::Fail => "fails",

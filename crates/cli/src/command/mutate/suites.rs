@@ -124,6 +124,7 @@ fn replay(cells: &[Planned<'_>], jobs: usize, environment: Environment<'_>, emit
         mode: Mode::Replay,
         jobs,
         fail_fast: false,
+        allow_inconclusive: false,
         program: std::env::current_exe().ok(),
         environment,
         names: &[],

@@ -120,17 +120,24 @@ impl Summary {
         out.join("\n")
     }
 
+    /// Groups with too few runs to tell.
+    pub(super) fn inconclusive(&self) -> usize {
+        self.groups.inconclusive
+    }
+
     /// Whether there was no trace at all.
     pub(super) fn is_empty(&self) -> bool {
         self.traces.rows() == 0
     }
 
     /// The exit code, apart from read errors.
-    pub(super) fn exit_code(&self) -> u8 {
+    pub(super) fn exit_code(&self, allows_inconclusive: bool) -> u8 {
         let totals = [&self.traces, &self.groups];
         if totals.iter().any(|totals| totals.error > 0) {
             exit::ERROR
-        } else if totals.iter().any(|totals| totals.fail + totals.unassessable > 0) {
+        } else if totals.iter().any(|totals| totals.fail + totals.unassessable > 0)
+            || (totals.iter().any(|totals| totals.inconclusive > 0) && !allows_inconclusive)
+        {
             exit::FAILED
         } else {
             exit::OK

@@ -2,7 +2,7 @@
 // Everything that a trace says is put into the page as text, never as markup.
 (() => {
   const data = JSON.parse(document.getElementById("data").textContent);
-  const SIGNS = { pass: "✓", fail: "✗", unassessable: "?", error: "!", absorbed: "~", skipped: "-", unjudged: "·" };
+  const SIGNS = { pass: "✓", fail: "✗", inconclusive: "≈", unassessable: "?", error: "!", absorbed: "~", skipped: "-", unjudged: "·" };
   // Most characters of a text, and most items of a list, that are built before somebody asks for more.
   const LONG = 2000;
   const STEP = 200;
@@ -141,7 +141,7 @@
   const failed = (answer) =>
     answer ? Boolean(answer.error || (answer.fault && answer.fault.effect !== "delay") || answer.is_error) : null;
   const worst = (cell) => {
-    const order = ["error", "fail", "unassessable", "skipped", "unjudged", "pass", "absorbed"];
+    const order = ["error", "fail", "unassessable", "inconclusive", "skipped", "unjudged", "pass", "absorbed"];
     // Runs that were absorbed leave the verdict to the gate that absorbed them.
     return order.find((verdict) => cell.rows.some((row) => row.verdict === verdict));
   };
@@ -709,7 +709,7 @@
     if (link && link.hash && link.hash === location.hash) follow();
   });
   // On paper nobody asks for more: lists are longer, and what did not hold is open. Afterwards it is closed again.
-  const isBad = (row) => ["fail", "error", "unassessable"].includes(row.verdict);
+  const isBad = (row) => ["fail", "error", "unassessable", "inconclusive"].includes(row.verdict);
   let opened = [];
   addEventListener("beforeprint", () => {
     for (const suite of data.suites) {

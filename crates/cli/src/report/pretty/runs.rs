@@ -152,6 +152,7 @@ impl Kind {
             RowVerdict::Error,
             RowVerdict::Fail,
             RowVerdict::Unassessable,
+            RowVerdict::Inconclusive,
             RowVerdict::Skipped,
             RowVerdict::Unjudged,
             RowVerdict::Absorbed,

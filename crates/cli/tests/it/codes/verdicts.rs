@@ -87,6 +87,12 @@ pub(super) fn provoked() -> Vec<(Code, String)> {
             ),
         ),
         (
+            Code::TooFewRuns,
+            judged(
+                "runs: 2\n    expect: [{ target: tool_names, matcher: { contains: search } }]\n    reliability: { at_least: 0.9 }",
+            ),
+        ),
+        (
             Code::UnstableRuns,
             scripted(many, "runs: 2\n    trajectory: { mode: superset, calls: [{ name: search }] }\n    stability: {}"),
         ),

@@ -43,6 +43,7 @@ const FILES: [(Code, &str); 49] = [
     (Code::RecoveryWithoutInject, "mistakes/recovery-without-inject"),
     (Code::ReliabilityWithoutChecks, "mistakes/reliability-without-checks"),
     (Code::TooManyRuns, "mistakes/runs-are-too-many"),
+    (Code::InvalidRuns, "mistakes/runs-settle-nothing"),
     (Code::NotOneWord, "mistakes/narrative-verb-is-two-words"),
     (Code::UnusedPublicVariable, "lints/public-variable-that-nothing-reads"),
     (Code::UnusedEntry, "lints/server-never-used"),

@@ -63,13 +63,33 @@ fn reliability_agrees_with_brute_force() {
         assert!(is_near(metric("pass_rate"), 100.0 * share), "{context}");
 
         // The Wilson interval holds the rates whose distance from what was seen is within the critical value.
-        let (n, z) = (count as f64, 1.96_f64);
+        let (n, z) = (count as f64, 1.959_963_984_540_054_f64);
         let bound = |name: &str| metric(name).as_f64().unwrap() / 100.0;
         for (name, edge) in [("wilson_low", bound("wilson_low")), ("wilson_high", bound("wilson_high"))] {
             let off = (share - edge).powi(2) - z * z * edge * (1.0 - edge) / n;
             assert!(off.abs() < 1e-9, "{name} {edge}: {context}");
         }
         assert!(bound("wilson_low") <= share && share <= bound("wilson_high"), "{context}");
+
+        // At the bounds, what was seen or more, or less, has a chance of one in twenty.
+        let chance = |rate: f64, wanted: &dyn Fn(usize) -> bool| {
+            let mut sum = 0.0;
+            for ways in 0..1_u32 << count {
+                let good = ways.count_ones() as usize;
+                if wanted(good) {
+                    sum += rate.powi(good as i32) * (1.0 - rate).powi((count - good) as i32);
+                }
+            }
+            sum
+        };
+        if passes > 0 {
+            let above = chance(bound("lower_bound"), &|good| good >= passes);
+            assert!((above - 0.05).abs() < 1e-9, "lower_bound: {above}: {context}");
+        }
+        if passes < count {
+            let below = chance(bound("upper_bound"), &|good| good <= passes);
+            assert!((below - 0.05).abs() < 1e-9, "upper_bound: {below}: {context}");
+        }
 
         for k in 1..=count {
             let (some, all) = draws(&outcomes, k, |drawn| drawn.iter().any(|passed| *passed));
