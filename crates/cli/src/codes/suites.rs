@@ -4,7 +4,7 @@ use mcptest_core::diag::Code;
 
 use super::{Entry, entry};
 
-pub(super) static ENTRIES: [Entry; 38] = [
+pub(super) static ENTRIES: [Entry; 39] = [
     entry(
         Code::NotYaml,
         "The file is not YAML",

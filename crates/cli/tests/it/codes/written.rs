@@ -5,7 +5,7 @@ use crate::{Folder, root};
 use mcptest_core::diag::Code;
 
 /// The file of the reader's tests that has exactly this trouble.
-const FILES: [(Code, &str); 49] = [
+const FILES: [(Code, &str); 50] = [
     (Code::NotYaml, "mistakes/yaml-tab-indent"),
     (Code::EmptyFile, "mistakes/yaml-empty"),
     (Code::YamlFeature, "mistakes/yaml-two-documents"),
