@@ -57,9 +57,10 @@ impl Run {
         calls.zip(&self.changes).filter(|(_, changes)| **changes).map(|(call, _)| call.name.as_str())
     }
 
-    /// Why nothing can be inferred from it: the recording is not whole.
+    /// Why nothing can be inferred from it: the recording is not whole, or its program failed.
     pub fn incomplete(&self) -> Option<&str> {
-        self.trace.incomplete()
+        let failed = || self.trace.program.as_ref()?.failed.as_deref();
+        self.trace.incomplete().or_else(failed)
     }
 }
 

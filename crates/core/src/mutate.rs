@@ -379,7 +379,7 @@ impl<'a> Subject<'a> {
             None if judged.is_error => {
                 mutant.why = Some("a gate could not evaluate the changed trace".to_owned());
             }
-            None => mutant.why = Some(fix::no_fix(operator, self.gates).to_owned()),
+            None => mutant.why = Some(fix::no_fix(operator, self, run, &place).to_owned()),
         }
         mutant
     }

@@ -129,7 +129,7 @@ pub(super) fn run(typed: &Infer, console: &mut Console<'_>) -> Result<u8, Stop> 
         err.complain(format!("note: {} without a group left out", many(without.runs, "trace")));
     }
     for (which, what) in [
-        (WhyNot::Incomplete, "left out, because the recording is not whole"),
+        (WhyNot::Incomplete, "left out, because the recording is not whole or the program failed"),
         (WhyNot::NoOutcome, "left out, because the record does not say how the run ended"),
     ] {
         let count = why_not.iter().filter(|why| **why == which).count();

@@ -86,15 +86,23 @@ impl Fixes {
 }
 
 /// Why there is no proposal.
-pub(super) fn no_fix(operator: Operator, gates: &Gates) -> &'static str {
+pub(super) fn no_fix(operator: Operator, subject: &Subject<'_>, run: usize, place: &Place) -> &'static str {
+    let calls = subject.runs.get(run).and_then(|run| run.trace.tool_calls.as_deref()).unwrap_or(&[]);
+    let same = |first: &ToolCall, second: &ToolCall| first.name == second.name && first.args == second.args;
     match operator {
-        Operator::ClaimUnmade if gates.narrative.is_some() => {
+        Operator::ClaimUnmade if subject.gates.narrative.is_some() => {
             "`narrative` cannot tell that the claim is false: a call of this run may have done it"
         }
         Operator::ClaimUnmade => {
             "`narrative: {}` does not pass the recorded run, or a call of this run may have done it"
         }
-        _ => "none of the checks that were tried passes every recorded run and fails this change",
+        Operator::SwapCalls if calls.get(place.at..place.at + 2).is_some_and(|two| same(&two[0], &two[1])) => {
+            "the two calls are equal, so only their results change places"
+        }
+        _ if subject.runs.len() > 1 => {
+            "the recorded runs differ here, and none of the checks that were tried passes all of them and fails this change"
+        }
+        _ => "none of the checks that were tried passes the recorded run and fails this change",
     }
 }
 
