@@ -1,5 +1,6 @@
 //! The command line: every command, option and help text.
 
+mod compare;
 mod completed;
 mod explain;
 mod infer;
@@ -15,6 +16,9 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum, value_parser};
 use mcptest_core::suite::MAX_RUNS;
 
+pub(crate) use self::compare::{
+    BaselineCapture, BaselineDiff, Compare, CompareOutput, Comparing, FailOnChange, ModelBaseline, ModelBaselineCommand,
+};
 pub(crate) use self::explain::{Completions, Explain};
 pub(crate) use self::infer::Infer;
 pub(crate) use self::init::Init;
@@ -60,6 +64,8 @@ pub(crate) enum Command {
     Explain(Explain),
     Cassette(Cassette),
     Report(Render),
+    Compare(Compare),
+    ModelBaseline(ModelBaseline),
     Score(Box<Score>),
     Convert(Convert),
     Infer(Box<Infer>),

@@ -1,12 +1,14 @@
 //! The commands: each prints to the console and returns an exit code, or why it stopped.
 
 mod cassette;
+mod compare;
 mod completions;
 mod convert;
 mod explain;
 mod infer;
 mod init;
 mod mock;
+mod model_baseline;
 mod mutate;
 mod parallel;
 mod record;
@@ -81,6 +83,8 @@ fn dispatch(
         Command::Convert(typed) => convert::run(typed, console),
         Command::Infer(typed) => infer::run(typed, console),
         Command::Mutate(typed) => mutate::run(typed, environment, console),
+        Command::Compare(typed) => compare::run(typed, environment, console),
+        Command::ModelBaseline(typed) => model_baseline::run(typed, environment, console),
         Command::Report(typed) => report::run(typed, environment, console),
         Command::Record(typed) => Ok(record::run(typed, environment, names, &mut console.err)),
         Command::Cassette(typed) => cassette::run(typed, environment, console),

@@ -10,7 +10,7 @@ mod json;
 mod junit;
 #[cfg(test)]
 mod log;
-mod markdown;
+pub(crate) mod markdown;
 mod ndjson;
 mod paint;
 mod paths;
@@ -369,7 +369,11 @@ impl MutationPage {
 /// Most bytes of the summary of a step; a longer one is not shown at all.
 const STEP_SUMMARY: usize = 1_000_000;
 
-fn to_file(path: &Path, trust: Trust, content: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Option<Failure> {
+pub(crate) fn to_file(
+    path: &Path,
+    trust: Trust,
+    content: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Option<Failure> {
     file::write(path, trust, content).err().map(|error| unwritten(path, &error))
 }
 

@@ -42,6 +42,8 @@ pub mod answer;
 #[doc(hidden)]
 pub mod cassette;
 #[doc(hidden)]
+pub mod compare;
+#[doc(hidden)]
 pub mod diag;
 #[doc(hidden)]
 pub mod event;

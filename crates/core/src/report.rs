@@ -16,9 +16,10 @@ use crate::event::Event;
 use crate::judge::{CheckResult, Receipt};
 use crate::trace::{Trace, words};
 pub use cell::{Attempt, Cell, Evidence};
+pub(crate) use compare::plain;
 pub use compare::{Baseline, Change, Changes, Rate};
 pub use grid::{GridCell, GridLine, grid};
-pub use paths::{Branch, Paths};
+pub use paths::{Branch, Paths, way};
 pub use read::{ReportError, read};
 
 /// Version of a saved report. New keys may come, and a reader passes over keys it does not know; what is there keeps its

@@ -4,7 +4,7 @@ use mcptest_core::diag::Code;
 
 use super::{Entry, entry};
 
-pub(super) static ENTRIES: [Entry; 4] = [
+pub(super) static ENTRIES: [Entry; 6] = [
     entry(
         Code::ReportersClash,
         "Two reporters use the same output",
@@ -34,5 +34,24 @@ pub(super) static ENTRIES: [Entry; 4] = [
         "error[stdout-failed]: cannot write to standard output: No space left on device (os error 28)",
         "The disk that the output goes to is full, or the program that reads it has exited.",
         &["Free some space, or write to a file on another disk."],
+    ),
+    entry(
+        Code::NotComparable,
+        "A file cannot be compared",
+        "error[not-comparable]: runs.txt: is neither a saved report, nor output of `mcptest score`, nor a model baseline",
+        "`mcptest compare` reads saved reports, folders of cassettes, the output of `mcptest score`, and model baselines of this \
+         version.",
+        &[
+            "Save a run with `mcptest run --reporter json=FILE`, or score traces with `mcptest score TRACES > FILE`.",
+            "Capture a baseline of another version again.",
+        ],
+    ),
+    entry(
+        Code::NothingToCompare,
+        "Two sides have no test in common",
+        "error[nothing-to-compare]: old.jsonl and new.jsonl have no test in common",
+        "Tests are matched by suite, name and model, and if that fails by name alone. A comparison of nothing would always \
+         look fine.",
+        &["Compare runs of the same tests.", "Score both sides with the same `--group-by`."],
     ),
 ];

@@ -208,11 +208,11 @@ fn runs(report: &Report) -> String {
 }
 
 /// Text of a table: code, so that nobody is mentioned and nothing is linked by what an agent or a suite says.
-fn cell(text: &str) -> String {
+pub(crate) fn cell(text: &str) -> String {
     if text.is_empty() { String::new() } else { code(text).replace('|', "\\|") }
 }
 
-fn code(text: &str) -> String {
+pub(crate) fn code(text: &str) -> String {
     let text = printable(&json::cut(text, MAX_NAME)).replace('\t', " ");
     let fence = "`".repeat(longest_run(&text) + 1);
     // A code span may not touch a backtick of its own text.

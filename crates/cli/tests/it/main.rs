@@ -10,6 +10,7 @@ mod agents;
 mod asked;
 mod cassette;
 mod ci_log;
+mod compare;
 mod completions;
 // It uses what looks for processes in /proc.
 #[cfg(target_os = "linux")]

@@ -29,6 +29,8 @@ fn every_command_explains_itself_with_an_example() {
     here.check(&["convert", "--help"], 0, include_str!("help/convert.txt"), "");
     here.check(&["infer", "--help"], 0, include_str!("help/infer.txt"), "");
     here.check(&["mutate", "--help"], 0, include_str!("help/mutate.txt"), "");
+    here.check(&["compare", "--help"], 0, include_str!("help/compare.txt"), "");
+    here.check(&["model-baseline", "--help"], 0, include_str!("help/model-baseline.txt"), "");
     here.check(&["report", "--help"], 0, include_str!("help/report.txt"), "");
     here.check(&["cassette", "--help"], 0, include_str!("help/cassette.txt"), "");
     here.check(&["cassette"], 2, "", include_str!("help/cassette.txt"));

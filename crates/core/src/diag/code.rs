@@ -150,6 +150,8 @@ words! {
         ReportNotWritten = "report-not-written",
         NotAReport = "not-a-report",
         StdoutFailed = "stdout-failed",
+        NotComparable = "not-comparable",
+        NothingToCompare = "nothing-to-compare",
         FailsUnchanged = "fails-unchanged",
         NoMutants = "no-mutants",
         TaskConflict = "task-conflict",

@@ -119,7 +119,7 @@ fn standing(verdict: RowVerdict) -> Standing {
 }
 
 /// A path as typed, without what does not change where it leads.
-fn plain(file: &str) -> String {
+pub(crate) fn plain(file: &str) -> String {
     let mut file = file;
     while let Some(rest) = file.strip_prefix("./") {
         file = rest.trim_start_matches('/');

@@ -1,6 +1,7 @@
 //! The ways that the runs of a cell took, as a tree: which tools were called in which order, how many runs went along, and
 //! how many of those passed.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use crate::trace::{StopReason, ToolResult, Trace};
@@ -51,23 +52,16 @@ impl Default for Paths {
 impl Paths {
     /// Takes in a run.
     pub fn add(&mut self, trace: Option<&Trace>, passed: bool) {
-        let Some((trace, calls)) = trace.and_then(|trace| Some((trace, trace.tool_calls.as_ref()?))) else {
+        let Some(steps) = trace.and_then(way) else {
             self.unknown += 1;
             return;
         };
         let mut at = 0;
         self.pass(at, passed);
-        for (number, call) in calls.iter().enumerate() {
-            let failed = trace.result(number).and_then(ToolResult::failed) == Some(true);
-            at = if failed { self.child(at, &format!("{} (failed)", call.name)) } else { self.child(at, &call.name) };
+        for step in steps {
+            at = self.child(at, &step);
             self.pass(at, passed);
         }
-        if calls.is_empty() {
-            at = self.child(at, "no call");
-            self.pass(at, passed);
-        }
-        at = self.child(at, ending(trace));
-        self.pass(at, passed);
     }
 
     /// Runs whose way is known.
@@ -152,6 +146,21 @@ impl Paths {
         self.nodes[parent].children.insert(label.to_owned(), at);
         at
     }
+}
+
+/// The steps of a run: the tools that were called, then how it ended; none if the calls were not recorded.
+pub fn way(trace: &Trace) -> Option<Vec<Cow<'_, str>>> {
+    let calls = trace.tool_calls.as_ref()?;
+    let mut steps: Vec<Cow<'_, str>> = Vec::with_capacity(calls.len() + 1);
+    for (number, call) in calls.iter().enumerate() {
+        let failed = trace.result(number).and_then(ToolResult::failed) == Some(true);
+        steps.push(if failed { Cow::Owned(format!("{} (failed)", call.name)) } else { Cow::Borrowed(&*call.name) });
+    }
+    if calls.is_empty() {
+        steps.push(Cow::Borrowed("no call"));
+    }
+    steps.push(Cow::Borrowed(ending(trace)));
+    Some(steps)
 }
 
 /// How a run ended, in a word or two.

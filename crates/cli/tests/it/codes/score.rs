@@ -24,6 +24,9 @@ pub(super) fn provoked() -> Vec<(Code, String)> {
             "clash.yml",
             "tasks:\n  - when: { tool_calls: { schema: true } }\n    trajectory: { calls: [{ name: a }] }\n  - when: { \"{stem}\": { exact: ok } }\n    trajectory: { calls: [{ name: a }] }\n",
         ),
+        ("runs.txt", "some notes\n"),
+        ("old.jsonl", "{\"id\":\"a\",\"group\":null,\"verdict\":\"pass\",\"metrics\":{},\"failures\":[]}\n"),
+        ("new.jsonl", "{\"id\":\"b\",\"group\":null,\"verdict\":\"pass\",\"metrics\":{},\"failures\":[]}\n"),
         ("other.yml", "trajectory: { calls: [{ name: b }] }\n"),
     ] {
         here.write(name, text.as_bytes());
@@ -59,6 +62,8 @@ pub(super) fn provoked() -> Vec<(Code, String)> {
         (Code::ReportersClash, print(&["run", "ok.yml", "--reporter", "json", "--reporter", "junit"])),
         (Code::ReportNotWritten, print(&["run", "ok.yml", "--reporter", "junit=no/such/r.xml"])),
         (Code::NotAReport, print(&["report", "ok.jsonl"])),
+        (Code::NotComparable, print(&["compare", "runs.txt", "runs.txt"])),
+        (Code::NothingToCompare, print(&["compare", "old.jsonl", "new.jsonl"])),
         (Code::StdoutFailed, unwritable()),
         (Code::FailsUnchanged, print(&["mutate", "--gates", "other.yml", "ok.jsonl"])),
         (Code::NoMutants, print(&["mutate", "--gates", "calls.yml", "ok.jsonl", "--operators", "flip-outcome"])),
