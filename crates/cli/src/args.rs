@@ -10,6 +10,7 @@ mod record;
 mod report;
 mod runs;
 mod score;
+mod serve;
 
 use std::path::PathBuf;
 
@@ -27,6 +28,7 @@ pub(crate) use self::record::{ModelSide, Record};
 pub(crate) use self::report::{Render, Reporting};
 pub(crate) use self::runs::Runs;
 pub(crate) use self::score::{Convert, Output, ReadingArgs, Score};
+pub(crate) use self::serve::ServeJson;
 use crate::select::{Filter, Partition};
 
 /// Most runs at the same time: each is a thread, and the processes of its servers.
@@ -72,6 +74,7 @@ pub(crate) enum Command {
     Mutate(Box<Mutate>),
     Mock(Mock),
     Shim(Shim),
+    ServeJson(ServeJson),
     Runs(Runs),
     Schema(Schema),
     Completions(Completions),

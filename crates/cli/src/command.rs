@@ -17,6 +17,7 @@ mod run_suites;
 mod runs;
 mod schema;
 mod score;
+mod serve;
 mod shim;
 mod validate;
 
@@ -92,6 +93,7 @@ fn dispatch(
         Command::Schema(typed) => schema::run(typed, console),
         Command::Mock(typed) => mock::run(typed, console),
         Command::Shim(typed) => shim::run(typed),
+        Command::ServeJson(_) => serve::run(environment, console),
         Command::Runs(typed) => runs::run(typed, console),
         Command::Explain(typed) => explain::run(typed, console),
         Command::Completions(typed) => completions::run(typed, console),
@@ -105,7 +107,12 @@ fn usage(error: &clap::Error, console: &mut Console<'_>) -> Result<u8, Stop> {
         console.out.print(&text)?;
         return Ok(exit::OK);
     }
+    Err(bad_usage(error))
+}
+
+/// What clap says about arguments.
+fn bad_usage(error: &clap::Error) -> Stop {
     // What was typed is quoted.
-    let text = text.replacen("error: ", &format!("error[{}]: ", Code::BadArgument), 1);
-    Err(Stop(text.lines().map(|line| printable(line) + "\n").collect()))
+    let text = error.render().to_string().replacen("error: ", &format!("error[{}]: ", Code::BadArgument), 1);
+    Stop(text.lines().map(|line| printable(line) + "\n").collect())
 }

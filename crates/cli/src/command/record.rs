@@ -1,7 +1,7 @@
 //! `mcptest record`: any command, once, between two recording proxies.
 
 mod append;
-mod servers;
+pub(super) mod servers;
 
 use std::io::Write;
 use std::path::Path;
@@ -55,9 +55,7 @@ where
 
 fn record(typed: &Record, environment: Environment<'_>, names: &[String], err: &mut impl Write) -> Result<u8, Stopped> {
     let servers = servers::read(&typed.server)?;
-    let upstreams = Upstreams::new(environment).map_err(|error| {
-        Failure::error((), error.to_string()).code(Code::BadBaseUrl).hint("write it as https://host/path")
-    })?;
+    let upstreams = upstreams(environment)?;
     let out = Appender::check(&typed.out)?;
     if let Some(path) = &typed.ledger {
         Appender::check(path)?;
@@ -116,10 +114,9 @@ fn save(
     };
     let Derived { mut trace, notes, model_unseen, .. } = ledger::trace(ledger, end);
     if model_unseen && typed.model == ModelSide::Required && !finished.was_stopped {
-        let message = "the model was not seen: no request of a known interface passed the proxy";
         let hint = "let the client of the agent read its base URL from the environment, or record with --model unseen. \
                     Clients that sign their requests (Bedrock, Vertex) cannot be recorded";
-        let failure = Failure::error((), message).code(Code::ModelUnseen).hint(hint).to_string();
+        let failure = model_not_seen(hint).to_string();
         let code = if finished.exit == Exit::Code(0) { exit::RECORD_FAILED } else { code };
         return Err(Stopped { failure, code });
     }
@@ -141,12 +138,18 @@ fn save(
     Ok(code)
 }
 
+/// No model request passed the proxy.
+pub(super) fn model_not_seen(hint: &str) -> Failure {
+    let message = "the model was not seen: no request of a known interface passed the proxy";
+    Failure::error((), message).code(Code::ModelUnseen).hint(hint)
+}
+
 fn counted(calls: usize) -> String {
     if calls == 1 { "1 tool call".to_owned() } else { format!("{calls} tool calls") }
 }
 
 /// The values of variables whose names say that they are secret, of the program and of its servers.
-fn known_secrets(
+pub(super) fn known_secrets(
     environment: Environment<'_>,
     names: &[String],
     servers: &[(String, Endpoint)],
@@ -159,6 +162,13 @@ fn known_secrets(
         }
     }
     out
+}
+
+/// Where the variables lead model clients to.
+pub(super) fn upstreams(environment: Environment<'_>) -> Result<Upstreams, Failure> {
+    Upstreams::new(environment).map_err(|error| {
+        Failure::error((), error.to_string()).code(Code::BadBaseUrl).hint("write it as https://host/path")
+    })
 }
 
 /// What the program answered. Without an answer the last reply of the model is the final response.
@@ -197,7 +207,7 @@ fn write_ledger(path: &Path, ledger: &Ledger) -> Result<(), Failure> {
     written.map_err(|error| append::cannot_write(path, &error))
 }
 
-fn out_of_resources(error: &std::io::Error) -> Failure {
+pub(super) fn out_of_resources(error: &std::io::Error) -> Failure {
     let hint = "raise the limits on open files (`ulimit -n`) and on processes and threads (`ulimit -u`)";
     Failure::error((), format!("cannot start: {error}")).code(Code::OutOfResources).hint(hint)
 }

@@ -17,7 +17,7 @@ use std::sync::atomic::AtomicU64;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use mcptest_core::Target;
-use mcptest_core::diag::{Code, Failure, Severity};
+use mcptest_core::diag::{self, Code, Failure, Severity};
 use mcptest_core::event::Event;
 use mcptest_core::import::{Options, Servers};
 use mcptest_core::json;
@@ -35,7 +35,8 @@ use self::tasks::MetTasks;
 use super::{Environment, Stop};
 use crate::args::{Output, ReadingArgs, Score};
 use crate::console::{Console, Stream, printed};
-use crate::corpus::{ReadOptions, pipeline, source};
+use crate::corpus::source::{self, Source};
+use crate::corpus::{ReadOptions, pipeline};
 use crate::exit;
 use crate::input;
 use crate::progress::ReadProgress;
@@ -44,9 +45,25 @@ use crate::report::{Color, Reporters, Style, Verbosity};
 use mcptest_runner::file::Trust;
 
 pub(super) fn run(typed: &Score, environment: Environment<'_>, console: &mut Console<'_>) -> Result<u8, Stop> {
-    let scorer = scorer(typed, environment, console)?;
+    let gates = match &typed.gates {
+        Some(path) => Some(load_gates(path, environment, console)?),
+        None => None,
+    };
+    let scorer = scorer(typed, gates)?;
+    let sources = source::expand(&typed.inputs, &mut |note| console.err.complain(note));
+    over(typed, scorer, &sources, environment, console)
+}
+
+/// Scores these sources, whatever inputs were typed.
+pub(super) fn over(
+    typed: &Score,
+    scorer: Scorer,
+    sources: &[Source],
+    environment: Environment<'_>,
+    console: &mut Console<'_>,
+) -> Result<u8, Stop> {
     if typed.merge {
-        return merge::run(typed, &scorer, console);
+        return merge::run(typed, &scorer, sources, console);
     }
     let (reading, options) = reading(&typed.reading, typed.verbose)?;
     let output = output(typed);
@@ -54,7 +71,7 @@ pub(super) fn run(typed: &Score, environment: Environment<'_>, console: &mut Con
     let wants_rows = !typed.reporter.is_empty() || output == Output::Pretty;
     let scorer = if wants_rows { scorer } else { scorer.without_lines() };
     let style = Style::new(Verbosity::Normal, Color::Auto, environment);
-    score(typed, output, &scorer, &reading, &options, style, console)
+    score(typed, output, &scorer, sources, &reading, &options, style, console)
 }
 
 /// What to print on standard output.
@@ -84,11 +101,7 @@ pub(super) fn threads(typed: &ReadingArgs) -> usize {
     typed.jobs.map_or_else(processors, usize::from)
 }
 
-fn scorer(typed: &Score, environment: Environment<'_>, console: &mut Console<'_>) -> Result<Scorer, Stop> {
-    let gates = match &typed.gates {
-        Some(path) => Some(load_gates(path, environment, console)?),
-        None => None,
-    };
+pub(super) fn scorer(typed: &Score, gates: Option<Loaded>) -> Result<Scorer, Stop> {
     let outcome = outcome(typed.outcome.as_ref(), typed.outcome_pass.as_deref());
     let (gates, written) = gates.unzip();
     let rules = rules(written.as_ref(), outcome.as_ref());
@@ -117,19 +130,27 @@ pub(super) type Loaded = (GateFile, Value);
 
 /// Loads a gates file. Warnings are printed.
 pub(super) fn load_gates(path: &Path, environment: Environment<'_>, console: &mut Console<'_>) -> Result<Loaded, Stop> {
-    let source = input::read(path, Trust::Trusted)?;
-    let folder = input::folder(path);
-    let loaded = suite::load_gates(&source, &Variables { suite_dir: &folder, outside: environment });
+    read_gates(&input::read(path, Trust::Trusted)?, &input::folder(path), environment, console)
+}
+
+/// Reads gates whose relative paths are in `folder`.
+pub(super) fn read_gates(
+    source: &diag::Source,
+    folder: &str,
+    environment: Environment<'_>,
+    console: &mut Console<'_>,
+) -> Result<Loaded, Stop> {
+    let loaded = suite::load_gates(source, &Variables { suite_dir: folder, outside: environment });
     let mut errors = String::new();
     for diagnostic in &loaded.diagnostics {
-        let text = diagnostic.render(&source);
+        let text = diagnostic.render(source);
         match diagnostic.severity {
             Severity::Error => errors.push_str(&text),
             Severity::Warning => console.err.complain(text),
         }
     }
     let value = loaded.value.ok_or(Stop(errors))?;
-    let written = yaml::tree(&source).map_or(Value::Null, yaml::Node::to_json);
+    let written = yaml::tree(source).map_or(Value::Null, yaml::Node::to_json);
     Ok((value, written))
 }
 
@@ -151,6 +172,7 @@ fn score(
     typed: &Score,
     output: Output,
     scorer: &Scorer,
+    sources: &[Source],
     reading: &ReadOptions,
     options: &Options,
     style: Style,
@@ -158,7 +180,6 @@ fn score(
 ) -> Result<u8, Stop> {
     let Console { out, err } = console;
     let mut complaints = Complaints::default();
-    let sources = source::expand(&typed.inputs, &mut |note| err.complain(note));
     let prints = output == Output::Jsonl;
     let mut listing = (output == Output::Pretty).then(|| Listing::new(&style));
     let wants_rows = !typed.reporter.is_empty() || listing.is_some();
@@ -187,7 +208,7 @@ fn score(
         emit(Event::Note("the gates judge groups of runs only, so single traces have no verdict".to_owned()), lines);
     }
     let progress = Arc::new(AtomicU64::new(0));
-    let bar = ReadProgress::new(source::total(&sources), &progress);
+    let bar = ReadProgress::new(source::total(sources), &progress);
     let mut groups = Groups::default();
     let mut summary = Summary::default();
     let mut printer = lines::Printer::default();
@@ -197,7 +218,7 @@ fn score(
     let group_by = typed.group_by.as_ref().map(|key| &key.0);
     let mut met = MetTasks::default();
     let work = |job: &_| ScoredBatch::of(job, scorer, options, group_by, wants_rows);
-    pipeline::run(&sources, reading, threads(&typed.reading), &progress, &work, &mut |mut batch: ScoredBatch| {
+    pipeline::run(sources, reading, threads(&typed.reading), &progress, &work, &mut |mut batch: ScoredBatch| {
         bar.advance(batch.traces.len() as u64);
         if let Some(note) = batch.note.take() {
             bar.pause(|| err.complain(format!("note: {note}")));

@@ -1,11 +1,12 @@
 //! The inputs: files, folders of files, and standard input.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::fs;
 use std::io::{self, Read, Seek};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use mcptest_core::diag::{Code, Failure};
 use mcptest_runner::file::Trust;
@@ -36,21 +37,49 @@ pub(crate) struct Source {
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Place {
     StandardInput,
+    Stream(Stream),
     File(PathBuf),
     /// It cannot be used, which is reported in order.
     Refused(FileError),
 }
 
+/// Bytes that are read once.
+#[derive(Clone)]
+struct Stream(Arc<Mutex<Option<Box<dyn Read + Send>>>>);
+
+impl fmt::Debug for Stream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Stream")
+    }
+}
+
+impl PartialEq for Stream {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for Stream {}
+
 impl Source {
-    /// Whether it is standard input.
+    /// Bytes that arrive from elsewhere.
+    pub(crate) fn stream(name: String, input: Box<dyn Read + Send>) -> Self {
+        Self::new(name, None, Place::Stream(Stream(Arc::new(Mutex::new(Some(input))))))
+    }
+
+    /// Whether it is not a file, so that it may be empty.
     pub(crate) fn is_pipe(&self) -> bool {
-        self.place == Place::StandardInput
+        matches!(self.place, Place::StandardInput | Place::Stream(_))
     }
 
     /// Its decompressed bytes. The stored bytes that were read are added to `progress`.
     pub(crate) fn open(&self, progress: &Arc<AtomicU64>) -> Result<Unpacked, FileError> {
         let path = match &self.place {
             Place::StandardInput => return Ok(Unpacked::new(Box::new(io::stdin()), Arc::clone(progress))),
+            Place::Stream(stream) => {
+                let input = stream.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+                return Ok(Unpacked::new(input.unwrap_or_else(|| Box::new(io::empty())), Arc::clone(progress)));
+            }
             Place::File(path) => path,
             Place::Refused(refusal) => return Err(refusal.clone()),
         };
@@ -209,7 +238,7 @@ mod tests {
         let found: Vec<String> = found
             .into_iter()
             .map(|source| match source.place {
-                Place::StandardInput | Place::File(_) => format!("{} {:?}", relative(&source.name), source.size),
+                Place::StandardInput | Place::Stream(_) | Place::File(_) => format!("{} {:?}", relative(&source.name), source.size),
                 Place::Refused(refusal) => {
                     format!(
                         "! {}: {} ({})",

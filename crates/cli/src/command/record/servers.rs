@@ -10,7 +10,7 @@ use mcptest_runner::record::url_variable;
 use crate::words::CommandLine;
 
 /// The servers that were typed, by name.
-pub(super) fn read(typed: &[String]) -> Result<Vec<(String, Endpoint)>, Failure> {
+pub(in crate::command) fn read(typed: &[String]) -> Result<Vec<(String, Endpoint)>, Failure> {
     let mut variables = BTreeSet::new();
     typed
         .iter()

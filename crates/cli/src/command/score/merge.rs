@@ -19,19 +19,24 @@ use super::{Complaints, Stop, lines};
 use crate::args::{Output, Score};
 use crate::console::{Console, printed};
 use crate::corpus::frames::{Frames, Item};
-use crate::corpus::{RecordError, source};
+use crate::corpus::RecordError;
+use crate::corpus::source::Source;
 use crate::exit;
 
-pub(super) fn run(typed: &Score, scorer: &Scorer, console: &mut Console<'_>) -> Result<u8, Stop> {
+pub(super) fn run(
+    typed: &Score,
+    scorer: &Scorer,
+    sources: &[Source],
+    console: &mut Console<'_>,
+) -> Result<u8, Stop> {
     let Console { out, err } = console;
     let mut complaints = Complaints::default();
-    let sources = source::expand(&typed.inputs, &mut |note| err.complain(note));
     let mut groups = Groups::default();
     let mut summary = Summary::default();
     let mut unread = 0;
     let mut met = MetTasks::default();
     let has_tasks = !scorer.tasks().is_empty();
-    for source in &sources {
+    for source in sources {
         // Groups come after their traces, so a truncated part lacks them.
         let mut open: BTreeMap<String, i128> = BTreeMap::new();
         let mut is_foreign = false;
@@ -146,7 +151,7 @@ fn foreign(offset: u64, message: String) -> RecordError {
 type Found<'a> = Result<(u64, &'a str), RecordError>;
 
 /// Passes on every line of a source. Returns whether it is empty.
-fn each_line(source: &source::Source, typed: &Score, take: &mut dyn FnMut(Found<'_>)) -> bool {
+fn each_line(source: &Source, typed: &Score, take: &mut dyn FnMut(Found<'_>)) -> bool {
     let mut is_nothing = false;
     let input = match source.open(&Arc::new(AtomicU64::new(0))) {
         Ok(input) => input,

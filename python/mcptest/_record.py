@@ -1,0 +1,131 @@
+"""Recording: ``record`` around agent code."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import threading
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+from typing import Any, Literal
+
+from mcptest._engine import ENGINE
+from mcptest.errors import EngineError, InputError, RecordError
+
+_ACTIVE = threading.Lock()
+
+
+class Recording:
+    """The block that is recorded, and afterwards its trace. Made by :func:`record`."""
+
+    def __init__(self, servers: Mapping[str, str | Sequence[str]], model: Literal["required", "unseen"]) -> None:
+        """Prepare a recording."""
+        if model not in ("required", "unseen"):
+            raise InputError(f"model is 'required' or 'unseen', not {model!r}")
+        self._servers = [f"{name}={_command(name, place)}" for name, place in servers.items()]
+        self._model_unseen = model == "unseen"
+        self._session: int | None = None
+        self._before: dict[str, str | None] = {}
+        self.answer: str | None = None
+        """What the agent answered. Without it the last reply of the model is the final response."""
+        self.environment: dict[str, str] = {}
+        """The variables that lead to the proxies. They are set while the block runs."""
+        self.notes: list[str] = []
+        """What is unknown about the trace, and why."""
+        self._trace: dict[str, Any] | None = None
+
+    @property
+    def trace(self) -> dict[str, Any]:
+        """The trace of the block, once it has ended."""
+        if self._trace is None:
+            raise RecordError("there is no trace yet: the recorded block has not ended")
+        return self._trace
+
+    @property
+    def config(self) -> str:
+        """A file with all servers in the `mcpServers` format, for clients that speak HTTP."""
+        return self._variable("MCPTEST_MCP_CONFIG")
+
+    @property
+    def config_stdio(self) -> str:
+        """The same for clients that only start programs."""
+        return self._variable("MCPTEST_MCP_CONFIG_STDIO")
+
+    def url(self, server: str) -> str:
+        """Return the URL of a server, for Streamable HTTP."""
+        return self._variable(f"MCPTEST_URL_{server.upper().replace('-', '_')}")
+
+    def _variable(self, name: str) -> str:
+        if not self.environment:
+            raise RecordError("the recording has not started: use it in a `with` statement")
+        if name not in self.environment:
+            raise RecordError(f"there is no server for {name}\nhint: name it in record(servers=..)")
+        return self.environment[name]
+
+    def __enter__(self) -> Recording:
+        """Start the proxies and set the variables."""
+        if self.environment:
+            raise RecordError("a recording can be used once: call mcptest.record() again")
+        if not _ACTIVE.acquire(blocking=False):
+            raise RecordError(
+                "another block of this process is being recorded, and both would share the environment\n"
+                "hint: record one block after the other, or in processes of their own"
+            )
+        try:
+            params: dict[str, object] = {"servers": self._servers, "environment": dict(os.environ), "folder": os.getcwd()}
+            try:
+                started = ENGINE.call("record.start", params)
+            except InputError as error:
+                raise RecordError(str(error)) from None
+            self._session = started["session"]
+            self.environment = started["variables"]
+            for name, value in self.environment.items():
+                self._before[name] = os.environ.get(name)
+                os.environ[name] = value
+        except BaseException:
+            _ACTIVE.release()
+            raise
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+        """Restore the variables, stop the proxies and derive the trace."""
+        for name, value in self._before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+        _ACTIVE.release()
+        end: dict[str, object] = {"session": self._session, "model_unseen": self._model_unseen}
+        if self.answer is not None:
+            end["answer"] = str(self.answer)
+        if error is not None:
+            end["incomplete"] = f"the block raised {type(error).__name__}"
+        try:
+            finished = ENGINE.call("record.finish", end)
+        except (EngineError, InputError) as failure:
+            # What the block raised says more.
+            if error is None:
+                raise RecordError(str(failure)) from None
+            return
+        self._trace = finished["trace"]
+        self.notes = finished["notes"]
+
+
+def _command(name: str, place: str | Sequence[str]) -> str:
+    if isinstance(place, str):
+        return place
+    if isinstance(place, Sequence) and all(isinstance(word, (str, os.PathLike)) for word in place):
+        return shlex.join(os.fspath(word) for word in place)
+    raise InputError(f"server {name!r} is a command, a list of its words, or a URL")
+
+
+def record(
+    servers: Mapping[str, str | Sequence[str]] | None = None, *, model: Literal["required", "unseen"] = "required"
+) -> Recording:
+    """Record the agent code in a ``with`` block, through the proxies of ``mcptest record``.
+
+    ``servers`` are the MCP servers of the agent by name, each a command or a URL. While the block runs, the environment leads
+    clients to them and to the model, so clients have to be created inside of it. Nothing seen of the model is an error unless
+    ``model`` is ``"unseen"``. One block at a time can be recorded in a process.
+    """
+    return Recording(servers or {}, model)

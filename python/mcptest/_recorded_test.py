@@ -1,0 +1,95 @@
+"""What the marker of an agent test says, and the checks that follow from it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from mcptest._cassettes import Cassettes
+from mcptest._score import Gates, load_gates
+from mcptest.errors import InputError
+
+if TYPE_CHECKING:
+    import pytest
+
+# The checks of one run, and of all runs together, in the order of reports.
+_OF_A_RUN = ("expect", "trajectory", "trajectory_axes", "golden_path", "recovery", "narrative")
+_OF_ALL_RUNS = ("stability", "reliability")
+
+
+@dataclass(frozen=True)
+class Check:
+    """One item: a check of one run, or of all runs."""
+
+    test: RecordedTest
+    id: str
+    run: int | None
+    gates: dict[str, Any] = field(hash=False)
+
+    @property
+    def is_absorbed(self) -> bool:
+        """Whether a failure of this run is for `reliability` to judge."""
+        return self.run is not None and self.test.at_least is not None
+
+    def name(self, cassettes: Cassettes) -> str:
+        """Return what the report calls the traces."""
+        return cassettes.shown(self.run)
+
+
+@dataclass(frozen=True)
+class RecordedTest:
+    """The arguments of ``@pytest.mark.mcptest``."""
+
+    gates: dict[str, Any] = field(hash=False)
+    runs: int = 1
+    at_least: float | None = None
+    servers: Mapping[str, str | Sequence[str]] = field(default_factory=dict, hash=False)
+    model: Literal["required", "unseen"] = "required"
+
+    @classmethod
+    def of(cls, marker: pytest.Mark, test_file: Path) -> RecordedTest:
+        """Read a marker. Paths are relative to the file of the test."""
+        return cls._of(test_file.parent, *marker.args, **marker.kwargs)
+
+    @classmethod
+    def _of(cls, folder: Path, gates: Gates | None = None, **others: Any) -> RecordedTest:
+        known = ("runs", "at_least", "servers", "model")
+        unknown = [name for name in others if name not in known]
+        if unknown:
+            raise InputError(f"the marker `mcptest` has no argument {unknown[0]!r}\nhint: it has gates, {', '.join(known)}")
+        if gates is None:
+            raise InputError("the marker `mcptest` has no gates\nhint: @pytest.mark.mcptest(gates='gates.yml')")
+        if not isinstance(gates, Mapping):
+            gates = folder / os.fspath(gates)
+        runs, at_least = others.get("runs", 1), others.get("at_least")
+        if not isinstance(runs, int) or isinstance(runs, bool) or runs < 1:
+            raise InputError(f"runs is a whole number from 1, not {runs!r}")
+        loaded = load_gates(gates)
+        if at_least is not None:
+            if isinstance(at_least, bool) or not isinstance(at_least, (int, float)) or not 0 < at_least < 1:
+                raise InputError(f"at_least is a pass rate between 0 and 1, not {at_least!r}")
+            loaded["reliability"] = {**(loaded.get("reliability") or {}), "at_least": at_least}
+            loaded = load_gates(loaded)
+        servers = others.get("servers") or {}
+        return cls(loaded, runs, at_least, servers, others.get("model", "required"))
+
+    def checks(self) -> list[Check]:
+        """Return the checks of every run, and those of all runs together."""
+        of_all = [gate for gate in _OF_ALL_RUNS if gate in self.gates]
+        single = {key: value for key, value in self.gates.items() if key not in _OF_ALL_RUNS}
+        if set(single) <= set(_OF_A_RUN):
+            parts = {gate: {gate: single[gate]} for gate in _OF_A_RUN if gate in single}
+        else:
+            # Gates for several tasks are judged together: which of them apply depends on the trace.
+            parts = {"gates": single}
+        checks = [Check(self, f"run{run}-{name}", run, gates) for run in range(1, self.runs + 1) for name, gates in parts.items()]
+        for gate in of_all:
+            # A pass rate counts the runs that pass the other gates.
+            gates = {gate: self.gates[gate]} if gate == "stability" else {**single, gate: self.gates[gate]}
+            checks.append(Check(self, gate, None, gates))
+        if not checks:
+            raise InputError("these gates judge nothing")
+        return checks

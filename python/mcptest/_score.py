@@ -1,0 +1,260 @@
+"""Judging traces: ``score`` and ``check``."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import os
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal, TypeAlias
+
+from mcptest._engine import ENGINE, encode
+from mcptest.errors import CheckFailed, GatesWarning, InputError, McptestError
+
+Trace: TypeAlias = Any
+"""An envelope, a list of messages, or another record that ``mcptest score`` reads: as objects, or as JSON text."""
+
+Gates: TypeAlias = "Mapping[str, Any] | str | os.PathLike[str]"
+"""Gates as a dictionary, or the path of a gates file."""
+
+Verdict: TypeAlias = Literal["pass", "fail", "unassessable", "inconclusive", "error", "absorbed"]
+
+# Records that are sent at once.
+_BATCH = 128
+
+# The exit code of a score in which a check failed.
+_FAILED = 1
+
+
+@dataclass(slots=True)
+class Failure:
+    """Why a trace or a group did not pass."""
+
+    gate: str
+    target: str
+    reason: str
+
+
+@dataclass(slots=True)
+class Result:
+    """What was found about one trace."""
+
+    index: int
+    id: str | None
+    group: str | None
+    verdict: Verdict | None
+    metrics: dict[str, dict[str, Any]]
+    failures: list[Failure]
+
+    @property
+    def passed(self) -> bool:
+        """Whether all checks of this trace passed."""
+        return self.verdict == "pass"
+
+
+@dataclass(slots=True)
+class GroupResult:
+    """What was found about all runs of one group."""
+
+    group: str
+    runs: int
+    verdict: Verdict | None
+    metrics: dict[str, dict[str, Any]]
+    failures: list[Failure]
+    notes: list[str]
+
+    @property
+    def passed(self) -> bool:
+        """Whether all checks of this group passed."""
+        return self.verdict == "pass"
+
+
+class Scores:
+    """The results of a score. Results are read when they are asked for."""
+
+    def __init__(self, lines: list[bytes], exit_code: int, messages: str) -> None:
+        """Keep the lines of a score."""
+        self.lines = lines
+        """What ``mcptest score`` prints: a line of JSON per trace, then one per group."""
+        self.exit_code = exit_code
+        """The exit code of ``mcptest score``: 0 unless a check failed (1) or a record could not be read (2)."""
+        self.messages = messages
+        """What ``mcptest score`` prints for people: the summary, and which records could not be read."""
+
+    @property
+    def passed(self) -> bool:
+        """Whether everything could be read and nothing failed."""
+        return self.exit_code == 0
+
+    @cached_property
+    def traces(self) -> list[Result]:
+        """The result of every trace, in the order of the input."""
+        return [_result(json.loads(line)) for line in self.lines if not line.startswith(b'{"group"')]
+
+    @cached_property
+    def groups(self) -> list[GroupResult]:
+        """The result of every group of runs."""
+        return [_group(json.loads(line)) for line in self.lines if line.startswith(b'{"group"')]
+
+    def __repr__(self) -> str:
+        """Show the summary."""
+        return f"<Scores: {self.messages.strip()}>"
+
+
+def _failures(line: dict[str, Any]) -> list[Failure]:
+    return [Failure(failure["gate"], failure["target"], failure["reason"]) for failure in line["failures"]]
+
+
+def _result(line: dict[str, Any]) -> Result:
+    return Result(line["index"], line.get("id"), line.get("group"), line["verdict"], line["metrics"], _failures(line))
+
+
+def _group(line: dict[str, Any]) -> GroupResult:
+    return GroupResult(line["group"], line["runs"], line["verdict"], line["metrics"], _failures(line), line.get("notes", []))
+
+
+def score(
+    traces: Iterable[Trace],
+    gates: Gates | None = None,
+    *,
+    group_by: str | None = None,
+    outcome: str | None = None,
+    outcome_pass: object = None,
+    format: str | None = None,  # noqa: A002
+    server_prefix: Sequence[str] = (),
+    jobs: int | None = None,
+) -> Scores:
+    """Judge traces by gates, or measure them without.
+
+    The options are those of ``mcptest score``: ``group_by`` and ``outcome`` are paths in a record, ``outcome_pass`` is the
+    value at ``outcome`` of a run that passed, ``format`` is what ``--from`` takes. A trace that cannot be read has the verdict
+    ``error``. ``traces`` may be a generator of any length.
+    """
+    given = options(group_by, outcome, outcome_pass, format, server_prefix, jobs)
+    lines: list[bytes] = []
+    with Session(gates, given) as session:
+        for batch in batches(traces):
+            lines += session.add(batch)
+        rest, end = session.finish()
+    return Scores(lines + rest, end["code"], end["messages"])
+
+
+def check(trace: Trace, gates: Gates, *, name: str = "trace") -> None:
+    """Raise :class:`CheckFailed` unless a trace passes all gates. ``name`` is what the report calls the trace."""
+    text = report([trace], gates, name)
+    if text is not None:
+        raise CheckFailed(text)
+
+
+def report(traces: Iterable[Trace], gates: Gates, name: str) -> str | None:
+    """Judge traces and return what the terminal would show, or None if they pass."""
+    with Session(gates, [], name=name, report=True) as session:
+        for batch in batches(traces):
+            session.add(batch)
+        _, end = session.finish()
+    if end["code"] == 0:
+        return None
+    text: str = end["report"]
+    if end["code"] != _FAILED:
+        raise InputError("\n".join(part for part in (text.strip(), end["messages"].strip()) if part))
+    return text.rstrip()
+
+
+def options(
+    group_by: str | None = None,
+    outcome: str | None = None,
+    outcome_pass: object = None,
+    format: str | None = None,  # noqa: A002
+    server_prefix: Sequence[str] = (),
+    jobs: int | None = None,
+) -> list[str]:
+    """Return the options of ``mcptest score`` as they are typed."""
+    out = []
+    if group_by is not None:
+        out.append(f"--group-by={group_by}")
+    if outcome is not None:
+        out += [f"--outcome={outcome}", f"--outcome-pass={encode(outcome_pass, 'outcome_pass')}"]
+    if format is not None:
+        out.append(f"--from={format}")
+    if isinstance(server_prefix, str):
+        raise InputError("server_prefix is a list of texts, not a text")
+    out += [f"--server-prefix={prefix}" for prefix in server_prefix]
+    if jobs is not None:
+        out.append(f"--jobs={jobs}")
+    return out
+
+
+def batches(traces: Iterable[Trace]) -> Iterator[list[Trace]]:
+    """Split traces into what is sent at once."""
+    if isinstance(traces, (Mapping, str, bytes)):
+        raise InputError("expected a list of traces, not one trace\nhint: put it into a list, or use mcptest.check")
+    rest = iter(traces)
+    while batch := list(itertools.islice(rest, _BATCH)):
+        yield batch
+
+
+class Session:
+    """A score in progress."""
+
+    def __init__(self, gates: Gates | None, given: Sequence[str], *, name: str | None = None, report: bool = False) -> None:
+        """Start a score."""
+        params: dict[str, object] = {"options": list(given), "name": name, "report": report}
+        if gates is not None:
+            params["gates"] = gates_param(gates)
+        started = ENGINE.call("score.start", params)
+        warn(started["messages"])
+        self._session: int = started["session"]
+        self._is_open = True
+        self._count = 0
+
+    def __enter__(self) -> Session:
+        """Use it in a block that ends it."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End a score whose traces did not all come."""
+        if self._is_open:
+            with contextlib.suppress(McptestError):
+                self.finish()
+
+    def add(self, records: Sequence[Trace]) -> list[bytes]:
+        """Send records, and return the lines that are finished."""
+        texts = [record.decode(errors="replace") if isinstance(record, bytes) else record for record in records]
+        try:
+            lines, _ = ENGINE.lines("score.add", {"session": self._session, "records": texts})
+        except InputError:
+            for at, record in enumerate(texts):
+                encode(record, f"trace {self._count + at}")
+            raise
+        self._count += len(texts)
+        return lines
+
+    def finish(self) -> tuple[list[bytes], dict[str, Any]]:
+        """Wait for the rest of the lines, and how it ended."""
+        self._is_open = False
+        return ENGINE.lines("score.finish", {"session": self._session})
+
+
+def gates_param(gates: Gates) -> dict[str, object]:
+    """Return gates as a request has them."""
+    if isinstance(gates, Mapping):
+        encode(gates, "the gates")
+        return {"text": json.dumps(gates, indent=2, ensure_ascii=False), "folder": os.getcwd()}
+    return {"path": os.path.abspath(os.fspath(gates))}
+
+
+def load_gates(gates: Gates) -> dict[str, Any]:
+    """Check gates and return them as a dictionary."""
+    loaded = ENGINE.call("gates", gates_param(gates))
+    warn(loaded["messages"])
+    return dict(loaded["gates"])
+
+
+def warn(messages: str) -> None:
+    """Pass on what the program says about gates."""
+    if messages.strip():
+        warnings.warn(messages.strip(), GatesWarning, stacklevel=4)

@@ -1,0 +1,219 @@
+"""The pytest plugin: recorded agent tests, and suites as tests.
+
+A test with the marker ``mcptest`` is agent code. ``pytest --mcptest-record`` runs it between the proxies of ``mcptest record``
+and writes its traces next to the test. Without the option the recorded traces are judged, and the code does not run. There is
+one pytest item per run and gate.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import uuid
+from typing import Any
+
+import pytest
+from _pytest.runner import runtestprotocol
+
+from mcptest._cassettes import Cassettes, RecordingLock
+from mcptest._record import Recording
+from mcptest._recorded_test import Check, RecordedTest
+from mcptest._score import report
+from mcptest._suite_items import SuiteFile
+from mcptest.errors import McptestError
+
+_PARAMETER = "_mcptest_check"
+_RECORDING = pytest.StashKey[Recording]()
+_SESSION = pytest.StashKey[str]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option that records."""
+    group = parser.getgroup("mcptest", "tests of AI agents")
+    group.addoption(
+        "--mcptest-record",
+        action="store_true",
+        help="run agent tests and record them; without it their recordings are judged",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Declare the marker, and name this run of pytest."""
+    config.addinivalue_line(
+        "markers",
+        "mcptest(gates, runs=1, at_least=None, servers=None, model='required'): an agent test that is recorded once and "
+        "judged by gates on every run",
+    )
+    worker = getattr(config, "workerinput", None)
+    config.stash[_SESSION] = worker["testrunuid"] if worker else uuid.uuid4().hex
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Make an item for every run and gate of an agent test."""
+    marker = metafunc.definition.get_closest_marker("mcptest")
+    if marker is None:
+        return
+    try:
+        checks = RecordedTest.of(marker, metafunc.definition.path).checks()
+    except McptestError as error:
+        pytest.fail(f"{metafunc.definition.name}: {error}", pytrace=False)
+    metafunc.fixturenames.append(_PARAMETER)
+    metafunc.parametrize(_PARAMETER, checks, ids=[check.id for check in checks], indirect=True)
+
+
+@pytest.fixture(name=_PARAMETER)
+def _check(request: pytest.FixtureRequest) -> Any:
+    return request.param
+
+
+@pytest.fixture(name="mcptest")
+def _mcptest(request: pytest.FixtureRequest) -> Recording:
+    """Return the recording of an agent test: where its servers are, and where its answer goes."""
+    recording: Recording | None = request.node.stash.get(_RECORDING, None)
+    if recording is None:
+        pytest.fail("the fixture `mcptest` is for tests with @pytest.mark.mcptest(gates=..)", pytrace=False)
+    return recording
+
+
+def pytest_collect_file(file_path: Any, parent: pytest.Collector) -> SuiteFile | None:
+    """Collect suites next to tests."""
+    if file_path.name.endswith((".mcptest.yml", ".mcptest.yaml")):
+        return SuiteFile.from_parent(parent, path=file_path)
+    return None
+
+
+def _check_of(item: pytest.Item) -> Check | None:
+    callspec = getattr(item, "callspec", None)
+    return callspec.params.get(_PARAMETER) if callspec is not None else None
+
+
+def _cassettes(item: pytest.Item, check: Check) -> Cassettes:
+    assert isinstance(item, pytest.Function)
+    parameters = item.callspec.id.removesuffix(check.id).removesuffix("-")
+    names = [node.name for node in item.listchain() if isinstance(node, pytest.Class)]
+    names.append(item.originalname + (f"[{parameters}]" if parameters else ""))
+    return Cassettes(item.path, ".".join(names))
+
+
+class _NoItem:
+    """What comes after a run that is not the last: the same test, without its fixtures."""
+
+    def __init__(self, item: pytest.Item) -> None:
+        self._chain = item.listchain()[:-1]
+
+    def listchain(self) -> list[Any]:
+        return self._chain
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
+    """Record all runs of a test before its first item is judged."""
+    check = _check_of(item)
+    if check is None or not isinstance(item, pytest.Function):
+        return None
+    if item.config.getoption("--mcptest-record"):
+        cassettes = _cassettes(item, check)
+        with RecordingLock(cassettes, item.config.stash[_SESSION]) as lock:
+            if not lock.is_done:
+                reports = _record(item, check.test, cassettes, nextitem)
+                failed = next((one for one in reports if one.failed), None)
+                if failed is not None:
+                    lock.done(f"the recording failed: {_reason(failed)}")
+                if reports:
+                    _log(item, reports)
+                    return True
+                lock.done("")
+    # The recorded traces are judged. The fixtures of the agent are not needed for that.
+    item.fixturenames = []
+    item._initrequest()
+    return None
+
+
+def _reason(report: pytest.TestReport) -> str:
+    return report.longreprtext.strip().splitlines()[-1] if report.longreprtext.strip() else report.when or ""
+
+
+def _log(item: pytest.Item, reports: list[pytest.TestReport]) -> None:
+    """Report what came of a recording that is not whole."""
+    item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+    for one in reports:
+        item.ihook.pytest_runtest_logreport(report=one)
+    item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+
+
+def _record(
+    item: pytest.Function, test: RecordedTest, cassettes: Cassettes, nextitem: pytest.Item | None
+) -> list[pytest.TestReport]:
+    """Record all runs. Fixtures are set up for each, inside of its recording. Returns what was not a pass."""
+    traces = []
+    for run in range(1, test.runs + 1):
+        recording = Recording(test.servers, test.model)
+        reports: list[pytest.TestReport] = []
+        item._initrequest()
+
+        def record_run(recording: Recording = recording, reports: list[pytest.TestReport] = reports) -> None:
+            with recording:
+                item.stash[_RECORDING] = recording
+                following: Any = _NoItem(item)
+                reports += runtestprotocol(item, log=False, nextitem=following)
+                if any(not one.passed for one in reports):
+                    raise _NotRecorded
+
+        call = pytest.CallInfo.from_call(record_run, when="call")
+        del item.stash[_RECORDING]
+        if call.excinfo is not None:
+            if not isinstance(call.excinfo.value, _NotRecorded):
+                reports = [one for one in reports if one.when != "call"]
+                reports.append(_report(item, call, run))
+            return reports
+        traces.append(recording.trace)
+    cassettes.write(traces)
+    return []
+
+
+class _NotRecorded(Exception):
+    """A run that did not end well. Its reports say why."""
+
+
+def _report(item: pytest.Item, call: pytest.CallInfo[None], run: int) -> pytest.TestReport:
+    error = call.excinfo.value if call.excinfo is not None else None
+    found = pytest.TestReport.from_item_and_call(item, call)
+    if isinstance(error, McptestError):
+        found.longrepr = f"run {run} was not recorded\n{error}"
+    return found
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Judge the recorded traces, or run a coroutine that no other plugin runs."""
+    check = _check_of(pyfuncitem)
+    if check is None:
+        return None
+    if pyfuncitem.stash.get(_RECORDING, None) is None:
+        _judge(check, _cassettes(pyfuncitem, check), pyfuncitem)
+        return True
+    function = pyfuncitem.obj
+    is_claimed = any(pyfuncitem.get_closest_marker(name) for name in ("asyncio", "anyio", "trio"))
+    if not inspect.iscoroutinefunction(function) or is_claimed:
+        return None
+    arguments = {name: pyfuncitem.funcargs[name] for name in pyfuncitem._fixtureinfo.argnames}
+    asyncio.run(function(**arguments))
+    return True
+
+
+def _judge(check: Check, cassettes: Cassettes, item: pytest.Item) -> None:
+    try:
+        failed = RecordingLock.failure(cassettes, item.config.stash[_SESSION])
+        if failed:
+            pytest.fail(failed, pytrace=False)
+        traces = cassettes.read(check.test.runs)
+        chosen = traces if check.run is None else [traces[check.run - 1]]
+        text = report(chosen, check.gates, check.name(cassettes))
+    except McptestError as error:
+        pytest.fail(str(error), pytrace=False)
+    if text is None:
+        return
+    if check.is_absorbed:
+        pytest.xfail(f"this run failed, and `at_least` judges how often runs may\n{text}")
+    pytest.fail(text, pytrace=False)
