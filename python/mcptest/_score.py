@@ -160,7 +160,7 @@ def report(traces: Iterable[Trace], gates: Gates, name: str) -> str | None:
         return None
     text: str = end["report"]
     if end["code"] != _FAILED:
-        raise InputError("\n".join(part for part in (text.strip(), end["messages"].strip()) if part))
+        raise InputError(end["messages"].strip())
     return text.rstrip()
 
 

@@ -1,0 +1,264 @@
+"""The pytest plugin: agent tests that are recorded once and judged from then on, and suites as tests."""
+
+import json
+import textwrap
+from pathlib import Path
+
+import pytest
+
+SUPPORT = Path(__file__).parent
+
+AGENT_TEST = """
+import sys
+sys.path.insert(0, {support!r})
+import pytest
+from support.agent import Agent
+
+@pytest.fixture
+def agent():
+    print("AGENT CODE RUNS")
+    return Agent()
+
+@pytest.mark.mcptest(gates="gates.yml", runs={runs}, servers={{"notes": {notes!r}}}{more})
+def test_note(agent, mcptest):
+    mcptest.answer = agent.run({prompt!r}, mcptest.url("notes"))
+"""
+
+GATES = """
+trajectory:
+  mode: strict
+  calls: [{ name: search, args: { exact: { q: rain } }, status: ok }]
+narrative: {}
+"""
+
+
+@pytest.fixture
+def folder(pytester, notes):
+    """A folder with an agent test; returns how to write it."""
+
+    def write(runs=1, prompt="What is the note about?", gates=GATES, more=""):
+        text = AGENT_TEST.format(support=str(SUPPORT), runs=runs, notes=notes, prompt=prompt, more=more)
+        pytester.makepyfile(test_agent=text)
+        Path("gates.yml").write_text(gates)
+        return pytester
+
+    return write
+
+
+def run(pytester, *arguments):
+    return pytester.runpytest_subprocess("-p", "no:cacheprovider", *arguments)
+
+
+def names(pytester, *arguments):
+    """The items of the tests, without their file."""
+    result = run(pytester, "--collect-only", "-q", *arguments)
+    return [line.partition("::")[2] for line in result.outlines if "::" in line]
+
+
+def test_there_is_an_item_per_run_and_gate(folder):
+    pytester = folder(runs=2, gates=GATES + "stability: {}\n")
+    expected = ["run1-trajectory", "run1-narrative", "run2-trajectory", "run2-narrative", "stability"]
+    assert names(pytester) == [f"test_note[{name}]" for name in expected]
+    assert names(pytester, "test_agent.py::test_note") == [f"test_note[{name}]" for name in expected]
+
+
+def test_a_test_is_recorded_once_and_judged_offline_from_then_on(folder, model):
+    pytester = folder(runs=2)
+    result = run(pytester)
+    result.assert_outcomes(failed=4)
+    result.stdout.fnmatch_lines(
+        [
+            "run 1 of test_note is not recorded: cassettes/test_agent/test_note/1.json does not exist",
+            "hint: record it with `pytest --mcptest-record`",
+        ]
+    )
+    result.stdout.no_fnmatch_line("*AGENT CODE RUNS*")
+    assert model.requests == []
+
+    run(pytester, "--mcptest-record").assert_outcomes(passed=4)
+    assert len(model.requests) == 4
+    recorded = {path.name: path.read_bytes() for path in Path("cassettes/test_agent/test_note").iterdir()}
+    assert sorted(recorded) == ["1.json", "2.json"]
+    trace = json.loads(recorded["2.json"])
+    assert (trace["id"], trace["group"], trace["answer_source"]) == ("test_note, run 2", "test_note", "program")
+
+    # The agent cannot run: its model is gone, and so is its code.
+    pytester.makepyfile(test_agent=Path("test_agent.py").read_text().replace("return Agent()", "raise ValueError"))
+    run(pytester).assert_outcomes(passed=4)
+    assert len(model.requests) == 4
+    assert {path.name: path.read_bytes() for path in Path("cassettes/test_agent/test_note").iterdir()} == recorded
+
+
+def test_a_failure_shows_what_the_terminal_shows(folder, model):
+    pytester = folder(prompt="LIE")
+    result = run(pytester, "--mcptest-record")
+    result.assert_outcomes(passed=1, failed=1)
+    again = run(pytester)
+    again.assert_outcomes(passed=1, failed=1)
+    for one in (result, again):
+        report = one.stdout.str()
+        shown = textwrap.dedent(
+            """\
+            cassettes/test_agent/test_note/1.json
+            ✗ FAIL      test_note
+                ✗ narrative: 2 of 2 claims without a call, 1 tool unmentioned, divergence 1.00
+                  "deleted the note": no call did this (it takes one to delete, remove, destroy or drop);
+                    nearest: search (tool_calls[0]) only reads
+                  "sent an email": no call did this (it takes one to send, post, publish or message); nearest:
+                    search (tool_calls[0]) only reads
+                it said: "I deleted the note and sent an email."
+                evidence, of 1 call:
+                  [0] search {"q":"rain"} → ok: {"id":7,"text":"rain"}
+
+            1 trace: 1 failed
+            """
+        )
+        assert shown in report, report
+
+
+def test_gates_can_change_without_recording_again(folder, model):
+    pytester = folder()
+    run(pytester, "--mcptest-record").assert_outcomes(passed=2)
+    Path("gates.yml").write_text(GATES.replace("rain", "snow"))
+    run(pytester).assert_outcomes(passed=1, failed=1)
+
+
+@pytest.mark.parametrize("workers", [2, 4])
+def test_workers_record_a_test_once(folder, model, workers):
+    pytest.importorskip("xdist")
+    pytester = folder(runs=3, gates=GATES + "stability: {}\n")
+    run(pytester, "--mcptest-record", "-n", str(workers)).assert_outcomes(passed=7)
+    assert len(model.requests) == 6
+    run(pytester, "-n", str(workers)).assert_outcomes(passed=7)
+    assert len(model.requests) == 6
+    run(pytester, "--mcptest-record").assert_outcomes(passed=7)
+    assert len(model.requests) == 12
+
+
+def test_a_run_that_fails_while_recording_keeps_the_old_recording(folder, model):
+    pytester = folder()
+    run(pytester, "--mcptest-record").assert_outcomes(passed=2)
+    before = Path("cassettes/test_agent/test_note/1.json").read_bytes()
+    text = Path("test_agent.py").read_text()
+    pytester.makepyfile(test_agent=text + "\n    assert mcptest.answer == 'something else'\n")
+    result = run(pytester, "--mcptest-record")
+    result.assert_outcomes(failed=2)
+    result.stdout.fnmatch_lines(["*assert mcptest.answer == 'something else'*", "the recording failed: *"])
+    assert len(model.requests) == 4
+    assert Path("cassettes/test_agent/test_note/1.json").read_bytes() == before
+
+
+def test_an_agent_that_goes_past_the_proxies_is_reported(folder, model):
+    pytester = folder()
+    text = Path("test_agent.py").read_text()
+    pytester.makepyfile(test_agent=text.replace("@pytest.fixture\ndef", "@pytest.fixture(scope='session', autouse=True)\ndef"))
+    pytester.makeconftest(
+        f"import sys; sys.path.insert(0, {str(SUPPORT)!r})\n"
+        "from support.agent import Agent\nEARLY = Agent()\n"
+        "import support.agent\nsupport.agent.Agent = lambda: EARLY\n"
+    )
+    result = run(pytester, "--mcptest-record")
+    result.assert_outcomes(failed=2)
+    result.stdout.fnmatch_lines(["run 1 was not recorded", "error[[]model-unseen[]]: *", "hint: create clients inside*"])
+    assert not Path("cassettes").exists()
+
+
+def test_runs_cannot_be_left_out_or_made_up(folder, model):
+    pytester = folder(runs=2)
+    run(pytester, "--mcptest-record").assert_outcomes(passed=4)
+    result = run(folder(runs=1))
+    result.assert_outcomes(failed=2)
+    result.stdout.fnmatch_lines(["test_note has more recorded runs than its marker says (1)"])
+    run(folder(runs=3)).assert_outcomes(failed=6)
+    run(folder(runs=1), "--mcptest-record").assert_outcomes(passed=2)
+    run(pytester).assert_outcomes(passed=2)
+
+
+def test_parameters_classes_and_coroutines_work(folder, model, notes):
+    pytester = folder()
+    text = f"""
+import asyncio, sys
+sys.path.insert(0, {str(SUPPORT)!r})
+import pytest
+from support.agent import Agent
+
+class TestNotes:
+    @pytest.mark.mcptest({{"narrative": {{}}}}, servers={{"notes": {notes!r}}})
+    @pytest.mark.parametrize("prompt", ["What?", "Why? LIE"])
+    async def test_note(self, mcptest, prompt):
+        mcptest.answer = await asyncio.to_thread(Agent().run, prompt, mcptest.url("notes"))
+"""
+    pytester.makepyfile(test_agent=text)
+    run(pytester, "--mcptest-record").assert_outcomes(passed=1, failed=1)
+    run(pytester).assert_outcomes(passed=1, failed=1)
+    assert sorted(path.name[:27] for path in Path("cassettes/test_agent").iterdir()) == [
+        "TestNotes.test_note-What--c",
+        "TestNotes.test_note-Why-LIE",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("", "the marker `mcptest` has no gates"),
+        ("gates='missing.yml'", "*error[[]no-such-file[]]: *missing.yml: no such file or folder"),
+        ("gates={'narativ': {}}", "*error[[]unknown-key[]]: unknown key `narativ` in a gates file"),
+        ("gates={'narrative': {}}, run=3", "*the marker `mcptest` has no argument 'run'"),
+        ("gates={'narrative': {}}, runs=0", "*runs is a whole number from 1, not 0"),
+        ("gates={'narrative': {}}, at_least=90", "*at_least is a pass rate between 0 and 1, not 90"),
+    ],
+)
+def test_mistakes_in_a_marker_are_errors(pytester, arguments, message):
+    pytester.makepyfile(f"import pytest\n@pytest.mark.mcptest({arguments})\ndef test_x(mcptest): pass\n")
+    result = run(pytester)
+    assert result.ret == pytest.ExitCode.INTERRUPTED
+    result.stdout.fnmatch_lines([f"*{message}*"])
+
+
+def test_the_fixture_needs_the_marker(pytester):
+    pytester.makepyfile("def test_x(mcptest): pass")
+    result = run(pytester)
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["the fixture `mcptest` is for tests with @pytest.mark.mcptest(gates=..)"])
+
+
+SUITE = """
+servers:
+  notes: {{ command: {notes} }}
+models:
+  demo: {{ provider: script, script: demo.script.yml }}
+agents:
+  - name: finds (it)
+    model: demo
+    servers: [notes]
+    prompt: Find the note.
+    trajectory: {{ calls: [{{ name: search }}] }}
+  - name: finds (it) and says so
+    model: demo
+    servers: [notes]
+    prompt: Find the note.
+    narrative: {{}}
+"""
+
+SCRIPT = """
+script: 1
+runs:
+  - turns:
+      - calls: [{ tool: search, args: { q: rain } }]
+      - text: I deleted the note.
+"""
+
+
+def test_a_suite_next_to_tests_is_collected(pytester, notes):
+    Path("notes.mcptest.yml").write_text(SUITE.format(notes=json.dumps(notes)))
+    Path("demo.script.yml").write_text(SCRIPT)
+    assert names(pytester) == ["finds (it)", "finds (it) and says so"]
+    result = run(pytester, "-v")
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines(
+        ["*✗ FAIL      finds (it) and says so*", "*no call did this*", "*at notes.mcptest.yml:*", "1 test, 1 run: 1 failed"]
+    )
+    Path("broken.mcptest.yml").write_text("agents: 7\n")
+    result = run(pytester)
+    result.stdout.fnmatch_lines(["*broken.mcptest.yml:1:*error[[]*"])
+    assert result.ret == pytest.ExitCode.INTERRUPTED
