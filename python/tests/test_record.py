@@ -41,7 +41,7 @@ def test_code_in_an_event_loop_is_recorded(model, notes):
 
 
 def test_blocks_cannot_overlap(model, notes):
-    with pytest.raises(mcptest.RecordError, match="another block of this process is being recorded"):  # noqa: SIM117
+    with pytest.raises(mcptest.RecordError, match="another block of this process is being recorded"):
         with mcptest.record({"notes": notes}):
             with mcptest.record({"notes": notes}):
                 pass
@@ -54,10 +54,12 @@ def test_blocks_cannot_overlap(model, notes):
 
 def test_a_client_from_before_the_block_is_reported(model, notes):
     agent = Agent()
-    with pytest.raises(mcptest.RecordError, match=r"error\[model-unseen\]: .*\nhint: create clients inside of the recorded block"):  # noqa: SIM117
+    with pytest.raises(
+        mcptest.RecordError, match=r"error\[model-unseen\]: .*\nhint: create clients inside of the recorded block"
+    ):
         with mcptest.record():
             agent.ask([{"role": "user", "content": "hi"}])
-    with pytest.raises(mcptest.RecordError, match="server `notes` was not seen: no client connected to it"):  # noqa: SIM117
+    with pytest.raises(mcptest.RecordError, match="server `notes` was not seen: no client connected to it"):
         with mcptest.record({"notes": notes}):
             Agent().ask([{"role": "user", "content": "hi"}])
 

@@ -33,7 +33,11 @@ def test_traces_are_judged_in_order_and_results_are_objects():
 
 def test_results_are_those_of_the_command_line(tmp_path):
     traces = [{**(LIE if at % 3 == 0 else HONEST), "id": f"t{at}", "group": f"g{at % 7}"} for at in range(1000)]
-    gates = {**GATES, "stability": {}, "reliability": {"expect": [{"target": "reliability.pass_rate", "matcher": {"schema": {"minimum": 50}}}]}}
+    gates = {
+        **GATES,
+        "stability": {},
+        "reliability": {"expect": [{"target": "reliability.pass_rate", "matcher": {"schema": {"minimum": 50}}}]},
+    }
     (tmp_path / "traces.jsonl").write_text("".join(json.dumps(trace) + "\n" for trace in traces))
     (tmp_path / "gates.yml").write_text(json.dumps(gates))
     typed = [binary(), "score", "traces.jsonl", "--gates", "gates.yml", "--output", "jsonl"]
@@ -165,9 +169,9 @@ def _verdict(trace):
     ("program", "message"),
     [
         (None, "cannot start .*nothing-here: No such file or directory"),
-        ("#!/bin/sh\nread line; echo '{\"id\":1,\"result\":{\"protocol\":1,\"version\":\"9.9\"}}'", "has the version 9.9, and"),
+        ('#!/bin/sh\nread line; echo \'{"id":1,"result":{"protocol":1,"version":"9.9"}}\'', "has the version 9.9, and"),
         ("#!/bin/sh\necho 'error: unrecognized subcommand' >&2; exit 2", "ended with exit code 2\nerror: unrecognized"),
-        ("#!/bin/sh\nread line; echo '{\"id\":7,\"result\":{}}'", "answered another request"),
+        ('#!/bin/sh\nread line; echo \'{"id":7,"result":{}}\'', "answered another request"),
     ],
 )
 def test_a_missing_or_other_program_is_an_error(tmp_path, program, message):

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use crate::failure::Failure;
-use crate::{Mode, browser, cargo, documents, fuzz, generate, out, servers, tidy};
+use crate::{Mode, browser, cargo, documents, fuzz, generate, out, python, servers, tidy};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tier {
@@ -29,7 +29,7 @@ struct Step {
     run: fn(&Context<'_>) -> Result<(), Failure>,
 }
 
-const STEPS: [Step; 11] = [
+const STEPS: [Step; 12] = [
     Step { name: "cargo fmt", since: Tier::Ci, run: |at| cargo::run(at.root, "fmt --all --check", &[]) },
     Step {
         name: "cargo clippy",
@@ -47,6 +47,7 @@ const STEPS: [Step; 11] = [
     Step { name: "cargo xtask servers", since: Tier::Ci, run: |at| tolerate(servers::run(at.root, at.tier), at.is_ci) },
     Step { name: "cargo test", since: Tier::Ci, run: test },
     Step { name: "cargo xtask docs", since: Tier::Ci, run: |at| documents::run(at.root, Mode::Check) },
+    Step { name: "cargo xtask python", since: Tier::Ci, run: |at| tolerate(python::run(at.root, at.tier), at.is_ci) },
     Step { name: "cargo xtask browser", since: Tier::Ci, run: browser },
     Step {
         name: "cargo xtask fuzz",

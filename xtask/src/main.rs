@@ -11,6 +11,7 @@ mod failure;
 mod fuzz;
 mod generate;
 mod out;
+mod python;
 mod servers;
 mod tidy;
 mod tree;
@@ -33,6 +34,8 @@ usage: cargo xtask <command>
   docs --write   update the documents with what the examples print
   servers        install the real servers, the conformance suite and the agents that some tests use
   servers --all  the same with the agents that only `full` tests
+  python         build, install and test the Python package
+  python --all   the same with a release build, with SDKs, on Spark and on Ray, and its benchmark
   browser        check the pages of the HTML report in Chromium
   fuzz --minutes N [TARGET..]
                  fuzz the named targets, or all of them, for N minutes in total";
@@ -68,6 +71,8 @@ fn run(args: &[String]) -> Result<(), Failure> {
         ["docs", "--write"] => documents::run(root, Mode::Write),
         ["servers"] => servers::run(root, Tier::Ci),
         ["servers", "--all"] => servers::run(root, Tier::Full),
+        ["python"] => python::run(root, Tier::Ci),
+        ["python", "--all"] => python::run(root, Tier::Full),
         ["browser"] => browser::prepare(root)?.check(root, true),
         ["fuzz", rest @ ..] => fuzz::run(root, &fuzz::Request::parse(rest)?),
         ["-h" | "--help" | "help"] => {

@@ -1,5 +1,5 @@
-//! `cargo xtask servers`: installs real MCP servers, the public conformance suite and agent frameworks below the target folder,
-//! for the tests that use them.
+//! `cargo xtask servers`: installs real MCP servers, the public conformance suite, agent frameworks and the tools of the Python
+//! package below the target folder, for the tests that use them.
 //!
 //! Everything is pinned in `xtask/servers/`, including transitive dependencies, without download addresses, so that any registry
 //! can serve it. Each set has a stamp with its location and versions, written last. A set whose stamp matches is left alone, and
@@ -38,11 +38,36 @@ struct Set {
     since: Tier,
 }
 
-const SETS: [Set; 12] = [
+const SETS: [Set; 16] = [
     Set { name: "npm", pins: "package-lock.json", python: &[], since: Tier::Ci },
     Set { name: "conformance", pins: "conformance/package-lock.json", python: &[], since: Tier::Ci },
     Set { name: "time", pins: "time.txt", python: &["mcp-server-time"], since: Tier::Ci },
     Set { name: "sqlite", pins: "sqlite.txt", python: &["mcp-server-sqlite"], since: Tier::Ci },
+    Set {
+        name: "python",
+        pins: "python/tools.txt",
+        python: &["maturin", "mypy", "pytest", "pytest-xdist", "ruff"],
+        since: Tier::Ci,
+    },
+    Set {
+        name: "python-sdks",
+        pins: "python/sdks.txt",
+        python: &[
+            "anthropic",
+            "langchain",
+            "langchain-mcp-adapters",
+            "langchain-openai",
+            "langgraph",
+            "mcp",
+            "openai",
+            "pydantic-ai-slim[mcp,openai]",
+            "pytest",
+            "pytest-xdist",
+        ],
+        since: Tier::Full,
+    },
+    Set { name: "spark", pins: "python/spark.txt", python: &["pyarrow", "pyspark", "pytest"], since: Tier::Full },
+    Set { name: "ray", pins: "python/ray.txt", python: &["pytest", "ray[data]"], since: Tier::Full },
     Set { name: "openai", pins: "agents/openai.txt", python: &["openai", "mcp"], since: Tier::Ci },
     Set { name: "openai-node", pins: "agents/openai-node/package-lock.json", python: &[], since: Tier::Ci },
     Set { name: "ai-sdk", pins: "agents/ai-sdk/package-lock.json", python: &[], since: Tier::Full },
@@ -104,6 +129,10 @@ fn python(set: &Set, into: &Path, pins: &Path) -> Result<(), Failure> {
         // The versions are constraints, not requirements: some Pythons need a package more than others.
         let mut pip = Command::new(into.join("bin/python"));
         pip.args(["-m", "pip", "install", "--only-binary=:all:", "--no-input", "--disable-pip-version-check"]);
+        if set.python.contains(&"pyspark") {
+            // It is published without a wheel. Its setup script copies files.
+            pip.arg("--no-binary=pyspark");
+        }
         pip.args(["--retries", "1", "--timeout", "30", "--constraint"]).arg(pins).args(set.python);
         bounded(&mut pip, log, LIMIT)
     })

@@ -52,8 +52,7 @@ class Agent:
     def run(self, prompt, server_url):
         server = Server(server_url)
         tools = [
-            {"type": "function", "function": {"name": tool["name"], "parameters": tool["inputSchema"]}}
-            for tool in server.tools()
+            {"type": "function", "function": {"name": tool["name"], "parameters": tool["inputSchema"]}} for tool in server.tools()
         ]
         messages = [{"role": "user", "content": prompt}]
         for _ in range(5):

@@ -28,6 +28,7 @@ fn every_command_explains_itself_with_an_example() {
     here.check(&["score", "--help"], 0, include_str!("help/score.txt"), "");
     here.check(&["convert", "--help"], 0, include_str!("help/convert.txt"), "");
     here.check(&["infer", "--help"], 0, include_str!("help/infer.txt"), "");
+    here.check(&["serve-json", "--help"], 0, include_str!("help/serve-json.txt"), "");
     here.check(&["mutate", "--help"], 0, include_str!("help/mutate.txt"), "");
     here.check(&["compare", "--help"], 0, include_str!("help/compare.txt"), "");
     here.check(&["model-baseline", "--help"], 0, include_str!("help/model-baseline.txt"), "");
