@@ -69,6 +69,8 @@ class Engine:
         self._process: subprocess.Popen[bytes] | None = None
         self._errors: IO[bytes] | None = None
         self._last_id = 0
+        self.sent = 1
+        """The size of the latest request."""
 
     def call(self, method: str, params: dict[str, object], what: str = "this request") -> Any:
         """Send a request and return its result."""
@@ -137,6 +139,7 @@ class Engine:
         text = encode({"id": number, "method": method, "params": params}, what)
         prefix = b'{"id":%d,"line":' % number
         lines: list[bytes] = []
+        self.sent = len(text)
         try:
             process.stdin.write(text.encode())
             process.stdin.write(b"\n")

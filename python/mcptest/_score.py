@@ -23,8 +23,8 @@ Gates: TypeAlias = "Mapping[str, Any] | str | os.PathLike[str]"
 
 Verdict: TypeAlias = Literal["pass", "fail", "unassessable", "inconclusive", "error", "absorbed"]
 
-# Records that are sent at once.
-_BATCH = 128
+# Records that are sent at once: few at first, then about as many as have this size.
+_FIRST, _MOST, _BYTES = 64, 2048, 256 << 10
 
 # The exit code of a score in which a check failed.
 _FAILED = 1
@@ -137,8 +137,8 @@ def score(
     given = options(group_by, outcome, outcome_pass, format, server_prefix, jobs)
     lines: list[bytes] = []
     with Session(gates, given) as session:
-        for batch in batches(traces):
-            lines += session.add(batch)
+        for part in session.add_all(traces):
+            lines += part
         rest, end = session.finish()
     return Scores(lines + rest, end["code"], end["messages"])
 
@@ -153,8 +153,8 @@ def check(trace: Trace, gates: Gates, *, name: str = "trace") -> None:
 def report(traces: Iterable[Trace], gates: Gates, name: str) -> str | None:
     """Judge traces and return what the terminal would show, or None if they pass."""
     with Session(gates, [], name=name, report=True) as session:
-        for batch in batches(traces):
-            session.add(batch)
+        for _ in session.add_all(traces):
+            pass
         _, end = session.finish()
     if end["code"] == 0:
         return None
@@ -188,15 +188,6 @@ def options(
     return out
 
 
-def batches(traces: Iterable[Trace]) -> Iterator[list[Trace]]:
-    """Split traces into what is sent at once."""
-    if isinstance(traces, (Mapping, str, bytes)):
-        raise InputError("expected a list of traces, not one trace\nhint: put it into a list, or use mcptest.check")
-    rest = iter(traces)
-    while batch := list(itertools.islice(rest, _BATCH)):
-        yield batch
-
-
 class Session:
     """A score in progress."""
 
@@ -220,6 +211,15 @@ class Session:
         if self._is_open:
             with contextlib.suppress(McptestError):
                 self.finish()
+
+    def add_all(self, traces: Iterable[Trace]) -> Iterator[list[bytes]]:
+        """Send any number of records, and return the lines that are finished meanwhile."""
+        if isinstance(traces, (Mapping, str, bytes)):
+            raise InputError("expected a list of traces, not one trace\nhint: put it into a list, or use mcptest.check")
+        rest, count = iter(traces), _FIRST
+        while batch := list(itertools.islice(rest, count)):
+            yield self.add(batch)
+            count = min(_MOST, 1 + len(batch) * _BYTES // ENGINE.sent)
 
     def add(self, records: Sequence[Trace]) -> list[bytes]:
         """Send records, and return the lines that are finished."""

@@ -8,16 +8,18 @@ import pytest
 SUPPORT = Path(__file__).parent.parent
 
 OPENAI = """
-import asyncio
-from mcp import Client
-from openai import AsyncOpenAI
 import json
+from mcp import ClientSession
+from mcp.client.streamable_http import streamablehttp_client
+from openai import AsyncOpenAI
 
 async def run(mcptest, prompt):
     model = AsyncOpenAI()
-    async with Client(mcptest.url("notes")) as server:
+    url = mcptest.url("notes")
+    async with streamablehttp_client(url) as (read, write, _), ClientSession(read, write) as server:
+        await server.initialize()
         listed = (await server.list_tools()).tools
-        tools = [{"type": "function", "function": {"name": t.name, "parameters": t.input_schema}} for t in listed]
+        tools = [{"type": "function", "function": {"name": t.name, "parameters": t.inputSchema}} for t in listed]
         messages = [{"role": "user", "content": prompt}]
         while True:
             reply = await model.chat.completions.create(model="gpt-5-mini", messages=messages, tools=tools)
@@ -32,13 +34,16 @@ async def run(mcptest, prompt):
 
 ANTHROPIC = """
 from anthropic import AsyncAnthropic
-from mcp import Client
+from mcp import ClientSession
+from mcp.client.streamable_http import streamablehttp_client
 
 async def run(mcptest, prompt):
     model = AsyncAnthropic()
-    async with Client(mcptest.url("notes")) as server:
+    url = mcptest.url("notes")
+    async with streamablehttp_client(url) as (read, write, _), ClientSession(read, write) as server:
+        await server.initialize()
         listed = (await server.list_tools()).tools
-        tools = [{"name": t.name, "description": t.description or "", "input_schema": t.input_schema} for t in listed]
+        tools = [{"name": t.name, "description": t.description or "", "input_schema": t.inputSchema} for t in listed]
         messages = [{"role": "user", "content": prompt}]
         while True:
             reply = await model.messages.create(model="claude-sonnet-4-5", max_tokens=99, messages=messages, tools=tools)

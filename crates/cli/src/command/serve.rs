@@ -40,7 +40,7 @@ pub(super) fn run(environment: Environment<'_>, console: &mut Console<'_>) -> Re
                 return Ok(exit::OK);
             }
             if line.last() != Some(&b'\n') && line.len() as u64 >= MAX_REQUEST {
-                return Err(Stop("error: a request has more than 1 GiB; send records in several requests".to_owned()));
+                return Err(bad_request("a request has more than 1 GiB; send records in several requests".to_owned()));
             }
             let reply = reply(&line, &mut sessions);
             let written = console.out.write_all(&reply).and_then(|()| console.out.flush());
@@ -61,7 +61,7 @@ fn unusable(what: &str, error: &io::Error) -> Failure {
 fn reply(line: &[u8], sessions: &mut Sessions<'_, '_>) -> Vec<u8> {
     match protocol::parse(line) {
         Ok((id, request)) => protocol::reply(id, sessions.answer(request)),
-        Err((id, why)) => protocol::reply(id, Err(Stop(format!("error: this request cannot be read: {why}")))),
+        Err((id, why)) => protocol::reply(id, Err(bad_request(format!("this request cannot be read: {why}")))),
     }
 }
 
@@ -82,8 +82,8 @@ impl Sessions<'_, '_> {
                 None | Some(PROTOCOL) => {
                     Ok(Answer::Value(json!({ "protocol": PROTOCOL, "version": env!("CARGO_PKG_VERSION") })))
                 }
-                Some(other) => Err(Stop(format!(
-                    "error: this program speaks version {PROTOCOL} of its protocol, and version {other} was asked for"
+                Some(other) => Err(bad_request(format!(
+                    "this program speaks version {PROTOCOL} of its protocol, and version {other} was asked for"
                 ))),
             },
             Request::Gates(gates) => scoring::gates(&gates, self.environment).map(Answer::Value),
@@ -115,5 +115,9 @@ impl Sessions<'_, '_> {
 }
 
 fn unknown(session: u64) -> Stop {
-    Stop(format!("error: there is no session {session}"))
+    bad_request(format!("there is no session {session}"))
+}
+
+fn bad_request(message: String) -> Stop {
+    Failure::error((), message).code(Code::BadArgument).into()
 }

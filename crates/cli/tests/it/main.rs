@@ -65,6 +65,7 @@ mod score;
 mod score_formats;
 mod score_parts;
 mod settle;
+mod serve;
 mod shim;
 mod tasks;
 // It follows links, or does not.

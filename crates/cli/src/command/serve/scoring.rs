@@ -72,7 +72,8 @@ impl<'scope> Scoring<'scope> {
             let value = record.get();
             match value.starts_with('"').then(|| serde_json::from_str::<String>(value)) {
                 // A line break is white space between the values of a record, so that it stays one line.
-                Some(Ok(text)) => chunk.extend(text.bytes().map(|byte| if byte == b'\n' { b' ' } else { byte })),
+                Some(Ok(text)) if text.contains('\n') => chunk.extend_from_slice(text.replace('\n', " ").as_bytes()),
+                Some(Ok(text)) => chunk.extend_from_slice(text.as_bytes()),
                 Some(Err(_)) | None => chunk.extend_from_slice(value.as_bytes()),
             }
             chunk.push(b'\n');
@@ -102,7 +103,7 @@ fn typed(asked: &ScoreStart) -> Result<Score, Stop> {
     }
     match Cli::try_parse_from(words).map(|typed| typed.command) {
         Ok(Command::Score(typed)) => Ok(*typed),
-        Ok(_) => Err(Stop("error: these are not options of `mcptest score`".to_owned())),
+        Ok(_) => Err(super::bad_request("these are not options of `mcptest score`".to_owned())),
         Err(error) => Err(crate::command::bad_usage(&error)),
     }
 }
@@ -122,7 +123,7 @@ fn load(given: &GivenGates, environment: Environment<'_>, console: &mut Console<
             let source = diag::Source::new("gates".to_owned(), text.clone());
             score::read_gates(&source, given.folder.as_deref().unwrap_or("."), environment, console)
         }
-        _ => Err(Stop("error: gates are either a path or a text".to_owned())),
+        _ => Err(super::bad_request("gates are either a path or a text".to_owned())),
     }
 }
 
