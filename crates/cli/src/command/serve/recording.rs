@@ -4,20 +4,20 @@ use std::collections::BTreeMap;
 use std::sync::mpsc::{self, Receiver};
 use std::thread::{self, ScopedJoinHandle};
 
-use mcptest_core::diag::Failure;
+use mcptest_core::diag::{Code, Failure};
 use mcptest_core::ledger::{self, Derived, Ledger, ProgramEnd, What};
 use mcptest_core::redact::Redactor;
 use mcptest_runner::clock::Stopwatch;
 use mcptest_runner::mcp::Endpoint;
 use mcptest_runner::process::Processes;
 use mcptest_runner::record::{Recording, Setup};
-use mcptest_runner::runtime;
+use mcptest_runner::{runtime, secrets};
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
 use super::protocol::{RecordFinish, RecordStart};
 use crate::command::Stop;
-use crate::command::record::{model_not_seen, out_of_resources, secrets, servers, upstreams};
+use crate::command::record::{model_not_seen, out_of_resources, servers, upstreams};
 
 /// What to do about clients that go past the proxies.
 const HINT: &str = "create clients inside of the recorded block: they read where to connect from the environment when they are \
@@ -64,6 +64,8 @@ impl<'scope> Recorded<'scope> {
         let end = ProgramEnd {
             answer: finish.answer.map(|answer| redactor.text(&answer).into_owned()),
             exit: None,
+            failed: None,
+            output: None,
             incomplete: finish.incomplete.map(|why| redactor.text(&why).into_owned()),
             duration_ms: Some(duration_ms),
         };
@@ -73,7 +75,7 @@ impl<'scope> Recorded<'scope> {
         }
         if let Some(server) = unconnected(&ledger).filter(|_| is_whole) {
             let message = format!("server `{server}` was not seen: no client connected to it");
-            return Err(Failure::error((), message).hint(HINT).into());
+            return Err(Failure::error((), message).code(Code::ServerNotUsed).hint(HINT).into());
         }
         let ledger = finish.ledger.then(|| ledger.to_lines());
         Ok(json!({ "trace": trace.to_envelope(), "notes": notes, "ledger": ledger }))
@@ -119,7 +121,7 @@ fn record(
         servers: endpoints,
         processes: processes.clone(),
         upstreams: upstreams(&lookup)?,
-        secrets: secrets(&lookup, &names),
+        secrets: secrets::inherited(&lookup, &names),
         shim: &shim,
         no_proxy: lookup("NO_PROXY").or_else(|| lookup("no_proxy")),
     };
