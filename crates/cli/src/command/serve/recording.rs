@@ -11,13 +11,13 @@ use mcptest_runner::clock::Stopwatch;
 use mcptest_runner::mcp::Endpoint;
 use mcptest_runner::process::Processes;
 use mcptest_runner::record::{Recording, Setup};
-use mcptest_runner::{runtime, secrets};
+use mcptest_runner::runtime;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
 use super::protocol::{RecordFinish, RecordStart};
 use crate::command::Stop;
-use crate::command::record::{model_not_seen, out_of_resources, servers, upstreams};
+use crate::command::record::{known_secrets, model_not_seen, out_of_resources, servers, upstreams};
 
 /// What to do about clients that go past the proxies.
 const HINT: &str = "create clients inside of the recorded block: they read where to connect from the environment when they are \
@@ -118,10 +118,10 @@ fn record(
     let shim = std::env::current_exe().map_err(|error| out_of_resources(&error))?;
     let processes = Processes::default();
     let setup = Setup {
+        secrets: known_secrets(&lookup, &names, &endpoints),
         servers: endpoints,
         processes: processes.clone(),
         upstreams: upstreams(&lookup)?,
-        secrets: secrets::inherited(&lookup, &names),
         shim: &shim,
         no_proxy: lookup("NO_PROXY").or_else(|| lookup("no_proxy")),
     };
