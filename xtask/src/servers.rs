@@ -66,7 +66,12 @@ const SETS: [Set; 16] = [
         ],
         since: Tier::Full,
     },
-    Set { name: "spark", pins: "python/spark.txt", python: &["pandas", "pyarrow", "pyspark", "pytest"], since: Tier::Full },
+    Set {
+        name: "spark",
+        pins: "python/spark.txt",
+        python: &["pandas", "pyarrow", "pyspark", "pytest"],
+        since: Tier::Full,
+    },
     Set { name: "ray", pins: "python/ray.txt", python: &["pytest", "ray[data]"], since: Tier::Full },
     Set { name: "openai", pins: "agents/openai.txt", python: &["openai", "mcp"], since: Tier::Ci },
     Set { name: "openai-node", pins: "agents/openai-node/package-lock.json", python: &[], since: Tier::Ci },

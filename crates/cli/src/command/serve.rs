@@ -30,7 +30,8 @@ const MAX_REQUEST: u64 = 1 << 30;
 pub(super) fn run(environment: Environment<'_>, console: &mut Console<'_>) -> Result<u8, Stop> {
     let mut input = BufReader::with_capacity(1 << 18, io::stdin().lock());
     thread::scope(|scope| {
-        let mut sessions = Sessions { scope, environment, scoring: BTreeMap::new(), recording: BTreeMap::new(), last: 0 };
+        let mut sessions =
+            Sessions { scope, environment, scoring: BTreeMap::new(), recording: BTreeMap::new(), last: 0 };
         let mut line = Vec::new();
         loop {
             line.clear();

@@ -238,7 +238,9 @@ mod tests {
         let found: Vec<String> = found
             .into_iter()
             .map(|source| match source.place {
-                Place::StandardInput | Place::Stream(_) | Place::File(_) => format!("{} {:?}", relative(&source.name), source.size),
+                Place::StandardInput | Place::Stream(_) | Place::File(_) => {
+                    format!("{} {:?}", relative(&source.name), source.size)
+                }
                 Place::Refused(refusal) => {
                     format!(
                         "! {}: {} ({})",

@@ -64,8 +64,8 @@ mod schema;
 mod score;
 mod score_formats;
 mod score_parts;
-mod settle;
 mod serve;
+mod settle;
 mod shim;
 mod tasks;
 // It follows links, or does not.

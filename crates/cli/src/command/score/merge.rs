@@ -18,17 +18,12 @@ use super::tasks::MetTasks;
 use super::{Complaints, Stop, lines};
 use crate::args::{Output, Score};
 use crate::console::{Console, printed};
-use crate::corpus::frames::{Frames, Item};
 use crate::corpus::RecordError;
+use crate::corpus::frames::{Frames, Item};
 use crate::corpus::source::Source;
 use crate::exit;
 
-pub(super) fn run(
-    typed: &Score,
-    scorer: &Scorer,
-    sources: &[Source],
-    console: &mut Console<'_>,
-) -> Result<u8, Stop> {
+pub(super) fn run(typed: &Score, scorer: &Scorer, sources: &[Source], console: &mut Console<'_>) -> Result<u8, Stop> {
     let Console { out, err } = console;
     let mut complaints = Complaints::default();
     let mut groups = Groups::default();

@@ -15,13 +15,20 @@ use crate::command::Stop;
 
 pub(super) enum Request<'a> {
     /// Which version the program speaks.
-    Hello { protocol: Option<u64> },
+    Hello {
+        protocol: Option<u64>,
+    },
     /// Checks gates and returns them as JSON.
     Gates(GivenGates),
     ScoreStart(ScoreStart),
     /// Each record is a JSON value, or a string with the text of one.
-    ScoreAdd { session: u64, records: Vec<&'a RawValue> },
-    ScoreFinish { session: u64 },
+    ScoreAdd {
+        session: u64,
+        records: Vec<&'a RawValue>,
+    },
+    ScoreFinish {
+        session: u64,
+    },
     RecordStart(RecordStart),
     RecordFinish(RecordFinish),
 }
@@ -135,7 +142,12 @@ pub(super) enum Answer {
     /// Lines of JSON, each with its end.
     Lines(Vec<u8>),
     /// The end of a score: the rest of its lines or its report, and how it went.
-    Scored { lines: Vec<u8>, report: Option<String>, code: u8, messages: String },
+    Scored {
+        lines: Vec<u8>,
+        report: Option<String>,
+        code: u8,
+        messages: String,
+    },
 }
 
 /// The reply, with the lines before it.

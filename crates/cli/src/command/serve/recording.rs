@@ -47,8 +47,7 @@ impl<'scope> Recorded<'scope> {
                 None
             }
         };
-        let thread =
-            thread::Builder::new().spawn_scoped(scope, record).map_err(|error| out_of_resources(&error))?;
+        let thread = thread::Builder::new().spawn_scoped(scope, record).map_err(|error| out_of_resources(&error))?;
         let variables = first(&is_started)?;
         Ok((Self { end, thread }, variables))
     }
