@@ -159,10 +159,24 @@ pub(crate) struct Run {
     #[arg(long, conflicts_with = "live")]
     pub(crate) record: bool,
 
+    /// Run programs again offline: their model and servers answer from the recording. Fails where
+    /// a program asks something that was not recorded. Other tests are replayed
+    #[arg(long, conflicts_with_all = ["live", "record"], verbatim_doc_comment)]
+    pub(crate) rerun: bool,
+
+    /// What to do with a program that diverges from its recording: report an error, or judge what
+    /// it did up to there
+    #[arg(long, value_name = "WHAT", requires = "rerun", value_enum, default_value_t, verbatim_doc_comment)]
+    pub(crate) on_divergence: OnDivergence,
+
+    /// Where the tools of a program that runs again come from: the recording, or the real servers
+    #[arg(long, value_name = "FROM", requires = "rerun", value_enum, default_value_t)]
+    pub(crate) tools: Tools,
+
     /// Replay suites from people you do not trust: start no process, open no connection, read no
     /// file outside the suite's folder, follow no symbolic link, do not read the environment.
     /// A test that needs one of these is an error
-    #[arg(long, conflicts_with_all = ["live", "record"], verbatim_doc_comment)]
+    #[arg(long, conflicts_with_all = ["live", "record", "rerun"], verbatim_doc_comment)]
     pub(crate) untrusted: bool,
 
     /// Stop calling models before all calls together could exceed N tokens
@@ -528,6 +542,24 @@ pub(crate) struct Mock {
     /// Append every message to this file, one JSON line each
     #[arg(long, value_name = "FILE")]
     pub(crate) log: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(crate) enum OnDivergence {
+    /// Report an error
+    #[default]
+    Error,
+    /// Judge what it did up to there
+    Judge,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(crate) enum Tools {
+    /// They answer from the recording
+    #[default]
+    Recorded,
+    /// The servers are started
+    Live,
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ mod file;
 mod interface;
 mod outcome;
 mod redact;
+pub mod rerun;
 mod result;
 mod seen;
 mod stream;

@@ -34,7 +34,7 @@ const SHORTEST_REST: usize = 6;
 const SHORTEST_END: usize = 12;
 
 /// What every replacement begins with.
-const MARK: &str = "[redacted:";
+pub const MARK: &str = "[redacted:";
 
 /// Replaces secrets.
 #[derive(Clone)]

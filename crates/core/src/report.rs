@@ -88,6 +88,8 @@ words! {
         Live = "live",
         /// From a script and servers, just now.
         Scripted = "scripted",
+        /// From a program, just now, with the answers of a recording.
+        Rerun = "rerun",
     }
 }
 
@@ -220,6 +222,7 @@ impl Row {
     pub fn source(&self) -> &'static str {
         match (self.origin, self.edited) {
             (Some(Origin::Replayed), true) => "replayed, edited",
+            (Some(Origin::Rerun), true) => "rerun, edited",
             (None, true) => "edited",
             (Some(origin), _) => origin.as_str(),
             (None, false) => "",

@@ -59,6 +59,7 @@ async fn all() -> bool {
         secrets: Vec::new(),
         shim: std::path::Path::new("mcptest"),
         no_proxy: None,
+        again: None,
     };
     let recording = Recording::start(setup).await.unwrap();
     let url = recording.variables()["OPENAI_BASE_URL"].clone();

@@ -24,7 +24,7 @@ use crate::live::{self, Live, LiveRun};
 use crate::model::ModelSource;
 use crate::plan::{CellInputs, Planned, SuiteFile};
 use crate::process::Processes;
-use crate::program::ProgramRequest;
+use crate::program::{ProgramRequest, again};
 use crate::provider::Access;
 
 /// Where traces come from, and whether they are kept.
@@ -36,6 +36,13 @@ pub enum Mode {
     Record,
     /// From models and servers; nothing is recorded.
     Live,
+    /// From programs, which run again with the answers of their cassettes. Everything else is replayed.
+    Rerun {
+        /// The servers are started instead.
+        live_tools: bool,
+        /// What a program did before it diverged is judged.
+        judges: bool,
+    },
 }
 
 /// How to execute a plan.
@@ -104,6 +111,8 @@ struct CellState {
     left: AtomicUsize,
     /// Runs whose recordings have the old format.
     old: AtomicUsize,
+    /// What to say about runs of programs that ran again.
+    notes: Mutex<BTreeMap<u64, Vec<String>>>,
 }
 
 /// The runs of a cell so far.
@@ -225,6 +234,7 @@ pub fn execute(plan: &[Planned<'_>], options: &Options<'_>, events: &mut dyn FnM
             }),
             left: AtomicUsize::new(runs),
             old: AtomicUsize::new(0),
+            notes: Mutex::default(),
         }
     };
     let mut locks = BTreeMap::new();
@@ -402,7 +412,8 @@ impl<'a> Executor<'a> {
             waiting.insert(at, rows);
             while let Some(rows) = waiting.remove(&told) {
                 let planned = &self.plan[told];
-                let old = self.cells[told].old.load(Ordering::Relaxed);
+                let CellState { old, notes, .. } = &self.cells[told];
+                let old = old.load(Ordering::Relaxed);
                 told += 1;
                 if over {
                     tell(planned, skipped(planned), &mut seen, events);
@@ -415,6 +426,8 @@ impl<'a> Executor<'a> {
                 }
                 seen.old += old;
                 tell(planned, rows, &mut seen, events);
+                let notes = std::mem::take(&mut *notes.lock().unwrap_or_else(PoisonError::into_inner));
+                notes.into_values().flatten().for_each(|note| events(Event::Note(note)));
             }
         }
         // Cells that were not finished.
@@ -437,6 +450,16 @@ impl<'a> Executor<'a> {
         if prepared.replays {
             return (Some(Origin::Replayed), self.replay(planned, prepared, state, run));
         }
+        if let Mode::Rerun { live_tools, judges } = self.options.mode
+            && planned.cell.test.is_program
+        {
+            let attempt = match self.run_again(planned, prepared, state, run, (live_tools, judges)) {
+                Ok(Some(evidence)) => Attempt::Traced(evidence),
+                Ok(None) => return (None, Attempt::Skipped),
+                Err(trouble) => Attempt::Broken(with_fd_hint(trouble)),
+            };
+            return (Some(Origin::Rerun), attempt);
+        }
         let origin = if prepared.cell_inputs.script.is_some() { Origin::Scripted } else { Origin::Live };
         let attempt = match self.go_live(planned, prepared, run) {
             Ok(Some(attempt)) => Attempt::Traced(attempt),
@@ -453,7 +476,8 @@ impl<'a> Executor<'a> {
             return Err(unread(&cell.test.unread));
         }
         if !is_trusted && self.options.mode != Mode::Replay {
-            let message = format!("{SEALED}, so nothing can be recorded");
+            let what = if matches!(self.options.mode, Mode::Rerun { .. }) { "runs again" } else { "can be recorded" };
+            let message = format!("{SEALED}, so nothing {what}");
             return Err(RunError::new(message)
                 .code(Code::UntrustedSuite)
                 .hint("replay it, or run it without `--untrusted`"));
@@ -463,12 +487,14 @@ impl<'a> Executor<'a> {
         // listed, that is an error.
         let may_run = cell_inputs.script.is_some() && (is_trusted || cell.test.servers.is_empty());
         let needs_runs = may_run || cell.settles().is_some();
-        let recorded = if self.options.mode == Mode::Replay && needs_runs {
+        let reads = matches!(self.options.mode, Mode::Replay | Mode::Rerun { .. });
+        let recorded = if reads && needs_runs {
             file.cassettes().runs(&cell.test.name, cell.model).map_err(|error| trouble(&error, None))?
         } else {
             Vec::new()
         };
-        let replays = self.options.mode == Mode::Replay && (!may_run || !recorded.is_empty());
+        let runs_again = self.options.mode != Mode::Replay && cell.test.is_program;
+        let replays = reads && !runs_again && (!may_run || !recorded.is_empty());
         Ok(Prepared { cell_inputs, replays, recorded: recorded.last().copied().unwrap_or(0) })
     }
 
@@ -507,8 +533,10 @@ impl<'a> Executor<'a> {
                 names: self.options.names,
                 budget: self.options.budget,
                 on_progress: &on_progress,
+                again: None,
             };
             let ran = live.run_program(&request, self.options.interrupt).map_err(clean)?;
+            let ran = ran.and_then(|ran| ran.run);
             return ran.map(|ran| self.kept(planned, prepared, run, ran)).transpose();
         }
         let model = file.suite.models.get(cell.model);
@@ -539,6 +567,53 @@ impl<'a> Executor<'a> {
             RunError::new(format!("the trace cannot be read back: {error}")).hint("please report this")
         })?;
         self.kept(planned, prepared, run, ran).map(Some)
+    }
+
+    /// Runs a program again; `None` if the user stopped it.
+    fn run_again(
+        &self,
+        planned: &Planned<'_>,
+        prepared: &Prepared,
+        state: &CellState,
+        run: u64,
+        (live_tools, judges): (bool, bool),
+    ) -> Result<Option<Box<Evidence>>, RunError> {
+        let (file, cell) = (planned.file, planned.cell);
+        let Some(program) = file.suite.programs.get(cell.model) else { return Ok(None) };
+        let cassette = self.load(planned, prepared, state, run)?;
+        let folder = file.cassettes();
+        let ledger = folder.load_ledger(&cassette).map_err(|error| trouble(&error, Some(planned)))?;
+        let live = self.live.get_or_init(|| Live::new(self.options)).as_ref().map_err(Clone::clone)?;
+        let suite_dir = suite_dir(file);
+        let variables = Variables { suite_dir: &suite_dir, outside: &self.options.environment };
+        let runs = usize::try_from(planned.runs).unwrap_or(usize::MAX);
+        let row = cell.row_name(runs, Some(run), None);
+        let request = ProgramRequest {
+            file,
+            cell,
+            program,
+            row: &row,
+            variables: &variables,
+            names: self.options.names,
+            budget: self.options.budget,
+            on_progress: self.options.on_progress,
+            again: Some(again::Recorded::new(ledger, &cassette.trace, program, live_tools)?),
+        };
+        let Some(ran) = live.run_program(&request, self.options.interrupt)? else { return Ok(None) };
+        let mut notes = ran.notes;
+        if let Some(how) = ran.diverged {
+            let message = format!("program `{}` diverged from its recording: {how}", cell.model);
+            if !judges {
+                let record = record_command(planned);
+                let hint = format!("fix the program, or if the change is intended, {record}");
+                return Err(RunError::new(message).code(Code::Diverged).hint(hint));
+            }
+            let first = message.lines().next().unwrap_or_default();
+            notes.push(format!("{row}: it was judged up to where {first}"));
+        }
+        state.notes.lock().unwrap_or_else(PoisonError::into_inner).insert(run, notes);
+        let Some(LiveRun { trace, .. }) = ran.run else { return Ok(None) };
+        Ok(Some(Box::new(Evidence { trace, edited: cassette.edited, ..Evidence::default() })))
     }
 
     /// The evidence of a live run. It is recorded first, if runs are.
@@ -573,12 +648,26 @@ impl<'a> Executor<'a> {
     }
 
     fn replay(&self, planned: &Planned<'_>, prepared: &Prepared, state: &CellState, run: u64) -> Attempt {
+        match self.load(planned, prepared, state, run) {
+            Ok(cassette) => Attempt::Traced(Box::new(evidence(cassette))),
+            Err(trouble) => Attempt::Broken(with_fd_hint(trouble)),
+        }
+    }
+
+    /// The recording of a run.
+    fn load(
+        &self,
+        planned: &Planned<'_>,
+        prepared: &Prepared,
+        state: &CellState,
+        run: u64,
+    ) -> Result<Cassette, RunError> {
         let folder = planned.file.cassettes();
         let (test, inputs) = (&planned.cell.test.name, &prepared.cell_inputs.inputs);
         match folder.load(test, planned.cell.model, run, inputs) {
             Ok(cassette) => {
                 state.old.fetch_add(usize::from(cassette.version < VERSION), Ordering::Relaxed);
-                Attempt::Traced(Box::new(evidence(cassette)))
+                Ok(cassette)
             }
             Err(error) => {
                 let former = match &error {
@@ -592,7 +681,7 @@ impl<'a> Executor<'a> {
                     trouble.message = format!("{}; {SEALED}", trouble.message);
                     trouble.code = Some(Code::UntrustedSuite);
                 }
-                Attempt::Broken(with_fd_hint(trouble))
+                Err(trouble)
             }
         }
     }
@@ -677,14 +766,17 @@ fn renamed(error: &CassetteError, planned: &Planned<'_>, former: &str) -> RunErr
     RunError { hint, ..RunError::new(message).code(Code::RenamedTest) }
 }
 
+/// How to record the runs of a cell.
+fn record_command(Planned { file, cell, runs }: &Planned<'_>) -> String {
+    // More runs than in the suite are recorded only with the flag.
+    let more = if *runs > cell.test.runs { format!(" --runs {runs}") } else { String::new() };
+    format!("record it: mcptest run --record{more} {}", file.shown)
+}
+
 /// The error of a cassette with its hint.
 fn trouble(error: &CassetteError, replayed: Option<&Planned<'_>>) -> RunError {
     let record = || match replayed {
-        Some(Planned { file, cell, runs }) => {
-            // More runs than in the suite are recorded only with the flag.
-            let more = if *runs > cell.test.runs { format!(" --runs {runs}") } else { String::new() };
-            format!("record it: mcptest run --record{more} {}", file.shown)
-        }
+        Some(planned) => record_command(planned),
         None => "re-record it with --record".to_owned(),
     };
     let hint = match error {

@@ -1,5 +1,7 @@
 //! One live run of a program: its own servers and proxies, its process, and the trace that the ledgers give.
 
+pub(crate) mod again;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
@@ -43,6 +45,16 @@ pub(crate) struct ProgramRequest<'a> {
     pub(crate) names: &'a [String],
     pub(crate) budget: &'a Budget,
     pub(crate) on_progress: &'a (dyn Fn(&RunProgress<'_>) + Sync),
+    /// The recording that answers, if the program runs again.
+    pub(crate) again: Option<again::Recorded>,
+}
+
+/// A run of a program that ended.
+pub(crate) struct ProgramRun {
+    pub(crate) run: Option<LiveRun>,
+    /// How it diverged from its recording.
+    pub(crate) diverged: Option<String>,
+    pub(crate) notes: Vec<String>,
 }
 
 /// The folders of one run. They are removed with it.
@@ -60,11 +72,15 @@ impl Live {
         &self,
         request: &ProgramRequest<'_>,
         interrupt: &Interrupt,
-    ) -> Result<Option<LiveRun>, RunError> {
-        let configs = self.server_configs(request.file, request.cell.test, request.variables)?;
-        let servers = configs.into_iter().map(|config| (config.name, config.endpoint)).collect();
+    ) -> Result<Option<ProgramRun>, RunError> {
+        let servers = if request.again.as_ref().is_none_or(|again| again.live_tools) {
+            let configs = self.server_configs(request.file, request.cell.test, request.variables)?;
+            configs.into_iter().map(|config| (config.name, config.endpoint)).collect()
+        } else {
+            Vec::new()
+        };
         let folders = request.folders()?;
-        let upstreams = request.upstreams()?;
+        let upstreams = if request.again.is_some() { Upstreams::none() } else { request.upstreams()? };
         let shim = self.program.clone().unwrap_or_else(|| PathBuf::from("mcptest"));
         let setup = Setup {
             servers,
@@ -73,6 +89,7 @@ impl Live {
             secrets: request.secrets(&folders)?,
             shim: &shim,
             no_proxy: (request.variables.outside)("NO_PROXY").or_else(|| (request.variables.outside)("no_proxy")),
+            again: request.again.as_ref().map(|again| again.setup(&request.cell.test.servers)),
         };
         self.runtime.block_on(async {
             let Some(reservation) = request.budget.reserve(0, 0, None).await else { return Ok(None) };
@@ -81,7 +98,8 @@ impl Live {
             let (launch, streams) = request.launch(&recording.variables(), &folders)?;
             let cwd = launch.cwd.clone();
             let limit = Some(Duration::from_millis(request.program.timeout_ms));
-            let program = record::Program { launch, streams, limit, processes: &self.processes, interrupt };
+            let player = request.again.as_ref().map(|again| &again.player);
+            let program = record::Program { launch, streams, limit, player, processes: &self.processes, interrupt };
             let finished = program.run(io::sink()).await;
             let (ledger, redactor) = recording.finish().await;
             request.tell(true);
@@ -90,11 +108,15 @@ impl Live {
                 return Ok(None);
             }
             let ran = request.ran(&finished, cwd.as_deref(), &redactor);
+            if let Some(again) = &request.again {
+                return again.judged(request, &ledger, ran).map(Some);
+            }
             let derived = ledger::outcome(request.cell.model, request.program, &request.servers(), &ledger, ran)?;
             reservation.settle(&derived.trace.conversation.tokens);
             let (observed, mut trace) = (derived.seen.observed(), derived.trace);
             trace.read_only = cassette::read_only_tools(&observed);
-            Ok(Some(LiveRun { trace, observed, advisory: None, ledger: Some(ledger) }))
+            let run = Some(LiveRun { trace, observed, advisory: None, ledger: Some(ledger) });
+            Ok(Some(ProgramRun { run, diverged: None, notes: Vec::new() }))
         })
     }
 }
@@ -117,7 +139,10 @@ impl ProgramRequest<'_> {
     fn resolve(&self, template: &Template, set: &BTreeMap<String, String>) -> Result<String, RunError> {
         let outside = |name: &str| set.get(name).cloned().or_else(|| (self.variables.outside)(name));
         let variables = Variables { suite_dir: self.variables.suite_dir, outside: &outside };
-        let resolved = template.resolve(&self.file.suite.variables, &variables);
+        let resolved = match &self.again {
+            Some(_) => again::resolve(template, &self.file.suite.variables, &variables),
+            None => template.resolve(&self.file.suite.variables, &variables),
+        };
         resolved.map_err(|error| unresolved(&format!("program `{}`", self.cell.model), &error))
     }
 
@@ -151,6 +176,7 @@ impl ProgramRequest<'_> {
                 out.push((name.clone(), value));
             }
         }
+        out.extend(self.again.iter().flat_map(again::Recorded::secrets));
         let path = |name: &str, path: &Path| (name.to_owned(), path.to_string_lossy().into_owned());
         out.push(path("home", &folders.home));
         out.extend(folders.workspace.as_deref().map(|folder| path("workspace", folder)));
@@ -193,6 +219,7 @@ impl ProgramRequest<'_> {
             (None, Some(cwd)) => Some(PathBuf::from(self.resolve(cwd, &own)?)),
             (None, None) => None,
         };
+        env.extend(self.again.iter().flat_map(|again| again.environment(self.variables.outside)));
         // The proxies have the last word: what they do not see is not recorded.
         env.extend(own);
         let prompt = &self.cell.test.prompt;

@@ -11,6 +11,7 @@ mod mcp;
 mod model;
 mod private;
 mod program;
+mod replay;
 mod tap;
 
 use std::collections::BTreeMap;
@@ -24,6 +25,7 @@ pub use mcp::shim::{ShimError, shim};
 pub use model::{UpstreamError, Upstreams};
 pub(crate) use private::PrivateFolder;
 pub use program::{Exit, Finished, Program, ProgramError, Streams};
+pub use replay::Player;
 
 use crate::mcp::Endpoint;
 use crate::process::Processes;
@@ -49,6 +51,15 @@ pub struct Setup<'a> {
     pub shim: &'a Path,
     /// Hosts that the program already reaches without a proxy.
     pub no_proxy: Option<String>,
+    pub again: Option<Again>,
+}
+
+/// A program that runs again: its model, and unless they are started anew its servers, answer from a recording.
+#[derive(Debug)]
+pub struct Again {
+    pub player: Player,
+    /// The servers that answer from the recording. The others are [`Setup::servers`].
+    pub servers: Vec<String>,
 }
 
 /// A recording in progress. Dropping it closes the proxies.
@@ -59,22 +70,36 @@ pub struct Recording {
     config: Config,
     servers: Vec<String>,
     no_proxy: Option<String>,
+    /// Whether the program runs again, and reaches nothing but its recording.
+    is_again: bool,
 }
 
 impl Recording {
     /// Starts the proxies.
     pub async fn start(setup: Setup<'_>) -> io::Result<Self> {
-        let servers: Vec<String> = setup.servers.iter().map(|(name, _)| name.clone()).collect();
+        let mut servers: Vec<String> = setup.servers.iter().map(|(name, _)| name.clone()).collect();
         let recorder = Recorder::new(servers.clone(), setup.secrets);
         for password in setup.upstreams.passwords() {
             recorder.learn("password", password);
         }
-        let gateways = Gateways::new(setup.servers, &setup.processes, &recorder).map_err(io::Error::other)?;
-        let proxies = Proxies::start(&recorder, setup.upstreams, gateways).await?;
+        let player = setup.again.as_ref().map(|again| again.player.clone());
+        let gateways = match &setup.again {
+            Some(Again { player, servers: recorded }) if !recorded.is_empty() => {
+                servers.clone_from(recorded);
+                Gateways::recorded(recorded, player)
+            }
+            _ => {
+                Gateways::new(setup.servers, &setup.processes, &recorder, player.as_ref()).map_err(io::Error::other)?
+            }
+        };
+        let proxies = Proxies::start(&recorder, setup.upstreams, gateways, player).await?;
         let config = Config::write(&proxies.base, &proxies.token, &servers, setup.shim)?;
         // Every run has another one; what is recorded should not differ by it.
         recorder.learn("proxy", &proxies.base);
-        Ok(Self { recorder, proxies, config, servers, no_proxy: setup.no_proxy })
+        if let Some(again) = &setup.again {
+            again.player.know(recorder.redactor(), recorder.secrets());
+        }
+        Ok(Self { recorder, proxies, config, servers, no_proxy: setup.no_proxy, is_again: setup.again.is_some() })
     }
 
     /// The variables that lead a program to the proxies.
@@ -86,11 +111,18 @@ impl Recording {
         out.insert("MCPTEST_MCP_CONFIG".to_owned(), self.config.http().display().to_string());
         out.insert("MCPTEST_MCP_CONFIG_STDIO".to_owned(), self.config.stdio().display().to_string());
         let no_proxy = match self.no_proxy.as_deref() {
-            Some(hosts) if !hosts.trim().is_empty() => format!("{hosts},{LOOPBACK}"),
+            Some(hosts) if !hosts.trim().is_empty() && !self.is_again => format!("{hosts},{LOOPBACK}"),
             _ => LOOPBACK.to_owned(),
         };
         out.insert("NO_PROXY".to_owned(), no_proxy.clone());
         out.insert("no_proxy".to_owned(), no_proxy);
+        if self.is_again {
+            // Clients that would go anywhere else come here, and are told.
+            for name in ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"] {
+                out.insert(name.to_owned(), self.proxies.origin());
+                out.insert(name.to_ascii_lowercase(), self.proxies.origin());
+            }
+        }
         out
     }
 

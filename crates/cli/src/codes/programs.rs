@@ -4,7 +4,7 @@ use mcptest_core::diag::Code;
 
 use super::{Entry, entry};
 
-pub(super) static ENTRIES: [Entry; 5] = [
+pub(super) static ENTRIES: [Entry; 6] = [
     entry(
         Code::ModelUnseen,
         "The model of a recorded program was not seen",
@@ -58,5 +58,19 @@ pub(super) static ENTRIES: [Entry; 5] = [
         "The program listed the tools of a server, but sent no request to its model afterwards. So the model cannot have known the \
          tools. Agents that connect to their servers in the background start this way when the model is faster.",
         &["Let the program wait for its servers before it asks its model."],
+    ),
+    entry(
+        Code::Diverged,
+        "A program that ran again did something else than recorded",
+        "error[diverged]: program `agent` diverged from its recording: `tools/call find` of server `shop` is not what was recorded",
+        "With `--rerun` a program runs again, and its model and servers answer from its recording. It asked something that was not \
+         recorded, asked in another order, or no longer asked what was recorded. From there on the recording cannot say what would have \
+         happened, so the program was stopped. The message shows the first difference and both values.",
+        &[
+            "If the change is a mistake, fix the program.",
+            "If it is intended, record again: `mcptest run --record`.",
+            "If the value changes from run to run (a date, an id), add its place to `ignore_request:` of the program.",
+            "`--on-divergence judge` judges what happened up to the divergence.",
+        ],
     ),
 ];

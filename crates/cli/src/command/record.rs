@@ -73,11 +73,12 @@ fn record(typed: &Record, environment: Environment<'_>, names: &[String], err: &
             secrets,
             shim: &shim,
             no_proxy: environment("NO_PROXY").or_else(|| environment("no_proxy")),
+            again: None,
         };
         let recording = Recording::start(setup).await.map_err(|error| out_of_resources(&error))?;
         let launch = Launch { argv: typed.command.clone(), env: recording.variables(), cwd: None };
         let (processes, interrupt) = (&signals.processes, &signals.interrupt);
-        let program = Program { launch, streams: Streams::Inherited, limit: None, processes, interrupt };
+        let program = Program { launch, streams: Streams::Inherited, limit: None, player: None, processes, interrupt };
         let finished = program.run(std::io::stdout()).await;
         let finish = recording.finish();
         let (ledger, redactor) = if signals.interrupt.is_set() {

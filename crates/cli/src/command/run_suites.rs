@@ -12,7 +12,7 @@ use mcptest_runner::file::Trust;
 use mcptest_runner::plan::Planned;
 
 use super::{Environment, Stop, report};
-use crate::args::Run;
+use crate::args::{OnDivergence, Run, Tools};
 use crate::console::Console;
 use crate::exit;
 use crate::limits::{self, Fewer};
@@ -100,10 +100,13 @@ fn judge(
 ) {
     let signals = Signals::default();
     signals.listen();
-    let mode = match (typed.record, typed.live) {
-        (true, _) => Mode::Record,
-        (false, true) => Mode::Live,
-        (false, false) => Mode::Replay,
+    let mode = match typed {
+        Run { record: true, .. } => Mode::Record,
+        Run { live: true, .. } => Mode::Live,
+        Run { rerun: true, tools, on_divergence, .. } => {
+            Mode::Rerun { live_tools: *tools == Tools::Live, judges: *on_divergence == OnDivergence::Judge }
+        }
+        _ => Mode::Replay,
     };
     let budget = Budget::new(Limits { tokens: typed.max_tokens_total, cost: typed.max_cost });
     let progress = Progress::new(mode == Mode::Replay);

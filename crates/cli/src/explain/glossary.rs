@@ -28,7 +28,7 @@ const ORIGIN: &str = "where a trace comes from";
 const REPORT: &str = "a term in reports";
 const TERM: &str = "a term";
 
-static ENTRIES: [Entry; 34] = [
+static ENTRIES: [Entry; 35] = [
     entry(
         "strict",
         &["mode strict"],
@@ -112,8 +112,16 @@ static ENTRIES: [Entry; 34] = [
         &["script", "replayed"],
     ),
     entry(
+        "rerun",
+        &["--rerun", "running again"],
+        ORIGIN,
+        "A program ran again with `--rerun`, and its model and servers answered from the recording of an earlier run. It shows what \
+         today's code of the program does with the same answers, and needs no key and no network. Durations are the recorded ones.",
+        &["replayed", "live", "diverged"],
+    ),
+    entry(
         "edited",
-        &["replayed, edited", "accepted"],
+        &["replayed, edited", "rerun, edited", "accepted"],
         REPORT,
         "The cassette was edited after it was recorded, and `mcptest cassette accept` accepted the edit. So the verdict is \
          about edited text, not about what a run did. A gate over runs says it if any of its runs is edited. Re-recording \

@@ -26,6 +26,9 @@ pub(super) fn command(row: &Row, file: &str) -> Option<String> {
     if !row.recorded && matches!(row.origin, Some(Origin::Live | Origin::Scripted)) {
         out.push_str(" --live");
     }
+    if row.origin == Some(Origin::Rerun) {
+        out.push_str(" --rerun");
+    }
     Some(out)
 }
 

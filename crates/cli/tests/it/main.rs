@@ -56,6 +56,8 @@ mod record;
 #[cfg(target_os = "linux")]
 mod record_program;
 mod report;
+#[cfg(target_os = "linux")]
+mod rerun;
 mod run;
 mod runs;
 mod same_verdict;

@@ -41,6 +41,7 @@ impl Recorded {
                     secrets: Vec::new(),
                     shim: Path::new(MCPTEST),
                     no_proxy: None,
+                    again: None,
                 };
                 let recording = Recording::start(setup).await.unwrap();
                 started.send(recording.variables()["MCPTEST_MCP_CONFIG_STDIO"].clone()).unwrap();

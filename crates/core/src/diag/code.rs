@@ -132,6 +132,7 @@ words! {
         ProgramEndedEarly = "program-ended-early",
         ServerNotUsed = "server-not-used",
         ToolsNotOffered = "tools-not-offered",
+        Diverged = "diverged",
         UnknownFormat = "unknown-format",
         InvalidRecord = "invalid-record",
         EmptyInput = "empty-input",

@@ -4,7 +4,7 @@
 //! unknown: it never makes a run look better. See docs/decisions/0008-two-ledgers.md.
 
 mod join;
-mod mcp;
+pub(super) mod mcp;
 mod model;
 mod names;
 mod shown;
@@ -287,6 +287,13 @@ impl Build<'_> {
         let seen = Seen { requests, servers: self.mcp.servers };
         Derived { trace, notes: all_notes, model_unseen, seen }
     }
+}
+
+/// The requests to a model that are part of the run, by the `seq` of their entries.
+pub(super) fn counted(ledger: &Ledger) -> BTreeSet<u64> {
+    let exchanges = model::read(ledger).exchanges;
+    let counts = counts(&exchanges);
+    exchanges.iter().zip(counts).filter(|(_, counts)| *counts).map(|(exchange, _)| exchange.seq).collect()
 }
 
 /// Whether each exchange is part of the run. Conversations without tools are questions on the side, unless there is no other.

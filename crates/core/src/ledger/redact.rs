@@ -4,13 +4,13 @@
 //! therefore looked at as one text: those at the same place of their events, with the same numbers and ids around them. Which
 //! strings an API means to be joined does not matter for this, so there is one rule for all of them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use serde_json::Value;
 
 use super::{Blob, Blobs, Body, End, Entry, Ledger, Mcp, Message, Part, Request, Response, Unread, What, WhyUnread};
-use crate::redact::Redactor;
+use crate::redact::{MARK, Redactor};
 
 impl Ledger {
     /// The ledger without secrets.
@@ -24,6 +24,19 @@ impl Ledger {
         }
         let entries = entries.into_iter().map(|entry| Entry { what: clean.what(entry.what), ..entry }).collect();
         Self { servers, entries, blobs: clean.blobs }
+    }
+}
+
+impl Ledger {
+    /// The names of variables whose values were replaced.
+    pub fn redacted_names(&self) -> BTreeSet<String> {
+        let text = self.to_lines();
+        let marked = text.split(MARK).skip(1).filter_map(|rest| Some(rest.split_once(']')?.0));
+        let is_name = |name: &&str| {
+            !name.is_empty()
+                && name.bytes().all(|byte| byte == b'_' || byte.is_ascii_uppercase() || byte.is_ascii_digit())
+        };
+        marked.filter(is_name).map(str::to_owned).collect()
     }
 }
 

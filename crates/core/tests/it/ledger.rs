@@ -4,4 +4,5 @@ mod derive;
 mod file;
 mod gates;
 mod redact;
+mod rerun;
 mod stream;

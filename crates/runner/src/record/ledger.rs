@@ -115,15 +115,25 @@ impl Recorder {
         seq
     }
 
-    /// The ledgers so far without secrets, and the redactor that knows all of them.
-    pub(super) fn finish(&self) -> (Ledger, Redactor) {
-        let mut state = self.state();
+    /// Names and values of all secrets so far.
+    pub(super) fn secrets(&self) -> Vec<(String, String)> {
+        self.state().secrets.clone()
+    }
+
+    /// The redactor that knows all secrets so far.
+    pub(super) fn redactor(&self) -> Redactor {
         let mut secrets: BTreeMap<String, String> = BTreeMap::new();
         // The first name of a value counts: a variable tells more than a header.
-        for (name, value) in &state.secrets {
+        for (name, value) in &self.state().secrets {
             secrets.entry(value.clone()).or_insert_with(|| name.clone());
         }
-        let redactor = Redactor::new(secrets.into_iter().map(|(value, name)| (name, value)));
+        Redactor::new(secrets.into_iter().map(|(value, name)| (name, value)))
+    }
+
+    /// The ledgers so far without secrets, and the redactor that knows all of them.
+    pub(super) fn finish(&self) -> (Ledger, Redactor) {
+        let redactor = self.redactor();
+        let mut state = self.state();
         (std::mem::take(&mut state.ledger).redacted(&redactor), redactor)
     }
 }

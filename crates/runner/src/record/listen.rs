@@ -24,7 +24,8 @@ use tokio::time::sleep;
 
 use super::ledger::Recorder;
 use super::mcp::Gateways;
-use super::model::{Upstreams, forward};
+use super::model::{Provider, Upstreams, all_variables, forward};
+use super::replay::Player;
 
 pub(super) type Body = UnsyncBoxBody<Bytes, Box<dyn std::error::Error + Send + Sync>>;
 
@@ -36,6 +37,7 @@ pub(super) struct Proxies {
     pub(super) base: String,
     upstreams: Arc<Upstreams>,
     gateways: Arc<Gateways>,
+    player: Option<Player>,
     task: JoinHandle<()>,
 }
 
@@ -44,11 +46,18 @@ struct Routes {
     upstreams: Arc<Upstreams>,
     gateways: Arc<Gateways>,
     recorder: Recorder,
+    /// Answers in place of every provider.
+    player: Option<Player>,
 }
 
 impl Proxies {
     /// Starts to listen.
-    pub(super) async fn start(recorder: &Recorder, upstreams: Upstreams, gateways: Gateways) -> io::Result<Self> {
+    pub(super) async fn start(
+        recorder: &Recorder,
+        upstreams: Upstreams,
+        gateways: Gateways,
+        player: Option<Player>,
+    ) -> io::Result<Self> {
         let token = token()?;
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
         let listener = TcpListener::bind(address).await?;
@@ -60,14 +69,23 @@ impl Proxies {
             upstreams: Arc::clone(&upstreams),
             gateways: Arc::clone(&gateways),
             recorder: recorder.clone(),
+            player: player.clone(),
         };
         let task = tokio::spawn(accept(listener, Arc::new(routes)));
-        Ok(Self { token, base, upstreams, gateways, task })
+        Ok(Self { token, base, upstreams, gateways, player, task })
+    }
+
+    /// `http://127.0.0.1:PORT`
+    pub(super) fn origin(&self) -> String {
+        self.base.trim_end_matches(&self.token).trim_end_matches('/').to_owned()
     }
 
     /// The variables that lead a program to its model.
     pub(super) fn variables(&self) -> BTreeMap<String, String> {
-        self.upstreams.variables(&self.base)
+        match self.player {
+            Some(_) => all_variables(&self.base),
+            None => self.upstreams.variables(&self.base),
+        }
     }
 
     /// Closes every connection. A response that is still under way is entered as broken off.
@@ -124,6 +142,13 @@ async fn connection(routes: Arc<Routes>, stream: TcpStream) {
 
 impl Routes {
     async fn answer(&self, request: Request<Incoming>) -> Response<Body> {
+        if self.player.is_some()
+            && let Some(host) = request.uri().host()
+        {
+            // A request to a proxy names the host it is for.
+            let why = format!("a program that runs again reaches nothing but its recording, and not {host}");
+            return plain(StatusCode::FORBIDDEN, &why);
+        }
         if let Some(why) = cross_site(request.headers()) {
             return plain(StatusCode::FORBIDDEN, why);
         }
@@ -139,6 +164,12 @@ impl Routes {
             "mcp" => return self.gateways.serve(rest, request).await,
             "lines" => return self.gateways.lines(rest, request),
             _ => {}
+        }
+        if let Some(player) = &self.player {
+            return match Provider::of(route) {
+                Some(provider) => player.model(provider, rest, request).await,
+                None => plain(StatusCode::NOT_FOUND, "not found"),
+            };
         }
         match self.upstreams.get(route) {
             Some(upstream) => forward(upstream, &self.recorder, rest, request).await,

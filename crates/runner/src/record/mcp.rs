@@ -2,11 +2,12 @@
 //!
 //! `stdio` serves HTTP clients from a child, whose messages `pipe` routes; `remote` serves them from a server at a URL. `lines`
 //! serves clients that only start programs: `shim` is what they start, and `relay` leads them to a URL. `envelope` is what is
-//! read of a message to route it, `stream` what is written to an event stream.
+//! read of a message to route it, `stream` what is written to an event stream. `recorded` answers in place of a server.
 
 mod envelope;
 mod lines;
 mod pipe;
+mod recorded;
 mod relay;
 mod remote;
 pub(super) mod shim;
@@ -25,8 +26,10 @@ use tokio::task::JoinSet;
 use super::capture::{self, Capture};
 use super::ledger::Recorder;
 use super::listen::{Body, plain};
+use super::replay::Player;
 use crate::mcp::{Endpoint, Problem};
 use crate::process::Processes;
+use recorded::Server;
 use remote::Remote;
 use stdio::Stdio;
 
@@ -45,6 +48,7 @@ pub(super) struct Gateways {
 enum Gateway {
     Stdio(Stdio),
     Remote(Remote),
+    Recorded(Server),
 }
 
 impl Gateways {
@@ -52,9 +56,10 @@ impl Gateways {
         servers: Vec<(String, Endpoint)>,
         processes: &Processes,
         recorder: &Recorder,
+        player: Option<&Player>,
     ) -> Result<Self, Problem> {
         let gateway = |(name, endpoint): (String, Endpoint)| {
-            let tape = Tape { server: name.clone(), recorder: recorder.clone() };
+            let tape = Tape { server: name.clone(), recorder: recorder.clone(), player: player.cloned() };
             let gateway = match endpoint {
                 Endpoint::Command(launch) => Gateway::Stdio(Stdio::new(launch, processes.clone(), tape)),
                 endpoint @ Endpoint::Url { .. } => Gateway::Remote(Remote::new(endpoint, tape)?),
@@ -65,11 +70,19 @@ impl Gateways {
         Ok(Self { by_name, shims: Mutex::default(), closing: watch::Sender::new(false) })
     }
 
+    /// Endpoints that answer from a recording.
+    pub(super) fn recorded(servers: &[String], player: &Player) -> Self {
+        let gateway = |name: &String| (name.clone(), Gateway::Recorded(Server::new(name.clone(), player.clone())));
+        let by_name = servers.iter().map(gateway).collect();
+        Self { by_name, shims: Mutex::default(), closing: watch::Sender::new(false) }
+    }
+
     /// Answers a request of a client over HTTP.
     pub(super) async fn serve(&self, server: &str, request: Request<Incoming>) -> Response<Body> {
         match self.by_name.get(server) {
             Some(Gateway::Stdio(stdio)) => stdio.serve(request).await,
             Some(Gateway::Remote(remote)) => remote.serve(request).await,
+            Some(Gateway::Recorded(server)) => server.serve(request).await,
             None => plain(StatusCode::NOT_FOUND, "no such server"),
         }
     }
@@ -107,9 +120,25 @@ impl Gateways {
 struct Tape {
     server: String,
     recorder: Recorder,
+    /// What the program is compared with if it runs again.
+    player: Option<Player>,
 }
 
 impl Tape {
+    /// Whether a message of the program may reach the server: not if the program runs again and does something else.
+    async fn admits(&self, text: &[u8], is_whole: bool) -> bool {
+        match &self.player {
+            Some(player) => player.admits(&self.server, text, is_whole).await,
+            None => true,
+        }
+    }
+
+    /// The answer to a message that was not admitted.
+    fn refusal(&self) -> Response<Body> {
+        let why = self.player.as_ref().map_or_else(String::new, Player::refusal);
+        stdio::rejection(StatusCode::BAD_REQUEST, -32000, &why)
+    }
+
     fn enter(&self, connection: u64, from: Side, message: Message, reply_to: Option<u64>) -> u64 {
         self.recorder.mcp(&self.server, connection, from, message, reply_to)
     }

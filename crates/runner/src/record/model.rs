@@ -21,7 +21,7 @@ use crate::tls;
 
 /// A provider, and the variables that lead clients to it.
 #[derive(Debug)]
-struct Provider {
+pub(super) struct Provider {
     /// The first part of the path on the listener.
     route: &'static str,
     /// The variables in the order in which they are read.
@@ -123,6 +123,11 @@ impl Upstreams {
         PROVIDERS.iter().flat_map(|provider| provider.variables.iter().copied())
     }
 
+    /// No provider at all, for a program that runs again.
+    pub fn none() -> Self {
+        Self(BTreeMap::new())
+    }
+
     pub(super) fn get(&self, route: &str) -> Option<&Upstream> {
         self.0.get(route)
     }
@@ -134,11 +139,7 @@ impl Upstreams {
 
     /// The variables that lead a program to the proxies at `base`.
     pub(super) fn variables(&self, base: &str) -> BTreeMap<String, String> {
-        let all = self.0.values().flat_map(|upstream| {
-            let Provider { route, variables, suffix, .. } = upstream.provider;
-            variables.iter().map(move |name| ((*name).to_owned(), format!("{base}/{route}{suffix}")))
-        });
-        all.collect()
+        self.0.values().flat_map(|upstream| upstream.provider.lead(base)).collect()
     }
 }
 
@@ -176,32 +177,56 @@ pub(super) fn innermost(error: &dyn Error) -> String {
     error.to_string()
 }
 
-impl Upstream {
-    /// The path below the provider's own base, as `/v1/messages`, and the URL it leads to.
-    fn target(&self, rest: &str, query: Option<&str>) -> (String, Url) {
-        let mut path = format!("/{rest}");
-        let mut base = self.base.path().trim_end_matches('/').to_owned();
-        match self.provider.route {
-            "openai" if path == "/v1" || path.starts_with("/v1/") => drop(path.drain(.."/v1".len())),
+impl Provider {
+    /// The provider of a route.
+    pub(super) fn of(route: &str) -> Option<&'static Self> {
+        PROVIDERS.iter().find(|provider| provider.route == route)
+    }
+
+    /// The path below the provider's own base, as `/v1/messages`.
+    pub(super) fn path(&self, rest: &str) -> String {
+        let path = format!("/{rest}");
+        let has_version = path == "/v1" || path.starts_with("/v1/");
+        match self.route {
+            "openai" if !has_version => format!("/v1{path}"),
             // Some clients append `/messages` to a base that others take without its version.
-            "anthropic" => {
-                base = base.strip_suffix("/v1").unwrap_or(&base).to_owned();
-                if !path.starts_with("/v1/") && path != "/v1" && !path.starts_with("/api/") {
-                    path = format!("/v1{path}");
-                }
-            }
-            _ => {}
+            "anthropic" if !has_version && !path.starts_with("/api/") => format!("/v1{path}"),
+            _ => path,
         }
+    }
+
+    /// The variables that lead a program to a proxy at `base`.
+    fn lead(&self, base: &str) -> impl Iterator<Item = (String, String)> {
+        let Self { route, variables, suffix, .. } = self;
+        let url = format!("{base}/{route}{suffix}");
+        variables.iter().map(move |name| ((*name).to_owned(), url.clone()))
+    }
+}
+
+/// The variables that lead a program to proxies for all providers.
+pub(super) fn all_variables(base: &str) -> BTreeMap<String, String> {
+    PROVIDERS.iter().flat_map(|provider| provider.lead(base)).collect()
+}
+
+impl Upstream {
+    /// The path below the provider's own base, and the URL it leads to.
+    fn target(&self, rest: &str, query: Option<&str>) -> (String, Url) {
+        let shown = self.provider.path(rest);
+        let base = self.base.path().trim_end_matches('/');
+        let whole = match self.provider.route {
+            "openai" => format!("{base}{}", shown.strip_prefix("/v1").unwrap_or(&shown)),
+            "anthropic" => format!("{}{shown}", base.strip_suffix("/v1").unwrap_or(base)),
+            _ => format!("{base}{shown}"),
+        };
         let mut url = self.base.clone();
-        url.set_path(&format!("{base}{path}"));
+        url.set_path(&whole);
         url.set_query(query);
-        let shown = if self.provider.route == "openai" { format!("/v1{path}") } else { path };
         (shown, url)
     }
 }
 
 /// What is kept of a query.
-fn kept_query(query: Option<&str>) -> Option<String> {
+pub(super) fn kept_query(query: Option<&str>) -> Option<String> {
     let is_kept = |pair: &&str| QUERY_KEPT.contains(&pair.split('=').next().unwrap_or_default());
     let kept: Vec<&str> = query?.split('&').filter(is_kept).collect();
     (!kept.is_empty()).then(|| kept.join("&"))

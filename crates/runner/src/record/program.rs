@@ -11,6 +11,7 @@ use tokio::sync::oneshot;
 use tokio::time::{sleep, timeout};
 
 use super::capture::{Capture, MAX_KEPT};
+use super::replay::Player;
 use crate::clock::Stopwatch;
 use crate::interrupt::Interrupt;
 use crate::process::{Foreground, Launch, Processes, SpawnError, Tail};
@@ -26,6 +27,8 @@ pub struct Program<'a> {
     pub streams: Streams,
     /// It is stopped after this time.
     pub limit: Option<Duration>,
+    /// It is stopped when it diverges from what it is answered from.
+    pub player: Option<&'a Player>,
     pub processes: &'a Processes,
     pub interrupt: &'a Interrupt,
 }
@@ -113,6 +116,12 @@ impl Program<'_> {
                 None => std::future::pending().await,
             }
         };
+        let diverged = async {
+            match self.player {
+                Some(player) => player.diverged().await,
+                None => std::future::pending().await,
+            }
+        };
         let (mut was_stopped, mut timed_out) = (false, false);
         let status = tokio::select! {
             biased;
@@ -122,6 +131,10 @@ impl Program<'_> {
             }
             () = self.interrupt.wait() => {
                 was_stopped = true;
+                child.end().await;
+                child.exited().await
+            }
+            () = diverged => {
                 child.end().await;
                 child.exited().await
             }

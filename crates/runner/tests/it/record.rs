@@ -1,5 +1,6 @@
 //! The recording proxy between clients and servers of MCP: what each side sees, and what the ledger holds.
 
+mod again;
 mod clients;
 mod conversations;
 mod lines;
@@ -12,7 +13,7 @@ use std::path::Path;
 use mcptest_core::ledger::{Entry, Ledger, Mcp, Message, Side, What};
 use mcptest_runner::mcp::Endpoint;
 use mcptest_runner::process::Processes;
-use mcptest_runner::record::{Recording, Setup, Upstreams};
+use mcptest_runner::record::{Again, Player, Recording, Setup, Upstreams};
 use serde_json::{Value, json};
 
 use crate::fake::{Fake, within};
@@ -32,6 +33,7 @@ impl Proxy {
             secrets: Vec::new(),
             shim: Path::new("mcptest"),
             no_proxy: None,
+            again: None,
         };
         let recording = Recording::start(setup).await.unwrap();
         let url = recording.variables()["MCPTEST_URL_FAKE"].clone();
@@ -50,6 +52,47 @@ impl Proxy {
 
     pub(crate) fn endpoint(&self) -> Endpoint {
         Endpoint::Url { url: self.url.clone(), headers: [].into(), bearer: None }
+    }
+
+    /// Answers from a ledger.
+    pub(crate) async fn again(player: &Player) -> Self {
+        let again = Again { player: player.clone(), servers: vec!["fake".to_owned()] };
+        // Sets up TLS for the client of the test. A program that runs again needs none.
+        drop(Upstreams::new(&|_| None).unwrap());
+        let setup = Setup {
+            servers: Vec::new(),
+            processes: Processes::default(),
+            upstreams: Upstreams::none(),
+            secrets: Vec::new(),
+            shim: Path::new("mcptest"),
+            no_proxy: None,
+            again: Some(again),
+        };
+        let recording = Recording::start(setup).await.unwrap();
+        let url = recording.variables()["MCPTEST_URL_FAKE"].clone();
+        Self { recording, url }
+    }
+
+    /// Compares what a server gets with a ledger.
+    pub(crate) async fn live(fake: &Fake, player: &Player) -> Self {
+        let again = Again { player: player.clone(), servers: Vec::new() };
+        drop(Upstreams::new(&|_| None).unwrap());
+        let setup = Setup {
+            servers: vec![("fake".to_owned(), Endpoint::Command(fake.launch.clone()))],
+            processes: fake.processes.clone(),
+            upstreams: Upstreams::none(),
+            secrets: Vec::new(),
+            shim: Path::new("mcptest"),
+            no_proxy: None,
+            again: Some(again),
+        };
+        let recording = Recording::start(setup).await.unwrap();
+        let url = recording.variables()["MCPTEST_URL_FAKE"].clone();
+        Self { recording, url }
+    }
+
+    pub(crate) fn variable(&self, name: &str) -> String {
+        self.recording.variables()[name].clone()
     }
 
     /// Ends the recording. Returns its entries in short.

@@ -84,6 +84,7 @@ pub(super) fn provoked() -> Vec<(Code, String)> {
         (Code::ProgramEndedEarly, program("early")),
         (Code::ServerNotUsed, program("deaf")),
         (Code::ToolsNotOffered, program("late")),
+        (Code::Diverged, crate::rerun::diverging()),
         (Code::ModelUnseen, printed(&Folder::with(&[]), &["record", "--", "true"])),
         (
             Code::NoAnswer,

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::json;
 use crate::ledger::seen::ServerSeen;
-use crate::ledger::{Ledger, Mcp, Message, Side, What, error_result, mcp_result};
+use crate::ledger::{Entry, Ledger, Mcp, Message, Side, What, error_result, mcp_result};
 use crate::trace::{Counterpart, ErrorKind, TimelineEntry, ToolResult};
 
 /// Everything that the MCP ledger says.
@@ -36,18 +36,23 @@ pub(super) struct McpCall {
 }
 
 /// A request of the program.
-struct Asked<'l> {
-    seq: u64,
+pub(in crate::ledger) struct Asked<'l> {
+    pub(in crate::ledger) seq: u64,
     ms: u64,
-    mcp: &'l Mcp,
+    pub(in crate::ledger) mcp: &'l Mcp,
     /// Canonical.
     id: String,
-    message: &'l Value,
-    end: Option<Ended>,
+    pub(in crate::ledger) message: &'l Value,
+    /// What the server sent before it answered, and the entries with it.
+    pub(in crate::ledger) before: Vec<(u64, &'l Value)>,
+    pub(in crate::ledger) end: Option<Ended<'l>>,
 }
 
-struct Ended {
+pub(in crate::ledger) struct Ended<'l> {
     ms: u64,
+    /// The entry that ended it, and the message in it that answers the request.
+    pub(in crate::ledger) entry: &'l Entry,
+    pub(in crate::ledger) answer: Option<&'l Value>,
     status: String,
     /// `None` when there is an answer that cannot be read.
     result: Option<ToolResult>,
@@ -56,8 +61,10 @@ struct Ended {
 }
 
 #[derive(Default)]
-struct Reader<'l> {
-    requests: Vec<Asked<'l>>,
+pub(in crate::ledger) struct Reader<'l> {
+    pub(in crate::ledger) requests: Vec<Asked<'l>>,
+    /// What servers sent while no request waited: entry, connection and message.
+    pub(in crate::ledger) loose: Vec<(u64, u64, &'l Value)>,
     /// Requests by connection and id, the latest last.
     by_id: BTreeMap<(u64, String), Vec<usize>>,
     /// Requests by the entry that had them.
@@ -68,18 +75,23 @@ struct Reader<'l> {
 }
 
 pub(super) fn read(ledger: &Ledger) -> McpSide {
+    requests(ledger).finish()
+}
+
+/// What the program asked of its servers, with what became of it.
+pub(in crate::ledger) fn requests(ledger: &Ledger) -> Reader<'_> {
     let mut reader = Reader::default();
     for entry in &ledger.entries {
         let What::Mcp(mcp) = &entry.what else { continue };
         match (&mcp.message, mcp.from) {
             (Message::Json(value), Side::Program) => {
                 for message in each(value) {
-                    reader.sent(entry.seq, entry.ms, mcp, message);
+                    reader.sent(entry, mcp, message);
                 }
             }
             (Message::Json(value), Side::Server) => {
                 for message in each(value) {
-                    reader.answered(entry.seq, entry.ms, mcp, message);
+                    reader.answered(entry, mcp, message);
                 }
             }
             (Message::Unread(unread), Side::Program) => {
@@ -88,7 +100,7 @@ pub(super) fn read(ledger: &Ledger) -> McpSide {
             }
             (Message::Unread(unread), Side::Server) => {
                 reader.out.notes.push(format!("a message of {:?} cannot be read: {}", mcp.server, unread.why));
-                reader.end_all(entry.ms, mcp, "unread", false, || None);
+                reader.end_all(entry, mcp, "unread", false, || None);
             }
             (Message::Status(status), _) if *status < 400 => {}
             (Message::Status(status), _) => {
@@ -96,19 +108,19 @@ pub(super) fn read(ledger: &Ledger) -> McpSide {
                 let is_clear =
                     mcp.reply_to.is_some() || reader.open.get(&mcp.connection).is_some_and(|open| open.len() == 1);
                 let message = format!("the server answered HTTP status {status}");
-                reader.end_all(entry.ms, mcp, &status.to_string(), false, || {
+                reader.end_all(entry, mcp, &status.to_string(), false, || {
                     is_clear.then(|| error_result(ErrorKind::Http, Some(i64::from(*status)), &message))
                 });
             }
             (Message::End(why), Side::Server) => {
-                reader.end_all(entry.ms, mcp, "error", false, || Some(error_result(ErrorKind::Transport, None, why)));
+                reader.end_all(entry, mcp, "error", false, || Some(error_result(ErrorKind::Transport, None, why)));
             }
-            (Message::End(why), Side::Program) => reader.end_all(entry.ms, mcp, "canceled", false, || {
+            (Message::End(why), Side::Program) => reader.end_all(entry, mcp, "canceled", false, || {
                 Some(error_result(ErrorKind::Timeout, None, &format!("the program gave up: {why}")))
             }),
         }
     }
-    reader.finish()
+    reader
 }
 
 /// The messages of a batch.
@@ -120,7 +132,8 @@ fn each(value: &Value) -> &[Value] {
 }
 
 impl<'l> Reader<'l> {
-    fn sent(&mut self, seq: u64, ms: u64, mcp: &'l Mcp, message: &'l Value) {
+    fn sent(&mut self, entry: &'l Entry, mcp: &'l Mcp, message: &'l Value) {
+        let &Entry { seq, ms, .. } = entry;
         let Some(method) = message.get("method").and_then(Value::as_str) else { return };
         if method == "notifications/cancelled" {
             let id = message.pointer("/params/requestId").map(json::canonical);
@@ -134,6 +147,8 @@ impl<'l> Reader<'l> {
                     at,
                     Ended {
                         ms,
+                        entry,
+                        answer: None,
                         status: "canceled".to_owned(),
                         result: Some(error_result(ErrorKind::Timeout, None, why)),
                         is_final: true,
@@ -148,7 +163,7 @@ impl<'l> Reader<'l> {
         self.by_id.entry((mcp.connection, id.clone())).or_default().push(at);
         self.by_seq.entry(seq).or_default().push(at);
         self.open.entry(mcp.connection).or_default().insert(at);
-        self.requests.push(Asked { seq, ms, mcp, id, message, end: None });
+        self.requests.push(Asked { seq, ms, mcp, id, message, before: Vec::new(), end: None });
     }
 
     fn latest_open(&self, connection: u64, id: &str) -> Option<usize> {
@@ -165,9 +180,10 @@ impl<'l> Reader<'l> {
         here.or_else(same)
     }
 
-    fn answered(&mut self, seq: u64, ms: u64, mcp: &Mcp, message: &Value) {
+    fn answered(&mut self, entry: &'l Entry, mcp: &Mcp, message: &'l Value) {
         let (result, error) = (message.get("result"), message.get("error"));
         if result.is_none() && error.is_none() {
+            self.told(entry.seq, mcp, message);
             return;
         }
         let Some(at) = message.get("id").and_then(|id| self.request_of(mcp, &json::canonical(id))) else { return };
@@ -175,7 +191,7 @@ impl<'l> Reader<'l> {
         if let Some(result) = result {
             let request = &self.requests[at];
             let server = self.out.servers.entry(request.mcp.server.clone()).or_default();
-            server.answered(seq, request.method(), result);
+            server.answered(entry.seq, request.method(), result);
         }
         let (status, result) = match (result, error) {
             (_, Some(error)) => {
@@ -192,7 +208,18 @@ impl<'l> Reader<'l> {
             }
             _ => ("ok", None),
         };
-        self.end(at, Ended { ms, status: status.to_owned(), result, is_final: true });
+        let answer = Some(message);
+        self.end(at, Ended { ms: entry.ms, entry, answer, status: status.to_owned(), result, is_final: true });
+    }
+
+    /// A message of the server that answers nothing. It belongs to the request that it came with, or to the last that waits.
+    fn told(&mut self, seq: u64, mcp: &Mcp, message: &'l Value) {
+        let here = mcp.reply_to.and_then(|seq| self.by_seq.get(&seq)?.last().copied());
+        let waiting = || self.open.get(&mcp.connection)?.last().copied();
+        match here.or_else(waiting) {
+            Some(at) => self.requests[at].before.push((seq, message)),
+            None => self.loose.push((seq, mcp.connection, message)),
+        }
     }
 
     fn list_tools(&mut self, at: usize, result: Option<&Value>) {
@@ -207,7 +234,14 @@ impl<'l> Reader<'l> {
     }
 
     /// Ends the requests of an HTTP exchange, or all that wait on the connection.
-    fn end_all(&mut self, ms: u64, mcp: &Mcp, status: &str, is_final: bool, result: impl Fn() -> Option<ToolResult>) {
+    fn end_all(
+        &mut self,
+        entry: &'l Entry,
+        mcp: &Mcp,
+        status: &str,
+        is_final: bool,
+        result: impl Fn() -> Option<ToolResult>,
+    ) {
         let all: Vec<usize> = match mcp.reply_to.and_then(|seq| self.by_seq.get(&seq)) {
             Some(requests) => requests.clone(),
             None if mcp.reply_to.is_some() => Vec::new(),
@@ -215,12 +249,13 @@ impl<'l> Reader<'l> {
         };
         for at in all {
             if self.requests[at].end.is_none() {
-                self.end(at, Ended { ms, status: status.to_owned(), result: result(), is_final });
+                let status = status.to_owned();
+                self.end(at, Ended { ms: entry.ms, entry, answer: None, status, result: result(), is_final });
             }
         }
     }
 
-    fn end(&mut self, at: usize, end: Ended) {
+    fn end(&mut self, at: usize, end: Ended<'l>) {
         let request = &mut self.requests[at];
         let problem = end.result.as_ref().and_then(|result| result.error.as_ref());
         if let (Some(problem), Some(server)) = (problem, self.out.servers.get_mut(&request.mcp.server)) {
@@ -275,7 +310,7 @@ impl<'l> Reader<'l> {
 }
 
 impl Asked<'_> {
-    fn method(&self) -> &str {
+    pub(in crate::ledger) fn method(&self) -> &str {
         self.message.get("method").and_then(Value::as_str).unwrap_or_default()
     }
 }

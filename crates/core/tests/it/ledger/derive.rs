@@ -9,14 +9,14 @@ use mcptest_core::ledger::{
 use mcptest_core::trace::{ErrorKind, Shown, Witness};
 use serde_json::{Value, json};
 
-struct Tape {
-    ledger: Ledger,
+pub(super) struct Tape {
+    pub(super) ledger: Ledger,
     exchanges: u64,
 }
 
 impl Tape {
     /// A program that is connected to `shop`.
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let mut tape = Self { ledger: Ledger { servers: vec!["shop".to_owned()], ..Ledger::default() }, exchanges: 0 };
         tape.sent(json!({ "jsonrpc": "2.0", "id": 0, "method": "tools/list" }));
         tape.got(
@@ -25,39 +25,39 @@ impl Tape {
         tape
     }
 
-    fn enter(&mut self, what: What) -> &mut Self {
+    pub(super) fn enter(&mut self, what: What) -> &mut Self {
         let seq = self.ledger.entries.len() as u64;
         self.ledger.entries.push(Entry { seq, ms: seq * 10, what });
         self
     }
 
-    fn mcp(&mut self, from: Side, message: Message) -> &mut Self {
+    pub(super) fn mcp(&mut self, from: Side, message: Message) -> &mut Self {
         self.enter(What::Mcp(Mcp { server: "shop".to_owned(), connection: 0, from, message, reply_to: None }))
     }
 
-    fn sent(&mut self, message: Value) -> &mut Self {
+    pub(super) fn sent(&mut self, message: Value) -> &mut Self {
         self.mcp(Side::Program, Message::Json(message))
     }
 
-    fn got(&mut self, message: Value) -> &mut Self {
+    pub(super) fn got(&mut self, message: Value) -> &mut Self {
         self.mcp(Side::Server, Message::Json(message))
     }
 
-    fn call(&mut self, id: u64, tool: &str, args: Value) -> &mut Self {
+    pub(super) fn call(&mut self, id: u64, tool: &str, args: Value) -> &mut Self {
         let params = json!({ "name": tool, "arguments": args });
         self.sent(json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params }))
     }
 
-    fn answer(&mut self, id: u64, text: &str) -> &mut Self {
+    pub(super) fn answer(&mut self, id: u64, text: &str) -> &mut Self {
         self.got(json!({ "jsonrpc": "2.0", "id": id, "result": { "content": [{ "type": "text", "text": text }] } }))
     }
 
-    fn ask(&mut self, messages: Value) -> &mut Self {
+    pub(super) fn ask(&mut self, messages: Value) -> &mut Self {
         let body = json!({ "model": "m", "messages": messages, "tools": [{ "type": "function", "function": { "name": "shop__refund" } }] });
         self.ask_with(Interface::OpenaiChat, body)
     }
 
-    fn ask_with(&mut self, interface: Interface, body: Value) -> &mut Self {
+    pub(super) fn ask_with(&mut self, interface: Interface, body: Value) -> &mut Self {
         let body = Body::json(body, Some(interface), &mut self.ledger.blobs);
         let exchange = self.exchanges;
         self.exchanges += 1;
@@ -66,31 +66,31 @@ impl Tape {
         self.enter(What::Request(Request { exchange, interface, method, path, query: None, body }))
     }
 
-    fn reply(&mut self, body: Body) -> &mut Self {
+    pub(super) fn reply(&mut self, body: Body) -> &mut Self {
         let (exchange, headers) = (self.exchanges - 1, BTreeMap::new());
         let response = Response { exchange, first_ms: 0, status: Some(200), headers, body, end: End::Complete };
         self.enter(What::Response(response))
     }
 
-    fn says(&mut self, text: Option<&str>, calls: &[(&str, &str, Value)]) -> &mut Self {
+    pub(super) fn says(&mut self, text: Option<&str>, calls: &[(&str, &str, Value)]) -> &mut Self {
         self.reply(Body::Json { rest: json!({ "choices": [{ "index": 0, "message": said(text, calls), "finish_reason": "stop" }], "usage": { "prompt_tokens": 1, "completion_tokens": 2 } }), parts: BTreeMap::new() })
     }
 
-    fn derive(&self) -> Derived {
+    pub(super) fn derive(&self) -> Derived {
         ledger::trace(&self.ledger, ProgramEnd { exit: Some(0), ..ProgramEnd::default() })
     }
 }
 
-fn said(text: Option<&str>, calls: &[(&str, &str, Value)]) -> Value {
+pub(super) fn said(text: Option<&str>, calls: &[(&str, &str, Value)]) -> Value {
     let call = |(id, name, args): &(&str, &str, Value)| json!({ "id": id, "type": "function", "function": { "name": name, "arguments": args.to_string() } });
     json!({ "role": "assistant", "content": text, "tool_calls": calls.iter().map(call).collect::<Vec<_>>() })
 }
 
-fn user(text: &str) -> Value {
+pub(super) fn user(text: &str) -> Value {
     json!({ "role": "user", "content": text })
 }
 
-fn tool(id: &str, text: &str) -> Value {
+pub(super) fn tool(id: &str, text: &str) -> Value {
     json!({ "role": "tool", "tool_call_id": id, "content": text })
 }
 

@@ -57,6 +57,14 @@ pub(super) fn upgrade(gateways: &Gateways, gateway: &Gateway, request: Request<I
                 Err(error) => return failure(&Value::Null, &error),
             }
         }
+        Gateway::Recorded(server) => {
+            let server = server.clone();
+            gateways.spawn(async move {
+                if let Ok(io) = upgraded.await {
+                    server.lines(TokioIo::new(io), closing).await;
+                }
+            });
+        }
         Gateway::Remote(remote) => {
             let (endpoint, tape) = (remote.endpoint.clone(), remote.tape.clone());
             gateways.spawn(async move {
@@ -161,6 +169,10 @@ async fn pump(
                 continue;
             }
         };
+        if side == Side::Program && !tape.admits(&line, true).await {
+            // The program is being stopped.
+            continue;
+        }
         if !line.trim_ascii().is_empty() {
             tape.enter(connection, side, message(line.trim_ascii()), None);
             if let Some(envelope) = Envelope::read(&line) {
@@ -182,6 +194,9 @@ async fn pump_long(
     side: Side,
     pending: &Pending,
 ) -> bool {
+    if side == Side::Program && !tape.admits(&[], false).await {
+        return false;
+    }
     let mut capture = Capture::new(MAX_KEPT);
     let mut envelope = None;
     while let Some(part) = lines.part().await {

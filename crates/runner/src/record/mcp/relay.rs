@@ -97,6 +97,9 @@ impl Relay<'_> {
         if line.is_empty() {
             return;
         }
+        if !self.tape.admits(line, true).await {
+            return;
+        }
         let seq = self.tape.program(self.connection, message(line));
         let (Some(envelope), Ok(mut routed)) = (Envelope::read(line), serde_json::from_slice::<Value>(line)) else {
             return;

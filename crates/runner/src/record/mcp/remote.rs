@@ -106,6 +106,9 @@ impl Remote {
         };
         let envelope = if rest.is_none() { Envelope::read(&whole) } else { Some(Envelope::begin(&whole)) };
         let envelope = envelope.unwrap_or_default();
+        if !self.tape.admits(&whole, rest.is_none()).await {
+            return Err(self.tape.refusal());
+        }
         let opens = envelope.is("initialize");
         let exchange = Exchange {
             tape: self.tape.clone(),

@@ -94,6 +94,9 @@ impl Stdio {
             // A batch of messages is valid in one old revision only, and no client sends it.
             return rejection(StatusCode::BAD_REQUEST, -32700, "the body is not a message");
         };
+        if !self.tape.admits(&text, rest.is_none()).await {
+            return self.tape.refusal();
+        }
         let input = match rest {
             None => Input::Whole(text),
             Some(rest) => Input::Long(text, rest),
@@ -222,7 +225,7 @@ fn events(pipe: &Arc<Pipe>, mut pieces: Pieces, mut first: Option<Piece>, id: Va
             }
         }
     });
-    stream(frames)
+    event_stream(Frames::new(frames).boxed_unsync())
 }
 
 /// The stream of what belongs to no request.
@@ -241,11 +244,11 @@ fn listen(pipe: &Arc<Pipe>) -> Response<Body> {
             }
         }
     });
-    stream(frames)
+    event_stream(Frames::new(frames).boxed_unsync())
 }
 
-fn stream(frames: mpsc::Receiver<Bytes>) -> Response<Body> {
-    let mut response = Response::new(Frames::new(frames).boxed_unsync());
+pub(super) fn event_stream(body: Body) -> Response<Body> {
+    let mut response = Response::new(body);
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
     response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
     response
@@ -257,7 +260,7 @@ pub(super) fn json_response(body: Body) -> Response<Body> {
     response
 }
 
-fn empty(status: StatusCode) -> Response<Body> {
+pub(super) fn empty(status: StatusCode) -> Response<Body> {
     let mut response = Response::new(Full::new(Bytes::new()).map_err(|never| match never {}).boxed_unsync());
     *response.status_mut() = status;
     response
@@ -267,7 +270,7 @@ fn error(id: &Value, code: i64, message: &str) -> Value {
     json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": message } })
 }
 
-fn rejection(status: StatusCode, code: i64, message: &str) -> Response<Body> {
+pub(super) fn rejection(status: StatusCode, code: i64, message: &str) -> Response<Body> {
     with_error(status, &error(&Value::Null, code, &format!("mcptest: {message}")))
 }
 

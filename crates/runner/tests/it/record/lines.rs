@@ -14,10 +14,10 @@ use crate::http::scripted::{Answer, Scripted, http, stream};
 use crate::http::until;
 
 /// A connection as a shim makes it.
-struct Shim(BufReader<TcpStream>);
+pub(super) struct Shim(BufReader<TcpStream>);
 
 impl Shim {
-    async fn connect(proxy: &Proxy) -> Self {
+    pub(super) async fn connect(proxy: &Proxy) -> Self {
         let (status, shim) = Self::try_connect(proxy).await;
         assert_eq!(status, "HTTP/1.1 101 Switching Protocols");
         shim
@@ -36,7 +36,7 @@ impl Shim {
         (status, shim)
     }
 
-    async fn send(&mut self, text: &str) {
+    pub(super) async fn send(&mut self, text: &str) {
         within(self.0.write_all(text.as_bytes())).await.unwrap();
     }
 
@@ -46,28 +46,28 @@ impl Shim {
         line
     }
 
-    async fn message(&mut self) -> Value {
+    pub(super) async fn message(&mut self) -> Value {
         self.line().await.parse().unwrap()
     }
 
-    async fn ask(&mut self, message: &Value) -> Value {
+    pub(super) async fn ask(&mut self, message: &Value) -> Value {
         self.send(&format!("{message}\n")).await;
         self.message().await
     }
 
-    async fn rest(mut self) -> String {
+    pub(super) async fn rest(mut self) -> String {
         let mut rest = String::new();
         within(self.0.read_to_string(&mut rest)).await.unwrap();
         rest
     }
 }
 
-fn hello() -> Value {
+pub(super) fn hello() -> Value {
     let client = json!({ "name": "raw", "version": "1" });
     request(0, "initialize", json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client }))
 }
 
-const GREETING: &str = "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n";
+pub(super) const GREETING: &str = "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n";
 
 /// Too large to keep.
 const SIZE: usize = MAX_LINE + 1000;

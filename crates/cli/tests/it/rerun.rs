@@ -1,0 +1,299 @@
+//! `mcptest run --rerun`: a program runs again, with its code as it is now and the answers of its recording.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+use serde_json::{Value, json};
+
+use super::models::provider::{Answer, Loopback, Request};
+use super::programs::text;
+use super::{Folder, root};
+
+const TOOLS: &str = "\
+mock_server:
+  name: desk
+  tools:
+    - { name: search, answer: { structured: { id: 7 } } }
+    - { name: read_note, answer: { text: It rains. } }
+";
+const SUITE: &str = "\
+servers:
+  desk: { command: [mcptest, mock, --tools-from, \"${SUITE_DIR}/tools.yml\"] }
+programs:
+  agent: { command: [python3, \"${SUITE_DIR}/agent.py\"] }
+agents:
+  - name: reads it
+    program: agent
+    servers: [desk]
+    prompt: Read the note about rain.
+    trajectory: { calls: [{ name: search, args: { exact: { q: rain } } }, { name: read_note }] }
+    expect: [{ target: final_response, matcher: { exact: It rains. } }]
+";
+
+fn source() -> String {
+    fs::read_to_string(root().join("crates/cli/tests/it/rerun/agent.py")).unwrap()
+}
+
+/// Overloaded at first. Then it asks for both notes at once, and answers.
+fn model() -> Loopback {
+    Loopback::start(|request, count| match count {
+        1 => Answer::status(529, "retry-after: 0\r\n", "{\"error\":{\"message\":\"overloaded\"}}"),
+        _ => Answer::json(&reply(request)),
+    })
+}
+
+fn reply(request: &Request) -> Value {
+    let messages = request.body["messages"].as_array().cloned().unwrap_or_default();
+    let call = |id: &str, name: &str, args: Value| json!({ "id": id, "type": "function", "function": { "name": name, "arguments": args.to_string() } });
+    let message = if messages.iter().any(|message| message["role"] == "tool") {
+        json!({ "role": "assistant", "content": "It rains." })
+    } else {
+        let calls = [call("c1", "search", json!({ "q": "rain" })), call("c2", "read_note", json!({ "id": 7 }))];
+        json!({ "role": "assistant", "content": null, "tool_calls": calls })
+    };
+    let finish = if message.get("tool_calls").is_some() { "tool_calls" } else { "stop" };
+    json!({
+        "id": "c", "object": "chat.completion", "created": 1, "model": "m",
+        "choices": [{ "index": 0, "finish_reason": finish, "message": message }],
+        "usage": { "prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15 },
+    })
+}
+
+/// A folder with the suite, the agent and a recording.
+fn recorded() -> Folder {
+    let here = Folder::with(&[("s.yml", SUITE), ("tools.yml", TOOLS), ("agent.py", &source())]);
+    let model = model();
+    let mut command = mcptest(&here, &["run", "--record", "s.yml"]);
+    command.env("OPENAI_BASE_URL", model.base() + "/v1").env("OPENAI_API_KEY", "sk-test-0123456789abcdef");
+    let output = command.output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output));
+    assert_eq!(model.requests().len(), 3);
+    here
+}
+
+fn mcptest(here: &Folder, words: &[&str]) -> Command {
+    let mut command = here.command(words);
+    command.env("PATH", option_env!("PATH").unwrap_or("/usr/local/bin:/usr/bin:/bin"));
+    command
+}
+
+fn rerun(here: &Folder, flags: &[&str]) -> Output {
+    mcptest(here, &[&["run", "--rerun"], flags, &["s.yml"]].concat()).output().unwrap()
+}
+
+/// Changes the code of the agent.
+#[track_caller]
+fn edit(here: &Folder, from: &str, to: &str) {
+    assert!(source().contains(from), "{from}");
+    here.write("agent.py", source().replace(from, to).as_bytes());
+}
+
+/// The lines of an error, without those around it.
+#[track_caller]
+fn diverged(output: &Output) -> String {
+    let all = text(output);
+    assert_eq!(output.status.code(), Some(2), "{all}");
+    let start = all.find("error[diverged]: ").unwrap_or_else(|| panic!("{all}"));
+    let end = all[start..].find("hint: ").unwrap_or_else(|| panic!("{all}"));
+    let lines: Vec<&str> = all[start..start + end].lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    lines.join("\n")
+}
+
+/// What is printed about a program that diverges.
+pub(crate) fn diverging() -> String {
+    let here = recorded();
+    edit(&here, "Be brief.", "Be kind.");
+    text(&rerun(&here, &[]))
+}
+
+const FIX: &str = "fix the program, or if the change is intended, record it: mcptest run --record s.yml";
+
+#[test]
+fn code_that_does_the_same_passes_without_a_key() {
+    let here = recorded();
+    let output = rerun(&here, &[]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output));
+    assert!(text(&output).contains("rerun"), "{}", text(&output));
+    edit(&here, "results = []", "results = list()  # The same in other words.");
+    let output = rerun(&here, &[]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output));
+    let output = rerun(&here, &["--tools", "live"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output));
+}
+
+#[test]
+fn a_renamed_argument_is_found() {
+    let here = recorded();
+    edit(&here, "\"arguments\": args", "\"arguments\": {\"query\": args[\"q\"]} if \"q\" in args else args");
+    let told = "error[diverged]: program `agent` diverged from its recording: `tools/call search` of server `desk` is not \
+                what was recorded\n\
+                the first difference is at /arguments/q\nrecorded: \"rain\"\nnow:      nothing\n\
+                one more difference is at /arguments/query";
+    let output = rerun(&here, &[]);
+    assert_eq!(diverged(&output), told);
+    assert!(text(&output).contains(FIX), "{}", text(&output));
+    // A server that was started anew does not get what was not recorded either.
+    assert_eq!(diverged(&rerun(&here, &["--tools", "live"])), told);
+}
+
+#[test]
+fn a_changed_prompt_is_found() {
+    let here = recorded();
+    edit(&here, "Be brief.", "Be brief and kind.");
+    let told = diverged(&rerun(&here, &[]));
+    let expected = "error[diverged]: program `agent` diverged from its recording: model request 1 (POST \
+                    /v1/chat/completions) is not what was recorded: model request 1 of 3 (POST /v1/chat/completions)\n\
+                    the first difference is at /messages/0/content\nline 2:\n- \"Be brief.\"\n+ \"Be brief and kind.\"";
+    assert_eq!(told, expected);
+}
+
+#[test]
+fn swapped_calls_are_found() {
+    let here = recorded();
+    edit(&here, "in message[\"tool_calls\"]:", "in reversed(message[\"tool_calls\"]):");
+    let told = diverged(&rerun(&here, &[]));
+    let expected = "error[diverged]: program `agent` diverged from its recording: `tools/call read_note` of server `desk` \
+                    came before `tools/call search` of server `desk`, and was recorded after it";
+    assert_eq!(told, expected);
+}
+
+#[test]
+fn a_retry_that_is_gone_is_found() {
+    let here = recorded();
+    edit(&here, "RETRIES = 2", "RETRIES = 1");
+    let told = diverged(&rerun(&here, &[]));
+    let expected = "error[diverged]: program `agent` diverged from its recording: 4 recorded requests did not come, the \
+                    first of them model request 2 of 3 (POST /v1/chat/completions)\n\
+                    it ended with exit code 1; its last lines:";
+    assert!(told.starts_with(expected), "{told}");
+    assert!(told.ends_with("urllib.error.HTTPError: HTTP Error 529:"), "{told}");
+}
+
+#[test]
+fn a_server_that_answers_differently_is_found_with_live_tools() {
+    let here = recorded();
+    here.write("tools.yml", TOOLS.replace("It rains.", "It pours.").as_bytes());
+    assert_eq!(rerun(&here, &[]).status.code(), Some(0), "the recording does not know of it");
+    let told = diverged(&rerun(&here, &["--tools", "live"]));
+    assert!(told.contains("model request 3 of 3"), "{told}");
+    let at = "the first difference is at /messages/4/content\n";
+    assert!(told.contains(at) && told.contains("It rains.") && told.contains("It pours."), "{told}");
+}
+
+#[test]
+fn what_happened_is_judged_by_the_gates() {
+    let here = recorded();
+    // Nothing that it asks differs, and its answer does.
+    edit(&here, "print(message[\"content\"])", "print(\"All is well.\")");
+    let output = rerun(&here, &[]);
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output));
+    assert!(text(&output).contains("All is well."), "{}", text(&output));
+    assert!(text(&output).contains("--rerun"), "the command to judge it again: {}", text(&output));
+    // Up to the divergence.
+    edit(&here, "Be brief.", "Be kind.");
+    let output = rerun(&here, &["--on-divergence", "judge"]);
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output));
+    assert!(text(&output).contains("it was judged up to where program `agent` diverged"), "{}", text(&output));
+    edit(&here, "    messages.extend(results)\n", "    messages.extend(results)\n        break\n");
+    here.write(
+        "agent.py",
+        fs::read_to_string(here.0.join("agent.py"))
+            .unwrap()
+            .replace("print(message[\"content\"])", "print(\"It rains.\")")
+            .as_bytes(),
+    );
+    assert!(diverged(&rerun(&here, &[])).contains("model request 3 of 3 (POST /v1/chat/completions) did not come"));
+    let output = rerun(&here, &["--on-divergence", "judge"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output));
+}
+
+/// The reports of one rerun: JSON and `JUnit`.
+fn reports(here: &Folder, command: &mut Command, name: &str) -> (Vec<u8>, Vec<u8>) {
+    let paths: Vec<PathBuf> = ["json", "xml"].iter().map(|end| here.0.join(format!("{name}.{end}"))).collect();
+    command.args(["--reporter", &format!("json={}", paths[0].display())]);
+    let output = command.args(["--reporter", &format!("junit={}", paths[1].display())]).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output));
+    (fs::read(&paths[0]).unwrap(), fs::read(&paths[1]).unwrap())
+}
+
+#[test]
+fn a_rerun_gives_the_same_bytes_every_time() {
+    let here = recorded();
+    let first = reports(&here, &mut mcptest(&here, &["run", "--rerun", "s.yml"]), "first");
+    for (at, zone) in ["UTC", "Asia/Tokyo", "America/New_York"].into_iter().enumerate() {
+        let mut command = mcptest(&here, &["run", "--rerun", "--jobs", "8", "s.yml"]);
+        command.env("TZ", zone).env("LANG", "tr_TR.UTF-8").env("OPENAI_API_KEY", "sk-test-another-key-0000");
+        assert!(reports(&here, &mut command, &format!("again{at}")) == first, "{zone}");
+    }
+    // It is what a replay says, but for where it comes from.
+    let replayed = reports(&here, &mut mcptest(&here, &["run", "s.yml"]), "replayed");
+    let as_replay = String::from_utf8(first.0).unwrap().replace("\"rerun\"", "\"replayed\"");
+    assert_eq!(as_replay, String::from_utf8(replayed.0).unwrap());
+}
+
+#[test]
+fn nothing_but_the_recording_is_reached() {
+    let here = recorded();
+    let elsewhere = "    try:\n        urllib.request.urlopen(\"http://example.test/\")\n    except urllib.error.HTTPError as error:\n        \
+                     print(error.code, error.read().decode())\n";
+    edit(&here, "    print(message[\"content\"])\n", &format!("{elsewhere}    print(message[\"content\"])\n"));
+    let output = rerun(&here, &["--reporter", "json"]);
+    let said = "403 mcptest: a program that runs again reaches nothing but its recording, and not example.test";
+    assert!(text(&output).contains(said), "{}", text(&output));
+    // Without any interface but loopback, all of it works the same.
+    here.write("agent.py", source().as_bytes());
+    let words =
+        ["-rn", "sh", "-c", "ip link set lo up && exec \"$0\" run --rerun s.yml", env!("CARGO_BIN_EXE_mcptest")];
+    let probe = Command::new("unshare").args(["-rn", "sh", "-c", "ip link set lo up"]).output();
+    if !probe.is_ok_and(|probe| probe.status.success()) {
+        eprintln!("skipped: there are no network namespaces here");
+        return;
+    }
+    let mut command = Command::new("unshare");
+    command.args(words).current_dir(&here.0).env("PATH", option_env!("PATH").unwrap_or("/usr/bin:/bin"));
+    let output = command.output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output));
+}
+
+#[test]
+fn a_recording_that_is_not_what_it_was_is_refused() {
+    let here = recorded();
+    let folder = found(&here);
+    let (cassette, ledger) = (folder.join("1.json"), folder.join("1.ledger.jsonl"));
+    let (whole, lines) = (fs::read_to_string(&cassette).unwrap(), fs::read_to_string(&ledger).unwrap());
+    let told = |what: &str| {
+        let output = rerun(&here, &[]);
+        assert_eq!(output.status.code(), Some(2), "{}", text(&output));
+        assert!(text(&output).contains(what), "{what}: {}", text(&output));
+    };
+    fs::write(&ledger, lines.replace("It rains.", "It pours.")).unwrap();
+    told("their hash does not match");
+    fs::write(&ledger, &lines[..lines.len() / 2]).unwrap();
+    told("their hash does not match");
+    fs::remove_file(&ledger).unwrap();
+    told("the ledgers of the recording are missing");
+    fs::write(&ledger, &lines).unwrap();
+    fs::write(&cassette, whole.replace("It rains.", "It pours.")).unwrap();
+    told("error[edited-cassette]");
+    fs::remove_file(&cassette).unwrap();
+    told("error[no-recording]");
+    fs::write(&cassette, &whole).unwrap();
+    assert_eq!(rerun(&here, &[]).status.code(), Some(0));
+    let refused = rerun(&here, &["--untrusted"]);
+    assert_eq!(refused.status.code(), Some(2), "{}", text(&refused));
+    let alone = mcptest(&here, &["run", "--tools", "live", "s.yml"]).output().unwrap();
+    assert_eq!(alone.status.code(), Some(2), "{}", text(&alone));
+}
+
+/// The folder with the only recording.
+fn found(here: &Folder) -> PathBuf {
+    let mut folder = here.0.join("cassettes");
+    loop {
+        let inside: Vec<PathBuf> = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+        match inside.into_iter().find(|path| path.is_dir()) {
+            Some(next) => folder = next,
+            None => return folder,
+        }
+    }
+}

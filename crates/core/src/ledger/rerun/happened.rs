@@ -1,0 +1,103 @@
+//! What happened when the program ran again, as a ledger of its own.
+//!
+//! Every request that came is one that was recorded, so the ledger is what was recorded of those that came: with the recorded
+//! times, in the recorded order. That makes the trace the same every time, however fast the machine is. Servers that were
+//! started anew have answers of their own, which replace the recorded ones.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use serde_json::Value;
+
+use super::Rerun;
+use super::key::{self, Keys};
+use super::recorded::{Of, is_compared};
+use crate::ledger::derive::mcp;
+use crate::ledger::{Entry, Ledger, Mcp, Message, What};
+
+impl Rerun {
+    /// The ledger of what happened. `live` is what passed between the program and servers that were started anew.
+    pub fn happened(&self, live: Option<&Ledger>) -> Ledger {
+        let came: BTreeSet<usize> = self.came.iter().copied().collect();
+        // Entries that belong to requests, and whether one of them came.
+        let mut belongs: BTreeMap<u64, bool> = BTreeMap::new();
+        let mut note = |entries: &[u64], came: bool| {
+            for entry in entries {
+                *belongs.entry(*entry).or_default() |= came;
+            }
+        };
+        let mut exchanges: BTreeSet<u64> = BTreeSet::new();
+        for (at, recorded) in self.world.requests.iter().enumerate() {
+            match &recorded.of {
+                Of::Mcp(asked) => note(&asked.entries, came.contains(&at)),
+                Of::Model { request, .. } => {
+                    if let What::Request(request) = &self.ledger.entries[*request].what
+                        && came.contains(&at)
+                    {
+                        exchanges.insert(request.exchange);
+                    }
+                }
+            }
+        }
+        for (name, all) in &self.world.others {
+            for asked in all {
+                note(&asked.entries, self.others.contains_key(name));
+            }
+        }
+        let answers = live.map_or_else(BTreeMap::new, |live| self.answers(live));
+        let mut entries = Vec::new();
+        for entry in &self.ledger.entries {
+            let is_in = match &entry.what {
+                What::Request(request) => exchanges.contains(&request.exchange),
+                What::Response(response) => exchanges.contains(&response.exchange),
+                What::Mcp(mcp) => match belongs.get(&entry.seq) {
+                    // The end of a connection belongs to all of it.
+                    Some(came) => *came || matches!(mcp.message, Message::End(_)) && self.is_connected(&mcp.server),
+                    None => self.is_connected(&mcp.server),
+                },
+            };
+            if !is_in {
+                continue;
+            }
+            let what = match (&entry.what, answers.get(&entry.seq)) {
+                (What::Mcp(mcp), Some(message)) => What::Mcp(Mcp { message: message.clone(), ..mcp.clone() }),
+                (what, _) => what.clone(),
+            };
+            entries.push(Entry { what, ..entry.clone() });
+        }
+        Ledger { servers: self.ledger.servers.clone(), entries, blobs: self.ledger.blobs.clone() }
+    }
+
+    fn is_connected(&self, server: &str) -> bool {
+        self.contacted.contains(server)
+    }
+
+    /// The answers of servers that were started anew, by the entries of the recorded ones.
+    fn answers(&self, live: &Ledger) -> BTreeMap<u64, Message> {
+        let keys = Keys::default();
+        let mut by_key: BTreeMap<String, VecDeque<Message>> = BTreeMap::new();
+        for request in mcp::requests(live).requests.iter().filter(|request| is_compared(request.method())) {
+            let params = keys.params(request.message.get("params"), &self.rules);
+            let message = match &request.end {
+                None => Message::End("the recording ended".to_owned()),
+                Some(end) => match (end.answer, &end.entry.what) {
+                    (Some(answer), _) => Message::Json(answer.clone()),
+                    (None, What::Mcp(mcp)) => mcp.message.clone(),
+                    _ => continue,
+                },
+            };
+            let key = key::mcp(&request.mcp.server, request.method(), &params);
+            by_key.entry(key).or_default().push_back(message);
+        }
+        let mut out = BTreeMap::new();
+        for at in &self.came {
+            let recorded = &self.world.requests[*at];
+            let Of::Mcp(asked) = &recorded.of else { continue };
+            let Some(mut message) = by_key.get_mut(&recorded.key).and_then(VecDeque::pop_front) else { continue };
+            if let Message::Json(Value::Object(map)) = &mut message {
+                map.insert("id".to_owned(), asked.id.clone());
+            }
+            out.insert(recorded.end, message);
+        }
+        out
+    }
+}

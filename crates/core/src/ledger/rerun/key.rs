@@ -1,0 +1,168 @@
+//! What two requests have in common if they ask the same: a hash of everything that is compared.
+//!
+//! A model request repeats the conversation so far. The hash of a message is therefore kept, so that each is looked at once.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+
+use super::ignore::Rules;
+use crate::json;
+use crate::ledger::{Blob, Blobs, Body, Part, Request};
+use crate::redact::{Redactor, hash};
+
+/// Reads requests of one side: those of the recording, or those that come.
+#[derive(Debug, Default)]
+pub(super) struct Keys {
+    /// The hash of what is compared of a value that is kept once, by the part of the request that it is in.
+    known: BTreeMap<(String, Blob), String>,
+    /// `None` for what is redacted already.
+    redactor: Option<Redactor>,
+}
+
+impl Keys {
+    pub(super) fn redacting(redactor: Redactor) -> Self {
+        Self { known: BTreeMap::new(), redactor: Some(redactor) }
+    }
+
+    fn text(&self, text: &str) -> String {
+        self.redactor.as_ref().map_or_else(|| text.to_owned(), |redactor| redactor.text(text).into_owned())
+    }
+
+    fn clean(&self, value: &Value) -> Value {
+        let value = value.clone();
+        match &self.redactor {
+            Some(redactor) => redactor.value(value),
+            None => value,
+        }
+    }
+
+    /// The key of a model request.
+    pub(super) fn model(&mut self, request: &Request, blobs: &Blobs, rules: &Rules) -> String {
+        let body = match &request.body {
+            Body::Json { rest, parts } => {
+                let mut hashes = Map::new();
+                for (key, part) in parts {
+                    if rules.drops(request.interface, key) {
+                        continue;
+                    }
+                    let hash = match part {
+                        Part::One(blob) => Value::String(self.blob(request, key, None, *blob, blobs, rules)),
+                        Part::List(list) => {
+                            let is_even = rules.is_even(request.interface, key);
+                            let one = |(at, blob): (usize, &Blob)| {
+                                Value::String(self.blob(request, key, Some((at, is_even)), *blob, blobs, rules))
+                            };
+                            list.iter().enumerate().map(one).collect()
+                        }
+                    };
+                    hashes.insert(key.clone(), hash);
+                }
+                json!([self.rest(request, rest, rules), hashes])
+            }
+            other => self.other(other),
+        };
+        let query = request.query.as_deref().map(|query| self.text(query));
+        hash(json::canonical(&json!([request.method, self.text(&request.path), query, body])).as_bytes())
+    }
+
+    /// What is compared of a model request, as one value.
+    pub(super) fn model_value(&self, request: &Request, blobs: &Blobs, rules: &Rules) -> Value {
+        let Body::Json { rest, parts } = &request.body else { return self.other(&request.body) };
+        let mut rest = self.rest(request, rest, rules);
+        let mut whole = Map::new();
+        for (key, part) in parts {
+            if rules.drops(request.interface, key) {
+                continue;
+            }
+            let value = match part {
+                Part::One(blob) => self.value(request, key, None, *blob, blobs, rules),
+                Part::List(list) => {
+                    let one = |(at, blob): (usize, &Blob)| self.value(request, key, Some(at), *blob, blobs, rules);
+                    list.iter().enumerate().map(one).collect()
+                }
+            };
+            whole.insert(key.clone(), value);
+        }
+        match &mut rest {
+            Value::Object(map) => map.append(&mut whole),
+            _ => return rest,
+        }
+        rest
+    }
+
+    fn rest(&self, request: &Request, rest: &Value, rules: &Rules) -> Value {
+        let mut rest = self.clean(rest);
+        rules.apply(&mut rest, request.interface, &[]);
+        rest
+    }
+
+    fn other(&self, body: &Body) -> Value {
+        match body {
+            Body::Text(text) => Value::String(self.text(text)),
+            Body::Unread(unread) => json!({ "bytes": unread.bytes, "sha256": unread.sha256 }),
+            Body::Events(events) => events.iter().map(|event| self.clean(&event.data)).collect(),
+            Body::Empty | Body::Json { .. } => Value::Null,
+        }
+    }
+
+    fn value(
+        &self,
+        request: &Request,
+        key: &str,
+        at: Option<usize>,
+        blob: Blob,
+        blobs: &Blobs,
+        rules: &Rules,
+    ) -> Value {
+        let mut value = self.clean(blobs.get(blob));
+        let at = at.map(|at| at.to_string());
+        let place: Vec<&str> = [Some(key), at.as_deref()].into_iter().flatten().collect();
+        rules.apply(&mut value, request.interface, &place);
+        value
+    }
+
+    /// `at` is the place in a list, and whether all items of it are treated alike.
+    fn blob(
+        &mut self,
+        request: &Request,
+        key: &str,
+        at: Option<(usize, bool)>,
+        blob: Blob,
+        blobs: &Blobs,
+        rules: &Rules,
+    ) -> String {
+        let may_keep = at.is_none_or(|(_, is_even)| is_even);
+        // An interface has keys of its own, but two of them may share one.
+        let name = format!("{:?}/{key}/{}", request.interface, at.is_some());
+        if let Some(known) = self.known.get(&(name.clone(), blob)).filter(|_| may_keep) {
+            return known.clone();
+        }
+        let value = self.value(request, key, at.map(|(at, _)| at), blob, blobs, rules);
+        let hash = hash(json::canonical(&value).as_bytes());
+        if may_keep {
+            self.known.insert((name, blob), hash.clone());
+        }
+        hash
+    }
+
+    /// What is compared of the parameters of an MCP request.
+    pub(super) fn params(&self, params: Option<&Value>, rules: &Rules) -> Value {
+        let mut params = params.map_or_else(|| json!({}), |params| self.clean(params));
+        if let Value::Object(map) = &mut params {
+            map.remove("_meta");
+            // No arguments are no arguments, however they are written.
+            let is_none = |args: &Value| args.is_null() || args.as_object().is_some_and(Map::is_empty);
+            if map.get("arguments").is_some_and(is_none) {
+                map.remove("arguments");
+            }
+        }
+        rules.apply(&mut params, None, &[]);
+        params
+    }
+}
+
+/// The key of an MCP request, by what is compared of its parameters.
+pub(super) fn mcp(server: &str, method: &str, params: &Value) -> String {
+    hash(json::canonical(&json!([server, method, params])).as_bytes())
+}
