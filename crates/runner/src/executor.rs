@@ -322,7 +322,9 @@ impl<'a> Executor<'a> {
     /// which runs count must not depend on how long each takes.
     fn begins(&self, planned: &Planned<'_>, state: &CellState, run: u64) -> bool {
         let prepared = state.prepared.get_or_init(|| self.prepare(planned));
-        if let Ok(Prepared { replays: true, recorded, .. }) = prepared
+        let runs_again = matches!(self.options.mode, Mode::Rerun { .. });
+        if let Ok(Prepared { replays, recorded, .. }) = prepared
+            && (*replays || runs_again && planned.cell.test.is_program)
             && run > (*recorded).max(1)
         {
             return false;

@@ -183,6 +183,7 @@ async fn check(seed: u64) -> BTreeSet<&'static str> {
         secrets: Vec::new(),
         shim: Path::new("mcptest"),
         no_proxy: None,
+        again: None,
     })
     .await
     .unwrap();
