@@ -307,7 +307,7 @@ impl Format {
             Self::Otel => otel::split(text),
             Self::OpenaiAgents => openai_agents::split(text),
             Self::Langfuse => langfuse::split(text),
-            Self::MockLog => mock_log::split(text),
+            Self::MockLog => Ok(mock_log::split(text)),
             _ => Ok(Vec::new()),
         }
     }

@@ -37,7 +37,8 @@ struct Trajectory<'a> {
     #[serde(borrow)]
     schema_version: Option<Text<'a>>,
     session_id: Option<Text<'a>>,
-    trajectory_id: Option<Text<'a>>,
+    #[serde(rename = "trajectory_id")]
+    own_id: Option<Text<'a>>,
     agent: Option<Agent<'a>>,
     steps: Option<BoundedList<Step<'a>>>,
     #[serde(default, deserialize_with = "null_as_default")]
@@ -128,7 +129,7 @@ fn add<'a>(
         }
     }
     let name = trajectory.agent.as_ref().and_then(|agent| agent.name.as_deref());
-    let own = trajectory.trajectory_id.as_deref().or(trajectory.session_id.as_deref());
+    let own = trajectory.own_id.as_deref().or(trajectory.session_id.as_deref());
     let id = match (parent, own.or(name)) {
         (Some(parent), Some(own)) => Some(format!("{parent}/{own}")),
         (parent, own) => own.or(parent).map(str::to_owned),

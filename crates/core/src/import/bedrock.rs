@@ -85,8 +85,8 @@ struct Block<'a> {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct ToolUse<'a> {
-    #[serde(borrow)]
-    tool_use_id: Option<Text<'a>>,
+    #[serde(borrow, rename = "toolUseId")]
+    id: Option<Text<'a>>,
     name: Option<Text<'a>>,
     input: Option<&'a RawValue>,
     #[serde(rename = "type")]
@@ -228,8 +228,8 @@ impl Block<'_> {
             let args = wire::optional(call.input, wire::arguments, "toolUse.input")?;
             let is_provider = call.kind.as_deref() == Some("server_tool_use");
             let server = if is_provider { Server::provider() } else { Server::FromName };
-            let id = call.tool_use_id.as_deref().map(str::to_owned);
-            return Ok(Part::Call(Call { id, name, args, at, server, ..Call::default() }));
+            let id = call.id.as_deref().map(str::to_owned);
+            return Ok(Part::Call(Call { id, name, server, args, at, ..Call::default() }));
         }
         if let Some(answer) = &self.tool_result {
             let is_error = match answer.status.as_deref() {

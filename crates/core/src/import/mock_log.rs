@@ -22,8 +22,8 @@ pub(super) fn sniff(shape: &Shape<'_>) -> Option<(Unit, Cow<'static, str>)> {
     is_line.then_some((Unit::Piece, Cow::Borrowed("it has `seq`, `direction` and a message")))
 }
 
-pub(super) fn split(text: &str) -> Result<Vec<Piece<'_>>, ImportError> {
-    Ok(vec![Piece { key: "".into(), text: text.into() }])
+pub(super) fn split(text: &str) -> Vec<Piece<'_>> {
+    vec![Piece { key: "".into(), text: text.into() }]
 }
 
 #[derive(Deserialize)]

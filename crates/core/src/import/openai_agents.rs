@@ -17,6 +17,9 @@ use super::{ImportError, Imported, Options, Piece, Unit};
 
 const LISTS: [&str; 2] = ["data", "spans"];
 
+/// The attribute with the kind of a span.
+const KIND: &str = "openinference.span.kind";
+
 pub(super) fn sniff(shape: &Shape<'_>) -> Option<(Unit, Cow<'static, str>)> {
     let is_piece = |shape: &Shape<'_>| match shape.text("object").as_deref() {
         Some("trace.span") => shape.has(&["span_data"]),
@@ -80,7 +83,8 @@ struct Data<'a> {
     output: Option<&'a RawValue>,
     model: Option<&'a RawValue>,
     usage: Option<&'a RawValue>,
-    mcp_data: Option<Mcp<'a>>,
+    #[serde(rename = "mcp_data")]
+    mcp: Option<Mcp<'a>>,
 }
 
 #[derive(Deserialize)]
@@ -125,14 +129,13 @@ fn span(wire: Wire<'_>) -> Result<Span<'_>, ImportError> {
     let data = wire.span_data.ok_or_else(|| ImportError::new("it has no `span_data`"))?;
     let mut attributes: BTreeMap<Text<'_>, &RawValue> = BTreeMap::new();
     let mut put = |key: &'static str, raw: Option<_>| _ = raw.map(|raw| attributes.insert(Text(key.into()), raw));
-    const KIND: &str = "openinference.span.kind";
     match data.kind.as_deref() {
         Some("function") => {
             put(KIND, constant("\"TOOL\""));
             put("tool.name", data.name);
             put("input.value", data.input);
             put("output.value", data.output);
-            put("mcp.server.name", data.mcp_data.and_then(|mcp| mcp.server));
+            put("mcp.server.name", data.mcp.and_then(|mcp| mcp.server));
         }
         Some("generation" | "response") => {
             put(KIND, constant("\"LLM\""));

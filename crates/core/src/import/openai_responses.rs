@@ -84,7 +84,7 @@ pub(super) fn read<'a>(record: Record<'a>, options: &Options) -> Result<Vec<Impo
         match reply.longest(record.text)? {
             None => {
                 read_reply(&mut exchange, &reply)?;
-                if reply.input.is_none() && !exchange.has_asked && !reply.is_repeated(record.text) {
+                if reply.input.is_none() && !exchange.has_asked && !is_repeated(record.text) {
                     return Err(ImportError::reply_alone("input"));
                 }
             }
@@ -105,12 +105,12 @@ pub(super) fn read<'a>(record: Record<'a>, options: &Options) -> Result<Vec<Impo
 /// Keys that may repeat an exchange.
 const REPEATS: [&str; 3] = ["messages", "conversation", "history"];
 
-impl<'a> Reply<'a> {
-    /// Whether the record has the exchange a second time, with what was sent.
-    fn is_repeated(&self, text: &str) -> bool {
-        Shape::of(text).is_some_and(|shape| REPEATS.iter().any(|key| matches!(shape.child(key), Some(Shape::List(_)))))
-    }
+/// Whether the record has the exchange a second time, with what was sent.
+fn is_repeated(text: &str) -> bool {
+    Shape::of(text).is_some_and(|shape| REPEATS.iter().any(|key| matches!(shape.child(key), Some(Shape::List(_)))))
+}
 
+impl<'a> Reply<'a> {
     /// The list that holds the most of the exchange, where the record has it more than once.
     fn longest(&self, text: &'a str) -> Result<Option<duplicates::List<'a>>, ImportError> {
         let Some(shape) = Shape::of(text) else { return Ok(None) };

@@ -141,7 +141,6 @@ impl MessagePart<'_> {
         };
         match self.part_kind.as_deref().unwrap_or_default() {
             "system-prompt" | "instruction" | "thinking" | "file" | "compaction" => Ok(None),
-            "text" | "user-prompt" => self.said().map(Some),
             "tool-call" => {
                 let args = wire::optional(self.args, wire::arguments, "args")?;
                 Ok(Some(Part::Call(Call { id: id(), name: name()?, args, at, ..Call::default() })))
@@ -156,7 +155,7 @@ impl MessagePart<'_> {
                 answer(self.outcome.as_deref().is_some_and(|outcome| outcome != "success"))
             }
             "retry-prompt" if self.tool_name.is_some() => answer(true),
-            "retry-prompt" => self.said().map(Some),
+            "text" | "user-prompt" | "retry-prompt" => self.said().map(Some),
             other => Err(ImportError::new(format!("part_kind {other:?} is not known, and could be a call"))
                 .hint("calls are `tool-call`, answers are `tool-return` and `retry-prompt`")),
         }

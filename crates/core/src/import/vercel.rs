@@ -113,8 +113,8 @@ impl Element for Invocation<'_> {
 #[derive(Deserialize)]
 struct Chat<'a> {
     id: Option<Name>,
-    #[serde(alias = "chatId")]
-    chat_id: Option<Name>,
+    #[serde(rename = "chatId", alias = "chat_id")]
+    other_id: Option<Name>,
     #[serde(borrow)]
     messages: Option<BoundedList<SdkMessage<'a>>>,
 }
@@ -125,7 +125,7 @@ pub(super) fn read<'a>(record: Record<'a>, options: &Options) -> Result<Vec<Impo
     } else {
         let chat: Chat<'a> = wire::typed(record.text)?;
         let messages = chat.messages.ok_or_else(|| ImportError::reply_alone("messages"))?;
-        (chat.id.or(chat.chat_id).map(|id| id.0), messages, "messages")
+        (chat.id.or(chat.other_id).map(|id| id.0), messages, "messages")
     };
     if messages.is_empty() {
         return Err(ImportError::new("there are no messages").hint("an empty conversation cannot be evaluated"));
@@ -144,11 +144,10 @@ impl SdkMessage<'_> {
     /// What a message says: one message per step. None for a system prompt.
     fn read(&self) -> Result<Vec<Message>, ImportError> {
         let role = match self.role.as_deref() {
-            Some("system") => return Ok(Vec::new()),
+            Some("system" | "data") => return Ok(Vec::new()),
             Some("user") => Role::User,
             Some("assistant") => Role::Assistant,
             Some("tool") => Role::Tool,
-            Some("data") => return Ok(Vec::new()),
             other => return Err(ImportError::must_be("role", "system, user, assistant or tool", other)),
         };
         let mut steps = vec![Message::new(role)];

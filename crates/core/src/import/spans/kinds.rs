@@ -17,6 +17,9 @@ pub(super) enum Kind {
     Other,
 }
 
+/// An attribute, and the kind by its value in lowercase.
+type Vocabulary = (&'static str, fn(&str) -> Kind);
+
 /// The name in the span that the Agent Development Kit adds after parallel calls. It is no call.
 const MERGED: &str = "(merged tools)";
 
@@ -48,7 +51,7 @@ fn known_kind(span: &Span<'_>) -> Result<Kind, ImportError> {
             _ => Kind::Other,
         });
     }
-    let vocabularies: [(&str, fn(&str) -> Kind); 5] = [
+    let vocabularies: [Vocabulary; 5] = [
         ("openinference.span.kind", |kind| match kind {
             "llm" => Kind::Model,
             "tool" => Kind::Tool,

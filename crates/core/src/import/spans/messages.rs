@@ -18,9 +18,8 @@ pub(super) fn role(word: &str) -> Result<Option<Role>, ImportError> {
     match word {
         "system" | "developer" => Ok(None),
         "user" | "human" => Ok(Some(Role::User)),
-        "assistant" | "model" | "ai" => Ok(Some(Role::Assistant)),
-        // The roles of `smolagents` are those of messages that repeat calls and answers as text.
-        "tool-call" => Ok(Some(Role::Assistant)),
+        // `smolagents` repeats calls and answers as text, in messages with roles of their own.
+        "assistant" | "model" | "ai" | "tool-call" => Ok(Some(Role::Assistant)),
         "tool" | "function" | "tool-response" => Ok(Some(Role::Tool)),
         other => Err(ImportError::new(format!("role must be user, assistant, tool or system, found {other:?}"))),
     }

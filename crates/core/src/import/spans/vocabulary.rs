@@ -136,6 +136,11 @@ pub(super) fn answer(span: &Span<'_>) -> Result<Option<Value>, ImportError> {
         "traceloop.entity.output",
     ];
     match span.attributes.first(&keys)? {
+        // `MLflow` writes every value as JSON.
+        Some(("mlflow.spanOutputs", found)) => {
+            let text = found.document();
+            Ok(Some(wire::parse(&text).unwrap_or_else(|_| Value::String(text.into_owned()))))
+        }
         Some((_, found)) => found.value().map(Some),
         None => Ok(None),
     }

@@ -107,10 +107,11 @@ fn inside(mut map: Map<String, Value>) -> Map<String, Value> {
         _ => map.contains_key("lc"),
     };
     for key in ["output", "data", "kwargs"] {
-        if is_wrapper(&map, key) && map.get(key).is_some_and(Value::is_object) {
-            if let Some(Value::Object(inner)) = map.remove(key) {
-                map = inner;
-            }
+        if is_wrapper(&map, key)
+            && map.get(key).is_some_and(Value::is_object)
+            && let Some(Value::Object(inner)) = map.remove(key)
+        {
+            map = inner;
         }
     }
     map
