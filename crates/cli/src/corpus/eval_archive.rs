@@ -5,6 +5,7 @@
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
+use std::path::Path;
 
 use flate2::{Crc, Decompress, FlushDecompress, Status};
 use mcptest_core::diag::{Code, Failure};
@@ -164,7 +165,7 @@ impl EvalArchive {
 }
 
 fn is_sample(name: &str) -> bool {
-    name.starts_with("samples/") && name.ends_with(".json")
+    name.starts_with("samples/") && Path::new(name).extension().is_some_and(|kind| kind == "json")
 }
 
 impl Read for EvalArchive {
@@ -286,9 +287,9 @@ fn entries(file: &mut File) -> Result<Vec<Entry>, Failure> {
     if size > MAX_KEPT || start.checked_add(size).is_none_or(|end| end > length) {
         return Err(cut());
     }
-    let mut list = vec![0; usize::try_from(size).unwrap_or(0)];
-    file.seek(SeekFrom::Start(start)).and_then(|_| file.read_exact(&mut list)).map_err(|_| cut())?;
-    let (mut out, mut rest) = (Vec::new(), &list[..]);
+    let mut records = vec![0; usize::try_from(size).unwrap_or(0)];
+    file.seek(SeekFrom::Start(start)).and_then(|_| file.read_exact(&mut records)).map_err(|_| cut())?;
+    let (mut out, mut rest) = (Vec::new(), &records[..]);
     while rest.len() >= 46 && four(rest, 0) == ENTRY {
         let lengths = [28, 30, 32].map(|at| usize::from(two(rest, at)));
         let end = 46 + lengths.iter().sum::<usize>();

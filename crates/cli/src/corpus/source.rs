@@ -170,7 +170,7 @@ fn with_companions(sources: Vec<Source>) -> Vec<Source> {
 fn session_of(source: &Source) -> Option<PathBuf> {
     let Place::File(path) = &source.place else { return None };
     let name = path.file_name()?.to_str()?;
-    if !name.starts_with("agent-") || !name.ends_with(".jsonl") {
+    if !name.starts_with("agent-") || path.extension().is_none_or(|kind| kind != "jsonl") {
         return None;
     }
     let folder = path.parent()?;

@@ -149,21 +149,21 @@ fn a_damaged_archive_and_one_of_something_else_are_refused() {
     assert!(stderr.contains("it is a zip archive, which cannot be read from a pipe"), "{stderr}");
 }
 
-fn line(session: &str, uuid: &str, extra: Value) -> String {
+fn line(session: &str, uuid: &str, extra: &Value) -> String {
     let mut line =
         json!({ "sessionId": session, "uuid": uuid, "parentUuid": null, "timestamp": "2026-01-01T00:00:00Z" });
     line.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
     line.to_string()
 }
 
-fn said(role: &str, content: Value) -> Value {
+fn said(role: &str, content: &Value) -> Value {
     json!({ "type": role, "message": { "role": role, "id": "m", "content": content } })
 }
 
 #[test]
 fn a_session_with_a_broken_line_is_never_a_pass() {
-    let ask = line("s", "1", said("user", json!("Hi")));
-    let reply = line("s", "2", said("assistant", json!([{ "type": "text", "text": "It rains." }])));
+    let ask = line("s", "1", &said("user", &json!("Hi")));
+    let reply = line("s", "2", &said("assistant", &json!([{ "type": "text", "text": "It rains." }])));
     let folder = Folder::with(&[
         ("whole.jsonl", &format!("{ask}\n{reply}\n")),
         ("broken.jsonl", &format!("{ask}\n{{\"type\": \"assistant\", \"sess\n{reply}\n")),
@@ -189,12 +189,12 @@ fn a_sub_agent_that_is_in_two_files_is_one_trace() {
         said.as_object_mut()
             .unwrap()
             .extend([("isSidechain".to_owned(), json!(true)), ("agentId".to_owned(), json!("x"))]);
-        line("s1", uuid, said)
+        line("s1", uuid, &said)
     };
-    let ask = line("s1", "1", said("user", json!("Go.")));
-    let done = line("s1", "2", said("assistant", json!([{ "type": "text", "text": "Done." }])));
-    let inner = [side("3", said("user", json!("Look."))), side("4", said("assistant", call("t1")))];
-    let more = side("5", said("user", answer("t1")));
+    let ask = line("s1", "1", &said("user", &json!("Go.")));
+    let done = line("s1", "2", &said("assistant", &json!([{ "type": "text", "text": "Done." }])));
+    let inner = [side("3", said("user", &json!("Look."))), side("4", said("assistant", &call("t1")))];
+    let more = side("5", said("user", &answer("t1")));
     let session = format!("{ask}\n{}\n{}\n{done}\n", inner[0], inner[1]);
     let agent = format!("{}\n{}\n{more}\n", inner[0], inner[1]);
     for path in ["p/s1/subagents/agent-x.jsonl", "p/agent-x.jsonl"] {
