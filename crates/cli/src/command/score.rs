@@ -268,24 +268,27 @@ fn score(
     }
     broken_out = broken_out.or(listed.err());
     complaints.finish(err);
-    let mut code = finish(typed, &summary, groups.is_empty(), complaints.count(), err);
-    if met.finish(scorer, typed.gates.as_deref(), err) > 0 {
-        code = exit::ERROR;
-    }
+    let code = finish(typed, &summary, groups.is_empty(), complaints.count(), err);
+    let mut code = code.max(met.finish(scorer, typed.gates.as_deref(), err));
     if let Some(reporters) = reporters {
         for unwritten in reporters.finish(&report) {
             err.complain(unwritten);
             code = exit::ERROR;
         }
     }
+    printed_all(broken_out).map(|()| code)
+}
+
+/// Whether everything was printed.
+fn printed_all(broken_out: Option<std::io::Error>) -> Result<(), Stop> {
     match broken_out {
         // The reader has closed the pipe, as in `mcptest score .. | head -1`, but not everything was scored.
         Some(error) if error.kind() == ErrorKind::BrokenPipe => {
             let message = "standard output was closed before everything was scored";
             Err(Failure::error((), message).code(Code::StdoutFailed).into())
         }
-        Some(error) => Ok(printed(Err(error)).map(|()| code)?),
-        None => Ok(code),
+        Some(error) => Ok(printed(Err(error))?),
+        None => Ok(()),
     }
 }
 

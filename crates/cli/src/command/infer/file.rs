@@ -93,6 +93,8 @@ pub(super) fn text(about: &[String], sections: &[Section]) -> String {
     if sections.iter().any(|section| section.when.is_some() && !section.inferred.is_empty()) {
         out.push_str("tasks:\n");
     }
-    sections.iter().for_each(|section| out.push_str(&section.text()));
+    for section in sections {
+        out.push_str(&section.text());
+    }
     out
 }

@@ -14,7 +14,7 @@ use mcptest_core::import::{ImportError, Imported};
 use mcptest_core::mutate::{self, NotPassing, Options, Run, Subject};
 use mcptest_core::report::{Row, RowVerdict};
 use mcptest_core::score::{RecordView, Scorer};
-use mcptest_core::suite::Gates;
+use mcptest_core::suite::{GateFile, Gates};
 
 use super::findings::{Findings, Judged};
 use super::tally;
@@ -45,11 +45,11 @@ enum Found {
 /// Groups in the order in which they were first met. A run that names none is alone.
 #[derive(Default)]
 struct Groups {
-    all: Vec<Group>,
+    all: Vec<RunGroup>,
     places: BTreeMap<String, usize>,
 }
 
-struct Group {
+struct RunGroup {
     name: String,
     runs: Vec<Run>,
     /// Whether it is one, and not a run that names none.
@@ -64,7 +64,7 @@ impl Groups {
     fn add(&mut self, group: Option<String>, run: Run, checks: Arc<Checks>) {
         let Some(group) = group else {
             let name = run.name.clone();
-            self.all.push(Group { name, runs: vec![run], is_group: false, checks, is_mixed: false });
+            self.all.push(RunGroup { name, runs: vec![run], is_group: false, checks, is_mixed: false });
             return;
         };
         let at = *self.places.entry(group.clone()).or_insert(self.all.len());
@@ -73,7 +73,7 @@ impl Groups {
                 known.is_mixed |= known.checks.tasks != checks.tasks;
                 known.runs.push(run);
             }
-            None => self.all.push(Group { name: group, runs: vec![run], is_group: true, checks, is_mixed: false }),
+            None => self.all.push(RunGroup { name: group, runs: vec![run], is_group: true, checks, is_mixed: false }),
         }
     }
 }
@@ -97,10 +97,7 @@ pub(super) fn mutate(
     let (file, _) = load_gates(path, environment, console)?;
     let Console { out, err } = console;
     let judges_groups = file.judges_groups();
-    let scorer = Scorer::new(Some(file), None).map_err(|error| {
-        let error = Failure::error(path.display().to_string(), error.to_string());
-        error.code(Code::ReliabilityWithoutChecks).hint("add a gate for single runs")
-    })?;
+    let scorer = scorer(file, path)?;
     // Without tasks the checks of all traces are the same.
     let shared = match scorer.tasks() {
         [] => checks_for(&scorer, &RecordView { fields: "{}", source: "", group: None }).ok().map(Arc::new),
@@ -195,8 +192,8 @@ pub(super) fn mutate(
         if findings.broken_out.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
     bar.finish();
-    let judge = |group: Group| {
-        let Group { name, runs, is_group, checks, is_mixed } = group;
+    let judge = |group: RunGroup| {
+        let RunGroup { name, runs, is_group, checks, is_mixed } = group;
         if is_mixed { checks.mixed(name, &runs) } else { checks.judged(name, runs, is_group, options) }
     };
     parallel::in_order(groups.all, threads(&typed.reading), &judge, &mut |judged| {
@@ -205,6 +202,14 @@ pub(super) fn mutate(
     complaints.finish(err);
     findings.finish_complaints(err);
     Ok(())
+}
+
+/// What the traces are judged by.
+fn scorer(file: GateFile, path: &Path) -> Result<Scorer, Failure<String>> {
+    Scorer::new(Some(file), None).map_err(|error| {
+        let error = Failure::error(path.display().to_string(), error.to_string());
+        error.code(Code::ReliabilityWithoutChecks).hint("add a gate for single runs")
+    })
 }
 
 fn checks_for(scorer: &Scorer, record: &RecordView<'_>) -> Result<Checks, ImportError> {

@@ -21,7 +21,6 @@ use crate::console::{Console, printed};
 use crate::corpus::RecordError;
 use crate::corpus::frames::{Frames, Item};
 use crate::corpus::source::Source;
-use crate::exit;
 
 pub(super) fn run(typed: &Score, scorer: &Scorer, sources: &[Source], console: &mut Console<'_>) -> Result<u8, Stop> {
     let Console { out, err } = console;
@@ -103,10 +102,8 @@ pub(super) fn run(typed: &Score, scorer: &Scorer, sources: &[Source], console: &
     });
     complaints.finish(err);
     let faults = complaints.count() + unread;
-    let mut code = super::finish(typed, &summary, groups.is_empty(), faults, err);
-    if met.finish(scorer, typed.gates.as_deref(), err) > 0 {
-        code = exit::ERROR;
-    }
+    let code = super::finish(typed, &summary, groups.is_empty(), faults, err);
+    let code = code.max(met.finish(scorer, typed.gates.as_deref(), err));
     printed(broken_out.map_or(Ok(()), Err))?;
     Ok(code)
 }

@@ -7,6 +7,7 @@ use mcptest_core::diag::{Code, Failure};
 use mcptest_core::score::Scorer;
 
 use crate::console::Stream;
+use crate::exit;
 use crate::report::text::many;
 
 #[derive(Default)]
@@ -24,8 +25,8 @@ impl MetTasks {
         self.met.extend(tasks);
     }
 
-    /// Reports tasks that no record belongs to, and records without a task. Returns the number of errors.
-    pub(super) fn finish(&self, scorer: &Scorer, gates: Option<&Path>, err: &mut Stream<'_>) -> usize {
+    /// Reports tasks that no record belongs to, and records without a task. Returns the exit code.
+    pub(super) fn finish(&self, scorer: &Scorer, gates: Option<&Path>, err: &mut Stream<'_>) -> u8 {
         if self.without > 0 && !scorer.tasks().is_empty() {
             let verb = if self.without == 1 { "belongs" } else { "belong" };
             err.complain(format!("note: {} {verb} to no task", many(self.without, "trace")));
@@ -47,7 +48,7 @@ impl MetTasks {
         if let Some(more @ 1..) = count.checked_sub(MAX_LISTED) {
             err.complain(format!("error: and {more} more tasks"));
         }
-        count
+        if count > 0 { exit::ERROR } else { exit::OK }
     }
 }
 
