@@ -35,7 +35,15 @@ pub struct Failure<P = ()> {
 }
 
 /// Why a run could not be judged.
-pub type RunError = Failure;
+pub type RunError = Failure<Subject>;
+
+/// What the error of a run is about: a report points at it in the suite.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Subject {
+    #[default]
+    Test,
+    Server(String),
+}
 
 /// One mistake in a rule (a matcher, a gate's parameters).
 pub type Problem = Failure<RulePath>;
@@ -108,7 +116,7 @@ impl<P> Failure<P> {
 impl RunError {
     /// An error without a code.
     pub fn new(message: impl Into<String>) -> Self {
-        Self::error((), message)
+        Self::error(Subject::Test, message)
     }
 }
 
@@ -127,6 +135,12 @@ impl Problem {
 }
 
 impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.lines(""))
+    }
+}
+
+impl fmt::Display for RunError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.lines(""))
     }

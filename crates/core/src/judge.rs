@@ -19,7 +19,7 @@ pub use visual::{Visual, VisualCall, VisualClaim};
 pub struct CheckResult {
     /// Why the verdict is not a pass.
     pub failures: Vec<GateFailure>,
-    /// Index of the first of the test's own assertions that failed.
+    /// Index of the first entry that failed: of the test's own assertions, or of the calls of `trajectory`.
     #[serde(skip)]
     pub first: Option<usize>,
     /// `None` for the test's own assertions.
@@ -157,7 +157,8 @@ fn checks(gates: Checks<'_>, trace: &Trace, judge: fn() -> Judge) -> Vec<CheckRe
     if let Some(gate) = gates.trajectory {
         let outcome = gate.judged(trace, judge());
         let picture = (is_shown && trace.tool_calls.is_some()).then(|| Visual::calls(gate, &outcome.detail));
-        out.push(CheckResult { picture, ..(GateKind::Trajectory, outcome).into() });
+        let first = gate.first_failed(&outcome);
+        out.push(CheckResult { picture, first, ..(GateKind::Trajectory, outcome).into() });
     }
     if let Some(gate) = gates.trajectory_axes {
         out.push((GateKind::TrajectoryAxes, gate.judged(trace, judge())).into());

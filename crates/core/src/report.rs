@@ -117,7 +117,8 @@ pub struct Row {
     pub gate: Option<GateKind>,
     /// Line of the test in its suite; 0 where there is no suite.
     pub line: usize,
-    /// What the suite says where the row did not pass: the first assertion or gate that failed, else the test.
+    /// What the suite says where the row did not pass: the first assertion, expected call or gate that failed, the server that could not be used,
+    /// else the test.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mark: Option<Mark>,
     /// The model.

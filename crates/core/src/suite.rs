@@ -20,7 +20,7 @@ pub mod yaml;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::assertion::Assertion;
-use crate::diag::{Diagnostic, Mark, Severity, Source};
+use crate::diag::{Diagnostic, Mark, Severity, Source, Subject};
 use crate::eval::{
     GateKind, GoldenPathGate, NarrativeGate, RecoveryGate, RecoveryParams, ReliabilityGate, StabilityGate,
     TrajectoryAxesGate, TrajectoryGate,
@@ -237,6 +237,18 @@ pub struct Marks {
     pub name: Mark,
     pub gates: Vec<(GateKind, Mark)>,
     pub expect: Vec<Mark>,
+    /// The entries of `calls` below `trajectory`.
+    pub calls: Vec<Mark>,
+    /// The servers of the test, by name.
+    pub servers: Vec<(String, Mark)>,
+}
+
+impl Marks {
+    /// What the error of a run is about.
+    pub(crate) fn subject(&self, subject: &Subject) -> &Mark {
+        let server = self.servers.iter().find(|(name, _)| *subject == Subject::Server(name.clone()));
+        server.map_or(&self.name, |(_, mark)| mark)
+    }
 }
 
 /// Gates, loaded with a suite or from a file of their own.

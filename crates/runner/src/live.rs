@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use mcptest_core::JsonError;
 use mcptest_core::cassette;
-use mcptest_core::diag::{Code, RunError};
+use mcptest_core::diag::{Code, RunError, Subject};
 use mcptest_core::json;
 use mcptest_core::ledger::{Ledger, error_result, message_of};
 use mcptest_core::redact::Redactor;
@@ -177,7 +177,7 @@ pub(crate) fn unresolved(what: &str, error: &TemplateError) -> RunError {
         }
         _ => (Code::MalformedVariable, "fix it in the suite".to_owned()),
     };
-    RunError::new(message).code(code).hint(hint)
+    RunError::error(Subject::Server(server.to_owned()), message).code(code).hint(hint)
 }
 
 /// A server to connect to.

@@ -16,7 +16,7 @@ mod turns;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::gate::{Expect, GateKind, GateOutcome, Judge, Metrics, NO_CALLS, Reason, plural};
+use super::gate::{Expect, GateKind, GateOutcome, Judge, Metrics, NO_CALLS, Reason, Verdict, plural};
 use crate::assertion::AssertionDiff;
 use crate::diag::{Code, Problem, Problems};
 use crate::trace::{Trace, words};
@@ -310,6 +310,13 @@ impl TrajectoryGate {
             pointer.strip_prefix(ignored.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
         };
         self.rules.get(expected)?.ignore.iter().find(covers).map(String::as_str)
+    }
+
+    /// The first expectation that a failed run did not satisfy. With assertions of its own, the gate fails by those.
+    pub(crate) fn first_failed(&self, outcome: &GateOutcome<TraceValidation>) -> Option<usize> {
+        let is_default = matches!(self.expect, Expect::Default);
+        let mismatches = outcome.detail.mismatches.iter().filter(|_| is_default && outcome.verdict == Verdict::Fail);
+        mismatches.filter_map(|mismatch| mismatch.expected_index).min()
     }
 
     /// Scores a run.

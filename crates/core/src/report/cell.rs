@@ -103,7 +103,7 @@ impl Cell<'_> {
                 Attempt::Broken(error) => {
                     broken += 1;
                     row.verdict = RowVerdict::Error;
-                    row.mark = Some(self.test.marks.name.clone());
+                    row.mark = Some(self.test.marks.subject(&error.place).clone());
                     row.error = Some(error);
                     rows.push(row);
                 }
@@ -177,9 +177,11 @@ impl Cell<'_> {
         };
         row.mark = checks.iter().find(|check| check.verdict == worst).filter(|_| worst != Verdict::Pass).map(|check| {
             let marks = &self.test.marks;
-            let found = match check.gate {
-                Some(kind) => marks.gates.iter().find(|(gate, _)| *gate == kind).map(|(_, mark)| mark),
-                None => check.first.and_then(|at| marks.expect.get(at)),
+            let gate = |kind| marks.gates.iter().find(|(gate, _)| *gate == kind).map(|(_, mark)| mark);
+            let found = match (check.gate, check.first) {
+                (Some(GateKind::Trajectory), Some(at)) => marks.calls.get(at),
+                (Some(kind), _) => gate(kind),
+                (None, first) => first.and_then(|at| marks.expect.get(at)),
             };
             found.unwrap_or(&marks.name).clone()
         });

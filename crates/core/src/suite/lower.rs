@@ -125,6 +125,11 @@ impl Written {
     }
 }
 
+/// The entries of `calls` below `trajectory`.
+fn expected_calls(test: &Node) -> &[Node] {
+    test.get("trajectory").map_or(&[], |block| block.items_at("calls"))
+}
+
 /// Whether an unknown key looks like a misspelling of one of `keys`.
 pub(super) fn has_misspelled(node: &Node, block: &Block, keys: &[&str]) -> bool {
     let known = || block.keys.iter().map(|key| key.name);
@@ -436,6 +441,8 @@ impl<'a> Lower<'a> {
             nodes.filter_map(|(node, unread)| Some((node.text_at("name")?, unread))).collect()
         };
         let unread_tests = std::mem::take(&mut self.unread.agents);
+        let servers: BTreeMap<&str, &Range<usize>> =
+            root.entries_at("servers").iter().map(|entry| (entry.key.as_str(), &entry.key_span)).collect();
         let tests = root.items_at("agents").iter().zip(written).zip(unread_tests);
         for ((node, asked), mut unread) in tests {
             if !matches!(node.content, Content::Map(_)) {
@@ -465,7 +472,7 @@ impl<'a> Lower<'a> {
             if unread.is_empty() {
                 self.check_gate_rules(node, runs, settles_from);
             }
-            let marks = self.marks(node, &at);
+            let marks = self.marks(node, &at, uses.iter().filter_map(|name| servers.get_key_value(name.as_str())));
             let mut keys: BTreeMap<String, Range<usize>> =
                 node.entries().iter().map(|entry| (entry.key.clone(), entry.key_span.clone())).collect();
             keys.insert("name".to_owned(), at);
@@ -503,7 +510,12 @@ impl<'a> Lower<'a> {
     }
 
     /// The places that a report points at.
-    fn marks(&self, node: &Node, name: &Range<usize>) -> Marks {
+    fn marks<'n>(
+        &self,
+        node: &Node,
+        name: &Range<usize>,
+        servers: impl Iterator<Item = (&'n &'n str, &'n &'n Range<usize>)>,
+    ) -> Marks {
         let mark = |span: &Range<usize>| Mark::of(self.source, span);
         let gate = |kind: &GateKind| {
             let entry = node.entries().iter().find(|entry| entry.key == kind.name())?;
@@ -513,13 +525,14 @@ impl<'a> Lower<'a> {
             name: mark(name),
             gates: GATES.iter().filter_map(|info| gate(&info.kind)).collect(),
             expect: node.items_at("expect").iter().map(|item| mark(&item.span)).collect(),
+            calls: expected_calls(node).iter().map(|item| mark(&item.span)).collect(),
+            servers: servers.map(|(name, span)| ((*name).to_owned(), mark(span))).collect(),
         }
     }
 
     /// Checks the servers named by expected calls.
     fn check_called_servers(&mut self, node: &Node, servers: &Declared, uses: &[String]) {
-        let calls = node.get("trajectory").and_then(|block| block.get("calls")).map_or(&[][..], Node::items);
-        for server in calls.iter().filter_map(|call| call.get("server")) {
+        for server in expected_calls(node).iter().filter_map(|call| call.get("server")) {
             // An empty name means a tool without a server.
             if let Some(name) = server.text().filter(|name| !name.is_empty()) {
                 self.check_declared(name, &server.span, "server", servers);

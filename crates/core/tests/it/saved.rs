@@ -1,6 +1,6 @@
 //! Saved reports: read back as they were written, held against each other, and refused where they are something else.
 
-use mcptest_core::diag::{Code, Mark, Source};
+use mcptest_core::diag::{Code, Mark, Source, Subject};
 use mcptest_core::event::Event;
 use mcptest_core::json::{self, Layout};
 use mcptest_core::report::{
@@ -243,6 +243,62 @@ fn what_cannot_be_read_says_where() {
     );
 }
 
+/// The place of a mark, and the text that it underlines.
+fn marked(mark: &Mark) -> String {
+    let Mark { line, column, text, start, length } = mark;
+    let underlined: String = text.chars().skip(*start).take(*length).collect();
+    format!("{line}:{column} {underlined}")
+}
+
+#[test]
+fn a_row_points_at_the_expected_call_that_failed_or_at_the_server() {
+    let source = "\
+servers: { web: { command: [web] }, mail: { command: [mail] } }
+models: { demo: { provider: script, script: demo.yml } }
+agents:
+  - name: one
+    model: demo
+    servers: [mail, web]
+    prompt: Go.
+    trajectory:
+      mode: subsequence
+      max_extra: 1
+      calls:
+        - name: a
+        - name: b
+          args: { exact: { x: 1 } }
+        - { name: c }
+  - name: own
+    model: demo
+    prompt: Go.
+    trajectory: { calls: [{ name: a }], expect: [{ target: trajectory.passed, matcher: { exact: 1 } }] }
+";
+    let loaded = suite::load(&Source::new("suite.yml", source), &Variables { suite_dir: ".", outside: &|_| None });
+    let suite = loaded.value.unwrap_or_else(|| panic!("{:?}", loaded.diagnostics));
+    let mark = |test: usize, attempt: Attempt| {
+        let cell = Cell { test: &suite.agents[test], faults: &suite.faults, model: "demo" };
+        cell.rows(vec![(Some(Origin::Live), attempt)])[0].mark.as_ref().map(marked)
+    };
+    let calls = |test: usize, calls: Value| {
+        let results = vec![json!({ "is_error": false }); calls.as_array().unwrap().len()];
+        let trace = trace(&json!({ "tool_calls": calls, "tool_results": results }));
+        mark(test, Attempt::Traced(Box::new(trace.into())))
+    };
+    let (a, b, c) = (json!({ "name": "a" }), json!({ "name": "b", "args": { "x": 1 } }), json!({ "name": "c" }));
+    assert_eq!(calls(0, json!([a, b, c])), None);
+    assert_eq!(calls(0, json!([a, b])).as_deref(), Some("15:11 { name: c }"));
+    assert_eq!(calls(0, json!([a, c])).as_deref(), Some("13:11 name: b"));
+    assert_eq!(calls(0, json!([b])).as_deref(), Some("12:11 name: a"));
+    // No entry is wrong: there are too many calls, the args are unknown, or the gate has assertions of its own.
+    assert_eq!(calls(0, json!([a, a, a, b, c])).as_deref(), Some("8:5 trajectory"));
+    assert_eq!(calls(0, json!([a, { "name": "b" }, c])).as_deref(), Some("8:5 trajectory"));
+    assert_eq!(calls(1, json!([b])).as_deref(), Some("19:5 trajectory"));
+    let broken = |subject| mark(0, Attempt::Broken(RunError::new("gone").moved(subject)));
+    assert_eq!(broken(Subject::Server("web".to_owned())).as_deref(), Some("1:12 web"));
+    assert_eq!(broken(Subject::Server("mail".to_owned())).as_deref(), Some("1:37 mail"));
+    assert_eq!(broken(Subject::Test).as_deref(), Some("4:11 one"));
+}
+
 #[test]
 fn a_row_points_at_what_the_suite_says_where_it_did_not_pass() {
     let found = |said: &str, args: Value| {
@@ -251,11 +307,7 @@ fn a_row_points_at_what_the_suite_says_where_it_did_not_pass() {
             "tool_results": [{ "is_error": false }],
             "final_response": said,
         }));
-        let mark = rows(vec![run.clone(), run])[0].mark.clone();
-        mark.map(|Mark { line, column, text, start, length }| {
-            let meant: String = text.chars().skip(start).take(length).collect();
-            format!("{line}:{column} {meant}")
-        })
+        rows(vec![run.clone(), run])[0].mark.as_ref().map(marked)
     };
     // The first assertion that does not hold, also when an earlier one has the same target.
     assert_eq!(

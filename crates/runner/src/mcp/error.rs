@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use mcptest_core::diag::{Code, RunError};
+use mcptest_core::diag::{Code, RunError, Subject};
 
 use crate::process::SpawnError;
 
@@ -186,7 +186,7 @@ impl From<&ConnectError> for RunError {
             | Problem::ToolListTooLong(_)
             | Problem::BadTool(_) => Code::BadToolList,
         };
-        Self::new(error.to_string()).code(code).hint(error.hint())
+        Self::error(Subject::Server(error.server.clone()), error.to_string()).code(code).hint(error.hint())
     }
 }
 

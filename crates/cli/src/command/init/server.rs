@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Component, Path};
 use std::time::Duration;
 
-use mcptest_core::diag::{Code, Failure};
+use mcptest_core::diag::{Code, Failure, RunError};
 use mcptest_core::suite::Protocol;
 use mcptest_runner::catalog::Tool;
 use mcptest_runner::mcp::{Connection, Endpoint, Target};
@@ -60,7 +60,7 @@ pub(super) fn ask(typed: &Init, environment: Environment<'_>) -> Result<Asked, F
             return Err(stop(Code::RunStopped, "stopped before the server answered", "run the command again"));
         };
         let connection = opened.map_err(|error| {
-            let error = Failure::from(&error);
+            let error = RunError::from(&error).moved(());
             Failure { hint: error.hint.map(|text| hint(&text)), ..error }
         })?;
         let name = connection.observed().server.get("name").and_then(|name| name.as_str()).map(str::to_owned);

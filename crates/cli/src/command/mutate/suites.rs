@@ -1,6 +1,6 @@
 //! Mutants of the recorded runs of suites.
 
-use mcptest_core::diag::Failure;
+use mcptest_core::diag::RunError;
 use mcptest_core::event::Event;
 use mcptest_core::mutate::{self, Options, Run, Subject};
 use mcptest_core::report::{Cell, Family, Row};
@@ -81,7 +81,7 @@ pub(super) fn mutate(
                 Some(trace) => runs.push(Run { name: row.name, trace: *trace }),
                 None => {
                     is_whole = false;
-                    let why = row.error.unwrap_or_else(|| Failure::error((), "it was not run"));
+                    let why = row.error.unwrap_or_else(|| RunError::new("it was not run"));
                     let name = format!("{}: {}", planned.file.shown, row.name);
                     findings.complain(&why.moved(name), err);
                 }

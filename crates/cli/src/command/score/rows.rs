@@ -1,5 +1,6 @@
 //! Traces and groups as rows of a report.
 
+use mcptest_core::diag::Subject;
 use mcptest_core::event::Event;
 use mcptest_core::import::Imported;
 use mcptest_core::report::{Family, Row, RowVerdict, RunError, row_name};
@@ -30,7 +31,7 @@ pub(super) fn trace(one: &Imported<'_>, trace: Trace, scored: &Scored) -> Box<Ro
 pub(super) fn fault(fault: &RecordError) -> Box<Row> {
     let mut row = Box::new(Row::named(place_of(fault)));
     row.verdict = RowVerdict::Error;
-    row.error = Some(fault.clone().moved(()));
+    row.error = Some(fault.clone().moved(Subject::Test));
     row
 }
 

@@ -99,10 +99,11 @@ pub(super) fn is_too_short(word: &str) -> bool {
 
 /// Whether a piece of text is not part of a longer word, number or path.
 ///
-/// A letter or a digit directly next to it joins it to something longer, and so do `_`, `-` and `/`. A `.` before it
-/// does (`.env`). After it, `.`, `:` and `'` may end a sentence or a quotation: they join when the word goes on behind
-/// them (`report.pdf`, `https://x`, `user's`). A `:` or `'` before it joins in the same way. A `,` joins digits only
-/// (`1,200`).
+/// A letter or a digit directly next to it joins it to something longer, and so do `_`, `-`, `/`, an accent of its last
+/// letter, and characters that hyphenate or join without being seen. A `.` or `\` before it does (`.env`, `C:\x`). After it,
+/// `.`, `:` and `'` may end a sentence or a quotation: they join when the word goes on behind them (`report.pdf`,
+/// `https://x`, `user's`). A `:` or `'` before it joins in the same way. A `,` and the spaces of long numbers join digits
+/// only (`1,200`).
 pub(super) fn is_whole(text: &str, start: usize, end: usize) -> bool {
     let piece = &text[start..end];
     let is_number = (piece.starts_with(is_digit), piece.ends_with(is_digit));
@@ -130,18 +131,25 @@ impl Side {
         let Some(next) = outwards.next() else { return false };
         match next {
             '_' | '-' | '/' => true,
-            '.' if self.is_before => true,
-            '.' | ':' | '\'' | ',' => {
+            '.' | '\\' if self.is_before => true,
+            '\u{2212}' => self.is_before && self.is_number,
+            '.' | ':' | '\'' | '\u{2019}' | ',' | '\u{a0}' | '\u{2009}' | '\u{202f}' => {
                 let Some(beyond) = outwards.take(SIGNS).find(|c| *c != next) else { return false };
                 match next {
-                    ',' => self.is_number && is_digit(beyond),
-                    '\'' => beyond.is_alphanumeric(),
-                    _ => beyond.is_alphanumeric() || matches!(beyond, '_' | '-' | '/' | '.' | ':'),
+                    '.' | ':' => beyond.is_alphanumeric() || matches!(beyond, '_' | '-' | '/' | '.' | ':'),
+                    '\'' | '\u{2019}' => beyond.is_alphanumeric(),
+                    _ => self.is_number && is_digit(beyond),
                 }
             }
-            other => other.is_alphanumeric(),
+            other => other.is_alphanumeric() || is_joiner(other),
         }
     }
+}
+
+/// Whether a character belongs to the letter before it, or hyphenates or joins what is on both sides of it.
+fn is_joiner(c: char) -> bool {
+    let is_mark = matches!(c, '\u{300}'..='\u{36f}' | '\u{1ab0}'..='\u{1aff}' | '\u{1dc0}'..='\u{1dff}' | '\u{20d0}'..='\u{20ff}' | '\u{fe20}'..='\u{fe2f}');
+    is_mark || matches!(c, '\u{ad}' | '\u{200b}'..='\u{200d}' | '\u{2010}' | '\u{2011}' | '\u{2060}')
 }
 
 #[cfg(test)]
@@ -191,6 +199,11 @@ mod tests {
             ("A-200", "200", false),
             ("12:200", "200", false),
             ("200:12", "200", false),
+            ("1\u{2019}200", "200", false),
+            ("1\u{a0}200", "200", false),
+            ("1\u{202f}200", "1", false),
+            ("costs\u{a0}200\u{a0}EUR", "200", true),
+            ("\u{2212}200", "200", false),
             // Words.
             ("user_id", "user", false),
             ("the user's", "user", false),
@@ -201,6 +214,12 @@ mod tests {
             ("std::fmt", "std", false),
             ("urn:isbn:978", "978", false),
             ("main..next", "main", false),
+            ("the user\u{2019}s", "user", false),
+            ("the \u{2018}user\u{2019}", "user", true),
+            ("abc\u{301}", "abc", false),
+            ("abc\u{ad}def", "abc", false),
+            ("abc\u{200b}def", "def", false),
+            ("abc\u{2011}def", "abc", false),
             // Paths.
             ("report.pdf", "report", false),
             ("report.pdf", ".pdf", false),
@@ -211,6 +230,7 @@ mod tests {
             ("/main.rs", "main.rs", false),
             ("src/ is a folder", "src", false),
             (".env", "env", false),
+            ("C:\\src\\main.rs", "main.rs", false),
             ("https://x.test", "https", false),
             ("https://x.test", "://", false),
             ("https://x.test", "x.test", false),
