@@ -1,6 +1,6 @@
 //! Any text, read as a recording and as a saved report: what comes out is written and read again as the same.
 //!
-//! What must hold stands in `crates/runner/tests/it/fuzzed/cassette.rs`, and what was found beside it.
+//! The property is in `crates/runner/tests/it/fuzzed/cassette.rs`, with earlier findings next to it.
 #![no_main]
 
 #[path = "../../crates/runner/tests/it/fuzzed/cassette.rs"]

@@ -1,6 +1,6 @@
 //! Any text, read as a trace: strictly and leniently, judged by every gate, written and read again.
 //!
-//! What must hold stands in `crates/core/tests/it/fuzzed/envelope.rs`, and what was found beside it.
+//! The property is in `crates/core/tests/it/fuzzed/envelope.rs`, with earlier findings next to it.
 #![no_main]
 
 #[path = "../../crates/core/tests/it/fuzzed/envelope.rs"]

@@ -1,7 +1,7 @@
 //! Any bytes, cut at any places: lines of a server, events of a stream and lines of a client are the same however they
 //! arrive. The first byte is the limit, the second says how many bytes follow that are lengths of pieces.
 //!
-//! The readers are private, so their files are included. What must hold stands in `crates/runner/src/mcp/invariants.rs` and
+//! The readers are private, so their files are included. The property is in `crates/runner/src/mcp/invariants.rs` and
 //! `crates/mock/src/stdio/invariants.rs`.
 #![no_main]
 #![expect(dead_code, reason = "what sends, and tasks that read, are not tried here")]

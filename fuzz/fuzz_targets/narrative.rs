@@ -1,6 +1,6 @@
 //! Any closing message with any calls: claims lie in it, metrics are in range, and it is read the same twice.
 //!
-//! What must hold stands in `crates/core/tests/it/fuzzed/narrative.rs`, and what was found beside it.
+//! The property is in `crates/core/tests/it/fuzzed/narrative.rs`, with earlier findings next to it.
 #![no_main]
 
 #[path = "../../crates/core/tests/it/fuzzed/narrative.rs"]

@@ -1,6 +1,6 @@
 //! Any path, followed through any value: it is read, printed and read again, and says how far it got.
 //!
-//! What must hold stands in `crates/core/tests/it/fuzzed/target.rs`, and what was found beside it.
+//! The property is in `crates/core/tests/it/fuzzed/target.rs`, with earlier findings next to it.
 #![no_main]
 
 #[path = "../../crates/core/tests/it/fuzzed/target.rs"]

@@ -121,7 +121,7 @@ fn main() -> ExitCode {
     }
     println!("at most {} KiB, and {PER_CALL} bytes per call more while a gate over runs is on", MOST_MEMORY >> 10);
 
-    // What a file holds is told once, by a look at its first record: with one record a file that would be all there is.
+    // What a file holds is reported once, by a look at its first record: with one record a file that would be all there is.
     println!("\n{:>16} {:>14} {:>16} {:>13}", "calls a trace", "ns a call", "against values", "against 10");
     let known = |path: &Path| {
         let mut command = command(path, &all, 1);
@@ -204,7 +204,7 @@ struct Answer<'a> {
     content: &'a RawValue,
 }
 
-/// Does something with every line of a file, on so many threads, each of which reads a share of it.
+/// Does something with every line of a file, on this many threads, each of which reads a share of it.
 fn parse(path: &Path, threads: usize, work: impl Fn(&str) + Sync) {
     let size = fs::metadata(path).unwrap().len();
     let share = size.div_ceil(threads as u64);
@@ -263,7 +263,7 @@ fn memory(corpus: &Path, gates: &Path, threads: usize) -> u64 {
     most
 }
 
-/// Writes envelopes until there are so many bytes; returns how many traces and calls they have.
+/// Writes envelopes until there are this many bytes; returns how many traces and calls they have.
 fn make(path: &PathBuf, bytes: usize, shape: Shape) -> (u64, u64) {
     let mut random = Random(7);
     let mut out = BufWriter::new(File::create(path).unwrap());

@@ -82,13 +82,13 @@ impl Write for Stream<'_> {
     }
 }
 
-/// A text that is printed by somebody else, such as a progress bar.
+/// A text that another library prints, such as a progress bar.
 pub(crate) fn escape(text: &str) -> String {
     // Only ASCII characters are replaced, each by ASCII.
     String::from_utf8_lossy(&State::default().escape(text.as_bytes())).into_owned()
 }
 
-/// What was written so far, as much of it as decides over the next byte. A sequence may be written in pieces.
+/// What was written so far, as far as it affects the next byte. A sequence may be written in pieces.
 #[derive(Debug, Default, Clone, Copy)]
 struct State {
     allows_commands: bool,
@@ -135,7 +135,7 @@ impl State {
         }
     }
 
-    /// Takes in the next byte, and tells whether it must not be written as it is.
+    /// Adds the next byte. Returns whether it must be escaped.
     fn completes_command(&mut self, byte: u8) -> bool {
         let hashes = self.hashes;
         self.hashes = if byte == b'#' { hashes.saturating_add(1) } else { 0 };

@@ -12,7 +12,7 @@ pub(crate) const CRASHED: u8 = 101;
 /// Could not run: a wrong file, a wrong argument, a file that cannot be read, output that cannot be written.
 pub(crate) const ERROR: u8 = 2;
 
-/// `mcptest record` itself failed, whatever the recorded command would have returned.
+/// `mcptest record` itself failed, regardless of what the recorded command returned.
 pub(crate) const RECORD_FAILED: u8 = 125;
 
 /// The command of `mcptest record` was not found, as a shell reports it.

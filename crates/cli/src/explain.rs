@@ -1,7 +1,7 @@
 //! `mcptest explain`: what a word, a path or a message of this program means.
 //!
-//! Everything is made from the tables that the program runs on, so that what is explained is what happens. One name may mean
-//! several things, such as `error`, which is a verdict and a fault; then all of them are told.
+//! Explanations come from the tables that the program uses, so they cannot differ from what it does. A name can mean several
+//! things, such as `error`, which is a verdict and a fault; then all of them are explained.
 
 mod gate;
 mod glossary;
@@ -21,7 +21,7 @@ use page::Page;
 
 const LIST: &str = "`mcptest explain` alone lists what can be explained";
 
-/// Explains a word, a path or the codes of a text; with `all`, without regard to the height of a screen.
+/// Explains a word, a path or the codes of a text; with `all`, in full, even if it does not fit on a screen.
 pub(crate) fn explain(what: &str, all: bool) -> Result<String, Failure> {
     let asked = what.trim().trim_matches('`');
     let mut page = Page::default();
@@ -44,7 +44,7 @@ pub(crate) fn explain(what: &str, all: bool) -> Result<String, Failure> {
     Ok(page.finish())
 }
 
-/// Everything that goes by a name.
+/// Everything that has a name.
 fn named(name: &str, all: bool, page: &mut Page) {
     gate::gate(name, all, page);
     gate::metric(name, page);
@@ -85,15 +85,15 @@ fn list_codes(page: &mut Page) {
     }
 }
 
-/// What to say about something that means nothing here.
+/// The error for an unknown name.
 fn unknown(asked: &str) -> Failure {
     let shown = mcptest_core::json::cut(asked, 80);
     let message = format!("nothing is known about `{}`", printable(&shown));
-    // A gate is a key as well.
+    // A gate is a key, too.
     let names: BTreeSet<String> = names().into_iter().collect();
     let near: Vec<&str> = match did_you_mean(asked, names.iter().map(String::as_str)) {
         Some(near) => vec![near],
-        // A word that is a part of names: `weakest` of `stability.weakest_score`.
+        // A word that is part of names: `weakest` of `stability.weakest_score`.
         None => names
             .iter()
             .map(String::as_str)
@@ -125,7 +125,7 @@ fn names() -> Vec<String> {
     out
 }
 
-/// The names that a shell offers: those of gates, matchers and single words. Keys and messages would bury them.
+/// The names that shells complete: gates, matchers and single words. Keys and messages would be too many.
 pub(crate) fn completed() -> Vec<&'static str> {
     let gates = GATES.iter().map(|gate| gate.kind.name());
     let all = gates.chain(MATCHERS.iter().map(|matcher| matcher.name)).chain(word::names()).chain(glossary::names());
@@ -133,7 +133,7 @@ pub(crate) fn completed() -> Vec<&'static str> {
     all.filter(|name| !name.contains(' ') && seen.insert(*name)).collect()
 }
 
-/// What there is to explain.
+/// The overview of what can be explained.
 pub(crate) fn overview() -> String {
     let mut page = Page::default();
     page.text("Explains a word, a path or the code of a message: `mcptest explain WHAT`. For example:");
@@ -194,7 +194,7 @@ mod tests {
             let short = explain(gate.kind.name(), false).unwrap();
             assert!(short.lines().count() <= 50, "{}: {}", gate.kind, short.lines().count());
             let all = explain(gate.kind.name(), true).unwrap();
-            // Columns of a formula are aligned: none of its lines is broken.
+            // Columns of a formula are aligned, so its lines are not wrapped.
             for line in guide.formula.lines() {
                 assert!(all.lines().any(|shown| shown.trim_end() == format!("  {line}").trim_end()), "{line}");
                 assert!(line.chars().count() <= 98, "{}: {line}", gate.kind);
@@ -210,24 +210,24 @@ mod tests {
 
     #[test]
     fn what_is_unknown_is_refused_with_what_is_near() {
-        let told = |what: &str| explain(what, false).unwrap_err().to_string();
+        let message = |what: &str| explain(what, false).unwrap_err().to_string();
         assert_eq!(
-            told("trajectry"),
+            message("trajectry"),
             format!("error: nothing is known about `trajectry`\nhint: did you mean `trajectory`? {LIST}")
         );
         assert_eq!(
-            told("axes"),
+            message("axes"),
             format!("error: nothing is known about `axes`\nhint: did you mean `trajectory_axes`? {LIST}")
         );
-        assert_eq!(told("xyzzy"), format!("error: nothing is known about `xyzzy`\nhint: {LIST}"));
+        assert_eq!(message("xyzzy"), format!("error: nothing is known about `xyzzy`\nhint: {LIST}"));
         assert_eq!(
-            told("qqq www eee"),
+            message("qqq www eee"),
             format!(
                 "error: nothing is known about `qqq www eee`\n\
                  hint: name the code of a message, which is in brackets; {LIST}"
             )
         );
-        assert_eq!(told("a\u{1b}[2Jb"), format!("error: nothing is known about `a\\u{{1b}}[2Jb`\nhint: {LIST}"));
+        assert_eq!(message("a\u{1b}[2Jb"), format!("error: nothing is known about `a\\u{{1b}}[2Jb`\nhint: {LIST}"));
     }
 
     #[test]
@@ -272,21 +272,21 @@ mod tests {
 
     #[test]
     fn a_metric_or_a_field_that_is_not_there_is_refused_with_the_nearest() {
-        let told = |what: &str| explain(what, false).unwrap_err().to_string();
+        let message = |what: &str| explain(what, false).unwrap_err().to_string();
         assert_eq!(
-            told("stability.scor"),
+            message("stability.scor"),
             "error: `stability` has no metric and no parameter `scor`\nhint: did you mean `stability.score`?"
         );
         assert_eq!(
-            told("conversation.tokens.totl"),
+            message("conversation.tokens.totl"),
             "error: no trace has `conversation.tokens.totl`\nhint: did you mean `conversation.tokens.total`?"
         );
         assert_eq!(
-            told("final_response.text"),
+            message("final_response.text"),
             "error: no trace has `final_response.text`\nhint: `final_response` is text and has nothing below it"
         );
         assert_eq!(
-            told("tool_cals[0].name"),
+            message("tool_cals[0].name"),
             "error: no trace has `tool_cals[0].name`\nhint: did you mean `tool_calls`?"
         );
     }

@@ -38,9 +38,9 @@ fn missing(path: &Path) -> String {
     }
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     // Untrusted in any case: the names behind a link must not be revealed.
-    let beside = file::names(Path::new(&folder(path)), Trust::Untrusted).unwrap_or_else(|_| Vec::new());
-    let beside: Vec<String> = beside.into_iter().filter_map(|name| name.into_string().ok()).collect();
-    match did_you_mean(&name, beside.iter().map(String::as_str)) {
+    let names = file::names(Path::new(&folder(path)), Trust::Untrusted).unwrap_or_else(|_| Vec::new());
+    let names: Vec<String> = names.into_iter().filter_map(|name| name.into_string().ok()).collect();
+    match did_you_mean(&name, names.iter().map(String::as_str)) {
         Some(near) => format!("did you mean `{}`?", shown(&path.with_file_name(near))),
         None => "paths are relative to the current folder".to_owned(),
     }

@@ -1,5 +1,5 @@
-//! Which kind of file a YAML file is. Suites, the scripts of their models, the manifests of their mock servers and the gates
-//! for traces from elsewhere lie side by side, and each says at its root what it is.
+//! Which kind of file a YAML file is. Suites, scripts of their models, manifests of mock servers and gates files can be in one
+//! folder. The keys at the root decide.
 
 use mcptest_core::diag::Source;
 use mcptest_core::keys::Block;
@@ -8,7 +8,7 @@ use mcptest_core::suite::{GATE_FILE, SUITE, yaml};
 /// What a file is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Tests; also whatever says nothing else, so that no suite is passed over for a mistake at its root.
+    /// Tests. Also the kind of a file that is nothing else, so that a suite with a mistake at its root is not skipped.
     Suite,
     /// What a scripted model answers.
     Script,
@@ -23,7 +23,7 @@ impl Kind {
     pub(crate) fn of(source: &Source) -> Self {
         match yaml::tree(source) {
             Ok(root) => Self::by(|key| root.get(key).is_some()),
-            // What cannot be read may still be seen: keys at the root stand at the start of a line.
+            // In a file that is not valid YAML, keys at the root are still at the start of a line.
             Err(_) => Self::by(|key| {
                 let mut lines = source.text().lines();
                 lines.any(|line| line.strip_prefix(key).is_some_and(|rest| rest.trim_start().starts_with(':')))
@@ -37,13 +37,13 @@ impl Kind {
             (false, true, false) => Self::Script,
             (false, false, true) => Self::Mock,
             (false, false, false) if has("mcptest") && has("fingerprint") => Self::Cassette,
-            // A gate beside servers or models is one that lost its test.
+            // A gate next to servers or models is one outside its test.
             (false, false, false) if any(&GATE_FILE) && !any(&SUITE) => Self::Gates,
             _ => Self::Suite,
         }
     }
 
-    /// What a file is that was taken for a suite, and what to do instead.
+    /// What a file is that was named as a suite, and what to do instead.
     pub(crate) fn instead_of_suite(self) -> Option<(&'static str, &'static str)> {
         match self {
             Self::Suite => None,
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_told_by_its_lines() {
+    fn a_file_that_is_not_yaml_is_recognized_by_its_lines() {
         check("script: 1\nruns: [\n", Kind::Script);
         check("script : 1\nscript: 1\n", Kind::Script);
         check("mock_server:\n  tools: [\n", Kind::Mock);

@@ -24,7 +24,7 @@ mod words;
 pub use command::{Environment, run};
 pub use panics::tell_panics;
 
-/// The commands and options there are.
+/// The commands and options.
 pub fn cli() -> clap::Command {
     <args::Cli as clap::CommandFactory>::command()
 }

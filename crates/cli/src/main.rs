@@ -1,4 +1,4 @@
-//! The `mcptest` command: hands over arguments and environment, and returns the exit code.
+//! The `mcptest` command: passes on arguments and environment, and returns the exit code.
 
 use std::process::ExitCode;
 

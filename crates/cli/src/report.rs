@@ -52,7 +52,7 @@ pub(crate) enum Kind {
     Junit,
     Github,
     Markdown,
-    /// For people who would rather look: a page.
+    /// For people: an HTML page.
     Html,
 }
 
@@ -97,7 +97,7 @@ pub(crate) fn reporters() -> impl Iterator<Item = (&'static str, &'static str)> 
     Kind::ALL.into_iter().map(|kind| (kind.name(), kind.meaning()))
 }
 
-/// A reporter as it was asked for: `NAME` or `NAME=PATH`.
+/// A reporter as it was requested: `NAME` or `NAME=PATH`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Choice {
     kind: Kind,
@@ -105,7 +105,7 @@ pub(crate) struct Choice {
     path: Option<PathBuf>,
 }
 
-/// Why a reporter cannot be had.
+/// Why a reporter cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum BadChoice {
     Unknown(String),
@@ -141,7 +141,7 @@ impl FromStr for Choice {
         let kind = known.ok_or_else(|| BadChoice::Unknown(name.to_owned()))?;
         match path {
             Some("") => Err(BadChoice::NoPath(kind)),
-            // What stands for standard output everywhere else is no name for a file here.
+            // Elsewhere `-` means standard output, so it is not a file name here.
             Some("-") => Ok(Self { kind, path: None }),
             _ => Ok(Self { kind, path: path.map(PathBuf::from) }),
         }
@@ -159,7 +159,7 @@ impl Choice {
         self.path.is_none()
     }
 
-    /// Where the report ends up, however its path was spelt and whatever link leads there.
+    /// The file that is written, regardless of how its path is spelled and of links to it.
     fn place(&self) -> Option<PathBuf> {
         let path = self.path.as_deref()?;
         Some(fs::canonicalize(path).unwrap_or_else(|_| input::place(path)))
@@ -207,7 +207,7 @@ pub(crate) struct Reporters<'a> {
     all: Vec<Reporter>,
     style: Style,
     out: Stream<'a>,
-    /// Why standard output takes no more; the files are still written.
+    /// Why standard output can no longer be written to; the files are still written.
     closed: Option<io::Error>,
 }
 
@@ -215,7 +215,7 @@ struct Reporter {
     choice: Choice,
     pretty: Option<Pretty>,
     page: Option<Page>,
-    /// What is written to the file of a report that is made while events come.
+    /// The file of a report that is written while events arrive.
     text: String,
 }
 
@@ -228,7 +228,7 @@ impl Reporter {
         Self { choice, pretty, page, text }
     }
 
-    /// Adds what an event adds to a report that is made while events come.
+    /// Adds an event to a report that is written while events arrive.
     fn event(&mut self, event: &Event) {
         if let Some(page) = &mut self.page {
             page.event(event);
@@ -240,7 +240,7 @@ impl Reporter {
         }
     }
 
-    /// Writes what is left to write.
+    /// Writes the rest.
     fn finish(&mut self, report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> {
         if let Some(pretty) = &mut self.pretty {
             self.text.push_str(&pretty.finish(report, style));
@@ -262,8 +262,7 @@ impl Reporter {
 }
 
 impl<'a> Reporters<'a> {
-    /// The chosen reporters. Where none of them takes standard output, `pretty` does: a verdict is never kept in a file
-    /// alone.
+    /// The chosen reporters. If none of them uses standard output, `pretty` does: a verdict is never in a file alone.
     pub(crate) fn new(chosen: &[Choice], style: Style, out: Stream<'a>) -> Result<Self, Failure> {
         let mut choices: Vec<Choice> = chosen.to_vec();
         if choices.iter().all(|choice| choice.path.is_some()) {
@@ -272,7 +271,7 @@ impl<'a> Reporters<'a> {
         Self::only(choices, style, out)
     }
 
-    /// The chosen reporters and no other, for a command that tells its verdicts in another way too.
+    /// The chosen reporters and no other, for a command that also reports its verdicts in another way.
     pub(crate) fn only(choices: Vec<Choice>, style: Style, out: Stream<'a>) -> Result<Self, Failure> {
         for (at, choice) in choices.iter().enumerate() {
             if let Some(other) = choices[..at].iter().find(|other| other.place() == choice.place()) {
@@ -283,12 +282,12 @@ impl<'a> Reporters<'a> {
         Ok(Self { all, style, out, closed: None })
     }
 
-    /// Whether any report is made at the end, of all that happened. The others have taken from traces what they need.
+    /// Whether any report is written at the end, from everything. The others have already read what they need of traces.
     pub(crate) fn want_traces(&self) -> bool {
         self.all.iter().any(|reporter| !matches!(reporter.choice.kind, Kind::Pretty | Kind::Ndjson | Kind::Html))
     }
 
-    /// Shows what an event adds, in reports that are made while events come.
+    /// Adds an event to the reports that are written while events arrive.
     pub(crate) fn event(&mut self, event: &Event) {
         for reporter in &mut self.all {
             reporter.event(event);
@@ -303,13 +302,13 @@ impl<'a> Reporters<'a> {
         self.all.iter().any(|reporter| reporter.choice.kind == kind)
     }
 
-    /// Ends every report. One that cannot be written does not keep the others from it.
+    /// Finishes every report. The others are written even if one cannot be.
     pub(crate) fn finish(mut self, report: &Report) -> Vec<Failure> {
         let mut unwritten = Vec::new();
         let style = &self.style;
         for reporter in &mut self.all {
             match reporter.choice.path.clone() {
-                // Standard output passes on every line by itself, and a report may have millions.
+                // Standard output is flushed after every line, and a report may have millions.
                 None => put(&mut self.out, &mut self.closed, |out| {
                     out.allow_commands(reporter.choice.kind == Kind::Github);
                     let mut buffer = BufWriter::new(&mut *out);
@@ -319,7 +318,7 @@ impl<'a> Reporters<'a> {
                     out.allow_commands(false);
                     Ok(())
                 }),
-                // A file may lead to the log as well: `/dev/stdout`, or a pipe.
+                // A path may lead to the log too: `/dev/stdout`, or a pipe.
                 Some(path) => unwritten.extend(to_file(&path, style.trust, |out| {
                     let mut out = Stream::new(out);
                     out.allow_commands(reporter.choice.kind == Kind::Github);
@@ -352,7 +351,7 @@ impl MutationPage {
 
     pub(crate) fn event(&mut self, mut event: Event) {
         self.page.event(&event);
-        // The page has taken what it shows of a trace.
+        // The page already has what it shows of a trace.
         if let Event::RowFinished(row) = &mut event {
             row.trace = None;
         }
@@ -377,7 +376,7 @@ pub(crate) fn to_file(
     file::write(path, trust, content).err().map(|error| unwritten(path, &error))
 }
 
-/// Writes to standard output as long as it can be written to.
+/// Writes to standard output until that fails.
 fn put(out: &mut Stream<'_>, closed: &mut Option<io::Error>, content: impl FnOnce(&mut Stream<'_>) -> io::Result<()>) {
     if closed.is_none() {
         *closed = content(out).err();

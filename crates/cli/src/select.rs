@@ -1,4 +1,4 @@
-//! Which tests are meant: by name, tag, model and share.
+//! Which tests are selected: by name, tag, model and share.
 
 use std::fmt;
 use std::str::FromStr;
@@ -66,7 +66,7 @@ pub(crate) struct Partition {
     of: u64,
 }
 
-/// A share that cannot be had.
+/// A share that is not valid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BadPartition {
     Shape,
@@ -94,7 +94,7 @@ impl FromStr for Partition {
     type Err = BadPartition;
 
     fn from_str(typed: &str) -> Result<Self, BadPartition> {
-        // Only digits: `parse` would take a sign as well.
+        // Only digits: `parse` would accept a sign too.
         let number = |text: &str| text.parse().ok().filter(|_| text.bytes().all(|byte| byte.is_ascii_digit()));
         let (share, of) = typed.split_once('/').ok_or(BadPartition::Shape)?;
         match (number(share).ok_or(BadPartition::Shape)?, number(of).ok_or(BadPartition::Shape)?) {
@@ -113,8 +113,7 @@ impl fmt::Display for Partition {
 }
 
 impl Partition {
-    /// Whether a test belongs to this share. Its name alone decides: a test stays where it is, whatever comes or goes
-    /// beside it.
+    /// Whether a test belongs to this share. Only its name decides: a test stays in its share when others are added or removed.
     fn takes(self, name: &str) -> bool {
         fnv(name) % self.of == self.share - 1
     }
@@ -125,7 +124,7 @@ fn fnv(text: &str) -> u64 {
     text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
-/// Which tests and models are meant. Nothing given means all.
+/// Which tests and models are selected. Without any condition, all are.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Selection<'a> {
     pub(crate) filters: &'a [Filter],
@@ -135,17 +134,17 @@ pub(crate) struct Selection<'a> {
 }
 
 impl Selection<'_> {
-    /// The models on which a test is meant to run; none when it is not meant.
+    /// The models on which a test is to run; none if it is not selected.
     pub(crate) fn models<'t>(&self, test: &'t AgentTest) -> Vec<&'t str> {
         let tagged = |tags: &[String]| test.tags.iter().any(|tag| tags.contains(tag));
-        let meant = (self.filters.is_empty() || self.filters.iter().any(|filter| filter.takes(&test.name)))
+        let is_selected = (self.filters.is_empty() || self.filters.iter().any(|filter| filter.takes(&test.name)))
             && (self.tags.is_empty() || tagged(self.tags))
             && !tagged(self.skip_tags);
         let wanted = |model: &&str| self.models.is_empty() || self.models.iter().any(|wanted| wanted == model);
-        if meant { test.models.iter().map(String::as_str).filter(wanted).collect() } else { Vec::new() }
+        if is_selected { test.models.iter().map(String::as_str).filter(wanted).collect() } else { Vec::new() }
     }
 
-    /// What was asked for, as it is typed: `--tag slow --models a`.
+    /// The selection as it is typed: `--tag slow --models a`.
     pub(crate) fn typed(&self) -> String {
         let mut words = Vec::new();
         let mut add = |flag: &str, value: &str| words.push(format!("{flag} {}", printable(value)));
@@ -162,7 +161,7 @@ impl Selection<'_> {
     }
 }
 
-/// Whether a test belongs to the share that was asked for.
+/// Whether a test belongs to the requested share.
 pub(crate) fn in_share(share: Option<Partition>, test: &AgentTest) -> bool {
     share.is_none_or(|share| share.takes(&test.name))
 }
@@ -185,7 +184,7 @@ mod tests {
         assert!(!filter("s.at").takes("books a seat"));
         assert!(filter("/^books .* s.at$/").takes("books a seat"));
         assert!(!filter("/^seat/").takes("books a seat"));
-        // One slash is no pattern.
+        // One slash is not a pattern.
         assert!(filter("/v2").takes("calls /v2/users"));
         assert!(filter("/").takes("a/b"));
         assert!(filter("/\\/v2\\//").takes("calls /v2/users"));
@@ -229,7 +228,7 @@ mod tests {
             sizes[taken[0]] += 1;
         }
         assert!(sizes.iter().all(|size| *size > 70), "{sizes:?}");
-        // The published values of FNV-1a: a share may not change with a version.
+        // The published values of FNV-1a: shares must not change between versions.
         assert_eq!(fnv(""), 0xcbf2_9ce4_8422_2325);
         assert_eq!(fnv("foobar"), 0x8594_4171_f739_67e8);
     }

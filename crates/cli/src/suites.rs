@@ -1,4 +1,4 @@
-//! Suites named on the command line, loaded. What cannot be used keeps its place among the others.
+//! Loads the suites named on the command line. One that cannot be used keeps its place in the order.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use crate::command::Environment;
 use crate::input::{self, FileError, file_error};
 use crate::kind::Kind;
 
-/// A file that was named: a suite, or why it is none.
+/// A file that was named: a suite, or why it is not one.
 pub(crate) enum File {
     Suite(Box<SuiteFile>),
     Refused { name: String, why: String },
@@ -34,8 +34,8 @@ impl From<FileError> for File {
     }
 }
 
-/// Loads the suites that are meant: those that were named, those in folders that were named, or without any name the one of
-/// the current folder. `Err` when there is none; `command` is what was typed, for its hint.
+/// Loads the suites that were named, those in folders that were named, or, without any name, the one in the current folder. An
+/// error if there is none; `command` is what was typed, for its hint.
 pub(crate) fn load(
     named: &[PathBuf],
     command: &str,
@@ -55,7 +55,7 @@ pub(crate) fn load(
                 }
                 Ok(path) => {
                     let loaded = load_one(&path, path == *name, trust, environment, complain).transpose();
-                    // Scripts and mock servers lie among suites, and nobody took them for one.
+                    // Scripts and mock servers may be in the folders of suites.
                     let Some(loaded) = loaded else { continue };
                     seen.insert(input::place(&path));
                     loaded.unwrap_or_else(File::from)
@@ -74,7 +74,7 @@ pub(crate) fn load(
     Ok(out)
 }
 
-/// The files and folders that were named, or the suite that is found without a name.
+/// The files and folders that were named, or the default suite.
 pub(crate) fn default_suites(named: &[PathBuf], command: &str) -> Result<Vec<PathBuf>, Failure> {
     if !named.is_empty() {
         return Ok(named.to_vec());
@@ -90,8 +90,8 @@ pub(crate) fn default_suites(named: &[PathBuf], command: &str) -> Result<Vec<Pat
     Ok(found)
 }
 
-/// Loads a file; nothing when it lies in a folder that was named and is no suite. What is wrong with a suite becomes part of
-/// the report; warnings are said at once.
+/// Loads a file; nothing if it is in a folder that was named and is not a suite. Errors of a suite become part of the report;
+/// warnings are printed at once.
 fn load_one(
     path: &Path,
     is_named: bool,
@@ -118,8 +118,8 @@ fn load_one(
     cassette_clash(&file).map_or(Ok(Some(File::Suite(Box::new(file)))), Err)
 }
 
-/// Two suites whose names differ in their ending only keep their cassettes in one folder: what one of them records, the other
-/// overwrites, and what one of them does not use, the other may.
+/// Two suites whose names differ only in their extension share a folder for cassettes: one would overwrite what the other
+/// recorded.
 fn cassette_clash(file: &SuiteFile) -> Option<FileError> {
     let other = ["yml", "yaml"].map(|ending| file.path.with_extension(ending)).into_iter().find(|other| {
         *other != file.path && input::read(other, file.trust).is_ok_and(|source| Kind::of(&source) == Kind::Suite)

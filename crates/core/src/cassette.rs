@@ -282,8 +282,8 @@ mod tests {
             map.insert(key.to_owned(), true.into());
             assert_eq!(checked(&map), Err(neither.clone()), "{key}");
         }
-        for (found, told) in [(json!(0), "0"), (json!(3), "3"), (json!("2"), "\"2\""), (json!(1.5), "1.5")] {
-            assert_eq!(checked(&edited("/mcptest", found)), Err(Unreadable::Version(told.to_owned())));
+        for (found, shown) in [(json!(0), "0"), (json!(3), "3"), (json!("2"), "\"2\""), (json!(1.5), "1.5")] {
+            assert_eq!(checked(&edited("/mcptest", found)), Err(Unreadable::Version(shown.to_owned())));
         }
     }
 

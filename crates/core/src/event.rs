@@ -21,7 +21,7 @@ pub enum Event {
     },
     /// A row has its verdict.
     RowFinished(Box<Row>),
-    /// All rows of a test on a model are told.
+    /// All rows of a test on a model were reported.
     CellFinished {
         /// The test.
         test: String,

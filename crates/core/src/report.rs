@@ -354,7 +354,7 @@ impl Serialize for SuiteReport {
     }
 }
 
-/// Something to know that is no verdict, and when it was told.
+/// A note that is not a verdict, and when it was reported.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Note {
     /// Rows of the last of them before it.

@@ -168,7 +168,7 @@ fn report(name: &str, rate: f64, baseline: f64, before: Option<u64>) -> bool {
             after.saturating_sub(before) <= MOST_KIB
         }
         _ => {
-            println!("   memory is not told on this system");
+            println!("   memory is not reported on this system");
             true
         }
     }

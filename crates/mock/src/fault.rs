@@ -117,8 +117,8 @@ impl Fault {
         let Some(kind) = KINDS.iter().find(|kind| kind.name == name) else {
             // A suite spells it `recover_after`.
             let near = did_you_mean(&name.replace('_', "-"), KINDS.iter().map(|kind| kind.name));
-            let meant = near.map_or_else(String::new, |near| format!("did you mean `{near}`? "));
-            return Err(invalid(format!("unknown fault `{text}`"), format!("{meant}the kinds are {}", kinds())));
+            let suggestion = near.map_or_else(String::new, |near| format!("did you mean `{near}`? "));
+            return Err(invalid(format!("unknown fault `{text}`"), format!("{suggestion}the kinds are {}", kinds())));
         };
         let number = match (kind.number, given) {
             (None, None) => 0,

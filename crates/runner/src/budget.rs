@@ -213,10 +213,10 @@ mod tests {
     #[tokio::test]
     async fn a_sum_that_is_less_than_its_parts_is_not_believed() {
         let budget = Budget::new(Limits { tokens: Some(2000), cost: None });
-        let told = Tokens { total: Some(0), ..tokens(100, 50) };
-        budget.reserve(300, 900, None).await.unwrap().settle(&told);
-        let told = Tokens { total: Some(170), ..tokens(100, 50) };
-        budget.reserve(300, 900, None).await.unwrap().settle(&told);
+        let used = Tokens { total: Some(0), ..tokens(100, 50) };
+        budget.reserve(300, 900, None).await.unwrap().settle(&used);
+        let used = Tokens { total: Some(170), ..tokens(100, 50) };
+        budget.reserve(300, 900, None).await.unwrap().settle(&used);
         assert_eq!(budget.spent().tokens, 320);
     }
 

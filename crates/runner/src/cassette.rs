@@ -347,7 +347,7 @@ fn differ(path: &str, recorded: Option<&Value>, now: Option<&Value>, out: &mut V
 }
 
 /// The differences in one line.
-pub(crate) fn told(changes: &[String]) -> String {
+pub(crate) fn joined(changes: &[String]) -> String {
     let mut text = changes[..changes.len().min(MAX_CHANGES)].join("; ");
     if changes.len() > MAX_CHANGES {
         text.push_str(&format!("; and {} more", changes.len() - MAX_CHANGES));

@@ -392,7 +392,7 @@ impl<'a> Executor<'a> {
     /// be skipped.
     fn tell(&self, cells: impl Iterator<Item = (usize, Vec<Row>)>, events: &mut dyn FnMut(Event), is_over: &dyn Fn()) {
         let mut waiting: BTreeMap<usize, Vec<Row>> = BTreeMap::new();
-        let mut told = 0;
+        let mut next = 0;
         let mut over = false;
         let mut file: Option<&Path> = None;
         let mut seen = RunNotes::default();
@@ -433,7 +433,7 @@ impl<'a> Executor<'a> {
             }
         }
         // Cells that were not finished.
-        for planned in &self.plan[told..] {
+        for planned in &self.plan[next..] {
             tell(planned, skipped(planned), &mut seen, events);
         }
         seen.notes().into_iter().for_each(|note| events(Event::Note(note)));

@@ -116,8 +116,8 @@ impl SuiteFile {
                 let hint = format!("`mcptest validate {name}` shows them");
                 return RunError::new(message).code(Code::ScriptUnusable).hint(hint);
             }
-            let told: Vec<String> = loaded.diagnostics.iter().map(|diagnostic| diagnostic.render(&source)).collect();
-            RunError::new(format!("the script has errors\n{}", told.join("\n"))).code(Code::ScriptUnusable)
+            let errors: Vec<String> = loaded.diagnostics.iter().map(|diagnostic| diagnostic.render(&source)).collect();
+            RunError::new(format!("the script has errors\n{}", errors.join("\n"))).code(Code::ScriptUnusable)
         })
     }
 }

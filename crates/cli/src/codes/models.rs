@@ -1,4 +1,4 @@
-//! Models that cannot be asked, their keys, what they cost, and the scripts that stand in for them.
+//! Models that cannot be called, their keys, what they cost, and scripts that replace them.
 
 use mcptest_core::diag::Code;
 

@@ -39,7 +39,7 @@ pub(super) fn run(typed: &Init, environment: Environment<'_>, console: &mut Cons
     for note in &draft.notes {
         console.err.complain(format!("note: {}", printable(note)));
     }
-    console.out.print(&told(&draft, &typed.folder))?;
+    console.out.print(&summary(&draft, &typed.folder))?;
     Ok(exit::OK)
 }
 
@@ -64,14 +64,14 @@ fn make(typed: &Init, environment: Environment<'_>) -> Result<(Draft, String), F
 }
 
 /// What was written, and what to type next.
-fn told(draft: &Draft, folder: &Path) -> String {
+fn summary(draft: &Draft, folder: &Path) -> String {
     let place = |name: &str| files::place(folder, name);
     let width = draft.files.iter().map(|file| place(file.name).chars().count()).max().unwrap_or(0);
     let mut out = String::new();
     for file in &draft.files {
         out.push_str(&format!("wrote {:width$}  {}\n", place(file.name), file.what));
     }
-    for line in &draft.told {
+    for line in &draft.lines {
         out.push_str(&format!("\n{line}\n"));
     }
     let suite = place(files::SUITE);

@@ -98,7 +98,7 @@ fn address(text: &str) -> Result<SocketAddr, Stop> {
 
 fn stdio(runtime: &Runtime, server: &Server, log: Log) -> Result<Result<End, ServeError>, Stop> {
     runtime.block_on(async {
-        let start = || Ok((told_to_end()?, Input::start()?, hung_up()?, Output::start(output()?)?));
+        let start = || Ok((terminated()?, Input::start()?, hung_up()?, Output::start(output()?)?));
         let (ended, input, hung_up, output) = start().map_err(|error| cannot_start(&error))?;
         Ok(serve_stdio(server, log, input, output, ended, hung_up).await)
     })
@@ -117,7 +117,7 @@ fn http(
             let message = format!("cannot listen on {address}: {error}");
             Stop::from(Failure::error((), message).code(Code::MockAddress).hint(hint))
         };
-        let ended = told_to_end().map_err(cannot_listen)?;
+        let ended = terminated().map_err(cannot_listen)?;
         let listener = TcpListener::bind(address).await.map_err(cannot_listen)?;
         let bound = listener.local_addr().map_err(cannot_listen)?;
         writeln!(out, "http://{bound}/mcp").and_then(|()| out.flush()).map_err(|error| {
@@ -129,7 +129,7 @@ fn http(
 
 /// Ctrl-C, or SIGTERM on Unix.
 #[cfg(unix)]
-fn told_to_end() -> std::io::Result<impl Future<Output = ()>> {
+fn terminated() -> std::io::Result<impl Future<Output = ()>> {
     use tokio::signal::unix::{SignalKind, signal};
     // Both are caught from here on, not only once the future is polled.
     let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
@@ -142,7 +142,7 @@ fn told_to_end() -> std::io::Result<impl Future<Output = ()>> {
 }
 
 #[cfg(not(unix))]
-fn told_to_end() -> std::io::Result<impl Future<Output = ()>> {
+fn terminated() -> std::io::Result<impl Future<Output = ()>> {
     Ok(async {
         // Without signals, only the end of the input stops the server.
         if tokio::signal::ctrl_c().await.is_err() {

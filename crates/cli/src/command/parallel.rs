@@ -39,11 +39,11 @@ pub(super) fn in_order<T: Send, R: Send>(
                 done(work(item));
             }
         }
-        let (mut early, mut told) = (BTreeMap::new(), 0);
+        let (mut early, mut next) = (BTreeMap::new(), 0);
         for (at, result) in receive {
             early.insert(at, result);
-            while let Some(result) = early.remove(&told) {
-                told += 1;
+            while let Some(result) = early.remove(&next) {
+                next += 1;
                 done(result);
             }
         }

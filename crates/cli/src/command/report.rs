@@ -1,4 +1,4 @@
-//! `mcptest report`: a saved run read back, and told to the same reporters.
+//! `mcptest report`: reads a saved run and passes it to the same reporters.
 
 use std::io::Read;
 use std::path::Path;
@@ -36,7 +36,7 @@ pub(super) fn run(typed: &Render, environment: Environment<'_>, console: &mut Co
     Ok(code)
 }
 
-/// The look that was asked for, held against the older report that was named.
+/// The requested style, with the older report to compare with.
 pub(super) fn style(typed: &Reporting, trust: Trust, environment: Environment<'_>) -> Result<Style, FileError> {
     let compared = match &typed.compare {
         Some(path) => Some(compared(path, trust)?),

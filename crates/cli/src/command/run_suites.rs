@@ -67,7 +67,7 @@ pub(super) fn run(
     let traces = reporters.want_traces();
     let mut emit = |mut event: Event| {
         reporters.event(&event);
-        // A thousand traces are much to keep for nobody.
+        // Traces are large, so they are dropped if no reporter needs them.
         if let Event::RowFinished(row) = &mut event
             && !traces
         {
@@ -135,7 +135,7 @@ fn judge(
         budget: &budget,
         on_progress: &|update| progress.update(update),
     };
-    // Files that cannot be used are told in their place among the others.
+    // Files that cannot be used are reported in order.
     let mut left = files.iter();
     let mut refused_before = |name: Option<&str>, emit: &mut dyn FnMut(Event)| {
         for file in left.by_ref() {
@@ -180,7 +180,7 @@ fn runs(cells: &[Planned<'_>]) -> usize {
     usize::try_from(runs).unwrap_or(usize::MAX).max(1)
 }
 
-/// A limit on money needs the price of every model that is asked.
+/// A limit on cost needs the price of every model that is called.
 fn missing_price(typed: &Run, cells: &[Planned<'_>]) -> Option<Failure> {
     let asked = typed.max_cost.is_some() && (typed.record || typed.live);
     let free = |planned: &&Planned<'_>| {
@@ -200,7 +200,7 @@ fn missing_price(typed: &Run, cells: &[Planned<'_>]) -> Option<Failure> {
     Some(Failure::error((), message).code(Code::NoPrice).hint(hint))
 }
 
-/// Says that no test fits, and which word may have been meant.
+/// The error if no test is selected, with a suggestion.
 pub(super) fn nothing_selected(files: &[File], selection: &Selection<'_>) -> Failure {
     let tests: Vec<&AgentTest> = files.iter().filter_map(File::suite).flat_map(|file| &file.suite.agents).collect();
     if tests.is_empty() {

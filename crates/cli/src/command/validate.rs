@@ -120,7 +120,7 @@ fn unusable(suite: &Path, script: &str, trust: Trust) -> Option<Failure> {
             Some(Failure { code: error.code, ..Failure::error((), message).hint(hint) })
         }
         Ok(source) if script::load(&source).value.is_none() => {
-            let message = format!("the script {} has mistakes", source.name());
+            let message = format!("the script {} has errors", source.name());
             let hint = format!("`mcptest validate {}` shows them", source.name());
             Some(Failure::error((), message).code(Code::ScriptUnusable).hint(hint))
         }

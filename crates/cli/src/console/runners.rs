@@ -1,4 +1,4 @@
-//! What CI servers take for commands: the rules of their runners, for the tests.
+//! What CI servers read as commands: the rules of their runners, for the tests.
 //!
 //! Ported from the sources of GitHub's runner (`ActionCommand.cs`: `TryParseV2` and `TryParse`), of the agent of Azure
 //! Pipelines (`Command.cs`: `TryParse`, and its log, which looks for `##[group]` in any case), and from the documents of

@@ -129,7 +129,7 @@ mod tests {
         Piece { key: key.into(), text: text.into() }
     }
 
-    fn told(what: Payload) -> String {
+    fn described(what: Payload) -> String {
         match what {
             Payload::Pieces { key, texts, offset, .. } => format!("{key}@{offset} {}", texts.join("+")),
             Payload::Fault(fault) => format!("fault@{:?} {}", fault.place, fault.message),
@@ -142,10 +142,10 @@ mod tests {
         let mut stitch = Stitch::new(Format::Otel, 100, 100);
         let mut out = Vec::new();
         for (at, (key, text)) in [("b", "1"), ("a", "2"), ("b", "3")].into_iter().enumerate() {
-            stitch.add(&piece(key, text), at as u64, &mut |what| out.push(told(what)));
+            stitch.add(&piece(key, text), at as u64, &mut |what| out.push(described(what)));
         }
         assert!(out.is_empty());
-        stitch.finish(&mut |what| out.push(told(what)));
+        stitch.finish(&mut |what| out.push(described(what)));
         assert_eq!(out, ["b@0 1+3", "a@1 2"]);
     }
 
@@ -156,22 +156,22 @@ mod tests {
         for (at, (key, text)) in
             [("a", "1234"), ("b", "1234"), ("a", "1"), ("c", "12"), ("b", "9")].into_iter().enumerate()
         {
-            stitch.add(&piece(key, text), at as u64, &mut |what| out.push(told(what)));
+            stitch.add(&piece(key, text), at as u64, &mut |what| out.push(described(what)));
         }
-        stitch.finish(&mut |what| out.push(told(what)));
+        stitch.finish(&mut |what| out.push(described(what)));
         let late = "fault@Some(4) this piece of the trace b comes after the trace was closed";
         assert_eq!(out, ["b@1 1234", late, "a@0 1234+1", "c@3 12"]);
     }
 
     #[test]
-    fn a_trace_that_is_too_long_is_told_once_and_not_kept() {
+    fn a_trace_that_is_too_long_is_reported_once_and_not_kept() {
         let mut stitch = Stitch::new(Format::Otel, 100, 5);
         let mut out = Vec::new();
         for text in ["123", "456", "789"] {
-            stitch.add(&piece("a", text), 7, &mut |what| out.push(told(what)));
+            stitch.add(&piece("a", text), 7, &mut |what| out.push(described(what)));
         }
         assert_eq!(stitch.kept, 0);
-        stitch.finish(&mut |what| out.push(told(what)));
+        stitch.finish(&mut |what| out.push(described(what)));
         assert_eq!(out, ["fault@Some(7) the trace a has more than 5 bytes, the limit"]);
     }
 }

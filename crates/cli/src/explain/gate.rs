@@ -4,11 +4,11 @@ use mcptest_core::eval::{GATES, GateInfo, MetricInfo, MetricKind, RunScope};
 
 use super::page::{Page, capital};
 
-/// Points of a guide that are told unless all are asked for: as many as leave the page on one screen.
+/// Points of a guide that are shown unless all are requested: as many as fit on one screen.
 const READING: usize = 2;
 const LIMITS: usize = 2;
 
-/// The gate of a name; with `all`, everything there is to say about it.
+/// The gate of a name; with `all`, in full.
 pub(super) fn gate(name: &str, all: bool, page: &mut Page) {
     let Some(gate) = GATES.iter().find(|gate| gate.kind.name().eq_ignore_ascii_case(name)) else { return };
     let guide = gate.kind.guide();
@@ -59,15 +59,15 @@ pub(super) fn metric(name: &str, page: &mut Page) {
     for gate in &GATES {
         for metric in gate.metrics {
             let full = format!("{}.{}", gate.prefix, metric.name);
-            // `passed` alone is a metric of several gates; each is told.
+            // `passed` alone is a metric of several gates; each is explained.
             if full == wanted || metric.name == wanted {
-                told(gate, metric, &full, page);
+                explain_metric(gate, metric, &full, page);
             }
         }
     }
 }
 
-fn told(gate: &GateInfo, metric: &MetricInfo, full: &str, page: &mut Page) {
+fn explain_metric(gate: &GateInfo, metric: &MetricInfo, full: &str, page: &mut Page) {
     page.subject(full, &format!("a metric of {}", gate.kind));
     page.text(&format!("{}.", capital(metric.meaning)));
     page.heading("About it");
@@ -105,7 +105,7 @@ fn matcher(kind: MetricKind) -> &'static str {
     }
 }
 
-/// What is wrong with a target below a gate, and what was probably meant.
+/// What is wrong with a target below a gate, and a suggestion.
 pub(super) fn refused(root: &str, name: &str) -> Option<(String, String)> {
     let gates: Vec<&GateInfo> = GATES.iter().filter(|gate| gate.prefix == root || gate.kind.name() == root).collect();
     let first = gates.first()?;

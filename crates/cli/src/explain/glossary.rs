@@ -317,7 +317,7 @@ pub(super) fn names() -> impl Iterator<Item = &'static str> {
 
 /// The word of a name or of another spelling of it.
 pub(super) fn explain(asked: &str, page: &mut Page) {
-    // A line of a suite, `mode: strict`, is asked for as often as the words.
+    // A line of a suite, `mode: strict`, works like the word.
     let asked = asked.replace(':', " ").split_whitespace().collect::<Vec<_>>().join(" ");
     let is_meant = |name: &str| name.eq_ignore_ascii_case(&asked);
     for entry in ENTRIES.iter().filter(|entry| is_meant(entry.name) || entry.also.iter().any(|name| is_meant(name))) {

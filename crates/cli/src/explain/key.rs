@@ -10,19 +10,19 @@ use mcptest_runner::provider::script::SCRIPT;
 
 use super::page::{Page, capital};
 
-/// Most keys of one name that are told one by one.
+/// Most keys of one name that are explained one by one.
 const MOST: usize = 2;
 
-/// A key and where it stands.
+/// A key and where it is.
 struct Placed {
-    /// The way to it from the root of its file: `agents[*].trajectory.max_extra`.
+    /// The path to it from the root of its file: `agents[*].trajectory.max_extra`.
     path: String,
-    /// The file it stands in.
+    /// The file it is in.
     file: &'static str,
     key: &'static Key,
 }
 
-/// Every key of every file. The keys of a gate stand once, in suites.
+/// Every key of every file. The keys of a gate are listed once, in suites.
 fn all() -> Vec<Placed> {
     let mut out = Vec::new();
     for (file, block) in [("a suite", &SUITE), ("a script", &SCRIPT), ("a mock server", &MOCK_FILE)] {
@@ -71,31 +71,31 @@ pub(super) fn names() -> BTreeSet<&'static str> {
 pub(super) fn explain(asked: &str, page: &mut Page) {
     let wanted = plain(asked);
     let is_gate = |name: &str| GATES.iter().any(|gate| gate.kind.name() == name);
-    // A gate is told as a gate.
+    // A gate is explained as a gate.
     if is_gate(wanted.last().map_or("", String::as_str)) && wanted.len() == 1 {
         return;
     }
     let found: Vec<Placed> = all().into_iter().filter(|placed| fits(&plain(&placed.path), &wanted)).collect();
-    // Keys that are alike in several places are told once, with all the places.
-    let mut told: Vec<(&'static Key, Vec<&Placed>)> = Vec::new();
+    // Keys that are alike in several places are explained once, with all the places.
+    let mut alike: Vec<(&'static Key, Vec<&Placed>)> = Vec::new();
     for placed in &found {
         let same =
-            told.iter_mut().find(|(key, _)| key.meaning == placed.key.meaning && key.default == placed.key.default);
+            alike.iter_mut().find(|(key, _)| key.meaning == placed.key.meaning && key.default == placed.key.default);
         match same {
             Some((_, places)) => places.push(placed),
-            None => told.push((placed.key, vec![placed])),
+            None => alike.push((placed.key, vec![placed])),
         }
     }
-    if told.len() > MOST {
+    if alike.len() > MOST {
         page.subject(asked, &format!("a key in {} places", found.len()));
         page.gap();
-        for (key, places) in told {
+        for (key, places) in alike {
             page.entry(places.first().map_or("", |placed| placed.path.as_str()), key.meaning);
         }
         page.text("`mcptest explain` of one of these paths says more.");
         return;
     }
-    for (key, places) in told {
+    for (key, places) in alike {
         let file = places.first().map_or("a suite", |placed| placed.file);
         page.subject(key.name, &format!("a key of {file}"));
         page.text(&format!("{}.", capital(key.meaning)));
@@ -126,8 +126,8 @@ fn plain(path: &str) -> Vec<String> {
     parts.filter(|part| !part.is_empty()).collect()
 }
 
-/// Whether a path ends with what was asked for. A name of the author's own stands where the table has `NAME`; the end of a
-/// path has to be a key of the table.
+/// Whether a path ends with the given one. A user's own name matches `NAME` in the table; the end of a path must be a key of the
+/// table.
 fn fits(path: &[String], wanted: &[String]) -> bool {
     if wanted.is_empty() {
         return false;
@@ -139,7 +139,7 @@ fn fits(path: &[String], wanted: &[String]) -> bool {
                 .zip(wanted)
                 .all(|(known, asked)| known == asked || (known == "NAME" && wanted.len() > 1))
     };
-    // `servers.url` means `servers.NAME.url` as well.
+    // `servers.url` also means `servers.NAME.url`.
     let without: Vec<String> = path.iter().filter(|part| *part != "NAME").cloned().collect();
     let ends = path.last() == wanted.last();
     ends && (same(path) || same(&without))

@@ -24,7 +24,7 @@ impl Page {
         self.out
     }
 
-    /// What is explained, and what it is. A second subject stands apart from the first.
+    /// What is explained, and what it is. A blank line separates two subjects.
     pub(super) fn subject(&mut self, name: &str, what: &str) {
         if !self.out.is_empty() {
             self.out.truncate(self.out.trim_end().len());
@@ -103,7 +103,7 @@ impl Page {
         hang(&mut self.out, WIDTH, 2, 2, &joined(text));
     }
 
-    /// Something that was printed, broken where it is too long.
+    /// Something that was printed, wrapped if it is too long.
     pub(super) fn wrapped(&mut self, text: &str) {
         for line in text.lines() {
             hang(&mut self.out, WIDTH, 2, 4, line);

@@ -9,12 +9,12 @@ use mcptest_core::trace::{Field, Kind, Place, locate};
 use super::gate;
 use super::page::{Page, capital};
 
-/// Explains a path; says nothing of what is none.
+/// Explains a path. Adds nothing if the text is not a path.
 pub(super) fn explain(asked: &str, page: &mut Page) -> Result<(), Failure> {
     let root = asked.split(['.', '[']).next().unwrap_or(asked);
     let is_path = root.len() < asked.len();
     let roots = || ENVELOPE_ROOTS.into_iter().chain(GATES.iter().map(|gate| gate.kind.name()));
-    // A name with a dot may be a file or a part of a message; only one that begins like a path is taken for one.
+    // A name with a dot may be a file or part of a message; only one that begins like a path counts as one.
     if !is_path && !ENVELOPE_ROOTS.contains(&root) || did_you_mean(root, roots()).is_none() {
         return Ok(());
     }
@@ -27,8 +27,8 @@ pub(super) fn explain(asked: &str, page: &mut Page) -> Result<(), Failure> {
         return Err(Failure::error((), message).hint(hint));
     }
     match locate(&target) {
-        Place::Field(field) => told(asked, field, false, page),
-        Place::Below(field) => told(asked, field, true, page),
+        Place::Field(field) => explain_field(asked, field, false, page),
+        Place::Below(field) => explain_field(asked, field, true, page),
         Place::Nowhere { inside, near } => {
             let hint = match (near, inside) {
                 (Some(near), _) => format!("did you mean `{}`?", near.path),
@@ -48,7 +48,7 @@ pub(super) fn explain(asked: &str, page: &mut Page) -> Result<(), Failure> {
     Ok(())
 }
 
-fn told(asked: &str, field: &Field, below: bool, page: &mut Page) {
+fn explain_field(asked: &str, field: &Field, below: bool, page: &mut Page) {
     page.subject(asked, "a target, reads the trace");
     if below {
         page.text(&format!("Below `{}`: {}. Its structure depends on the tool.", field.path, field.meaning));
@@ -83,7 +83,7 @@ fn told(asked: &str, field: &Field, below: bool, page: &mut Page) {
     page.code(&format!("expect:\n  - {{ target: {quoted}, matcher: {} }}", matcher(field, below, every)));
 }
 
-/// A matcher that suits a part.
+/// A matcher for a field, as an example.
 fn matcher(field: &Field, below: bool, every: bool) -> String {
     let one = match field.kind {
         Kind::Words(words) => words[0],

@@ -7,7 +7,7 @@ use mcptest_core::trace::FaultKind;
 use super::page::Page;
 use crate::{exit, report};
 
-/// A word, what it means, and where to go on.
+/// A word, what it means, and where to read more.
 struct Word {
     name: &'static str,
     meaning: &'static str,
@@ -129,7 +129,7 @@ pub(super) fn overview(page: &mut Page) {
     page.item("exit codes", &CODES.iter().map(|(code, _)| code.to_string()).collect::<Vec<_>>().join(", "));
 }
 
-/// The exit code of a number, which may be called one: `2`, `exit code 2`, `exit status 2`.
+/// The exit code of a number, also as `exit code 2` or `exit status 2`.
 pub(super) fn exit_code(name: &str, page: &mut Page) {
     let words: Vec<String> = name.split_whitespace().map(str::to_lowercase).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
@@ -147,7 +147,7 @@ pub(super) fn verdict(name: &str, page: &mut Page) {
     list(&name.to_lowercase(), &VERDICTS, "a verdict", page);
 }
 
-/// Everything else that a word may be.
+/// Everything else that a word can be.
 pub(super) fn explain(name: &str, page: &mut Page) {
     let name = name.to_lowercase();
     if let Some(matcher) = MATCHERS.iter().find(|matcher| matcher.name == name) {

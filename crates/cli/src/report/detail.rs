@@ -1,4 +1,4 @@
-//! What there is to say about one row below its name, as lines that are the same in every report for people.
+//! The details of a row, as lines that are the same in every report for people.
 
 use mcptest_core::diag::printable;
 use mcptest_core::eval::GateFailure;
@@ -20,18 +20,18 @@ const MAX_DIFFS: usize = 8;
 /// Most characters of a value.
 const MAX_VALUE: usize = 80;
 
-/// A line, and how far it stands in.
+/// A line and its indentation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Line {
     pub(super) depth: usize,
     pub(super) text: String,
     pub(super) tone: Tone,
-    /// It stands as it is: a command to copy, or a line with carets below it.
+    /// It is not wrapped: a command to copy, or a line with carets below it.
     is_fixed: bool,
 }
 
 impl Line {
-    /// The line as text of so many columns.
+    /// The line as text of this width.
     pub(super) fn put(&self, out: &mut String, width: usize, is_colored: bool) {
         let mut text = String::new();
         if self.is_fixed {
@@ -42,13 +42,13 @@ impl Line {
         out.push_str(&self.tone.paint(&text, is_colored));
     }
 
-    /// The line without a terminal: as long as it is.
+    /// The line without wrapping.
     pub(super) fn plain(&self) -> String {
         format!("{}{}", "  ".repeat(self.depth), self.text)
     }
 }
 
-/// Lines, as they are collected.
+/// Collects lines.
 struct Lines {
     all: Vec<Line>,
     width: usize,
@@ -74,7 +74,7 @@ impl Lines {
     }
 }
 
-/// The mark and the word of a verdict; each tells it without the other and without color.
+/// The mark and the word of a verdict; each is enough without the other and without color.
 pub(super) fn mark(verdict: RowVerdict) -> (&'static str, &'static str) {
     match verdict {
         RowVerdict::Pass => ("✓", "PASS"),
@@ -88,12 +88,12 @@ pub(super) fn mark(verdict: RowVerdict) -> (&'static str, &'static str) {
     }
 }
 
-/// Everything below the name of a row: checks with their numbers, reasons, differences, receipts, and for a row that decides
-/// against the agent the evidence, what the suite says, and how to judge it again. An absorbed run decides nothing.
+/// Everything below the name of a row: checks with their numbers, reasons, differences, receipts, and for a row that failed the
+/// evidence, the place in the suite, and the command to run it again. An absorbed run does not count as failed.
 pub(super) fn explain(row: &Row, file: &str, width: usize) -> Vec<Line> {
     let mut out = Lines { all: Vec::new(), width };
     reasons(row, &mut out);
-    beside(row, &mut out);
+    other_details(row, &mut out);
     if row.verdict.is_bad() {
         if row.checks.iter().any(|checked| checked.verdict == Verdict::Fail) {
             for (depth, text) in evidence::lines(row) {
@@ -108,18 +108,18 @@ pub(super) fn explain(row: &Row, file: &str, width: usize) -> Vec<Line> {
     out.all
 }
 
-/// What there is to say about a row beside its checks: what became of faults, what a model advised.
+/// Details other than checks: what became of faults, what a model advised.
 pub(super) fn aside(row: &Row, width: usize) -> Vec<Line> {
     let mut out = Lines { all: Vec::new(), width };
-    beside(row, &mut out);
+    other_details(row, &mut out);
     out.all
 }
 
-/// What a row says, without the calls it rests on: runs that fail alike fail for the same reasons, each by calls of its own.
+/// The details without the calls: runs that fail alike fail for the same reasons, each with calls of its own.
 pub(super) fn gist(row: &Row) -> String {
     let mut out = Lines { all: Vec::new(), width: usize::MAX };
     reasons(row, &mut out);
-    beside(row, &mut out);
+    other_details(row, &mut out);
     out.all.iter().map(Line::plain).collect::<Vec<_>>().join("\n")
 }
 
@@ -136,7 +136,7 @@ fn reasons(row: &Row, out: &mut Lines) {
     }
 }
 
-fn beside(row: &Row, out: &mut Lines) {
+fn other_details(row: &Row, out: &mut Lines) {
     for receipt in &row.receipts {
         out.add(0, receipt_line(receipt));
     }
@@ -145,14 +145,14 @@ fn beside(row: &Row, out: &mut Lines) {
     }
 }
 
-/// Where the suite says what did not hold, and its line with carets.
+/// The place in the suite of what failed, and its line with carets.
 fn place(row: &Row, file: &str, out: &mut Lines) {
     let file = printable(file);
     match &row.mark {
         Some(mark) => {
             out.toned(0, Tone::Place, format!("at {file}:{}:{}", mark.line, mark.column));
             let [above, text, carets] = mark.lines();
-            // A terminal would break a line that is too long, and the carets would stand below something else.
+            // A terminal would break a line that is too long, and the carets would be below something else.
             let room = out.width.saturating_sub(indent(0) + 1);
             let carets: String = carets.chars().take(room).collect();
             out.fixed(0, Tone::Place, above);
@@ -164,7 +164,7 @@ fn place(row: &Row, file: &str, out: &mut Lines) {
     }
 }
 
-/// The first thing that is wrong with a row, on one line.
+/// The first failure of a row, on one line.
 pub(super) fn reason(row: &Row) -> String {
     if let Some(trouble) = &row.error {
         return one_line(&trouble.message);
@@ -185,7 +185,7 @@ pub(super) fn numbers(checked: &CheckResult) -> String {
 fn check(checked: &CheckResult, out: &mut Lines) {
     let verdict = RowVerdict::from(checked.verdict);
     let (mark, _) = mark(verdict);
-    // Some gates put their numbers into the reason; they are not said twice.
+    // Some gates put their numbers into the reason; they are not repeated.
     let in_reason = checked.failures.first().is_some_and(|failure| failure.reason.starts_with(&checked.line));
     let mut failures = checked.failures.iter();
     match failures.next().filter(|_| in_reason) {
@@ -212,12 +212,12 @@ fn check(checked: &CheckResult, out: &mut Lines) {
 }
 
 fn diffs(failure: &GateFailure, depth: usize, out: &mut Lines) {
-    // A difference of the whole value is what the reason says already, unless it had to be cut there.
+    // A difference of the whole value is already in the reason, unless it was cut there.
     let quoted = |value: &Value| {
         let shown = json::excerpt(value, MAX_VALUE);
         !shown.ends_with('…') && failure.reason.contains(&shown)
     };
-    // Reasons tell numbers of gates with four decimals at most.
+    // Reasons have numbers of gates with at most four decimals.
     let rounded = |value: &Value| {
         let text = value.as_f64().filter(|_| value.is_f64()).map(|number| format!("{number:.4}"));
         text.is_some_and(|text| failure.reason.contains(text.trim_end_matches('0')))

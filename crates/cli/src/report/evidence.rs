@@ -1,4 +1,4 @@
-//! The calls that a verdict rests on, by the numbers under which gates and targets know them.
+//! The calls that a verdict is based on, with the indexes that gates and targets use.
 
 use std::collections::BTreeSet;
 
@@ -12,21 +12,21 @@ use mcptest_core::trace::{ToolCall, ToolResult, Trace};
 
 use super::text::{many, one_line};
 
-/// Most calls that are shown with what they asked and got, and most that are only named.
+/// Most calls that are shown with arguments and results, and most that are only named.
 const MAX_SHOWN: usize = 8;
 const MAX_NAMED: usize = 20;
 
-/// So few calls are shown even when nobody speaks of one.
+/// Up to this many calls are shown even if no reason names one.
 const FEW: usize = 3;
 
 /// Most characters of arguments and of an answer.
 const MAX_VALUE: usize = 60;
 
-/// Most characters of what an agent said.
+/// Most characters of the closing message.
 const MAX_SAID: usize = 240;
 
-/// Lines that show what a verdict rests on, and how far each stands in: the calls, and before them what the agent said where
-/// that is what does not hold.
+/// Lines with the evidence for a verdict, and their indentation: the calls, and before them the closing message if it is what
+/// failed.
 pub(super) fn lines(row: &Row) -> Vec<(usize, String)> {
     let mut out = Vec::new();
     let is_about_words =
@@ -40,13 +40,13 @@ pub(super) fn lines(row: &Row) -> Vec<(usize, String)> {
     out
 }
 
-/// The calls which the reasons of a row speak of; where they speak of none, all calls, by name when they are many.
+/// The calls that the reasons of a row name; if they name none, all calls, by name only if there are many.
 fn calls(row: &Row) -> Vec<(usize, String)> {
     let Some((trace, calls)) = row.trace.as_deref().and_then(|trace| Some((trace, trace.tool_calls.as_deref()?)))
     else {
         return Vec::new();
     };
-    // What is said of several runs together is shown by the calls of one of them.
+    // Runs that are reported together are shown with the calls of one of them.
     let number = row.run.map(|run| format!("#{run}")).filter(|number| row.name.ends_with(&format!(" {number}")));
     let of_run = number.map_or_else(String::new, |number| format!(" in {number}"));
     if calls.is_empty() {
@@ -93,7 +93,7 @@ fn numbers(text: &str, out: &mut BTreeSet<usize>) {
     }
 }
 
-/// What a call asked for and what it got.
+/// The arguments and the result of a call.
 fn call(call: &ToolCall, trace: &Trace, at: usize) -> String {
     let short = |value: &serde_json::Value| printable(&json::excerpt(value, MAX_VALUE)).into_owned();
     let asked =
@@ -123,7 +123,7 @@ fn call(call: &ToolCall, trace: &Trace, at: usize) -> String {
     format!("{}{asked} → {got}", one_line(&call.name))
 }
 
-/// Items with commas, as many as fit into a line or two.
+/// Items with commas, as many as fit on a line or two.
 pub(super) fn listed(mut items: impl Iterator<Item = String>) -> String {
     let shown: Vec<String> = items.by_ref().take(MAX_NAMED).collect();
     match items.count() {

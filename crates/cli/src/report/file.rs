@@ -1,4 +1,4 @@
-//! A report as a file: there whole or not at all.
+//! A report as a file, written atomically.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -9,8 +9,8 @@ use mcptest_runner::temp_file::TempFile;
 
 use crate::input;
 
-/// Writes a file by way of another one beside it, so that nobody ever reads half a report. Nothing is written through a link:
-/// whoever can put one there would choose which file is replaced. Among folders of a stranger none may be a link either.
+/// Writes a file by renaming a temporary file next to it, so that no reader sees half a report. Nothing is written through a
+/// link: whoever created it would choose which file is replaced. In untrusted folders, no folder may be a link either.
 pub(super) fn write(
     path: &Path,
     trust: Trust,
@@ -23,13 +23,13 @@ pub(super) fn write(
     if !is_handed_over && trust == Trust::Untrusted {
         mcptest_runner::file::open(Path::new(&input::folder(path)), trust)?;
     }
-    // What a shell hands over is a way to an open file, which is replaced where it is one.
+    // `/dev/fd/3` and the like lead to an open file, which is replaced if it is a regular file.
     let path = match fs::canonicalize(path) {
         Ok(found) if is_handed_over => found,
         _ => path.to_owned(),
     };
     match fs::metadata(&path) {
-        // A device or a pipe is written to; replacing it would take it away from everybody else.
+        // A device or a pipe is written to, not replaced: other programs use it too.
         Ok(found) if !found.is_file() && !found.is_dir() => {
             return fill(File::options().write(true).open(&path)?, content).map(drop);
         }
@@ -39,7 +39,7 @@ pub(super) fn write(
     fill(TempFile::create(&path)?, content)?.replace()
 }
 
-/// Adds to a file that others add to as well, as long as it stays below `most` bytes; `text` is told how many there are left.
+/// Appends to a file that others append to as well, up to `most` bytes in all. `text` gets the number of bytes left.
 pub(super) fn append(path: &Path, most: usize, text: impl FnOnce(usize) -> String) -> io::Result<()> {
     if path.is_symlink() {
         return Err(linked());

@@ -1,7 +1,7 @@
 //! Annotations for GitHub Actions: the totals, then what did not pass, each at its line of the suite.
 //!
-//! A step shows ten errors and ten notices and drops the rest without a word. So rows of the same test share an annotation,
-//! and the last of the ten counts those that have none.
+//! A step shows ten errors and ten notices and silently drops the rest. So rows of the same test share an annotation, and the
+//! last of the ten counts those that are left out.
 
 use mcptest_core::diag::printable;
 use mcptest_core::json;
@@ -19,7 +19,7 @@ const MOST: usize = 10;
 const MAX_MESSAGE: usize = 4000;
 const MAX_TITLE: usize = 200;
 
-/// What is said at one place of a suite.
+/// An annotation at one place of a suite.
 struct Annotation {
     file: String,
     place: Option<(usize, usize)>,
@@ -40,7 +40,7 @@ pub(super) fn text(report: &Report, compared: Option<&Compared>) -> String {
         command(&mut out, if note.is_stop { "warning" } else { "notice" }, None, "mcptest", &note.text);
     }
     let all: Vec<Annotation> = report.suites.iter().flat_map(annotations).collect();
-    // The totals are one of the ten when something is wrong.
+    // The totals are one of the ten if something failed.
     let room = MOST - usize::from(kind == "error");
     let shown = if all.len() > room { room - 1 } else { all.len() };
     for found in &all[..shown] {
@@ -53,7 +53,7 @@ pub(super) fn text(report: &Report, compared: Option<&Compared>) -> String {
     out
 }
 
-/// One annotation for all that is wrong with a test on a model.
+/// One annotation for all failures of a test on a model.
 fn annotations(suite: &SuiteReport) -> Vec<Annotation> {
     let mut out: Vec<(Annotation, &str, &str, usize)> = Vec::new();
     if let Some(why) = &suite.refused {
@@ -75,13 +75,13 @@ fn annotations(suite: &SuiteReport) -> Vec<Annotation> {
         }
         out.push((annotation(row, &suite.file), &row.test, &row.model, 0));
     }
-    let told = out.into_iter().map(|(mut found, _, _, more)| {
+    let annotations = out.into_iter().map(|(mut found, _, _, more)| {
         if more > 0 {
             found.message.push_str(&format!("\nand {} of this test", many(more, "more failure")));
         }
         found
     });
-    told.collect()
+    annotations.collect()
 }
 
 fn annotation(row: &Row, file: &str) -> Annotation {
@@ -100,7 +100,7 @@ fn annotation(row: &Row, file: &str) -> Annotation {
     }
 }
 
-/// The place that a complaint about a suite begins with, as in `suite.yml:4:5: error: ..`.
+/// The place at the start of an error about a suite, as in `suite.yml:4:5: error: ..`.
 fn refused_at(why: &str, file: &str) -> Option<(usize, usize)> {
     let rest = why.strip_prefix(&*printable(file))?.strip_prefix(':')?;
     let mut numbers = rest.splitn(3, ':');
@@ -122,7 +122,7 @@ fn command(out: &mut String, kind: &str, at: Option<&Annotation>, title: &str, m
     out.push_str(&format!("title={}::{}\n", property(title), data(message)));
 }
 
-/// Text in which nothing ends the command. Lines stay lines; other control characters are shown.
+/// Text in which nothing ends the command. Line breaks are kept; other control characters are escaped.
 fn data(text: &str) -> String {
     let lines: Vec<String> = text.lines().map(|line| printable(line).replace('%', "%25")).collect();
     lines.join("%0A")

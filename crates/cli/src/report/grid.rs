@@ -5,7 +5,7 @@ use mcptest_core::report::{GridCell, GridLine, Report, grid};
 
 use super::detail::mark;
 
-/// Longest name of a test or model in the table; the rows above have it whole.
+/// Longest name of a test or model in the table; the rows above have the full name.
 const LONGEST: usize = 40;
 
 /// One table per suite in which a test ran on several models; nothing otherwise.

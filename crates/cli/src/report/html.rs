@@ -1,8 +1,8 @@
-//! The report for people who would rather look: one page that needs nothing but itself.
+//! The report as one self-contained HTML page.
 //!
-//! The page is a frame, the rows as data, and a script that shows of them what is looked at. What traces say is data all the
-//! way: it stands in the page as JSON in which no tag can begin, the script makes text of it and never markup, and the page
-//! lets the browser run and load nothing but the style and the script whose hashes it names.
+//! The page is a frame, the rows as data, and a script that shows them. What traces contain is never markup: it is in the page as
+//! JSON in which no tag can begin, the script inserts it as text, and the content security policy lets the browser run and load
+//! only the style and the script whose hashes it names.
 
 use std::io::{self, Write};
 
@@ -21,8 +21,7 @@ use super::summary;
 const STYLE: &str = include_str!("html/page.css");
 const SCRIPT: &str = include_str!("html/page.js");
 
-/// The page while it is made. A row becomes text when it comes, and its trace is needed no longer: the text is the smaller
-/// of the two.
+/// The page while it is written. A row becomes text when it arrives. Its trace is dropped then: the text is smaller.
 #[derive(Default)]
 pub(super) struct Page {
     /// The suites so far as JSON, in which no tag can begin. The last one is open for further rows.
@@ -34,7 +33,7 @@ pub(super) struct Page {
 }
 
 impl Page {
-    /// Takes in what an event adds.
+    /// Adds an event.
     pub(super) fn event(&mut self, event: &Event) {
         match event {
             Event::SuiteStarted { file } => self.suite(file, None),
@@ -86,7 +85,7 @@ impl Page {
     }
 }
 
-/// Writes everything in front of the data. Browsers without a script show the verdict of each row.
+/// Writes everything before the data. Without JavaScript, browsers show the verdict of each row.
 fn head(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     let worst = summary::worst(report);
     let (sign, verdict) = (mark(worst).0, worst.as_str());
@@ -123,7 +122,7 @@ fn head(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     out.write_all(b"</ul>\n</noscript>\n</main>\n<script type=\"application/json\" id=\"data\">")
 }
 
-/// JSON in which no tag can begin. A `<` stands in strings only, and there it may be written by its code.
+/// JSON in which no tag can begin. A `<` is only in strings, where it may be escaped.
 fn inert(json: &str) -> impl Iterator<Item = &str> {
     json.split_inclusive('<').flat_map(|part| match part.strip_suffix('<') {
         Some(before) => [before, "\\u003c"],
@@ -131,7 +130,7 @@ fn inert(json: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The hash by which a page names what may run in it.
+/// The hash that allows a script or a style in the content security policy.
 fn hash(text: &str) -> String {
     STANDARD.encode(Sha256::digest(text.as_bytes()))
 }
@@ -223,7 +222,7 @@ mod tests {
         assert!(
             page.contains(&format!("<style>{STYLE}</style>")) && page.contains(&format!("<script>{SCRIPT}</script>"))
         );
-        // What an empty text hashes to is known.
+        // The hash of an empty text is known.
         assert_eq!(hash(""), "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=");
     }
 }

@@ -1,8 +1,8 @@
 //! The report for CI servers: `JUnit` XML, a testsuite per file and a testcase per row.
 //!
-//! "Said no" is a `<failure>`, "could not run" an `<error>`. Times are the recorded ones and nothing else depends on when
-//! or where a report is made. Only elements and attributes are used that the schemas of Jenkins know, in their order; a
-//! test holds every report to that.
+//! A failed check is a `<failure>`, a run that could not be judged is an `<error>`. Times are the recorded ones, and nothing else
+//! depends on when or where a report is written. Only elements and attributes of the Jenkins schemas are used, in their order;
+//! a test checks every report.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -74,7 +74,7 @@ fn suite(suite: &SuiteReport, allows_inconclusive: bool, xml: &mut Xml<'_>) -> i
         ("errors", &errors.to_string()),
         ("skipped", &skipped.to_string()),
     ]);
-    // Rows of gates are about runs that have rows of their own: their time is not spent twice.
+    // Rows of gates are about runs that have rows of their own: their time is not counted twice.
     let runs = suite.rows.iter().filter(|row| row.family == Family::Run);
     if let Some(ms) = runs.filter_map(|row| row.duration_ms).reduce(u64::saturating_add) {
         element = element.with_attribute(("time", &*seconds(ms)));
@@ -133,11 +133,11 @@ fn case(row: &Row, file: &str, class: &str, allows_inconclusive: bool, xml: &mut
     }
     element
         .write_inner_content(|xml| {
-            let mut told = xml.create_element(name);
+            let mut element = xml.create_element(name);
             if name != "system-out" {
-                told = told.with_attributes([("message", &*legal(&reason(row))), ("type", row.verdict.as_str())]);
+                element = element.with_attributes([("message", &*legal(&reason(row))), ("type", row.verdict.as_str())]);
             }
-            told.write_text_content(BytesText::new(&text)).map(drop)
+            element.write_text_content(BytesText::new(&text)).map(drop)
         })
         .map(drop)
 }
@@ -151,13 +151,13 @@ fn body(lines: impl IntoIterator<Item = impl AsRef<str>>) -> String {
     lines.into_iter().map(|line| legal(line.as_ref())).collect::<Vec<_>>().join("\n")
 }
 
-/// A line that XML may hold, with control characters shown by their code.
+/// A line that XML can contain, with control characters escaped.
 fn legal(line: &str) -> String {
     let mut out = String::with_capacity(line.len());
     for c in printable(line).chars() {
         match c {
             '\t' => out.push(' '),
-            // No control characters, and yet no characters of XML either.
+            // Not control characters, but not allowed in XML either.
             '\u{fffe}' | '\u{ffff}' => out.extend(c.escape_unicode()),
             _ => out.push(c),
         }

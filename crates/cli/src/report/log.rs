@@ -1,4 +1,4 @@
-//! Reports in the log of a CI server: no text of an agent or a server commands it, whatever the reporter and the width.
+//! Reports in the log of a CI server: with any reporter and any width, no text of an agent or a server is read as a command.
 
 use std::cell::Cell;
 
@@ -41,7 +41,7 @@ const FREE: [&str; 24] = [
     "structured_content",
 ];
 
-/// The sample, with something hostile before and behind every text that is not ours.
+/// The sample, with hostile text before and after every text from outside.
 fn events(seed: usize) -> Vec<Event> {
     fn spoil(value: &mut Value, key: &str, above: &str, pick: &dyn Fn(&str) -> String) {
         match value {
@@ -57,7 +57,7 @@ fn events(seed: usize) -> Vec<Event> {
         }
     }
     let mut report: Value = serde_json::from_str(include_str!("samples/report.json")).unwrap();
-    // The same text becomes the same, so that names still lead to each other.
+    // Equal texts stay equal, so that names still refer to each other.
     let pick = |text: &str| {
         let at = seed + text.len();
         format!("{}{text} {}", HOSTILE[at % HOSTILE.len()], HOSTILE[(at / 2 + seed) % HOSTILE.len()])
@@ -66,7 +66,7 @@ fn events(seed: usize) -> Vec<Event> {
     read(&report.to_string()).unwrap()
 }
 
-/// What a reporter prints of events on output of so many columns.
+/// What a reporter prints for events on output of this width.
 fn printed(kind: Kind, events: &[Event], verbosity: Verbosity, width: usize) -> String {
     let output = Output { width, is_colored: width % 2 == 1 };
     let style = Style { verbosity, output, compared: None, step_summary: None, trust: Trust::Trusted };
@@ -87,7 +87,7 @@ fn no_reporter_prints_a_command_at_any_width() {
     let check = |kind: Kind, text: &str| {
         let found: Vec<_> = commands(text)
             .into_iter()
-            // The github reporter commands, but nobody else's words do.
+            // The github reporter writes commands of its own, but no text from outside becomes one.
             .filter(|found| kind != Kind::Github || !["error", "notice", "warning"].contains(&&*found.name))
             .collect();
         assert_eq!(found, [], "{}", kind.name());
@@ -102,7 +102,7 @@ fn no_reporter_prints_a_command_at_any_width() {
             check(Kind::Pretty, &printed(Kind::Pretty, &events, Verbosity::Verbose, width));
         }
     }
-    // The texts were there.
+    // The texts were printed.
     assert!(shown.get() > 10_000, "{}", shown.get());
 }
 
@@ -113,7 +113,7 @@ fn the_github_reporter_has_a_line_per_command_of_its_own() {
         assert_eq!(commands(&text).len(), text.lines().count());
         for line in text.lines() {
             let (command, _) = line.split_once("::").and_then(|(_, rest)| rest.split_once("::")).unwrap();
-            // Properties end where the data begins: none has a colon, a comma or a sign of a command in a value.
+            // Properties end where the data begins: no value has a colon, a comma or a command.
             let (kind, properties) = command.split_once(' ').unwrap();
             assert!(["error", "notice", "warning"].contains(&kind), "{line}");
             for property in properties.split(',') {

@@ -1,4 +1,4 @@
-//! The report for pull requests: what flipped, then what does not pass, then how often tests with several runs pass.
+//! The report for pull requests: flipped verdicts, then failures, then pass rates of tests with several runs.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use super::text::{many, runs as numbers};
 use super::{paths, summary};
 use crate::console::escape;
 
-/// Most bytes of a comment; a platform refuses longer ones whole.
+/// Most bytes of a comment; platforms reject longer ones.
 pub(super) const COMMENT: usize = 60_000;
 
 /// Most characters of a name in a table.
@@ -21,7 +21,7 @@ const MAX_NAME: usize = 160;
 /// Most rows of one table.
 const MAX_ROWS: usize = 50;
 
-/// The report, of at most so many bytes.
+/// The report, in at most this many bytes.
 pub(super) fn text(report: &Report, compared: Option<&Compared>, most: usize) -> String {
     let mut out = format!("## {}\n\n{}\n", title(report), summary::totals(report));
     for note in &report.notes {
@@ -30,7 +30,7 @@ pub(super) fn text(report: &Report, compared: Option<&Compared>, most: usize) ->
     if let Some(compared) = compared {
         changes(&compared.name, &compared.baseline.compare(report), &mut out);
     }
-    // What will be printed is measured: a platform refuses a comment that is too long.
+    // The printed text is measured: platforms reject a comment that is too long.
     let mut out = escape(&out);
     let runs = escape(&runs(report));
     failures(report, most.saturating_sub(out.len() + runs.len()), &mut out);
@@ -65,7 +65,7 @@ fn changes(name: &str, changes: &Changes, out: &mut String) {
         return;
     }
     out.push_str(&format!("{}.\n\n", summary::changes(changes)));
-    // What is new and fine is counted above, and that is enough of it.
+    // New rows that pass are only counted, above.
     let is_bad = |change: &&Change| change.after.is_some_and(RowVerdict::is_bad);
     let added = changes.added.iter().filter(is_bad);
     let all: Vec<&Change> =
@@ -98,7 +98,7 @@ fn changes(name: &str, changes: &Changes, out: &mut String) {
     }
 }
 
-/// Everything that does not pass, as much of it as there is room for.
+/// Everything that does not pass, as far as there is room.
 fn failures(report: &Report, most: usize, out: &mut String) {
     let mut text = String::new();
     let mut left_out = 0;
@@ -125,7 +125,7 @@ fn failures(report: &Report, most: usize, out: &mut String) {
     }
 }
 
-/// Rows that are not fine, in order; runs of a test that say the same are one, with the numbers of all.
+/// Rows that did not pass, in order; runs of a test that fail alike are one entry with all their numbers.
 fn alike(rows: &[Row]) -> Vec<(&Row, Vec<u64>)> {
     let mut out: Vec<(&Row, Vec<u64>)> = Vec::new();
     let mut known: BTreeMap<(String, RowVerdict, String), usize> = BTreeMap::new();
@@ -156,7 +156,7 @@ fn failure(row: &Row, runs: &[u64], file: &str) -> String {
 fn details(verdict: &str, name: &str, reason: &str, lines: &[String]) -> String {
     let text = lines.join("\n");
     let fence = "`".repeat(longest_run(&text).max(2) + 1);
-    // Nobody is mentioned and nothing is linked in code.
+    // In code, `@name` mentions nobody and nothing is linked.
     format!(
         "\n<details><summary>{verdict} <code>{}</code>: <code>{}</code></summary>\n\n{fence}text\n{text}\n{fence}\n\n</details>\n",
         html(&printable(&json::cut(name, MAX_NAME))),
@@ -164,7 +164,7 @@ fn details(verdict: &str, name: &str, reason: &str, lines: &[String]) -> String 
     )
 }
 
-/// Tests with several runs: how many pass, and by which ways.
+/// Tests with several runs: how many pass, and by which paths.
 fn runs(report: &Report) -> String {
     let mut table = String::new();
     let mut count = 0;
@@ -177,7 +177,7 @@ fn runs(report: &Report) -> String {
             if row.family == Family::Run && row.run.is_some() {
                 name = name.or_else(|| row.name_without_run());
                 let is_pass = row.verdict == RowVerdict::Pass;
-                // A run that was never made, or broke, took no way.
+                // A run that was not made, or could not be judged, has no path.
                 if !matches!(row.verdict, RowVerdict::Skipped | RowVerdict::Error) {
                     ways.add(row.trace.as_deref(), is_pass);
                 }
@@ -215,7 +215,7 @@ pub(crate) fn cell(text: &str) -> String {
 pub(crate) fn code(text: &str) -> String {
     let text = printable(&json::cut(text, MAX_NAME)).replace('\t', " ");
     let fence = "`".repeat(longest_run(&text) + 1);
-    // A code span may not touch a backtick of its own text.
+    // The delimiters of a code span must not touch a backtick of its text.
     let pad = if text.starts_with('`') || text.ends_with('`') { " " } else { "" };
     format!("{fence}{pad}{text}{pad}{fence}")
 }

@@ -1,8 +1,8 @@
-//! Colours: what a part of a text is, and how a terminal is told.
+//! Colors: what a part of a text is, and the codes for a terminal.
 
 use mcptest_core::report::RowVerdict;
 
-/// What a line is, as far as its color goes. Every line reads the same without it.
+/// The kind of a line, which decides its color. Every line reads the same without color.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Tone {
     Plain,
@@ -10,7 +10,7 @@ pub(super) enum Tone {
     Marked(RowVerdict),
     Advice,
     Place,
-    /// Carets below what is meant.
+    /// Carets below the place.
     Carets,
 }
 
@@ -25,7 +25,7 @@ impl Tone {
         }
     }
 
-    /// A line, which may have become several by wrapping, in its color. Spaces before a text keep none.
+    /// A line in its color, after wrapping. Indentation has no color.
     pub(super) fn paint(self, text: &str, is_colored: bool) -> String {
         let (Some(code), true) = (self.code(), is_colored) else { return text.to_owned() };
         let mut out = String::with_capacity(text.len() + 16);

@@ -1,4 +1,4 @@
-//! The ways that the runs of a cell took, as text.
+//! The paths that the runs of a cell took, as text.
 
 use mcptest_core::diag::printable;
 use mcptest_core::json;
@@ -6,7 +6,7 @@ use mcptest_core::report::{Branch, Paths};
 
 use super::text::many;
 
-/// Most branches of a tree, most steps of a branch, most ways on one line.
+/// Most branches of a tree, most steps of a branch, most paths on one line.
 const MAX_BRANCHES: usize = 16;
 const MAX_STEPS: usize = 12;
 const MAX_WAYS: usize = 4;
@@ -14,14 +14,14 @@ const MAX_WAYS: usize = 4;
 /// Most characters of the name of a tool.
 const MAX_NAME: usize = 40;
 
-/// The tree, below a line that says where runs first part; one line when all went the same way.
+/// The tree, below a line that says where runs first diverge; one line if all took the same path.
 pub(super) fn tree(paths: &Paths) -> Vec<String> {
     let runs = paths.runs();
     let mut out = Vec::new();
     let branches = paths.branches();
     match (paths.first_split(), branches.first()) {
         (Some(split), _) => {
-            out.push(format!("paths of {}, which first part at call {split}:", many(runs, "run")));
+            out.push(format!("paths of {}, which first diverge at call {split}:", many(runs, "run")));
             out.extend(branches.iter().take(MAX_BRANCHES).map(|branch| format!("  {}", line(branch, runs))));
             if let Some(more) = branches.len().checked_sub(MAX_BRANCHES).filter(|more| *more > 0) {
                 out.push(format!("  and {more} more ways to go on"));
@@ -60,11 +60,11 @@ fn line(branch: &Branch, runs: usize) -> String {
     out
 }
 
-/// Every way from its start, on one line: `7/10 search, open; 3/10 search, search, gave up`.
+/// Every path from its start, on one line: `7/10 search, open; 3/10 search, search, gave up`.
 pub(super) fn one_line(paths: &Paths) -> String {
     let runs = paths.runs();
     let branches = paths.branches();
-    // What all runs share, where they share something, is the one part without a parting before it.
+    // What all runs share is the only part without a branch before it.
     let without_stem = usize::from(branches.first().is_some_and(|branch| branch.depth > 0));
     let mut trail: Vec<Vec<String>> = Vec::new();
     let mut ways = Vec::new();
@@ -98,7 +98,7 @@ fn steps(steps: &[String]) -> String {
     if parts.len() <= MAX_STEPS {
         return parts.iter().map(part).collect::<Vec<_>>().join(", ");
     }
-    // The end of a way says how it ended.
+    // The last step of a path says how it ended.
     let (head, tail) = (&parts[..MAX_STEPS - 2], &parts[parts.len() - 1..]);
     let left_out: usize = parts[head.len()..parts.len() - 1].iter().map(|(_, count)| count).sum();
     let shown = |some: &[(&str, usize)]| some.iter().map(part).collect::<Vec<_>>().join(", ");
@@ -130,7 +130,7 @@ mod tests {
         assert_eq!(
             tree(&found),
             [
-                "paths of 10 runs, which first part at call 1:",
+                "paths of 10 runs, which first diverge at call 1:",
                 "  10/10 search",
                 "  ├─ 7/10 open: all pass",
                 "  └─ 3/10 search, gave up: none pass",
@@ -151,7 +151,7 @@ mod tests {
         assert_eq!(
             tree(&found),
             [
-                "paths of 5 runs, which first part at call 0:",
+                "paths of 5 runs, which first diverge at call 0:",
                 "  ├─ 4/5 a, b",
                 "  │  ├─ 2/5 c: all pass",
                 "  │  ├─ 1/5 d: none pass",

@@ -1,8 +1,7 @@
-//! The report for people: a line per test on a model and per gate over runs, all there is to say about what did not pass, and
-//! a summary.
+//! The report for people: a line per test on a model and per gate over runs, details of what did not pass, and a summary.
 //!
-//! A row is shown when it comes. Only the runs of a test that has several are kept until all of them are there, because they
-//! share a line.
+//! A row is printed when it arrives. Only the runs of a test with several are kept until all have arrived, because they share a
+//! line.
 
 mod runs;
 
@@ -16,21 +15,21 @@ use super::style::{Output, Style, Verbosity};
 use super::text::{indent, one_line, wrap};
 use super::{grid, paint, summary};
 
-/// Columns that the word of a verdict is filled up to.
+/// Columns of the word of a verdict, with padding.
 const WORD: usize = 8;
 
-/// Writes rows as they come.
+/// Writes rows as they arrive.
 #[derive(Debug)]
 pub(super) struct Pretty {
     verbosity: Verbosity,
     output: Output,
     /// The suite that rows belong to, as it was typed.
     file: String,
-    /// Whether the name of the suite stands above its rows yet.
+    /// Whether the name of the suite is printed already.
     is_named: bool,
-    /// Whether anything was written that the next suite has to keep away from.
+    /// Whether a blank line must come before the next suite.
     is_begun: bool,
-    /// Where the last row stands in its cell.
+    /// The position of the last row in its cell.
     last: Option<RowOrder>,
     /// Runs of a cell that are not shown yet.
     runs: Option<Runs>,
@@ -42,7 +41,7 @@ impl Pretty {
         Self { verbosity, output, file, is_named: false, is_begun: false, last: None, runs: None }
     }
 
-    /// What an event adds to the report.
+    /// Adds an event to the report.
     pub(super) fn event(&mut self, event: &Event) -> String {
         let mut out = String::new();
         match event {
@@ -97,7 +96,7 @@ impl Pretty {
         out
     }
 
-    /// What is not as it was in an older report.
+    /// What changed since an older report.
     fn changes(&self, compared: &super::style::Compared, report: &Report, out: &mut String) {
         let changes = compared.baseline.compare(report);
         let name = printable(&compared.name);
@@ -107,7 +106,7 @@ impl Pretty {
         }
         out.push_str(&format!("since {name}: {}\n", summary::changes(&changes)));
         let listed = changes.worse.iter().chain(&changes.better).chain(&changes.other);
-        // What is new or gone is counted; the rows above, or the older report, have it.
+        // New and removed rows are only counted: they are in the rows above, or in the older report.
         let listed: Vec<_> = match self.verbosity {
             Verbosity::Verbose => listed.chain(&changes.added).chain(&changes.gone).collect(),
             Verbosity::Quiet | Verbosity::Normal => listed.collect(),
@@ -144,7 +143,7 @@ impl Pretty {
         out.push_str(&single(row, &row.name, &self.file, self.verbosity, self.output));
     }
 
-    /// Shows the runs that were held back.
+    /// Prints the runs that were kept.
     fn flush(&mut self, out: &mut String) {
         let Some(runs) = self.runs.take() else { return };
         let text = runs.text(self.verbosity, self.output);
@@ -171,7 +170,7 @@ impl Pretty {
     }
 }
 
-/// A row by itself: its verdict, name and numbers, and below them all there is to say, unless it passed and nobody asked.
+/// A row by itself: its verdict, name and numbers, and below them the details, unless it passed and they were not requested.
 fn single(row: &Row, name: &str, file: &str, verbosity: Verbosity, output: Output) -> String {
     let origin = row.source();
     let mut out = String::new();
@@ -202,7 +201,7 @@ fn single(row: &Row, name: &str, file: &str, verbosity: Verbosity, output: Outpu
     out
 }
 
-/// Verdict, name and origin of a row, and the first of `tails` that fits into the line; tells whether one does.
+/// Verdict, name and origin of a row, and the first of `tails` that fits on the line. Returns whether one does.
 fn headline(verdict: RowVerdict, name: &str, origin: &str, tails: &[&str], output: Output, out: &mut String) -> bool {
     let (mark, word) = mark(verdict);
     let label = format!("{mark} {word:WORD$}");

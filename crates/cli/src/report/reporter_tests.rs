@@ -1,5 +1,5 @@
-//! What each face makes of the sample. The texts are in `samples/`; `SAMPLES=overwrite cargo test -p mcptest` writes them
-//! anew. Read them as the person whose test failed before keeping them.
+//! The output of each reporter for the sample. The texts are in `samples/`; `SAMPLES=overwrite cargo test -p mcptest` updates
+//! them. Read the diff as the person whose test failed.
 
 use std::fs;
 use std::io::{self, Write};
@@ -65,8 +65,8 @@ fn printed(reporter: &str, style: Style, events: &[Event]) -> String {
     text
 }
 
-/// What the committed report of the sample is told as again.
-fn told_again() -> Vec<Event> {
+/// The outputs for the committed report of the sample.
+fn output_of_saved() -> Vec<Event> {
     mcptest_core::report::read(&fs::read_to_string(sample("report.json")).unwrap()).unwrap()
 }
 
@@ -89,7 +89,7 @@ fn compare(name: &str, found: &str) {
 }
 
 /// Every committed text: the face, how it looks, and the file.
-fn faces() -> Vec<(&'static str, Style, &'static str)> {
+fn outputs() -> Vec<(&'static str, Style, &'static str)> {
     let narrow = Style { output: Output { width: 72, is_colored: true }, ..normal() };
     vec![
         ("pretty", normal(), "normal.txt"),
@@ -108,15 +108,15 @@ fn faces() -> Vec<(&'static str, Style, &'static str)> {
 
 #[test]
 fn every_face_of_the_sample_is_as_it_was_reviewed() {
-    for (face, style, file) in faces() {
+    for (face, style, file) in outputs() {
         check(file, &printed(face, style, &events()));
     }
 }
 
 #[test]
 fn a_saved_report_gives_every_face_again_byte_for_byte() {
-    let again = told_again();
-    for (face, style, file) in faces() {
+    let again = output_of_saved();
+    for (face, style, file) in outputs() {
         // Never overwrites: what the saved report says may be older than the sample.
         compare(file, &printed(face, style, &again));
     }
@@ -195,8 +195,8 @@ fn every_face_counts_the_same_and_keeps_the_order_of_events() {
     assert_eq!(lines.len(), events.len() + 2);
     assert_eq!(lines[0], json!({ "event": "begin", "mcptest": 1 }));
     assert_eq!(lines[lines.len() - 1], json!({ "event": "end", "exit_code": 2, "totals": totals }));
-    let told = lines.iter().filter(|line| line["event"] == "row_finished").map(|line| &line["row"]);
-    assert!(told.eq(in_json));
+    let rows = lines.iter().filter(|line| line["event"] == "row_finished").map(|line| &line["row"]);
+    assert!(rows.eq(in_json));
 
     let verbose = printed("pretty", verbose(), &events);
     let mut rest = &*verbose;
@@ -305,7 +305,7 @@ fn nothing_to_report_is_said() {
 }
 
 #[test]
-fn runs_that_fail_alike_are_told_once_and_the_rest_is_counted() {
+fn runs_that_fail_alike_are_shown_once_and_the_rest_is_counted() {
     let suite = suite();
     let said =
         |at: u64| trace(&[("look", json!({ "at": at }), None)], &"word ".repeat(usize::try_from(at).unwrap() + 1));
@@ -332,9 +332,9 @@ fn runs_that_fail_alike_are_told_once_and_the_rest_is_counted() {
         row.checks[0].failures[0].reason = format!("reason {}", row.run.unwrap());
         row
     });
-    let told = failed(numbered.collect());
-    assert_eq!(told.len(), 7);
-    assert_eq!(told[6], "    and 7 runs with something else to say, which -v shows: #6 to #12");
+    let lines = failed(numbered.collect());
+    assert_eq!(lines.len(), 7);
+    assert_eq!(lines[6], "    and 7 runs that failed in other ways; -v shows them: #6 to #12");
 }
 
 #[test]
@@ -556,7 +556,7 @@ fn reports_go_to_files_and_people_still_see_the_verdict() {
 }
 
 #[test]
-fn a_report_that_cannot_be_written_is_told_and_the_others_are_written() {
+fn a_report_that_cannot_be_written_is_an_error_and_the_others_are_written() {
     let folder = tempfile::tempdir().unwrap();
     let missing = folder.path().join("no/a.json");
     let written = folder.path().join("a.xml");

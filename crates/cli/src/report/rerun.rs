@@ -1,9 +1,9 @@
-//! The command that judges a row again, to be copied into a shell.
+//! The command that runs a row again, to be copied into a shell.
 
 use mcptest_core::diag::{is_unprintable, shell_word};
 use mcptest_core::report::{Origin, Row, RowVerdict};
 
-/// The command for a row of a suite; none for a row that no suite has, and none where a hint already is a command.
+/// The command for a row of a suite; none without a suite, and none if a hint is a command already.
 pub(super) fn command(row: &Row, file: &str) -> Option<String> {
     let is_judged = matches!(
         row.verdict,
@@ -14,15 +14,15 @@ pub(super) fn command(row: &Row, file: &str) -> Option<String> {
     }
     let mut out = format!("mcptest run {}", path(file)?);
     out.push_str(&flag("--filter", &filter(&row.test))?);
-    // The name of a row has its model where the test runs on several.
+    // The name of a row includes the model if the test runs on several.
     if row.name.starts_with(&format!("{} [", row.test)) {
         out.push_str(&flag("--models", &row.model)?);
     }
     if let Some(runs) = row.runs {
         out.push_str(&format!(" --runs {runs}"));
     }
-    // What was recorded is judged again by a replay, which costs nothing and gives the same verdict. A script, too, is played
-    // again only when no recording is to take its place.
+    // What was recorded is replayed, which costs nothing and gives the same verdict. A script runs live again only if nothing was
+    // recorded.
     if !row.recorded && matches!(row.origin, Some(Origin::Live | Origin::Scripted)) {
         out.push_str(" --live");
     }
@@ -32,19 +32,19 @@ pub(super) fn command(row: &Row, file: &str) -> Option<String> {
     Some(out)
 }
 
-/// A path as an argument of a command; none for one that cannot be copied from a screen.
+/// A path as an argument of a command; none if it cannot be copied from a screen.
 pub(crate) fn path(file: &str) -> Option<String> {
-    // What begins with a dash would be taken for a flag.
+    // A leading dash would make it a flag.
     if file.starts_with('-') { shell_word(&format!("./{file}")) } else { shell_word(file) }
 }
 
 fn flag(name: &str, value: &str) -> Option<String> {
-    // What begins with a dash would be taken for a flag of its own.
+    // A leading dash would make it a flag.
     let between = if value.starts_with('-') { '=' } else { ' ' };
     Some(format!(" {name}{between}{}", shell_word(value)?))
 }
 
-/// What selects a test by its name: the name, or a pattern where the name would be read as something else.
+/// The filter that selects a test: its name, or a pattern if the name would be read as something else.
 fn filter(name: &str) -> String {
     let is_plain = !name.is_empty() && !name.starts_with('/') && !name.contains(is_unprintable);
     if is_plain {

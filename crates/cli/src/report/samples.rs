@@ -1,4 +1,4 @@
-//! One stream of events with everything a report may have to show. What each face makes of it is in `samples/`.
+//! One stream of events with everything that a report can show. The output of each reporter is in `samples/`.
 
 use mcptest_core::diag::{Code, Source};
 use mcptest_core::event::Event;
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 pub(super) const FILE: &str = "tests/weather.yml";
 
-/// Text that tries to leave its place, in a terminal, in XML and in JSON.
+/// Text that tries to break out, in a terminal, in XML and in JSON.
 const HOSTILE: &str = "\u{1b}[2J\u{0}\u{7}]]>&<b a='\"'>\u{202e}\u{9b}31m\u{fffe}\u{ffff}\r\n\t{\"}\\";
 
 pub(super) fn suite() -> Suite {
@@ -45,7 +45,7 @@ pub(super) fn trace(calls: &[(&str, Value, Option<Value>)], answer: &str) -> Tra
     .unwrap()
 }
 
-/// A run that does all that `books a seat` asks for, and one that does hardly anything of it.
+/// A run that does everything `books a seat` expects, and one that does hardly anything.
 fn seats() -> [Trace; 2] {
     let fare = |class: &str| json!({ "seat": "12A", "fare": { "class": class, "currency": "NOK" } });
     let long = |end: &str| format!("{} {end}", "a sentence that comes before the part that matters,".repeat(2));
@@ -67,7 +67,7 @@ fn seats() -> [Trace; 2] {
     [good, bad]
 }
 
-/// Two calls that meet the fault, and one that gets through.
+/// Two calls that get the fault, and one that succeeds.
 fn survivor(last: Option<Value>) -> Trace {
     let args = || json!({ "q": "rain" });
     let mut trace = trace(&[("search", args(), None), ("search", args(), None), ("search", args(), last)], "It rains.");
@@ -84,7 +84,7 @@ fn survivor(last: Option<Value>) -> Trace {
     trace
 }
 
-/// Rows that a cell of the suite has when its runs did these things.
+/// The rows of a cell of the suite with these runs.
 pub(super) fn cell(suite: &Suite, test: usize, model: &str, runs: Vec<Attempt>) -> Vec<Row> {
     let cell = Cell { test: &suite.agents[test], faults: &suite.faults, model };
     let origin = |run: &Attempt| matches!(run, Attempt::Traced(_)).then_some(Origin::Replayed);
@@ -104,7 +104,7 @@ fn finished(row: Row) -> Event {
     Event::RowFinished(Box::new(row))
 }
 
-/// Everything a report may have to show.
+/// Everything that a report can show.
 pub(super) fn events() -> Vec<Event> {
     const BOOKS: usize = 0;
     const STEADY: usize = 1;
@@ -167,7 +167,7 @@ pub(super) fn events() -> Vec<Event> {
         trace: None,
         ..plain.clone()
     }));
-    // A trace that was recorded elsewhere belongs to no cell and to no suite.
+    // A trace that another program recorded belongs to no cell and no suite.
     out.push(finished(Row {
         name: "trace-1".into(),
         test: "trace-1".into(),
@@ -176,7 +176,7 @@ pub(super) fn events() -> Vec<Event> {
         origin: None,
         ..plain.clone()
     }));
-    // Where all gates are about groups, nobody judges a single trace.
+    // If all gates are about groups, a single trace has no verdict.
     out.push(finished(Row {
         name: "trace-2".into(),
         test: "trace-2".into(),
@@ -217,7 +217,7 @@ pub(super) fn with_ends(events: Vec<Event>) -> Vec<Event> {
     out
 }
 
-/// The same run as it was a week before: one verdict the other way round, one row more, one less, another rate.
+/// The same run a week earlier: one verdict flipped, one row more, one less, another rate.
 pub(super) fn older() -> Vec<Event> {
     let suite = suite();
     let [good, bad] = seats();
@@ -234,7 +234,7 @@ pub(super) fn older() -> Vec<Event> {
     with_ends(out)
 }
 
-/// A run all of whose texts are hostile.
+/// A run in which all texts are hostile.
 fn hostile(suite: &Suite) -> Row {
     let args = json!({ "to": HOSTILE, HOSTILE: [HOSTILE] });
     let trace = trace(&[("search", args, Some(json!(HOSTILE))), (HOSTILE, json!({}), None)], HOSTILE);

@@ -1,7 +1,6 @@
-//! The style of reports: how much they show, how wide they are, with color or without, and held against what.
+//! The style of reports: how much they show, their width, color, and what they are compared with.
 //!
-//! A terminal has a say in width and color, and nothing else has: what goes into a file or a pipe is the same bytes on
-//! every machine.
+//! Only a terminal affects width and color: files and pipes get the same bytes on every machine.
 
 use std::io::IsTerminal;
 use std::path::PathBuf;
@@ -17,7 +16,7 @@ use super::paint;
 pub(crate) enum Verbosity {
     /// What is not a pass.
     Quiet,
-    /// A line per test on a model and per gate over runs; runs that did not pass with all there is to say of them.
+    /// A line per test on a model and per gate over runs; details of runs that did not pass.
     Normal,
     /// Every row, each check on a line of its own.
     Verbose,
@@ -37,11 +36,11 @@ pub(crate) enum Color {
 /// Columns of a line that goes into a file or a pipe.
 pub(super) const WIDTH: usize = 100;
 
-/// Fewest and most columns of a line on a terminal: below, nothing can be read; above, nobody wants to.
+/// Fewest and most columns of a line on a terminal.
 const NARROWEST: usize = 40;
 const WIDEST: usize = 140;
 
-/// What a text is written on.
+/// Where a text is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Output {
     pub(super) width: usize,
@@ -52,7 +51,7 @@ impl Output {
     /// A file or a pipe.
     pub(super) const PLAIN: Self = Self { width: WIDTH, is_colored: false };
 
-    /// A terminal of so many columns, or something else; `set` answers for variables that are not empty.
+    /// A terminal of this width, or something else; `set` reads variables that are not empty.
     fn new(terminal: Option<usize>, color: Color, set: &dyn Fn(&str) -> Option<String>) -> Self {
         let is_colored = match color {
             Color::Always => true,
@@ -65,7 +64,7 @@ impl Output {
     }
 }
 
-/// An older report that this one is held against.
+/// An older report that this one is compared with.
 #[derive(Debug, Clone)]
 pub(crate) struct Compared {
     /// Its file, as it was typed.
@@ -82,12 +81,12 @@ pub(crate) struct Style {
     pub(super) compared: Option<Compared>,
     /// Where GitHub keeps the summary of a step.
     pub(super) step_summary: Option<PathBuf>,
-    /// Who made the folders that files are written into.
+    /// Whether the folders of the files are trusted.
     pub(super) trust: Trust,
 }
 
 impl Style {
-    /// A look for whatever standard output is.
+    /// The style for this standard output.
     pub(crate) fn new(verbosity: Verbosity, color: Color, environment: &dyn Fn(&str) -> Option<String>) -> Self {
         let terminal = std::io::stdout().is_terminal().then(|| columns().unwrap_or(WIDTH));
         let set = |name: &str| environment(name).filter(|value| !value.is_empty());
@@ -115,19 +114,19 @@ impl Style {
         paint::verdict(RowVerdict::Fail, text, self.output.is_colored)
     }
 
-    /// The same style, for files in folders of somebody else.
+    /// The same style, for files in untrusted folders.
     pub(crate) fn trusting(self, trust: Trust) -> Self {
         Self { trust, ..self }
     }
 
-    /// The same style, held against an older report.
+    /// The same style, compared with an older report.
     pub(crate) fn compared_with(mut self, compared: Option<Compared>) -> Self {
         self.compared = compared;
         self
     }
 }
 
-/// Columns of the terminal that standard output is.
+/// Width of the terminal, if standard output is one.
 #[cfg(unix)]
 fn columns() -> Option<usize> {
     let size = rustix::termios::tcgetwinsize(std::io::stdout()).ok()?;

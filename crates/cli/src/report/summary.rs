@@ -1,4 +1,4 @@
-//! The few lines that a report for people ends with, and that others begin with.
+//! The summary lines of reports.
 
 use mcptest_core::diag::{Code, printable};
 use mcptest_core::report::{Change, Changes, Counts, Report, RowVerdict, Totals};
@@ -59,7 +59,7 @@ pub(super) fn worst(report: &Report) -> RowVerdict {
     }
 }
 
-/// How many rows changed in which way: `1 worse, 2 better`; nothing when none did.
+/// How many rows changed and how: `1 worse, 2 better`; nothing if none did.
 pub(super) fn changes(changes: &Changes) -> String {
     let Changes { worse, better, other, added, gone, rates } = changes;
     let counts = [

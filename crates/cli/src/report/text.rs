@@ -3,31 +3,31 @@
 use mcptest_core::diag::printable;
 use mcptest_core::json;
 
-/// Columns by which a line below the name of a row stands in.
+/// Indentation of the lines below the name of a row.
 pub(super) const fn indent(depth: usize) -> usize {
     4 + depth * 2
 }
 
-/// Most characters of one text: a reason may quote a whole message of a model.
+/// Most characters of one text: a reason may quote a long message of a model.
 const MAX_TEXT: usize = 600;
 
-/// The lines of a text that someone else wrote, each as it may be printed; the whole cut to a length one can read.
+/// The lines of a text from outside, made printable, and cut if there are too many.
 pub(crate) fn lines(text: &str) -> Vec<String> {
     json::cut(text.trim_end(), MAX_TEXT).lines().map(|line| printable(line).into_owned()).collect()
 }
 
-/// A text that someone else wrote, on one line.
+/// A text from outside, on one line.
 pub(crate) fn one_line(text: &str) -> String {
     printable(&json::cut(text.trim_end(), MAX_TEXT)).into_owned()
 }
 
-/// Appends a line, broken at spaces where it is too long; what follows the first break stands two columns further in. A
-/// word that is too long stays whole, and so does something to copy that stands in backticks and fits on a line.
+/// Appends a line, wrapped at spaces. What follows the first break is indented by two more columns. A word that is too long
+/// is not broken, and neither is text in backticks that fits on a line, so that it can be copied.
 pub(super) fn wrap(out: &mut String, width: usize, indent: usize, text: &str) {
     hang(out, width, indent, indent + 2, text);
 }
 
-/// Appends a line, broken at spaces where it is too long; what follows the first break stands in by `rest` columns.
+/// Appends a line, wrapped at spaces. What follows the first break is indented by `rest` columns.
 pub(crate) fn hang(out: &mut String, width: usize, indent: usize, rest: usize, text: &str) {
     out.push_str(&" ".repeat(indent));
     let mut column = indent;
@@ -48,7 +48,7 @@ pub(crate) fn hang(out: &mut String, width: usize, indent: usize, rest: usize, t
     out.push('\n');
 }
 
-/// A text between the spaces at which it may be broken. Backticks keep up to `most` characters together.
+/// The pieces between which a text may be broken. Backticks keep up to `most` characters together.
 fn parts(text: &str, most: usize) -> Vec<&str> {
     let is_open = |word: &str| word.matches('`').count() % 2 == 1;
     let mut out = Vec::new();
@@ -74,7 +74,7 @@ pub(crate) fn many(count: usize, word: &str) -> String {
     format!("{count} {word}{}", if count == 1 { "" } else { "s" })
 }
 
-/// Numbers that follow each other are told together: `#1 to #3, #5`.
+/// Consecutive numbers are joined: `#1 to #3, #5`.
 pub(super) fn runs(numbers: &[u64]) -> String {
     let mut parts: Vec<(u64, u64)> = Vec::new();
     for number in numbers {
@@ -95,7 +95,7 @@ pub(super) fn runs(numbers: &[u64]) -> String {
     }
 }
 
-/// Most stretches of runs in one line.
+/// Most ranges of runs on one line.
 const MAX_PARTS: usize = 8;
 
 #[cfg(test)]
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_that_follow_each_other_are_told_together() {
+    fn consecutive_runs_are_shown_as_a_range() {
         assert_eq!(runs(&[2]), "#2");
         assert_eq!(runs(&[1, 2, 4, 5, 6, 9]), "#1, #2, #4 to #6, #9");
         let odd: Vec<u64> = (0..12).map(|at| 2 * at + 1).collect();

@@ -81,14 +81,14 @@ fn marked(words: &[&str]) -> String {
     words.join("|\n") + "|\n"
 }
 
-/// Makes such a program, which writes into `told` of the folder.
-fn witness(here: &Folder, path: &str, told: &str) {
+/// Makes such a program, which writes into `reported` of the folder.
+fn witness(here: &Folder, path: &str, reported: &str) {
     use std::os::unix::fs::PermissionsExt;
-    here.write(path, format!("{WITNESS} > '{}'\n", here.0.join(told).display()).as_bytes());
+    here.write(path, format!("{WITNESS} > '{}'\n", here.0.join(reported).display()).as_bytes());
     std::fs::set_permissions(here.0.join(path), std::fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-/// The names of what lies in a folder, in order.
+/// The names of the entries of a folder, in order.
 fn names(folder: &std::path::Path) -> Vec<String> {
     let mut names: Vec<String> =
         std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
@@ -252,7 +252,7 @@ const HOSTILE: [&str; 9] = [
 fn hostile_inputs_are_passed_on_as_they_are() {
     for text in HOSTILE {
         let here = workspace();
-        witness(&here, "of-the-runner/mcptest", "of-the-runner/told");
+        witness(&here, "of-the-runner/mcptest", "of-the-runner/reported");
         let program = here.0.join("of-the-runner/mcptest");
         let before = names(&here.0);
         let variables = [("MCPTEST", program.to_str().unwrap()), ("FILES", text), ("ARGS", text), ("REPORTS", text)];
@@ -271,8 +271,8 @@ fn hostile_inputs_are_passed_on_as_they_are() {
             "--",
             text,
         ];
-        let told = read(&here, "of-the-runner/told");
-        assert_eq!(told.splitn(3, '\n').nth(2).unwrap(), marked(&expected), "{text}");
+        let reported = read(&here, "of-the-runner/reported");
+        assert_eq!(reported.splitn(3, '\n').nth(2).unwrap(), marked(&expected), "{text}");
         // The folder for reports has the hostile name, and nothing else has come into being.
         let mut after = before;
         after.push(text.to_owned());
@@ -300,7 +300,7 @@ fn pull_requests_from_forks_are_not_trusted() {
         "github.event.pull_request != null && github.event.pull_request.head.repo.full_name != github.repository";
     assert_eq!(judge["env"]["FORK"], format!("${{{{ {fork} }}}}"));
     let here = workspace();
-    witness(&here, "of-the-runner/mcptest", "told");
+    witness(&here, "of-the-runner/mcptest", "reported");
     let program = here.0.join("of-the-runner/mcptest");
     for (untrusted, fork, expected) in [
         ("auto", "true", true),
@@ -312,7 +312,7 @@ fn pull_requests_from_forks_are_not_trusted() {
         let variables =
             [("MCPTEST", program.to_str().unwrap()), ("REPORTS", "out"), ("UNTRUSTED", untrusted), ("FORK", fork)];
         assert_eq!(run(&here, "Run tests", &variables).status.code(), Some(0));
-        assert_eq!(read(&here, "told").contains("--untrusted|\n"), expected, "{untrusted} {fork}");
+        assert_eq!(read(&here, "reported").contains("--untrusted|\n"), expected, "{untrusted} {fork}");
     }
     let odd = run(&here, "Run tests", &[("REPORTS", "out"), ("UNTRUSTED", "yes")]);
     let why = "::error title=mcptest::the input `untrusted` must be `auto`, `true` or `false`\n";
@@ -330,7 +330,7 @@ fn the_program_is_built_from_the_sources_of_the_action_wherever_they_lie() {
     let here = Folder::with(&[("a 'folder' $(touch pwned)/Cargo.toml", "")]);
     let source = here.0.join("a 'folder' $(touch pwned)");
     for tool in ["cargo", "rustup"] {
-        witness(&here, &format!("tools/{tool}"), &format!("{tool}.told"));
+        witness(&here, &format!("tools/{tool}"), &format!("{tool}.reported"));
     }
     here.write("of-the-runner/output", b"");
     let path = format!("{}:{PATH}", here.0.join("tools").display());
@@ -338,7 +338,7 @@ fn the_program_is_built_from_the_sources_of_the_action_wherever_they_lie() {
         [("PATH", &*path), ("SOURCE", source.to_str().unwrap()), ("PLACE", "/some place/x"), ("RUST", "1.2")];
     check(&run(&here, "Build", &variables), 0, "", "");
     assert_eq!(
-        read(&here, "rustup.told"),
+        read(&here, "rustup.reported"),
         format!(
             "{}\n\n{}",
             here.0.display(),
@@ -346,7 +346,7 @@ fn the_program_is_built_from_the_sources_of_the_action_wherever_they_lie() {
         )
     );
     let install = marked(&["install", "--locked", "--path", "crates/cli", "--root", "/some place/x"]);
-    assert_eq!(read(&here, "cargo.told"), format!("{}\n1.2\n{install}", source.display()));
+    assert_eq!(read(&here, "cargo.reported"), format!("{}\n1.2\n{install}", source.display()));
     assert_eq!(names(&here.0).len(), 5, "{:?}", names(&here.0));
 }
 

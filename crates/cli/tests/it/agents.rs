@@ -208,8 +208,8 @@ impl<'a> World<'a> {
     fn check(&self, command: Command, posts: usize) {
         let output = self.finish(command);
         assert!(output.status.success() && out(&output) == format!("{LAST}\n"), "{}{}", out(&output), err(&output));
-        let told = err(&output);
-        assert!(told.ends_with("mcptest: recorded a trace with 3 tool calls in t.jsonl\n"), "{told}");
+        let reported = err(&output);
+        assert!(reported.ends_with("mcptest: recorded a trace with 3 tool calls in t.jsonl\n"), "{reported}");
         let trace = self.trace();
         self.check_trace(&trace, posts);
         let score = |gates: &str| {
@@ -416,7 +416,7 @@ fn calls_of_two_servers_belong_to_the_right_one() {
 }
 
 #[test]
-fn an_agent_that_is_told_to_wait_asks_again_and_the_trace_is_the_same() {
+fn an_agent_that_must_wait_asks_again_and_the_trace_is_the_same() {
     let Some(world) = World::new(&OPENAI) else { return };
     let model = Loopback::start(|request, count| match count {
         2 => Answer::status(429, "retry-after: 0\r\n", r#"{"error":{"message":"slow down"}}"#),

@@ -101,7 +101,7 @@ fn cassettes_that_fit_are_ok_and_scripted_tests_need_none() {
          ok       {AT}/books/gpt-5/3.json\n\n3 cassettes: 3 ok\n"
     );
     here.check(&["cassette", "list", "t/s.yml"], 0, &all, "");
-    // The script beside the suite is no suite.
+    // The script next to the suite is not a suite.
     here.check(&["cassette", "list", "t"], 0, &all, "");
     let scripted = SUITE.replace("models: [gpt-5, demo]", "model: demo");
     let here = Folder::with(&[("mcptest.yml", &scripted)]);
@@ -389,7 +389,7 @@ hint: `mcptest cassette list` shows where cassettes are and what is wrong with t
 }
 
 #[test]
-fn what_is_unused_is_removed_only_when_told_so() {
+fn what_is_unused_is_removed_only_on_request() {
     let here = here();
     for (test, model, run) in [("books", "gpt-5", 1), ("books", "gpt-5", 4), ("cancels", "gpt-5", 1)] {
         record_any(&here, test, model, run);
@@ -614,7 +614,7 @@ fn an_edit_is_an_error_until_it_is_accepted_and_every_report_says_so_from_then_o
         "t/s.yml\n✓ PASS      cancels  replayed, edited  trajectory: 0 of 0 expected calls matched (subset)\nnote: {note}\n\n1 test, 1 run: 1 passed\n"
     );
     here.check(&["run", "t/s.yml"], 0, &pretty, WARNING);
-    for (reporter, told) in [
+    for (reporter, reported) in [
         ("json", "\"edited\": true,"),
         ("ndjson", "\"edited\":true,"),
         ("junit", "origin: replayed, edited"),
@@ -624,7 +624,7 @@ fn an_edit_is_an_error_until_it_is_accepted_and_every_report_says_so_from_then_o
     ] {
         let output = here.command(&["run", "t/s.yml", "--reporter", reporter]).output().unwrap();
         let text = String::from_utf8(output.stdout).unwrap();
-        assert_eq!((output.status.code(), text.matches(told).count()), (Some(0), 1), "{reporter}: {text}");
+        assert_eq!((output.status.code(), text.matches(reported).count()), (Some(0), 1), "{reporter}: {text}");
     }
     // So does the line of `score`, also after `convert`.
     let converted = here.command(&["convert", at]).output().unwrap();
@@ -667,10 +667,10 @@ fn a_cassette_of_the_first_version_replays_with_a_note() {
         value.as_object_mut().unwrap().remove("digest").unwrap();
         std::fs::write(&path, value.to_string()).unwrap();
     }
-    let told = "t/s.yml\n✓ PASS      cancels  replayed  2/2 runs pass; path of all 2 runs: no call\n\
+    let reported = "t/s.yml\n✓ PASS      cancels  replayed  2/2 runs pass; path of all 2 runs: no call\n\
                 note: 2 recordings are in format version 1, which does not detect edits; `--record` writes version 2\n\n\
                 1 test, 2 runs: 1 passed\n";
-    here.check(&["run", "t/s.yml"], 0, told, WARNING);
+    here.check(&["run", "t/s.yml"], 0, reported, WARNING);
     let at = "t/cassettes/s/cancels/demo";
     let old = "format version 1 does not detect edits";
     let listed =
@@ -683,11 +683,11 @@ fn a_cassette_of_the_first_version_replays_with_a_note() {
         "",
     );
     // One run of two was accepted, and the line of both says so.
-    let told = "t/s.yml\n✓ PASS      cancels  replayed, 1 edited  2/2 runs pass; path of all 2 runs: no call\n\
+    let reported = "t/s.yml\n✓ PASS      cancels  replayed, 1 edited  2/2 runs pass; path of all 2 runs: no call\n\
                 note: 1 recording was edited after recording and accepted with `mcptest cassette accept`\n\
                 note: 1 recording is in format version 1, which does not detect edits; `--record` writes version 2\n\n\
                 1 test, 2 runs: 1 passed\n";
-    here.check(&["run", "t/s.yml"], 0, told, WARNING);
+    here.check(&["run", "t/s.yml"], 0, reported, WARNING);
 }
 
 /// A suite whose model is a real one, so that recordings are needed.
@@ -718,9 +718,9 @@ fn a_renamed_test_finds_its_recordings_by_what_was_asked_and_keeps_them() {
         )
     };
     let output = here.command(&["run", "t/s.yml"]).output().unwrap();
-    let told = String::from_utf8(output.stdout).unwrap();
+    let reported = String::from_utf8(output.stdout).unwrap();
     let expected = format!("t/s.yml\n{}{}", missing("gpt-5"), missing("gpt-4"));
-    assert!(told.starts_with(&expected), "{told}\n---\n{expected}");
+    assert!(reported.starts_with(&expected), "{reported}\n---\n{expected}");
     assert_eq!(output.status.code(), Some(2));
 
     let moved = format!(

@@ -32,7 +32,7 @@ runs:
       - text: I deleted the note.
 ";
 
-/// A suite with one test of the script, which has these keys beside the usual ones.
+/// A suite with one test of the script, which has these keys in addition to the usual ones.
 fn suite(keys: &str) -> String {
     suite_with("command: [mcptest, mock, --tools-from, \"${SUITE_DIR}/tools.yml\"]", keys)
 }

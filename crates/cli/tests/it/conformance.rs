@@ -2,7 +2,7 @@
 //! against `mcptest mock`, in both eras. It covers HTTP only.
 //!
 //! The suite is the one that `cargo xtask servers` installs. Where it is not, each test says that it is skipped. What does not
-//! apply stands in `not_applicable.json`, with the reason; an entry that is not needed fails, too.
+//! apply is listed in `not_applicable.json`, with the reason; an entry that is not needed fails, too.
 
 mod client;
 mod judge;

@@ -14,7 +14,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use super::Folder;
-use super::desk::TOOLS;
+use super::one_tool::TOOLS;
 use kills::{Draw, Seen, Span, World, running};
 
 /// A suite with two tests on the server.
@@ -45,7 +45,7 @@ fn as_run(text: &str, run: u64) -> String {
     mcptest_core::json::pretty(&cassette)
 }
 
-/// Gives each test so many runs, with the recording of the first for all, so that there is something to write.
+/// Gives each test this many runs, with the recording of the first for all, so that there is something to write.
 fn multiply(here: &Folder, runs: u64) {
     for test in ["a", "b"] {
         let at = here.0.join("cassettes/suite").join(test).join("demo");
@@ -57,7 +57,7 @@ fn multiply(here: &Folder, runs: u64) {
     here.write("suite.yml", SUITE.replace("runs: 3", &format!("runs: {runs}")).as_bytes());
 }
 
-/// What moments are drawn from, told so that a failure can be had again.
+/// What moments are drawn from, reported so that a failure can be had again.
 #[expect(clippy::disallowed_methods, reason = "a switch for whoever wants a failure again")]
 fn seed() -> u64 {
     let given = std::env::var("CRASH_SEED").ok().and_then(|seed| seed.parse().ok());
@@ -241,10 +241,10 @@ fn of_two_recorders_one_records_and_the_other_is_refused() {
         }));
         let second =
             here.command(&["run", "suite.yml", "--record", "--filter", filters[1]]).envs(path).output().unwrap();
-        let told = String::from_utf8(second.stdout).unwrap();
-        assert_eq!(second.status.code(), Some(2), "{told}");
+        let reported = String::from_utf8(second.stdout).unwrap();
+        assert_eq!(second.status.code(), Some(2), "{reported}");
         let reason = "cassettes/suite: another recording is in progress\n    hint: wait until it finishes\n";
-        assert_eq!(told.matches(reason).count(), 1, "{told}");
+        assert_eq!(reported.matches(reason).count(), 1, "{reported}");
         // Whoever replays meanwhile sees what was there before.
         assert_eq!(recordings(&here), before);
         here.write("go", b"");

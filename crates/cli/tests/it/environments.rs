@@ -8,7 +8,7 @@ use super::{Folder, Random, root};
 
 const REPORTERS: [&str; 7] = ["pretty", "json", "ndjson", "junit", "github", "markdown", "html"];
 
-/// Variables that programs let themselves be told by, each with values that should not matter.
+/// Variables that programs let themselves be reported by, each with values that should not matter.
 const VARIABLES: [(&str, &[&str]); 36] = [
     ("TZ", &["UTC", "Asia/Kathmandu", "America/St_Johns", ":/nowhere", ""]),
     ("LANG", &["C", "en_US.UTF-8", "de_DE.UTF-8", "tr_TR.UTF-8", "ja_JP.eucJP", ""]),

@@ -174,8 +174,8 @@ fn every_recorded_suite_names_the_scripts_that_stand_in_for_models() {
         let suite = std::fs::read_to_string(root().join(format!("examples/{name}.yml"))).unwrap();
         let head: Vec<&str> = suite.lines().map_while(|line| line.strip_prefix("# ")).collect();
         let head = head.join(" ");
-        let told = head.contains("(scripts/") && (head.contains("for a model") || head.contains("for models"));
-        assert!(told, "{name}: {head}");
+        let reported = head.contains("(scripts/") && (head.contains("for a model") || head.contains("for models"));
+        assert!(reported, "{name}: {head}");
     }
 }
 

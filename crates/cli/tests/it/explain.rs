@@ -25,14 +25,14 @@ fn without_anything_it_lists_what_can_be_explained() {
 #[test]
 fn a_gate_is_explained_on_a_screen_or_whole() {
     let here = Folder::with(&[]);
-    let told = |line: &[&str]| String::from_utf8(here.command(line).output().unwrap().stdout).unwrap();
-    let (short, all) = (told(&["explain", "stability"]), told(&["explain", "stability", "--all"]));
+    let reported = |line: &[&str]| String::from_utf8(here.command(line).output().unwrap().stdout).unwrap();
+    let (short, all) = (reported(&["explain", "stability"]), reported(&["explain", "stability", "--all"]));
     let start = "stability (a gate, reads all runs together)\n\nDid the sessions stay consistent, and did all runs take the same path?\n";
     assert!(short.starts_with(start) && all.starts_with(start), "{short}{all}");
     let more =
         "`mcptest explain stability --all` says all there is; `mcptest explain stability.score` explains a\nmetric.\n";
     assert!(short.ends_with(more) && !all.contains("--all"), "{short}{all}");
-    assert_eq!(told(&["explain", "--all", "stability"]), all);
+    assert_eq!(reported(&["explain", "--all", "stability"]), all);
 }
 
 #[test]
@@ -142,7 +142,7 @@ The worst result decides: 2 over 1 over 0.
 }
 
 #[test]
-fn a_word_that_means_several_things_is_told_with_all_of_them() {
+fn a_word_that_means_several_things_is_explained_with_all_of_them() {
     let output = Folder::with(&[]).command(&["explain", "error"]).output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
     let subjects: Vec<&str> = text.lines().filter(|line| line.starts_with("error")).collect();
@@ -162,7 +162,7 @@ fn a_word_that_means_several_things_is_told_with_all_of_them() {
 fn what_is_not_known_is_refused_with_what_is_near() {
     let here = Folder::with(&[]);
     let list = "`mcptest explain` alone lists what can be explained";
-    let refused = |what: &[&str], told: &str| here.check(&[&["explain"], what].concat(), 2, "", told);
+    let refused = |what: &[&str], reported: &str| here.check(&[&["explain"], what].concat(), 2, "", reported);
     refused(
         &["trajectry"],
         &format!("error: nothing is known about `trajectry`\nhint: did you mean `trajectory`? {list}\n"),

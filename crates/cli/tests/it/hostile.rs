@@ -1,4 +1,4 @@
-//! `mcptest run` against servers that mean no good: what they do is told, costs bounded time and memory, touches no other
+//! `mcptest run` against servers that mean no good: what they do is reported, costs bounded time and memory, touches no other
 //! test, and leaves nothing behind.
 //!
 //! `servers` has those over stdio and `remote` those over HTTP; each is a row of a table, and `check` runs it.
@@ -27,7 +27,7 @@ const POLL: Duration = Duration::from_millis(10);
 /// server, text from right to left, and characters that end things.
 const STEER: &str = "\u{1b}]0;owned\u{7}\u{1b}[2J\u{9b}31m\r\n::error::owned\u{202e}evil\u{2066}\0\u{7f}";
 
-/// A healthy server, for the test beside the struck one.
+/// A healthy server, for the other test.
 const TOOLS: &str = "mock_server: { name: desk, tools: [{ name: search, answer: { text: found } }] }\n";
 
 /// A server, and what is to become of a run with it.
@@ -87,7 +87,7 @@ impl Row {
         Self { escaped, ..self }
     }
 
-    /// A suite with a test that the server strikes and a test beside it. The struck one fails where it can be run at all, so
+    /// A suite with a test that the server strikes and a healthy test. The struck one fails where it can be run at all, so
     /// that every report shows what the server said.
     fn suite(&self, marker: &str) -> String {
         let server = self.server.replace("MARKER", marker);
@@ -105,7 +105,7 @@ impl Row {
              \x20   prompt: p\n\
              \x20   expect: [{{ target: tool_results, matcher: {{ exact: [] }} }}]\n\
              \x20   trajectory: {{ calls: [{{ name: never }}] }}\n\
-             \x20 - {{ name: beside, model: demo, servers: [desk], prompt: p, trajectory: {{ calls: [{{ name: search, status: ok }}] }} }}\n",
+             \x20 - {{ name: healthy, model: demo, servers: [desk], prompt: p, trajectory: {{ calls: [{{ name: search, status: ok }}] }} }}\n",
             self.timeout_ms
         )
     }
@@ -118,7 +118,7 @@ impl Row {
 }
 
 /// What a run came to.
-struct Ran {
+struct Finished {
     code: Option<i32>,
     seconds: u64,
     megabytes: u64,
@@ -195,8 +195,11 @@ fn judge(row: &Row) -> Vec<String> {
         let command = text.lines().any(|line| line.trim_start().starts_with("::error::owned"));
         hold(!command, format!("the report {name} has a line that is a command"));
     }
-    let told = String::from_utf8_lossy(&ran.stderr);
-    hold(told.is_empty(), format!("standard error has: {told}"));
+    // On a busy machine a server may take long to start, which is reported.
+    let reported = String::from_utf8_lossy(&ran.stderr);
+    let reported: Vec<&str> = reported.lines().filter(|line| !line.contains(": waiting for server")).collect();
+    let reported = reported.join("\n");
+    hold(reported.is_empty(), format!("standard error has: {reported}"));
 
     let report: Value = std::fs::read(here.0.join("json"))
         .ok()
@@ -224,7 +227,7 @@ fn judge(row: &Row) -> Vec<String> {
 }
 
 /// Runs the suite, and kills what does not end in twice its time.
-fn run(here: &Folder, row: &Row) -> Ran {
+fn run(here: &Folder, row: &Row) -> Finished {
     let reporters = ["github", "junit", "markdown", "html", "json"].map(|name| format!("--reporter={name}={name}"));
     let stream = |name: &str| std::fs::File::create(here.0.join(name)).unwrap();
     let mut child = here
@@ -248,7 +251,7 @@ fn run(here: &Folder, row: &Row) -> Ran {
     }
     let code = child.wait().unwrap().code();
     let seconds = u64::try_from(polls * POLL.as_millis() / 1000).unwrap();
-    Ran { code, seconds, megabytes, stderr: std::fs::read(here.0.join("stderr")).unwrap() }
+    Finished { code, seconds, megabytes, stderr: std::fs::read(here.0.join("stderr")).unwrap() }
 }
 
 /// The most memory that a process has had so far, in megabytes.
@@ -258,7 +261,7 @@ fn peak(child: &Child) -> Option<u64> {
     Some(line.trim().strip_suffix(" kB")?.parse::<u64>().ok()? / 1024)
 }
 
-/// A word that stands in the command line of every process of one run, and nowhere else.
+/// A word that is in the command line of every process of one run, and nowhere else.
 fn marker() -> String {
     static COUNT: AtomicUsize = AtomicUsize::new(0);
     format!("mcptest-hostile-{}-{}-", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed))

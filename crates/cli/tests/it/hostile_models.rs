@@ -1,6 +1,6 @@
 //! `mcptest run` on models that answer with whatever does harm, over each of the four interfaces. What they do is evidence or
-//! an error of their run, told with the name of the model and its address; nothing of it acts on a terminal, a recording gives
-//! the same rows again, and the test beside them passes.
+//! an error of their run, reported with the name of the model and its address; nothing of it acts on a terminal, a recording gives
+//! the same rows again, and the other test passes.
 #![expect(clippy::disallowed_methods, reason = "a test that waits for a program knows the time")]
 
 mod bodies;
@@ -34,7 +34,7 @@ const KEY: &str = "violet-otter-1111";
 /// More memory than any run here may take, in KiB.
 const MEMORY: u64 = 200 * 1024;
 
-/// Models at a loopback server, and a test beside them that no model is asked for.
+/// Models at a loopback server, and a test that calls no model.
 struct Scene {
     here: Folder,
     server: Loopback,
@@ -112,7 +112,7 @@ impl Scene {
         format!("{verdict}{code}: {message}\nhint: {hint}")
     }
 
-    /// Every model has this verdict, the test beside them passes, and the exit code is this.
+    /// Every model has this verdict, the other test passes, and the exit code is this.
     #[track_caller]
     fn check(&self, code: i32, verdict: &str) {
         for (model, ..) in WIRES {
@@ -123,8 +123,8 @@ impl Scene {
 
     #[track_caller]
     fn check_rest(&self, code: i32) {
-        let beside = self.rows().iter().find(|row| row["test"] == "calm").unwrap();
-        assert_eq!(beside["verdict"], "pass", "{beside}");
+        let other = self.rows().iter().find(|row| row["test"] == "calm").unwrap();
+        assert_eq!(other["verdict"], "pass", "{other}");
         assert_eq!(self.output.status.code(), Some(code), "{}", out(&self.output));
         assert!(self.peak.is_none_or(|peak| peak < MEMORY), "{:?} KiB", self.peak);
     }
@@ -186,7 +186,7 @@ impl Scene {
     }
 }
 
-/// A test on all models at this address, with these further keys, and one beside it.
+/// A test on all models at this address, with these further keys, and another one.
 fn suite(base: &str, keys: &str) -> String {
     let model = |name: &str, keys: &str| format!("  {name}: {{ {keys}, api_key_env: MODEL_KEY }}\n");
     [

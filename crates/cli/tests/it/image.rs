@@ -10,7 +10,7 @@ fn read(path: &str) -> String {
     std::fs::read_to_string(root().join(path)).unwrap()
 }
 
-/// The words after an instruction, for each time it stands in the file; lines that go on are joined.
+/// The words after an instruction, for each occurrence in the file; continued lines are joined.
 fn instructions(text: &str, name: &str) -> Vec<Vec<String>> {
     let joined = text.replace("\\\n", " ");
     let lines = joined.lines().filter_map(|line| line.strip_prefix(name)?.strip_prefix(' '));

@@ -129,7 +129,7 @@ fn what_to_type_next_can_be_pasted_whatever_the_folder_is_called() {
 }
 
 #[test]
-fn nothing_is_overwritten_and_nothing_is_written_beside_it() {
+fn nothing_is_overwritten_and_nothing_else_is_written() {
     for taken in ["mcptest.yml", "mcptest.yaml", "mcptest/tools.yml", "mcptest/script-retry.yml"] {
         let here = Folder::with(&[(taken, "mine")]);
         let stderr = format!(

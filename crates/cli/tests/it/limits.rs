@@ -15,8 +15,8 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use super::desk::{SCRIPT, TOOLS};
 use super::models::finish;
+use super::one_tool::{SCRIPT, TOOLS};
 
 /// More time than a program may take to end after one signal.
 const LIMIT: Duration = Duration::from_secs(20);
@@ -167,8 +167,8 @@ fn every_command_under_a_limit_on_open_files_ends_with_a_verdict_or_an_error() {
             world.forget();
             let _ = fs::remove_dir_all(world.path("new"));
             let (code, out, err) = world.run(&format!("--nofile={files}"), line);
-            let is_told = out.contains("error") || err.contains("error: ") || err.contains("error[");
-            assert!(code == Some(0) || is_told, "{files} {line:?}: {out}{err}");
+            let is_reported = out.contains("error") || err.contains("error: ") || err.contains("error[");
+            assert!(code == Some(0) || is_reported, "{files} {line:?}: {out}{err}");
         }
     }
 }

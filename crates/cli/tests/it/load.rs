@@ -125,14 +125,14 @@ fn ctrl_c_in_the_middle_ends_soon_and_keeps_what_was_recorded() {
     let here = world(COMMAND);
     let child = start(here.command(&["run", "suite.yml", "--record", "--jobs", "16"]));
     let id = child.id().to_string();
-    let mut told: Option<Instant> = None;
+    let mut reported: Option<Instant> = None;
     let (output, _) = watch(child, &mut || {
-        if told.is_none() && cassettes(&here).len() > 20 {
+        if reported.is_none() && cassettes(&here).len() > 20 {
             assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
-            told = Some(Instant::now());
+            reported = Some(Instant::now());
         }
     });
-    let took = told.unwrap().elapsed();
+    let took = reported.unwrap().elapsed();
     assert!(took < Duration::from_secs(2), "{took:?}");
     assert!(until(|| alive(here.0.to_str().unwrap()) == 0), "a server lives on");
     let kept = cassettes(&here);
@@ -176,7 +176,7 @@ fn few_open_files_mean_fewer_runs_at_once_and_a_limit_that_may_be_raised_is() {
     let note = "note: 8 runs at once and not 50: no more than 128 files may be open (`ulimit -n`)\n";
     assert_eq!(run("ulimit -n 128"), (Some(0), format!("{note}\n50 tests, 50 runs: 50 passed\n")));
     assert_eq!(run("ulimit -S -n 128"), (Some(0), "50 tests, 50 runs: 50 passed\n".to_owned()));
-    // Where not even one fits, the way out is told.
+    // Where not even one fits, the way out is reported.
     let (code, text) = run("ulimit -n 10");
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let hint = "hint: run fewer tests at once (`--jobs`), or raise the limit on open files (`ulimit -n`)";

@@ -7,11 +7,11 @@ mod action;
 // It looks for processes in /proc.
 #[cfg(target_os = "linux")]
 mod agents;
-mod asked;
 mod cassette;
 mod ci_log;
 mod compare;
 mod completions;
+mod failing_models;
 // It uses what looks for processes in /proc.
 #[cfg(target_os = "linux")]
 mod conformance;
@@ -19,7 +19,7 @@ mod conformance;
 #[cfg(target_os = "linux")]
 mod crash;
 #[cfg(target_os = "linux")]
-mod desk;
+mod one_tool;
 // It sets the mask of new files with a shell.
 #[cfg(unix)]
 mod environments;
@@ -27,13 +27,13 @@ mod examples;
 mod explain;
 // It looks for processes in /proc.
 #[cfg(target_os = "linux")]
-mod full;
-#[cfg(target_os = "linux")]
 mod hostile;
 mod hostile_models;
 mod image;
 mod infer;
 mod init;
+#[cfg(target_os = "linux")]
+mod unwritable;
 // They look for processes and what they hold in /proc, and at limits as Linux has them.
 #[cfg(target_os = "linux")]
 mod limits;

@@ -166,7 +166,7 @@ fn parts_of_any_split_merge_to_what_one_process_finds() {
     let mut codes = std::collections::BTreeMap::new();
     for seed in 0..count() {
         let (whole, mut merged, what) = split(&here, &mut Random::new(seed));
-        // A part without anything is told of.
+        // A part without anything is reported of.
         merged.summary.retain(|line| !line.ends_with(": this part is empty"));
         assert_eq!(merged, whole, "split {seed}: {what}");
         *codes.entry(format!("{:?}", whole.code)).or_insert(0) += 1;

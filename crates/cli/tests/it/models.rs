@@ -122,7 +122,7 @@ pub(crate) fn rows(report: &Value) -> Vec<String> {
     rows.iter().map(|row| format!("{}: {}", row["name"].as_str().unwrap(), row["verdict"].as_str().unwrap())).collect()
 }
 
-/// What is told of the first row, which could not run.
+/// What is reported of the first row, which could not run.
 fn trouble_of(report: &Value) -> (&str, &str) {
     let error = &report["suites"][0]["rows"][0]["error"];
     (error["message"].as_str().unwrap(), error["hint"].as_str().unwrap())

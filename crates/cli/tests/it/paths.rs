@@ -14,7 +14,7 @@ use mcptest_core::json;
 use mcptest_runner::cassette::{Cassette, Folder as Cassettes};
 use serde_json::Value;
 
-use super::desk::{SCRIPT, SUITE, TOOLS, world};
+use super::one_tool::{SCRIPT, SUITE, TOOLS, world};
 use super::{Folder, check};
 
 const AT: &str = "cassettes/suite/t/demo/1.json";
@@ -187,12 +187,12 @@ fn nothing_is_recorded_through_a_symbolic_link() {
         let recording = here.0.join(AT);
         let text = fs::read_to_string(&recording).unwrap();
         let hint = "replace it with a regular file or folder; only replay follows links";
-        let told = format!(
+        let reported = format!(
             "suite.yml\n! ERROR     t  scripted\n    error[symbolic-link]: {link}: is a symbolic link, and recordings are {room}\n      \
              {rest}\n    hint: {hint}\n    at suite.yml:4:11\n      |\n    4 |   - name: t\n      |           ^\n\n\
              for more: mcptest explain symbolic-link\n1 test, 1 run: 1 error\n"
         );
-        here.check(&["run", "suite.yml", "--record"], 2, &told, "");
+        here.check(&["run", "suite.yml", "--record"], 2, &reported, "");
         assert_eq!((files(&here.0), fs::read_to_string(&recording).unwrap()), (before, text), "{link}");
         assert_eq!(here.command(&["run", "suite.yml"]).status().unwrap().code(), Some(0), "{link}");
     }
@@ -209,12 +209,12 @@ fn a_link_or_a_pipe_in_the_place_of_what_is_half_written_leads_nowhere() {
     let here = world();
     assert_eq!(here.command(&["run", "suite.yml", "--record"]).status().unwrap().code(), Some(0));
     here.write("precious", b"mine");
-    let beside = here.0.join("cassettes/suite/t/demo/.1.json.new");
-    symlink(here.0.join("precious"), &beside).unwrap();
+    let other = here.0.join("cassettes/suite/t/demo/.1.json.new");
+    symlink(here.0.join("precious"), &other).unwrap();
     assert_eq!(bounded(&here, &["run", "suite.yml", "--record"]).status.code(), Some(0));
-    fs::hard_link(here.0.join("precious"), &beside).unwrap();
+    fs::hard_link(here.0.join("precious"), &other).unwrap();
     assert_eq!(bounded(&here, &["run", "suite.yml", "--record"]).status.code(), Some(0));
-    pipe(&beside);
+    pipe(&other);
     assert_eq!(bounded(&here, &["run", "suite.yml", "--record"]).status.code(), Some(0));
     assert_eq!(fs::read(here.0.join("precious")).unwrap(), b"mine");
     // A recording with a second name is replaced under its own, and stays what it was under the other.
@@ -260,8 +260,8 @@ fn no_path_in_a_recording_is_ever_opened() {
     cassette.inputs["servers"]["desk"]["cwd"] = trap.into();
     Cassettes::of(&here.0.join("suite.yml")).save(&cassette).unwrap();
     let stale = bounded(&here, &["run", "suite.yml"]);
-    let told = String::from_utf8(stale.stdout).unwrap();
-    assert!(stale.status.code() == Some(2) && told.contains("1.json: stale: `model.script` was"), "{told}");
+    let reported = String::from_utf8(stale.stdout).unwrap();
+    assert!(stale.status.code() == Some(2) && reported.contains("1.json: stale: `model.script` was"), "{reported}");
     // A recording whose test is named like the trap is that of another test.
     fs::write(&recording, text.replace("\"test\": \"t\"", &format!("\"test\": \"{trap}\""))).unwrap();
     let moved = bounded(&here, &["run", "suite.yml"]);
@@ -299,35 +299,35 @@ fn what_is_no_plain_file_is_refused_at_once_wherever_a_file_is_read() {
             &["mock", "--tools-from", "odd"],
             &["score", "trace.json", "--gates", "odd"],
         ];
-        let told = |line: &[&str], wanted: &str| {
+        let reported = |line: &[&str], wanted: &str| {
             let output = bounded(&here, line);
-            let told = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
-            let flat = told.split_whitespace().collect::<Vec<_>>().join(" ");
+            let reported = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+            let flat = reported.split_whitespace().collect::<Vec<_>>().join(" ");
             assert!(
                 output.status.code() == Some(2) && flat.contains(wanted) && flat.contains("hint: "),
-                "{line:?}: {told}"
+                "{line:?}: {reported}"
             );
         };
         for line in lines {
-            told(line, &format!("odd: {written}"));
+            reported(line, &format!("odd: {written}"));
         }
         // What the program wrote.
-        told(&["report", "odd"], &format!("odd: {}", refusal(1 << 30)));
-        told(&["run", "suite.yml", "--compare", "odd"], &format!("odd: {}", refusal(1 << 30)));
-        told(&["cassette", "show", "odd"], &format!("odd: {}", refusal(256 << 20)));
+        reported(&["report", "odd"], &format!("odd: {}", refusal(1 << 30)));
+        reported(&["run", "suite.yml", "--compare", "odd"], &format!("odd: {}", refusal(1 << 30)));
+        reported(&["cassette", "show", "odd"], &format!("odd: {}", refusal(256 << 20)));
         // What others wrote has no limit, and a record that is none is seen at once.
         let record = if why.is_empty() {
             "byte 0: a record is an object or a list, found byte 0x00".to_owned()
         } else {
             written
         };
-        told(&["score", "odd"], &format!("odd: {record}"));
-        told(&["convert", "odd"], &format!("odd: {record}"));
+        reported(&["score", "odd"], &format!("odd: {record}"));
+        reported(&["convert", "odd"], &format!("odd: {record}"));
         fs::rename(here.0.join("odd"), here.0.join(odd)).unwrap();
         // A recording in its place.
         fs::rename(here.0.join(AT), here.0.join("kept")).unwrap();
         place(AT);
-        told(&["run", "suite.yml"], &format!("{AT}: {}", refusal(256 << 20)));
+        reported(&["run", "suite.yml"], &format!("{AT}: {}", refusal(256 << 20)));
         let listed = bounded(&here, &["cassette", "list", "suite.yml"]);
         let shown = format!("suite.yml\n  broken   {AT}: {}\n\n1 cassette: 1 broken\n", refusal(256 << 20));
         let hint = "hint: to re-record what is stale, broken or missing: mcptest run --record suite.yml\n";
@@ -339,8 +339,11 @@ fn what_is_no_plain_file_is_refused_at_once_wherever_a_file_is_read() {
     fs::remove_file(here.0.join(AT)).unwrap();
     fs::create_dir(here.0.join(AT)).unwrap();
     let output = bounded(&here, &["run", "suite.yml"]);
-    let told = String::from_utf8(output.stdout).unwrap();
-    assert!(output.status.code() == Some(2) && told.contains("1.json: cannot be read: Is a directory"), "{told}");
+    let reported = String::from_utf8(output.stdout).unwrap();
+    assert!(
+        output.status.code() == Some(2) && reported.contains("1.json: cannot be read: Is a directory"),
+        "{reported}"
+    );
 }
 
 #[test]

@@ -328,7 +328,7 @@ agents:
 }
 
 #[test]
-fn runs_at_the_same_time_have_servers_of_their_own_and_are_told_in_order() {
+fn runs_at_the_same_time_have_servers_of_their_own_and_are_reported_in_order() {
     let suite = TIME_SUITE.replace("    prompt: Go.\n", "    prompt: Go.\n    runs: 3\n")
         + "    trajectory:
       calls: [{ name: convert_time, args: any, status: ok }]
@@ -342,7 +342,7 @@ fn runs_at_the_same_time_have_servers_of_their_own_and_are_told_in_order() {
     let stdout = "\
 suite.yml
 ✗ FAIL      test  ORIGIN  2/3 runs pass
-    paths of 3 runs, which first part at call 0:
+    paths of 3 runs, which first diverge at call 0:
       ├─ 2/3 convert_time: all pass
       └─ 1/3 convert_time (failed): none pass
 ✗ FAIL      test #3  ORIGIN

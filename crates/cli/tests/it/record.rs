@@ -58,9 +58,9 @@ fn world(suite: &str, script: &str) -> Folder {
 fn report(here: &Folder, flags: &[&str]) -> (i32, Value) {
     let line = [&["run", "suite.yml", "--reporter", "json"], flags].concat();
     let output = here.command(&line).output().unwrap();
-    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    let reported = String::from_utf8_lossy(&output.stderr).into_owned();
     let value = serde_json::from_slice(&output.stdout).unwrap_or_else(|error| unreadable(&error, &output));
-    (output.status.code().unwrap_or_else(|| unreadable(&told, &output)), value)
+    (output.status.code().unwrap_or_else(|| unreadable(&reported, &output)), value)
 }
 
 #[expect(clippy::panic, reason = "a test that cannot run its subject fails loudly")]
@@ -151,25 +151,25 @@ fn a_replay_starts_no_process_opens_no_connection_and_needs_no_variable() {
         here.command(&line).env("LD_PRELOAD", here.0.join("guard.so")).output().unwrap()
     };
     let replayed = guarded(&[]);
-    let told = String::from_utf8_lossy(&replayed.stderr).into_owned();
-    assert!(replayed.status.code() == Some(0) && !told.contains("caught"), "{told}");
+    let reported = String::from_utf8_lossy(&replayed.stderr).into_owned();
+    assert!(replayed.status.code() == Some(0) && !reported.contains("caught"), "{reported}");
     // The guard works: a run for real is caught.
     let mut live = here.command(&["run", "suite.yml", "--live"]);
     live.env("LD_PRELOAD", here.0.join("guard.so")).env("DESK_TOKEN", "t0ps3cret-t0ps3cret");
     let live = live.output().unwrap();
     assert!(String::from_utf8_lossy(&live.stderr).contains("caught: "), "{live:?}");
     // And without its variable a run for real says which one it is.
-    let (code, told) = report(&here, &["--live"]);
-    assert_eq!((code, reason(&told)), (2, "server `desk`: variable `DESK_TOKEN` is not set".to_owned()));
+    let (code, reported) = report(&here, &["--live"]);
+    assert_eq!((code, reason(&reported)), (2, "server `desk`: variable `DESK_TOKEN` is not set".to_owned()));
 }
 
 #[test]
 fn every_example_replays_to_the_same_bytes_in_another_place_at_another_time() {
     let examples = root().join("examples");
-    let faces = [&["--reporter", "pretty"][..], &["--reporter", "json"], &["--reporter", "junit"], &["-v"], &["-q"]];
+    let outputs = [&["--reporter", "pretty"][..], &["--reporter", "json"], &["--reporter", "junit"], &["-v"], &["-q"]];
     for (name, code, _) in SUITES.iter().filter(|(name, ..)| *name != NOT_RECORDED) {
         let path = examples.join(format!("{name}.yml"));
-        for face in faces {
+        for face in outputs {
             let replay = |zone: &str, locale: &str, home: &str, folder: &std::path::Path| {
                 let mut command = Command::new(env!("CARGO_BIN_EXE_mcptest"));
                 command.arg("run").arg(&path).args(face).current_dir(folder).env_clear();
@@ -195,15 +195,15 @@ fn what_an_injected_fault_leads_to_decides_the_exit_code_and_nothing_waits() {
     let once = script(&format!("{SEARCH}, {{ text: it is down }}"));
     let check = |keys: &str, script: &str, code: i32, expected: &str| {
         let here = world(&test(keys), script);
-        let (found, told) = report(&here, &["--record"]);
+        let (found, reported) = report(&here, &["--record"]);
         let why = if found == 0 {
-            told["suites"][0]["rows"][1]["checks"][0]["line"].as_str().unwrap().to_owned()
+            reported["suites"][0]["rows"][1]["checks"][0]["line"].as_str().unwrap().to_owned()
         } else {
-            reason(&told)
+            reason(&reported)
         };
         assert_eq!((found, &*why), (code, expected), "{keys}");
         let (again, replayed) = report(&here, &[]);
-        assert_eq!((again, replayed["totals"].clone()), (code, told["totals"].clone()), "{keys}");
+        assert_eq!((again, replayed["totals"].clone()), (code, reported["totals"].clone()), "{keys}");
     };
     check(
         "inject: [back], recovery: {}",
@@ -239,8 +239,11 @@ fn a_recording_is_judged_by_the_budget_of_now() {
     let here = world(&test(&keys(9000)), &once);
     assert_eq!(report(&here, &["--record"]).0, 0);
     here.write("suite.yml", test(&keys(3000)).as_bytes());
-    let (code, told) = report(&here, &[]);
-    assert_eq!((code, reason(&told)), (1, "the fault was detected after 9000 ms, at most 3000 ms allowed".to_owned()));
+    let (code, reported) = report(&here, &[]);
+    assert_eq!(
+        (code, reason(&reported)),
+        (1, "the fault was detected after 9000 ms, at most 3000 ms allowed".to_owned())
+    );
 }
 
 #[test]
@@ -252,9 +255,9 @@ fn what_cannot_be_run_is_an_error_with_a_hint_and_the_other_tests_still_run() {
         let text = suite(&format!("{bad}{good}")).replace("servers: { desk", &format!("servers: {{ {extra}desk"));
         let lost = "models: { lost: { provider: script, script: missing.yml }, ";
         let here = world(&text.replace("models: { ", lost), &script);
-        let (code, told) = report(&here, &["--record"]);
-        assert_eq!((code, rows(&told)), (2, vec!["bad: error".to_owned(), "good: pass".to_owned()]));
-        let error = &told["suites"][0]["rows"][0]["error"];
+        let (code, reported) = report(&here, &["--record"]);
+        assert_eq!((code, rows(&reported)), (2, vec!["bad: error".to_owned(), "good: pass".to_owned()]));
+        let error = &reported["suites"][0]["rows"][0]["error"];
         let found = error["message"].as_str().unwrap().replace(&here.0.display().to_string(), "");
         assert_eq!((&*found, error["hint"].as_str().unwrap()), (expected, hint));
         let names: Vec<_> =
@@ -295,22 +298,22 @@ fn what_cannot_be_run_is_an_error_with_a_hint_and_the_other_tests_still_run() {
 #[test]
 fn a_script_that_ends_too_early_is_an_error_of_its_run_alone() {
     let here = world(&test(CALLED), &script(SEARCH));
-    let (code, told) = report(&here, &["--record"]);
+    let (code, reported) = report(&here, &["--record"]);
     assert_eq!(code, 2);
-    assert_eq!(reason(&told), "the script of run 1 has 1 turns, but the model was called once more");
+    assert_eq!(reason(&reported), "the script of run 1 has 1 turns, but the model was called once more");
     assert!(cassettes(&here).is_empty());
 }
 
 #[test]
-fn a_cassette_that_is_missing_stale_cut_or_of_another_version_is_told_with_the_way_out() {
+fn a_cassette_that_is_missing_stale_cut_or_of_another_version_is_reported_with_the_way_out() {
     let here = world(&test(&format!("runs: 2, {CALLED}")), &script(&format!("{SEARCH}, {{ text: done }}")));
     assert_eq!(report(&here, &["--record"]).0, 0);
     let path = here.0.join("cassettes/suite/t/demo/2.json");
     let text = std::fs::read_to_string(&path).unwrap();
     let check = |expected: &str, hint: &str| {
-        let (code, told) = report(&here, &[]);
-        assert_eq!((code, rows(&told)), (2, vec!["t #1: pass".to_owned(), "t #2: error".to_owned()]));
-        let error = &told["suites"][0]["rows"][1]["error"];
+        let (code, reported) = report(&here, &[]);
+        assert_eq!((code, rows(&reported)), (2, vec!["t #1: pass".to_owned(), "t #2: error".to_owned()]));
+        let error = &reported["suites"][0]["rows"][1]["error"];
         assert_eq!((error["message"].as_str().unwrap(), error["hint"].as_str().unwrap()), (expected, hint));
     };
     let at = "cassettes/suite/t/demo/2.json";
@@ -328,9 +331,9 @@ fn a_cassette_that_is_missing_stale_cut_or_of_another_version_is_told_with_the_w
     );
     std::fs::write(&path, &text).unwrap();
     here.write("suite.yml", test(&format!("runs: 2, {CALLED}")).replace("Do it.", "Do that.").as_bytes());
-    let (code, told) = report(&here, &[]);
+    let (code, reported) = report(&here, &[]);
     assert_eq!(code, 2);
-    assert_eq!(reason(&told), "cassettes/suite/t/demo/1.json: stale: `prompt` was \"Do it.\" and is \"Do that.\"");
+    assert_eq!(reason(&reported), "cassettes/suite/t/demo/1.json: stale: `prompt` was \"Do it.\" and is \"Do that.\"");
 }
 
 #[test]
@@ -338,15 +341,15 @@ fn a_folder_that_cannot_be_written_and_a_second_recorder_are_refused_and_nothing
     let here = world(&test(CALLED), &script(&format!("{SEARCH}, {{ text: done }}")));
     // A file stands where the folder should be, which also stops the superuser.
     here.write("cassettes", b"");
-    let (code, told) = report(&here, &["--record"]);
-    assert_eq!((code, &*reason(&told)), (2, "cassettes/suite: cannot be created: Not a directory (os error 20)"));
+    let (code, reported) = report(&here, &["--record"]);
+    assert_eq!((code, &*reason(&reported)), (2, "cassettes/suite: cannot be created: Not a directory (os error 20)"));
     std::fs::remove_file(here.0.join("cassettes")).unwrap();
 
     std::fs::create_dir_all(here.0.join("cassettes/suite")).unwrap();
     let held = std::fs::File::open(here.0.join("cassettes/suite")).unwrap();
     held.lock().unwrap();
-    let (code, told) = report(&here, &["--record"]);
-    assert_eq!((code, &*reason(&told)), (2, "cassettes/suite: another recording is in progress"));
+    let (code, reported) = report(&here, &["--record"]);
+    assert_eq!((code, &*reason(&reported)), (2, "cassettes/suite: another recording is in progress"));
     drop(held);
     assert_eq!(report(&here, &["--record"]).0, 0);
 }
@@ -356,9 +359,9 @@ fn a_suite_is_recorded_once_however_it_is_spelt_and_replayed_from_anywhere() {
     let suite = test(CALLED).replace("Do it.", "\"Do ${SUITE_DIR}.\"");
     let here = world(&suite, &script(&format!("{SEARCH}, {{ text: done }}")));
     let absolute = here.0.join("suite.yml").display().to_string();
-    let (code, told) = report(&here, &["./suite.yml", &absolute, ".", "--record"]);
-    assert_eq!((code, rows(&told)), (0, vec!["t: pass".to_owned()]));
-    assert_eq!(told["suites"].as_array().map(Vec::len), Some(1));
+    let (code, reported) = report(&here, &["./suite.yml", &absolute, ".", "--record"]);
+    assert_eq!((code, rows(&reported)), (0, vec!["t: pass".to_owned()]));
+    assert_eq!(reported["suites"].as_array().map(Vec::len), Some(1));
     for spelt in ["./suite.yml", &absolute] {
         let stdout = format!(
             "{spelt}\n✓ PASS      t  replayed  trajectory: 1 of 1 expected calls matched (superset)\n\n1 test, 1 run: 1 passed\n"
@@ -372,18 +375,18 @@ fn a_suite_is_recorded_once_however_it_is_spelt_and_replayed_from_anywhere() {
 fn a_script_does_not_stand_in_for_recordings_that_cannot_be_looked_for() {
     let here = world(&test(CALLED), &script(&format!("{SEARCH}, {{ text: done }}")));
     here.write("cassettes/suite/t", b"");
-    let (code, told) = report(&here, &[]);
+    let (code, reported) = report(&here, &[]);
     let message = "cassettes/suite/t/demo: cannot be read: Not a directory (os error 20)";
-    assert_eq!((code, rows(&told), &*reason(&told)), (2, vec!["t: error".to_owned()], message));
+    assert_eq!((code, rows(&reported), &*reason(&reported)), (2, vec!["t: error".to_owned()], message));
 }
 
 #[test]
 fn the_command_to_record_asks_for_as_many_runs_as_are_missing() {
     let here = world(&test(CALLED), &script(&format!("{SEARCH}, {{ text: done }}")));
     assert_eq!(report(&here, &["--record"]).0, 0);
-    let (code, told) = report(&here, &["--runs", "2"]);
-    assert_eq!((code, rows(&told)), (2, vec!["t #1: pass".to_owned(), "t #2: error".to_owned()]));
-    let hint = &told["suites"][0]["rows"][1]["error"]["hint"];
+    let (code, reported) = report(&here, &["--runs", "2"]);
+    assert_eq!((code, rows(&reported)), (2, vec!["t #1: pass".to_owned(), "t #2: error".to_owned()]));
+    let hint = &reported["suites"][0]["rows"][1]["error"]["hint"];
     assert_eq!(hint, "record it: mcptest run --record --runs 2 suite.yml");
     assert_eq!(report(&here, &["--record", "--runs", "2"]).0, 0);
     assert_eq!(report(&here, &["--runs", "2"]).0, 0);
@@ -396,8 +399,8 @@ fn what_could_not_run_ends_a_run_that_stops_at_the_first() {
          \x20 - {{ name: b, model: demo, servers: [desk], prompt: Do it., {CALLED} }}\n"
     );
     let here = world(&suite(&tests), "script: 2\n");
-    let (code, told) = report(&here, &["--fail-fast", "--jobs", "1"]);
-    assert_eq!((code, rows(&told)), (2, vec!["a: error".to_owned(), "b: skipped".to_owned()]));
+    let (code, reported) = report(&here, &["--fail-fast", "--jobs", "1"]);
+    assert_eq!((code, rows(&reported)), (2, vec!["a: error".to_owned(), "b: skipped".to_owned()]));
 }
 
 #[test]
@@ -483,8 +486,8 @@ fn a_run_is_passed_by_what_it_did_and_never_by_what_it_says() {
             ),
             &script(&format!("{{ calls: [{{ tool: refund }}] }}, {said}")),
         );
-        let (code, told) = report(&here, &["--record"]);
-        let verdicts: Vec<&str> = told["suites"][0]["rows"][0]["checks"]
+        let (code, reported) = report(&here, &["--record"]);
+        let verdicts: Vec<&str> = reported["suites"][0]["rows"][0]["checks"]
             .as_array()
             .unwrap()
             .iter()
@@ -502,10 +505,10 @@ fn a_call_from_generated_code_is_evidence_like_any_other_and_cannot_hide_behind_
                   { target: \"tool_results[1].is_error\", matcher: { exact: true } }]";
     assert_eq!(report(&world(&test(expect), &script(turns)), &["--record"]).0, 0);
     let clean = "trajectory: { mode: unordered, calls: [{ name: search, status: ok }, { name: refund, status: ok }] }";
-    let (code, told) = report(&world(&test(clean), &script(turns)), &["--record"]);
+    let (code, reported) = report(&world(&test(clean), &script(turns)), &["--record"]);
     assert_eq!(code, 1);
     assert_eq!(
-        reason(&told),
+        reason(&reported),
         "calls[1] (refund) is missing: the nearest call is tool_calls[1], which differs at /status"
     );
 }
@@ -517,9 +520,9 @@ fn unknown_tools_and_torn_arguments_are_part_of_the_trace() {
         &test("expect: [{ target: tool_names, matcher: { exact: [erase_all, search, search] } }]"),
         &script(turns),
     );
-    let (code, told) = report(&here, &["--record"]);
+    let (code, reported) = report(&here, &["--record"]);
     assert_eq!(code, 0);
-    let trace = &told["suites"][0]["rows"][0]["trace"];
+    let trace = &reported["suites"][0]["rows"][0]["trace"];
     assert_eq!(trace["tool_calls"][0]["server"], "");
     assert_eq!(trace["tool_calls"][1]["args"], "{\"q\": ");
     let messages: Vec<&str> =
@@ -546,10 +549,10 @@ fn the_first_failure_ends_it_when_asked_and_the_rest_is_skipped() {
     let passing = agents.replacen("name: refund", "name: search", 1);
     let here = world(&suite(&passing), &script(&format!("{SEARCH}, {{ text: done }}")));
     for jobs in ["1", "8"] {
-        let (code, told) = report(&here, &["--live", "--fail-fast", "--jobs", jobs]);
+        let (code, reported) = report(&here, &["--live", "--fail-fast", "--jobs", jobs]);
         assert_eq!(code, 1);
         assert_eq!(
-            rows(&told),
+            rows(&reported),
             ["a #1: pass", "a #2: pass", "b #1: fail", "b #2: fail", "c #1: skipped", "c #2: skipped"]
         );
     }

@@ -1,4 +1,4 @@
-//! `mcptest report`: a saved run, told again to every reporter; and what a run says about an older one.
+//! `mcptest report`: a saved run, reported again to every reporter; and what a run says about an older one.
 
 use std::path::Path;
 use std::process::Output;
@@ -113,17 +113,17 @@ fn people_read_one_line_per_cell_the_paths_and_what_to_do() {
     let expected = "\
 suite.yml
 ✗ FAIL      finds it [demo]  scripted  2/3 runs pass
-    paths of 3 runs, which first part at call 0:
+    paths of 3 runs, which first diverge at call 0:
       ├─ 2/3 find: all pass
       └─ 1/3 no call: none pass
 ✗ FAIL      finds it [demo] #3  scripted
     ✗ trajectory: 1 mismatch (superset)
       calls[0] (find) is missing: that tool was not called
     evidence in #3: no tool call was recorded
-    at suite.yml:11:5
+    at suite.yml:11:43
        |
     11 |     trajectory: { mode: superset, calls: [{ name: find, args: { exact: { q: 1 } } }] }
-       |     ^^^^^^^^^^
+       |                                           ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
     rerun: mcptest run suite.yml --filter 'finds it' --models demo --live
 ✓ PASS      finds it [demo] (stability)
     weakest score 1.00 of 1.00; without cost_per_progress (run 1: the tokens were not recorded)
@@ -174,14 +174,14 @@ fn the_command_to_judge_again_judges_the_same_row() {
 }
 
 #[test]
-fn what_flipped_since_an_older_report_is_told_first_in_a_comment_and_last_to_people() {
+fn what_flipped_since_an_older_report_is_reported_first_in_a_comment_and_last_to_people() {
     let here = world();
     let save =
         |path: &str| here.command(&["run", "suite.yml", "--reporter", &format!("json={path}")]).output().unwrap();
     save("old.json");
     here.write("other.yml", DEMO.as_bytes());
     here.write("suite.yml", SUITE.replace("{ exact: 2 }", "{ exact: 1 }").as_bytes());
-    let told = "\
+    let reported = "\
 since old.json: 1 worse, 1 better, 1 test with a different pass rate
   ✗ fail, was pass: finds it [other] #3, in suite.yml
   ✓ pass, was fail: comes back, in suite.yml
@@ -190,7 +190,7 @@ since old.json: 1 worse, 1 better, 1 test with a different pass rate
 ";
     let output = here.command(&["run", "suite.yml", "-q", "--compare", "old.json"]).output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
-    assert_eq!((output.status.code(), text.rsplit("\n\n").next()), (Some(1), Some(told)));
+    assert_eq!((output.status.code(), text.rsplit("\n\n").next()), (Some(1), Some(reported)));
     save("new.json");
     let comment =
         here.command(&["report", "new.json", "--compare", "old.json", "--reporter", "markdown"]).output().unwrap();
@@ -234,12 +234,12 @@ fn a_file_that_is_no_saved_run_is_refused_with_its_place() {
     ]);
     here.write("bytes.json", b"{\xff");
     let made = "hint: `mcptest run --reporter json=FILE` writes one\n";
-    let refused_as = |code: &str, file: &str, told: &str| {
-        let told = format!("error[{code}]: {file}: {told}");
-        here.check(&["report", file], 2, "", &told);
-        here.check(&["report", "ok.json", "--compare", file], 2, "", &told);
+    let refused_as = |code: &str, file: &str, reported: &str| {
+        let reported = format!("error[{code}]: {file}: {reported}");
+        here.check(&["report", file], 2, "", &reported);
+        here.check(&["report", "ok.json", "--compare", file], 2, "", &reported);
     };
-    let refused = |file: &str, told: &str| refused_as("not-a-report", file, told);
+    let refused = |file: &str, reported: &str| refused_as("not-a-report", file, reported);
     here.write("ok.json", b"{ \"mcptest\": 1, \"suites\": [], \"new key\": 1 }");
     here.check(&["report", "ok.json"], 0, "no tests\n", "");
     refused(

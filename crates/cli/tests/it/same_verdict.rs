@@ -220,7 +220,7 @@ fn a_record_has_one_verdict_whatever_is_printed_and_whatever_gates_look_at() {
             known.extend(found.iter().map(ToString::to_string));
 
             assert_eq!(run(&[&line[..], &["--output", "none"]].concat()), (code, String::new()), "{what}");
-            // Reports in files, all at once and beside the lines.
+            // Reports in files, all at once and next to the lines.
             let files = REPORTERS.map(|name| format!("{name}={}", path(name)));
             let files: Vec<&str> = files.iter().flat_map(|file| ["--reporter", file]).collect();
             assert_eq!(run(&[&line[..], &files].concat()), (code, lines.clone()), "{what}");

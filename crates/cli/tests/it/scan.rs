@@ -22,7 +22,7 @@ fn key() -> String {
     format!("gh{}_{}", "p", "a1B2".repeat(9))
 }
 
-/// What stands in its place.
+/// What replaces it.
 fn placeholder() -> String {
     format!("[redacted:github-token:{}]", mcptest_core::redact::short_hash(&key()))
 }
@@ -59,7 +59,7 @@ fn check(here: &Folder, line: &[&str], code: i32, stdout: &str, stderr: &str) {
 }
 
 #[test]
-fn secrets_are_told_by_file_place_and_placeholder() {
+fn secrets_are_reported_by_file_place_and_placeholder() {
     let here = here(&leaky());
     let found = format!(
         "{AT}\n  /pin: [redacted:TEAM]\n  /trace/final_response: [redacted:DESK_TOKEN]\n  /trace/final_response: {}\n  \

@@ -156,7 +156,7 @@ gates.yml:1:1: warning[empty-trajectory]: `trajectory` without calls passes on e
 }
 
 #[test]
-fn a_broken_line_is_told_with_its_byte_and_the_others_are_scored() {
+fn a_broken_line_is_reported_with_its_byte_and_the_others_are_scored() {
     let broken = r#"{"id":"x","tool_calls":[}"#;
     let folder = Folder::with(&[("t.jsonl", &lines(&[GOOD, broken, r#"{"tool_calls":7}"#, LYING]))]);
     let output = folder.command(&["score", "t.jsonl"]).output().unwrap();
@@ -251,7 +251,7 @@ groups
 
 #[cfg(unix)]
 #[test]
-fn what_is_left_out_of_a_folder_is_told() {
+fn what_is_left_out_of_a_folder_is_reported() {
     use std::os::unix::fs::symlink;
 
     let folder = Folder::with(&[("t/a.jsonl", GOOD), ("other/b.jsonl", GOOD), ("suites/s.yml", SUITE)]);
@@ -290,7 +290,7 @@ agents:
 ";
 
 #[test]
-fn inputs_that_hold_nothing_or_cannot_be_read_are_told_and_the_others_are_scored() {
+fn inputs_that_hold_nothing_or_cannot_be_read_are_reported_and_the_others_are_scored() {
     let folder = Folder::with(&[("empty.json", ""), ("good.json", GOOD), ("odd.json", "{\"a\": 1, \"b\": 2}\n")]);
     std::fs::create_dir(folder.0.join("none")).unwrap();
     folder.check(
@@ -313,12 +313,12 @@ hint: set it with --from: envelope, cassette, openai-chat, anthropic, claude-cod
 }
 
 #[test]
-fn a_share_without_records_prints_nothing_and_is_told() {
+fn a_share_without_records_prints_nothing_and_is_reported() {
     let folder = Folder::with(&[("none.out", "")]);
     let none = "0 traces\nerror[empty-input]: no traces in these inputs\n";
     check(&run(&folder, &["score", "-"], b""), 2, "", none);
-    let told = format!("note: -: it contains only white space\n{none}");
-    check(&run(&folder, &["score", "-", "-v"], b"\n"), 2, "", &told);
+    let reported = format!("note: -: it contains only white space\n{none}");
+    check(&run(&folder, &["score", "-", "-v"], b"\n"), 2, "", &reported);
     // What it printed, which is nothing, is a part that a merge can do without.
     let trials = trials();
     let all = lines(&trials.iter().map(String::as_str).collect::<Vec<_>>());
@@ -343,10 +343,10 @@ fn formats_are_found_out_file_by_file_and_record_by_record() {
             json!(["all/b.json", 0, "good", "pass"]),
         ]
     );
-    let told: Vec<&str> = stderr(&output).lines().filter(|line| line.starts_with("note: ")).collect();
-    assert_eq!(told.len(), 2, "{told:?}");
-    assert!(told[0].starts_with("note: all/a.jsonl: read as openai-chat: "), "{told:?}");
-    assert_eq!(told[1], "note: all/b.json: read as envelope: it has `tool_calls`");
+    let reported: Vec<&str> = stderr(&output).lines().filter(|line| line.starts_with("note: ")).collect();
+    assert_eq!(reported.len(), 2, "{reported:?}");
+    assert!(reported[0].starts_with("note: all/a.jsonl: read as openai-chat: "), "{reported:?}");
+    assert_eq!(reported[1], "note: all/b.json: read as envelope: it has `tool_calls`");
     // Said to be something that it is not, a record is refused and not half read.
     let output =
         folder.command(&["score", "all/a.jsonl", "--from", "openai-chat", "--output", "none"]).output().unwrap();
@@ -361,7 +361,7 @@ fn formats_are_found_out_file_by_file_and_record_by_record() {
 }
 
 #[test]
-fn packed_inputs_are_unpacked_and_one_that_breaks_off_is_told() {
+fn packed_inputs_are_unpacked_and_one_that_breaks_off_is_reported() {
     let text = lines(&[GOOD, LYING]).repeat(200);
     let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
     gzip.write_all(text.as_bytes()).unwrap();

@@ -38,7 +38,7 @@ fn check_parts(here: &Folder, inputs: &[&str], code: i32) {
     let merged = here.command(&["score", "--merge", "scored", "--gates", RUNS]).output().unwrap();
     assert_eq!(text(&merged.stdout).lines().collect::<Vec<_>>(), groups(&whole));
     assert_eq!((merged.status.code(), whole.status.code()), (Some(code), Some(code)));
-    // What could not be read is told where it was read; its count is told again.
+    // What could not be read is reported where it was read; its count is reported again.
     let whole_summary: Vec<String> = text(&whole.stderr)
         .lines()
         .filter(|line| !line.starts_with("error[") && !line.starts_with("hint: "))

@@ -114,7 +114,7 @@ fn a_client_talks_to_the_server_through_it_and_both_ends_end_it() {
 }
 
 #[test]
-fn what_keeps_it_from_connecting_is_told_on_standard_error() {
+fn what_keeps_it_from_connecting_is_reported_on_standard_error() {
     let recorded = Recorded::start(vec!["no-such-program".to_owned()]);
     let mut refused = recorded.shim();
     let file = recorded.config["mcpServers"]["desk"]["args"][1].as_str().unwrap().to_owned();
@@ -128,15 +128,15 @@ fn what_keeps_it_from_connecting_is_told_on_standard_error() {
     let text = std::fs::read_to_string(&file).unwrap();
     recorded.end();
     let here = Folder::with(&[("old.json", &text), ("other.json", "{}")]);
-    let told = |file: &str| {
+    let reported = |file: &str| {
         let output = here.command(&["shim", file]).output().unwrap();
         assert_eq!((output.status.code(), output.stdout), (Some(2), Vec::new()));
         String::from_utf8(output.stderr).unwrap()
     };
-    let gone = told("old.json");
+    let gone = reported("old.json");
     assert!(gone.starts_with("error[server-unreachable]: old.json: cannot connect to the recording: "), "{gone}");
     assert_eq!(
-        told("other.json"),
+        reported("other.json"),
         "error[bad-argument]: other.json: it has no `url` of a recording\nhint: give a file that `mcptest record` wrote\n"
     );
 }

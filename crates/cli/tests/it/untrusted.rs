@@ -1,4 +1,4 @@
-//! Suites of strangers: with `--untrusted` nothing is started, reached, read or told that a pull request from a fork may point
+//! Suites of strangers: with `--untrusted` nothing is started, reached, read or reported that a pull request from a fork may point
 //! at, and what was recorded is judged all the same. The traps here would tell.
 
 use std::fs;
@@ -9,13 +9,13 @@ use std::process::{Output, Stdio};
 use mcptest_runner::cassette::Folder as Cassettes;
 
 use super::Folder;
-use super::desk::{SCRIPT, SUITE, TOOLS, world};
+use super::one_tool::{SCRIPT, SUITE, TOOLS, world};
 
 /// In files outside of the suite's folder, and in the environment.
 const SECRET: &str = "violet-otter-4711";
 
 /// What a command says, with every report, in an environment with a secret.
-fn told(here: &Folder, line: &[&str]) -> (Option<i32>, String) {
+fn reported(here: &Folder, line: &[&str]) -> (Option<i32>, String) {
     let mut command = here.command(line);
     command.env("CANARY", SECRET).env("MODEL", "demo").stdin(Stdio::null());
     let Output { status, stdout, stderr } = command.output().unwrap();
@@ -42,7 +42,7 @@ fn nothing_is_started_and_nothing_is_reached() {
     suite += &test("by address", "demo", &format!("servers: [far], {GATE}"));
     suite += &test("by model", "far", GATE);
     let here = Folder::with(&[("suite.yml", &suite), ("script.yml", SCRIPT)]);
-    let (code, text) = told(&here, &["run", "suite.yml", "--untrusted", "--reporter", "json=report.json"]);
+    let (code, text) = reported(&here, &["run", "suite.yml", "--untrusted", "--reporter", "json=report.json"]);
     assert_eq!(code, Some(2), "{text}");
     let sealed = "`--untrusted` starts no server and calls no model";
     assert_eq!(text.split_whitespace().collect::<Vec<_>>().join(" ").matches(sealed).count(), 2, "{text}");
@@ -50,22 +50,22 @@ fn nothing_is_started_and_nothing_is_reached() {
     assert!(!here.0.join("marker").exists(), "a server was started");
     assert!(listener.accept().is_err(), "something was reached");
     // The same traps do catch a run that is trusted.
-    assert_eq!(told(&here, &["run", "suite.yml", "--filter", "by command"]).0, Some(2));
+    assert_eq!(reported(&here, &["run", "suite.yml", "--filter", "by command"]).0, Some(2));
     assert!(here.0.join("marker").exists());
-    assert_eq!(told(&here, &["run", "suite.yml", "--live", "--filter", "by address"]).0, Some(2));
+    assert_eq!(reported(&here, &["run", "suite.yml", "--live", "--filter", "by address"]).0, Some(2));
     assert!(listener.accept().is_ok());
 }
 
 #[test]
 fn what_was_recorded_is_judged_as_if_it_were_trusted() {
     let here = world();
-    assert_eq!(told(&here, &["run", "suite.yml", "--record"]).0, Some(0));
-    let trusted = told(&here, &["run", "suite.yml"]);
+    assert_eq!(reported(&here, &["run", "suite.yml", "--record"]).0, Some(0));
+    let trusted = reported(&here, &["run", "suite.yml"]);
     assert_eq!(trusted.0, Some(0), "{}", trusted.1);
-    assert_eq!(told(&here, &["run", "suite.yml", "--untrusted"]), trusted);
-    assert_eq!(told(&here, &["run", ".", "--untrusted"]).0, Some(0));
+    assert_eq!(reported(&here, &["run", "suite.yml", "--untrusted"]), trusted);
+    assert_eq!(reported(&here, &["run", ".", "--untrusted"]).0, Some(0));
     for mode in ["--record", "--live"] {
-        let (code, text) = told(&here, &["run", "suite.yml", "--untrusted", mode]);
+        let (code, text) = reported(&here, &["run", "suite.yml", "--untrusted", mode]);
         let clash = format!("error[bad-argument]: the argument '--untrusted' cannot be used with '{mode}'\n");
         assert!(code == Some(2) && text.starts_with(&clash), "{text}");
     }
@@ -76,7 +76,7 @@ fn a_scripted_test_without_servers_needs_nothing_and_runs() {
     let suite = SUITE.replace("    servers: [desk]\n", "").replace("calls: [{ name: search }]", "calls: []");
     let script = "{ script: 1, runs: [{ turns: [{ text: done }] }] }";
     let here = Folder::with(&[("suite.yml", &suite), ("script.yml", script), ("tools.yml", TOOLS)]);
-    let (code, text) = told(&here, &["run", "suite.yml", "--untrusted"]);
+    let (code, text) = reported(&here, &["run", "suite.yml", "--untrusted"]);
     assert_eq!(code, Some(0), "{text}");
     assert!(text.starts_with("suite.yml\n✓ PASS      t  scripted  "), "{text}");
 }
@@ -119,7 +119,7 @@ fn no_file_outside_of_the_suite_is_read_and_no_link_is_followed() {
         (&["run", "s/suite.yml", "--list"], &["on deep"]),
         (&["validate", "s"], &[&link("s/other.yml"), "outside the suite's folder and is not read"]),
     ] {
-        let (code, text) = told(&here, &[line, &["--untrusted"]].concat());
+        let (code, text) = reported(&here, &[line, &["--untrusted"]].concat());
         let joined = text.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(!text.contains(SECRET), "{line:?}: {text}");
         assert_eq!(code, Some(if line.contains(&"--list") { 0 } else { 2 }), "{line:?}: {text}");
@@ -130,7 +130,7 @@ fn no_file_outside_of_the_suite_is_read_and_no_link_is_followed() {
     // A folder of recordings that is a link is not looked into either.
     fs::remove_dir_all(at("s/cassettes")).unwrap();
     symlink("..", at("s/cassettes")).unwrap();
-    let (code, text) = told(&here, &["run", "s/suite.yml", "--filter", "on claude-x", "--untrusted"]);
+    let (code, text) = reported(&here, &["run", "s/suite.yml", "--filter", "on claude-x", "--untrusted"]);
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(code == Some(2) && text.contains(&link("s/cassettes")), "{text}");
 }
@@ -156,7 +156,7 @@ agents:
     ];
     let script = "{ script: 1, runs: [{ turns: [{ text: done }] }] }";
     let here = Folder::with(&[("suite.yml", &suite.concat()), ("script.yml", script)]);
-    let (code, text) = told(&here, &["run", "suite.yml", "--untrusted", "--reporter", "json"]);
+    let (code, text) = reported(&here, &["run", "suite.yml", "--untrusted", "--reporter", "json"]);
     assert_eq!(code, Some(2), "{text}");
     assert!(!text.contains(SECRET), "{text}");
     let json = &text[..text.rfind("\n}\n").unwrap() + 3];
@@ -186,7 +186,7 @@ agents:
             ("with a fault", "error", canary),
         ]
     );
-    let (code, text) = told(&here, &["validate", "suite.yml", "--untrusted"]);
+    let (code, text) = reported(&here, &["validate", "suite.yml", "--untrusted"]);
     assert!(code == Some(2) && !text.contains(SECRET), "{text}");
     assert_eq!(text.matches(canary).count() + text.matches(model).count(), 5, "{text}");
 }
@@ -202,20 +202,20 @@ fn a_script_outside_of_the_suite_is_not_quoted_whoever_is_trusted() {
     symlink("../secret.yml", here.0.join("s/link.yml")).unwrap();
     for (suite, script) in [("s/a.yml", "s/../secret.yml"), ("s/b.yml", "s/link.yml")] {
         for line in [["run", suite], ["validate", suite]] {
-            let (code, text) = told(&here, &line);
+            let (code, text) = reported(&here, &line);
             assert!(code != Some(0) && !text.contains(SECRET), "{line:?}: {text}");
             assert!(text.contains(&format!("`mcptest validate {script}` shows them")), "{line:?}: {text}");
         }
     }
     // What is a part of the suite is quoted, and so is a file that the user names.
-    assert!(told(&here, &["run", "s/c.yml"]).1.contains(SECRET));
-    assert!(told(&here, &["validate", "secret.yml"]).1.contains(SECRET));
+    assert!(reported(&here, &["run", "s/c.yml"]).1.contains(SECRET));
+    assert!(reported(&here, &["validate", "secret.yml"]).1.contains(SECRET));
 }
 
 #[test]
 fn reports_are_not_written_through_links() {
     let here = world();
-    assert_eq!(told(&here, &["run", "suite.yml", "--record"]).0, Some(0));
+    assert_eq!(reported(&here, &["run", "suite.yml", "--record"]).0, Some(0));
     here.write("victim", b"old");
     fs::create_dir(here.0.join("folder")).unwrap();
     symlink("victim", here.0.join("report.json")).unwrap();
@@ -223,18 +223,19 @@ fn reports_are_not_written_through_links() {
     let why = "it is a symbolic link, and reports are not written through one";
     let hint = "remove the link, or name another file";
     let refused = format!("error[report-not-written]: cannot write the report report.json: {why}\nhint: {hint}\n");
-    let (code, text) = told(&here, &["run", "suite.yml", "--reporter", "json=report.json"]);
+    let (code, text) = reported(&here, &["run", "suite.yml", "--reporter", "json=report.json"]);
     assert!(code == Some(2) && text.ends_with(&refused), "{text}");
     assert_eq!(fs::read_to_string(here.0.join("victim")).unwrap(), "old");
     // Folders may be links where the suite is trusted: where reports go is up to who names them.
-    assert_eq!(told(&here, &["run", "suite.yml", "--reporter", "json=reports/a.json"]).0, Some(0));
-    let (code, text) = told(&here, &["run", "suite.yml", "--untrusted", "--reporter", "json=reports/b.json"]);
+    assert_eq!(reported(&here, &["run", "suite.yml", "--reporter", "json=reports/a.json"]).0, Some(0));
+    let (code, text) = reported(&here, &["run", "suite.yml", "--untrusted", "--reporter", "json=reports/b.json"]);
     assert!(
         code == Some(2) && text.contains("`reports` is a symbolic link, and links are not followed here"),
         "{text}"
     );
     assert!(here.0.join("folder/a.json").is_file() && !here.0.join("folder/b.json").exists());
     // What the shell hands over is a link by its looks only.
-    let (code, text) = told(&here, &["run", "suite.yml", "--untrusted", "--quiet", "--reporter", "junit=/dev/stdout"]);
+    let (code, text) =
+        reported(&here, &["run", "suite.yml", "--untrusted", "--quiet", "--reporter", "junit=/dev/stdout"]);
     assert!(code == Some(0) && text.contains("<testsuites"), "{text}");
 }

@@ -225,7 +225,7 @@ for more: mcptest explain {code}
         )
     };
     here.write("t/demo.yml", b"script: 2\nruns: []\n");
-    let mistakes = wrong("script-unusable", " has mistakes", "`mcptest validate t/demo.yml` shows them");
+    let mistakes = wrong("script-unusable", " has errors", "`mcptest validate t/demo.yml` shows them");
     here.check(&["validate", "t/suite.yml"], 2, &mistakes, "");
     std::fs::remove_file(here.0.join("t/demo.yml")).unwrap();
     let gone = wrong("no-such-file", ": no such file or folder", "`script:` is a path relative to the suite's folder");

@@ -55,7 +55,7 @@ pub enum ExtractionMode {
     /// By the rules of this module alone.
     #[default]
     RuleBased,
-    /// By the same rules; a model's opinion is recorded beside them and never judged.
+    /// By the same rules; a model's opinion is recorded as well and never judged.
     LlmAssisted,
 }
 

@@ -321,8 +321,8 @@ fn executed_call(call: &McpCall) -> ToolCall {
 
 /// The result of a call that the program did not make. What the model was told is the message; the tool answered nothing.
 fn refused(shown: Option<&ToolResult>) -> ToolResult {
-    let told = shown.map(|shown| shown.texts().collect::<Vec<_>>().join("\n")).filter(|text| !text.is_empty());
-    let message = told.unwrap_or_else(|| "the program did not make the call".to_owned());
+    let reported = shown.map(|shown| shown.texts().collect::<Vec<_>>().join("\n")).filter(|text| !text.is_empty());
+    let message = reported.unwrap_or_else(|| "the program did not make the call".to_owned());
     ToolResult { content: Some(Vec::new()), ..error_result(ErrorKind::Refused, None, &json::cut(&message, 2000)) }
 }
 

@@ -26,7 +26,7 @@ pub(super) enum Edit {
     },
     Message(String),
     Tokens(Tokens),
-    /// The run counts as failed, whatever its checks say.
+    /// The run counts as failed, regardless of its checks.
     Outcome,
 }
 

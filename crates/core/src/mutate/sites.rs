@@ -186,7 +186,7 @@ impl Sites {
         }
     }
 
-    /// At most so many sites, of each operator as many as any other has, and how many are left out.
+    /// At most this many sites, equally many of each operator, and how many are left out.
     pub(super) fn within(&self, limit: usize) -> (Vec<Site>, usize) {
         let total: usize = self.all.iter().map(Vec::len).sum();
         let mut share = usize::MAX;

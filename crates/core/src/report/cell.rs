@@ -14,7 +14,7 @@ use crate::trace::Trace;
 pub struct Evidence {
     /// What it did.
     pub trace: Trace,
-    /// What a model was asked beside the run, and answered; shown, never judged.
+    /// A second opinion of a model about the run; shown, never judged.
     pub advisory: Option<Value>,
     /// It was written into a cassette just now.
     pub recorded: bool,
@@ -51,7 +51,7 @@ pub struct Cell<'a> {
 }
 
 impl Cell<'_> {
-    /// The name of a row of this cell, which has so many runs.
+    /// The name of a row of this cell with `runs` runs.
     pub fn row_name(&self, runs: usize, run: Option<u64>, gate: Option<GateKind>) -> String {
         let model = self.test.is_matrix.then_some(self.model);
         row_name(&self.test.name, model, run.filter(|_| runs > 1), gate)
@@ -142,7 +142,7 @@ impl Cell<'_> {
         rows
     }
 
-    /// What to show beside the verdicts of a run, where the test asks for it.
+    /// The second opinion to show with the verdicts of a run, if the test has one.
     fn advisory(&self, recorded: Option<&Value>) -> Option<String> {
         let narrative = self.test.gates.narrative.as_ref()?;
         (narrative.mode() == ExtractionMode::LlmAssisted).then(|| {

@@ -354,7 +354,7 @@ fn without_the_message_or_the_calls_there_is_nothing_to_compare() {
 }
 
 #[test]
-fn the_limit_on_divergence_applies_beside_own_expectations() {
+fn the_limit_on_divergence_applies_in_addition_to_own_expectations() {
     // Two calls and no claim: one of the two tools is mentioned, so the score is one half.
     let calls = json!([{ "name": "get_order", "args": {} }, { "name": "delete_note", "args": {} }]);
     let trace =

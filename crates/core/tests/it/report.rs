@@ -22,8 +22,8 @@ fn suite(agent: &str) -> Suite {
     );
     let source = Source::new("suite.yml", text);
     let loaded = suite::load(&source, &Variables { suite_dir: ".", outside: &|_| None });
-    let told: Vec<String> = loaded.diagnostics.iter().map(|diagnostic| diagnostic.render(&source)).collect();
-    loaded.value.unwrap_or_else(|| panic!("{}", told.join("\n")))
+    let reported: Vec<String> = loaded.diagnostics.iter().map(|diagnostic| diagnostic.render(&source)).collect();
+    loaded.value.unwrap_or_else(|| panic!("{}", reported.join("\n")))
 }
 
 fn rows(suite: &Suite, attempts: Vec<Attempt>) -> Vec<Row> {
@@ -32,7 +32,7 @@ fn rows(suite: &Suite, attempts: Vec<Attempt>) -> Vec<Row> {
 }
 
 /// Each row as `name: verdict`.
-fn told(rows: &[Row]) -> Vec<String> {
+fn reported(rows: &[Row]) -> Vec<String> {
     rows.iter().map(|row| format!("{} {}: {}", row.family, row.name, row.verdict)).collect()
 }
 
@@ -64,9 +64,9 @@ const MANY: &str =
 
 #[test]
 fn a_row_is_named_by_what_tells_it_apart() {
-    assert_eq!(told(&rows(&suite(ONE), vec![ran(&["search"], "ok")])), ["RUN finds it: pass"]);
+    assert_eq!(reported(&rows(&suite(ONE), vec![ran(&["search"], "ok")])), ["RUN finds it: pass"]);
     assert_eq!(
-        told(&rows(&suite(MANY), vec![ran(&["search"], "ok"), ran(&["open"], "ok"), ran(&["search"], "ok")])),
+        reported(&rows(&suite(MANY), vec![ran(&["search"], "ok"), ran(&["open"], "ok"), ran(&["search"], "ok")])),
         [
             "RUN finds it [demo] #1: pass",
             "RUN finds it [demo] #2: fail",
@@ -83,7 +83,7 @@ fn reliability_absorbs_failed_runs_and_decides_itself() {
     let suite = suite(&MANY.replace("    stability: {}\n", block));
     let good = || ran(&["search"], "ok");
     assert_eq!(
-        told(&rows(&suite, vec![good(), ran(&[], "ok"), good()])),
+        reported(&rows(&suite, vec![good(), ran(&[], "ok"), good()])),
         [
             "RUN finds it [demo] #1: pass",
             "RUN finds it [demo] #2: absorbed",
@@ -92,7 +92,7 @@ fn reliability_absorbs_failed_runs_and_decides_itself() {
         ]
     );
     let mostly_bad = rows(&suite, vec![good(), ran(&[], "ok"), ran(&[], "ok")]);
-    assert_eq!(told(&mostly_bad)[3], "GATE finds it [demo] (reliability): fail");
+    assert_eq!(reported(&mostly_bad)[3], "GATE finds it [demo] (reliability): fail");
 }
 
 #[test]
@@ -134,12 +134,12 @@ fn a_run_whose_recording_was_edited_says_so_and_so_does_every_gate_that_rests_on
 fn a_run_that_could_not_be_judged_leaves_the_gates_over_runs_without_a_verdict() {
     let made = rows(&suite(MANY), vec![ran(&["search"], "ok"), broken(), ran(&["search"], "ok")]);
     assert_eq!(
-        told(&made)[1..],
+        reported(&made)[1..],
         ["RUN finds it [demo] #2: error", "RUN finds it [demo] #3: pass", "GATE finds it [demo] (stability): error"]
     );
     assert_eq!(made[3].checks[0].line, "1 of 3 runs could not be judged");
     let skipped = rows(&suite(MANY), vec![ran(&["search"], "ok"), Attempt::Skipped, ran(&["search"], "ok")]);
-    assert_eq!(told(&skipped)[3], "GATE finds it [demo] (stability): skipped");
+    assert_eq!(reported(&skipped)[3], "GATE finds it [demo] (stability): skipped");
 }
 
 const INJECTED: &str = "    model: demo\n    inject: [dead, late]\n    recovery: {}\n    trajectory: { mode: superset, calls: [{ name: search }] }\n";
@@ -184,7 +184,7 @@ fn recovery_has_a_row_of_its_own_and_receipts_say_what_became_of_each_fault() {
         "fault": { "name": "late", "kind": "slow", "effect": "delay", "ms": 10 },
     });
     let made = rows(&suite, vec![struck(&late, "completed", "Found elsewhere.")]);
-    assert_eq!(told(&made), ["RUN finds it: pass", "EDGE finds it (recovery): pass"]);
+    assert_eq!(reported(&made), ["RUN finds it: pass", "EDGE finds it (recovery): pass"]);
     let delayed = receipt("late", FaultKind::Slow, &[1], &[], 10, Recovered::Unmet);
     let dead = |recovered| receipt("dead", FaultKind::Hang, &[0], &[0], 3000, recovered);
     assert_eq!(made[0].receipts, [dead(Recovered::Call(1)), delayed]);
@@ -194,7 +194,7 @@ fn recovery_has_a_row_of_its_own_and_receipts_say_what_became_of_each_fault() {
     let made = rows(&suite, vec![struck(&failed, "completed", "Sorry.")]);
     assert_eq!(made[0].receipts, [dead(Recovered::Answer), unmet.clone()]);
     let made = rows(&suite, vec![struck(&failed, "max_turns", "")]);
-    assert_eq!(told(&made), ["RUN finds it: pass", "EDGE finds it (recovery): fail"]);
+    assert_eq!(reported(&made), ["RUN finds it: pass", "EDGE finds it (recovery): fail"]);
     assert_eq!(made[0].receipts, [dead(Recovered::Not), unmet]);
 }
 
@@ -225,7 +225,7 @@ fn the_fold_counts_rows_and_the_worst_decides_the_exit_code() {
 fn evidence_that_is_missing_is_no_pass() {
     let untold = Attempt::Traced(Box::default());
     let made = rows(&suite(ONE), vec![untold]);
-    assert_eq!(told(&made), ["RUN finds it: unassessable"]);
+    assert_eq!(reported(&made), ["RUN finds it: unassessable"]);
     let mut report = Report::default();
     report.take(Event::RowFinished(Box::new(made.into_iter().next().unwrap())));
     assert_eq!(report.exit_code(), 1);
@@ -236,7 +236,7 @@ fn a_run_without_the_evidence_is_absorbed_like_one_that_failed() {
     let test =
         suite("    model: demo\n    trajectory: { calls: [{ name: search, status: ok }] }\n    reliability: {}\n");
     let blind = Attempt::Traced(Box::new(traced(&json!({ "tool_calls": [{ "name": "search", "args": {} }] }))));
-    assert_eq!(told(&rows(&test, vec![blind])), ["RUN finds it: absorbed", "GATE finds it (reliability): fail"]);
+    assert_eq!(reported(&rows(&test, vec![blind])), ["RUN finds it: absorbed", "GATE finds it (reliability): fail"]);
 }
 
 #[test]
@@ -271,13 +271,13 @@ fn a_grid_sets_tests_against_models_by_the_worst_of_their_rows() {
         made("late", "b", vec![bad()]),
     ]
     .concat();
-    let told: Vec<String> = grid(&rows)
+    let reported: Vec<String> = grid(&rows)
         .iter()
         .flat_map(|line| line.cells.iter().map(move |cell| (line, cell)))
         .map(|(line, cell)| format!("{} on {}: {} {}/{}", line.test, cell.model, cell.verdict, cell.passed, cell.runs))
         .collect();
     assert_eq!(
-        told,
+        reported,
         ["finds it on a: pass 2/2", "finds it on b: error 1/3", "late on a: skipped 1/2", "late on b: fail 0/1"]
     );
 }

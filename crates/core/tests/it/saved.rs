@@ -193,14 +193,14 @@ fn events_come_back_in_their_order() {
     events.push(Event::Stopped("over".to_owned()));
     let mut report = Report::default();
     events.iter().cloned().for_each(|event| report.take(event));
-    let told = |events: &[Event]| -> Vec<String> {
+    let reported = |events: &[Event]| -> Vec<String> {
         let short = |event: &Event| match event {
             Event::RowFinished(row) => row.name.clone(),
             other => format!("{other:?}"),
         };
         events.iter().map(short).collect()
     };
-    assert_eq!(told(&read(&Layout::LINE.text(&report)).unwrap()), told(&events));
+    assert_eq!(reported(&read(&Layout::LINE.text(&report)).unwrap()), reported(&events));
 }
 
 #[test]
@@ -398,17 +398,17 @@ fn verdicts_flip_for_worse_for_better_and_otherwise() {
         ],
     );
     let changes = Baseline::of(&old).compare(&new);
-    let told = |changes: &[Change]| -> Vec<String> {
+    let reported = |changes: &[Change]| -> Vec<String> {
         changes.iter().map(|change| format!("{} {:?} {:?}", change.name, change.before, change.after)).collect()
     };
-    assert_eq!(told(&changes.worse), ["worse Some(Pass) Some(Unassessable)", "twice Some(Pass) Some(Fail)"]);
-    assert_eq!(told(&changes.better), ["better Some(Error) Some(Pass)"]);
-    assert_eq!(told(&changes.other), ["otherwise Some(Fail) Some(Error)", "open Some(Pass) Some(Skipped)"]);
+    assert_eq!(reported(&changes.worse), ["worse Some(Pass) Some(Unassessable)", "twice Some(Pass) Some(Fail)"]);
+    assert_eq!(reported(&changes.better), ["better Some(Error) Some(Pass)"]);
+    assert_eq!(reported(&changes.other), ["otherwise Some(Fail) Some(Error)", "open Some(Pass) Some(Skipped)"]);
     assert_eq!(
-        told(&changes.added),
+        reported(&changes.added),
         ["new None Some(Pass)", "steady #3 None Some(Pass)", "steady #4 None Some(Absorbed)"]
     );
-    assert_eq!(told(&changes.gone), ["gone Some(Pass) None"]);
+    assert_eq!(reported(&changes.gone), ["gone Some(Pass) None"]);
     // Two of four is one of two.
     let rate = Rate { file: "t/a.yml".to_owned(), name: "cell".to_owned(), before: (2, 2), after: (1, 2) };
     assert_eq!(changes.rates, [rate]);

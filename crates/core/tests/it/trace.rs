@@ -263,7 +263,7 @@ fn the_final_response_is_the_text_of_the_last_assistant_message() {
 }
 
 #[test]
-fn a_cassette_is_read_through_its_trace_and_not_beside_it() {
+fn a_cassette_is_read_through_its_trace_and_not_next_to_it() {
     let cassette = json!({
         "mcptest": 1,
         "tool_calls": [{ "name": "outer" }],

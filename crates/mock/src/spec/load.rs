@@ -21,7 +21,7 @@ pub fn load(source: &Source) -> Loaded<Spec> {
         (Some(_), Some(_)) => {
             let message = "the file has both `mock_server` and a list of tools next to it";
             let hint = "keep one: `mock_server` for answers of your own, or the `tools/list` reply of a real server";
-            notes.error(Code::InvalidMockServer, beside(&root), message, Some(hint.to_owned()));
+            notes.error(Code::InvalidMockServer, second_list(&root), message, Some(hint.to_owned()));
             None
         }
         (None, Some(tools)) => snapshot::read(&mut notes, &root, tools),
@@ -46,7 +46,7 @@ fn tools_of(root: &Node) -> Option<&Node> {
 }
 
 /// Where the second list of tools is.
-fn beside(root: &Node) -> std::ops::Range<usize> {
+fn second_list(root: &Node) -> std::ops::Range<usize> {
     let second = root.entries().iter().find(|entry| entry.key == "tools" || entry.key == "result");
     second.map_or(root.span.clone(), |entry| entry.key_span.clone())
 }

@@ -1,5 +1,5 @@
 //! Files with mistakes, each with the exact words they are answered with: `mistakes/` must be refused, `warnings/` must
-//! load. `MISTAKES=overwrite cargo test -p mcptest-mock manifest` writes the words anew; read the difference.
+//! load. `MISTAKES=overwrite cargo test -p mcptest-mock manifest` updates the expected texts; read the diff.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -24,11 +24,11 @@ fn check(dir: &str, loads: bool) -> usize {
         let source = Source::new(name, fs::read_to_string(path).unwrap());
         let loaded = load(&source);
         let said: String = loaded.diagnostics.iter().map(|diagnostic| diagnostic.render(&source)).collect();
-        let beside = path.with_extension("txt");
+        let other = path.with_extension("txt");
         if overwrite {
-            fs::write(&beside, &said).unwrap();
+            fs::write(&other, &said).unwrap();
         }
-        let expected = fs::read_to_string(&beside).unwrap_or_default();
+        let expected = fs::read_to_string(&other).unwrap_or_default();
         if said != expected || loaded.value.is_some() != loads {
             wrong.push(format!("{dir}/{name}\n--- expected\n{expected}--- said\n{said}"));
         }
@@ -39,11 +39,11 @@ fn check(dir: &str, loads: bool) -> usize {
 }
 
 #[test]
-fn every_mistake_is_refused_in_the_words_beside_it() {
+fn every_mistake_is_refused_in_the_expected_words() {
     assert!(check("mistakes", false) >= 20);
 }
 
 #[test]
-fn every_warning_is_given_in_the_words_beside_it() {
+fn every_warning_is_given_in_the_expected_words() {
     assert!(check("warnings", true) >= 3);
 }

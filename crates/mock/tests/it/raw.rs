@@ -10,7 +10,7 @@ use tokio::time::{Instant, timeout};
 
 use super::{server, server_of};
 
-/// Longer than anything here takes by the stopped clock, but for a hang.
+/// Longer than anything here takes on the paused clock, except a hang.
 const LONG: Duration = Duration::from_hours(2);
 
 /// What a modern request carries.
@@ -85,7 +85,7 @@ impl Client {
         serde_json::from_str(&self.line().await).unwrap()
     }
 
-    /// The next reply but for what every reply has.
+    /// The next reply without what every reply has.
     async fn result(&mut self) -> Value {
         let mut reply = self.json().await;
         let mut result = reply["result"].take();
@@ -128,7 +128,7 @@ fn echoed(id: &str, modern: bool) -> String {
     }
 }
 
-/// Calls `echo` under a fault in both eras: the lines that arrive at once or after so many milliseconds, and nothing more.
+/// Calls `echo` under a fault in both eras: the lines that arrive at once or after this many milliseconds, and nothing more.
 async fn check(fault: &str, id: Value, after_ms: u64, expected: impl Fn(bool) -> Vec<String>) {
     for modern in [true, false] {
         let mut client = if modern { Client::modern(&[fault]) } else { Client::legacy(&[fault]).await };

@@ -41,7 +41,7 @@ pub enum State {
     Unused(String),
     /// A replay needs it, and it does not exist.
     Missing,
-    /// It cannot be told, because its model's script has errors.
+    /// Unknown, because its model's script has errors.
     Unknown(RunError),
 }
 

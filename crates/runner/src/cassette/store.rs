@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use mcptest_core::diag::Code;
 use serde_json::Value;
 
-use super::{Cassette, CassetteError, VERSION, changes, ledgers, slug, told};
+use super::{Cassette, CassetteError, VERSION, changes, joined, ledgers, slug};
 use crate::file::{self, Trust};
 use crate::temp_file::TempFile;
 
@@ -305,7 +305,7 @@ impl Cassette {
         }
         let changes = changes(&self.inputs, inputs);
         if !changes.is_empty() {
-            return Err(CassetteError::Stale { path, changes: told(&changes) });
+            return Err(CassetteError::Stale { path, changes: joined(&changes) });
         }
         Ok(self)
     }

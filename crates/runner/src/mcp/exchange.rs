@@ -95,7 +95,7 @@ impl Exchange {
         Self { state: Mutex::default(), end: watch::Sender::new(None), relay: None }
     }
 
-    /// One that passes on every line of the server as it is. A reply in the response to a request ends it, whatever its id.
+    /// One that passes on every line of the server as it is. A reply in the response to a request ends it, regardless of its ID.
     pub(crate) fn relaying(lines: mpsc::UnboundedSender<Vec<u8>>) -> Self {
         Self { relay: Some(lines), ..Self::new() }
     }
@@ -163,7 +163,7 @@ impl Exchange {
             Message::Request { id, method } => Some(answer(&id, &method)),
             Message::Reply { id, reply, cost } => {
                 let id = match about {
-                    None => state.meant(id, &reply),
+                    None => state.request_of(id, &reply),
                     // A server that could not parse a request does not know its id.
                     about if id.is_none() && !matches!(reply, Reply::Result(_)) => about,
                     about => id.filter(|_| id == about),
@@ -238,7 +238,7 @@ impl Exchange {
 impl State {
     /// The request that a reply belongs to. A server that could not parse a request does not know its id; if one request is in
     /// progress, the error belongs to it.
-    fn meant(&self, id: Option<i64>, reply: &Reply) -> Option<i64> {
+    fn request_of(&self, id: Option<i64>, reply: &Reply) -> Option<i64> {
         id.or_else(|| {
             let mut waiting = self.waiting.keys();
             match (reply, waiting.next(), waiting.next()) {

@@ -54,7 +54,7 @@ const PROVIDERS: [Provider; 4] = [
     Provider { route: "azure", variables: &["AZURE_OPENAI_ENDPOINT"], suffix: "", default: None },
 ];
 
-/// Headers that belong to one connection, and what is set anew.
+/// Headers that belong to one connection, and those that are set again.
 const HOP_BY_HOP: [HeaderName; 6] = [CONNECTION, TE, TRAILER, TRANSFER_ENCODING, UPGRADE, HOST];
 /// More of them, which have no constant.
 const HOP_BY_HOP_NAMES: [&str; 3] = ["keep-alive", "proxy-authenticate", "proxy-authorization"];

@@ -112,10 +112,10 @@ fn unknown_tools_and_unreadable_arguments_are_recorded_and_answered_without_a_se
             { "name": "search", "server": "web", "args": "{\"q\":", "id": "id-web__search", "turn": 1 },
         ])
     );
-    let told: Vec<&str> =
+    let reported: Vec<&str> =
         [0, 1, 2].map(|at| envelope["tool_results"][at]["error"]["message"].as_str().unwrap()).to_vec();
     assert_eq!(
-        told,
+        reported,
         ["unknown tool: delete_all", "unknown tool: db__erase", "the arguments are not a JSON object: EOF"]
     );
 }

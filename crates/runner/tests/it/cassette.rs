@@ -41,7 +41,7 @@ fn save(folder: &Folder, cassette: &Cassette) -> PathBuf {
 }
 
 /// The message of an error, without the folder of the test.
-fn told(temp: &TempDir, error: &CassetteError) -> String {
+fn reported(temp: &TempDir, error: &CassetteError) -> String {
     error.to_string().replace(&temp.path().display().to_string(), "")
 }
 
@@ -77,9 +77,8 @@ fn a_cassette_is_read_back_as_it_was_written_and_lies_where_its_names_say() {
     assert_eq!(folder.load("finds it", "demo", 2, &cassette.inputs), Ok(cassette.clone()));
     folder.save(&cassette).unwrap();
     assert_eq!(fs::read_to_string(&path).unwrap(), text, "the same recording gives the same bytes");
-    let beside: Vec<_> =
-        fs::read_dir(path.parent().unwrap()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-    assert_eq!(beside, ["2.json"], "nothing is left beside it");
+    let names: Vec<_> = fs::read_dir(path.parent().unwrap()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(names, ["2.json"], "no other file is left");
 }
 
 #[test]
@@ -110,7 +109,7 @@ fn a_change_of_what_was_asked_makes_it_stale_and_names_the_field() {
         stale("    inject: [late]\n", "abc"),
         ["`inject` was [] and is [{\"delay_ms\":2000,\"kind\":\"slow\",\"name\":\"late\",\"tool\":\"search…"]
     );
-    // Gates, assertions, tags and the number of runs are judged anew at every replay.
+    // Gates, assertions, tags and the number of runs are re-evaluated at every replay.
     let free = "    runs: 5\n    tags: [x]\n    stability: {}\n    golden_path: { calls: [search] }\n";
     assert_eq!(stale(free, "abc"), [""; 0]);
 }
@@ -190,7 +189,7 @@ fn what_is_no_cassette_of_this_run_is_refused_with_its_reason() {
     let text = fs::read_to_string(&path).unwrap();
     let load = |text: &str| {
         fs::write(&path, text).unwrap();
-        told(&temp, &folder.load("finds it", "demo", 1, &inputs).unwrap_err())
+        reported(&temp, &folder.load("finds it", "demo", 1, &inputs).unwrap_err())
     };
     let at = "/cassettes/suite/finds-it-48ae7370/demo/1.json";
     let half = text.len() / 2;
@@ -221,17 +220,17 @@ fn what_is_no_cassette_of_this_run_is_refused_with_its_reason() {
     assert!(load(&no_trace).starts_with(&format!("{at}: in `trace`: ")), "{}", load(&no_trace));
     fs::write(&path, b"\xff\xfe").unwrap();
     let error = folder.load("finds it", "demo", 1, &inputs).unwrap_err();
-    assert_eq!(told(&temp, &error), format!("{at}: is not UTF-8: byte 0"));
+    assert_eq!(reported(&temp, &error), format!("{at}: is not UTF-8: byte 0"));
     fs::remove_file(&path).unwrap();
     let error = folder.load("finds it", "demo", 1, &inputs).unwrap_err();
-    assert_eq!(told(&temp, &error), format!("there is no recording of this run: {at}"));
+    assert_eq!(reported(&temp, &error), format!("there is no recording of this run: {at}"));
 }
 
 #[test]
 fn only_one_recorder_holds_a_folder_and_the_next_one_may_when_it_is_done() {
     let (temp, folder) = folder();
     let first = folder.lock().unwrap();
-    assert_eq!(told(&temp, &folder.lock().unwrap_err()), "/cassettes/suite: another recording is in progress");
+    assert_eq!(reported(&temp, &folder.lock().unwrap_err()), "/cassettes/suite: another recording is in progress");
     drop(first);
     drop(folder.lock().unwrap());
 }
@@ -266,9 +265,8 @@ fn a_file_that_cannot_be_placed_leaves_the_old_one_and_nothing_half_written() {
     fs::create_dir_all(path.join("inside")).unwrap();
     let error = folder.save(&cassette(1)).unwrap_err();
     assert!(matches!(error, CassetteError::Io { what: "written", .. }), "{error}");
-    let beside: Vec<_> =
-        fs::read_dir(path.parent().unwrap()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-    assert_eq!(beside, ["1.json"]);
+    let names: Vec<_> = fs::read_dir(path.parent().unwrap()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(names, ["1.json"]);
 }
 
 #[test]
@@ -309,7 +307,7 @@ fn only_names_that_a_recorder_gives_are_recordings_and_nothing_else_is_removed()
     assert_eq!(folder.kept(&cell.join("3.json")), Some("it is not a file"));
     assert_eq!(folder.kept(&cell.join("1.json")), None);
     assert_eq!(
-        told(&temp, &folder.remove(&elsewhere).unwrap_err()),
+        reported(&temp, &folder.remove(&elsewhere).unwrap_err()),
         "/1.json: cannot be removed: it is not where recordings are stored"
     );
     assert!(elsewhere.exists());
@@ -321,7 +319,7 @@ fn the_recording_of_another_run_is_refused() {
     let path = save(&folder, &cassette(1));
     fs::copy(&path, path.with_file_name("2.json")).unwrap();
     assert_eq!(
-        told(&temp, &folder.load("finds it", "demo", 2, &cassette(1).inputs).unwrap_err()),
+        reported(&temp, &folder.load("finds it", "demo", 2, &cassette(1).inputs).unwrap_err()),
         "/cassettes/suite/finds-it-48ae7370/demo/2.json: holds run 1 of `finds it` on `demo`, not run 2 of `finds it` on \
          `demo`"
     );
@@ -333,7 +331,7 @@ fn what_could_not_be_read_again_is_not_written() {
     let deep = (0..130).fold(json!(1), |inner, _| json!([inner]));
     let error = folder.save(&Cassette { observed: deep, ..cassette(1) }).unwrap_err();
     assert_eq!(
-        told(&temp, &error),
+        reported(&temp, &error),
         "/cassettes/suite/finds-it-48ae7370/demo/1.json: not written, because it could not be read back: line 159, \
          column 255: recursion limit exceeded"
     );
@@ -503,13 +501,13 @@ fn a_test_that_was_renamed_keeps_its_recordings_and_nothing_counts_as_edited() {
 #[test]
 fn recordings_are_renamed_all_or_none_and_never_over_others() {
     let (temp, folder) = folder();
-    let missing = told(&temp, &folder.rename("finds it", "finds her").unwrap_err());
+    let missing = reported(&temp, &folder.rename("finds it", "finds her").unwrap_err());
     assert_eq!(missing, "there is no recording of this run: /cassettes/suite/finds-it-48ae7370");
     assert!(!folder.root().exists());
     let one = save(&folder, &cassette(1));
     let two = save(&folder, &cassette(2));
     let other = save(&folder, &Cassette { test: "finds her".to_owned(), ..cassette(1) });
-    let taken = told(&temp, &folder.rename("finds it", "finds her").unwrap_err());
+    let taken = reported(&temp, &folder.rename("finds it", "finds her").unwrap_err());
     assert_eq!(taken, "/cassettes/suite/finds-her-7800afb3: recordings already exist and are not overwritten");
     folder.remove(&other).unwrap();
     let text = fs::read_to_string(&two).unwrap();

@@ -68,7 +68,7 @@ fn all_that_must_hold_holds_for_what_fuzzing_found() {
     assert!(count > 0);
 }
 
-/// About so many texts in each of which one value is replaced, or lost.
+/// About this many texts, each with one value replaced or removed.
 fn damaged(value: &Value, about: usize) -> Vec<String> {
     let others = [json!(null), json!("x"), json!([]), json!({}), json!(-1.5), json!(u64::MAX), json!(true)];
     let mut paths = Vec::new();

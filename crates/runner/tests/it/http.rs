@@ -1,4 +1,4 @@
-//! Servers at an address: the mock, a scripted one that says exactly what it is told, and the official one for Python.
+//! Servers at an address: the mock, a scripted one that says exactly what it is reported, and the official one for Python.
 
 pub(crate) mod mock;
 mod python;

@@ -113,7 +113,7 @@ async fn all_pages_are_listed_in_order() {
 }
 
 #[tokio::test]
-async fn each_way_to_fail_at_connecting_is_told_apart() {
+async fn each_way_to_fail_at_connecting_is_reported_apart() {
     let silent = "check that the command starts an MCP server over stdio, or raise `timeout_ms`";
     let refused = "check that the command starts an MCP server with tools; set `protocol` if detection fails";
     let ended = "run the command by hand: it should wait for messages on standard input";

@@ -11,8 +11,8 @@ use crate::support::catalog;
 fn script(text: &str) -> Script {
     let source = Source::new("demo.yml", text);
     let loaded = load(&source);
-    let told: Vec<String> = loaded.diagnostics.iter().map(|diagnostic| diagnostic.render(&source)).collect();
-    loaded.value.unwrap_or_else(|| panic!("{}", told.join("\n")))
+    let reported: Vec<String> = loaded.diagnostics.iter().map(|diagnostic| diagnostic.render(&source)).collect();
+    loaded.value.unwrap_or_else(|| panic!("{}", reported.join("\n")))
 }
 
 fn refused(text: &str) -> String {
@@ -115,7 +115,7 @@ fn a_tool_that_nobody_has_is_asked_for_all_the_same_and_one_that_several_have_ne
 }
 
 #[test]
-fn mistakes_are_told_with_their_place_all_at_once() {
+fn mistakes_are_reported_with_their_place_all_at_once() {
     assert_eq!(
         refused(
             "script: 2\n\

@@ -10,8 +10,8 @@ pub(crate) fn suite(text: &str) -> Suite {
     let source = Source::new("suite.yml", text);
     let variables = Variables { suite_dir: ".", outside: &|_| None };
     let loaded = suite::load(&source, &variables);
-    let told: Vec<String> = loaded.diagnostics.iter().map(|diagnostic| diagnostic.render(&source)).collect();
-    loaded.value.unwrap_or_else(|| panic!("{}", told.join("\n")))
+    let reported: Vec<String> = loaded.diagnostics.iter().map(|diagnostic| diagnostic.render(&source)).collect();
+    loaded.value.unwrap_or_else(|| panic!("{}", reported.join("\n")))
 }
 
 /// A suite with one scripted test; `more` is indented like its keys.

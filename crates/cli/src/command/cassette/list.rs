@@ -91,16 +91,16 @@ fn count(listed: &[Listed]) -> Counts {
 
 /// The errors of the scripts of a suite, each once.
 fn script_errors(suite: &Listed) -> String {
-    let mut told = Vec::new();
+    let mut errors = Vec::new();
     for entry in suite.found.iter().flatten() {
         if let State::Unknown(error) = &entry.state
-            && !told.contains(&error)
+            && !errors.contains(&error)
         {
-            told.push(error);
+            errors.push(error);
         }
     }
     let lines: Vec<String> =
-        told.into_iter().map(|error| error.clone().moved(suite.file.clone()).to_string()).collect();
+        errors.into_iter().map(|error| error.clone().moved(suite.file.clone()).to_string()).collect();
     lines.join("\n")
 }
 

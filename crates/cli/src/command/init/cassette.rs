@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_is_told_as_the_suite_had_it() {
+    fn a_server_is_written_as_in_the_suite() {
         let usual = json!({ "a": { "protocol": "auto", "timeout_ms": 30000, "cwd": "${SUITE_DIR}", "command": ["run", "${KEY}"] } });
         assert_eq!(
             cassette(&usual).real(),

@@ -15,7 +15,7 @@ use crate::report::text::many;
 pub(super) struct Draft {
     pub(super) files: Vec<File>,
     /// Paragraphs about the source of the suite.
-    pub(super) told: Vec<String>,
+    pub(super) lines: Vec<String>,
     pub(super) notes: Vec<String>,
 }
 
@@ -80,7 +80,7 @@ mod tests {
 
     fn check(name: &'static str, text: &str) -> Result<String, Failure> {
         let files = vec![File { name, what: "", text: text.to_owned() }];
-        Draft { files, told: Vec::new(), notes: Vec::new() }.check()
+        Draft { files, lines: Vec::new(), notes: Vec::new() }.check()
     }
 
     #[test]
@@ -100,11 +100,11 @@ mod tests {
     }
 
     #[test]
-    fn what_is_odd_about_the_tools_of_others_is_told_and_written_all_the_same() {
+    fn odd_tools_of_real_servers_get_a_warning_and_are_written() {
         let odd: Vec<String> = (0..5).map(|n| format!("{{\"name\": \"a {n}\", \"inputSchema\": {{}}}}")).collect();
-        let told = check("mcptest/tools.json", &format!("{{\"tools\": [{}]}}", odd.join(",\n"))).unwrap();
-        assert_eq!(told.matches("clients may reject this tool name").count(), 3);
-        assert!(told.ends_with("note: 2 more warnings like these\n"), "{told}");
+        let warnings = check("mcptest/tools.json", &format!("{{\"tools\": [{}]}}", odd.join(",\n"))).unwrap();
+        assert_eq!(warnings.matches("clients may reject this tool name").count(), 3);
+        assert!(warnings.ends_with("note: 2 more warnings like these\n"), "{warnings}");
     }
 
     #[test]

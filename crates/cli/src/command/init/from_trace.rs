@@ -75,12 +75,12 @@ pub(super) fn draft(recording: Recording) -> Draft {
         max_turns,
         gates: settled(&trace, &replayed),
     };
-    let told = suite.gates_in_words();
+    let lines = suite.gates_in_words();
     let what =
         ["the suite, with the gates that pass", "the recorded answers, for the mock server", "the recorded calls"];
     let texts = [suite.text(), tools.text(server, &file), script.text()];
     let files = NAMES.into_iter().zip(what).zip(texts).map(|((name, what), text)| File { name, what, text });
-    Draft { files: files.collect(), told, notes }
+    Draft { files: files.collect(), lines, notes }
 }
 
 /// The gates that the recorded run and its replay pass.

@@ -127,17 +127,17 @@ pub(super) fn draft(asked: Asked) -> Result<Draft, Failure> {
     let texts = [suite.text(), yaml::json(&snapshot), script.text()];
     let files = NAMES.into_iter().zip(what).zip(texts).map(|((name, what), text)| File { name, what, text });
     let called: Vec<String> = names.iter().map(|name| json::cut(&printable(name), 60)).collect();
-    let mut told = vec![format!(
+    let mut lines = vec![format!(
         "The server `{server}` has {count}; the script calls {}.\nIt was stopped, and none of its tools was called: the suite runs against the snapshot.",
         called.join(", ")
     )];
-    told.extend(caution(&chosen));
+    lines.extend(caution(&chosen));
     let mut notes = Vec::new();
     if !real.hidden.is_empty() {
         let hidden: Vec<String> = real.hidden.iter().map(|name| format!("${{{name}}}")).collect();
         notes.push(format!("what may be secret was not written; the suite reads it from {}", hidden.join(", ")));
     }
-    Ok(Draft { files: files.collect(), told, notes })
+    Ok(Draft { files: files.collect(), lines, notes })
 }
 
 /// A warning about tools that may change something.

@@ -16,7 +16,7 @@ const FILES: [(&str, &str); 4] = [
 
 pub(super) fn draft() -> Draft {
     let files = NAMES.iter().zip(FILES).map(|(name, (what, text))| File { name, what, text: text.to_owned() });
-    Draft { files: files.collect(), told: Vec::new(), notes: Vec::new() }
+    Draft { files: files.collect(), lines: Vec::new(), notes: Vec::new() }
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::gates::Settled;
 use super::yaml::{self, Dollar};
 
-/// A reply of the stand-in.
+/// A reply of the scripted model.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Turn {
     pub(super) text: Option<String>,
@@ -14,14 +14,14 @@ pub(super) struct Turn {
     pub(super) stop: Option<&'static str>,
 }
 
-/// A call of the stand-in.
+/// A call of the scripted model.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Call {
     pub(super) tool: String,
     pub(super) args: Value,
 }
 
-/// What stands in for the model.
+/// The scripted model.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Script {
     pub(super) about: Vec<String>,
@@ -67,7 +67,7 @@ impl Call {
     }
 }
 
-/// A suite with one server, one stand-in and one test.
+/// A suite with one server, one scripted model and one test.
 #[derive(Debug, Clone)]
 pub(super) struct Suite {
     pub(super) about: Vec<String>,

@@ -97,9 +97,9 @@ impl Summary {
             out.push(counted(&self.groups, "group"));
         }
         let means = |named: &mut dyn Iterator<Item = (String, Mean)>| {
-            let told: Vec<String> =
+            let parts: Vec<String> =
                 named.filter_map(|(name, mean)| Some(format!("{name} {}", mean.text(groups)?))).collect();
-            told.join(", ")
+            parts.join(", ")
         };
         let stability = means(&mut STABILITY.iter().map(|(_, name)| (*name).to_owned()).zip(self.stability));
         if !stability.is_empty() {

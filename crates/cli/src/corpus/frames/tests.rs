@@ -232,7 +232,7 @@ mod documents {
     }
 
     #[test]
-    fn what_is_not_closed_is_told_where_it_begins() {
+    fn what_is_not_closed_is_reported_where_it_begins() {
         let value = |at: u64| format!("{at}! the value that begins here is not closed {UNCLOSED}");
         let list = |at: u64| format!("{at}! the list that begins here is not closed {UNCLOSED}");
         check("{\"a\": 1", &[&value(0)]);

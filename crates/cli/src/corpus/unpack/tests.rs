@@ -1,4 +1,4 @@
-//! What was packed comes back, and damage is told with what came before it.
+//! What was packed is read back, and damage is reported after what came before it.
 
 use std::io::Write;
 
@@ -7,7 +7,7 @@ use flate2::write::GzEncoder;
 
 use super::*;
 
-/// A reader that gives at most so many bytes at a time.
+/// A reader that gives at most this many bytes at a time.
 struct Slow(io::Cursor<Vec<u8>>, usize);
 
 impl Read for Slow {
@@ -218,11 +218,11 @@ fn nothing_is_asked_of_the_outside_while_there_is_something_to_give() {
         let input = Parts(parts.into_iter(), Arc::clone(&asked));
         let mut unpacked = Unpacked::new(Box::new(input), Arc::new(AtomicU64::new(0)));
         let mut out = vec![0; 1 << 20];
-        let mut told = Vec::new();
+        let mut counts = Vec::new();
         for _ in 0..3 {
             let count = unpacked.read(&mut out).unwrap();
-            told.push((count, asked.load(Ordering::Relaxed)));
+            counts.push((count, asked.load(Ordering::Relaxed)));
         }
-        assert_eq!(told, [(10, 1), (50_000, 2), (0, 3)]);
+        assert_eq!(counts, [(10, 1), (50_000, 2), (0, 3)]);
     }
 }

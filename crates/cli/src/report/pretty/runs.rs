@@ -1,5 +1,5 @@
-//! The runs of a test that has several, as one line with their numbers, the ways they took, and what those that did not pass
-//! have to say, each thing once.
+//! The runs of a test with several, as one line with their numbers, the paths they took, and the details of those that did not
+//! pass, each once.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -12,7 +12,7 @@ use crate::report::paths;
 use crate::report::style::{Output, Verbosity};
 use crate::report::text::{indent, many, runs, wrap};
 
-/// Most different things that runs of one test may have to say before the rest is counted, and most that are kept at all.
+/// Most different failures of one test that are shown before the rest is counted, and most that are kept.
 const MAX_SHOWN: usize = 5;
 const MAX_KEPT: usize = 50;
 
@@ -22,7 +22,7 @@ pub(super) struct Runs {
     /// The runs, and what became of their faults.
     kinds: Vec<Kind>,
     paths: Paths,
-    /// Every row by itself, for those who want to see all.
+    /// Every row by itself, for `-v`.
     rows: String,
 }
 
@@ -34,13 +34,13 @@ struct Kind {
     /// Runs whose recordings were edited.
     edited: usize,
     counts: BTreeMap<RowVerdict, usize>,
-    /// Numbers of the checks, as long as all runs have the same.
+    /// Numbers of the checks, if all runs have the same.
     checks: Option<Vec<String>>,
-    /// What rows that did not pass say, with their runs.
+    /// The details of rows that did not pass, with their runs.
     said: Vec<Said>,
-    /// Where each of them is, by verdict and what it comes down to.
+    /// Their positions, by verdict and details.
     known: BTreeMap<(RowVerdict, String), usize>,
-    /// Runs that say something else again.
+    /// Runs with further failures.
     rest: Vec<u64>,
 }
 
@@ -48,14 +48,14 @@ struct Kind {
 struct Said {
     verdict: RowVerdict,
     source: &'static str,
-    /// The lines below the name, those of the first run that said so.
+    /// The lines below the name, from the first such run.
     below: String,
     runs: Vec<u64>,
 }
 
 impl Runs {
     pub(super) fn take(&mut self, row: &Row, name: &str, file: &str, verbosity: Verbosity, output: Output) {
-        // A run that was never made, or broke, took no way.
+        // A run that was not made, or could not be judged, has no path.
         let is_run = row.family == Family::Run && !matches!(row.verdict, RowVerdict::Skipped | RowVerdict::Error);
         if is_run {
             self.paths.add(row.trace.as_deref(), row.verdict == RowVerdict::Pass);
@@ -70,7 +70,7 @@ impl Runs {
         self.kinds[at].take(row, file, verbosity, output);
     }
 
-    /// Everything there is to show of them.
+    /// Prints them.
     pub(super) fn text(&self, verbosity: Verbosity, output: Output) -> String {
         let mut out = String::new();
         for kind in &self.kinds {
@@ -86,7 +86,7 @@ impl Runs {
                     || verbosity == Verbosity::Verbose);
             if shows_paths {
                 for line in paths::tree(&self.paths) {
-                    // A tree is not wrapped: its lines would not be one any more.
+                    // A tree is not wrapped: it would no longer be a tree.
                     out.push_str(&format!("{}{line}\n", " ".repeat(indent(0))));
                 }
             }
@@ -118,7 +118,7 @@ impl Kind {
         *self.counts.entry(row.verdict).or_default() += 1;
         self.edited += usize::from(row.edited);
         let origin = row.origin.map(Origin::as_str);
-        // Runs that were never made come from nowhere, and that says nothing about the others.
+        // Runs that were not made have no origin.
         if origin.is_some() && self.origin != origin {
             self.origin = if self.counts.values().sum::<usize>() == 1 { origin } else { None };
         }
@@ -130,8 +130,8 @@ impl Kind {
             self.checks = None;
         }
         let has_more = !row.receipts.is_empty() || row.advisory.is_some();
-        let is_told = row.verdict != RowVerdict::Pass || (has_more && verbosity == Verbosity::Normal);
-        let (Some(run), true) = (row.run, is_told && verbosity != Verbosity::Verbose) else { return };
+        let is_shown = row.verdict != RowVerdict::Pass || (has_more && verbosity == Verbosity::Normal);
+        let (Some(run), true) = (row.run, is_shown && verbosity != Verbosity::Verbose) else { return };
         let next = self.said.len();
         match self.known.entry((row.verdict, gist(row))) {
             Entry::Occupied(known) => self.said[*known.get()].runs.push(run),
@@ -146,7 +146,7 @@ impl Kind {
         }
     }
 
-    /// The worst that happened to a run; absorbed when that is all that happened to some.
+    /// The worst verdict of a run; absorbed if no run was worse.
     fn verdict(&self) -> RowVerdict {
         let order = [
             RowVerdict::Error,
@@ -199,7 +199,7 @@ impl Kind {
         rest.sort_unstable();
         if !rest.is_empty() {
             let line =
-                format!("and {} with something else to say, which -v shows: {}", many(rest.len(), "run"), runs(&rest));
+                format!("and {} that failed in other ways; -v shows them: {}", many(rest.len(), "run"), runs(&rest));
             wrap(out, output.width, indent(0), &line);
         }
     }

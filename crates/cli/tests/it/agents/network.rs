@@ -84,13 +84,13 @@ fn a_model_behind_tls_is_reached_by_a_local_authority_and_a_proxy() {
 }
 
 #[test]
-fn an_unknown_authority_is_an_error_that_the_agent_is_told() {
+fn an_unknown_authority_is_an_error_that_the_agent_gets() {
     let Some(world) = World::new(&OPENAI) else { return };
     let model = model(&OPENAI);
     let Some(tls) = Tls::start(&world.here, &model) else { return };
     let output = world.finish(world.command(&format!("https://localhost:{}", tls.port), &[]));
-    let told = err(&output);
-    assert!(!output.status.success() && told.contains("cannot reach localhost"), "{told}");
+    let reported = err(&output);
+    assert!(!output.status.success() && reported.contains("cannot reach localhost"), "{reported}");
     assert_eq!(model.requests().len(), 0);
 }
 
@@ -103,7 +103,7 @@ fn a_proxy_in_the_environment_is_not_asked_for_loopback() {
         for name in ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy"] {
             command.env(name, DEAD);
         }
-        // Node.js reads the variables of a proxy only when told to.
+        // Node.js reads the variables of a proxy only when reported to.
         command.env("NODE_USE_ENV_PROXY", "1");
         world.check(command, 3);
     }
@@ -127,9 +127,9 @@ fn a_client_with_a_base_url_of_its_own_is_reported_as_unseen() {
     let own = format!("{}/v1", model.base());
     fs::copy(sources().join("hard_coded.py"), world.here.0.join("hard_coded.py")).unwrap();
     let output = world.finish(world.recording(DEAD, &[], "hard_coded.py", &own));
-    let told = err(&output);
-    assert_eq!((output.status.code(), &*out(&output)), (Some(125), "Hi.\n"), "{told}");
-    assert!(told.starts_with("error[model-unseen]: the model was not seen"), "{told}");
+    let reported = err(&output);
+    assert_eq!((output.status.code(), &*out(&output)), (Some(125), "Hi.\n"), "{reported}");
+    assert!(reported.starts_with("error[model-unseen]: the model was not seen"), "{reported}");
     assert!(!world.here.0.join("t.jsonl").exists());
     assert_eq!(model.requests().len(), 1);
 }

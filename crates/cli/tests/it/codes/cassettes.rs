@@ -23,8 +23,8 @@ fn good() -> String {
 /// A folder in which the one run is recorded.
 fn recorded() -> Folder {
     let here = desk(&good());
-    let told = printed(&here, &["run", "ok.yml", "--record"]);
-    assert!(told.contains("1 passed"), "{told}");
+    let reported = printed(&here, &["run", "ok.yml", "--record"]);
+    assert!(reported.contains("1 passed"), "{reported}");
     here
 }
 

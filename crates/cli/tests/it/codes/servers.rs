@@ -32,7 +32,7 @@ fn scripted(turns: &str) -> String {
 }
 
 /// A mock server that may open few files.
-fn crowded() -> String {
+fn few_open_files() -> String {
     let here = Folder::with(&[("tools.yml", TOOLS)]);
     let line = "ulimit -n 8; exec \"$0\" mock --tools-from tools.yml";
     let output = Command::new("sh").args(["-c", line, env!("CARGO_BIN_EXE_mcptest")]).current_dir(&here.0).output();
@@ -79,7 +79,7 @@ pub(super) fn provoked() -> Vec<(Code, String)> {
         (Code::UnknownRevision, spoken("1999-01-01", "[]")),
         (Code::BadMockFault, mock(&["--fault", "explode"])),
         (Code::MockAddress, mock(&["--http", "nowhere"])),
-        (Code::OutOfResources, crowded()),
+        (Code::OutOfResources, few_open_files()),
         (Code::InvalidMockServer, printed(&Folder::with(&[("tools.yml", rain)]), &["validate", "tools.yml"])),
         (Code::ProgramEndedEarly, program("early")),
         (Code::ServerNotUsed, program("deaf")),

@@ -99,7 +99,8 @@ fn what_is_not_on_the_list_not_needed_or_not_run_is_found() {
     let mut judge = Judge::with(&list, scenarios);
     assert!(judge.leaves_out("far/1") && judge.leaves_out("b") && !judge.leaves_out("a"));
     let check = |id: &str, status: &str| json!({ "id": id, "status": status, "errorMessage": "why" });
-    let a = [("fine", "SUCCESS"), ("known", "FAILURE"), ("other", "FAILURE"), ("soft", "WARNING"), ("told", "INFO")];
+    let a =
+        [("fine", "SUCCESS"), ("known", "FAILURE"), ("other", "FAILURE"), ("soft", "WARNING"), ("reported", "INFO")];
     judge.take("a", "r1", &a.map(|(id, status)| check(id, status)));
     judge.take("b", "r1", &[check("any", "FAILURE")]);
     for scenario in ["idle", "mute"] {

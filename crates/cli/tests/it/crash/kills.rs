@@ -20,7 +20,7 @@ const RUNS: u64 = 2;
 /// How many bytes the tool answers with: enough to be caught in the middle of writing them.
 const ANSWER: usize = 40_000;
 
-/// A whole recording and a whole replay are tried after so many kills.
+/// A complete recording and a complete replay are tried after this many kills.
 const BETWEEN: u32 = 25;
 
 /// What was seen.
@@ -125,7 +125,7 @@ impl World {
         world
     }
 
-    /// Kills a recorder so many times.
+    /// Kills a recorder this many times.
     pub(crate) fn torture(&self, times: u32, seed: u64) -> Seen {
         let (mut draw, mut span, mut total) = (Draw(seed), Span(100_000), Seen::default());
         for time in 1..=times {

@@ -138,8 +138,8 @@ fn an_init_that_is_killed_at_any_step_leaves_whole_files_or_none() {
             } else if found != known {
                 // What is there is named, and nothing of it is overwritten.
                 let refused = here.command(&["init"]).output().unwrap();
-                let told = String::from_utf8(refused.stderr).unwrap();
-                assert!(refused.status.code() == Some(2) && told.contains("already exist"), "{told}");
+                let reported = String::from_utf8(refused.stderr).unwrap();
+                assert!(refused.status.code() == Some(2) && reported.contains("already exist"), "{reported}");
             }
         },
     );

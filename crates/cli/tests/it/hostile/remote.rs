@@ -28,7 +28,7 @@ trait Act: Fn(&mut TcpStream, i64) -> io::Result<()> + Send + Sync + 'static {}
 
 impl<F: Fn(&mut TcpStream, i64) -> io::Result<()> + Send + Sync + 'static> Act for F {}
 
-/// A server that does as it should but for one method, or one tool.
+/// A correct server, except for one method or one tool.
 struct Remote {
     address: SocketAddr,
     /// Sessions that requests were made in, each as often as it came.
@@ -190,7 +190,7 @@ fn goes_on(mode: &'static str, act: impl Act, answer: &str) -> Row {
 }
 
 #[test]
-fn a_redirect_is_told_and_not_followed() {
+fn a_redirect_is_reported_and_not_followed() {
     let (elsewhere, visits) = nobody();
     check(vec![
         refused(
@@ -224,7 +224,7 @@ fn a_redirect_is_told_and_not_followed() {
 }
 
 #[test]
-fn a_remote_server_that_lets_nobody_in_is_told_by_its_status() {
+fn a_remote_server_that_lets_nobody_in_is_reported_with_its_status() {
     let denied = |mode, line: &'static str, hint| {
         let message = format!("responded to `initialize` with {line}: {SHOWN}");
         refused(mode, "initialize", move |stream, _| status(stream, line), &message, hint)
@@ -239,7 +239,7 @@ fn a_remote_server_that_lets_nobody_in_is_told_by_its_status() {
 }
 
 #[test]
-fn a_remote_server_that_does_not_open_the_protocol_is_told_by_what_it_did() {
+fn a_remote_server_that_does_not_open_the_protocol_is_reported_with_what_it_did() {
     check(vec![
         refused(
             "an unknown revision",
@@ -468,6 +468,6 @@ fn a_session_is_the_one_of_the_handshake_whatever_a_server_says_later() {
     let answers = ["ok: struck", "ok: still here"].map(str::to_owned).to_vec();
     check(vec![Row::new("a session", format!("url: \"http://{}/mcp\"", remote.address), Ends::Answers(answers))]);
     let seen = remote.sessions.lock().unwrap().clone();
-    // Told that the handshake is over, asked for a stream and for the list, called twice, told that the session is over.
+    // Told that the handshake is over, asked for a stream and for the list, called twice, reported that the session is over.
     assert_eq!(seen, ["first"; 6]);
 }

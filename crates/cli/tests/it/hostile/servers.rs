@@ -39,7 +39,7 @@ fn fine(mode: &'static str, answers: &[&str]) -> Row {
 }
 
 #[test]
-fn a_server_that_cannot_be_connected_to_is_told_by_what_it_did() {
+fn a_server_that_cannot_be_connected_to_is_reported_with_what_it_did() {
     let shown = "Welcome \\u{1b}]0;owned\\u{7}\\u{1b}[2J\\u{9b}31m\\r";
     let too_long = "sent a line of more than 16777216 bytes";
     let ended = format!(
@@ -140,7 +140,7 @@ fn a_call_that_a_server_does_not_answer_as_it_should_is_an_error_for_the_agent_a
         fine("100 levels", &[&format!("ok: {}{}", "[".repeat(99), "]".repeat(57) + "…")]),
         goes_on("a result of 50 MB", &[too_long], too_long),
         goes_on("closes its output", &[closed], closed),
-        // What was to be an answer to the second call stands in the middle of the slow one.
+        // The reply to the second call is in the middle of the slow one.
         goes_on("byte by byte", &[none], &noise(1)).patient(2000),
         goes_on("leaves a holder of its pipes", &[ended], ended),
         // A process in a session of its own cannot be reached; that it holds the pipes delays nothing.

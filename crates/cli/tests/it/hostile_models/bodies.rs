@@ -26,8 +26,11 @@ fn body(bytes: impl Fn(Dialect) -> Vec<u8> + Send + Sync + 'static) -> Scene {
 #[track_caller]
 fn check_start(scene: &Scene, start: &str) {
     for (model, ..) in WIRES {
-        let told = scene.verdict(model);
-        assert!(told.starts_with(start) && told.ends_with(HINT) && told.len() < 1200, "{model}: {told}");
+        let reported = scene.verdict(model);
+        assert!(
+            reported.starts_with(start) && reported.ends_with(HINT) && reported.len() < 1200,
+            "{model}: {reported}"
+        );
     }
     scene.check_rest(2);
 }
@@ -80,7 +83,7 @@ fn millions_of_words_that_are_no_json_are_shown_in_part() {
     );
 }
 
-/// Everybody is told to stop with Ctrl-C.
+/// Everybody is reported to stop with Ctrl-C.
 #[cfg(unix)]
 #[test]
 fn an_answer_that_stalls_is_left_when_the_user_wants_to_stop() {
@@ -93,10 +96,10 @@ fn an_answer_that_stalls_is_left_when_the_user_wants_to_stop() {
         thread::sleep(Duration::from_millis(20));
     }
     assert_eq!(server.requests().len(), 4, "all of them are stalled");
-    let told = Instant::now();
+    let reported = Instant::now();
     assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
     let (output, _) = measured(child);
-    assert!(told.elapsed() < Duration::from_secs(2), "{:?}", told.elapsed());
+    assert!(reported.elapsed() < Duration::from_secs(2), "{:?}", reported.elapsed());
     let lines: String =
         WIRES.iter().map(|(model, ..)| format!("- SKIPPED   hostile [{model}]\n")).collect::<Vec<_>>().concat();
     let text = String::from_utf8(output.stdout).unwrap();
@@ -180,9 +183,9 @@ fn counts_of_tokens_that_are_none_are_unknown_and_huge_ones_do_not_overflow() {
         scene.here.command(&["run", "suite.yml", "--live", "--max-tokens-total", "1000000", "--jobs", "1"]);
     command.args(["--reporter", "json=spent.json", "--filter", "hostile"]).env("MODEL_KEY", KEY);
     assert_eq!(finish(command).status.code(), Some(2));
-    let told: Value = serde_json::from_slice(&std::fs::read(scene.here.0.join("spent.json")).unwrap()).unwrap();
+    let reported: Value = serde_json::from_slice(&std::fs::read(scene.here.0.join("spent.json")).unwrap()).unwrap();
     let verdicts: Vec<&Value> =
-        told["suites"][0]["rows"].as_array().unwrap().iter().map(|row| &row["verdict"]).collect();
+        reported["suites"][0]["rows"].as_array().unwrap().iter().map(|row| &row["verdict"]).collect();
     assert_eq!(verdicts, ["pass", "skipped", "skipped", "skipped"]);
 }
 
@@ -213,8 +216,11 @@ fn text_that_is_not_utf_8_and_keys_that_stand_twice_are_no_evidence() {
             .into_bytes()
     });
     for (model, ..) in WIRES {
-        let told = scene.verdict(model);
-        assert!(told.contains("it is not JSON (line 1, column ") && told.contains(": duplicate key \""), "{told}");
+        let reported = scene.verdict(model);
+        assert!(
+            reported.contains("it is not JSON (line 1, column ") && reported.contains(": duplicate key \""),
+            "{reported}"
+        );
     }
     scene.check_rest(2);
 }

@@ -16,7 +16,7 @@ fn calls(calls: &[Call<'static>]) -> Scene {
 }
 
 #[test]
-fn a_call_without_a_name_an_id_or_arguments_is_recorded_and_the_model_is_told() {
+fn a_call_without_a_name_an_id_or_arguments_is_recorded_and_the_model_gets_an_error() {
     let scene = calls(&[
         Call { name: "", ..OK },
         Call { id: "\"id-2\"", name: "null", ..OK },
@@ -131,12 +131,13 @@ fn arguments_nested_without_end_are_refused_as_text_and_end_the_run_as_json() {
         Answer::status(200, "", said(dialect, &Said { calls: &calls, ..Said::default() }))
     });
     for (model, ..) in WIRES {
-        let told = scene.verdict(model);
+        let reported = scene.verdict(model);
         assert!(
-            told.starts_with("error[unreadable-reply]: AT cannot read the response: it is not JSON (line 1, column "),
-            "{told}"
+            reported
+                .starts_with("error[unreadable-reply]: AT cannot read the response: it is not JSON (line 1, column "),
+            "{reported}"
         );
-        assert!(told.contains(": recursion limit exceeded): "), "{told}");
+        assert!(reported.contains(": recursion limit exceeded): "), "{reported}");
     }
     scene.check_rest(2);
 }
@@ -160,10 +161,11 @@ fn a_hundred_thousand_calls_at_once_are_an_error_and_a_thousand_are_made() {
         Answer::status(200, "", said(dialect, &Said { calls: &vec![OK; 100_000], ..Said::default() }))
     });
     for (model, ..) in WIRES {
-        let told = scene.verdict(model);
+        let reported = scene.verdict(model);
         assert!(
-            told.starts_with("error[unreadable-reply]: AT cannot read the response: it has more than 200000 values: {"),
-            "{told}"
+            reported
+                .starts_with("error[unreadable-reply]: AT cannot read the response: it has more than 200000 values: {"),
+            "{reported}"
         );
     }
     scene.check_rest(2);

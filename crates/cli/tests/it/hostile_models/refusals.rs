@@ -68,9 +68,9 @@ fn a_wait_of_a_year_is_not_made_and_one_of_less_than_nothing_is_none() {
     let note = |(wait, at): (&&str, i32)| {
         format!("note: hostile [chat]: chat: HTTP 429; retrying in {wait} s (attempt {at} of 4)\n")
     };
-    let told = err(&scene.output);
-    let told: String = told.split_inclusive('\n').filter(|line| line.starts_with("note: ")).collect();
-    assert_eq!(told, notes.map(note).collect::<Vec<_>>().concat());
+    let reported = err(&scene.output);
+    let reported: String = reported.split_inclusive('\n').filter(|line| line.starts_with("note: ")).collect();
+    assert_eq!(reported, notes.map(note).collect::<Vec<_>>().concat());
     scene.check_rest(2);
 }
 

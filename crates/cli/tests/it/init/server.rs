@@ -146,7 +146,7 @@ fn the_real_server_finds_its_files_wherever_the_suite_is_and_the_run_is_started(
         assert!(here.command(&["run"]).current_dir(here.0.join(folder)).output().unwrap().status.success());
         assert!(text(&here, "log.jsonl").contains("tools/call"));
     }
-    // What is no way down from here is told whole.
+    // What is no way down from here is reported whole.
     let here = Folder::with(&[("tools.json", TOOLS)]);
     let there = here.0.join("d");
     let line = ["init", there.to_str().unwrap(), "--from-server", &mock("tools.json")];
@@ -241,7 +241,7 @@ fn variables_in_front_of_a_command_reach_the_server_and_no_file() {
 }
 
 #[test]
-fn a_server_that_cannot_be_asked_is_told_in_its_own_words_and_nothing_is_written() {
+fn a_server_that_cannot_be_asked_is_reported_in_its_own_words_and_nothing_is_written() {
     let here = Folder::with(&[("none.json", "{ \"tools\": [] }")]);
     let check = |line: &str, stderr: &str| {
         let mut command = here.command(&["init", "--timeout-ms", "400", "--from-server", line]);

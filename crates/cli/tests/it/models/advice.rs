@@ -1,4 +1,4 @@
-//! The one question beside a run: asked when it is recorded, shown ever after, never judged.
+//! The advisory request about a run: made when it is recorded, shown in every replay, never judged.
 
 use serde_json::json;
 
@@ -7,12 +7,12 @@ use super::provider::{Answer, Loopback};
 use super::{LAST, MOCK, cassette, claude, err, out, report, rows, run, suite, test, world};
 use crate::Folder;
 
-/// A provider with this closing message, and this answer to the question beside the run.
+/// A provider with this closing message, and this answer to the advisory request.
 fn advised(last: impl Into<String>, advice: &'static str) -> Loopback {
     let last = last.into();
     Loopback::start(move |request, _| {
-        let is_beside = !has_tools(request);
-        answer(request, |answered| if is_beside { Turn::text(advice) } else { turn(answered, &last) })
+        let is_advisory = !has_tools(request);
+        answer(request, |answered| if is_advisory { Turn::text(advice) } else { turn(answered, &last) })
     })
 }
 
@@ -25,8 +25,8 @@ fn narrated(server: &Loopback) -> Folder {
 fn advice_is_asked_once_without_tools_and_shown_from_the_recording() {
     let server = advised(LAST, "It claims a refund. FAIL.");
     let here = narrated(&server);
-    let (code, told) = report(&here, &["--record"]);
-    assert_eq!((code, rows(&told)), (Some(0), vec!["t: pass".to_owned()]));
+    let (code, reported) = report(&here, &["--record"]);
+    assert_eq!((code, rows(&reported)), (Some(0), vec!["t: pass".to_owned()]));
     let asked = server.requests();
     assert_eq!(asked.iter().map(has_tools).collect::<Vec<_>>(), [true, true, true, false]);
     let question = "An agent made these tool calls:\n\
@@ -80,7 +80,7 @@ fn advice_changes_no_verdict_in_either_direction() {
 }
 
 #[test]
-fn a_run_outlives_a_question_beside_it_that_fails() {
+fn a_run_outlives_an_advisory_request_that_fails() {
     let server = Loopback::start(|request, _| {
         if has_tools(request) {
             answer(request, |answered| turn(answered, LAST))
@@ -90,28 +90,28 @@ fn a_run_outlives_a_question_beside_it_that_fails() {
     });
     let here = narrated(&server);
     let output = run(&here, &["--record", "--reporter", "json"]);
-    let told = serde_json::from_slice(&output.stdout).unwrap();
+    let reported = serde_json::from_slice(&output.stdout).unwrap();
     let note = format!(
         "note: t: the advisory request failed: model `claude` at {}/v1/messages: HTTP 400: no more today\n",
         server.base()
     );
-    assert_eq!((output.status.code(), rows(&told), &*err(&output)), (Some(0), vec!["t: pass".to_owned()], &*note));
-    assert_eq!(told["suites"][0]["rows"][0]["advisory"], "not recorded");
+    assert_eq!((output.status.code(), rows(&reported), &*err(&output)), (Some(0), vec!["t: pass".to_owned()], &*note));
+    assert_eq!(reported["suites"][0]["rows"][0]["advisory"], "not recorded");
     assert_eq!(cassette(&here, "t/claude/1.json").get("advisory"), None);
 }
 
 #[test]
-fn a_question_beside_the_run_that_the_budget_does_not_allow_is_left_out_and_the_run_stays() {
-    // Only the question beside the run holds the closing message, so only that one is long.
+fn a_advisory_request_that_the_budget_does_not_allow_is_left_out_and_the_run_stays() {
+    // Only the advisory request holds the closing message, so only that one is long.
     let server = advised("It rains. ".repeat(400), "none");
     let here = narrated(&server);
-    let (code, told) = report(&here, &["--record", "--max-tokens-total", "1500"]);
-    assert_eq!((code, rows(&told)), (Some(2), vec!["t: pass".to_owned()]));
+    let (code, reported) = report(&here, &["--record", "--max-tokens-total", "1500"]);
+    assert_eq!((code, rows(&reported)), (Some(2), vec!["t: pass".to_owned()]));
     let note = "stopped by the budget: 360 tokens spent, and the next request might exceed it";
     assert_eq!(
-        (&told["notes"], server.requests().len()),
+        (&reported["notes"], server.requests().len()),
         (&json!([{ "rows": 1, "stopped": true, "suites": 1, "text": note }]), 3)
     );
-    assert_eq!(told["suites"][0]["rows"][0]["advisory"], "not recorded");
+    assert_eq!(reported["suites"][0]["rows"][0]["advisory"], "not recorded");
     assert_eq!(report(&here, &[]).0, Some(0));
 }

@@ -22,49 +22,49 @@ fn a_budget_stops_before_it_is_exceeded_and_what_was_recorded_stays() {
     for (limit, each, most) in [(["--max-tokens-total", "1000"], 120, 1000), (["--max-cost", "0.004"], 600, 4000)] {
         let server = conversation();
         let here = three_runs(&server, PRICE);
-        let (code, told) = report(&here, &[&["--record", "--jobs", "1"], &limit[..]].concat());
+        let (code, reported) = report(&here, &[&["--record", "--jobs", "1"], &limit[..]].concat());
         let asked = server.requests().len();
-        assert_eq!((code, told["exit_code"].clone()), (Some(2), json!(2)), "{limit:?}");
-        assert_eq!(rows(&told), ["t #1: pass", "t #2: skipped", "t #3: skipped"], "{limit:?}");
+        assert_eq!((code, reported["exit_code"].clone()), (Some(2), json!(2)), "{limit:?}");
+        assert_eq!(rows(&reported), ["t #1: pass", "t #2: skipped", "t #3: skipped"], "{limit:?}");
         // It stopped in the second run, and what was spent is within the limit.
         assert!(asked > 3 && asked * each <= most, "{limit:?}: asked {asked} times");
         let money = if each == 600 { format!(", {:.4} of money", 0.0006 * asked as f64) } else { String::new() };
         let tokens = asked * 120;
         let note = format!("stopped by the budget: {tokens} tokens{money} spent, and the next request might exceed it");
         let note = json!({ "rows": 3, "stopped": true, "suites": 1, "text": note });
-        assert_eq!(told["notes"], json!([note]), "{limit:?}");
+        assert_eq!(reported["notes"], json!([note]), "{limit:?}");
         assert_eq!(cassettes(&here), ["t/claude/1.json"], "{limit:?}");
         assert_eq!(cassette(&here, "t/claude/1.json")["trace"]["final_response"], LAST);
         // What was recorded can be judged; what was not is said to be missing, and not to be a matter of the budget.
-        let (code, told) = report(&here, &limit);
+        let (code, reported) = report(&here, &limit);
         assert_eq!(
-            (code, rows(&told)),
+            (code, rows(&reported)),
             (Some(2), vec!["t #1: pass".to_owned(), "t #2: error".to_owned(), "t #3: error".to_owned()])
         );
-        assert_eq!((server.requests().len(), &told["notes"]), (asked, &json!([])));
+        assert_eq!((server.requests().len(), &reported["notes"]), (asked, &json!([])));
     }
 }
 
 #[test]
-fn people_are_told_of_the_budget_below_the_rows() {
+fn people_are_reported_of_the_budget_below_the_rows() {
     let server = conversation();
     let here = three_runs(&server, PRICE);
     let output = run(&here, &["--live", "--jobs", "1", "--max-tokens-total", "1000"]);
-    let told = "suite.yml\n\
+    let reported = "suite.yml\n\
                 - SKIPPED   t  live  1/3 runs pass\n\
                 - SKIPPED   t #2, #3\n\
                 note: stopped by the budget: 600 tokens spent, and the next request might exceed it\n\n\
                 1 test, 1 run: 1 skipped\n";
-    assert_eq!((output.status.code(), &*out(&output), &*err(&output)), (Some(2), told, ""));
+    assert_eq!((output.status.code(), &*out(&output), &*err(&output)), (Some(2), reported, ""));
 }
 
 #[test]
 fn a_budget_that_allows_no_question_asks_none() {
     let server = conversation();
     let here = three_runs(&server, PRICE);
-    let (code, told) = report(&here, &["--record", "--max-tokens-total", "60"]);
+    let (code, reported) = report(&here, &["--record", "--max-tokens-total", "60"]);
     assert_eq!(
-        (code, rows(&told)),
+        (code, rows(&reported)),
         (Some(2), ["t #1: skipped", "t #2: skipped", "t #3: skipped"].map(str::to_owned).to_vec())
     );
     assert!(server.requests().is_empty() && cassettes(&here).is_empty());
@@ -88,8 +88,8 @@ fn a_limit_on_money_needs_a_price_and_asks_nobody_without_one() {
     let server = conversation();
     let here = three_runs(&server, "");
     let output = run(&here, &["--record", "--max-cost", "1"]);
-    let told = "error[no-price]: --max-cost needs the price of model `claude` in suite.yml\n\
+    let reported = "error[no-price]: --max-cost needs the price of model `claude` in suite.yml\n\
                 hint: add it under `models:`, as in `price: { input: 3, output: 15 }` for a million tokens\n";
-    assert_eq!((output.status.code(), &*out(&output), &*err(&output)), (Some(2), "", told));
+    assert_eq!((output.status.code(), &*out(&output), &*err(&output)), (Some(2), "", reported));
     assert!(server.requests().is_empty() && cassettes(&here).is_empty());
 }

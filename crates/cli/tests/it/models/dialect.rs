@@ -34,7 +34,7 @@ pub(crate) fn turn(answered: usize, last: &str) -> Turn {
     }
 }
 
-/// An interface, told by the path of a request.
+/// An interface, reported by the path of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Dialect {
     Messages,
@@ -188,7 +188,7 @@ fn count(value: &Value, fits: &dyn Fn(&Value) -> bool) -> usize {
     inside + usize::from(value.is_object() && fits(value))
 }
 
-/// Whether the request offers tools. The one question beside the run does not.
+/// Whether the request offers tools. The advisory request does not.
 pub(crate) fn has_tools(request: &Request) -> bool {
     request.body.get("tools").is_some()
 }

@@ -149,7 +149,7 @@ fn keys_reach_their_provider_and_no_file_report_or_stream() {
 }
 
 #[test]
-fn a_refused_key_is_told_by_the_name_of_its_variable_even_when_the_provider_repeats_it() {
+fn a_refused_key_is_reported_by_the_name_of_its_variable_even_when_the_provider_repeats_it() {
     let server = Loopback::start(|request, _| match Dialect::of(request) {
         Some(dialect) => {
             let said = format!("Incorrect API key provided: {} after {}", dialect.key(request), SECRETS[4].1);
@@ -191,7 +191,7 @@ fn a_refused_token_is_not_repeated_by_what_the_server_says_of_it() {
 }
 
 #[test]
-fn a_note_on_the_question_beside_a_run_repeats_no_secret_of_the_run() {
+fn a_note_on_the_advisory_request_repeats_no_secret_of_the_run() {
     let server = Loopback::start(|request, _| match Dialect::of(request) {
         Some(_) if has_tools(request) => answer(request, |answered| turn(answered, LAST)),
         // It refuses with the words of a tool, which are no secret of the model.
@@ -231,10 +231,10 @@ fn half_a_secret_is_not_shown_where_the_words_of_a_provider_are_cut() {
 }
 
 #[test]
-fn half_a_secret_is_not_kept_where_the_question_beside_a_run_cuts_arguments() {
+fn half_a_secret_is_not_kept_where_the_advisory_request_cuts_arguments() {
     let server = Loopback::start(|request, _| match Dialect::of(request) {
         Some(_) if !has_tools(request) => answer(request, |_| Turn::text("none")),
-        // A model that passes on what it was told, at such a length that the question cuts it inside a token.
+        // A model that passes on what it was reported, at such a length that the question cuts it inside a token.
         Some(_) => answer(request, |answered| match turn(answered, LAST) {
             first if answered == 0 => {
                 let q = SECRETS[4].1.repeat(60);

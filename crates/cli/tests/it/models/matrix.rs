@@ -32,14 +32,14 @@ fn several_models_are_rows_and_a_grid_and_one_can_be_chosen() {
     assert_eq!(asked.len(), 6);
     assert!(asked.iter().all(|request| request.body["model"] == "busy-1"), "{asked:?}");
 
-    let (code, told) = report(&here, &["--record"]);
+    let (code, reported) = report(&here, &["--record"]);
     assert_eq!(code, Some(1));
-    assert_eq!(rows(&told), ["t [busy] #1: pass", "t [busy] #2: pass", "t [lazy] #1: fail", "t [lazy] #2: fail"]);
+    assert_eq!(rows(&reported), ["t [busy] #1: pass", "t [busy] #2: pass", "t [lazy] #1: fail", "t [lazy] #2: fail"]);
     let grid = json!([{ "test": "t", "cells": [
         { "model": "busy", "verdict": "pass", "passed": 2, "runs": 2 },
         { "model": "lazy", "verdict": "fail", "passed": 0, "runs": 2 },
     ] }]);
-    assert_eq!(told["suites"][0]["grid"], grid);
+    assert_eq!(reported["suites"][0]["grid"], grid);
     drop(server);
 
     let busy = "\

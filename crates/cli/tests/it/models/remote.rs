@@ -58,8 +58,8 @@ fn a_remote_server_in_either_era_leaves_the_trace_that_a_local_one_does() {
     let record = |server: &str| {
         let here =
             world(&suite(server, &[claude("claude", &models, "")], &[test("t", &format!("model: claude, {DONE}"))]));
-        let (code, told) = report(&here, &["--record"]);
-        assert_eq!((code, rows(&told)), (Some(0), vec!["t: pass".to_owned()]), "{server}: {told}");
+        let (code, reported) = report(&here, &["--record"]);
+        assert_eq!((code, rows(&reported)), (Some(0), vec!["t: pass".to_owned()]), "{server}: {reported}");
         (cassette(&here, "t/claude/1.json"), here)
     };
     let (local, _) = record(MOCK);
@@ -76,8 +76,8 @@ fn a_remote_server_in_either_era_leaves_the_trace_that_a_local_one_does() {
         assert_eq!(kept["trace"]["tool_results"][1]["error"], failed, "{protocol}");
         assert_eq!(timeless(kept), timeless(local.clone()), "{protocol}");
         // The replay needs neither the model nor the server.
-        let (code, told) = report(&here, &[]);
-        assert_eq!((code, &told["suites"][0]["rows"][0]["trace"]["final_response"]), (Some(0), &json!(LAST)));
+        let (code, reported) = report(&here, &[]);
+        assert_eq!((code, &reported["suites"][0]["rows"][0]["trace"]["final_response"]), (Some(0), &json!(LAST)));
     }
     drop(remote);
 }

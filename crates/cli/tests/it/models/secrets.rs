@@ -167,27 +167,27 @@ fn mcp(request: &Request, secrets: &[Secret], codes: &[String]) -> Answer {
     if request.method != "POST" {
         return Answer::status(405, "", "");
     }
-    let told = all(secrets);
+    let output_text = all(secrets);
     let texts = || secrets.iter().map(|secret| secret.text.clone());
     let tool = |name: &str| {
         json!({
-            "name": name, "description": told, "inputSchema": { "type": "object", "description": escaped(&told) },
-            "annotations": { "title": told },
+            "name": name, "description": output_text, "inputSchema": { "type": "object", "description": escaped(&output_text) },
+            "annotations": { "title": output_text },
         })
     };
     let text = |text: String| json!({ "type": "text", "text": text });
     let result = match request.body["method"].as_str().unwrap_or("") {
         "initialize" => json!({
             "protocolVersion": "2025-11-25", "capabilities": { "tools": {} },
-            "serverInfo": { "name": told, "version": told }, "instructions": told,
+            "serverInfo": { "name": output_text, "version": output_text }, "instructions": output_text,
         }),
         "tools/list" => json!({ "tools": [tool("search"), tool("refund"), tool("get_invoice")] }),
         "tools/call" if request.body["params"]["name"] == "refund" => {
             // A message is made of what fails, and cut after 2000 characters: somewhere in one of them.
-            json!({ "content": [text(format!("{}{told}", "_".repeat(7)).repeat(3))], "isError": true })
+            json!({ "content": [text(format!("{}{output_text}", "_".repeat(7)).repeat(3))], "isError": true })
         }
         "tools/call" if request.body["params"]["name"] == "get_invoice" => {
-            let error = json!({ "code": -32000, "message": told, "data": { "seen": told } });
+            let error = json!({ "code": -32000, "message": output_text, "data": { "seen": output_text } });
             return Answer::json(&json!({ "jsonrpc": "2.0", "id": request.body["id"], "error": error }));
         }
         "tools/call" => {
@@ -196,15 +196,15 @@ fn mcp(request: &Request, secrets: &[Secret], codes: &[String]) -> Answer {
             let keys: serde_json::Map<String, Value> = texts().map(|text| (text, json!(1))).collect();
             json!({
                 "content": [
-                    text(told.clone()),
-                    text(format!("\"{}\"", escaped(&told))),
-                    text(percent(&told)),
+                    text(output_text.clone()),
+                    text(format!("\"{}\"", escaped(&output_text))),
+                    text(percent(&output_text)),
                     text(inner.to_string()),
                     text(codes.join("\n")),
-                    { "type": "resource", "resource": { "uri": format!("file:///{}", percent(&told)), "text": told } },
+                    { "type": "resource", "resource": { "uri": format!("file:///{}", percent(&output_text)), "text": output_text } },
                 ],
                 "structuredContent": { "keys": keys, "list": texts().collect::<Vec<_>>() },
-                "_meta": { "seen": told },
+                "_meta": { "seen": output_text },
             })
         }
         _ => return Answer::status(202, "", ""),
@@ -324,14 +324,14 @@ fn talkative(secrets: &[Secret], codes: &[String]) -> Loopback {
     Loopback::start(move |request, _| match Dialect::of(request) {
         Some(_) if !has_tools(request) => answer(request, |_| Turn::text(all(&secrets))),
         Some(_) => answer(request, |answered| {
-            let told = all(&secrets);
+            let output_text = all(&secrets);
             let texts: Vec<&str> = secrets.iter().map(|secret| secret.text.as_str()).collect();
             let call = |tool: &'static str| {
-                (tool.into(), json!({ "q": told, "list": texts, "again": json!(texts).to_string() }))
+                (tool.into(), json!({ "q": output_text, "list": texts, "again": json!(texts).to_string() }))
             };
             match answered {
                 0 => Turn {
-                    text: Some(told.clone()),
+                    text: Some(output_text.clone()),
                     calls: vec![
                         call("desk__search"),
                         call("desk__refund"),
@@ -339,7 +339,7 @@ fn talkative(secrets: &[Secret], codes: &[String]) -> Loopback {
                         call("box__open"),
                     ],
                 },
-                _ => Turn::text(told),
+                _ => Turn::text(output_text),
             }
         }),
         None => mcp(request, &secrets, &codes),
@@ -457,9 +457,9 @@ fn no_piece_of_a_secret_is_in_what_is_said_of_a_run_that_broke() {
     // A provider that refuses with everything it knows, and one whose words are no reply at all.
     for (status, code) in [(400, 2), (401, 2), (302, 2), (200, 2)] {
         let all_of_them = secrets.clone();
-        let told = json!({ "error": { "message": all(&secrets) }, "again": all(&secrets) }).to_string();
+        let output_text = json!({ "error": { "message": all(&secrets) }, "again": all(&secrets) }).to_string();
         let server = Loopback::start(move |request, _| match Dialect::of(request) {
-            Some(_) => Answer::status(status, "", told.clone()),
+            Some(_) => Answer::status(status, "", output_text.clone()),
             None => mcp(request, &all_of_them, &[]),
         });
         let here = world(&server.base(), &secrets, CHECKS);
@@ -470,8 +470,8 @@ fn no_piece_of_a_secret_is_in_what_is_said_of_a_run_that_broke() {
     }
     // A server that does, at every step; the words are cut at another place for each secret.
     for secret in secrets.iter().filter(|secret| secret.value.len() >= 20).step_by(5) {
-        let told = format!("{}{}", "_ ".repeat(90), format!("{} ", secret.text).repeat(9));
-        let server = Loopback::start(move |_, _| Answer::status(403, "", told.clone()));
+        let output_text = format!("{}{}", "_ ".repeat(90), format!("{} ", secret.text).repeat(9));
+        let server = Loopback::start(move |_, _| Answer::status(403, "", output_text.clone()));
         let here = world(&server.base(), &secrets, CHECKS);
         let output = with_secrets(&here, &secrets, &reported(&["run", "suite.yml", "--record"]));
         assert_eq!(output.status.code(), Some(2), "{output:?}");
@@ -536,10 +536,10 @@ fn no_piece_of_a_secret_is_drawn_on_a_terminal() {
     let secrets = planted();
     let pieces = Pieces::of(&secrets, &[]);
     let all_of_them = secrets.clone();
-    let told = json!({ "error": { "message": all(&secrets) } }).to_string();
+    let output_text = json!({ "error": { "message": all(&secrets) } }).to_string();
     // The first answer asks to try again, which the line of the run tells.
     let server = Loopback::start(move |request, count| match Dialect::of(request) {
-        Some(_) if count < 6 => Answer::status(503, "retry-after: 1\r\n", told.clone()),
+        Some(_) if count < 6 => Answer::status(503, "retry-after: 1\r\n", output_text.clone()),
         Some(_) => answer(request, |_| Turn::text(all(&all_of_them))),
         None => mcp(request, &all_of_them, &[]),
     });

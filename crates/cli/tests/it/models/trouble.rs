@@ -1,4 +1,4 @@
-//! Models and servers that do not answer as they should: what is tried again, how often, and what is told.
+//! Models and servers that do not answer as they should: what is tried again, how often, and what is reported.
 
 use super::dialect::{answer, turn};
 use super::provider::{Answer, Loopback};
@@ -28,13 +28,13 @@ fn a_provider_that_is_down_is_asked_four_times_and_no_more() {
     let server =
         Loopback::start(|_, _| Answer::status(500, "retry-after: 0\r\n", "{\"error\":{\"message\":\"on fire\"}}"));
     let here = world(&suite(MOCK, &[claude("claude", &server, "")], &[test("t", &format!("model: claude, {DONE}"))]));
-    let (code, told) = report(&here, &["--record"]);
+    let (code, reported) = report(&here, &["--record"]);
     let message = format!("model `claude` at {}/v1/messages: HTTP 500: on fire (4 attempts)", server.base());
     let hint = "try again later, or with fewer runs at once (`--jobs 1`)";
-    assert_eq!((code, trouble_of(&told)), (Some(2), (&*message, hint)));
+    assert_eq!((code, trouble_of(&reported)), (Some(2), (&*message, hint)));
     assert_eq!(server.requests().len(), 4);
     assert!(cassettes(&here).is_empty());
-    // People read the same, and every further attempt was told.
+    // People read the same, and every further attempt was reported.
     let output = run(&here, &["--live"]);
     let read = out(&output).split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(read.contains(&format!("{message} hint: {hint} at suite.yml:5")), "{read}");
@@ -58,14 +58,14 @@ fn a_missing_key_is_named_before_anybody_is_asked() {
         ),
     ] {
         let here = world(&suite(MOCK, &[model], &[test("t", &format!("model: m, {DONE}"))]));
-        let (code, told) = report(&here, &["--live"]);
-        assert_eq!((code, trouble_of(&told)), (Some(2), (message, hint)));
+        let (code, reported) = report(&here, &["--live"]);
+        assert_eq!((code, trouble_of(&reported)), (Some(2), (message, hint)));
     }
     assert!(server.requests().is_empty());
 }
 
 #[test]
-fn a_server_that_wants_a_token_is_told_with_the_key_that_names_it() {
+fn a_server_that_wants_a_token_is_reported_with_the_key_that_names_it() {
     let server = Loopback::start(|request, _| match request.path.as_str() {
         "/mcp" => Answer::status(401, "www-authenticate: Bearer\r\n", "{\"error\":\"who are you\"}"),
         _ => answer(request, |answered| turn(answered, LAST)),
@@ -73,10 +73,10 @@ fn a_server_that_wants_a_token_is_told_with_the_key_that_names_it() {
     let remote = format!("url: \"{}/mcp\"", server.base());
     let here =
         world(&suite(&remote, &[claude("claude", &server, "")], &[test("t", &format!("model: claude, {DONE}"))]));
-    let (code, told) = report(&here, &["--live"]);
+    let (code, reported) = report(&here, &["--live"]);
     let message = "server `desk`: responded to `server/discover` with 401 Unauthorized: {\"error\":\"who are you\"}";
     let hint = "set `bearer_token_env` to a variable that holds a token the server accepts";
-    assert_eq!((code, trouble_of(&told)), (Some(2), (message, hint)));
+    assert_eq!((code, trouble_of(&reported)), (Some(2), (message, hint)));
     assert!(server.requests().iter().all(|request| request.path == "/mcp"), "the model is not asked");
 }
 
@@ -86,8 +86,8 @@ fn an_address_where_nobody_listens_is_an_error_of_the_run() {
     // No server listens on the first port.
     let remote = "url: \"http://127.0.0.1:1/mcp\"";
     let here = world(&suite(remote, &[claude("claude", &server, "")], &[test("t", &format!("model: claude, {DONE}"))]));
-    let (code, told) = report(&here, &["--live"]);
-    let (message, hint) = trouble_of(&told);
+    let (code, reported) = report(&here, &["--live"]);
+    let (message, hint) = trouble_of(&reported);
     let expected = "server `desk`: no reply to `initialize`: cannot connect to 127.0.0.1:1: Connection refused";
     assert!(code == Some(2) && message.starts_with(expected), "{message}");
     assert_eq!(hint, "check that `url` is the endpoint of an MCP server over Streamable HTTP, and that it runs");

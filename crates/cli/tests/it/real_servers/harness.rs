@@ -34,7 +34,7 @@ impl Set {
         Self { name, pins, is_full: true }
     }
 
-    /// Where they are, when the stamp is there that says: here, and in these versions. Otherwise the gap is told where a test
+    /// Where they are, when the stamp is there that says: here, and in these versions. Otherwise the gap is reported where a test
     /// harness does not swallow it.
     pub(crate) fn folder(self) -> Option<PathBuf> {
         let folder = servers().join(self.name);
@@ -77,7 +77,7 @@ impl Real {
         let models = "models:\n  demo: { provider: script, script: script.yml }\n";
         here.write("suite.yml", format!("{models}{suite}").as_bytes());
         let runs = format!("  - turns:\n{}", turns.join("  - turns:\n"));
-        // A script knows no variables; the folder stands in it as it is.
+        // A script has no variables, so it contains the path of the folder.
         let runs = runs.replace("HERE", &here.0.to_string_lossy());
         here.write("script.yml", format!("script: 1\nruns:\n{runs}").as_bytes());
         Some(Self { here })
@@ -189,7 +189,7 @@ pub(crate) fn observed<'a>(cassette: &'a Value, server: &str) -> [&'a str; 3] {
         .map(|value| value.as_str().unwrap())
 }
 
-/// Processes that still have the mark, as their command lines. They get two seconds: whoever is killed is told so before
+/// Processes that still have the mark, as their command lines. They get two seconds: whoever is killed is reported so before
 /// it is gone.
 pub(crate) fn left(mark: &str) -> Vec<String> {
     wait_for(40, || marked(mark).is_empty());

@@ -15,7 +15,7 @@ pub(super) fn is_shown(answered: &ToolResult, shown: &ToolResult) -> Option<bool
     }
     let mut seen: Vec<String> = shown.texts().map(str::to_owned).collect();
     seen.extend(shown.structured_content.as_ref().map(|value| json::canonical(value)));
-    // Clients join texts, put them into JSON and write JSON anew.
+    // Clients join texts, put them into JSON and re-serialize JSON.
     let whole = seen.join("\n");
     let forms: Vec<String> = forms(&whole).into_iter().chain(seen.iter().flat_map(|text| forms(text))).collect();
     let occurs = |answer: &String| {

@@ -153,8 +153,8 @@ fn due(params: &RecoveryParams, world: &World, mask: &Mask) -> Verdict {
     let later = (hit + 1..world.calls.len()).map(|at| {
         let order = (mask.call(hit).turn && mask.call(at).turn).then(|| world.calls[at].turn > world.calls[hit].turn);
         let answer = &world.calls[at].answer;
-        let is_told = mask.result(at) != Shown::NoFlag || answer.is_denied();
-        let success = is_told.then_some(!answer.failed);
+        let is_reported = mask.result(at) != Shown::NoFlag || answer.is_denied();
+        let success = is_reported.then_some(!answer.failed);
         match (order, success) {
             (Some(true), Some(true)) => Some(true),
             (Some(false), _) | (_, Some(false)) => Some(false),

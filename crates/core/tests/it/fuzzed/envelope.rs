@@ -92,7 +92,7 @@ impl Held {
         all.sort_by_key(|gate| gates.iter().position(|found| found == gate));
         assert_eq!(gates, all, "a gate said nothing");
         for checked in &found {
-            told(checked);
+            reported(checked);
         }
         assert_eq!(format!("{found:?}"), format!("{:?}", judged()), "judged twice, two answers");
     }
@@ -103,7 +103,7 @@ fn short(message: &str) {
     assert!((1..=2_000).contains(&message.len()), "a refusal of {} bytes: {message:.300}", message.len());
 }
 
-fn told(checked: &CheckResult) {
+fn reported(checked: &CheckResult) {
     if let Some(gate) = checked.gate {
         ranges::check(gate, &checked.metrics);
         assert!(!checked.line.is_empty(), "{gate} has no line");

@@ -611,7 +611,7 @@ fn calls_next_to_a_conversation_are_refused_under_any_key() {
         );
     }
     // Tools to call and expected calls are not calls that were made.
-    for beside in [
+    for other in [
         r#""tools": [{"type": "function", "function": {"name": "f", "parameters": {"tool_calls": [1]}}}]"#.to_owned(),
         format!(r#""functions": {list}"#),
         format!(r#""metadata": {{"of": {list}}}"#),
@@ -622,7 +622,7 @@ fn calls_next_to_a_conversation_are_refused_under_any_key() {
             .to_owned(),
         r#""counts": {"tool_calls": 0}, "note": "no tool_calls""#.to_owned(),
     ] {
-        let text = format!("{{{said}, {beside}}}");
+        let text = format!("{{{said}, {other}}}");
         assert_eq!(calls(Format::OpenaiChat, &text), Some(vec![]), "{text}");
     }
 }

@@ -79,8 +79,8 @@ fn a_text_that_would_be_copied_too_often_is_refused() {
         "attachments": { "a": long },
         "messages": often(json!({ "role": "user", "content": "attachment://a" })),
     });
-    let told = refusal(Format::Inspect, &sample.to_string());
-    assert_eq!(told, format!("messages[167].content: the text of \"attachment://a\"{hint}"));
+    let reported = refusal(Format::Inspect, &sample.to_string());
+    assert_eq!(reported, format!("messages[167].content: the text of \"attachment://a\"{hint}"));
     let samples = json!({ "eval": { "model": long }, "samples": often(json!({ "messages": [] })) });
     assert_eq!(refusal(Format::Inspect, &samples.to_string()), format!("eval.model{hint}"));
     let runs = json!({ "info": { "agent_info": { "llm": long } }, "simulations": often(json!({ "messages": [] })) });

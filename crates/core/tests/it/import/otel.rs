@@ -150,9 +150,9 @@ fn a_failure_in_one_delivery_of_a_span_stays() {
         (json!({ "attributes": { "error": true } }), ErrorKind::Tool, ""),
         (json!({ "end_time": null, "events": raised }), ErrorKind::Tool, "lost"),
     ];
-    for (told, kind, message) in cases {
+    for (reported, kind, message) in cases {
         let mut failed = span.clone();
-        failed.as_object_mut().unwrap().extend(told.as_object().unwrap().clone());
+        failed.as_object_mut().unwrap().extend(reported.as_object().unwrap().clone());
         for spans in [[&failed, &span], [&span, &failed], [&failed, &good], [&good, &failed]] {
             let text = json!(spans).to_string();
             let trace = read(Format::Otel, &text).unwrap().remove(0).trace;
@@ -216,7 +216,7 @@ fn a_tool_inside_itself_is_another_call_when_its_arguments_differ() {
 
 #[test]
 fn sibling_spans_are_one_call_only_at_the_same_time_with_the_same_arguments() {
-    let beside = |id: &str, (start, end): (u64, u64), args: Option<&str>| {
+    let span = |id: &str, (start, end): (u64, u64), args: Option<&str>| {
         let mut span = tool(id, "", "{}");
         (span["start_time"], span["end_time"]) = (json!(start), json!(end));
         span["attributes"] = json!({ "gen_ai.tool.call.id": "c", "gen_ai.tool.call.arguments": args });
@@ -244,15 +244,15 @@ fn sibling_spans_are_one_call_only_at_the_same_time_with_the_same_arguments() {
         ((1, 5), None, (5, 9), None, 2),
     ];
     for (first, args, second, other_args, expected) in cases {
-        let spans = [beside("1", first, args), beside("2", second, other_args)];
+        let spans = [span("1", first, args), span("2", second, other_args)];
         assert_eq!(called(&spans).len(), expected, "{} {}", spans[0], spans[1]);
     }
     // Another layer may print arguments; otherwise they must be the same.
     for (printed, expected) in [("n=1", 1), (r#"{"n": 1}"#, 1), (r#"{"n": 2}"#, 2)] {
-        let mut layer = beside("2", (3, 5), None);
+        let mut layer = span("2", (3, 5), None);
         layer["attributes"] = json!({ "openinference.span.kind": "TOOL", "tool.name": "t", "tool.id": "c",
             "input.value": printed });
-        assert_eq!(called(&[beside("1", (1, 9), one), layer]).len(), expected, "{printed}");
+        assert_eq!(called(&[span("1", (1, 9), one), layer]).len(), expected, "{printed}");
     }
 }
 

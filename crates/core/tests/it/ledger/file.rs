@@ -136,7 +136,7 @@ proptest! {
     }
 }
 
-/// A conversation of so many requests, each of which repeats what came before.
+/// A conversation of this many requests, each of which repeats what came before.
 fn conversation(requests: usize) -> Ledger {
     let mut out = Ledger::default();
     for exchange in 0..requests {

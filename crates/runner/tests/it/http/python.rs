@@ -74,7 +74,7 @@ async fn the_python_server_lists_and_calls_in_both_eras_with_streams_and_without
             within(connection.close()).await;
         }
         child.kill().await.unwrap();
-        // What is gone is told as such.
+        // What is gone is reported as such.
         let gone = Remote::new(format!("http://127.0.0.1:{port}/mcp"), Protocol::Modern).error().await;
         assert!(gone.contains("Connection refused"), "{gone}");
     }

@@ -1,4 +1,4 @@
-//! A server that writes exactly the bytes it is told to, and remembers what it was sent.
+//! A server that writes exactly the bytes it is reported to, and remembers what it was sent.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;

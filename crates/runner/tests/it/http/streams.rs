@@ -280,7 +280,7 @@ async fn the_transport_before_streamable_http_is_named_with_what_to_do() {
             assert_eq!(refusing(status, body, opens, protocol).await, old, "{status} {protocol:?}");
         }
     }
-    // Whoever refuses for another reason is told as before, whatever else it offers.
+    // Whoever refuses for another reason is reported as before, whatever else it offers.
     let other = "server `far`: responded to `initialize` with 404 Not Found\nhint: check the path in `url`: it is that of the \
                  endpoint, often `/mcp`";
     let start = Instant::now();

@@ -35,9 +35,10 @@ async fn a_session_is_opened_used_and_ended_with_exactly_these_headers() {
     assert_eq!(text(&plain(&connection, "echo").await), "");
     within(connection.close()).await;
     let requests = server.requests();
-    let told: Vec<(&str, &str)> = requests.iter().map(|request| (request.line.as_str(), request.method())).collect();
+    let reported: Vec<(&str, &str)> =
+        requests.iter().map(|request| (request.line.as_str(), request.method())).collect();
     assert_eq!(
-        told,
+        reported,
         [
             ("POST /mcp", "initialize"),
             ("POST /mcp", "notifications/initialized"),
@@ -249,16 +250,16 @@ async fn an_error_of_the_protocol_is_one_whatever_its_status() {
     let expected = (ErrorKind::Jsonrpc, Some(-32020), "Header mismatch".to_owned());
     let kind = "Content-Type: application/json\r\n";
     for id in [None, Some(Value::Null), Some(json!("server-error"))] {
-        let told = outcome(move |request| {
+        let reported = outcome(move |request| {
             let id = id.clone().unwrap_or_else(|| request.body["id"].clone());
             http("400 Bad Request", kind, error(id).as_bytes())
         });
-        assert_eq!(told.await, expected);
+        assert_eq!(reported.await, expected);
     }
-    // Whoever is not let in, and a server that failed, are told by their status.
+    // Whoever is not let in, and a server that failed, are reported by their status.
     for (status, code) in [("401 Unauthorized", 401), ("500 Internal Server Error", 500)] {
-        let told = outcome(move |_| http(status, kind, error(Value::Null).as_bytes())).await;
-        assert_eq!((told.0, told.1), (ErrorKind::Http, Some(code)));
+        let reported = outcome(move |_| http(status, kind, error(Value::Null).as_bytes())).await;
+        assert_eq!((reported.0, reported.1), (ErrorKind::Http, Some(code)));
     }
 }
 
@@ -277,7 +278,7 @@ async fn a_method_that_a_modern_server_does_not_know_is_an_error_of_the_protocol
 }
 
 #[tokio::test]
-async fn a_session_that_is_gone_is_told_and_not_opened_again() {
+async fn a_session_that_is_gone_is_reported_and_not_opened_again() {
     let error = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32001,"message":"Session not found"}}"#;
     let server =
         Scripted::legacy(move |_| http("404 Not Found", "Content-Type: application/json\r\n", error.as_bytes())).await;
@@ -376,21 +377,21 @@ async fn a_reply_with_a_duplicate_key_fails_the_call_whole_or_as_an_event() {
 async fn an_answer_that_is_cut_fails_the_call() {
     let chunked =
         "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n8\r\ndata: {}\r\n";
-    let told = outcome(move |_| Answer::Whole(chunked.as_bytes().to_vec())).await;
-    assert_eq!((told.0, told.1), (ErrorKind::Transport, None));
-    assert!(told.2.starts_with("the connection to HOST was lost during the response: "), "{}", told.2);
+    let reported = outcome(move |_| Answer::Whole(chunked.as_bytes().to_vec())).await;
+    assert_eq!((reported.0, reported.1), (ErrorKind::Transport, None));
+    assert!(reported.2.starts_with("the connection to HOST was lost during the response: "), "{}", reported.2);
     let short = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 50\r\n\r\n{\"jsonrpc\"";
-    let told = outcome(move |_| Answer::Whole(short.as_bytes().to_vec())).await;
+    let reported = outcome(move |_| Answer::Whole(short.as_bytes().to_vec())).await;
     assert_eq!(
-        told,
+        reported,
         (
             ErrorKind::Transport,
             None,
             "the connection to HOST was lost during the response: end of file before message length reached".to_owned()
         )
     );
-    let told = outcome(|_| Answer::Whole(b"what is HTTP?\r\n\r\n".to_vec())).await;
-    assert_eq!((told.0, told.1), (ErrorKind::Transport, None));
+    let reported = outcome(|_| Answer::Whole(b"what is HTTP?\r\n\r\n".to_vec())).await;
+    assert_eq!((reported.0, reported.1), (ErrorKind::Transport, None));
 }
 
 #[tokio::test]
@@ -495,7 +496,7 @@ async fn what_goes_over_the_wire_is_counted_raw() {
 }
 
 #[tokio::test]
-async fn why_a_server_could_not_be_connected_to_is_told_with_what_to_do() {
+async fn why_a_server_could_not_be_connected_to_is_reported_with_what_to_do() {
     let not_http = "write the URL of the server's endpoint, such as `https://example.com/mcp`";
     let endpoint = "check that `url` is the endpoint of an MCP server over Streamable HTTP, and that it runs";
     let path = "check the path in `url`: it is that of the endpoint, often `/mcp`";
@@ -559,7 +560,7 @@ async fn why_a_server_could_not_be_connected_to_is_told_with_what_to_do() {
 }
 
 #[tokio::test]
-async fn a_server_that_does_not_speak_tls_is_told() {
+async fn a_server_that_does_not_speak_tls_is_reported() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let server = tokio::spawn(async move {
@@ -580,7 +581,7 @@ async fn a_server_that_does_not_speak_tls_is_told() {
 }
 
 #[tokio::test]
-async fn a_handshake_that_is_refused_half_way_is_told_and_its_session_ended() {
+async fn a_handshake_that_is_refused_half_way_is_reported_and_its_session_ended() {
     let server = Scripted::start(|request| match request.method() {
         "notifications/initialized" => http("500 Internal Server Error", "", b"oops"),
         _ => handshake(request),
@@ -603,7 +604,7 @@ async fn a_handshake_that_is_refused_half_way_is_told_and_its_session_ended() {
 }
 
 #[tokio::test]
-async fn two_different_refusals_are_both_told() {
+async fn two_different_refusals_are_both_reported() {
     let server = Scripted::start(|request| match request.method() {
         "initialize" => {
             let error = json!({ "code": -32022, "message": "no handshake here" });

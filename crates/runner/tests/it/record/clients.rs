@@ -124,8 +124,8 @@ async fn the_official_client_negotiates_lists_calls_and_answers() {
         };
         assert_eq!(asked("echo", json!({ "words": "hi" })).await, "hi");
         assert_eq!(asked("progress", json!({ "steps": 3 })).await, "done");
-        let is_told = || *handler.progress.lock().unwrap() == [0.0, 1.0, 2.0];
-        until(is_told).await;
+        let is_reported = || *handler.progress.lock().unwrap() == [0.0, 1.0, 2.0];
+        until(is_reported).await;
         if !modern {
             let answers = r#"{"q0": {}, "q1": {"roots": []}, "q2": -32601, "q3": -32601}"#;
             assert_eq!(asked("asks", json!({})).await, answers);

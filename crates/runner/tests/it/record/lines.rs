@@ -146,7 +146,7 @@ async fn a_child_that_dies_closes_the_connection_and_so_does_the_end_of_the_reco
 }
 
 #[tokio::test]
-async fn a_server_that_cannot_be_started_is_told_before_the_connection_is_made() {
+async fn a_server_that_cannot_be_started_is_reported_before_the_connection_is_made() {
     let mut fake = Fake::new("legacy");
     fake.launch.argv = vec!["no-such-program".to_owned()];
     let proxy = Proxy::before(&fake).await;

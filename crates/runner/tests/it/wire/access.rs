@@ -16,12 +16,12 @@ fn resolve(name: &str, entry: Option<&Model>, env: &[(&str, &str)]) -> Result<Ac
 
 /// What `Debug` tells of an access: model, interface, address, and the variable of the key.
 fn check(name: &str, entry: Option<&Model>, env: &[(&str, &str)], expected: &str) {
-    let told = match resolve(name, entry, env) {
+    let reported = match resolve(name, entry, env) {
         Ok(access) => format!("{access:?}"),
         Err(error) => format!("{error}\nhint: {}", error.hint()),
     };
-    assert!(!told.contains(KEY), "{told}");
-    assert_eq!(told, expected);
+    assert!(!reported.contains(KEY), "{reported}");
+    assert_eq!(reported, expected);
 }
 
 /// An entry with nothing but a provider.
@@ -194,7 +194,7 @@ async fn credentials(access: impl Fn(&str) -> Access) -> [Option<String>; 5] {
 }
 
 #[tokio::test]
-async fn a_token_goes_out_as_a_bearer_and_openai_is_told_who_pays_unless_the_suite_names_the_server() {
+async fn a_token_goes_out_as_a_bearer_and_openai_is_reported_who_pays_unless_the_suite_names_the_server() {
     let token =
         |base: &str| resolve("claude-x", None, &[("ANTHROPIC_AUTH_TOKEN", KEY), ("ANTHROPIC_BASE_URL", base)]).unwrap();
     let bearer = Some(format!("Bearer {KEY}"));

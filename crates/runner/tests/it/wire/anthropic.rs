@@ -124,7 +124,7 @@ async fn a_paused_reply_goes_back_alone_and_an_empty_one_not_at_all() {
 }
 
 #[tokio::test]
-async fn every_stop_reason_is_understood_or_told() {
+async fn every_stop_reason_is_understood_or_reported() {
     for (reason, expected) in [
         (json!("end_turn"), Stop::End),
         (json!("stop_sequence"), Stop::End),
@@ -177,7 +177,7 @@ async fn ids_that_a_compatible_server_repeats_are_replaced_in_reply_and_echo() {
 }
 
 #[tokio::test]
-async fn results_without_text_are_told_in_json_without_their_data() {
+async fn results_without_text_are_reported_in_json_without_their_data() {
     let mut exchanges = answered(reply(MESSAGES, busy()).await);
     let image = json!({ "type": "image", "mimeType": "image/png", "data": "AAAA" });
     let mut structured = found("");

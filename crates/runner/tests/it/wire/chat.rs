@@ -166,7 +166,7 @@ async fn arguments_that_are_no_object_are_kept_as_text() {
 }
 
 #[tokio::test]
-async fn every_finish_reason_is_understood_or_told() {
+async fn every_finish_reason_is_understood_or_reported() {
     for (reason, expected) in [
         (json!("stop"), Stop::End),
         (json!("tool_calls"), Stop::End),

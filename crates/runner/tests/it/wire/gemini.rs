@@ -93,7 +93,7 @@ async fn parts_go_back_as_they_came_with_all_answers_in_one_content() {
 }
 
 #[tokio::test]
-async fn every_finish_reason_is_understood_or_told() {
+async fn every_finish_reason_is_understood_or_reported() {
     for (reason, expected) in [
         (json!("STOP"), Stop::End),
         (json!("FUNCTION_CALL"), Stop::End),

@@ -104,7 +104,7 @@ async fn output_goes_back_as_it_came_and_each_call_is_answered_to_its_caller() {
 }
 
 #[tokio::test]
-async fn every_way_to_end_is_understood_or_told() {
+async fn every_way_to_end_is_understood_or_reported() {
     for (status, details, expected) in [
         (json!("completed"), Value::Null, Stop::End),
         (Value::Null, Value::Null, Stop::End),

@@ -22,7 +22,7 @@ fn says(text: &str) -> Value {
 }
 
 /// What a user sees of an error; the port is another one in each run.
-fn told(error: &AskError, server: &Server) -> String {
+fn reported(error: &AskError, server: &Server) -> String {
     let text = format!("{error}\nhint: {}", error.hint());
     for text in [&text, &format!("{error:?}")] {
         assert!(!text.contains(KEY), "{text}");
@@ -38,15 +38,15 @@ async fn ask(server: &Server, path: &str, patience: Timeouts) -> (Result<Reply, 
     (reply, notes.into_inner().unwrap())
 }
 
-/// Asks a server over Chat Completions: what the user is told, how often it was asked, and what was noted meanwhile.
+/// Asks a server over Chat Completions: what the user is reported, how often it was asked, and what was noted meanwhile.
 async fn check(answers: Vec<Answer>, requests: usize, expected_notes: &[&str], expected: &str) {
     let server = Server::start(answers).await;
     let (reply, notes) = ask(&server, "", PATIENCE).await;
-    let told = match reply {
+    let reported = match reply {
         Ok(reply) => reply.texts.join("\n"),
-        Err(error) => told(&error, &server),
+        Err(error) => reported(&error, &server),
     };
-    assert_eq!(told, expected);
+    assert_eq!(reported, expected);
     assert_eq!(notes, expected_notes);
     assert_eq!(server.requests().len(), requests);
 }
@@ -183,7 +183,7 @@ async fn a_server_that_never_answers_is_given_up() {
     let patience = Timeouts { attempt: Duration::from_millis(150), ..PATIENCE };
     let (reply, notes) = ask(&server, "", patience).await;
     assert_eq!(
-        told(&reply.unwrap_err(), &server),
+        reported(&reply.unwrap_err(), &server),
         format!("{AT}: no complete response within 0.15 s (4 attempts)\nhint: try again")
     );
     assert_eq!(notes[0], "demo: no complete response within 0.15 s; retrying in 0.005 s (attempt 2 of 4)");
@@ -191,11 +191,11 @@ async fn a_server_that_never_answers_is_given_up() {
 }
 
 #[tokio::test]
-async fn a_connection_that_breaks_in_the_middle_of_the_answer_is_told_and_not_asked_for_again() {
+async fn a_connection_that_breaks_in_the_middle_of_the_answer_is_reported_and_not_asked_for_again() {
     let server = Server::start(vec![done().cut(10)]).await;
     let (reply, notes) = ask(&server, "", PATIENCE).await;
     assert_eq!(
-        told(&reply.unwrap_err(), &server),
+        reported(&reply.unwrap_err(), &server),
         format!(
             "{AT}: the connection was lost during the response: end of file before message length reached\nhint: try again"
         )
@@ -215,7 +215,7 @@ async fn a_connection_that_breaks_before_the_answer_is_made_again() {
 }
 
 #[tokio::test]
-async fn where_nobody_listens_the_user_is_told_to_start_the_server() {
+async fn where_nobody_listens_the_user_is_reported_to_start_the_server() {
     let server = Server::start(vec![]).await;
     let base = server.base();
     drop(server);
@@ -233,7 +233,7 @@ async fn where_nobody_listens_the_user_is_told_to_start_the_server() {
 }
 
 #[tokio::test]
-async fn a_server_that_does_not_speak_tls_is_told_as_no_connection() {
+async fn a_server_that_does_not_speak_tls_is_reported_as_no_connection() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let base = format!("https://{}", listener.local_addr().unwrap());
     let closing = tokio::spawn(async move { while listener.accept().await.is_ok() {} });
@@ -310,7 +310,7 @@ async fn a_redirect_is_not_followed_and_the_key_goes_nowhere_else() {
         let server = Server::start(vec![Answer::new(status, &[("location", &to)], "")]).await;
         let (reply, notes) = ask(&server, "", PATIENCE).await;
         assert_eq!(
-            told(&reply.unwrap_err(), &server),
+            reported(&reply.unwrap_err(), &server),
             format!(
                 "{AT}: HTTP {status} redirects to {}/elsewhere; redirects are not followed\n\
                  hint: set `base_url:` to the target of the redirect",
@@ -327,7 +327,7 @@ async fn a_query_in_the_address_is_sent_and_not_shown() {
     let server = Server::start(vec![Answer::new(400, &[], "no")]).await;
     let (reply, _) = ask(&server, "/v1/?api-version=preview", PATIENCE).await;
     assert_eq!(
-        told(&reply.unwrap_err(), &server),
+        reported(&reply.unwrap_err(), &server),
         "model `demo` at http://server/v1/chat/completions: HTTP 400: no\n\
          hint: the provider rejected the request; fix what it names"
     );

@@ -220,8 +220,8 @@ impl<'a> Tools<'a> {
 
     fn could_be_mixed_up(&self, first: usize, second: usize, calls: &[ToolCall]) -> bool {
         let tool = self.of[first].filter(|tool| self.of[second] == Some(*tool)).map(|tool| &self.each[tool]);
-        let is_told_apart = |tool: &Tool<'_>| tool.rules.is_some() && key(&calls[first]) != key(&calls[second]);
-        tool.is_some_and(|tool| self.answers[first] != self.answers[second] && !is_told_apart(tool))
+        let is_distinct = |tool: &Tool<'_>| tool.rules.is_some() && key(&calls[first]) != key(&calls[second]);
+        tool.is_some_and(|tool| self.answers[first] != self.answers[second] && !is_distinct(tool))
     }
 
     /// The file of the mock.

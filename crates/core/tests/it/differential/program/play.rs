@@ -10,7 +10,7 @@ use mcptest_core::trace::{
 use serde_json::{Value, json};
 
 use super::super::Rng;
-use super::script::{Agent, Answer, Does, Meta, OWN_TOOL, Script, Style, TOOLS, Target, Told, Trouble};
+use super::script::{Agent, Answer, ClientFault, Does, Meta, OWN_TOOL, Reported, Script, Style, TOOLS, Target};
 use super::wire::{self, Asked, Said};
 
 pub(super) struct Played {
@@ -366,17 +366,17 @@ impl Stage<'_, '_> {
     }
 
     /// An answer that is no reply, or not a whole one.
-    fn fail(&mut self, actor: &Actor<'_>, exchange: u64, trouble: Trouble) {
+    fn fail(&mut self, actor: &Actor<'_>, exchange: u64, trouble: ClientFault) {
         let interface = self.script.interface;
         match trouble {
-            Trouble::Status(status) => {
+            ClientFault::Status(status) => {
                 let body = Body::Json { rest: json!({ "error": { "message": "busy" } }), parts: BTreeMap::new() };
                 self.respond(exchange, Some(status), body, End::Complete);
             }
-            Trouble::Unreachable => {
+            ClientFault::Unreachable => {
                 self.respond(exchange, None, Body::Empty, End::Upstream("refused".to_owned()));
             }
-            Trouble::Cut => {
+            ClientFault::Cut => {
                 let mut said = Said { usage: None, ..self.said(actor, "cut_") };
                 // Those would have been made.
                 said.calls.retain(|call| call.provider.is_none());
@@ -550,26 +550,26 @@ impl Stage<'_, '_> {
         if let Some(target) = &turn.own_call {
             self.own_call(target);
         }
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         let back = self.said_back(actor);
         for ((call, asked), back) in turn.calls.iter().zip(&said.calls).zip(&back.calls) {
             let (text, shown, is_error) = match &call.does {
-                Does::Execute { tries, told, .. } => {
+                Does::Execute { tries, reported, .. } => {
                     let last = tries.last().unwrap();
                     match last.text() {
                         None => ("The tool failed.".to_owned(), "The tool failed.".to_owned(), true),
                         Some(text) => {
                             let is_error = matches!(last, Answer::Error(_));
-                            match told {
-                                Told::Same => (text.clone(), text, is_error),
-                                Told::Wrapped => {
+                            match reported {
+                                Reported::Same => (text.clone(), text, is_error),
+                                Reported::Wrapped => {
                                     (json!([{ "type": "text", "text": text }]).to_string(), text, is_error)
                                 }
-                                Told::Around => {
+                                Reported::Around => {
                                     let around = format!("Wall time: 1 s\n{text}\nend");
                                     (around.clone(), around, is_error)
                                 }
-                                Told::Other => {
+                                Reported::Other => {
                                     self.mark_other(asked, call);
                                     (
                                         "something else entirely".to_owned(),
@@ -587,9 +587,9 @@ impl Stage<'_, '_> {
             };
             actor.added.push(Turn { role: Role::Tool, content: Some(shown) });
             let id = back.id.clone();
-            told.push(wire::Told { id, name: asked.name.clone(), text, is_error });
+            reported.push(wire::Reported { id, name: asked.name.clone(), text, is_error });
         }
-        let messages = wire::answers(self.script.interface, &told);
+        let messages = wire::answers(self.script.interface, &reported);
         actor.messages.extend(messages.clone());
         actor.fresh = messages;
     }

@@ -73,7 +73,7 @@ pub(super) struct Agent {
 pub(super) struct Turn {
     pub(super) text: Option<String>,
     pub(super) calls: Vec<Call>,
-    pub(super) before: Vec<Trouble>,
+    pub(super) before: Vec<ClientFault>,
     /// What the program calls by itself after the reply.
     pub(super) own_call: Option<Target>,
     pub(super) usage: Option<(u64, u64)>,
@@ -82,7 +82,7 @@ pub(super) struct Turn {
 
 /// What goes wrong before the reply comes.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Trouble {
+pub(super) enum ClientFault {
     Status(u16),
     Unreachable,
     /// The reply breaks off in the middle of its text.
@@ -103,7 +103,7 @@ pub(super) enum Does {
         sent: Option<Value>,
         /// All but the last are repeated.
         tries: Vec<Answer>,
-        told: Told,
+        reported: Reported,
     },
     Refuse {
         target: Target,
@@ -134,9 +134,9 @@ pub(super) enum Answer {
     Silence,
 }
 
-/// What the model is told of an answer.
+/// What the model is reported of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Told {
+pub(super) enum Reported {
     Same,
     Wrapped,
     Around,
@@ -233,7 +233,12 @@ impl Make<'_> {
         let number = self.next();
         let text = (!with_calls || rng.chance(50)).then(|| format!("Saying {number}: \"é\" and so on."));
         let before = if rng.chance(15) {
-            vec![rng.pick(&[Trouble::Status(429), Trouble::Status(500), Trouble::Unreachable, Trouble::Cut])]
+            vec![rng.pick(&[
+                ClientFault::Status(429),
+                ClientFault::Status(500),
+                ClientFault::Unreachable,
+                ClientFault::Cut,
+            ])]
         } else {
             Vec::new()
         };
@@ -267,7 +272,7 @@ impl Make<'_> {
             };
             out.push(Call { id: format!("call_{}", self.next()), does });
         }
-        // Arguments that the client writes anew can be joined by an id or by order. By order only if nothing else of that tool
+        // Arguments that the client rewrites can be joined by an id or by order. By order only if nothing else of that tool
         // waits.
         let tools: Vec<(usize, &str)> = out.iter().filter_map(|call| call.does.target()).collect();
         for call in &mut out {
@@ -280,11 +285,11 @@ impl Make<'_> {
         }
         // The same call twice in one reply.
         if rng.chance(10)
-            && let Some(Does::Execute { target, sent: None, tries, told }) = out.last().map(|call| &call.does)
+            && let Some(Does::Execute { target, sent: None, tries, reported }) = out.last().map(|call| &call.does)
             && tries.len() == 1
             && !matches!(tries[0], Answer::Silence)
         {
-            let does = Does::Execute { target: target.clone(), sent: None, tries: tries.clone(), told: *told };
+            let does = Does::Execute { target: target.clone(), sent: None, tries: tries.clone(), reported: *reported };
             out.push(Call { id: format!("call_{}", self.next()), does });
         }
         out
@@ -313,7 +318,7 @@ impl Make<'_> {
             target,
             sent,
             tries,
-            told: rng.pick(&[Told::Same, Told::Same, Told::Wrapped, Told::Around, Told::Other]),
+            reported: rng.pick(&[Reported::Same, Reported::Same, Reported::Wrapped, Reported::Around, Reported::Other]),
         }
     }
 

@@ -25,7 +25,7 @@ pub(super) struct Said {
 }
 
 /// An answer that the next request shows.
-pub(super) struct Told {
+pub(super) struct Reported {
     pub(super) id: Option<String>,
     pub(super) name: String,
     pub(super) text: String,
@@ -192,37 +192,38 @@ pub(super) fn echo(interface: Interface, said: &Said) -> Vec<Value> {
 }
 
 /// How the next request shows answers.
-pub(super) fn answers(interface: Interface, told: &[Told]) -> Vec<Value> {
-    if told.is_empty() {
+pub(super) fn answers(interface: Interface, reported: &[Reported]) -> Vec<Value> {
+    if reported.is_empty() {
         return Vec::new();
     }
     match interface {
-        Interface::OpenaiChat => {
-            told.iter().map(|told| json!({ "role": "tool", "tool_call_id": told.id, "content": told.text })).collect()
-        }
-        Interface::OpenaiResponses => told
+        Interface::OpenaiChat => reported
             .iter()
-            .map(|told| json!({ "type": "function_call_output", "call_id": told.id, "output": told.text }))
+            .map(|reported| json!({ "role": "tool", "tool_call_id": reported.id, "content": reported.text }))
+            .collect(),
+        Interface::OpenaiResponses => reported
+            .iter()
+            .map(|reported| json!({ "type": "function_call_output", "call_id": reported.id, "output": reported.text }))
             .collect(),
         Interface::Anthropic => {
-            let block = |told: &Told| {
-                let mut out = json!({ "type": "tool_result", "tool_use_id": told.id, "content": told.text });
-                if told.is_error {
+            let block = |reported: &Reported| {
+                let mut out = json!({ "type": "tool_result", "tool_use_id": reported.id, "content": reported.text });
+                if reported.is_error {
                     out["is_error"] = json!(true);
                 }
                 out
             };
-            vec![json!({ "role": "user", "content": told.iter().map(block).collect::<Vec<_>>() })]
+            vec![json!({ "role": "user", "content": reported.iter().map(block).collect::<Vec<_>>() })]
         }
         Interface::Gemini => {
-            let part = |told: &Told| {
-                let mut response = json!({ "name": told.name, "response": { "output": told.text } });
-                if let Some(id) = &told.id {
+            let part = |reported: &Reported| {
+                let mut response = json!({ "name": reported.name, "response": { "output": reported.text } });
+                if let Some(id) = &reported.id {
                     response["id"] = json!(id);
                 }
                 json!({ "functionResponse": response })
             };
-            vec![json!({ "role": "user", "parts": told.iter().map(part).collect::<Vec<_>>() })]
+            vec![json!({ "role": "user", "parts": reported.iter().map(part).collect::<Vec<_>>() })]
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A server that offers one tool, a suite with one test on it, and what stands in for its model.
+//! A server that offers one tool, a suite with one test on it, and a script for its model.
 
 use super::Folder;
 

@@ -1,5 +1,4 @@
-//! `mcptest run` with a model that is asked: what becomes of a run when the model, or the question after it, does not go
-//! well.
+//! `mcptest run` with a model that fails: errors of the model, and of the advisory request after the run.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -76,8 +75,8 @@ fn world(port: u16, keys: &str) -> Folder {
 
 const DONE: &str = "expect: [{ target: final_response, matcher: { exact: Done. } }]";
 
-/// Exit code, rows and the last line, and what was told on the side.
-fn told(output: &Output) -> (Option<i32>, Vec<String>, Vec<String>) {
+/// Exit code, rows and the last line, and what was reported on the side.
+fn reported(output: &Output) -> (Option<i32>, Vec<String>, Vec<String>) {
     let lines = |bytes: &[u8], wanted: &dyn Fn(&str) -> bool| {
         let text = String::from_utf8_lossy(bytes).into_owned();
         text.lines().map(str::trim).filter(|line| wanted(line)).map(str::to_owned).collect::<Vec<_>>()
@@ -96,23 +95,23 @@ fn a_run_is_recorded_although_nobody_answers_the_advisory_question() {
         }
     });
     let here = world(port, &format!("{DONE}, narrative: {{ llm_assisted: true }}"));
-    let (code, rows, notes) = told(&here.command(&["run", "--record", "suite.yml"]).output().unwrap());
+    let (code, rows, notes) = reported(&here.command(&["run", "--record", "suite.yml"]).output().unwrap());
     assert_eq!((code, rows.last().map(String::as_str)), (Some(0), Some("1 test, 1 run: 1 passed")), "{rows:?}");
     let at = format!("model `m` at http://127.0.0.1:{port}/v1/chat/completions");
     assert_eq!(notes, [format!("note: t: the advisory request failed: {at}: HTTP 400: no advice")]);
     let output = here.command(&["run", "suite.yml"]).output().unwrap();
-    assert_eq!(told(&output).0, Some(0), "it was recorded");
+    assert_eq!(reported(&output).0, Some(0), "it was recorded");
 }
 
 #[test]
-fn whoever_waits_for_the_advisory_answer_is_told() {
+fn waiting_for_the_advisory_answer_is_reported() {
     let port = model(|question, number| match (is_advisory(question), number) {
         (true, 1) => (429, json!({})),
         (true, _) => (200, says("none", "stop")),
         (false, _) => (200, says("Done.", "stop")),
     });
     let here = world(port, &format!("{DONE}, narrative: {{ llm_assisted: true }}"));
-    let (code, _, notes) = told(&here.command(&["run", "--live", "suite.yml"]).output().unwrap());
+    let (code, _, notes) = reported(&here.command(&["run", "--live", "suite.yml"]).output().unwrap());
     assert_eq!((code, notes), (Some(0), vec!["note: t: m: HTTP 429; retrying in 0 s (attempt 2 of 4)".to_owned()]));
 }
 
@@ -125,7 +124,7 @@ fn runs_at_the_same_time_do_not_end_a_budget_that_would_do_one_after_the_other()
     let here = world(port, DONE);
     // Each question may come to about 1,100 tokens, and comes to 15.
     let line = ["run", "--live", "suite.yml", "--runs", "12", "--jobs", "4", "--max-tokens-total", "2500"];
-    let (code, rows, _) = told(&here.command(&line).output().unwrap());
+    let (code, rows, _) = reported(&here.command(&line).output().unwrap());
     assert_eq!((code, rows.last().map(String::as_str)), (Some(0), Some("1 test, 12 runs: 1 passed")), "{rows:?}");
 }
 
@@ -134,7 +133,7 @@ fn a_reply_that_cannot_be_used_counts_against_the_budget() {
     let port = model(|_, _| (200, says("Done.", "a reason that nobody knows")));
     let here = world(port, DONE);
     let line = ["run", "--live", "suite.yml", "--runs", "9", "--jobs", "1", "--max-tokens-total", "2500"];
-    let (code, rows, _) = told(&here.command(&line).output().unwrap());
+    let (code, rows, _) = reported(&here.command(&line).output().unwrap());
     assert_eq!((code, rows.last().map(String::as_str)), (Some(2), Some("1 test, 2 runs: 1 error")), "{rows:?}");
 }
 

@@ -1,12 +1,12 @@
-//! Disks without room, folders that may not be written to and outputs that nobody takes: exit code 2, a message that names the
-//! file and the reason, what was there before, and nothing half written.
+//! Full disks, folders that cannot be written to, and closed outputs: exit code 2, a message that names the file and the reason, the
+//! old content kept, and nothing half-written.
 
 use std::fs::{self, File};
 use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use super::desk::world;
+use super::one_tool::world;
 use super::{Folder, check};
 
 const PASS: &str = "\
@@ -107,18 +107,18 @@ fn reports_and_first_suites_beyond_the_limit_for_files_leave_what_was_there() {
         here.write("report.json", b"old");
         let before = tree(&here.0);
         let line = ["run", "suite.yml", "--reporter", "json=report.json", "--reporter", "html=report.html"];
-        let told = |name: &str| {
+        let reported = |name: &str| {
             format!(
                 "error[report-not-written]: cannot write the report {name}: {TOO_LARGE}\nhint: check that the folder is writable and the disk has space\n"
             )
         };
-        check(&shell(&here, limit, &line), 2, PASS, &(told("report.json") + &told("report.html")));
+        check(&shell(&here, limit, &line), 2, PASS, &(reported("report.json") + &reported("report.html")));
         assert_eq!(tree(&here.0), before);
-        let told = format!(
+        let reported = format!(
             "error[file-not-written]: new/mcptest.yml cannot be written: {TOO_LARGE}\nhint: check the folder and its permissions, or name another \
              folder; nothing was left behind\n"
         );
-        check(&shell(&here, limit, &["init", "new"]), 2, "", &told);
+        check(&shell(&here, limit, &["init", "new"]), 2, "", &reported);
         assert_eq!(tree(&here.0), before);
     }
 }
@@ -140,12 +140,12 @@ fn a_full_disk_is_an_error_that_names_the_file_and_the_old_recording_stays() {
         rm fill && \"$0\" run suite.yml --record > /dev/null; echo \"code $?\"";
     let Some(output) = with_mounts(&here, line, &[]) else { return };
     let refused = unwritten("cassettes/suite/t/demo/1.json", "written", NO_ROOM);
-    let told = format!(
+    let reported = format!(
         "error[report-not-written]: cannot write the report report.json: {NO_ROOM}\nhint: check that the folder is writable and the disk has space\n\
          error[file-not-written]: new/mcptest.yml cannot be written: {NO_ROOM}\nhint: check the folder and its permissions, or name another folder; \
          nothing was left behind\n"
     );
-    check(&output, 0, &format!("{refused}code 2\ncode 2\ncode 2\nas before\ncode 0\ncode 0\n"), &told);
+    check(&output, 0, &format!("{refused}code 2\ncode 2\ncode 2\nas before\ncode 0\ncode 0\n"), &reported);
 }
 
 #[test]
@@ -165,16 +165,16 @@ fn a_folder_that_is_read_only_is_replayed_from_and_refused_for_everything_else()
     let again = with_mounts(&here, line, &["run", "suite.yml", "--record"]).unwrap();
     check(&again, 2, &unwritten("cassettes/suite/t/demo/1.json", "written", READ_ONLY), "");
     let report = with_mounts(&here, line, &["run", "suite.yml", "--reporter", "json=report.json"]).unwrap();
-    let told = format!(
+    let reported = format!(
         "error[report-not-written]: cannot write the report report.json: {READ_ONLY}\nhint: check that the folder is writable and the disk has space\n"
     );
-    check(&report, 2, PASS, &told);
+    check(&report, 2, PASS, &reported);
     let init = with_mounts(&here, line, &["init"]).unwrap();
-    let told = format!(
+    let reported = format!(
         "error[file-not-written]: mcptest.yml cannot be written: {READ_ONLY}\nhint: check the folder and its permissions, or name another folder; \
          nothing was left behind\n"
     );
-    check(&init, 2, "", &told);
+    check(&init, 2, "", &reported);
     check(&with_mounts(&here, line, &["run", "suite.yml"]).unwrap(), 0, PASS, "");
     assert_eq!(tree(&here.0), before);
 }
@@ -185,7 +185,7 @@ fn an_output_without_room_is_an_error_of_every_command() {
     assert_eq!(here.command(&["run", "suite.yml", "--record"]).status().unwrap().code(), Some(0));
     assert_eq!(here.command(&["run", "suite.yml", "--reporter", "json=run.json"]).status().unwrap().code(), Some(0));
     let cassette = "cassettes/suite/t/demo/1.json";
-    let told = format!("error[stdout-failed]: cannot write to standard output: {NO_ROOM}\n");
+    let reported = format!("error[stdout-failed]: cannot write to standard output: {NO_ROOM}\n");
     let lines: [&[&str]; 15] = [
         &["run", "suite.yml"],
         &["run", "suite.yml", "--reporter", "json"],
@@ -207,12 +207,16 @@ fn an_output_without_room_is_an_error_of_every_command() {
         let full = File::options().write(true).open("/dev/full").unwrap();
         let output = here.command(line).stdout(full).output().unwrap();
         let stderr = String::from_utf8(output.stderr).unwrap();
-        assert!(output.status.code() == Some(2) && stderr.ends_with(&told), "{line:?}: {:?}: {stderr}", output.status);
+        assert!(
+            output.status.code() == Some(2) && stderr.ends_with(&reported),
+            "{line:?}: {:?}: {stderr}",
+            output.status
+        );
     }
-    let told = format!(
+    let reported = format!(
         "error[report-not-written]: cannot write the report /dev/full: {NO_ROOM}\nhint: check that the folder is writable and the disk has space\n"
     );
-    here.check(&["run", "suite.yml", "--reporter", "json=/dev/full"], 2, PASS, &told);
+    here.check(&["run", "suite.yml", "--reporter", "json=/dev/full"], 2, PASS, &reported);
 }
 
 #[test]
