@@ -130,7 +130,7 @@ impl Live {
         for name in &test.servers {
             let Some(Server { transport, timeout_ms, protocol, .. }) = suite.servers.get(name) else { continue };
             let resolve = |template: &Template| {
-                let unresolved = |error| unresolved(&format!("server `{name}`"), &error);
+                let unresolved = |error| server_unresolved(name, &error);
                 template.resolve(&suite.variables, variables).map_err(unresolved)
             };
             let resolve_all = |map: &BTreeMap<String, Template>| {
@@ -155,7 +155,7 @@ impl Live {
                         let value = value.or_else(|| (variables.outside)(variable));
                         let value = value.filter(|value| !value.is_empty());
                         let unset = || TemplateError::Unset(variable.clone());
-                        value.ok_or_else(|| unresolved(&format!("server `{name}`"), &unset()))
+                        value.ok_or_else(|| server_unresolved(name, &unset()))
                     };
                     let bearer = bearer_token_env.as_ref().map(token).transpose()?;
                     Endpoint::Url { url: resolve(url)?, headers: resolve_all(headers)?, bearer }
@@ -168,6 +168,10 @@ impl Live {
     }
 }
 
+fn server_unresolved(server: &str, error: &TemplateError) -> RunError {
+    unresolved(&format!("server `{server}`"), error).moved(Subject::Server(server.to_owned()))
+}
+
 /// The error of a reference that cannot be resolved. `what` is the part of the suite that has it.
 pub(crate) fn unresolved(what: &str, error: &TemplateError) -> RunError {
     let message = format!("{what}: {error}");
@@ -177,7 +181,7 @@ pub(crate) fn unresolved(what: &str, error: &TemplateError) -> RunError {
         }
         _ => (Code::MalformedVariable, "fix it in the suite".to_owned()),
     };
-    RunError::error(Subject::Server(server.to_owned()), message).code(code).hint(hint)
+    RunError::new(message).code(code).hint(hint)
 }
 
 /// A server to connect to.

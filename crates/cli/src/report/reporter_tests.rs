@@ -195,8 +195,8 @@ fn every_face_counts_the_same_and_keeps_the_order_of_events() {
     assert_eq!(lines.len(), events.len() + 2);
     assert_eq!(lines[0], json!({ "event": "begin", "mcptest": 1 }));
     assert_eq!(lines[lines.len() - 1], json!({ "event": "end", "exit_code": 2, "totals": totals }));
-    let rows = lines.iter().filter(|line| line["event"] == "row_finished").map(|line| &line["row"]);
-    assert!(rows.eq(in_json));
+    let in_lines = lines.iter().filter(|line| line["event"] == "row_finished").map(|line| &line["row"]);
+    assert!(in_lines.eq(in_json));
 
     let verbose = printed("pretty", verbose(), &events);
     let mut rest = &*verbose;

@@ -286,13 +286,13 @@ prose.yml:5:5: warning[relies-on-prose]: the verdict of `says yes` rests on pros
 
 #[test]
 fn a_server_that_hangs_at_start_up_is_named_while_it_is_waited_for() {
-    let here = crate::desk::world();
+    let here = crate::one_tool::world();
     let servers = "\
 servers:
   desk: { command: [mcptest, mock, --tools-from, \"${SUITE_DIR}/tools.yml\"] }
   mute: { command: [sleep, \"60\"], timeout_ms: 6500, protocol: legacy }
 ";
-    let (_, rest) = crate::desk::SUITE.split_once('\n').unwrap();
+    let (_, rest) = crate::one_tool::SUITE.split_once('\n').unwrap();
     here.write("suite.yml", format!("{servers}{rest}").replace("[desk]", "[desk, mute]").as_bytes());
     let output = here.command(&["run", "suite.yml"]).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
