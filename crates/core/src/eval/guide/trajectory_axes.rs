@@ -50,8 +50,8 @@ edges_exercised         = edges whose later tool was called
 A value is in a result as a scalar of structured content or of JSON in a text, regardless of its
 length. In JSON, numbers count by value: 12 is found in 12.0. A value of three characters or more
 can also be anywhere in a text, but never inside a longer word, number or path: no letter, digit,
-_ - or / touches it and no . or \\ comes before it; a . : or ' next to it is not followed by more of
-the word, and a comma is not between digits. So 200 is in \"costs 200.\" and
+_ - or / touches it and no . or \\ comes before it; a . : or ' next to it is not followed by
+more of the word, and a comma is not between digits. So 200 is in \"costs 200.\" and
 \"200, or less\", but not in \"1,200\", \"200.50\" or \"A-200\".
 
 A result is earlier if its call was made in an earlier turn. If a turn that decides this was not
