@@ -316,7 +316,7 @@ fn runs_that_fail_alike_are_shown_once_and_the_rest_is_counted() {
         events.extend(rows.into_iter().map(|row| Event::RowFinished(Box::new(row))));
         let text = printed("pretty", normal(), &with_ends(events));
         text.lines()
-            .filter(|line| line.contains("FAIL") || line.contains("something else"))
+            .filter(|line| line.contains("FAIL") || line.contains("in other ways"))
             .map(str::to_owned)
             .collect::<Vec<_>>()
     };
