@@ -412,11 +412,11 @@ impl<'a> Executor<'a> {
             };
         for (at, rows) in cells {
             waiting.insert(at, rows);
-            while let Some(rows) = waiting.remove(&told) {
-                let planned = &self.plan[told];
-                let CellState { old, notes, .. } = &self.cells[told];
+            while let Some(rows) = waiting.remove(&next) {
+                let planned = &self.plan[next];
+                let CellState { old, notes, .. } = &self.cells[next];
                 let old = old.load(Ordering::Relaxed);
-                told += 1;
+                next += 1;
                 if over {
                     tell(planned, skipped(planned), &mut seen, events);
                     continue;
