@@ -89,15 +89,19 @@ fn edit(here: &Folder, from: &str, to: &str) {
     here.write("agent.py", source().replace(from, to).as_bytes());
 }
 
-/// The lines of an error, without those around it.
+/// A text without its line ends, which depend on the width.
+fn words(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The words of an error, without those around it.
 #[track_caller]
 fn diverged(output: &Output) -> String {
     let all = text(output);
     assert_eq!(output.status.code(), Some(2), "{all}");
     let start = all.find("error[diverged]: ").unwrap_or_else(|| panic!("{all}"));
     let end = all[start..].find("hint: ").unwrap_or_else(|| panic!("{all}"));
-    let lines: Vec<&str> = all[start..start + end].lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-    lines.join("\n")
+    words(&all[start..start + end])
 }
 
 /// What is printed about a program that diverges.
@@ -131,10 +135,10 @@ fn a_renamed_argument_is_found() {
                 the first difference is at /arguments/q\nrecorded: \"rain\"\nnow:      nothing\n\
                 one more difference is at /arguments/query";
     let output = rerun(&here, &[]);
-    assert_eq!(diverged(&output), told);
-    assert!(text(&output).contains(FIX), "{}", text(&output));
+    assert_eq!(diverged(&output), words(told));
+    assert!(words(&text(&output)).contains(FIX), "{}", text(&output));
     // A server that was started anew does not get what was not recorded either.
-    assert_eq!(diverged(&rerun(&here, &["--tools", "live"])), told);
+    assert_eq!(diverged(&rerun(&here, &["--tools", "live"])), words(told));
 }
 
 #[test]
@@ -145,7 +149,7 @@ fn a_changed_prompt_is_found() {
     let expected = "error[diverged]: program `agent` diverged from its recording: model request 1 (POST \
                     /v1/chat/completions) is not what was recorded: model request 1 of 3 (POST /v1/chat/completions)\n\
                     the first difference is at /messages/0/content\nline 2:\n- \"Be brief.\"\n+ \"Be brief and kind.\"";
-    assert_eq!(told, expected);
+    assert_eq!(told, words(expected));
 }
 
 #[test]
@@ -155,7 +159,7 @@ fn swapped_calls_are_found() {
     let told = diverged(&rerun(&here, &[]));
     let expected = "error[diverged]: program `agent` diverged from its recording: `tools/call read_note` of server `desk` \
                     came before `tools/call search` of server `desk`, and was recorded after it";
-    assert_eq!(told, expected);
+    assert_eq!(told, words(expected));
 }
 
 #[test]
@@ -166,8 +170,8 @@ fn a_retry_that_is_gone_is_found() {
     let expected = "error[diverged]: program `agent` diverged from its recording: 4 recorded requests did not come, the \
                     first of them model request 2 of 3 (POST /v1/chat/completions)\n\
                     it ended with exit code 1; its last lines:";
-    assert!(told.starts_with(expected), "{told}");
-    assert!(told.ends_with("urllib.error.HTTPError: HTTP Error 529:"), "{told}");
+    assert!(told.starts_with(&words(expected)), "{told}");
+    assert!(told.contains("HTTP Error 529"), "{told}");
 }
 
 #[test]
@@ -177,7 +181,7 @@ fn a_server_that_answers_differently_is_found_with_live_tools() {
     assert_eq!(rerun(&here, &[]).status.code(), Some(0), "the recording does not know of it");
     let told = diverged(&rerun(&here, &["--tools", "live"]));
     assert!(told.contains("model request 3 of 3"), "{told}");
-    let at = "the first difference is at /messages/4/content\n";
+    let at = "the first difference is at /messages/4/content ";
     assert!(told.contains(at) && told.contains("It rains.") && told.contains("It pours."), "{told}");
 }
 
@@ -194,7 +198,7 @@ fn what_happened_is_judged_by_the_gates() {
     edit(&here, "Be brief.", "Be kind.");
     let output = rerun(&here, &["--on-divergence", "judge"]);
     assert_eq!(output.status.code(), Some(1), "{}", text(&output));
-    assert!(text(&output).contains("it was judged up to where program `agent` diverged"), "{}", text(&output));
+    assert!(words(&text(&output)).contains("it was judged up to where program `agent` diverged"), "{}", text(&output));
     edit(&here, "    messages.extend(results)\n", "    messages.extend(results)\n        break\n");
     here.write(
         "agent.py",
@@ -240,7 +244,7 @@ fn nothing_but_the_recording_is_reached() {
     edit(&here, "    print(message[\"content\"])\n", &format!("{elsewhere}    print(message[\"content\"])\n"));
     let output = rerun(&here, &["--reporter", "json"]);
     let said = "403 mcptest: a program that runs again reaches nothing but its recording, and not example.test";
-    assert!(text(&output).contains(said), "{}", text(&output));
+    assert!(words(&text(&output)).contains(said), "{}", text(&output));
     // Without any interface but loopback, all of it works the same.
     here.write("agent.py", source().as_bytes());
     let words =
@@ -265,7 +269,7 @@ fn a_recording_that_is_not_what_it_was_is_refused() {
     let told = |what: &str| {
         let output = rerun(&here, &[]);
         assert_eq!(output.status.code(), Some(2), "{}", text(&output));
-        assert!(text(&output).contains(what), "{what}: {}", text(&output));
+        assert!(words(&text(&output)).contains(what), "{what}: {}", text(&output));
     };
     fs::write(&ledger, lines.replace("It rains.", "It pours.")).unwrap();
     told("their hash does not match");
