@@ -107,7 +107,7 @@ fn diverged(output: &Output) -> String {
 /// What is printed about a program that diverges.
 pub(crate) fn diverging() -> String {
     let here = recorded();
-    edit(&here, "Be brief.", "Be kind.");
+    edit(&here, "\"arguments\": args", "\"arguments\": {}");
     text(&rerun(&here, &[]))
 }
 
