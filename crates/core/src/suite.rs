@@ -189,10 +189,14 @@ pub struct Fault {
     /// `None` for every server.
     pub server: Option<String>,
     pub kind: FaultKind,
-    /// The delay of kind `slow`.
+    /// The delay of kinds `slow` and `model_slow`.
     pub delay_ms: u64,
-    /// The number of failures of kind `recover_after`.
+    /// The number of failures of kind `recover_after`, and of faults of the model; 0 there for all requests.
     pub failures: u64,
+    /// The HTTP status of kind `model_error`.
+    pub status: u16,
+    /// The events that kind `model_cut` lets pass.
+    pub events: u64,
 }
 
 /// One entry of `agents`.

@@ -259,6 +259,8 @@ object! {
         pub exit: Option<i64> = "it did not end by itself",
         /// Why the run failed, whatever it did before: a wrong exit code, the time limit, or no answer.
         pub failed: Option<String> = "it ended as it should, or nobody said how it should end",
+        /// The injected faults that struck, as they were measured, in order.
+        pub faults: Option<Vec<ProgramFault>> = "none was to be injected",
         /// Why the recording is not whole. Every gate is `unassessable` then.
         pub incomplete: Option<String> = "the recording is whole",
         /// What is odd about the recording, such as calls in its own account that were not seen.
@@ -267,6 +269,25 @@ object! {
         pub output: Option<String> = "it did not fail, or printed nothing",
         /// What passed between the program, its model and its servers, in order and without bodies.
         pub timeline: Option<Vec<TimelineEntry>> = "the recording does not say",
+    }
+}
+
+object! {
+    /// An injected fault that struck a program.
+    #[derive(Eq)]
+    pub struct ProgramFault {
+        /// Milliseconds until the program had an answer, or gave up.
+        #[serde(deserialize_with = "read::required_whole")]
+        pub duration_ms: u64,
+        /// What the program saw of it.
+        pub effect: FaultEffect,
+        /// What was injected.
+        pub kind: FaultKind,
+        /// When it struck, in milliseconds since the recording began.
+        #[serde(deserialize_with = "read::required_whole")]
+        pub ms: u64,
+        /// Name of the fault in the suite.
+        pub name: String,
     }
 }
 
@@ -396,6 +417,21 @@ words! {
         IsError = "is_error",
         /// The connection drops.
         Drop = "drop",
+        /// The model answers with an HTTP error.
+        ModelError = "model_error",
+        /// The model answers late.
+        ModelSlow = "model_slow",
+        /// The reply of the model breaks off.
+        ModelCut = "model_cut",
+        /// The reply of the model is not what its API sends.
+        ModelGarbage = "model_garbage",
+    }
+}
+
+impl FaultKind {
+    /// Whether it strikes the model of a program, and not a tool.
+    pub fn strikes_model(self) -> bool {
+        matches!(self, Self::ModelError | Self::ModelSlow | Self::ModelCut | Self::ModelGarbage)
     }
 }
 

@@ -60,6 +60,7 @@ async fn all() -> bool {
         shim: std::path::Path::new("mcptest"),
         no_proxy: None,
         again: None,
+        faults: Vec::new(),
     };
     let recording = Recording::start(setup).await.unwrap();
     let url = recording.variables()["OPENAI_BASE_URL"].clone();

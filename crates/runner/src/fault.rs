@@ -32,7 +32,8 @@ impl<'a> Faults<'a> {
     /// Decides about one call; the first matching fault applies.
     pub fn strike(&mut self, server: &str, tool: &str) -> FaultAction {
         let matches = |fault: &Fault| {
-            fault.tool.as_deref().is_none_or(|name| name == tool)
+            !fault.kind.strikes_model()
+                && fault.tool.as_deref().is_none_or(|name| name == tool)
                 && fault.server.as_deref().is_none_or(|name| name == server)
         };
         let Some((fault, met)) = self.armed.iter_mut().find(|(fault, _)| matches(fault)) else {
@@ -60,6 +61,10 @@ impl<'a> Faults<'a> {
                 answer(ErrorKind::Jsonrpc, Some(-32_603), message, mark(FaultEffect::Error, 0))
             }
             FaultKind::IsError => answer(ErrorKind::Tool, None, "the tool failed", mark(FaultEffect::Error, 0)),
+            // Only programs have a model that can be struck.
+            FaultKind::ModelError | FaultKind::ModelSlow | FaultKind::ModelCut | FaultKind::ModelGarbage => {
+                FaultAction::Send
+            }
             FaultKind::Drop => {
                 answer(ErrorKind::Transport, None, "the connection was closed", mark(FaultEffect::Error, 0))
             }

@@ -15,7 +15,7 @@ use mcptest_core::json;
 use mcptest_core::ledger::{self, Ended, Ran};
 use mcptest_core::redact::Redactor;
 use mcptest_core::report::Cell;
-use mcptest_core::suite::{Input, Program, Template, Variables};
+use mcptest_core::suite::{Fault, Input, Program, Template, Variables};
 
 use crate::budget::Budget;
 use crate::executor::RunProgress;
@@ -88,6 +88,8 @@ impl Live {
             upstreams,
             secrets: request.secrets(&folders)?,
             shim: &shim,
+            // A program that runs again is answered from the recording.
+            faults: if request.again.is_some() { Vec::new() } else { request.faults() },
             no_proxy: (request.variables.outside)("NO_PROXY").or_else(|| (request.variables.outside)("no_proxy")),
             again: request.again.as_ref().map(|again| again.setup(&request.cell.test.servers)),
         };
@@ -101,7 +103,7 @@ impl Live {
             let player = request.again.as_ref().map(|again| &again.player);
             let program = record::Program { launch, streams, limit, player, processes: &self.processes, interrupt };
             let finished = program.run(io::sink()).await;
-            let (ledger, redactor) = recording.finish().await;
+            let (ledger, redactor, strikes) = recording.finish_with_strikes().await;
             request.tell(true);
             let finished = finished.map_err(|error| request.not_started(error))?;
             if finished.was_stopped {
@@ -111,8 +113,11 @@ impl Live {
             if let Some(again) = &request.again {
                 return again.judged(request, &ledger, ran).map(Some);
             }
-            let derived = ledger::outcome(request.cell.model, request.program, &request.servers(), &ledger, ran)?;
+            let mut derived = ledger::outcome(request.cell.model, request.program, &request.servers(), &ledger, ran)?;
             reservation.settle(&derived.trace.conversation.tokens);
+            if !request.cell.test.inject.is_empty() {
+                derived.mark(strikes);
+            }
             let (observed, mut trace) = (derived.seen.observed(), derived.trace);
             trace.read_only = cassette::read_only_tools(&observed);
             let run = Some(LiveRun { trace, observed, advisory: None, ledger: Some(ledger) });
@@ -144,6 +149,11 @@ impl ProgramRequest<'_> {
             None => template.resolve(&self.file.suite.variables, &variables),
         };
         resolved.map_err(|error| unresolved(&format!("program `{}`", self.cell.model), &error))
+    }
+
+    /// The faults that the test injects, in order.
+    fn faults(&self) -> Vec<Fault> {
+        self.cell.test.inject.iter().filter_map(|at| self.cell.faults.get(*at)).cloned().collect()
     }
 
     /// The servers of the test, each with whether the program may leave it alone.

@@ -5,6 +5,7 @@
 
 mod capture;
 mod config;
+mod fault;
 mod ledger;
 mod listen;
 mod mcp;
@@ -18,8 +19,9 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
-use mcptest_core::ledger::Ledger;
+use mcptest_core::ledger::{Ledger, Strike};
 use mcptest_core::redact::Redactor;
+use mcptest_core::suite::Fault;
 
 pub use mcp::shim::{ShimError, shim};
 pub use model::{UpstreamError, Upstreams};
@@ -52,6 +54,8 @@ pub struct Setup<'a> {
     /// Hosts that the program already reaches without a proxy.
     pub no_proxy: Option<String>,
     pub again: Option<Again>,
+    /// Faults that strike in real time, the first one that matches.
+    pub faults: Vec<Fault>,
 }
 
 /// A program that runs again: its model, and unless they are started anew its servers, answer from a recording.
@@ -78,7 +82,7 @@ impl Recording {
     /// Starts the proxies.
     pub async fn start(setup: Setup<'_>) -> io::Result<Self> {
         let mut servers: Vec<String> = setup.servers.iter().map(|(name, _)| name.clone()).collect();
-        let recorder = Recorder::new(servers.clone(), setup.secrets);
+        let recorder = Recorder::new(servers.clone(), setup.secrets, setup.faults);
         for password in setup.upstreams.passwords() {
             recorder.learn("password", password);
         }
@@ -128,8 +132,15 @@ impl Recording {
 
     /// Closes the proxies. Returns what passed, without secrets, and the redactor that knows all of them.
     pub async fn finish(self) -> (Ledger, Redactor) {
+        let (ledger, redactor, _) = self.finish_with_strikes().await;
+        (ledger, redactor)
+    }
+
+    /// The same, with the faults that struck.
+    pub async fn finish_with_strikes(self) -> (Ledger, Redactor, Vec<Strike>) {
         self.proxies.close().await;
-        self.recorder.finish()
+        let (ledger, redactor) = self.recorder.finish();
+        (ledger, redactor, self.recorder.faults().strikes())
     }
 }
 

@@ -72,6 +72,7 @@ fn record(typed: &Record, environment: Environment<'_>, names: &[String], err: &
             upstreams,
             secrets,
             shim: &shim,
+            faults: Vec::new(),
             no_proxy: environment("NO_PROXY").or_else(|| environment("no_proxy")),
             again: None,
         };

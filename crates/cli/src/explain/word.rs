@@ -65,7 +65,7 @@ static VERDICTS: [Word; 8] = [
 ];
 
 /// Faults of a suite, in the order of [`FaultKind`].
-static FAULTS: [Word; 7] = [
+static FAULTS: [Word; 11] = [
     word(
         "hang",
         "The call is not sent and never answered: the agent sees a timeout after `max_detection_ms`.",
@@ -81,6 +81,14 @@ static FAULTS: [Word; 7] = [
     word("error", "The call fails with a protocol error.", &[Code::NotRecovered]),
     word("is_error", "The tool answers with an error result.", &[Code::NotRecovered]),
     word("drop", "The connection breaks instead of an answer.", &[Code::NotRecovered]),
+    word(
+        "model_error",
+        "The model of a program answers with the HTTP status `status`, `failures` times or always.",
+        &[Code::NotRecovered],
+    ),
+    word("model_slow", "The model of a program answers `delay_ms` late.", &[Code::NotRecovered]),
+    word("model_cut", "The reply of a program's model breaks off after `events` events.", &[Code::NotRecovered]),
+    word("model_garbage", "The model of a program answers with text that is not a reply.", &[Code::NotRecovered]),
 ];
 
 /// Why runs end, in the order of the table of reasons.
@@ -163,10 +171,16 @@ pub(super) fn explain(name: &str, page: &mut Page) {
         let number = match kind {
             FaultKind::Slow => ", delay_ms: 5000",
             FaultKind::RecoverAfter => ", failures: 2",
+            FaultKind::ModelError => ", status: 529, failures: 1",
+            FaultKind::ModelSlow => ", delay_ms: 5000, failures: 1",
+            FaultKind::ModelCut => ", events: 3, failures: 1",
+            FaultKind::ModelGarbage => ", failures: 1",
             _ => "",
         };
+        let (name, target) =
+            if kind.strikes_model() { ("bad-model", "model: true") } else { ("dead-search", "tool: search") };
         page.heading("Example");
-        page.code(&format!("faults:\n  - {{ name: dead-search, target: {{ tool: search }}, kind: {kind}{number} }}"));
+        page.code(&format!("faults:\n  - {{ name: {name}, target: {{ {target} }}, kind: {kind}{number} }}"));
     }
     if let Some(kind) = mcptest_mock::KINDS.iter().find(|kind| kind.name == name) {
         page.subject(&kind.spelling(), "a fault of `mcptest mock`");

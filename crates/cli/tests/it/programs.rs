@@ -156,3 +156,80 @@ fn a_workspace_is_copied_and_its_path_is_not_recorded() {
     let written = fs::read_to_string(&recordings(&here)[0]).unwrap();
     assert!(written.contains("['notes.txt', 'src'] [redacted:workspace]"), "{written}");
 }
+
+/// A suite whose test injects one fault, with this gate.
+fn faulty(words: &str, fault: &str, recovery: &str) -> String {
+    let tests = format!("    inject: [bad]\n    recovery: {{ {recovery} }}\n");
+    let program = "    timeout_ms: 8000\n    env: { CALL_TIMEOUT: \"1\" }\n";
+    let suite = suite(words, program, &tests);
+    let trajectory = suite.find("    trajectory:").unwrap();
+    let after = suite[trajectory..].find('\n').unwrap() + trajectory + 1;
+    format!("faults:\n  - {{ name: bad, {fault} }}\n{}{}", &suite[..trajectory], &suite[after..])
+}
+
+#[test]
+fn faults_strike_a_program_in_real_time_and_their_marks_are_replayed() {
+    let model = model();
+    let tool = "target: { tool: search }";
+    let of_model = "target: { model: true }";
+    for (fault, effect, least_ms) in [
+        (format!("{tool}, kind: hang"), "timeout", 900),
+        (format!("{tool}, kind: wedged"), "timeout", 900),
+        (format!("{tool}, kind: recover_after, failures: 1"), "timeout", 900),
+        (format!("{tool}, kind: slow, delay_ms: 200"), "delay", 190),
+        (format!("{tool}, kind: error"), "error", 0),
+        (format!("{tool}, kind: is_error"), "error", 0),
+        (format!("{tool}, kind: drop"), "error", 0),
+        (format!("{of_model}, kind: model_error, status: 529, failures: 1"), "error", 0),
+        (format!("{of_model}, kind: model_slow, delay_ms: 200, failures: 1"), "delay", 190),
+        (format!("{of_model}, kind: model_cut, events: 1, failures: 1"), "error", 0),
+        (format!("{of_model}, kind: model_garbage, failures: 1"), "error", 0),
+    ] {
+        let here = folder(&faulty("", &fault, "max_detection_ms: 2000, require_clean_timeout: true"));
+        let recorded = run(&here, &model, &["--record"]);
+        assert_eq!(recorded.status.code(), Some(0), "{fault}: {}", text(&recorded));
+        let written: Value = serde_json::from_slice(&fs::read(&recordings(&here)[0]).unwrap()).unwrap();
+        let marks = written["trace"]["program"]["faults"].as_array().unwrap();
+        assert_eq!(marks.len(), 1, "{fault}: {marks:?}");
+        assert_eq!(marks[0]["effect"], effect, "{fault}");
+        assert!(marks[0]["duration_ms"].as_u64().unwrap() >= least_ms, "{fault}: {marks:?}");
+        let has_call = written["trace"]["tool_calls"].as_array().unwrap().len() == 1;
+        assert!(has_call, "the call that was struck is evidence: {fault}");
+        let is_marked = written["trace"]["tool_results"][0]["fault"]["name"] == "bad";
+        assert_eq!(is_marked, fault.contains("tool:"), "{fault}");
+        assert_eq!(run(&here, &model, &[]).status.code(), Some(0), "{fault}");
+    }
+}
+
+#[test]
+fn a_program_that_does_not_recover_or_is_never_struck_fails() {
+    let model = model();
+    let dead = "target: { tool: search }, kind: error";
+    for (words, fault, recovery, reason) in [
+        ("", "target: { tool: nothing }, kind: hang", "", "no call hit a fault"),
+        (", fragile", "target: { model: true }, kind: model_error, status: 529", "", "its exit code is 1, expected 0"),
+        (", silent", dead, "", "the run did not complete with an answer"),
+        ("", dead, "require_call: true", "no call succeeded after the first fault"),
+        (
+            "",
+            "target: { tool: search }, kind: hang",
+            "max_detection_ms: 100, require_clean_timeout: true",
+            "was detected after",
+        ),
+    ] {
+        let here = folder(&faulty(words, fault, recovery));
+        let output = run(&here, &model, &["--live"]);
+        assert_eq!(output.status.code(), Some(1), "{fault}: {}", text(&output));
+        assert!(text(&output).contains(reason), "{fault}: {}", text(&output));
+    }
+}
+
+#[test]
+fn a_program_that_hangs_is_stopped_on_time_and_has_failed() {
+    let (here, model) = (folder(&suite(", hangs", "    timeout_ms: 1500\n", "")), model());
+    let before = std::time::Instant::now();
+    let output = run(&here, &model, &["--live"]);
+    assert!(before.elapsed() < std::time::Duration::from_secs(20));
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output));
+    assert!(text(&output).contains("it did not end within 1500 ms and was stopped"), "{}", text(&output));
+}

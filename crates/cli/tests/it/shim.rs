@@ -42,6 +42,7 @@ impl Recorded {
                     shim: Path::new(MCPTEST),
                     no_proxy: None,
                     again: None,
+                    faults: Vec::new(),
                 };
                 let recording = Recording::start(setup).await.unwrap();
                 started.send(recording.variables()["MCPTEST_MCP_CONFIG_STDIO"].clone()).unwrap();

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::gate::{Expect, GateKind, GateOutcome, Judge, Metrics, NO_CALLS, plural};
 use crate::diag::Problems;
-use crate::trace::{ErrorKind, Role, StopReason, ToolCall, ToolResult, Trace, words};
+use crate::trace::{ErrorKind, FaultEffect, ProgramFault, Role, StopReason, ToolCall, ToolResult, Trace, words};
 
 /// Points in time of one fault, in milliseconds of one clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -171,7 +171,12 @@ impl RecoveryGate {
         if let Some(why) = trace.incomplete() {
             return judge.incomplete(gate, why);
         }
-        let (found, unknown) = match observe(trace, &self.params) {
+        let struck = trace.program.as_ref().and_then(|program| program.faults.as_deref());
+        let observed = match struck {
+            Some(faults) if self.params.faults == FaultScope::Injected => measured(trace, faults, &self.params),
+            _ => observe(trace, &self.params),
+        };
+        let (found, unknown) = match observed {
             Ok(found) => found,
             Err(why) => {
                 let metrics = Metrics::without_evidence(gate, &why);
@@ -377,6 +382,54 @@ fn observe(trace: &Trace, params: &RecoveryParams) -> Result<(Recovery, Unknown)
         recovered_ms: recovered.then_some(clock),
         timeout_budget_ms: params.max_detection_ms,
     };
+    let report = score_recovery(&marks);
+    Ok((Recovery { report, fault_hits, fault_delays, recovered_by, may_be_recovered_by }, unknown))
+}
+
+/// How much later than its limit a measured timeout may end.
+const MEASURED_SLACK_MS: u64 = 250;
+
+/// Reads the marks that were measured while a program ran.
+fn measured(trace: &Trace, faults: &[ProgramFault], params: &RecoveryParams) -> Result<(Recovery, Unknown), String> {
+    let calls = trace.tool_calls.as_ref().ok_or(NO_CALLS)?;
+    let stop = trace.conversation.stop_reason.ok_or("the stop reason was not recorded")?;
+    let answer = match (stop, trace.final_response.as_deref()) {
+        (StopReason::Completed, answer) => answer.ok_or("the final response was not recorded")?,
+        _ => "",
+    };
+    let hits: Vec<&ProgramFault> = faults.iter().filter(|fault| fault.effect != FaultEffect::Delay).collect();
+    let first = hits.first().copied();
+    let mut unknown = Unknown::default();
+    let timeline = trace.program.as_ref().and_then(|program| program.timeline.as_deref()).unwrap_or(&[]);
+    let acted = |fault: &ProgramFault| {
+        let end = fault.ms.saturating_add(fault.duration_ms);
+        stop == StopReason::Completed || timeline.iter().any(|entry| entry.ms > fault.ms && entry.ms >= end)
+    };
+    let detected_ms = first.filter(|fault| acted(fault)).map(|fault| fault.duration_ms);
+    let is_struck =
+        |at: &usize| trace.result(*at).and_then(|result| result.fault.as_ref()).is_some_and(|mark| mark.is_hit());
+    let struck = (0..calls.len()).find(is_struck);
+    let ok = |at: &usize| trace.result(*at).and_then(ToolResult::failed) == Some(false);
+    let is_after = |at: &usize| struck.is_some_and(|hit| hit < *at && is_later(&calls[hit], &calls[*at]) == Some(true));
+    let recovered_by = (0..calls.len()).find(|at| ok(at) && is_after(at));
+    // After a fault of the model the order of calls is not known.
+    let may_be = (0..calls.len()).find(|at| ok(at) && struck.is_none_or(|hit| hit < *at));
+    let may_be_recovered_by = may_be.filter(|_| recovered_by.is_none() && first.is_some());
+    unknown.call =
+        may_be_recovered_by.map(|at| format!("whether tool_calls[{at}] was made after the fault is unknown"));
+    let recovered = stop == StopReason::Completed && !answer.trim().is_empty();
+    let end = trace.conversation.duration_ms;
+    if end.is_none() && recovered {
+        unknown.recovery = Some("the duration of the run was not recorded".to_owned());
+    }
+    let since = |fault: &ProgramFault| end.unwrap_or(fault.ms).saturating_sub(fault.ms);
+    let marks = RecoveryMarks {
+        call_start_ms: 0,
+        detected_ms,
+        recovered_ms: recovered.then(|| first.map_or(0, since)),
+        timeout_budget_ms: params.max_detection_ms.saturating_add(MEASURED_SLACK_MS),
+    };
+    let (fault_hits, fault_delays) = (hits.len(), faults.len() - hits.len());
     let report = score_recovery(&marks);
     Ok((Recovery { report, fault_hits, fault_delays, recovered_by, may_be_recovered_by }, unknown))
 }

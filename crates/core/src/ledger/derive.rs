@@ -50,6 +50,8 @@ pub struct Derived {
     pub model_unseen: bool,
     /// Which of its counterparts the program was in contact with.
     pub seen: Seen,
+    /// The position of each call at its server, in the order of `trace.tool_calls`.
+    pub call_seqs: Vec<Option<u64>>,
 }
 
 /// The trace of a program.
@@ -68,8 +70,8 @@ pub fn trace(ledger: &Ledger, end: ProgramEnd) -> Derived {
     }
     let mut build = Build { ledger, mcp, model, joined, retries, counts, turns: Vec::new(), turn_of: Vec::new() };
     build.turns();
-    let (calls, results) = build.calls(model_unseen);
-    build.finish(calls, results, end, model_unseen)
+    let (calls, results, seqs) = build.calls(model_unseen);
+    Derived { call_seqs: seqs, ..build.finish(calls, results, end, model_unseen) }
 }
 
 struct Build<'l> {
@@ -136,7 +138,8 @@ impl Build<'_> {
         }
     }
 
-    fn calls(&self, model_unseen: bool) -> (Vec<ToolCall>, Vec<Option<ToolResult>>) {
+    #[expect(clippy::type_complexity, reason = "three lists of one length")]
+    fn calls(&self, model_unseen: bool) -> (Vec<ToolCall>, Vec<Option<ToolResult>>, Vec<Option<u64>>) {
         let mut order: Vec<(u64, usize, Place)> = Vec::new();
         for (at, call) in self.model.calls.iter().enumerate() {
             if self.is_call(at) {
@@ -159,7 +162,12 @@ impl Build<'_> {
                 index_of[*at] = Some(index);
             }
         }
-        order
+        let seq = |place: &Place| match *place {
+            Place::Model(at) => self.joined.executed[at].map(|done| self.mcp.calls[done].seq),
+            Place::Mcp(at) => Some(self.mcp.calls[at].seq),
+        };
+        let seqs = order.iter().map(|(_, _, place)| seq(place)).collect();
+        let (calls, results) = order
             .into_iter()
             .map(|(_, _, place)| match place {
                 Place::Model(at) => self.asked(at),
@@ -175,7 +183,8 @@ impl Build<'_> {
                     (made, self.with_shown(at, self.joined.repeats[at]))
                 }
             })
-            .unzip()
+            .unzip();
+        (calls, results, seqs)
     }
 
     /// A call that the model asked for.
@@ -274,6 +283,7 @@ impl Build<'_> {
             program: Some(Box::new(Program {
                 exit: end.exit,
                 failed: end.failed,
+                faults: None,
                 incomplete,
                 notes: None,
                 output: end.output,
@@ -285,7 +295,7 @@ impl Build<'_> {
         };
         let requests = exchanges.first().zip(exchanges.last()).map(|(first, last)| (first.seq, last.seq));
         let seen = Seen { requests, servers: self.mcp.servers };
-        Derived { trace, notes: all_notes, model_unseen, seen }
+        Derived { trace, notes: all_notes, model_unseen, seen, call_seqs: Vec::new() }
     }
 }
 

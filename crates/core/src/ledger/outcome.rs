@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use super::{Derived, Ledger, ProgramEnd, derive};
 use crate::diag::{Code, RunError};
 use crate::suite::{ModelSide, Program};
-use crate::trace::{AnswerSource, StopReason};
+use crate::trace::{AnswerSource, FaultMark, ProgramFault, StopReason};
 
 /// How a process ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,6 +72,31 @@ pub fn outcome(
         about.notes = (!notes.is_empty()).then_some(notes);
     }
     Ok(derived)
+}
+
+/// An injected fault that struck.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Strike {
+    pub fault: ProgramFault,
+    /// The position of the call that it struck; `None` for a request to the model.
+    pub seq: Option<u64>,
+}
+
+impl Derived {
+    /// Marks the calls that faults struck.
+    pub fn mark(&mut self, strikes: Vec<Strike>) {
+        let results = self.trace.tool_results.iter_mut().flatten();
+        for (result, seq) in results.zip(&self.call_seqs) {
+            let strike = strikes.iter().find(|strike| strike.seq.is_some() && strike.seq == *seq);
+            if let (Some(result), Some(Strike { fault, .. })) = (result, strike) {
+                let (name, kind, effect, ms) = (fault.name.clone(), fault.kind, fault.effect, fault.duration_ms);
+                result.fault = Some(Box::new(FaultMark { effect, kind, ms, name }));
+            }
+        }
+        if let Some(program) = &mut self.trace.program {
+            program.faults = Some(strikes.into_iter().map(|strike| strike.fault).collect());
+        }
+    }
 }
 
 /// Why the run of a program failed after it had begun.

@@ -108,19 +108,38 @@ pub static PRICE: Block = Block {
 
 pub static FAULT: Block = Block {
     name: "fault",
-    about: "A tool failure to inject, in virtual time.",
+    about: "A failure to inject: of a tool, in virtual time for models and in real time for programs, or of a program's model.",
     keys: &[
         key("name", Text, "", "name to inject it by").required().example("dead-search"),
         key("target", Object(&FAULT_TARGET), "", "the calls it affects").required().example("{ tool: search }"),
         key(
             "kind",
-            Word(&["hang", "wedged", "slow", "recover_after", "error", "is_error", "drop"]),
+            Word(&[
+                "hang",
+                "wedged",
+                "slow",
+                "recover_after",
+                "error",
+                "is_error",
+                "drop",
+                "model_error",
+                "model_slow",
+                "model_cut",
+                "model_garbage",
+            ]),
             "",
             "how the affected calls fail",
         )
         .required(),
-        key("delay_ms", Integer(1), "", "how late the answer comes; only with kind slow"),
-        key("failures", Integer(1), "", "number of failures before it works; only with kind recover_after"),
+        key("delay_ms", Integer(1), "", "how late the answer comes; only with kinds slow and model_slow"),
+        key(
+            "failures",
+            Integer(1),
+            "",
+            "number of failures before it works; only with recover_after and the model kinds",
+        ),
+        key("status", Integer(400), "", "HTTP status; only with kind model_error").example("529"),
+        key("events", Integer(1), "", "events of the stream before it breaks off; only with kind model_cut"),
     ],
 };
 
@@ -130,6 +149,7 @@ pub static FAULT_TARGET: Block = Block {
     keys: &[
         key("tool", Text, "", "tool name; by default every tool of the server"),
         key("server", Text, "", "server name; by default every server"),
+        key("model", Bool, "false", "the model of a program, for the model kinds"),
     ],
 };
 

@@ -132,7 +132,7 @@ fn lint_faults(suite: &Suite, agent: &AgentTest, place: &PlaceOf<'_>, warn: &mut
             .recovery
             .as_ref()
             .is_some_and(|gate| !gate.params().require_call && !gate.params().require_clean_timeout);
-        if fault.kind == FaultKind::Slow && fault.delay_ms < budget && !is_seen {
+        if fault.kind == FaultKind::Slow && fault.delay_ms < budget && !is_seen && !agent.is_program {
             let message = format!(
                 "`{}` delays answers by {} ms, within the budget of {budget} ms, so it never causes a timeout",
                 fault.name, fault.delay_ms

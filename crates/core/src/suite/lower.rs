@@ -19,6 +19,19 @@ use crate::trace::FaultKind;
 /// Maximum comparisons of names in search of a suggestion.
 const MAX_COMPARED: usize = 200_000;
 
+/// The numbers of faults: the kinds that need one, those that may have it, and a usual value.
+const FAULT_NUMBERS: [(&str, &[FaultKind], &[FaultKind], u64); 4] = [
+    ("delay_ms", &[FaultKind::Slow, FaultKind::ModelSlow], &[], 5000),
+    (
+        "failures",
+        &[FaultKind::RecoverAfter],
+        &[FaultKind::ModelError, FaultKind::ModelSlow, FaultKind::ModelCut, FaultKind::ModelGarbage],
+        2,
+    ),
+    ("status", &[FaultKind::ModelError], &[], 529),
+    ("events", &[FaultKind::ModelCut], &[], 1),
+];
+
 /// Spans in the file that lints point at.
 #[derive(Debug, Default)]
 pub(super) struct Places {
@@ -337,9 +350,11 @@ impl<'a> Lower<'a> {
                 && matches!(target.content, Content::Map(_))
                 && target.get("tool").is_none()
                 && target.get("server").is_none()
-                && !has_misspelled(target, &FAULT_TARGET, &["tool", "server"])
+                && target.get("model").is_none()
+                && !has_misspelled(target, &FAULT_TARGET, &["tool", "server", "model"])
             {
-                let hint = "write `{ tool: name }`, `{ server: name }` or both";
+                let hint =
+                    "write `{ tool: name }`, `{ server: name }` or both; `{ model: true }` for a program's model";
                 self.error(Code::InvalidFault, target.span.clone(), "the fault has no target", hint);
             }
             self.reject_server_prefix(
@@ -351,15 +366,17 @@ impl<'a> Lower<'a> {
                 self.check_declared(server, &node.place("/target/server", false), "server", &names.servers);
             }
             let Some(kind) = node.word_at("kind", FaultKind::from_word) else { continue };
-            for (key, only, usual) in [("delay_ms", FaultKind::Slow, 5000), ("failures", FaultKind::RecoverAfter, 2)] {
+            self.check_fault_target(node, kind);
+            for (key, needed, allowed, usual) in FAULT_NUMBERS {
+                let only = needed[0];
                 match node.get(key) {
-                    Some(_) if kind != only => {
+                    Some(_) if !needed.contains(&kind) && !allowed.contains(&kind) => {
                         let hint = format!("remove it, or write `kind: {only}`");
-                        let message = format!("`{key}` is only for kind `{only}`");
+                        let message = format!("`{key}` is not for kind `{kind}`");
                         self.error(Code::InvalidFault, node.place(&format!("/{key}"), true), message, hint);
                     }
-                    None if kind == only && !has_misspelled(node, &FAULT, &[key]) => {
-                        let message = format!("a fault of kind `{only}` needs `{key}`");
+                    None if needed.contains(&kind) && !has_misspelled(node, &FAULT, &[key]) => {
+                        let message = format!("a fault of kind `{kind}` needs `{key}`");
                         self.error(
                             Code::InvalidFault,
                             node.place("/kind", false),
@@ -372,10 +389,30 @@ impl<'a> Lower<'a> {
             }
             let Some(name) = name else { continue };
             let (delay_ms, failures) = (node.whole_at("delay_ms").unwrap_or(0), node.whole_at("failures").unwrap_or(0));
-            out.push(Fault { name, tool, server, kind, delay_ms, failures });
+            let status = node.whole_at("status").and_then(|status| u16::try_from(status).ok()).unwrap_or(599).min(599);
+            let events = node.whole_at("events").unwrap_or(0);
+            out.push(Fault { name, tool, server, kind, delay_ms, failures, status, events });
             places.faults.push(at);
         }
         out
+    }
+
+    /// Checks that a fault of a model has the model for its target, and no other has.
+    fn check_fault_target(&mut self, node: &Node, kind: FaultKind) {
+        let Some(target) = node.get("target").filter(|target| matches!(target.content, Content::Map(_))) else {
+            return;
+        };
+        let model = target.get("model");
+        let is_model = matches!(model.map(|node| &node.content), Some(Content::Bool(true)));
+        let others = target.get("tool").or_else(|| target.get("server"));
+        if kind.strikes_model() && (!is_model || others.is_some()) && (model.is_some() || others.is_some()) {
+            let message = format!("a fault of kind `{kind}` strikes the model of a program");
+            self.error(Code::InvalidFault, target.span.clone(), message, "write `target: { model: true }`");
+        } else if let Some(model) = model.filter(|_| !kind.strikes_model()) {
+            let message = format!("a fault of kind `{kind}` strikes tools, not the model");
+            let hint = "name a tool or a server, or use kind model_error, model_slow, model_cut or model_garbage";
+            self.error(Code::InvalidFault, model.span.clone(), message, hint);
+        }
     }
 
     /// Reports a name that was used before; `lines` has the line of each name.
@@ -461,7 +498,13 @@ impl<'a> Lower<'a> {
             let uses = self.declared_list(node, "servers", "server", &names.servers);
             let inject = self.declared_list(node, "inject", "fault", &names.faults);
             unread.extend(inject.iter().filter_map(|name| unread_faults.get(name)).flatten().cloned());
-            let inject = inject.iter().filter_map(|name| positions.get(name.as_str()).copied()).collect();
+            let inject: Vec<usize> = inject.iter().filter_map(|name| positions.get(name.as_str()).copied()).collect();
+            let of_model = inject.iter().find_map(|at| faults.get(*at).filter(|fault| fault.kind.strikes_model()));
+            if let Some(fault) = of_model.filter(|_| !is_program) {
+                let message = format!("fault `{}` strikes the model of a program, and this test has none", fault.name);
+                let hint = "inject it into a test with `program:`";
+                self.error(Code::InvalidFault, node.place("/inject", true), message, hint);
+            }
             let expect = self.envelope_assertions(node);
             let mut gates = self.gates(node, Some(&names.servers.names));
             self.check_called_servers(node, &names.servers, &uses);

@@ -284,7 +284,10 @@ fn every_key_reaches_the_suite() {
     assert!(recovery.require_clean_timeout && recovery.require_hit && recovery.require_call);
     let faults: Vec<_> =
         suite.faults.iter().map(|fault| (fault.kind.as_str(), fault.delay_ms, fault.failures)).collect();
-    assert_eq!(faults, [("hang", 0, 0), ("slow", 9000, 0), ("recover_after", 0, 2)]);
+    let (of_tools, of_models) = faults.split_at(3);
+    assert_eq!(of_tools, [("hang", 0, 0), ("slow", 9000, 0), ("recover_after", 0, 2)]);
+    assert_eq!(of_models, [("model_error", 0, 1), ("model_slow", 900, 0), ("model_cut", 0, 0)]);
+    assert_eq!((suite.faults[3].status, suite.faults[5].events), (529, 3));
     assert_eq!(suite.models["local"].price, Some((0.0, 0.5)));
     assert_eq!(suite.models["demo"].script.as_deref(), Some("scripts/demo.yml"));
     assert_eq!((suite.servers["weather"].timeout_ms, suite.servers["mail-2"].timeout_ms), (5000, 30_000));

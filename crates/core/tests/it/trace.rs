@@ -3,8 +3,8 @@
 use mcptest_core::eval::tool_calls_from_envelope;
 use mcptest_core::json;
 use mcptest_core::trace::{
-    AnswerSource, CallError, Conversation, Counterpart, ErrorKind, FaultEffect, FaultKind, FaultMark, Program, Role,
-    Shown, StopReason, TimelineEntry, Tokens, ToolCall, ToolResult, Turn, Witness,
+    AnswerSource, CallError, Conversation, Counterpart, ErrorKind, FaultEffect, FaultKind, FaultMark, Program,
+    ProgramFault, Role, Shown, StopReason, TimelineEntry, Tokens, ToolCall, ToolResult, Turn, Witness,
 };
 use mcptest_core::{ConversationTrace, Trace};
 use serde_json::{Value, json};
@@ -348,6 +348,13 @@ fn program() -> Program {
     Program {
         exit: Some(0),
         failed: Some("it timed out".into()),
+        faults: Some(vec![ProgramFault {
+            duration_ms: 5,
+            effect: FaultEffect::Error,
+            kind: FaultKind::ModelError,
+            ms: 9,
+            name: "f".into(),
+        }]),
         incomplete: Some("interrupted".into()),
         notes: Some(vec!["a call is missing".into()]),
         output: Some("bye".into()),
@@ -422,7 +429,9 @@ fn a_whole_trace_survives_writing_and_reading() {
             ],
             "answer_source": "program",
             "program": json!({
-                "exit": 0, "failed": "it timed out", "incomplete": "interrupted", "notes": ["a call is missing"],
+                "exit": 0, "failed": "it timed out",
+                "faults": [{ "duration_ms": 5, "effect": "error", "kind": "model_error", "ms": 9, "name": "f" }],
+                "incomplete": "interrupted", "notes": ["a call is missing"],
                 "output": "bye",
                 "timeline": [{
                     "duration_ms": 7, "ms": 3, "server": "docs", "side": "mcp", "status": "ok", "what": "tools/call find",

@@ -111,6 +111,13 @@ fn fault(fault: &Fault) -> Value {
         mcptest_core::trace::FaultKind::RecoverAfter => {
             out.insert("failures".to_owned(), json!(fault.failures));
         }
+        kind if kind.strikes_model() => {
+            let numbers = [("delay_ms", fault.delay_ms), ("failures", fault.failures), ("events", fault.events)];
+            out.extend(numbers.into_iter().filter(|(_, n)| *n > 0).map(|(key, n)| (key.to_owned(), json!(n))));
+            if kind == mcptest_core::trace::FaultKind::ModelError {
+                out.insert("status".to_owned(), json!(fault.status));
+            }
+        }
         _ => {}
     }
     Value::Object(out)

@@ -5,7 +5,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use mcptest_core::ledger::{Body, Entry, Interface, Ledger, Mcp, Message, Request, Response, Side, What};
 use mcptest_core::redact::Redactor;
+use mcptest_core::suite::Fault;
 
+use super::fault::Faults;
 use crate::clock::Stopwatch;
 
 /// Where proxies report what passed. Clones share one pair of ledgers.
@@ -14,6 +16,7 @@ pub(super) struct Recorder(Arc<Shared>);
 
 struct Shared {
     started: Stopwatch,
+    faults: Faults,
     state: Mutex<State>,
 }
 
@@ -44,14 +47,20 @@ pub(super) struct Asked {
 
 impl Recorder {
     /// Starts the clock. `secrets` are names and values that are known from the start.
-    pub(super) fn new(servers: Vec<String>, secrets: Vec<(String, String)>) -> Self {
+    pub(super) fn new(servers: Vec<String>, secrets: Vec<(String, String)>, faults: Vec<Fault>) -> Self {
         let state = State { ledger: Ledger { servers, ..Ledger::default() }, secrets, ..State::default() };
-        Self(Arc::new(Shared { started: Stopwatch::start(), state: Mutex::new(state) }))
+        let started = Stopwatch::start();
+        let faults = Faults::new(faults, started);
+        Self(Arc::new(Shared { started, faults, state: Mutex::new(state) }))
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
         // Every change is complete when the lock is released.
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn faults(&self) -> &Faults {
+        &self.0.faults
     }
 
     /// Milliseconds since the recording began.

@@ -5,6 +5,7 @@
 //! read of a message to route it, `stream` what is written to an event stream. `recorded` answers in place of a server.
 
 mod envelope;
+mod fault;
 mod lines;
 mod pipe;
 mod recorded;

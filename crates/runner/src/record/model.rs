@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 use std::error::Error;
 
-use http_body_util::BodyExt as _;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
 use hyper::header::{
     ACCEPT_ENCODING, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HOST, HeaderName, HeaderValue, TE,
@@ -11,12 +14,14 @@ use hyper::header::{
 };
 use hyper::{HeaderMap, Request, Response, StatusCode};
 use mcptest_core::ledger::{self, End, Interface};
+use mcptest_core::trace::FaultKind;
 use reqwest::{Client, ClientBuilder, Url};
+use tokio::time::sleep;
 
 use super::capture::{self, Capture, Kind, MAX_KEPT, MAX_OTHER};
 use super::ledger::{Asked, Recorder};
 use super::listen::{Body, plain};
-use super::tap::{Resumed, Tap, Tapped, collect};
+use super::tap::{Cut, Resumed, Tap, Tapped, collect};
 use crate::tls;
 
 /// A provider, and the variables that lead clients to it.
@@ -329,7 +334,42 @@ pub(super) async fn forward(
         limit,
         is_done: false,
     };
-    respond(outgoing.headers(headers), watch, upstream).await
+    let struck = if interface.is_some() { recorder.faults().strike_model() } else { None };
+    match struck {
+        None => respond(outgoing.headers(headers), watch, upstream, None).await,
+        Some(struck) => match struck.fault.kind {
+            FaultKind::ModelSlow => {
+                sleep(Duration::from_millis(struck.fault.delay_ms)).await;
+                struck.delayed();
+                respond(outgoing.headers(headers), watch, upstream, None).await
+            }
+            FaultKind::ModelCut => {
+                let events = struck.fault.events;
+                respond(outgoing.headers(headers), watch, upstream, Some(events)).await
+            }
+            FaultKind::ModelError => {
+                let status = StatusCode::from_u16(struck.fault.status).unwrap_or(StatusCode::SERVICE_UNAVAILABLE);
+                let error = r#"{"type":"error","error":{"type":"overloaded_error","message":"injected by mcptest"}}"#;
+                injected(watch, status, error)
+            }
+            _ => injected(watch, StatusCode::OK, "<<< this is not a reply of a model >>>"),
+        },
+    }
+}
+
+/// A response that no upstream gave.
+fn injected(mut watch: Watch, status: StatusCode, text: &'static str) -> Response<Body> {
+    watch.first_ms = watch.recorder.ms();
+    watch.status = Some(status.as_u16());
+    watch.kind = Kind::new(Some("application/json"), None);
+    watch.headers.insert("content-type".to_owned(), "application/json".to_owned());
+    watch.capture.push(text.as_bytes());
+    watch.finish(End::Complete);
+    let body = Full::new(Bytes::from_static(text.as_bytes())).map_err(|never| match never {});
+    let mut response = Response::new(body.boxed_unsync());
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
 }
 
 /// The copy of a request. It is entered when it is dropped, which is when all of the request was seen.
@@ -359,7 +399,13 @@ impl Tap for Pending {
     fn end(&mut self, _: Option<String>) {}
 }
 
-async fn respond(outgoing: reqwest::RequestBuilder, mut watch: Watch, upstream: &Upstream) -> Response<Body> {
+/// Sends a request and starts to forward its response, which breaks off after `cut` events.
+async fn respond(
+    outgoing: reqwest::RequestBuilder,
+    mut watch: Watch,
+    upstream: &Upstream,
+    cut: Option<u64>,
+) -> Response<Body> {
     let response = match outgoing.send().await {
         Ok(response) => response,
         Err(error) => {
@@ -379,9 +425,16 @@ async fn respond(outgoing: reqwest::RequestBuilder, mut watch: Watch, upstream: 
             watch.headers.insert(name.to_owned(), value.to_owned());
         }
     }
-    let (status, headers) = (response.status(), end_to_end(headers));
-    let body = Tapped::new(reqwest::Body::from(response), watch);
-    let mut out = Response::new(body.boxed_unsync());
+    let (status, mut headers) = (response.status(), end_to_end(headers));
+    let body = reqwest::Body::from(response);
+    let body = match cut {
+        None => Tapped::new(body, watch).boxed_unsync(),
+        Some(events) => {
+            headers.remove(CONTENT_LENGTH);
+            Tapped::new(Cut::new(body, events), watch).boxed_unsync()
+        }
+    };
+    let mut out = Response::new(body);
     *out.status_mut() = status;
     *out.headers_mut() = headers;
     out

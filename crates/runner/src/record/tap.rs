@@ -48,6 +48,74 @@ impl Body for Resumed {
     }
 }
 
+/// A body that breaks off: a stream after some events, any other body in its middle.
+pub(super) struct Cut<B> {
+    body: B,
+    /// The events that still pass.
+    events: u64,
+    is_over: bool,
+}
+
+/// A fault broke a body off.
+#[derive(Debug, thiserror::Error)]
+#[error("cut off by an injected fault")]
+pub(super) struct CutOff;
+
+impl<B> Cut<B> {
+    pub(super) fn new(body: B, events: u64) -> Self {
+        Self { body, events, is_over: false }
+    }
+
+    /// What of a chunk still passes.
+    fn pass(&mut self, chunk: &Bytes) -> Bytes {
+        let ends =
+            (1..=chunk.len()).filter(|end| chunk[..*end].ends_with(b"\n\n") || chunk[..*end].ends_with(b"\r\n\r\n"));
+        let (mut count, mut last) = (0, None);
+        for end in ends {
+            count += 1;
+            if count == self.events {
+                last = Some(end);
+                break;
+            }
+        }
+        let is_stream = count > 0 || chunk.starts_with(b"event:") || chunk.starts_with(b"data:");
+        match last {
+            Some(end) => {
+                self.is_over = true;
+                chunk.slice(..end)
+            }
+            None if is_stream => {
+                self.events -= count;
+                chunk.clone()
+            }
+            None => {
+                self.is_over = true;
+                chunk.slice(..chunk.len() / 2)
+            }
+        }
+    }
+}
+
+impl<B: Body<Data = Bytes> + Unpin> Body for Cut<B> {
+    type Data = Bytes;
+    type Error = CutOff;
+
+    fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, CutOff>>> {
+        if self.is_over {
+            return Poll::Ready(Some(Err(CutOff)));
+        }
+        match Pin::new(&mut self.body).poll_frame(context) {
+            Poll::Pending => Poll::Pending,
+            Poll::Ready(Some(Ok(frame))) => match frame.into_data() {
+                Ok(data) => Poll::Ready(Some(Ok(Frame::data(self.pass(&data))))),
+                Err(_) => Poll::Ready(Some(Err(CutOff))),
+            },
+            // Whatever there was: the program must not see the end of it.
+            Poll::Ready(_) => Poll::Ready(Some(Err(CutOff))),
+        }
+    }
+}
+
 /// Watches a body. It is dropped with the body, without [`end`](Self::end) if the receiver left.
 pub(super) trait Tap: Unpin {
     fn chunk(&mut self, chunk: &[u8]);

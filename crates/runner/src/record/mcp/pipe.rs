@@ -61,6 +61,8 @@ impl Piece {
 /// A message on its way to the child.
 pub(super) enum Input {
     Whole(Vec<u8>),
+    /// A message that is entered already.
+    Entered(Vec<u8>, u64),
     /// The beginning of a message that is too large to keep, and the rest.
     Long(Vec<u8>, Incoming),
 }
@@ -148,6 +150,11 @@ impl Pipe {
         pipe
     }
 
+    /// Enters a message of the program before it is sent. Returns its number, and that of the connection.
+    pub(super) fn enter(&self, text: &[u8]) -> (u64, u64) {
+        (self.tape.program(self.connection, message(text)), self.connection)
+    }
+
     fn routing(&self) -> MutexGuard<'_, Routing> {
         self.routing.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -187,8 +194,14 @@ impl Pipe {
             let mut stdin = pipe.stdin.lock().await;
             let stdin = stdin.as_mut()?;
             let (key, line) = match input {
-                Input::Whole(mut text) => {
-                    let seq = pipe.tape.program(pipe.connection, message(&text));
+                Input::Whole(_) | Input::Entered(..) => {
+                    let (mut text, seq) = match input {
+                        Input::Entered(text, seq) => (text, seq),
+                        Input::Whole(text) | Input::Long(text, _) => {
+                            let seq = pipe.tape.program(pipe.connection, message(&text));
+                            (text, seq)
+                        }
+                    };
                     let key = match request {
                         Some((envelope, to)) => pipe.routing().register(seq, &envelope, to, Some(&mut text))?,
                         None => String::new(),

@@ -15,10 +15,12 @@ use reqwest::{Client, Url};
 use serde_json::Value;
 
 use super::super::capture::{self, Capture, Kind, MAX_KEPT};
+use super::super::fault::Struck;
 use super::super::listen::{Body, plain};
 use super::super::model::{client_builder, end_to_end, innermost, learn, text, wants_websocket};
 use super::super::tap::{Resumed, Tap, Tapped, collect};
 use super::envelope::Envelope;
+use super::fault;
 use super::stdio::failure;
 use super::{Tape, captured, message};
 use crate::mcp::endpoint::{address, header_map, host};
@@ -93,7 +95,14 @@ impl Remote {
         }
         learn(&self.tape.recorder, &head.headers, None);
         match self.collect(&head, body).await {
-            Ok((exchange, body)) => self.forward(head, exchange, body).await,
+            Ok((exchange, body)) => {
+                if let (Some((id, struck)), Some(&seq)) = (exchange.strike(), exchange.seq.get())
+                    && let Some(response) = fault::strike(struck, &self.tape, exchange.connection, seq, &id).await
+                {
+                    return response;
+                }
+                self.forward(head, exchange, body).await
+            }
             Err(refused) => refused,
         }
     }
@@ -116,7 +125,11 @@ impl Remote {
             seq: Arc::default(),
             opens,
             is_request: envelope.is_request(),
+            call: (envelope.is("tools/call") && rest.is_none()).then(|| fault::call(&whole)).flatten(),
         };
+        if let Some(id) = envelope.about.as_ref().filter(|_| envelope.is("notifications/cancelled")) {
+            self.tape.recorder.faults().cancel(&self.tape.server, &id.to_string());
+        }
         if let Some(rest) = rest {
             let upload = Upload { capture: Capture::new(MAX_KEPT), exchange: exchange.clone() };
             let body = Resumed { first: Some(whole.into()), rest };
@@ -187,9 +200,17 @@ struct Exchange {
     /// Whether it opens a connection.
     opens: bool,
     is_request: bool,
+    /// The id and the tool of a call.
+    call: Option<(Value, String)>,
 }
 
 impl Exchange {
+    /// The id of the call, and the fault that strikes it.
+    fn strike(&self) -> Option<(Value, Struck)> {
+        let (id, tool) = self.call.as_ref()?;
+        Some((id.clone(), self.tape.recorder.faults().strike_call(&self.tape.server, tool)?))
+    }
+
     /// Enters what the program sent. A batch is entered message by message.
     fn sent(&self, message: Message) {
         let mut last = None;

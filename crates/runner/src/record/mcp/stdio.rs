@@ -20,6 +20,7 @@ use super::super::listen::{Body, plain, token};
 use super::super::tap::collect;
 use super::Tape;
 use super::envelope::Envelope;
+use super::fault;
 use super::pipe::{Input, Piece, Pieces, Pipe, SILENCE};
 use super::stream::{Frames, event};
 use crate::mcp::MAX_LINE;
@@ -103,15 +104,42 @@ impl Stdio {
         };
         let revision = head.headers.get(VERSION).and_then(|revision| revision.to_str().ok());
         let is_modern = envelope.is_modern || envelope.is("server/discover") || revision >= Some(MODERN);
+        if let Some(id) = envelope.about.as_ref().filter(|_| envelope.is("notifications/cancelled")) {
+            self.tape.recorder.faults().cancel(&self.tape.server, &id.to_string());
+        }
         match known {
-            Some(pipe) => answer(&pipe, envelope, input, false).await,
+            Some(pipe) => self.call(&pipe, envelope, input, false).await,
             None if envelope.is("initialize") => self.open(envelope, input).await,
             None if is_modern => match self.shared() {
-                Ok(pipe) => answer(&pipe, envelope, input, true).await,
+                Ok(pipe) => self.call(&pipe, envelope, input, true).await,
                 Err(error) => failure(&envelope.id.unwrap_or_default(), &error),
             },
             None => rejection(StatusCode::BAD_REQUEST, -32600, "the header Mcp-Session-Id is missing"),
         }
+    }
+
+    /// Passes a message on, unless a fault strikes it.
+    async fn call(&self, pipe: &Arc<Pipe>, envelope: Envelope, input: Input, is_modern: bool) -> Response<Body> {
+        let input = match input {
+            Input::Whole(text) if envelope.is("tools/call") && envelope.is_request() => {
+                let called = fault::call(&text);
+                let struck = called
+                    .as_ref()
+                    .and_then(|(_, tool)| self.tape.recorder.faults().strike_call(&self.tape.server, tool));
+                match (called, struck) {
+                    (Some((id, _)), Some(struck)) => {
+                        let (seq, connection) = pipe.enter(&text);
+                        if let Some(response) = fault::strike(struck, &self.tape, connection, seq, &id).await {
+                            return response;
+                        }
+                        Input::Entered(text, seq)
+                    }
+                    _ => Input::Whole(text),
+                }
+            }
+            other => other,
+        };
+        answer(pipe, envelope, input, is_modern).await
     }
 
     /// Opens a session by its first request.

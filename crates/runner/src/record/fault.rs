@@ -1,0 +1,134 @@
+//! Faults in real time: what strikes a call or a request to the model while a program runs, and how long it lasted.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use mcptest_core::ledger::Strike;
+use mcptest_core::suite::Fault;
+use mcptest_core::trace::{FaultEffect, FaultKind, ProgramFault};
+use tokio::sync::Notify;
+
+use crate::clock::Stopwatch;
+
+/// The faults of one run. Clones share them.
+#[derive(Debug, Clone)]
+pub(super) struct Faults(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    started: Stopwatch,
+    state: Mutex<State>,
+    /// A request was canceled.
+    canceled: Notify,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// In the order in which they apply, each with how often it was met.
+    armed: Vec<(Fault, u64)>,
+    struck: BTreeMap<usize, Strike>,
+    next: usize,
+    /// Servers and ids of requests that the program canceled.
+    canceled: BTreeSet<(String, String)>,
+}
+
+impl Faults {
+    pub(super) fn new(armed: Vec<Fault>, started: Stopwatch) -> Self {
+        let armed = armed.into_iter().map(|fault| (fault, 0)).collect();
+        let state = Mutex::new(State { armed, ..State::default() });
+        Self(Arc::new(Shared { started, state, canceled: Notify::new() }))
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What strikes a call. The first fault that matches decides.
+    pub(super) fn strike_call(&self, server: &str, tool: &str) -> Option<Struck> {
+        self.strike(|fault| {
+            !fault.kind.strikes_model()
+                && fault.tool.as_deref().is_none_or(|name| name == tool)
+                && fault.server.as_deref().is_none_or(|name| name == server)
+        })
+    }
+
+    /// What strikes a request to the model.
+    pub(super) fn strike_model(&self) -> Option<Struck> {
+        self.strike(|fault| fault.kind.strikes_model())
+    }
+
+    fn strike(&self, matches: impl Fn(&Fault) -> bool) -> Option<Struck> {
+        let mut state = self.state();
+        let (fault, met) = state.armed.iter_mut().find(|(fault, _)| matches(fault))?;
+        *met += 1;
+        let is_limited = fault.failures > 0;
+        if is_limited && *met > fault.failures {
+            return None;
+        }
+        let fault = fault.clone();
+        let at = state.next;
+        state.next += 1;
+        drop(state);
+        let effect = match fault.kind {
+            FaultKind::Hang | FaultKind::Wedged | FaultKind::RecoverAfter | FaultKind::Slow | FaultKind::ModelSlow => {
+                FaultEffect::Timeout
+            }
+            _ => FaultEffect::Error,
+        };
+        Some(Struck { faults: self.clone(), at, fault, effect, seq: None, ms: self.0.started.ms() })
+    }
+
+    /// The program canceled a request.
+    pub(super) fn cancel(&self, server: &str, id: &str) {
+        self.state().canceled.insert((server.to_owned(), id.to_owned()));
+        self.0.canceled.notify_waiters();
+    }
+
+    /// Waits until the program cancels a request.
+    pub(super) async fn canceled(&self, server: &str, id: &str) {
+        let key = (server.to_owned(), id.to_owned());
+        loop {
+            let mut notified = std::pin::pin!(self.0.canceled.notified());
+            // Before the check, so that no notification is missed.
+            notified.as_mut().enable();
+            if self.state().canceled.contains(&key) {
+                return;
+            }
+            notified.await;
+        }
+    }
+
+    /// What struck so far, in order.
+    pub(super) fn strikes(&self) -> Vec<Strike> {
+        self.state().struck.values().cloned().collect()
+    }
+}
+
+/// A fault that strikes now. It is measured until it is dropped.
+#[derive(Debug)]
+pub(super) struct Struck {
+    faults: Faults,
+    at: usize,
+    pub(super) fault: Fault,
+    /// What the program sees if nothing else happens before the end.
+    effect: FaultEffect,
+    /// The entry of the call.
+    pub(super) seq: Option<u64>,
+    ms: u64,
+}
+
+impl Struck {
+    /// The answer came after all, late.
+    pub(super) fn delayed(mut self) {
+        self.effect = FaultEffect::Delay;
+    }
+}
+
+impl Drop for Struck {
+    fn drop(&mut self) {
+        let duration_ms = self.faults.0.started.ms().saturating_sub(self.ms);
+        let Fault { name, kind, .. } = &self.fault;
+        let fault = ProgramFault { duration_ms, effect: self.effect, kind: *kind, ms: self.ms, name: name.clone() };
+        self.faults.state().struck.insert(self.at, Strike { fault, seq: self.seq });
+    }
+}
