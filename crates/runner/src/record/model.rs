@@ -350,21 +350,25 @@ pub(super) async fn forward(
             FaultKind::ModelError => {
                 let status = StatusCode::from_u16(struck.fault.status).unwrap_or(StatusCode::SERVICE_UNAVAILABLE);
                 let error = r#"{"type":"error","error":{"type":"overloaded_error","message":"injected by mcptest"}}"#;
-                injected(watch, status, error)
+                injected(watch, status, error, End::Complete)
             }
-            _ => injected(watch, StatusCode::OK, "<<< this is not a reply of a model >>>"),
+            _ => {
+                // What cannot be read would make the recording incomplete; this is no reply of the model.
+                let end = End::Upstream("an injected fault replaced the reply".to_owned());
+                injected(watch, StatusCode::OK, "<<< this is not a reply of a model >>>", end)
+            }
         },
     }
 }
 
 /// A response that no upstream gave.
-fn injected(mut watch: Watch, status: StatusCode, text: &'static str) -> Response<Body> {
+fn injected(mut watch: Watch, status: StatusCode, text: &'static str, end: End) -> Response<Body> {
     watch.first_ms = watch.recorder.ms();
     watch.status = Some(status.as_u16());
     watch.kind = Kind::new(Some("application/json"), None);
     watch.headers.insert("content-type".to_owned(), "application/json".to_owned());
     watch.capture.push(text.as_bytes());
-    watch.finish(End::Complete);
+    watch.finish(end);
     let body = Full::new(Bytes::from_static(text.as_bytes())).map_err(|never| match never {});
     let mut response = Response::new(body.boxed_unsync());
     *response.status_mut() = status;
