@@ -110,7 +110,7 @@ fn every_wrong_type_in_a_fault_mark_names_its_place() {
     with(json!({}), "tool_results[0].fault: missing field `effect`");
     with(
         json!({ "name": "f", "kind": "dead", "effect": "timeout", "ms": 1 }),
-        "tool_results[0].fault.kind: expected one of hang, wedged, slow, recover_after, error, is_error, drop, \
+        "tool_results[0].fault.kind: expected one of hang, wedged, slow, recover_after, error, is_error, drop, model_error, model_slow, model_cut, model_garbage, \
          found a string (\"dead\")",
     );
     with(

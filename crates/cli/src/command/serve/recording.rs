@@ -117,6 +117,7 @@ fn record(
     let shim = std::env::current_exe().map_err(|error| out_of_resources(&error))?;
     let processes = Processes::default();
     let setup = Setup {
+        faults: Vec::new(),
         secrets: known_secrets(&lookup, &names, &endpoints),
         servers: endpoints,
         processes: processes.clone(),
