@@ -355,8 +355,7 @@ fn outcome(test: &TestComparison, margin: Option<f64>) -> Outcome {
         (None, _) => Outcome::Inconclusive,
         (Some(p_value), _) if p_value < LEVEL && new < old => Outcome::Regressed,
         (Some(p_value), _) if p_value < LEVEL && new > old => Outcome::Improved,
-        (Some(_), Some(true)) => Outcome::Same,
-        (Some(_), None) if new == old => Outcome::Same,
+        (Some(_), within) if within.unwrap_or(new == old) => Outcome::Same,
         _ => Outcome::Inconclusive,
     }
 }
@@ -388,24 +387,27 @@ fn overall(
     }
 }
 
+/// What a run recorded as a number, if it did.
+type Fact<'a> = dyn Fn(&RunFacts) -> Option<f64> + 'a;
+
 /// Means per run of what both sides recorded.
 fn measures(old: &[RunFacts], new: &[RunFacts], options: &CompareOptions) -> Vec<Measure> {
     let cost = |run: &RunFacts| {
         let (input, output) = options.price?;
         Some((run.input? as f64 * input + run.output? as f64 * output) / 1e6)
     };
-    let all: [(&'static str, &dyn Fn(&RunFacts) -> Option<f64>); 4] = [
+    let all: [(&'static str, &Fact<'_>); 4] = [
         ("calls", &|run| run.calls.map(|calls| calls as f64)),
         ("tokens", &|run| run.tokens.map(|tokens| tokens as f64)),
         ("cost", &cost),
         ("duration_ms", &|run| run.duration_ms.map(|ms| ms as f64)),
     ];
-    let mean = |runs: &[RunFacts], of: &dyn Fn(&RunFacts) -> Option<f64>| {
+    let mean = |runs: &[RunFacts], of: &Fact<'_>| {
         let (sum, count) =
             runs.iter().filter_map(of).fold((0.0, 0.0), |(sum, count), value| (sum + value, count + 1.0));
         (count > 0.0).then(|| sum / count)
     };
-    let measure = |(name, of): &(&'static str, &dyn Fn(&RunFacts) -> Option<f64>)| {
+    let measure = |(name, of): &(&'static str, &Fact<'_>)| {
         Some(Measure { name, old: mean(old, of)?, new: mean(new, of)? })
     };
     all.iter().filter_map(measure).collect()

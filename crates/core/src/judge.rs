@@ -158,7 +158,7 @@ fn checks(gates: Checks<'_>, trace: &Trace, judge: fn() -> Judge) -> Vec<CheckRe
         let outcome = gate.judged(trace, judge());
         let picture = (is_shown && trace.tool_calls.is_some()).then(|| Visual::calls(gate, &outcome.detail));
         let first = gate.first_failed(&outcome);
-        out.push(CheckResult { picture, first, ..(GateKind::Trajectory, outcome).into() });
+        out.push(CheckResult { first, picture, ..(GateKind::Trajectory, outcome).into() });
     }
     if let Some(gate) = gates.trajectory_axes {
         out.push((GateKind::TrajectoryAxes, gate.judged(trace, judge())).into());

@@ -396,7 +396,7 @@ impl<'a> Subject<'a> {
         };
         let absorbs = self.is_group && all.iter().any(|own| own.gates.reliability.is_some());
         let mut is_caught = !absorbs && checks.iter().any(is_bad);
-        if self.is_group && all.iter().any(|own| own.judges_groups()) {
+        if self.is_group && all.iter().any(Checks::judges_groups) {
             let traces: Vec<&Trace> = self.runs.iter().map(|run| &run.trace).collect();
             let mut outcomes = outcomes.to_vec();
             outcomes[run] = has_passed;

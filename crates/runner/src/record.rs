@@ -88,9 +88,9 @@ impl Recording {
         }
         let player = setup.again.as_ref().map(|again| again.player.clone());
         let gateways = match &setup.again {
-            Some(Again { player, servers: recorded }) if !recorded.is_empty() => {
-                servers.clone_from(recorded);
-                Gateways::recorded(recorded, player)
+            Some(Again { player, servers: known }) if !known.is_empty() => {
+                servers.clone_from(known);
+                Gateways::recorded(known, player)
             }
             _ => {
                 Gateways::new(setup.servers, &setup.processes, &recorder, player.as_ref()).map_err(io::Error::other)?

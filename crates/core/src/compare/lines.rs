@@ -83,9 +83,9 @@ impl ScoreLines {
                 };
                 self.unjudged += usize::from(passed.is_none());
                 let name = line.id.clone().unwrap_or_else(|| format!("trace {}", self.side.tests.len() + 1));
-                let mut test = TestRuns::new("", &name, "");
-                test.add_calls(line.id, passed, None);
-                self.side.tests.push(test);
+                let mut alone = TestRuns::new("", &name, "");
+                alone.add_calls(line.id, passed, None);
+                self.side.tests.push(alone);
                 Ok(())
             }
             _ => Err(LinesError::Foreign("it is neither about a trace nor about a group".to_owned())),

@@ -105,7 +105,7 @@ impl TestRuns {
             *self.tools.entry((*call).to_owned()).or_default() += 1;
         }
         let calls = calls.map(|calls| calls.len() as u64);
-        self.runs.push(RunFacts { id, passed, path, calls, ..RunFacts::default() });
+        self.runs.push(RunFacts { calls, id, passed, path, ..RunFacts::default() });
     }
 
     fn path(&mut self, path: &str) -> usize {

@@ -116,7 +116,9 @@ impl Cell<'_> {
         }
         if self.settles().is_some_and(|rule| rule.settled(&outcomes).is_some()) {
             // The suite says no number, so this is as many as it says.
-            rows.iter_mut().for_each(|row| row.runs = None);
+            for row in &mut rows {
+                row.runs = None;
+            }
         }
         let gates = &self.test.gates;
         let over_runs = if broken > 0 {

@@ -5,7 +5,7 @@ use super::binomial::at_most;
 /// Probabilities this close to that of the observed outcome count as equal: rounding must not decide which ones are as extreme.
 const TIE: f64 = 1.0 + 1e-7;
 
-/// The exact two-sided test by McNemar for runs that are paired: `lost` pairs passed only before, `gained` only after.
+/// The exact two-sided test by `McNemar` for runs that are paired: `lost` pairs passed only before, `gained` only after.
 pub fn mcnemar(lost: u64, gained: u64) -> f64 {
     (2.0 * at_most(lost.min(gained), lost + gained, 0.5)).min(1.0)
 }
@@ -65,7 +65,7 @@ pub fn pooled(strata: &[Stratum]) -> f64 {
         sum = sum.plus(&one);
     }
     match observed.checked_sub(sum.first) {
-        Some(at) if (at as usize) < sum.weights.len() => two_sided(&sum.weights, at),
+        Some(at) if at < sum.weights.len() as u64 => two_sided(&sum.weights, at),
         // So unlikely that its weight was left out.
         _ => 0.0,
     }
@@ -155,9 +155,12 @@ pub fn newcombe(before: (u64, u64), after: (u64, u64), z: f64) -> (f64, f64) {
     (low.max(-1.0), high.min(1.0))
 }
 
+/// How many runs passed, of how many.
+type PassesAndRuns = (u64, u64);
+
 /// The difference of the pass rates over all tests, after minus before, with its interval. Each test counts by its runs on
 /// both sides (the weights of Mantel and Haenszel), so a test with more runs on one side does not distort the result.
-pub fn pooled_difference(tests: &[((u64, u64), (u64, u64))], z: f64) -> Option<(f64, f64, f64)> {
+pub fn pooled_difference(tests: &[(PassesAndRuns, PassesAndRuns)], z: f64) -> Option<(f64, f64, f64)> {
     let (mut weights, mut sum, mut variance) = (0.0, 0.0, 0.0);
     for (before, after) in tests {
         let (old, new) = (before.1 as f64, after.1 as f64);

@@ -241,16 +241,7 @@ pub(super) fn wrong_type(node: &Node, what: &str, value_type: &ValueType, requir
         (ValueType::Map(ValueType::Matcher), Content::List(_) | Content::Text { .. }) => {
             Some("write a path and its matcher: `{ city: { regex: .. } }`".to_owned())
         }
-        (ValueType::Map(_), Content::List(items)) => {
-            let first = items.first();
-            let named = first.and_then(|item| item.get("name")?.text());
-            let pair = first.and_then(|item| item.text()?.split_once('='));
-            Some(match (named, pair) {
-                (Some(name), _) => format!("write `{name}:` with its keys below, instead of `- name: {name}`"),
-                (_, Some((name, value))) => format!("write `{{ {name}: {value:?} }}`"),
-                _ => "remove the `- `: these are names and values, not a list".to_owned(),
-            })
-        }
+        (ValueType::Map(_), Content::List(items)) => Some(list_for_map(items)),
         (ValueType::Map(_), Content::Text { text, .. }) => missing_space(text).or_else(|| {
             let (name, value) = text.split_once(": ")?;
             Some(format!("write `{{ {name}: {value:?} }}`"))
@@ -261,6 +252,18 @@ pub(super) fn wrong_type(node: &Node, what: &str, value_type: &ValueType, requir
             |near| format!("did you mean `{near}`?"),
         )),
         _ => None,
+    }
+}
+
+/// For a list where names with their values belong.
+fn list_for_map(items: &[Node]) -> String {
+    let first = items.first();
+    let named = first.and_then(|item| item.get("name")?.text());
+    let pair = first.and_then(|item| item.text()?.split_once('='));
+    match (named, pair) {
+        (Some(name), _) => format!("write `{name}:` with its keys below, instead of `- name: {name}`"),
+        (_, Some((name, value))) => format!("write `{{ {name}: {value:?} }}`"),
+        _ => "remove the `- `: these are names and values, not a list".to_owned(),
     }
 }
 

@@ -20,12 +20,12 @@ impl Folder {
     /// Writes the ledgers of a run. Returns the hash that its recording names them by.
     pub fn save_ledger(&self, test: &str, model: &str, run: u64, ledger: &Ledger) -> Result<String, CassetteError> {
         let path = ledger_path(&self.path(test, model, run));
-        let text = ledger.to_lines();
-        if let Err(error) = Ledger::read(&text) {
+        let lines = ledger.to_lines();
+        if let Err(error) = Ledger::read(&lines) {
             return Err(CassetteError::Unkept { path, why: at_line(&error) });
         }
-        self.write(&path, &text)?;
-        Ok(hash(text.as_bytes()))
+        self.write(&path, &lines)?;
+        Ok(hash(lines.as_bytes()))
     }
 
     /// The ledgers of a recording.
