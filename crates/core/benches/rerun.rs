@@ -6,6 +6,7 @@
     clippy::print_stdout,
     clippy::unwrap_used,
     clippy::disallowed_methods,
+    clippy::disallowed_types,
     reason = "a benchmark reads the clock and prints; its inputs are its own"
 )]
 

@@ -80,14 +80,14 @@ fn simulate(rate: f64, limits: &[(u64, Option<u64>)], random: &mut Random, tally
                 break;
             }
             // Start the next run in a free slot.
-            let passed = random.below_one() < rate;
+            let is_good = random.below_one() < rate;
             let time = 1 + random.next() % 10;
             let now = slots.iter().filter(|(_, run)| run.is_none()).map(|(free, _)| *free).min().unwrap_or(0);
-            let slot = slots.iter_mut().find(|(_, run)| run.is_none());
-            if let Some(slot) = slot {
-                *slot = (now + if passed { time } else { time * SLOWER }, Some(outcomes.len()));
+            let free = slots.iter_mut().find(|(_, run)| run.is_none());
+            if let Some(slot) = free {
+                *slot = (now + if is_good { time } else { time * SLOWER }, Some(outcomes.len()));
             }
-            outcomes.push(passed);
+            outcomes.push(is_good);
             ended.push(false);
             continue;
         };
@@ -98,7 +98,9 @@ fn simulate(rate: f64, limits: &[(u64, Option<u64>)], random: &mut Random, tally
         ended_passes += u64::from(outcomes[run]);
         let now = slots[at].0;
         slots.iter_mut().filter(|(free, run)| run.is_none() && *free < now).for_each(|slot| slot.0 = now);
-        is_hasty |= ended_runs >= MIN && settled.is_none() && ended_passes >= limits[ended_runs as usize].0;
+        is_hasty |= ended_runs >= MIN
+            && settled.is_none()
+            && ended_passes >= limits[ended.iter().filter(|is_ended| **is_ended).count()].0;
         while settled.is_none() && ended.get(prefix) == Some(&true) {
             passes += u64::from(outcomes[prefix]);
             prefix += 1;

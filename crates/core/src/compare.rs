@@ -351,11 +351,11 @@ fn stratum(test: &TestComparison) -> Stratum {
 fn outcome(test: &TestComparison, margin: Option<f64>) -> Outcome {
     let (old, new) = (test.old.passed * test.new.runs, test.new.passed * test.old.runs);
     let is_within = |(low, high): (f64, f64)| margin.map(|margin| -margin <= low && high <= margin);
-    match (test.adjusted, test.difference.and_then(is_within)) {
-        (None, _) => Outcome::Inconclusive,
-        (Some(p_value), _) if p_value < LEVEL && new < old => Outcome::Regressed,
-        (Some(p_value), _) if p_value < LEVEL && new > old => Outcome::Improved,
-        (Some(_), within) if within.unwrap_or(new == old) => Outcome::Same,
+    let within = test.difference.and_then(is_within);
+    match test.adjusted {
+        Some(p_value) if p_value < LEVEL && new < old => Outcome::Regressed,
+        Some(p_value) if p_value < LEVEL && new > old => Outcome::Improved,
+        Some(_) if within.unwrap_or(new == old) => Outcome::Same,
         _ => Outcome::Inconclusive,
     }
 }
@@ -407,9 +407,8 @@ fn measures(old: &[RunFacts], new: &[RunFacts], options: &CompareOptions) -> Vec
             runs.iter().filter_map(of).fold((0.0, 0.0), |(sum, count), value| (sum + value, count + 1.0));
         (count > 0.0).then(|| sum / count)
     };
-    let measure = |(name, of): &(&'static str, &Fact<'_>)| {
-        Some(Measure { name, old: mean(old, of)?, new: mean(new, of)? })
-    };
+    let measure =
+        |(name, of): &(&'static str, &Fact<'_>)| Some(Measure { name, old: mean(old, of)?, new: mean(new, of)? });
     all.iter().filter_map(measure).collect()
 }
 

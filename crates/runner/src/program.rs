@@ -86,7 +86,7 @@ impl Live {
             servers,
             processes: self.processes.clone(),
             upstreams,
-            secrets: request.secrets(&folders)?,
+            secrets: request.secrets(&folders),
             shim: &shim,
             // A program that runs again is answered from the recording.
             faults: if request.again.is_some() { Vec::new() } else { request.faults() },
@@ -177,7 +177,7 @@ impl ProgramRequest<'_> {
     }
 
     /// The values that are never written, and the paths that differ from run to run.
-    fn secrets(&self, folders: &Folders) -> Result<Vec<(String, String)>, RunError> {
+    fn secrets(&self, folders: &Folders) -> Vec<(String, String)> {
         let mut out = secrets::known(&self.file.suite, self.variables).values;
         out.extend(secrets::inherited(self.variables.outside, self.names));
         for (name, value) in self.program.env.iter().filter(|(name, _)| secrets::names_a_secret(name)) {
@@ -190,7 +190,7 @@ impl ProgramRequest<'_> {
         let path = |name: &str, path: &Path| (name.to_owned(), path.to_string_lossy().into_owned());
         out.push(path("home", &folders.home));
         out.extend(folders.workspace.as_deref().map(|folder| path("workspace", folder)));
-        Ok(out)
+        out
     }
 
     fn folders(&self) -> Result<Folders, RunError> {

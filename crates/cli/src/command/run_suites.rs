@@ -29,8 +29,8 @@ pub(super) fn run(
     console: &mut Console<'_>,
 ) -> Result<u8, Stop> {
     let trust = trust(typed.untrusted);
-    let named: Vec<PathBuf> = typed.files.iter().chain(&typed.config).cloned().collect();
-    let files = suites::load(&named, "run", trust, environment, &mut |text| console.err.complain(text))?;
+    let given: Vec<PathBuf> = typed.files.iter().chain(&typed.config).cloned().collect();
+    let files = suites::load(&given, "run", trust, environment, &mut |text| console.err.complain(text))?;
     let selection =
         Selection { filters: &typed.filter, tags: &typed.tag, skip_tags: &typed.skip_tag, models: &typed.models };
     let mut selected = 0;

@@ -168,6 +168,7 @@ fn notes(typed: &Score, has_no_groups: bool, is_whole: bool) -> Vec<&'static str
     out
 }
 
+#[expect(clippy::too_many_arguments, reason = "each is a different thing, and there is one caller")]
 fn score(
     typed: &Score,
     output: Output,

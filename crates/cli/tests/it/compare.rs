@@ -21,6 +21,7 @@ fn lines(groups: &[(&str, &str)], first: usize) -> String {
 }
 
 /// The exit code and the comparison of two texts.
+#[expect(clippy::panic, reason = "a test that cannot run its subject fails loudly")]
 fn compared(old: &str, new: &str, args: &[&str]) -> (i32, Value) {
     let here = Folder::with(&[("old.jsonl", old), ("new.jsonl", new)]);
     let line = [&["compare", "old.jsonl", "new.jsonl", "--output", "json"], args].concat();

@@ -185,7 +185,7 @@ fn the_pooled_test_of_one_stratum_is_the_test_of_that_stratum() {
 fn the_pooled_test_is_a_sum_over_all_tables() {
     let strata = [((3, 4), (1, 3)), ((2, 2), (1, 4)), ((4, 5), (3, 5))];
     let observed: u64 = strata.iter().map(|(_, after)| after.0).sum();
-    let mut chances = vec![0.0; 13];
+    let mut chances = [0.0; 13];
     let ways = |((old, old_runs), (new, new_runs)): ((u64, u64), (u64, u64)), count: u64| {
         if count > old + new { 0.0 } else { choose(new_runs, count) * choose(old_runs, old + new - count) }
     };

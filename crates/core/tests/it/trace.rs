@@ -363,6 +363,7 @@ fn program() -> Program {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a trace with every field")]
 fn a_whole_trace_survives_writing_and_reading() {
     let trace = ConversationTrace {
         tool_calls: Some(vec![

@@ -113,8 +113,11 @@ impl Recorded {
             Ended::Exit(code) if code != request.program.exit && !was_stopped => {
                 let lines: Vec<&str> = ran.output.lines().collect();
                 let lines = &lines[lines.len().saturating_sub(LAST_LINES)..];
-                let lines = lines.iter().map(|line| format!("\n  {line}")).collect::<String>();
-                let printed = if lines.is_empty() { String::new() } else { format!("; its last lines:{lines}") };
+                let printed = if lines.is_empty() {
+                    String::new()
+                } else {
+                    format!("; its last lines:\n  {}", lines.join("\n  "))
+                };
                 format!("{how}\nit ended with exit code {code}{printed}")
             }
             Ended::TimedOut if !was_stopped => {

@@ -91,8 +91,8 @@ fn list(lines: &[String]) -> String {
     if lines.is_empty() {
         return String::new();
     }
-    let items: String = lines.iter().map(|line| format!("<li>{}", escape(line))).collect();
-    format!("<ul>{items}</ul>")
+    let items: Vec<String> = lines.iter().map(|line| escape(line)).collect();
+    format!("<ul><li>{}</ul>", items.join("<li>"))
 }
 
 /// Text that a page shows as it is.

@@ -42,7 +42,7 @@ pub(super) fn text(found: &Comparison, old: &Named, new: &Named) -> String {
     }
     let explained = shown.iter().take(MAX_ROWS).filter_map(|test| {
         let lines = details(test, MAX_DRIFT);
-        (!lines.is_empty()).then(|| (test, lines))
+        (!lines.is_empty()).then_some((test, lines))
     });
     let mut has_details = false;
     for (test, lines) in explained {

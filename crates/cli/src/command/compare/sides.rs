@@ -46,7 +46,7 @@ pub(in crate::command) fn suite(
 ) -> Result<Option<File>, Stop> {
     let Some(path) = path else { return Ok(None) };
     let mut files = suites::load(&[path.to_owned()], "compare", Trust::Trusted, environment, &mut |text| {
-        console.err.complain(text)
+        console.err.complain(text);
     })?;
     match files.pop() {
         Some(File::Refused { why, .. }) => Err(Stop(why)),
@@ -85,7 +85,9 @@ fn file(path: &Path) -> Result<Side, FileError> {
     match report::read(&text) {
         Ok(events) => {
             let mut report = Report::default();
-            events.into_iter().for_each(|event| report.take(event));
+            for event in events {
+                report.take(event);
+            }
             Ok(Side::of_report(&report))
         }
         Err(report::ReportError::Foreign(_)) => {

@@ -86,6 +86,7 @@ struct Checks {
     tasks: Vec<u32>,
 }
 
+#[expect(clippy::too_many_lines, reason = "one pass over the input: what a thread does and what is done with it")]
 pub(super) fn mutate(
     typed: &Mutate,
     path: &Path,

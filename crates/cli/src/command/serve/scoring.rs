@@ -49,7 +49,7 @@ impl<'scope> Scoring<'scope> {
         let source = Source::stream(name, Box::new(Fed { chunks, chunk: Vec::new(), at: 0 }));
         let out = Buffer::default();
         let mut written = out.clone();
-        let score = move || {
+        let work = move || {
             let mut messages = Vec::new();
             let mut console = Console { out: Stream::new(&mut written), err: Stream::new(&mut messages) };
             let code = score::over(&typed, scorer, &[source], environment, &mut console);
@@ -57,12 +57,12 @@ impl<'scope> Scoring<'scope> {
                 console.err.complain(message);
                 exit::ERROR
             });
-            (code, text(messages))
+            (code, text(&messages))
         };
-        let thread = thread::Builder::new().spawn_scoped(scope, score).map_err(|error| {
+        let thread = thread::Builder::new().spawn_scoped(scope, work).map_err(|error| {
             Failure::error((), format!("cannot start a thread: {error}")).code(Code::OutOfResources)
         })?;
-        Ok((Self { records, out, thread, reports: asked.report }, text(messages)))
+        Ok((Self { records, out, thread, reports: asked.report }, text(&messages)))
     }
 
     /// Takes in records. Returns the lines that were finished meanwhile.
@@ -88,7 +88,7 @@ impl<'scope> Scoring<'scope> {
         drop(self.records);
         let (code, messages) = self.thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         let out = self.out.take();
-        let (lines, report) = if self.reports { (Vec::new(), Some(text(out))) } else { (out, None) };
+        let (lines, report) = if self.reports { (Vec::new(), Some(text(&out))) } else { (out, None) };
         Answer::Scored { lines, report, code, messages }
     }
 }
@@ -113,7 +113,7 @@ pub(super) fn gates(given: &GivenGates, environment: Environment<'_>) -> Result<
     let (mut out, mut messages) = (io::sink(), Vec::new());
     let mut console = Console { out: Stream::new(&mut out), err: Stream::new(&mut messages) };
     let (_, written) = load(given, environment, &mut console)?;
-    Ok(json!({ "gates": written, "messages": text(messages) }))
+    Ok(json!({ "gates": written, "messages": text(&messages) }))
 }
 
 fn load(given: &GivenGates, environment: Environment<'_>, console: &mut Console<'_>) -> Result<Loaded, Stop> {
@@ -127,8 +127,8 @@ fn load(given: &GivenGates, environment: Environment<'_>, console: &mut Console<
     }
 }
 
-fn text(bytes: Vec<u8>) -> String {
-    String::from_utf8_lossy(&bytes).into_owned()
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
 }
 
 /// What requests brought, as a stream.

@@ -76,11 +76,11 @@ fn the_conversations_have_every_variation() {
         let turns: Vec<_> = script.agents.iter().flat_map(|agent| &agent.turns).collect();
         let calls: Vec<&Does> = turns.iter().flat_map(|turn| &turn.calls).map(|call| &call.does).collect();
         let executed = |test: &dyn Fn(&[Answer], bool) -> bool| {
-            let is_one = |does: &&Does| match does {
+            let is_one = |does: &Does| match does {
                 Does::Execute { tries, sent, .. } => test(tries, sent.is_some()),
                 _ => false,
             };
-            calls.iter().any(|does| is_one(&does))
+            calls.iter().any(is_one)
         };
         let has = |test: &dyn Fn(&Does) -> bool| calls.iter().any(|does| test(does));
         let variations = [

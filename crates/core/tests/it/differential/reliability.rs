@@ -77,7 +77,8 @@ fn reliability_agrees_with_brute_force() {
             for ways in 0..1_u32 << count {
                 let good = ways.count_ones() as usize;
                 if wanted(good) {
-                    sum += rate.powi(good as i32) * (1.0 - rate).powi((count - good) as i32);
+                    let one = |passed: bool| if passed { rate } else { 1.0 - rate };
+                    sum += (0..count).map(|run| one(run < good)).product::<f64>();
                 }
             }
             sum

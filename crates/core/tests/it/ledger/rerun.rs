@@ -14,8 +14,8 @@ fn recorded() -> Ledger {
     let find = ("c1", "shop__find", json!({ "order": 7 }));
     let refund = ("c2", "shop__refund", json!({ "order": 7, "cents": 250 }));
     let first = vec![user("refund order 7")];
-    let second = [first.clone(), vec![said(None, &[find.clone()]), tool("c1", "2.50")]].concat();
-    let third = [second.clone(), vec![said(None, &[refund.clone()]), tool("c2", "ok")]].concat();
+    let second = [first.clone(), vec![said(None, std::slice::from_ref(&find)), tool("c1", "2.50")]].concat();
+    let third = [second.clone(), vec![said(None, std::slice::from_ref(&refund)), tool("c2", "ok")]].concat();
     tape.ask(json!(first)).says(None, &[find]);
     tape.call(1, "find", json!({ "order": 7 })).answer(1, "2.50");
     tape.ask(json!(second)).says(None, &[refund]);

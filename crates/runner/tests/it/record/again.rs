@@ -37,11 +37,11 @@ fn player(entries: &[Value]) -> Player {
     Player::new(Rerun::new(ledger(entries), Vec::new()))
 }
 
-fn sent(message: Value) -> Value {
+fn sent(message: &Value) -> Value {
     json!({ "mcp": { "server": "fake", "connection": 0, "from": "program", "message": { "json": message } } })
 }
 
-fn got(message: Value) -> Value {
+fn got(message: &Value) -> Value {
     json!({ "mcp": { "server": "fake", "connection": 0, "from": "server", "message": { "json": message } } })
 }
 
@@ -50,9 +50,9 @@ fn opened(rest: Vec<Value>) -> Vec<Value> {
     let info =
         json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": { "name": "f", "version": "1" } });
     let mut all = vec![
-        sent(hello()),
-        got(json!({ "jsonrpc": "2.0", "id": 0, "result": info })),
-        sent(json!({ "jsonrpc": "2.0", "method": "notifications/initialized" })),
+        sent(&hello()),
+        got(&json!({ "jsonrpc": "2.0", "id": 0, "result": info })),
+        sent(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" })),
     ];
     all.extend(rest);
     all
@@ -63,14 +63,14 @@ fn asking() -> Vec<Value> {
     let mut asks = call(7, "echo", json!({ "text": "hi" }));
     asks["params"]["_meta"] = json!({ "progressToken": 7 });
     opened(vec![
-        got(json!({ "jsonrpc": "2.0", "method": "notifications/tools/list_changed" })),
-        sent(asks),
+        got(&json!({ "jsonrpc": "2.0", "method": "notifications/tools/list_changed" })),
+        sent(&asks),
         got(
-            json!({ "jsonrpc": "2.0", "method": "notifications/progress", "params": { "progressToken": 7, "progress": 1 } }),
+            &json!({ "jsonrpc": "2.0", "method": "notifications/progress", "params": { "progressToken": 7, "progress": 1 } }),
         ),
-        got(json!({ "jsonrpc": "2.0", "id": "q", "method": "roots/list" })),
-        sent(json!({ "jsonrpc": "2.0", "id": "q", "result": { "roots": [] } })),
-        got(said(7, "hi")),
+        got(&json!({ "jsonrpc": "2.0", "id": "q", "method": "roots/list" })),
+        sent(&json!({ "jsonrpc": "2.0", "id": "q", "result": { "roots": [] } })),
+        got(&said(7, "hi")),
     ])
 }
 
@@ -121,7 +121,7 @@ async fn a_shim_gets_the_same() {
 
 #[tokio::test]
 async fn clients_without_a_session_are_answered_too() {
-    let player = player(&[sent(modern(1, "echo", json!({ "text": "hi" }))), got(said(1, "hi"))]);
+    let player = player(&[sent(&modern(1, "echo", json!({ "text": "hi" }))), got(&said(1, "hi"))]);
     let proxy = Proxy::again(&player).await;
     let client = Raw::new(&proxy.url);
     let answer = client.post(&modern("x", "echo", json!({ "text": "hi" }))).await;
@@ -133,7 +133,7 @@ async fn clients_without_a_session_are_answered_too() {
 #[tokio::test]
 async fn a_server_that_was_gone_is_gone_again() {
     let gone = json!({ "mcp": { "server": "fake", "connection": 0, "from": "server", "message": { "end": "the server exited" } } });
-    let entries = opened(vec![sent(call(1, "die", json!({}))), gone]);
+    let entries = opened(vec![sent(&call(1, "die", json!({}))), gone]);
     let proxy = Proxy::again(&player(&entries)).await;
     let mut client = Raw::new(&proxy.url);
     client.initialize().await;
@@ -147,7 +147,7 @@ async fn a_server_that_was_gone_is_gone_again() {
 
 #[tokio::test]
 async fn what_was_not_recorded_is_refused_and_so_is_all_after_it() {
-    let player = player(&opened(vec![sent(call(1, "echo", json!({ "text": "hi" }))), got(said(1, "hi"))]));
+    let player = player(&opened(vec![sent(&call(1, "echo", json!({ "text": "hi" }))), got(&said(1, "hi"))]));
     let proxy = Proxy::again(&player).await;
     let mut client = Raw::new(&proxy.url);
     client.initialize().await;
@@ -257,7 +257,7 @@ async fn a_request_waits_for_those_that_were_answered_before_it() {
 #[tokio::test]
 async fn a_call_that_never_had_a_reply_waits_for_the_client_to_leave() {
     let left = json!({ "mcp": { "server": "fake", "connection": 0, "from": "program", "reply_to": 3, "message": { "end": "the program closed the connection" } } });
-    let player = player(&opened(vec![sent(call(1, "hang", json!({}))), left]));
+    let player = player(&opened(vec![sent(&call(1, "hang", json!({}))), left]));
     let proxy = Proxy::again(&player).await;
     let mut client = Raw::new(&proxy.url);
     client.initialize().await;
