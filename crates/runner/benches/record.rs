@@ -111,6 +111,7 @@ fn in_a_thread<F: Future<Output = ()>>(
 fn recorded(endpoint: Endpoint) -> Endpoint {
     let url = in_a_thread(|started| async move {
         let setup = Setup {
+            faults: Vec::new(),
             servers: vec![("bench".to_owned(), endpoint)],
             processes: Processes::default(),
             upstreams: Upstreams::new(&|_| None).unwrap(),

@@ -8,7 +8,6 @@ use std::sync::{Mutex, OnceLock, PoisonError, mpsc};
 use std::thread;
 
 use mcptest_core::diag::{Code, RunError, shell_word};
-use mcptest_core::eval::GateKind;
 use mcptest_core::eval::reliability::Requirement;
 use mcptest_core::event::Event;
 use mcptest_core::ledger::Ledger;
@@ -17,7 +16,7 @@ use mcptest_core::suite::Variables;
 use serde_json::Value;
 
 use crate::budget::Budget;
-use crate::cassette::{Cassette, CassetteError, Folder, Lock, OLDEST, Orphans, VERSION, fingerprint};
+use crate::cassette::{Cassette, CassetteError, Folder, Lock, Orphans, VERSION, fingerprint};
 use crate::file::Trust;
 use crate::interrupt::Interrupt;
 use crate::live::{self, Live, LiveRun};
@@ -26,6 +25,10 @@ use crate::plan::{CellInputs, Planned, SuiteFile};
 use crate::process::Processes;
 use crate::program::{ProgramRequest, again};
 use crate::provider::Access;
+
+mod notes;
+
+use notes::RunNotes;
 
 /// Where traces come from, and whether they are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -159,55 +162,6 @@ struct Prepared {
     replays: bool,
     /// The last recorded run, where they are replayed.
     recorded: u64,
-}
-
-/// Facts about all runs, apart from their verdicts.
-#[derive(Default)]
-struct RunNotes {
-    edited: usize,
-    old: usize,
-    /// Tests whose runs stopped early, and how many runs of how many that saved.
-    settled: usize,
-    saved: u64,
-    planned: u64,
-}
-
-impl RunNotes {
-    /// Counts a test whose runs stop early.
-    fn settle(&mut self, planned: &Planned<'_>, rows: &[Row]) {
-        let is_settled = |row: &Row| {
-            row.gate == Some(GateKind::Reliability) && matches!(row.verdict, RowVerdict::Pass | RowVerdict::Fail)
-        };
-        let runs = rows.iter().filter(|row| row.family == Family::Run).count() as u64;
-        if planned.cell.settles().is_some() && rows.iter().any(is_settled) && runs < planned.runs {
-            self.settled += 1;
-            self.saved += planned.runs - runs;
-            self.planned += planned.runs;
-        }
-    }
-
-    fn notes(&self) -> Vec<String> {
-        let count = |count: usize, one: &str, many: &str| match count {
-            1 => format!("1 recording {one}"),
-            count => format!("{count} recordings {many}"),
-        };
-        let mut out = Vec::new();
-        if self.saved > 0 {
-            let tests = if self.settled == 1 { "1 test".to_owned() } else { format!("{} tests", self.settled) };
-            out.push(format!("{tests} settled early: {} of {} runs saved", self.saved, self.planned));
-        }
-        if self.edited > 0 {
-            let what = count(self.edited, "was", "were");
-            out.push(format!("{what} edited after recording and accepted with `mcptest cassette accept`"));
-        }
-        if self.old > 0 {
-            let what = count(self.old, "is", "are");
-            out.push(format!(
-                "{what} in format version {OLDEST}, which does not detect edits; `--record` writes version {VERSION}"
-            ));
-        }
-        out
-    }
 }
 
 struct Executor<'a> {

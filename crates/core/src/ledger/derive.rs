@@ -138,7 +138,6 @@ impl Build<'_> {
         }
     }
 
-    #[expect(clippy::type_complexity, reason = "three lists of one length")]
     fn calls(&self, model_unseen: bool) -> (Vec<ToolCall>, Vec<Option<ToolResult>>, Vec<Option<u64>>) {
         let mut order: Vec<(u64, usize, Place)> = Vec::new();
         for (at, call) in self.model.calls.iter().enumerate() {

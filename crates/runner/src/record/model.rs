@@ -543,7 +543,7 @@ mod tests {
 
     #[test]
     fn credentials_are_learned_also_from_the_headers_of_gateways() {
-        let recorder = Recorder::new(Vec::new(), Vec::new());
+        let recorder = Recorder::new(Vec::new(), Vec::new(), Vec::new());
         let mut headers = HeaderMap::new();
         for (name, value) in [
             ("authorization", "Bearer planted-bearer"),

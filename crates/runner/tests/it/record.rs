@@ -27,6 +27,7 @@ pub(crate) struct Proxy {
 impl Proxy {
     pub(crate) async fn start(endpoint: Endpoint, processes: &Processes) -> Self {
         let setup = Setup {
+            faults: Vec::new(),
             servers: vec![("fake".to_owned(), endpoint)],
             processes: processes.clone(),
             upstreams: Upstreams::new(&|_| None).unwrap(),
@@ -60,6 +61,7 @@ impl Proxy {
         // Sets up TLS for the client of the test. A program that runs again needs none.
         drop(Upstreams::new(&|_| None).unwrap());
         let setup = Setup {
+            faults: Vec::new(),
             servers: Vec::new(),
             processes: Processes::default(),
             upstreams: Upstreams::none(),
@@ -78,6 +80,7 @@ impl Proxy {
         let again = Again { player: player.clone(), servers: Vec::new() };
         drop(Upstreams::new(&|_| None).unwrap());
         let setup = Setup {
+            faults: Vec::new(),
             servers: vec![("fake".to_owned(), Endpoint::Command(fake.launch.clone()))],
             processes: fake.processes.clone(),
             upstreams: Upstreams::none(),

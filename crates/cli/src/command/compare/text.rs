@@ -163,7 +163,7 @@ pub(super) fn measures(found: &[Measure]) -> Option<String> {
         let digits = if name == "cost" { 4 } else { 1 };
         let name = if name == "duration_ms" { "ms" } else { name };
         let change = if old > 0.0 { format!(" ({:+.1}%)", 100.0 * (new - old) / old) } else { String::new() };
-        if old == new {
+        if old.to_bits() == new.to_bits() {
             format!("{name} {old:.digits$}")
         } else {
             format!("{name} {old:.digits$} -> {new:.digits$}{change}")
@@ -195,7 +195,8 @@ pub(super) fn ordered(found: &Comparison) -> Vec<&TestComparison> {
 
 /// Whether there is nothing to say about a test.
 pub(super) fn is_quiet(test: &TestComparison) -> bool {
-    let is_changed = |measure: &Measure| measure.old != measure.new && measure.name != "duration_ms";
+    let is_changed =
+        |measure: &Measure| measure.old.to_bits() != measure.new.to_bits() && measure.name != "duration_ms";
     let has_flips = test.flips.as_ref().is_some_and(|(lost, gained)| !lost.is_empty() || !gained.is_empty());
     test.outcome == Outcome::Same
         && test.drift.is_empty()

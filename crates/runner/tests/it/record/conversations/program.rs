@@ -177,6 +177,7 @@ async fn check(seed: u64) -> BTreeSet<&'static str> {
         _ => None,
     };
     let recording = Recording::start(Setup {
+        faults: Vec::new(),
         servers: played.servers.iter().map(|name| (name.clone(), endpoint(name))).collect(),
         processes: Processes::default(),
         upstreams: Upstreams::new(&base).unwrap(),
