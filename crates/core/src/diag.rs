@@ -357,6 +357,17 @@ impl Mark {
         }
     }
 
+    /// The same with less text before the place, if carets would not fit into lines of so many characters.
+    #[must_use]
+    pub fn within(&self, width: usize) -> Self {
+        let room = width.saturating_sub(self.line.to_string().len() + 3);
+        if self.start + self.length <= room || self.start <= LEAD {
+            return self.clone();
+        }
+        let text: String = self.text.chars().skip(self.start - LEAD).collect();
+        Self { text: format!("…{text}"), start: LEAD + 1, ..self.clone() }
+    }
+
     /// Three lines of text: a blank gutter, the line with its number, and the carets.
     pub fn lines(&self) -> [String; 3] {
         let gutter = " ".repeat(self.line.to_string().len());

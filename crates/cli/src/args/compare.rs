@@ -8,7 +8,7 @@ use clap::{Args, Subcommand, ValueEnum};
 ///
 /// OLD and NEW are each a saved report (`mcptest run --reporter json=FILE`), a folder of cassettes, the
 /// output of `mcptest score`, or a model baseline. Runs are paired where both sides have runs with the
-/// same numbers or IDs; then only runs that changed count (exact test by `McNemar`). Otherwise pass rates are
+/// same numbers or IDs; then only runs that changed count (exact McNemar test). Otherwise pass rates are
 /// compared (exact test by Fisher). p-values of single tests are adjusted for their number (Holm), and a
 /// pooled test asks the same over all tests, stratified by test. A result is
 ///   regressed     an adjusted p-value or the pooled one is below 0.05, for the worse

@@ -22,7 +22,7 @@ Examples:
   mcptest runs --runs 100                        the margin of error of 100 runs
   mcptest runs --at-least 90                     how many straight passes show a rate of 90 %
   mcptest runs --at-least 90 --stop settled      the same for runs that stop when they settle it
-  mcptest runs --at-least 90 --runs 60 --rate 97 what 60 runs show of an agent that passes 97 %"
+  mcptest runs --at-least 90 --runs 60 --rate 97    what 60 runs show of an agent that passes 97 %"
 )]
 pub(crate) struct Runs {
     /// Margin of error in percent: above 0, at most 50

@@ -80,7 +80,10 @@ fn explain_field(asked: &str, field: &Field, below: bool, page: &mut Page) {
     }
     page.heading("An assertion on it");
     let quoted = if asked.contains(['[', '*', '"']) { format!("'{asked}'") } else { asked.to_owned() };
-    page.code(&format!("expect:\n  - {{ target: {quoted}, matcher: {} }}", matcher(field, below, every)));
+    let matcher = matcher(field, below, every);
+    let line = format!("  - {{ target: {quoted}, matcher: {matcher} }}");
+    let lines = if line.len() <= 96 { line } else { format!("  - target: {quoted}\n    matcher: {matcher}") };
+    page.code(&format!("expect:\n{lines}"));
 }
 
 /// A matcher for a field, as an example.

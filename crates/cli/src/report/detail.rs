@@ -151,9 +151,9 @@ fn place(row: &Row, file: &str, out: &mut Lines) {
     match &row.mark {
         Some(mark) => {
             out.toned(0, Tone::Place, format!("at {file}:{}:{}", mark.line, mark.column));
-            let [above, text, carets] = mark.lines();
             // A terminal would break a line that is too long, and the carets would be below something else.
             let room = out.width.saturating_sub(indent(0) + 1);
+            let [above, text, carets] = mark.within(room).lines();
             let carets: String = carets.chars().take(room).collect();
             out.fixed(0, Tone::Place, above);
             out.fixed(0, Tone::Plain, json::cut(&text, room));

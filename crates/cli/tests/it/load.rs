@@ -173,7 +173,7 @@ fn few_open_files_mean_fewer_runs_at_once_and_a_limit_that_may_be_raised_is() {
         );
         (output.status.code(), out(&output))
     };
-    let note = "note: 8 runs at once and not 50: no more than 128 files may be open (`ulimit -n`)\n";
+    let note = "note: running 8 at once instead of 50: at most 128 open files (`ulimit -n`)\n";
     assert_eq!(run("ulimit -n 128"), (Some(0), format!("{note}\n50 tests, 50 runs: 50 passed\n")));
     assert_eq!(run("ulimit -S -n 128"), (Some(0), "50 tests, 50 runs: 50 passed\n".to_owned()));
     // Where not even one fits, the way out is reported.

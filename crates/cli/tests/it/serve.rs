@@ -24,7 +24,7 @@ fn served(here: &Folder, lines: &[u8]) -> (String, Option<i32>) {
 fn a_score_in_several_requests_has_the_lines_of_the_command_line() {
     let records = [
         r#"{"id":"a","tool_calls":[],"final_response":"I deleted the note."}"#,
-        r#"{"id":"b","tool_calls":[],"final_response":"Nothing to do."}"#,
+        r#"{"id":"b", "tool_calls":[],"final_response":"Nothing to do."}"#,
         r#"{"id":"c"}"#,
     ];
     let here = Folder::with(&[("t.jsonl", &(records.join("\n") + "\n")), ("gates.yml", "narrative: {}\n")]);
@@ -37,7 +37,7 @@ fn a_score_in_several_requests_has_the_lines_of_the_command_line() {
          {{\"id\":4,\"method\":\"score.finish\",\"params\":{{\"session\":1}}}}\n",
         records[0],
         // A text with a line break is one record.
-        serde_json::to_string(&records[1].replacen(',', ",\n", 1)).unwrap(),
+        serde_json::to_string(&records[1].replacen(", ", ",\n", 1)).unwrap(),
         records[2],
     );
     let (replies, code) = served(&here, requests.as_bytes());

@@ -43,7 +43,7 @@ fn wrong(file: &str) -> String {
    |     ^^^^^
    = hint: did you mean `prompt`?
 
-{file}:5:11: error[wrong-type]: `runs` must be a whole number of at least 1, found a string (\"3\")
+{file}:5:11: error[wrong-type]: `runs` must be a whole number of at least 1 or a map (runs), found a string (\"3\")
    |
  5 |     runs: \"3\"
    |           ^^^

@@ -221,7 +221,11 @@ mod tests {
             "answer_source": "program",
             "program": {
                 "exit": 0,
+                "failed": "its answer is empty",
+                "faults": [{ "duration_ms": 1, "effect": "error", "kind": "model_error", "ms": 0, "name": "f" }],
                 "incomplete": "interrupted",
+                "notes": ["a call is missing"],
+                "output": "bye",
                 "timeline": [
                     { "ms": 0, "side": "mcp", "server": "s", "what": "tools/call a", "status": "ok", "duration_ms": 1 },
                 ],

@@ -219,7 +219,11 @@ mod tests {
         }
         let known = [
             "program.exit",
+            "program.failed",
+            "program.faults",
             "program.incomplete",
+            "program.notes",
+            "program.output",
             "program.timeline",
             "program.timeline[*].duration_ms",
             "program.timeline[*].server",

@@ -89,11 +89,12 @@ pub(super) fn parse(line: &[u8]) -> Result<(Option<u64>, Request<'_>), (Option<u
     #[derive(Deserialize)]
     struct Line<'a> {
         id: Option<u64>,
-        method: String,
+        method: Option<String>,
         #[serde(borrow)]
         params: Option<&'a RawValue>,
     }
     let Line { id, method, params } = serde_json::from_slice(line).map_err(|error| (None, error.to_string()))?;
+    let Some(method) = method else { return Err((id, "it has no `method`".to_owned())) };
     let params = params.map_or("{}", RawValue::get);
     match request(&method, params) {
         Ok(request) => Ok((id, request)),
