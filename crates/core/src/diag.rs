@@ -361,7 +361,7 @@ impl Mark {
     #[must_use]
     pub fn within(&self, width: usize) -> Self {
         let room = width.saturating_sub(self.line.to_string().len() + 3);
-        if self.start + self.length <= room || self.start <= LEAD {
+        if self.start + self.length.min(SHOWN_CARETS) <= room || self.start <= LEAD {
             return self.clone();
         }
         let text: String = self.text.chars().skip(self.start - LEAD).collect();
@@ -383,6 +383,9 @@ impl Mark {
 
 /// Maximum characters of a line to show.
 const MAX_SHOWN: usize = 160;
+
+/// Carets that must be visible in a narrow report.
+const SHOWN_CARETS: usize = 10;
 
 /// Characters to show before the place in a long line.
 const LEAD: usize = 39;

@@ -62,7 +62,7 @@ pub(super) static ENTRIES: [Entry; 6] = [
     entry(
         Code::Diverged,
         "A program that ran again did something else than recorded",
-        "error[diverged]: program `agent` diverged from its recording: `tools/call search` of server `desk` is not what was recorded",
+        "error[rerun-diverged]: program `agent` diverged from its recording: `tools/call search` of server `desk` is not what was recorded",
         "With `--rerun` a program runs again, and its model and servers answer from its recording. It asked something that was not \
          recorded, asked in another order, or no longer asked what was recorded. From there on the recording cannot say what would have \
          happened, so the program was stopped. The message shows the first difference and both values.",

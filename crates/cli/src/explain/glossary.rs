@@ -117,7 +117,7 @@ static ENTRIES: [Entry; 35] = [
         ORIGIN,
         "A program ran again with `--rerun`, and its model and servers answered from the recording of an earlier run. It shows what \
          today's code of the program does with the same answers, and needs no key and no network. Durations are the recorded ones.",
-        &["replayed", "live", "diverged"],
+        &["replayed", "live", "rerun-diverged"],
     ),
     entry(
         "edited",

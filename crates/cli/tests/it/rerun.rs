@@ -100,7 +100,7 @@ fn words(text: &str) -> String {
 fn diverged(output: &Output) -> String {
     let all = text(output);
     assert_eq!(output.status.code(), Some(2), "{all}");
-    let start = all.find("error[diverged]: ").unwrap_or_else(|| panic!("{all}"));
+    let start = all.find("error[rerun-diverged]: ").unwrap_or_else(|| panic!("{all}"));
     let end = all[start..].find("hint: ").unwrap_or_else(|| panic!("{all}"));
     words(&all[start..start + end])
 }
@@ -131,7 +131,7 @@ fn code_that_does_the_same_passes_without_a_key() {
 fn a_renamed_argument_is_found() {
     let here = recorded();
     edit(&here, "\"arguments\": args", "\"arguments\": {\"query\": args[\"q\"]} if \"q\" in args else args");
-    let told = "error[diverged]: program `agent` diverged from its recording: `tools/call search` of server `desk` is not \
+    let told = "error[rerun-diverged]: program `agent` diverged from its recording: `tools/call search` of server `desk` is not \
                 what was recorded\n\
                 the first difference is at /arguments/q\nrecorded: \"rain\"\nnow:      nothing\n\
                 one more difference is at /arguments/query";
@@ -147,7 +147,7 @@ fn a_changed_prompt_is_found() {
     let here = recorded();
     edit(&here, "Be brief.", "Be brief and kind.");
     let told = diverged(&rerun(&here, &[]));
-    let expected = "error[diverged]: program `agent` diverged from its recording: model request 1 (POST \
+    let expected = "error[rerun-diverged]: program `agent` diverged from its recording: model request 1 (POST \
                     /v1/chat/completions) is not what was recorded: model request 1 of 3 (POST /v1/chat/completions)\n\
                     the first difference is at /messages/0/content\nline 2:\n- \"Be brief.\"\n+ \"Be brief and kind.\"";
     assert_eq!(told, words(expected));
@@ -158,7 +158,7 @@ fn swapped_calls_are_found() {
     let here = recorded();
     edit(&here, "in message[\"tool_calls\"]:", "in reversed(message[\"tool_calls\"]):");
     let told = diverged(&rerun(&here, &[]));
-    let expected = "error[diverged]: program `agent` diverged from its recording: `tools/call read_note` of server `desk` \
+    let expected = "error[rerun-diverged]: program `agent` diverged from its recording: `tools/call read_note` of server `desk` \
                     came before `tools/call search` of server `desk`, and was recorded after it";
     assert_eq!(told, words(expected));
 }
@@ -168,7 +168,7 @@ fn a_retry_that_is_gone_is_found() {
     let here = recorded();
     edit(&here, "RETRIES = 2", "RETRIES = 1");
     let told = diverged(&rerun(&here, &[]));
-    let expected = "error[diverged]: program `agent` diverged from its recording: 4 recorded requests did not come, the \
+    let expected = "error[rerun-diverged]: program `agent` diverged from its recording: 4 recorded requests did not come, the \
                     first of them model request 2 of 3 (POST /v1/chat/completions)\n\
                     it ended with exit code 1; its last lines:";
     assert!(told.starts_with(&words(expected)), "{told}");

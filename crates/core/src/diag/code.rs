@@ -132,7 +132,7 @@ words! {
         ProgramEndedEarly = "program-ended-early",
         ServerNotUsed = "server-not-used",
         ToolsNotOffered = "tools-not-offered",
-        Diverged = "diverged",
+        Diverged = "rerun-diverged",
         NothingInferred = "nothing-inferred",
         UnmetTask = "unmet-task",
         TaskConflict = "task-conflict",

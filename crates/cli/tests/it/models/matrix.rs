@@ -55,10 +55,10 @@ suite.yml
       calls[1] (refund) is missing: the trace has no calls
       calls[2] (get_invoice) is missing: the trace has no calls
     evidence in #1: no tool call was recorded
-    at suite.yml:6:80
+    at suite.yml:6:102
       |
-    6 |   - { name: t, servers: [desk], prompt: Do it., models: [busy, lazy], runs: 2, trajectory: …
-      |                                                                                ^^^^^^^^^^
+    6 | … lazy], runs: 2, trajectory: { calls: [{ name: search, status: ok }, { name: refund, statu…
+      |                                         ^^^^^^^^^^^^^^^^^^^^^^^^^^^^
     rerun: mcptest run suite.yml --filter t --models lazy
 ";
     let table = "\npassed runs  busy   lazy\nt            ✓ 2/2  ✗ 0/2\n\n2 tests, 4 runs: 1 passed, 1 failed\n";

@@ -39,8 +39,7 @@ reliability:
         "A run that could not be carried out is an error, not a failure, and there is no rate.",
     ],
     formula: "\
-n runs, c of them passed, p = c / n, z = 1.644854, 1.959964 or 2.575829 for a confidence of 90,
-95 or 99; e = 0.1, 0.05 or 0.01
+n runs, c passed, p = c / n; z = 1.645, 1.960, 2.576 and e = 0.1, 0.05, 0.01 at 90, 95, 99 %
 pass_rate              = 100 * p
 wilson_low, wilson_high
                        = 100 * (p + z^2 / 2n -+ z * sqrt(p * (1 - p) / n + z^2 / 4n^2))
@@ -48,9 +47,8 @@ wilson_low, wilson_high
 lower_bound            = 100 * the rate at which c or more of n runs pass with chance e;
                          with stop: settled, that against which the e-value is 1 / e
 upper_bound            = 100 * the rate at which c or fewer of n runs pass with chance e
-e-value                = 1 / (1 - r) * integral from r to 1 of q^c (1 - q)^(n - c) dq
-                         / (r^c (1 - r)^(n - c)) is evidence for a rate above r;
-                         upper_bound uses its mirror image
+e-value (for a rate above r; upper_bound uses its mirror image)
+                       = integral from r to 1 of (q/r)^c ((1-q)/(1-r))^(n-c) dq / (1-r)
 pass_at[k]             = 100 * (1 - C(n - c, k) / C(n, k)); C(a, b) is the binomial coefficient
 pass_hat[k]            = 100 * C(c, k) / C(n, k)
 decay_curve[i]         = 100 * (passes / k)^k over the first k = i + 1 runs, truncated
