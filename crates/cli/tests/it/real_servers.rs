@@ -352,10 +352,10 @@ suite.yml
     evidence in #3, of 1 call:
       [0] convert_time {\"source_timezone\":\"UTC\",\"target_timezone\":\"Asia/Atlantis\",\"… → failed: Error
         executing tool convert_time: Invalid timezone: 'No tim…
-    at suite.yml:13:5
+    at suite.yml:14:15
        |
-    13 |     trajectory:
-       |     ^^^^^^^^^^
+    14 |       calls: [{ name: convert_time, args: any, status: ok }]
+       |               ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
     rerun: mcptest run suite.yml --filter test
 
 1 test, 3 runs: 1 failed
