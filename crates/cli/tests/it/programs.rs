@@ -202,6 +202,20 @@ fn faults_strike_a_program_in_real_time_and_their_marks_are_replayed() {
 }
 
 #[test]
+fn a_fault_that_a_shim_cannot_inject_is_an_error_and_no_pass() {
+    let model = model();
+    let here = folder(&suite(", shim", "", ""));
+    let output = run(&here, &model, &["--live"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output));
+    let faults = "faults: [{ name: bad, target: { tool: search }, kind: error }]\n";
+    let here = folder(&(faults.to_owned() + &suite(", shim", "", "    inject: [bad]\n")));
+    let output = run(&here, &model, &["--live"]);
+    assert_eq!(output.status.code(), Some(2), "{}", text(&output));
+    let words: Vec<String> = text(&output).split_whitespace().map(str::to_owned).collect();
+    assert!(words.join(" ").contains("`mcptest shim` cannot inject it"), "{}", text(&output));
+}
+
+#[test]
 fn a_program_that_does_not_recover_or_is_never_struck_fails() {
     let model = model();
     let dead = "target: { tool: search }, kind: error";

@@ -52,6 +52,12 @@ impl Faults {
         })
     }
 
+    /// Whether calls of a server may be struck.
+    pub(super) fn may_strike(&self, server: &str) -> bool {
+        let is_for = |fault: &Fault| fault.server.as_deref().is_none_or(|name| name == server);
+        self.state().armed.iter().any(|(fault, _)| !fault.kind.strikes_model() && is_for(fault))
+    }
+
     /// What strikes a request to the model.
     pub(super) fn strike_model(&self) -> Option<Struck> {
         self.strike(|fault| fault.kind.strikes_model())

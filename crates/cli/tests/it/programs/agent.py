@@ -2,6 +2,7 @@
 
 import json
 import os
+import subprocess
 import sys
 import time
 import urllib.error
@@ -41,6 +42,29 @@ class Server:
         return answer["result"]
 
 
+class Piped(Server):
+    """One MCP server through a command."""
+
+    def __init__(self, entry):
+        self.count = 0
+        self.process = subprocess.Popen([entry["command"], *entry["args"]], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "agent", "version": "1"}}
+        self.ask("initialize", hello)
+        self.write({"jsonrpc": "2.0", "method": "notifications/initialized"})
+
+    def write(self, message):
+        self.process.stdin.write(json.dumps(message).encode() + b"\n")
+        self.process.stdin.flush()
+
+    def ask(self, method, params):
+        self.count += 1
+        self.write({"jsonrpc": "2.0", "id": self.count, "method": method, "params": params})
+        line = self.process.stdout.readline()
+        if not line:
+            sys.exit("the server has ended")
+        return json.loads(line)["result"]
+
+
 def model(messages, tools):
     body = {"model": "m", "messages": messages}
     if tools:
@@ -58,6 +82,9 @@ def model(messages, tools):
 
 
 def servers():
+    if "shim" in WORDS:
+        with open(os.environ["MCPTEST_MCP_CONFIG_STDIO"]) as file:
+            return {name: Piped(entry) for name, entry in json.load(file)["mcpServers"].items()}
     with open(os.environ["MCPTEST_MCP_CONFIG"]) as file:
         return {name: Server(entry["url"]) for name, entry in json.load(file)["mcpServers"].items()}
 

@@ -30,6 +30,9 @@ use crate::mcp::lines::{LAST_WORDS, LineReader};
 use crate::mcp::server::{EXIT_GRACE, last_words};
 use crate::process::Spawned;
 
+const FAULTS: &str =
+    "a fault is to strike this server, and `mcptest shim` cannot inject it: connect over HTTP, with MCPTEST_MCP_CONFIG";
+
 const LEFT: &str = "the program closed the connection";
 
 pub(super) type Io = TokioIo<Upgraded>;
@@ -39,6 +42,15 @@ pub(super) fn upgrade(gateways: &Gateways, gateway: &Gateway, request: Request<I
     let is_shim = request.headers().get(UPGRADE).is_some_and(|name| name == PROTOCOL);
     if !is_shim {
         return plain(StatusCode::UPGRADE_REQUIRED, "this address is for `mcptest shim`");
+    }
+    // Lines pass untouched, so a fault would not strike, and a test of it would pass without it.
+    let tape = match gateway {
+        Gateway::Stdio(stdio) => Some(&stdio.tape),
+        Gateway::Remote(remote) => Some(&remote.tape),
+        Gateway::Recorded(_) => None,
+    };
+    if tape.is_some_and(|tape| tape.recorder.faults().may_strike(&tape.server)) {
+        return plain(StatusCode::NOT_IMPLEMENTED, FAULTS);
     }
     let upgraded = hyper::upgrade::on(request);
     let closing = gateways.closing.subscribe();
