@@ -185,7 +185,12 @@ pub const PROGRAM_CHECK: &str = "program";
 
 /// A program that did not end as it should has failed, whatever it did before.
 fn program_failed(why: &str, output: Option<&str>) -> CheckResult {
-    let shown = output.map_or_else(|| "it printed nothing".to_owned(), |output| format!("its last lines:\n{output}"));
+    // A reason is one line, and how a program ended is in the last ones.
+    let last = |output: &str| {
+        let lines: Vec<&str> = output.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+        format!("its last lines: {}", lines[lines.len().saturating_sub(3)..].join(" | "))
+    };
+    let shown = output.map_or_else(|| "it printed nothing".to_owned(), last);
     let reason = format!("{why}; {shown}");
     let failure = GateFailure { target: "program.failed".to_owned(), reason, diffs: Vec::new() };
     let check = CheckResult::new(None, Verdict::Fail, why.to_owned(), vec![failure]);

@@ -1,5 +1,6 @@
 """An agent without any SDK. The words of the command line say what it does differently from a good one."""
 
+import http.client
 import json
 import os
 import subprocess
@@ -74,7 +75,7 @@ def model(messages, tools):
         try:
             _, text = send(os.environ["OPENAI_BASE_URL"] + "/chat/completions", body, key, 5)
             return json.loads(text)["choices"][0]["message"]
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, http.client.HTTPException) as error:
             if wait is None or "fragile" in WORDS:
                 raise
             print("retry:", error, file=sys.stderr)
