@@ -27,10 +27,9 @@ pub(super) struct Turns {
 
 impl Turns {
     pub(super) fn of(seen: &[RecordedCall<'_>]) -> Self {
-        let turns = known_turns(seen);
         Self {
-            apart: stretches(&turns, |a, b| a.is_some() && a == b),
-            together: stretches(&turns, |a, b| a.is_none() || b.is_none() || a == b),
+            apart: stretches(seen, |a, b| a.is_some() && a == b),
+            together: stretches(seen, |a, b| a.is_none() || b.is_none() || a == b),
         }
     }
 
@@ -51,28 +50,13 @@ impl Turns {
     }
 }
 
-/// The turn of each call. One that was not recorded is known where the calls on both sides share a turn.
-fn known_turns(seen: &[RecordedCall<'_>]) -> Vec<Option<usize>> {
-    let mut turns: Vec<Option<usize>> = seen.iter().map(|call| call.turn).collect();
-    let mut last = None;
-    for at in 0..turns.len() {
-        let Some(turn) = turns[at] else { continue };
-        if let Some((before, known)) = last.replace((at, turn))
-            && known == turn
-        {
-            turns[before..at].fill(Some(turn));
-        }
-    }
-    turns
-}
-
-fn stretches(turns: &[Option<usize>], same: impl Fn(Option<usize>, Option<usize>) -> bool) -> Vec<Range<usize>> {
+fn stretches(seen: &[RecordedCall<'_>], same: impl Fn(Option<usize>, Option<usize>) -> bool) -> Vec<Range<usize>> {
     let mut start = 0;
-    let stretch = |part: &[Option<usize>]| {
+    let stretch = |part: &[RecordedCall<'_>]| {
         start += part.len();
         start - part.len()..start
     };
-    turns.chunk_by(|a, b| same(*a, *b)).map(stretch).collect()
+    seen.chunk_by(|a, b| same(a.turn, b.turn)).map(stretch).collect()
 }
 
 /// Wrong positions of a reference without optional calls: the expectation and the call that share one.
