@@ -239,7 +239,7 @@ pub(crate) enum CassetteCommand {
 ///   edited   it can be replayed; it was edited, and the edit was accepted
 ///   old      it can be replayed; its format does not detect edits
 ///   stale    the suite changed since it was recorded
-///   broken   it cannot be read, holds another run, or was edited
+///   broken   it cannot be read, is of another run, or was edited
 ///   unused   no test replays it
 ///   unknown  its state cannot be determined, because the script of its model is invalid
 ///   missing  a run was not recorded
@@ -309,7 +309,7 @@ pub(crate) struct CassetteAccept {
 /// Keep the cassettes of a test that was renamed
 ///
 /// Rename the test in the suite first. Its recordings are then moved to the folder of the new name.
-/// Their content stays as it is, so they do not count as edited. Recordings of the new name are not
+/// Their content does not change, so they do not count as edited. Recordings of the new name are not
 /// overwritten.
 #[derive(Debug, Args)]
 #[command(
@@ -495,7 +495,7 @@ pub(crate) enum Which {
 /// Serve MCP from a file, and misbehave on request
 ///
 /// A server to test agents and clients against. It serves the tools, resources and prompts of a file
-/// over standard input and output or over HTTP, and speaks the newest protocol revision and the older
+/// over standard input and output or over HTTP, and supports the newest protocol revision and the older
 /// handshake. Without a fault it behaves correctly. Faults affect `tools/call` only.
 #[derive(Debug, Args)]
 #[command(

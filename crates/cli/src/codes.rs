@@ -17,14 +17,14 @@ mod warnings;
 
 use mcptest_core::diag::Code;
 
-/// One thing that goes wrong.
+/// One kind of problem.
 #[derive(Debug, Clone, Copy)]
 pub struct Entry {
     /// The code that messages carry.
     pub code: Code,
     /// What is wrong, in one line.
     pub title: &'static str,
-    /// A message as it is printed.
+    /// A message, exactly as printed.
     pub example: &'static str,
     pub why: &'static str,
     /// What to do, in this order.

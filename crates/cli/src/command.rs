@@ -36,7 +36,7 @@ use crate::signals;
 
 pub type Environment<'a> = &'a (dyn Fn(&str) -> Option<String> + Sync);
 
-/// Why a command stopped: the message for standard error. The exit code is 2; `record` has one of its own.
+/// Why a command stopped: the message for standard error. The exit code is 2; `record` uses a different one.
 struct Stop(String);
 
 impl<P> From<Failure<P>> for Stop
@@ -58,7 +58,7 @@ pub fn run(
 ) -> ExitCode {
     let mut console = Console { out: Stream::new(out), err: Stream::new(err) };
     let args: Vec<OsString> = args.into_iter().collect();
-    // The exit code 2 may be that of the recorded command.
+    // The recorded command may itself exit with 2.
     let failed = if args.get(1).is_some_and(|word| word == "record") { exit::RECORD_FAILED } else { exit::ERROR };
     let code = match Cli::try_parse_from(args) {
         Ok(typed) => dispatch(&typed.command, environment, names, &mut console),

@@ -1,5 +1,5 @@
-//! Standard output and standard error. Everything that is printed passes through here, so that no text of an agent or a server
-//! commands the CI server that reads the log.
+//! Standard output and standard error. Everything that is printed passes through here, so that no text from an agent or a
+//! server is executed as a command by the CI server that reads the log.
 //!
 //! Runners look for `##[name]` (GitHub Actions), `##vso[area.event]` (Azure Pipelines) and `##teamcity[name]` anywhere in
 //! a line, and for `::name::` (GitHub Actions) at its beginning, after white space. One character of such a sequence is
@@ -88,7 +88,7 @@ pub(crate) fn escape(text: &str) -> String {
     String::from_utf8_lossy(&State::default().escape(text.as_bytes())).into_owned()
 }
 
-/// What was written so far, as far as it affects the next byte. A sequence may be written in pieces.
+/// The state that affects how the next byte is written. A sequence may be written in pieces.
 #[derive(Debug, Default, Clone, Copy)]
 struct State {
     allows_commands: bool,
@@ -100,7 +100,7 @@ struct State {
 /// How a line begins.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 enum Line {
-    /// With nothing yet, or with what a runner may take for white space.
+    /// Empty so far, or with characters that a runner may treat as whitespace.
     #[default]
     Blank,
     /// With white space and a colon.

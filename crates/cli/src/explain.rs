@@ -125,7 +125,7 @@ fn names() -> Vec<String> {
     out
 }
 
-/// The names that shells complete: gates, matchers and single words. Keys and messages would be too many.
+/// The names that shells complete: gates, matchers and single words. There are too many keys and messages.
 pub(crate) fn completed() -> Vec<&'static str> {
     let gates = GATES.iter().map(|gate| gate.kind.name());
     let all = gates.chain(MATCHERS.iter().map(|matcher| matcher.name)).chain(word::names()).chain(glossary::names());

@@ -9,7 +9,7 @@ use mcptest_core::diag::{Code, Failure, Source, did_you_mean, printable};
 use mcptest_core::suite::yaml::MAX_BYTES;
 use mcptest_runner::file::{self, Trust};
 
-/// A path that cannot be used, as it was typed.
+/// A path that cannot be used, as typed.
 pub(crate) type FileError = Failure<String>;
 
 pub(crate) fn file_error(code: Code, path: &Path, message: impl Into<String>, hint: impl Into<String>) -> FileError {
@@ -46,7 +46,7 @@ fn missing(path: &Path) -> String {
     }
 }
 
-/// The folder of a file as it was typed; `.` for a bare name.
+/// The folder of a file, as typed; `.` for a bare name.
 pub(crate) fn folder(path: &Path) -> String {
     match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => shown(parent),
@@ -64,7 +64,7 @@ pub(crate) fn place(path: &Path) -> PathBuf {
 pub(crate) struct Wanted {
     /// Whether a file is one of them, by its name.
     pub(crate) is_meant: fn(&Path) -> bool,
-    /// Whether to skip what has such a name and is not a regular file. Otherwise reading it is an error.
+    /// Whether to skip an entry with such a name that is not a regular file. Otherwise reading it is an error.
     pub(crate) leaves_out_pipes: bool,
     /// The message for a folder without any.
     pub(crate) none: &'static str,

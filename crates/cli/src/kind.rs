@@ -8,7 +8,7 @@ use mcptest_core::suite::{GATE_FILE, SUITE, yaml};
 /// What a file is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Tests. Also the kind of a file that is nothing else, so that a suite with a mistake at its root is not skipped.
+    /// Tests. Also the default, so that a suite with a mistake at its root is not skipped.
     Suite,
     /// What a scripted model answers.
     Script,

@@ -1,7 +1,7 @@
 //! The command `mcptest`: everything between what was typed and an exit code.
 //!
-//! A library so that documents and man pages can be made from the same tables the program runs on. Programs that want to
-//! judge traces use `mcptest-core`.
+//! This is a library so that documents and man pages are generated from the same tables that the program uses. Programs
+//! that want to judge traces use `mcptest-core`.
 
 mod args;
 pub mod codes;

@@ -2,7 +2,7 @@
 
 /// Open files of the program itself: streams, reports, locks and event handles.
 const OWN: u64 = 32;
-/// Open files of a run apart from its servers: its model, its script, its cassette.
+/// Open files of a run, not counting its servers: its model, its script, its cassette.
 const PER_RUN: u64 = 3;
 /// The most open files of a server: three pipes, a process handle, and the other pipe ends while it starts.
 const PER_SERVER: u64 = 8;

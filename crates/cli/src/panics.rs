@@ -1,11 +1,11 @@
-//! The message of a panic: where it happened, and nothing from a run. A formatted message may quote data that was not redacted
-//! yet.
+//! The message of a panic: only where it happened, with no data of a run. A formatted message may quote data that was not
+//! redacted yet.
 
 use std::any::Any;
 use std::io::Write;
 use std::panic::{self, Location};
 
-/// Prints every panic of this process as such a message.
+/// Installs a panic hook that prints this message.
 pub fn tell_panics() {
     panic::set_hook(Box::new(|info| {
         let message = message(info.payload(), info.location());

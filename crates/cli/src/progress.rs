@@ -37,14 +37,14 @@ struct Lines {
     runs: Arc<Runs>,
     /// Starts the spinners with the first line.
     ticks: Once,
-    /// Only runs that wait for a server have a line: the others are over too soon.
+    /// Only runs that wait for a server have a line: the others end too quickly.
     waiting_only: bool,
 }
 
 /// The line of each run in progress, by name.
 type Runs = Mutex<BTreeMap<String, ProgressBar>>;
 
-/// Turns the spinners while there are lines. If no thread can be started, they stand still.
+/// Turns the spinners while there are lines. If no thread can be started, they do not move.
 fn tick(runs: Weak<Runs>) {
     let _ = thread::Builder::new().spawn(move || {
         while let Some(runs) = runs.upgrade() {

@@ -97,7 +97,7 @@ pub(crate) fn reporters() -> impl Iterator<Item = (&'static str, &'static str)> 
     Kind::ALL.into_iter().map(|kind| (kind.name(), kind.meaning()))
 }
 
-/// A reporter as it was requested: `NAME` or `NAME=PATH`.
+/// A requested reporter: `NAME` or `NAME=PATH`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Choice {
     kind: Kind,
@@ -365,7 +365,7 @@ impl MutationPage {
     }
 }
 
-/// Most bytes of the summary of a step; a longer one is not shown at all.
+/// Maximum bytes of a step summary; a longer one is not shown.
 const STEP_SUMMARY: usize = 1_000_000;
 
 pub(crate) fn to_file(

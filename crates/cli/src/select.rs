@@ -134,7 +134,7 @@ pub(crate) struct Selection<'a> {
 }
 
 impl Selection<'_> {
-    /// The models on which a test is to run; none if it is not selected.
+    /// The models on which to run a test; empty if it is not selected.
     pub(crate) fn models<'t>(&self, test: &'t AgentTest) -> Vec<&'t str> {
         let tagged = |tags: &[String]| test.tags.iter().any(|tag| tags.contains(tag));
         let is_selected = (self.filters.is_empty() || self.filters.iter().any(|filter| filter.takes(&test.name)))
@@ -144,7 +144,7 @@ impl Selection<'_> {
         if is_selected { test.models.iter().map(String::as_str).filter(wanted).collect() } else { Vec::new() }
     }
 
-    /// The selection as it is typed: `--tag slow --models a`.
+    /// The selection as typed on the command line: `--tag slow --models a`.
     pub(crate) fn typed(&self) -> String {
         let mut words = Vec::new();
         let mut add = |flag: &str, value: &str| words.push(format!("{flag} {}", printable(value)));

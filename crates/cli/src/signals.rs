@@ -1,4 +1,4 @@
-//! Ctrl-C and SIGTERM: the first lets runs end in order; the second ends everything at once, and so does the first if runs do
+//! Ctrl-C and SIGTERM: the first lets runs finish; the second ends everything immediately, and so does the first if runs do
 //! not end in time. Also turns SIGXFSZ into a write error.
 
 use std::io::Write;
@@ -77,7 +77,7 @@ fn listen(job: impl FnOnce(&mut dyn FnMut(Option<Duration>) -> Heard) + Send + '
             Ok(0) | Err(_) => Heard::Nothing,
         }
     };
-    // Without the thread nobody would act on a signal, so the handlers are installed after it was started.
+    // Without the thread nothing would handle a signal, so the handlers are installed after it has started.
     if thread::Builder::new().spawn(move || job(&mut wait)).is_ok()
         && let Ok(second) = sender.try_clone()
     {

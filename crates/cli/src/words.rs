@@ -17,7 +17,7 @@ pub(crate) enum Unsplit {
     Quote(char, usize),
     /// Nothing follows the last backslash.
     Backslash,
-    /// There is no program in it.
+    /// It names no program.
     Empty,
 }
 
@@ -55,7 +55,7 @@ struct Word {
 fn split(line: &str) -> Result<Vec<Word>, Unsplit> {
     let mut words = Vec::new();
     let mut word: Option<Word> = None;
-    // Whether every character so far was unquoted.
+    // Whether all characters so far were unquoted.
     let mut is_bare = true;
     let mut rest = line.chars().enumerate().peekable();
     while let Some((at, c)) = rest.next() {

@@ -40,7 +40,7 @@ impl<T> Sender<T> {
         self.items.send((item, permit)).map_err(|_| Closed)
     }
 
-    /// Resolves when the receiver is gone.
+    /// Resolves when the receiver is dropped.
     pub(crate) async fn closed(&self) {
         self.items.closed().await;
     }

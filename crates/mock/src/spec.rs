@@ -67,7 +67,7 @@ pub(crate) struct Playlist {
 /// An answer for some arguments.
 #[derive(Debug, Clone)]
 pub(crate) struct Rule {
-    /// Every one must hold.
+    /// All of them must match.
     pub(crate) when: Vec<(Target, Matcher)>,
     pub(crate) playlist: Playlist,
 }

@@ -71,8 +71,9 @@ enum Frame {
 
 /// Serves until the input ends, `stop` resolves, the output is closed, or a fault ends it.
 ///
-/// The end of the input comes after everything that was sent. If a client sends more than is read ahead and reads no answers, it
-/// is not reached; `hung_up` resolves when no process can write to the input any more, regardless of what is still in it.
+/// The end of the input comes after everything that was sent. If a client sends more than is read ahead and reads no
+/// answers, it is not reached; `hung_up` resolves when no process can write to the input anymore, regardless of what is
+/// still in it.
 pub async fn serve<R, W>(
     server: &Server,
     log: Log,
@@ -121,7 +122,7 @@ where
         };
         match end {
             Ok(Err(error)) => Err(ServeError::Input(error)),
-            // The input ended, or the reader is gone because the work is done.
+            // The input ended, or the reader was dropped because the work is done.
             Ok(Ok(())) | Err(_) => {
                 let mut before = None;
                 while before != Some(progress.steps.load(Ordering::Relaxed)) {
@@ -161,7 +162,7 @@ async fn read(
             Err(error) => break Err(error),
         }
     };
-    // The receiver is gone if the server has ended first.
+    // The receiver is dropped if the server ended first.
     let _ = ended.send(end);
 }
 

@@ -76,7 +76,7 @@ pub struct Dispatch {
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum Step {
-    /// Ask the model, with everything said so far.
+    /// Call the model with the conversation so far.
     Ask,
     /// Make these calls in parallel, and return one answer each, in this order.
     Call(Vec<Dispatch>),

@@ -1,4 +1,4 @@
-//! The file that holds a recorded run: where it is stored, what it contains, and when it no longer matches the suite.
+//! The file of a recorded run: where it is stored, what it contains, and when it no longer matches the suite.
 
 mod inputs;
 mod inventory;
@@ -91,7 +91,7 @@ pub enum CassetteError {
         /// What is wrong, and where.
         why: String,
     },
-    /// The ledgers of a program are missing, or are not those of the recording.
+    /// The ledgers of a program are missing, or belong to another recording.
     Ledger {
         path: PathBuf,
         why: String,
@@ -266,7 +266,7 @@ impl Cassette {
         if let Some(unknown) = map.keys().next() {
             return Err(broken(format!("unknown key `{}`", json::cut(unknown, 60))));
         }
-        // That the file is not a recording at all is reported first.
+        // First report that the file is not a recording, if so.
         let cassette::Seal { version, edited } = seal?;
         Ok(Self { test: of_test, model, run, inputs, observed, advisory, ledger, trace, version, edited })
     }

@@ -56,7 +56,7 @@ impl Catalog {
                     continue;
                 }
                 let mut wire = wire_name(&full);
-                // A name can be spelt like one that was sanitized, so that it must be tried until one is free.
+                // A name can equal another name after sanitizing, so try until one is free.
                 for attempt in 1.. {
                     if !out.by_wire.contains_key(&wire) {
                         break;
@@ -79,7 +79,7 @@ impl Catalog {
         self.by_wire.get(wire).map(|at| &self.offered[*at])
     }
 
-    /// The name of an unknown tool as it is recorded: without the prefix of a server.
+    /// The recorded name of an unknown tool: without the prefix of a server.
     pub fn without_prefix<'w>(&self, wire: &'w str) -> &'w str {
         match wire.split_once("__") {
             Some((server, tool)) if self.servers.contains(server) => tool,
@@ -104,7 +104,7 @@ fn is_plain(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_' || c == '-'
 }
 
-/// The allowed part of a name, and a hash of the whole name that differs for every attempt.
+/// The allowed part of a name, and a hash of the full name that differs for each attempt.
 fn sanitized(full: &str, attempt: usize) -> String {
     let kept: String = full.chars().map(|c| if is_plain(c) { c } else { '_' }).take(LONGEST - 9).collect();
     let hash = if attempt == 1 { short_hash(full) } else { short_hash(&format!("{full}\0{attempt}")) };

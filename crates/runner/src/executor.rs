@@ -39,7 +39,7 @@ pub enum Mode {
     Record,
     /// From models and servers; nothing is recorded.
     Live,
-    /// From programs, which run again with the answers of their cassettes. Everything else is replayed.
+    /// Rerun programs with the answers of their cassettes. Everything else is replayed.
     Rerun {
         /// The servers are started instead.
         live_tools: bool,
@@ -54,7 +54,7 @@ pub struct Options<'a> {
     pub jobs: usize,
     /// Skip everything after the first row that does not pass.
     pub fail_fast: bool,
-    /// A test with too few runs to tell is no reason to skip the rest.
+    /// An inconclusive test is not a reason to skip the rest.
     pub allow_inconclusive: bool,
     /// The path of this program, for servers whose command is `mcptest`.
     pub program: Option<PathBuf>,
@@ -126,7 +126,7 @@ struct CellRuns {
     settling: Settling,
 }
 
-/// How the first runs of a cell count, in the order of their numbers regardless of the order in which they end.
+/// The outcomes of the first runs of a cell, ordered by run number regardless of the order in which they end.
 #[derive(Default)]
 struct Settling {
     runs: u64,
@@ -138,7 +138,7 @@ struct Settling {
 }
 
 impl Settling {
-    /// Counts runs that have ended, as far as all before them have.
+    /// Counts runs that have ended, up to the first that has not.
     fn advance(&mut self, attempts: &[Option<Attempted>], cell: &Cell<'_>, rule: &Requirement) {
         while self.settled.is_none() && !self.is_broken {
             let next = usize::try_from(self.runs).ok().and_then(|at| attempts.get(at)?.as_ref());
@@ -224,7 +224,7 @@ impl<'a> Executor<'a> {
             while jobs < wanted {
                 let send = send.clone();
                 let job = move || {
-                    // Stop when nothing receives the results any more.
+                    // Stop when nothing receives the results anymore.
                     while finished().is_some_and(|cell| send.send(cell).is_ok()) {}
                 };
                 if thread::Builder::new().spawn_scoped(scope, job).is_err() {
@@ -709,7 +709,7 @@ fn suite_dir(file: &SuiteFile) -> String {
 fn renamed(error: &CassetteError, planned: &Planned<'_>, former: &str) -> RunError {
     let RunError { message, hint, .. } = trouble(error, Some(planned));
     let words = [&*planned.file.shown, former, &*planned.cell.test.name];
-    // A word that begins with a dash would be parsed as a flag.
+    // An argument that begins with a dash would be parsed as a flag.
     let dashes = if words.iter().any(|word| word.starts_with('-')) { " --" } else { "" };
     let hint = match words.map(shell_word) {
         [Some(suite), Some(old), Some(new)] => {

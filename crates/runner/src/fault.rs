@@ -61,7 +61,7 @@ impl<'a> Faults<'a> {
                 answer(ErrorKind::Jsonrpc, Some(-32_603), message, mark(FaultEffect::Error, 0))
             }
             FaultKind::IsError => answer(ErrorKind::Tool, None, "the tool failed", mark(FaultEffect::Error, 0)),
-            // Only programs have a model that can be struck.
+            // Model faults exist only for programs.
             FaultKind::ModelError | FaultKind::ModelSlow | FaultKind::ModelCut | FaultKind::ModelGarbage => {
                 FaultAction::Send
             }

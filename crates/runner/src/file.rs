@@ -73,7 +73,7 @@ fn plain(file: File) -> io::Result<File> {
 
 /// The bytes of an open file, or nothing when it has more than `most`.
 pub fn read_all(file: File, most: u64) -> io::Result<Option<Vec<u8>>> {
-    // A file that is too long is not read at all. It may also grow while it is read.
+    // A file that is too long is not read. It may also grow while it is read.
     if file.metadata()?.len() > most {
         return Ok(None);
     }
@@ -272,7 +272,7 @@ mod tests {
             ("deep/../../secret", "it is outside the folder".to_owned()),
             ("/etc/passwd", "it is outside the folder".to_owned()),
         ] {
-            // Where the folder itself is belongs to whoever named it.
+            // The location of the folder itself is the caller's choice.
             assert_eq!(said(open_below(&root.join("linked"), Path::new(path))), expected, "{path}");
         }
         let found = |folder: &str| names(&root.join(folder), Trust::Untrusted).map_err(|error| error.to_string());

@@ -42,8 +42,8 @@ use catalog::Catalog;
 use negotiation::Era;
 use server::{NoReply, Server};
 
-/// How long `auto` waits for an answer to `server/discover`. Servers with a handshake answer with an error or not at all, and
-/// the latter must not cost every run the server's whole timeout.
+/// How long `auto` waits for an answer to `server/discover`. Servers with a handshake answer with an error or never, and
+/// the latter must not cost every run the server's full timeout.
 const PROBE: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Clone)]
@@ -54,7 +54,7 @@ pub struct Target<'a> {
     pub endpoint: Endpoint,
     /// Timeout of one call, and of each step of connecting.
     pub timeout: Duration,
-    /// The protocol era it speaks.
+    /// The negotiated protocol era.
     pub protocol: Protocol,
     /// The list of running children that it is added to.
     pub processes: &'a Processes,
@@ -149,7 +149,7 @@ impl Connection {
 
     /// Calls a tool. Calls may run at the same time. Every failure is an error result:
     ///
-    /// - `tool`: the tool reported an error, asked for input or started a task. The last two are declined.
+    /// - `tool`: the tool reported an error, requested input or started a task. The last two are declined.
     /// - `jsonrpc`: a protocol error with its code, or a reply that is not a result.
     /// - `timeout`: no reply in time. The call was canceled, and a late reply is dropped.
     /// - `http`: a response with an error status that is not a protocol error, with the status as its code.

@@ -67,8 +67,8 @@ impl<'a> Model<'a> {
         Ok(reply)
     }
 
-    /// What the model says about its own closing message, if the test asks for it. It is recorded and shown, never judged, so
-    /// a failure here does not fail the run.
+    /// The model's own review of its final message, if the test requests it. It is recorded and shown, never judged, so a
+    /// failure here does not fail the run.
     pub(crate) async fn advise(&mut self, trace: &Trace) -> Option<Value> {
         let narrative = self.request.cell.test.gates.narrative.as_ref();
         let wanted = narrative.is_some_and(|narrative| narrative.mode() == ExtractionMode::LlmAssisted);

@@ -18,7 +18,7 @@ use crate::provider::script::{self, Script};
 /// A suite that was loaded.
 #[derive(Debug)]
 pub struct SuiteFile {
-    /// The path as it was typed.
+    /// The path, as typed.
     pub shown: String,
     pub path: PathBuf,
     pub suite: Suite,
@@ -69,8 +69,8 @@ impl SuiteFile {
             None => None,
         };
         let inputs = cassette::inputs(&self.suite, test, model, script.as_ref().map(|script| &*script.hash));
-        // A key that is written in a suite should not be in every recording and report as well. The patterns are the same on
-        // every machine, so both sides of a comparison are redacted alike.
+        // A key that is written in a suite must not end up in recordings and reports. The patterns are the same on every
+        // machine, so both sides of a comparison are redacted in the same way.
         Ok(CellInputs { inputs: Redactor::new([]).value(inputs), script })
     }
 

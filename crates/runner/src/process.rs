@@ -1,9 +1,9 @@
 //! Child processes that are always cleaned up.
 //!
-//! Every child leads its own process group. The group is ended with the child, whatever the reason: on request, because the
-//! child exited, because its handle was dropped (a panic, an aborted task) or because all children are stopped (Ctrl-C). A
-//! process that started its own session has left the group and is out of reach. Outside Unix there are no process groups, and
-//! only the child itself is ended.
+//! Every child leads its own process group. The group is always ended with the child: on request, because the child exited,
+//! because its handle was dropped (a panic, an aborted task) or because all children are stopped (Ctrl-C). A process that
+//! started its own session has left the group and is out of reach. Outside Unix there are no process groups, and only the
+//! child itself is ended.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
@@ -29,7 +29,7 @@ const TERM_GRACE: Duration = Duration::from_secs(2);
 const KILL_GRACE: Duration = Duration::from_secs(2);
 /// How long the rest of standard error may take to arrive after the exit.
 const DRAIN_GRACE: Duration = Duration::from_millis(250);
-/// How often `end_all` checks whether the children are gone.
+/// How often `end_all` checks whether the children have exited.
 const POLL: Duration = Duration::from_millis(10);
 
 /// How a child is started.
@@ -92,8 +92,8 @@ struct List {
 }
 
 impl Processes {
-    /// Ends every child with its descendants, first with `SIGTERM`, then with `SIGKILL`, and keeps new ones from
-    /// starting. Returns when all are gone, within a few seconds.
+    /// Ends every child with its descendants, first with `SIGTERM`, then with `SIGKILL`, and prevents new ones from
+    /// starting. Returns within a few seconds, when all have exited.
     pub async fn end_all(&self) {
         lock(&self.list).ending = true;
         for (name, grace) in [(Signal::Term, TERM_GRACE), (Signal::Kill, KILL_GRACE)] {
@@ -219,8 +219,8 @@ fn start(
     Ok((child, Arc::new(Group { id, processes: processes.clone() })))
 }
 
-/// Waits for a child in a task of its own. The rest of its group is killed before the exit is reported, so that a reported exit
-/// is the exit of all.
+/// Waits for a child in its own task. The rest of its group is killed before the exit is reported, so that no process of
+/// the group outlives the reported exit.
 fn reap<T: Send + Sync + 'static>(
     mut child: tokio::process::Child,
     group: &Arc<Group>,
@@ -348,7 +348,7 @@ impl Drop for Child {
     }
 }
 
-/// Why starting failed. The system reports a missing program and a missing folder alike.
+/// Why starting failed. The system reports the same error for a missing program and a missing folder.
 fn refusal(program: &str, folder: Option<&Path>, source: io::Error) -> SpawnError {
     match (source.kind(), folder) {
         (io::ErrorKind::NotFound | io::ErrorKind::NotADirectory, Some(folder)) if !folder.is_dir() => {
@@ -382,7 +382,7 @@ impl Tail {
         self.cut |= excess > 0;
     }
 
-    /// The text, printable, from the first whole line on.
+    /// The printable text, from the first complete line on.
     pub(crate) fn text(&self) -> String {
         let bytes: Vec<u8> = self.bytes.iter().copied().collect();
         let text = printable(&bytes);
@@ -421,7 +421,7 @@ mod tests {
         let line = "x".repeat(STDERR_LIMIT - 10);
         tail.push(line.as_bytes());
         assert_eq!(tail.bytes.len(), STDERR_LIMIT);
-        // Three bytes too many: the rest of the first line goes as well.
+        // Three bytes too many: the rest of the first line is dropped as well.
         assert!(tail.text() == format!("second\n{line}"));
     }
 

@@ -117,7 +117,7 @@ fn read(wire: Wire, answer: &[u8], question: &ModelRequest<'_>) -> Result<Reply,
     }
     let text = std::str::from_utf8(answer)
         .map_err(|error| unreadable(format!("it is not UTF-8 (byte {})", error.valid_up_to())))?;
-    // With a duplicate key, a reply could mean one thing here and another to the provider that it is sent back to.
+    // With a duplicate key, a reply could be read differently here and by the provider that it is sent back to.
     let raw = json::parse(text).map_err(|error| unreadable(format!("it is not JSON ({error})")))?;
     if raw.get("error").is_some_and(|error| !error.is_null()) {
         return Err(Problem::Failed { said: http::said(&raw.to_string()) });

@@ -54,11 +54,11 @@ pub struct Setup<'a> {
     /// Hosts that the program already reaches without a proxy.
     pub no_proxy: Option<String>,
     pub again: Option<Again>,
-    /// Faults that strike in real time, the first one that matches.
+    /// Faults injected in real time; the first one that matches applies.
     pub faults: Vec<Fault>,
 }
 
-/// A program that runs again: its model, and unless they are started anew its servers, answer from a recording.
+/// For a rerun: its model, and its servers unless they are restarted, answer from a recording.
 #[derive(Debug)]
 pub struct Again {
     pub player: Player,
@@ -121,7 +121,7 @@ impl Recording {
         out.insert("NO_PROXY".to_owned(), no_proxy.clone());
         out.insert("no_proxy".to_owned(), no_proxy);
         if self.is_again {
-            // Clients that would go anywhere else come here, and are told.
+            // Requests to any other host end up here and get an error.
             for name in ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"] {
                 out.insert(name.to_owned(), self.proxies.origin());
                 out.insert(name.to_ascii_lowercase(), self.proxies.origin());
@@ -136,7 +136,7 @@ impl Recording {
         (ledger, redactor)
     }
 
-    /// The same, with the faults that struck.
+    /// The same, with the injected faults.
     pub async fn finish_with_strikes(self) -> (Ledger, Redactor, Vec<Strike>) {
         self.proxies.close().await;
         let (ledger, redactor) = self.recorder.finish();

@@ -1,4 +1,4 @@
-//! DNS lookups on a thread of their own. The HTTP client's default resolver panics when no thread can be started; this one
+//! DNS lookups on separate threads. The HTTP client's default resolver panics when no thread can be started; this one
 //! returns an error, and the request fails.
 
 use std::io;
@@ -25,7 +25,7 @@ async fn lookup(host: String) -> io::Result<Vec<SocketAddr>> {
     let (answer, answered) = oneshot::channel();
     thread::Builder::new().spawn(move || {
         let found = (host.as_str(), 0).to_socket_addrs().map(Iterator::collect);
-        // Nothing waits any more if the request was dropped.
+        // Nothing waits for it if the request was dropped.
         let _ = answer.send(found);
     })?;
     answered.await.map_err(io::Error::other)?

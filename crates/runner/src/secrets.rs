@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use mcptest_core::redact::Redactor;
 use mcptest_core::suite::{Provider, Suite, Variables};
 
-/// The variables that hold a provider's key if a suite names none.
+/// The default variables for a provider's key.
 pub(crate) fn default_key_variables(provider: Provider) -> &'static [&'static str] {
     match provider {
         Provider::Anthropic => &["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"],

@@ -72,7 +72,7 @@ impl Write for TempFile {
 
 impl Drop for TempFile {
     fn drop(&mut self) {
-        // After a rename nothing has this name. Otherwise the first error is the one to report.
+        // After a rename nothing has this name. Otherwise the first error is reported.
         let _ = fs::remove_file(&self.path);
     }
 }

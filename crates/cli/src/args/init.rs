@@ -44,7 +44,7 @@ pub(crate) struct Init {
     #[arg(long, value_name = "URL", conflicts_with = "from_trace", help_heading = "Sources")]
     pub(crate) url: Option<String>,
 
-    /// The variable that holds the bearer token for --url
+    /// The environment variable with the bearer token for --url
     #[arg(long, value_name = "NAME", requires = "url", help_heading = "Sources")]
     pub(crate) bearer_token_env: Option<String>,
 

@@ -126,7 +126,7 @@ pub(crate) enum MutateOutput {
     None,
 }
 
-/// One operator, or those of a class.
+/// One operator, or all operators of a class.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Operators(pub(crate) Vec<Operator>);
 

@@ -9,21 +9,21 @@ use mcptest_core::answer::AnswerFormat;
 /// Record any agent: run a command between its tools and its model
 ///
 /// Runs COMMAND once and appends its trace to a file, ready for `mcptest score`. The code of the
-/// agent does not change: environment variables lead it through two proxies on this machine, which
-/// forward everything as it is and keep a record. The command keeps its output and its exit code.
+/// agent does not change: environment variables point it to two proxies on this machine, which
+/// forward everything unchanged and record it. The command keeps its output and its exit code.
 ///
 /// The agent finds its MCP servers by these variables:
 ///   MCPTEST_URL_<SERVER>      the server over Streamable HTTP; - in its name becomes _
 ///   MCPTEST_MCP_CONFIG        a file with all servers, in the `mcpServers` format
 ///   MCPTEST_MCP_CONFIG_STDIO  the same for clients that only start programs
 /// and its model by OPENAI_BASE_URL, OPENAI_API_BASE, ANTHROPIC_BASE_URL, ANTHROPIC_API_URL,
-/// GOOGLE_GEMINI_BASE_URL and AZURE_OPENAI_ENDPOINT, which most SDKs read. Requests go on to where
-/// each variable led before, else to the provider. API keys pass through and are never written.
+/// GOOGLE_GEMINI_BASE_URL and AZURE_OPENAI_ENDPOINT, which most SDKs read. Requests are forwarded
+/// to the URL that each variable had, else to the provider. API keys pass through and are never written.
 #[derive(Debug, Args)]
 #[command(
     verbatim_doc_comment,
     after_help = "\
-Exit codes: that of the command, 128+N if signal N ended it, 127 if it was not found, 125 if the
+Exit codes: the command's own, 128+N if signal N ended it, 127 if it was not found, 125 if the
 recording failed.
 
 Examples:

@@ -22,7 +22,7 @@ use crate::report::Choice;
 /// memory, so inputs may have any size.
 ///
 /// Inputs are files, folders (every .json, .jsonl and .ndjson file in it and below, also compressed as
-/// .gz or .zst) and - for standard input, compressed or not. They hold JSON Lines, JSON lists, or
+/// .gz or .zst) and - for standard input, compressed or not. They are JSON Lines, JSON lists, or
 /// concatenated JSON documents.
 #[derive(Debug, Args)]
 #[command(
@@ -153,7 +153,7 @@ impl FromStr for GroupKey {
     }
 }
 
-/// The format that was asked for; none for `auto`.
+/// The requested format; none for `auto`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct From(pub(crate) Option<import::Format>);
 
@@ -187,8 +187,8 @@ impl std::error::Error for UnknownFormat {}
 /// Convert traces of other tools to envelopes
 ///
 /// Prints one JSON object per trace, in the order of the input, with the `id` of the trace. It shows
-/// what was understood of a recording, and `mcptest score` reads it like any other format. Inputs and
-/// formats are those of `mcptest score`.
+/// how a recording was understood, and `mcptest score` reads it like any other format. Inputs and
+/// formats are the same as for `mcptest score`.
 #[derive(Debug, Args)]
 #[command(
     verbatim_doc_comment,

@@ -1,4 +1,4 @@
-//! What loads but hardly means what it says.
+//! Suites that load, but probably do not check what their author meant.
 
 use mcptest_core::diag::Code;
 

@@ -9,7 +9,7 @@ use crate::args::Explain;
 use crate::console::Console;
 use crate::{exit, explain};
 
-/// Most bytes of a message that are looked at; if a whole log is piped in, its end is explained.
+/// Maximum bytes of a message that are read. If a whole log is piped in, its end is explained.
 const MOST: usize = 1 << 20;
 
 pub(super) fn run(typed: &Explain, console: &mut Console<'_>) -> Result<u8, Stop> {

@@ -63,7 +63,7 @@ struct Task {
     runs: usize,
 }
 
-/// All tasks, in the order in which they were first met.
+/// All tasks, in order of first appearance.
 #[derive(Default)]
 struct Tasks {
     places: BTreeMap<Option<String>, usize>,
@@ -204,7 +204,7 @@ fn about(typed: &Infer, sections: &[Section]) -> Vec<String> {
     vec![first, then]
 }
 
-/// The file is read back like any other before anybody sees it.
+/// The file is parsed like any other gates file before it is printed.
 fn check(text: &str) -> Result<(), Failure> {
     let source = Source::new("gates.yml", text);
     let loaded = suite::load_gates(&source, &Variables { suite_dir: ".", outside: &|_| None });
@@ -260,7 +260,7 @@ fn summary(sections: &[Section], good: usize, lines: usize) -> String {
     format!("{good} of {}: {lines}{without}", many(tasks, "task"))
 }
 
-/// The gates of one recorded run, as far as another run of it passes them too.
+/// The gates of one recorded run that other runs of it also pass.
 pub(super) fn from_one(trace: &Trace, replayed: &Trace) -> infer::Inferred {
     let run = Run::new(trace.clone());
     let mut inferred = infer::infer(&[&run], &BTreeSet::new(), Options { lookups: true });

@@ -126,7 +126,7 @@ fn save(
         write_ledger(path, ledger)?;
     }
     if let Err(warning) = &answer {
-        // It answered something. What the model said last is not known to be that.
+        // The program did answer, but the model's last message is not necessarily that answer.
         (trace.final_response, trace.answer_source) = (None, None);
         let _ = writeln!(err, "{warning}");
     }

@@ -19,7 +19,7 @@ const MOST: u64 = 1_000_000;
 /// Most runs of a plan whose chances are computed step by step.
 const MOST_STEPS: u64 = 5_000;
 
-/// Failures that a plan may allow, as far as they are shown.
+/// Numbers of allowed failures that are shown.
 const ALLOWED: [u64; 9] = [0, 1, 2, 3, 5, 8, 13, 21, 34];
 
 /// A plan is good enough when a better agent passes this often.
@@ -122,7 +122,7 @@ fn shown(typed: &Runs, at_least: f64, level: Confidence) -> Result<String, Strin
         None => {
             let mut runs = straight;
             for failures in ALLOWED {
-                // The fewest runs that may have so many failures.
+                // The smallest number of runs that may include this number of failures.
                 while runs <= MOST_STEPS && !allows(runs, failures, rate, error) {
                     runs += 1;
                 }
@@ -136,7 +136,7 @@ fn shown(typed: &Runs, at_least: f64, level: Confidence) -> Result<String, Strin
     Ok(out)
 }
 
-/// Whether so many failures in so many runs still show the rate.
+/// Whether runs with this number of failures still prove the rate.
 fn allows(runs: u64, failures: u64, rate: f64, error: f64) -> bool {
     runs > failures && mcptest_core::stats::binomial_at_least(runs - failures, runs, rate) <= error
 }

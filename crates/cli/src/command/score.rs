@@ -54,7 +54,7 @@ pub(super) fn run(typed: &Score, environment: Environment<'_>, console: &mut Con
     over(typed, scorer, &sources, environment, console)
 }
 
-/// Scores these sources, whatever inputs were typed.
+/// Scores these sources instead of the inputs on the command line.
 pub(super) fn over(
     typed: &Score,
     scorer: Scorer,
@@ -67,7 +67,7 @@ pub(super) fn over(
     }
     let (reading, options) = reading(&typed.reading, typed.verbose)?;
     let output = output(typed);
-    // A report shows whole traces, and what every check found in them.
+    // A report shows complete traces and the result of every check.
     let wants_rows = !typed.reporter.is_empty() || output == Output::Pretty;
     let scorer = if wants_rows { scorer } else { scorer.without_lines() };
     let style = Style::new(Verbosity::Normal, Color::Auto, environment);
@@ -313,7 +313,7 @@ fn finish(typed: &Score, summary: &Summary, has_no_groups: bool, faults: usize, 
     }
 }
 
-/// The reporters, none of which may write to the output of the lines.
+/// The reporters. None of them may write to the output that has the lines.
 fn reporters<'a>(typed: &Score, output: Output, style: Style, out: Stream<'a>) -> Result<Reporters<'a>, Failure> {
     if output != Output::None
         && let Some(taken) = typed.reporter.iter().find(|choice| choice.is_on_stdout())

@@ -1,4 +1,5 @@
-//! `mcptest serve-json`: answers requests of another program, a line of JSON each, with what the other commands do.
+//! `mcptest serve-json`: answers requests from another program, one line of JSON each, using the code of the other
+//! commands.
 //!
 //! Requests are answered in order. Scoring and recording go on in the background between requests: `scoring` and `recording`
 //! have one session each. When standard input ends, all sessions end.
@@ -46,7 +47,7 @@ pub(super) fn run(environment: Environment<'_>, console: &mut Console<'_>) -> Re
             let reply = reply(&line, &mut sessions);
             let written = console.out.write_all(&reply).and_then(|()| console.out.flush());
             match written {
-                // The other program is gone.
+                // The other program has exited.
                 Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(exit::OK),
                 written => written.map_err(|error| unusable("write to standard output", &error))?,
             }

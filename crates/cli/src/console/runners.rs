@@ -39,7 +39,8 @@ fn of_line(line: &str) -> Vec<Command> {
     out
 }
 
-/// Whether a character cannot be seen and changes what is: a list of its own, to hold the program's list against.
+/// Whether a character is invisible and changes how others are displayed: a separate list, to compare the program's list
+/// with.
 pub(crate) fn is_invisible(c: char) -> bool {
     let ranges = [
         (0x00ad, 0x00ad),

@@ -116,7 +116,7 @@ struct Sample {
     chunk: Vec<u8>,
     at: usize,
     end: usize,
-    /// Packed bytes that were not read yet.
+    /// Compressed bytes not read yet.
     left: u64,
     crc: Crc,
     given: u64,
@@ -248,7 +248,7 @@ impl Sample {
     }
 }
 
-/// A whole file of the archive.
+/// A complete file of the archive.
 fn whole(file: &mut File, entry: &Entry) -> Result<Vec<u8>, Failure> {
     if entry.size > MAX_KEPT {
         return Err(damaged(format!("its file {:?} has more than {MAX_KEPT} bytes", entry.name)));

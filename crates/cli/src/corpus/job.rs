@@ -11,7 +11,7 @@ use super::frames::Batch;
 /// A job from one source.
 #[derive(Debug)]
 pub(crate) struct Job {
-    /// The source as it was typed.
+    /// The source, as typed.
     pub(crate) source: Arc<str>,
     pub(crate) what: Payload,
 }
@@ -36,7 +36,7 @@ pub(crate) enum Payload {
 /// A trace, its group and the offset of its record, or why there is none.
 pub(crate) type Found<'a> = Result<(Imported<'a>, Option<String>, u64), RecordError>;
 
-/// Why something cannot be read. The place is in the unpacked bytes of its source; none for the source as a whole.
+/// Why something cannot be read. The place is in the unpacked bytes of its source; `None` for the whole source.
 pub(crate) type RecordError = Failure<Option<u64>>;
 
 /// Where it is, for people.

@@ -24,12 +24,12 @@ const RECORDS: Wanted = Wanted {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Source {
-    /// Its path as it was typed, or `-`.
+    /// Its path as typed, or `-`.
     pub(crate) name: String,
     /// Its size as stored; unknown for pipes.
     pub(crate) size: Option<u64>,
-    /// Files with more of the same sessions: Claude Code writes its sub-agents to files of their own, and repeats some of their
-    /// lines in that of the session.
+    /// Files with more of the same sessions: Claude Code writes its sub-agents to separate files, and repeats some of their
+    /// lines in the file of the session.
     pub(super) companions: Vec<Source>,
     place: Place,
 }
@@ -142,7 +142,7 @@ pub(crate) fn expand(inputs: &[PathBuf], note: &mut dyn FnMut(&str)) -> Vec<Sour
     with_companions(out)
 }
 
-/// Puts the files of sub-agents next to those of their sessions.
+/// Groups the files of sub-agents with the files of their sessions.
 fn with_companions(sources: Vec<Source>) -> Vec<Source> {
     let mut sessions: BTreeMap<PathBuf, usize> = BTreeMap::new();
     for (at, source) in sources.iter().enumerate() {

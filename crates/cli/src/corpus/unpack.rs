@@ -192,7 +192,7 @@ enum Kind {
     Plain,
     Gzip,
     Zstd,
-    /// Its files can be read only where the whole archive is at hand.
+    /// Its files can be read only if the complete archive is available.
     Zip,
 }
 

@@ -1,4 +1,4 @@
-//! Words that the program and its documents use, and that no other table has: modes, origins of rows, words of reports.
+//! Terms of the program and its documents that are in no other table: modes, origins of traces, terms in reports.
 
 use super::page::Page;
 
@@ -9,7 +9,7 @@ struct Entry {
     /// What kind of word it is.
     what: &'static str,
     meaning: &'static str,
-    /// What else `mcptest explain` says about it.
+    /// Related entries of `mcptest explain`.
     see: &'static [&'static str],
 }
 

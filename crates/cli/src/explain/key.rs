@@ -10,7 +10,7 @@ use mcptest_runner::provider::script::SCRIPT;
 
 use super::page::{Page, capital};
 
-/// Most keys of one name that are explained one by one.
+/// Maximum keys of one name that are explained individually.
 const MOST: usize = 2;
 
 /// A key and where it is.
@@ -76,7 +76,7 @@ pub(super) fn explain(asked: &str, page: &mut Page) {
         return;
     }
     let found: Vec<Placed> = all().into_iter().filter(|placed| fits(&plain(&placed.path), &wanted)).collect();
-    // Keys that are alike in several places are explained once, with all the places.
+    // Keys with the same description in several places are explained once, with all the places.
     let mut alike: Vec<(&'static Key, Vec<&Placed>)> = Vec::new();
     for placed in &found {
         let same =

@@ -89,7 +89,7 @@ impl Page {
         hang(&mut self.out, WIDTH, 2, 6, &format!("{name}: {meaning}"));
     }
 
-    /// Lines that are shown as they are.
+    /// Lines that are shown without wrapping.
     pub(super) fn code(&mut self, text: &str) {
         for line in text.trim_end().lines() {
             self.out.push_str(format!("  {line}").trim_end());

@@ -74,7 +74,7 @@ impl Lines {
     }
 }
 
-/// The mark and the word of a verdict; each is enough without the other and without color.
+/// The mark and the word of a verdict; either one suffices, also without color.
 pub(super) fn mark(verdict: RowVerdict) -> (&'static str, &'static str) {
     match verdict {
         RowVerdict::Pass => ("✓", "PASS"),
@@ -115,7 +115,7 @@ pub(super) fn aside(row: &Row, width: usize) -> Vec<Line> {
     out.all
 }
 
-/// The details without the calls: runs that fail alike fail for the same reasons, each with calls of its own.
+/// The details without the calls: runs that are grouped failed for the same reasons, but with different calls.
 pub(super) fn gist(row: &Row) -> String {
     let mut out = Lines { all: Vec::new(), width: usize::MAX };
     reasons(row, &mut out);
@@ -151,7 +151,7 @@ fn place(row: &Row, file: &str, out: &mut Lines) {
     match &row.mark {
         Some(mark) => {
             out.toned(0, Tone::Place, format!("at {file}:{}:{}", mark.line, mark.column));
-            // A terminal would break a line that is too long, and the carets would be below something else.
+            // A terminal would break a line that is too long, and the carets would be in the wrong place.
             let room = out.width.saturating_sub(indent(0) + 1);
             let [above, text, carets] = mark.within(room).lines();
             let carets: String = carets.chars().take(room).collect();

@@ -46,7 +46,7 @@ fn calls(row: &Row) -> Vec<(usize, String)> {
     else {
         return Vec::new();
     };
-    // Runs that are reported together are shown with the calls of one of them.
+    // Runs that are reported as a group show the calls of one of them.
     let number = row.run.map(|run| format!("#{run}")).filter(|number| row.name.ends_with(&format!(" {number}")));
     let of_run = number.map_or_else(String::new, |number| format!(" in {number}"));
     if calls.is_empty() {

@@ -122,7 +122,7 @@ fn command(out: &mut String, kind: &str, at: Option<&Annotation>, title: &str, m
     out.push_str(&format!("title={}::{}\n", property(title), data(message)));
 }
 
-/// Text in which nothing ends the command. Line breaks are kept; other control characters are escaped.
+/// Text escaped so that nothing in it ends the command. Line breaks are kept; other control characters are escaped.
 fn data(text: &str) -> String {
     let lines: Vec<String> = text.lines().map(|line| printable(line).replace('%', "%25")).collect();
     lines.join("%0A")

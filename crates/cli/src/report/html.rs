@@ -1,8 +1,8 @@
 //! The report as one self-contained HTML page.
 //!
-//! The page is a frame, the rows as data, and a script that shows them. What traces contain is never markup: it is in the page as
-//! JSON in which no tag can begin, the script inserts it as text, and the content security policy lets the browser run and load
-//! only the style and the script whose hashes it names.
+//! The page is a frame, the rows as data, and a script that shows them. Content of traces is never markup: it is in the
+//! page as JSON in which no tag can begin, the script inserts it as text, and the content security policy lets the browser
+//! run and load only the style and the script whose hashes it names.
 
 use std::io::{self, Write};
 

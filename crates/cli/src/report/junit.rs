@@ -1,8 +1,8 @@
 //! The report for CI servers: `JUnit` XML, a testsuite per file and a testcase per row.
 //!
-//! A failed check is a `<failure>`, a run that could not be judged is an `<error>`. Times are the recorded ones, and nothing else
-//! depends on when or where a report is written. Only elements and attributes of the Jenkins schemas are used, in their order;
-//! a test checks every report.
+//! A failed check is a `<failure>`, a run that could not be judged is an `<error>`. Times are the recorded ones, and the
+//! report does not depend on when or where it is written. Only elements and attributes of the Jenkins schemas are used, in
+//! their order; a test checks every report.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -26,7 +26,7 @@ struct Counts {
 }
 
 impl Counts {
-    /// A file that could not be used is a testcase of its own.
+    /// A file that could not be used is its own testcase.
     fn new(totals: &Totals, refused: usize, allows_inconclusive: bool) -> Self {
         let (allowed, inconclusive) =
             if allows_inconclusive { (totals.inconclusive, 0) } else { (0, totals.inconclusive) };
@@ -34,7 +34,7 @@ impl Counts {
             tests: totals.rows() + refused,
             failures: totals.fail + totals.unassessable + inconclusive,
             errors: totals.error + refused,
-            // A server that knows passes, failures and skips must not count as a pass what nobody judged.
+            // CI servers only know passes, failures and skips, and a run that was not judged must not count as a pass.
             skipped: totals.skipped + totals.unjudged + allowed,
         }
     }
@@ -74,7 +74,7 @@ fn suite(suite: &SuiteReport, allows_inconclusive: bool, xml: &mut Xml<'_>) -> i
         ("errors", &errors.to_string()),
         ("skipped", &skipped.to_string()),
     ]);
-    // Rows of gates are about runs that have rows of their own: their time is not counted twice.
+    // Gates over runs have no time of their own: it is already counted in the rows of the runs.
     let runs = suite.rows.iter().filter(|row| row.family == Family::Run);
     if let Some(ms) = runs.filter_map(|row| row.duration_ms).reduce(u64::saturating_add) {
         element = element.with_attribute(("time", &*seconds(ms)));

@@ -87,7 +87,7 @@ fn no_reporter_prints_a_command_at_any_width() {
     let check = |kind: Kind, text: &str| {
         let found: Vec<_> = commands(text)
             .into_iter()
-            // The github reporter writes commands of its own, but no text from outside becomes one.
+            // The github reporter writes commands, but no text from outside becomes one.
             .filter(|found| kind != Kind::Github || !["error", "notice", "warning"].contains(&&*found.name))
             .collect();
         assert_eq!(found, [], "{}", kind.name());

@@ -98,7 +98,7 @@ fn changes(name: &str, changes: &Changes, out: &mut String) {
     }
 }
 
-/// Everything that does not pass, as far as there is room.
+/// Everything that does not pass, up to the size limit.
 fn failures(report: &Report, most: usize, out: &mut String) {
     let mut text = String::new();
     let mut left_out = 0;
@@ -125,7 +125,7 @@ fn failures(report: &Report, most: usize, out: &mut String) {
     }
 }
 
-/// Rows that did not pass, in order; runs of a test that fail alike are one entry with all their numbers.
+/// Rows that did not pass, in order; runs of a test with the same failure are one entry with all their numbers.
 fn alike(rows: &[Row]) -> Vec<(&Row, Vec<u64>)> {
     let mut out: Vec<(&Row, Vec<u64>)> = Vec::new();
     let mut known: BTreeMap<(String, RowVerdict, String), usize> = BTreeMap::new();
@@ -156,7 +156,7 @@ fn failure(row: &Row, runs: &[u64], file: &str) -> String {
 fn details(verdict: &str, name: &str, reason: &str, lines: &[String]) -> String {
     let text = lines.join("\n");
     let fence = "`".repeat(longest_run(&text).max(2) + 1);
-    // In code, `@name` mentions nobody and nothing is linked.
+    // Inside code, GitHub does not turn `@name` into a mention or text into links.
     format!(
         "\n<details><summary>{verdict} <code>{}</code>: <code>{}</code></summary>\n\n{fence}text\n{text}\n{fence}\n\n</details>\n",
         html(&printable(&json::cut(name, MAX_NAME))),
@@ -207,7 +207,7 @@ fn runs(report: &Report) -> String {
     out
 }
 
-/// Text of a table: code, so that nobody is mentioned and nothing is linked by what an agent or a suite says.
+/// Text of a table: as code, so that text from an agent or a suite creates no mentions or links.
 pub(crate) fn cell(text: &str) -> String {
     if text.is_empty() { String::new() } else { code(text).replace('|', "\\|") }
 }
@@ -231,7 +231,7 @@ fn longest_run(text: &str) -> usize {
     longest
 }
 
-/// Text in which nothing is a tag.
+/// Text with HTML tags escaped.
 fn html(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }

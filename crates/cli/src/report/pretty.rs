@@ -23,7 +23,7 @@ const WORD: usize = 8;
 pub(super) struct Pretty {
     verbosity: Verbosity,
     output: Output,
-    /// The suite that rows belong to, as it was typed.
+    /// The suite that the rows belong to, as typed.
     file: String,
     /// Whether the name of the suite is printed already.
     is_named: bool,

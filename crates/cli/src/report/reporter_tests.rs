@@ -233,7 +233,7 @@ fn every_face_counts_the_same_and_keeps_the_order_of_events() {
     let failed = count(RowVerdict::Fail) + count(RowVerdict::Inconclusive) + count(RowVerdict::Unassessable);
     let bad = failed + count(RowVerdict::Error);
     let refused = 2;
-    // Two pairs of runs fail alike.
+    // Two pairs of runs fail in the same way.
     assert_eq!(markdown.matches("<details>").count(), bad + refused - 2);
     let bad = verdicts.iter().filter(|verdict| verdict.is_bad()).count();
     assert_eq!(markdown.lines().next().unwrap(), format!("## ! mcptest: {bad} tests failed or could not run"));
@@ -248,7 +248,7 @@ fn every_face_counts_the_same_and_keeps_the_order_of_events() {
     assert_eq!(junit.lines().nth(1).unwrap(), head);
     assert_eq!(junit.matches("<testcase ").count(), rows.len() + refused);
     assert_eq!(junit.matches("<skipped/>").count(), count(RowVerdict::Skipped) + count(RowVerdict::Unjudged));
-    // Read by a parser that others wrote, names are whole and counts are those of the elements.
+    // Parsed with a third-party parser, names are complete and counts match the elements.
     let read = quick_junit::Report::deserialize_from_str(&junit).unwrap();
     let cases = || read.test_suites.iter().flat_map(|suite| &suite.test_cases);
     assert_eq!(cases().count(), rows.len() + refused);
@@ -280,7 +280,7 @@ fn colour_changes_nothing_but_colour() {
     }
     plain.push_str(rest);
     assert_eq!(plain, printed("pretty", normal(), &events()));
-    // A file has no color, whatever standard output is.
+    // Files have no color, regardless of standard output.
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.txt");
     let colored = Style { output: Output { is_colored: true, width: 40 }, ..normal() };
@@ -327,7 +327,7 @@ fn runs_that_fail_alike_are_shown_once_and_the_rest_is_counted() {
             "✗ FAIL      survives a dead search #1 to #12  replayed",
         ]
     );
-    // Each says something of its own.
+    // Each has its own message.
     let numbered = rows.into_iter().filter(|row| row.gate.is_none()).map(|mut row| {
         row.checks[0].failures[0].reason = format!("reason {}", row.run.unwrap());
         row
@@ -339,7 +339,7 @@ fn runs_that_fail_alike_are_shown_once_and_the_rest_is_counted() {
 
 #[test]
 fn a_report_fits_its_schema_and_has_no_key_that_the_schema_does_not_describe() {
-    /// Forbids whatever is not described.
+    /// Forbids everything that is not described.
     fn close(schema: &mut Value) {
         match schema {
             Value::Object(map) => {
@@ -403,7 +403,7 @@ fn github_gets_the_summary_of_its_step_after_what_is_there() {
     printed("github", style(), &events());
     let markdown = printed("markdown", normal(), &events());
     assert_eq!(fs::read_to_string(&path).unwrap(), format!("before\n{markdown}"));
-    // Nobody else writes it.
+    // Only this test writes it.
     printed("markdown", style(), &events());
     assert_eq!(fs::read_to_string(&path).unwrap(), format!("before\n{markdown}"));
     let unwritten = report(&["github"], Style { step_summary: Some(folder.path().to_owned()), ..normal() }, &[]).1;

@@ -45,7 +45,7 @@ pub(super) fn trace(calls: &[(&str, Value, Option<Value>)], answer: &str) -> Tra
     .unwrap()
 }
 
-/// A run that does everything `books a seat` expects, and one that does hardly anything.
+/// A run that does everything `books a seat` expects, and one that does almost nothing.
 fn seats() -> [Trace; 2] {
     let fare = |class: &str| json!({ "seat": "12A", "fare": { "class": class, "currency": "NOK" } });
     let long = |end: &str| format!("{} {end}", "a sentence that comes before the part that matters,".repeat(2));

@@ -18,7 +18,7 @@ pub(crate) enum Verbosity {
     Quiet,
     /// A line per test on a model and per gate over runs; details of runs that did not pass.
     Normal,
-    /// Every row, each check on a line of its own.
+    /// Every row, each check on its own line.
     Verbose,
 }
 
@@ -51,7 +51,7 @@ impl Output {
     /// A file or a pipe.
     pub(super) const PLAIN: Self = Self { width: WIDTH, is_colored: false };
 
-    /// A terminal of this width, or something else; `set` reads variables that are not empty.
+    /// A terminal of this width, or not a terminal; `set` reads variables that are not empty.
     fn new(terminal: Option<usize>, color: Color, set: &dyn Fn(&str) -> Option<String>) -> Self {
         let is_colored = match color {
             Color::Always => true,
@@ -67,7 +67,7 @@ impl Output {
 /// An older report that this one is compared with.
 #[derive(Debug, Clone)]
 pub(crate) struct Compared {
-    /// Its file, as it was typed.
+    /// Its file, as typed.
     pub(crate) name: String,
     pub(crate) baseline: Baseline,
 }

@@ -209,7 +209,7 @@ fn page(key: &str, items: impl Iterator<Item = Value>, params: &Value) -> Result
     }
 }
 
-/// A tool as it is listed. In the legacy era an output schema must describe an object.
+/// A tool, as listed. In the legacy era an output schema must describe an object.
 fn listed(tool: &Value, era: Era) -> Value {
     let mut tool = tool.clone();
     if let (Era::Legacy, Value::Object(map)) = (era, &mut tool)

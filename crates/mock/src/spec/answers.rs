@@ -188,7 +188,7 @@ impl Manifest<'_> {
         }
     }
 
-    /// Validates an answer against the output schema, as far as that is possible before a call.
+    /// Validates an answer against the output schema, as much as possible before a call.
     fn fits(&mut self, answer: &Answer, node: &Node, output: Option<&Schema>) {
         let (Some(schema), false) = (output, answer.is_error) else { return };
         let Some(structured) = &answer.structured else {

@@ -26,7 +26,7 @@ impl<'n> Manifest<'n> {
         Self { notes, playlists: 0 }
     }
 
-    /// The whole server. What the key tables refused was reported, and is ignored here.
+    /// The complete server. Keys that the key tables rejected were reported, and are ignored here.
     pub(super) fn server(mut self, node: &Node) -> Option<Spec> {
         let tools = self.list(node, "tools", "name", "tool", Self::tool);
         let resources = self.list(node, "resources", "uri", "resource", Self::resource);

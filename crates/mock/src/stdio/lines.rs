@@ -133,7 +133,8 @@ mod tests {
 
     #[tokio::test]
     async fn a_line_that_is_too_long_is_told_once_wherever_it_ends() {
-        // From one that is cut once to one that is cut twice, so that its rest has every length up to the limit and beyond.
+        // From a line that is cut once to one that is cut twice, so that the remainder takes every length up to the limit
+        // and beyond.
         for length in (100_001..400_000).step_by(5_000) {
             let text = [&b"x".repeat(length)[..], b"\nb\n"].concat();
             assert_eq!(lines(&text, 100_000).await, [Line::TooLong, whole("b")], "{length}");

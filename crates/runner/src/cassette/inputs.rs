@@ -1,6 +1,6 @@
-//! The inputs of a recording, from the suite: a difference makes a cassette stale. References to environment variables stay as
-//! written, so a recording is valid on every machine and contains no secret; the suite's own variables are expanded. Gates,
-//! `expect`, tags, `runs`, prices and the names of variables that hold keys may change freely.
+//! The inputs of a recording, from the suite: a difference makes a cassette stale. References to environment variables stay
+//! as written, so a recording is valid on every machine and contains no secret; the suite's own variables are expanded.
+//! Gates, `expect`, tags, `runs`, prices and the names of key variables may change freely.
 
 use std::collections::BTreeMap;
 

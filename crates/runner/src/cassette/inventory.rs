@@ -15,13 +15,13 @@ use crate::plan::SuiteFile;
 /// A recording, or several runs in a row that have none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// Where the recording is, or where that of the first missing run would be.
+    /// Where the recording is, or would be for the first missing run.
     pub path: PathBuf,
     pub test: Option<String>,
     pub model: Option<String>,
     /// The run, or the first of several.
     pub run: u64,
-    /// The last of several runs without a recording; else the run.
+    /// The last of several consecutive runs without a recording; otherwise the run.
     pub last_run: u64,
     pub state: State,
 }

@@ -1,5 +1,5 @@
-//! The ledgers of recorded programs: `<run>.ledger.jsonl` next to `<run>.json`. They are written first and named by their hash,
-//! so that a recording never goes with the ledgers of another.
+//! The ledgers of recorded programs: `<run>.ledger.jsonl` next to `<run>.json`. They are written first and named by their
+//! hash, so that a recording is never paired with the ledgers of another.
 
 use std::fs;
 use std::io::ErrorKind;

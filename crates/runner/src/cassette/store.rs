@@ -402,9 +402,9 @@ pub(super) fn failed(path: &Path, what: &'static str, error: &io::Error) -> Cass
     CassetteError::Io { path: path.to_owned(), what, why: error.to_string(), code }
 }
 
-/// Refuses links among a path and the `levels - 1` folders above it, so that recordings stay next to the suite. The folder of
-/// the suite itself may be a link. A concurrent change is not a concern: whoever can make it can also change the suite and the
-/// commands that it starts.
+/// Refuses links among a path and the `levels - 1` folders above it, so that recordings stay next to the suite. The folder
+/// of the suite itself may be a link. A concurrent change is not a concern: anyone who can make it can also change the
+/// suite and the commands that it starts.
 fn refuse_links(path: &Path, levels: usize) -> Result<(), CassetteError> {
     let link = path.ancestors().take(levels).filter(|place| place.is_symlink()).last();
     link.map_or(Ok(()), |link| Err(CassetteError::Linked { path: link.to_owned() }))

@@ -6,7 +6,7 @@ use mcptest_core::report::{Family, Row, RowVerdict};
 use crate::cassette::{OLDEST, VERSION};
 use crate::plan::Planned;
 
-/// Facts about all runs, apart from their verdicts.
+/// Notes about all runs that are not verdicts.
 #[derive(Default)]
 pub(super) struct RunNotes {
     pub(super) edited: usize,

@@ -16,7 +16,7 @@ pub(crate) struct Events {
     /// Whether the last byte was a carriage return, so that a line feed would belong to it.
     after_return: bool,
     is_first_line: bool,
-    /// The id of the current event, and that of the last complete event. Empty if there is none.
+    /// The id of the current event, and the id of the last complete event. Empty if there is none.
     id: Vec<u8>,
     last_id: Vec<u8>,
     retry: Option<Duration>,

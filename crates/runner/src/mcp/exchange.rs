@@ -35,7 +35,7 @@ pub struct Counters {
 pub(crate) enum Reply {
     Result(Value),
     Error(Value),
-    /// There is no reply, and there will be none.
+    /// There will be no reply.
     Failed(Failure),
 }
 
@@ -73,7 +73,7 @@ pub(crate) type Pending = oneshot::Receiver<(Reply, usize)>;
 struct State {
     /// Requests that wait for their reply.
     waiting: BTreeMap<i64, oneshot::Sender<(Reply, usize)>>,
-    /// The id of the next request. Ids are never used again, so that a late reply is not mistaken for one to a later request.
+    /// The id of the next request. Ids are never reused, so that a late reply is not mistaken for one to a later request.
     next: i64,
     counters: Counters,
     noise: Option<String>,
@@ -95,7 +95,8 @@ impl Exchange {
         Self { state: Mutex::default(), end: watch::Sender::new(None), relay: None }
     }
 
-    /// One that passes on every line of the server as it is. A reply in the response to a request ends it, regardless of its ID.
+    /// An exchange that forwards every line of the server unchanged. A reply in the response to a request ends it,
+    /// regardless of its ID.
     pub(crate) fn relaying(lines: mpsc::UnboundedSender<Vec<u8>>) -> Self {
         Self { relay: Some(lines), ..Self::new() }
     }
@@ -110,7 +111,7 @@ impl Exchange {
         let mut state = self.state();
         let id = state.next;
         state.next += 1;
-        // After the end the sender is dropped here, and the caller sees at once that there is no reply.
+        // After the end the sender is dropped here, and the caller immediately sees that there is no reply.
         if self.end.borrow().is_none() {
             state.waiting.insert(id, sender);
         }
@@ -159,7 +160,8 @@ impl Exchange {
         };
         match message {
             Message::Notification => None,
-            // Answered at once and without a task: a server that sends requests without reading must not fill the memory.
+            // Answered immediately and without a task: a server that sends requests without reading must not fill the
+            // memory.
             Message::Request { id, method } => Some(answer(&id, &method)),
             Message::Reply { id, reply, cost } => {
                 let id = match about {

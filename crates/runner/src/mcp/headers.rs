@@ -1,4 +1,4 @@
-//! Headers that repeat parts of a message, so that proxies need not parse it. Pure.
+//! Headers that repeat parts of a message, so that proxies do not need to parse it. No I/O.
 
 use std::collections::{BTreeMap, BTreeSet};
 

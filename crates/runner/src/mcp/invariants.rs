@@ -31,7 +31,7 @@ pub(crate) fn lines(sent: &[u8], limit: usize, arriving: impl AsyncBufRead + Unp
     assert_eq!(end, long.map(|_| End::TooLong(limit)));
 }
 
-/// Compares the events of the pieces with those of the whole.
+/// Compares the events of the pieces with the events of the complete text.
 pub(crate) fn events<'a>(sent: &[u8], limit: usize, pieces: impl Iterator<Item = &'a [u8]>) {
     let pieces: Vec<&[u8]> = pieces.collect();
     assert_eq!(pieces.concat(), sent);
@@ -70,7 +70,7 @@ fn reference(sent: &[u8]) -> Vec<Vec<u8>> {
         }
     }
     let mut lines: Vec<&[u8]> = plain.split(|byte| *byte == b'\n').collect();
-    // What follows the last line end is not a line yet.
+    // Text after the last line break is not a line yet.
     lines.pop();
     let mut events = Vec::new();
     for block in lines.split_inclusive(|line| line.is_empty()) {

@@ -184,7 +184,7 @@ impl<R: AsyncBufRead + Unpin> LineReader<R> {
         }
     }
 
-    /// The next part of a line that is too long; `None` at its end, after which [`next`](Self::next) goes on.
+    /// The next part of a line that is too long; `None` at its end, after which [`next`](Self::next) continues.
     pub(crate) async fn part(&mut self) -> Option<Vec<u8>> {
         if !self.line.is_empty() {
             return Some(std::mem::take(&mut self.line));
@@ -192,7 +192,7 @@ impl<R: AsyncBufRead + Unpin> LineReader<R> {
         let chunk = self.from.fill_buf().await.ok().filter(|chunk| !chunk.is_empty())?;
         let end = chunk.iter().position(|&byte| byte == b'\n');
         let part = chunk[..end.unwrap_or(chunk.len())].to_vec();
-        // The end of the line stays for the next call, which has nothing else to return.
+        // The end of the line is left for the next call.
         self.from.consume(part.len().max(1));
         (!part.is_empty()).then_some(part)
     }

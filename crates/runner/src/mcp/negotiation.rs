@@ -108,7 +108,7 @@ impl Server {
         };
         self.begin(matches!(era, Era::Modern).then_some(MODERN));
         let mut replied = self.ask(step, params.clone(), limit).await;
-        // A server may refuse a revision and list it as supported: it wants to be asked again.
+        // A server may refuse a revision and list it as supported: send the request again.
         if matches!(&replied, Ok((Reply::Error(error), _)) if lists_modern(error)) {
             replied = self.ask(step, params, limit).await;
         }
@@ -141,7 +141,7 @@ impl Server {
             probe => probe,
         };
         Err(match (discover, initialize) {
-            // If both have the same status, one of them says enough.
+            // If both have the same status, one of them is enough.
             (Problem::Http { status, .. }, again @ Problem::Http { status: second, .. }) if status == second => again,
             (discover, initialize) => match (discover.answer(), initialize.answer()) {
                 (Some(discover), Some(answer)) => {
@@ -195,7 +195,7 @@ fn problem(step: &str, failure: Failure) -> Problem {
     }
 }
 
-/// Whether a refusal of the revision lists the one that was asked for.
+/// Whether a server that rejected the revision lists it as supported.
 fn lists_modern(error: &Value) -> bool {
     let supported = error.pointer("/data/supported").and_then(Value::as_array);
     error_parts(error).0 == Some(UNSUPPORTED_REVISION)

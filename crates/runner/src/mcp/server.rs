@@ -200,7 +200,7 @@ impl Server {
         match self.link {
             Link::Pipes { lines, child } => {
                 lines.close();
-                // The reader goes last: a full pipe must not block a server that still writes while it exits.
+                // Stop the reader last: a full pipe must not block a server that still writes while it exits.
                 child.end().await;
                 drop(lines);
             }

@@ -94,7 +94,7 @@ pub enum AccessError {
     #[error("model `{model}`: `{from}` is not a valid URL: {why}")]
     Address {
         model: String,
-        /// The key or variable that holds it.
+        /// The key, or the variable that contains it.
         from: &'static str,
         /// The value is not shown, because it may contain a password.
         why: String,
@@ -109,7 +109,7 @@ pub enum AccessError {
     #[error("model `{model}`: the value of {variable} contains characters that are not allowed in a header")]
     BadKey {
         model: String,
-        /// The variable that holds it.
+        /// The variable that contains it.
         variable: String,
     },
 }
@@ -189,7 +189,7 @@ impl Access {
             Provider::Gemini => ("GOOGLE_GEMINI_BASE_URL", "https://generativelanguage.googleapis.com"),
             Provider::Script => return Err(AccessError::Scripted { model: name.to_owned() }),
         };
-        // Only the suite chooses the API. If a variable did, a suite would mean something else on every machine.
+        // Only the suite chooses the API. If a variable did, the same suite could behave differently on each machine.
         let wire = match (provider, entry.and_then(|entry| entry.api), &written) {
             (Provider::Anthropic, ..) => Wire::Messages,
             (Provider::Gemini, ..) => Wire::Gemini,

@@ -48,12 +48,12 @@ pub enum Problem {
     },
     #[error("the conversation has grown to {bytes} bytes; the limit is {limit}")]
     RequestTooLong {
-        /// How long the question would be.
+        /// The size of the request.
         bytes: usize,
         /// How long it may be.
         limit: usize,
     },
-    /// The reply has more calls than any agent makes at once.
+    /// The reply has more calls than the limit per turn.
     #[error("the reply has {calls} calls; the limit is {limit}")]
     TooMany {
         calls: usize,
@@ -65,7 +65,7 @@ pub enum Problem {
     Status {
         status: u16,
         said: String,
-        /// How long to wait, as the provider asks.
+        /// How long the provider asks to wait.
         wait: Option<Duration>,
     },
     /// A redirect, which is not followed because the request carries a key.

@@ -1,4 +1,5 @@
-//! `OpenAI` Chat Completions: `POST {base}/chat/completions`, which most servers of open models speak as well, with variations.
+//! `OpenAI` Chat Completions: `POST {base}/chat/completions`, which most servers of open models also support, with
+//! variations.
 //!
 //! The message is sent back unchanged, with one exception: a call without an id gets the one that its answer refers to.
 

@@ -47,7 +47,7 @@ pub(super) fn describe(declaration: &mut Value, tool: &Tool) {
     }
 }
 
-/// Arguments in any form that servers send: an object, or its text. Nothing at all and empty text mean no arguments.
+/// Arguments in any form that servers send: an object, or its text. A missing value and empty text mean no arguments.
 pub(super) fn arguments(value: Option<&Value>) -> RequestedArgs {
     match value {
         None | Some(Value::Null) => RequestedArgs::Object(Map::new()),

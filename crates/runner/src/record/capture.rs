@@ -1,4 +1,4 @@
-//! A copy of what passes, of bounded size, and what is read from it afterwards.
+//! A bounded copy of the bytes that pass through, and how it is decoded afterward.
 
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind, Read as _};
@@ -123,7 +123,7 @@ fn decoded(mut bytes: Vec<u8>, encodings: &[String], limit: usize, is_stream: bo
             "zstd" => zstd::Decoder::with_buffer(&*bytes).and_then(|decoder| decoder.take(most).read_to_end(&mut out)),
             other => return Err(unread(WhyUnread::Encoding(other.to_owned()), &bytes)),
         };
-        // The decoder of Brotli does not tell a cut from anything else.
+        // The Brotli decoder does not distinguish truncated data from other errors.
         let is_cut = |error: &io::Error| error.kind() == ErrorKind::UnexpectedEof || name == "br";
         match read {
             Err(error) if is_stream && is_cut(&error) && out.len() <= limit => bytes = out,

@@ -1,4 +1,5 @@
-//! Files that lead MCP clients to the proxies: one for clients that speak HTTP, one for those that only start programs.
+//! Configuration files that point MCP clients to the proxies: one for clients that support HTTP, one for clients that only
+//! start programs.
 
 use std::fs;
 use std::io::{self, Write as _};

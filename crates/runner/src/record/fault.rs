@@ -1,4 +1,4 @@
-//! Faults in real time: what strikes a call or a request to the model while a program runs, and how long it lasted.
+//! Faults in real time: which fault hits a call or a model request while a program runs, and how long it lasted.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -24,7 +24,7 @@ struct Shared {
 
 #[derive(Debug, Default)]
 struct State {
-    /// In the order in which they apply, each with how often it was met.
+    /// In the order in which they apply, each with the number of matches so far.
     armed: Vec<(Fault, u64)>,
     struck: BTreeMap<usize, Strike>,
     next: usize,
@@ -43,7 +43,7 @@ impl Faults {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What strikes a call. The first fault that matches decides.
+    /// The fault that hits a call: the first that matches.
     pub(super) fn strike_call(&self, server: &str, tool: &str) -> Option<Struck> {
         self.strike(|fault| {
             !fault.kind.strikes_model()
@@ -52,13 +52,13 @@ impl Faults {
         })
     }
 
-    /// Whether calls of a server may be struck.
+    /// Whether any fault targets calls of a server.
     pub(super) fn may_strike(&self, server: &str) -> bool {
         let is_for = |fault: &Fault| fault.server.as_deref().is_none_or(|name| name == server);
         self.state().armed.iter().any(|(fault, _)| !fault.kind.strikes_model() && is_for(fault))
     }
 
-    /// What strikes a request to the model.
+    /// The fault that hits a request to the model.
     pub(super) fn strike_model(&self) -> Option<Struck> {
         self.strike(|fault| fault.kind.strikes_model())
     }
@@ -104,19 +104,19 @@ impl Faults {
         }
     }
 
-    /// What struck so far, in order.
+    /// The faults that were hit so far, in order.
     pub(super) fn strikes(&self) -> Vec<Strike> {
         self.state().struck.values().cloned().collect()
     }
 }
 
-/// A fault that strikes now. It is measured until it is dropped.
+/// A fault in effect. Its duration is measured until it is dropped.
 #[derive(Debug)]
 pub(super) struct Struck {
     faults: Faults,
     at: usize,
     pub(super) fault: Fault,
-    /// What the program sees if nothing else happens before the end.
+    /// What the program sees if nothing else happens before the fault ends.
     effect: FaultEffect,
     /// The entry of the call.
     pub(super) seq: Option<u64>,

@@ -132,7 +132,7 @@ impl Recorder {
     /// The redactor that knows all secrets so far.
     pub(super) fn redactor(&self) -> Redactor {
         let mut secrets: BTreeMap<String, String> = BTreeMap::new();
-        // The first name of a value counts: a variable tells more than a header.
+        // The first name of a value counts: the name of a variable is more useful than that of a header.
         for (name, value) in &self.state().secrets {
             secrets.entry(value.clone()).or_insert_with(|| name.clone());
         }

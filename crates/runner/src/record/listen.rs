@@ -1,4 +1,4 @@
-//! The listener on loopback: accepts connections, checks who asks, and routes to a proxy by path.
+//! The listener on loopback: accepts connections, checks the client, and routes to a proxy by path.
 //!
 //! Every path begins with a token that cannot be guessed, so that no other program and no web page reaches the proxies.
 
@@ -88,10 +88,10 @@ impl Proxies {
         }
     }
 
-    /// Closes every connection. A response that is still under way is entered as broken off.
+    /// Closes every connection. A response in progress is recorded as cut off.
     pub(super) async fn close(mut self) {
         self.task.abort();
-        // It ends at once, by being aborted.
+        // It was aborted, so it ends immediately.
         let _ = (&mut self.task).await;
         self.gateways.close().await;
     }
@@ -136,7 +136,7 @@ async fn connection(routes: Arc<Routes>, stream: TcpStream) {
         async move { Ok::<_, std::convert::Infallible>(routes.answer(request).await) }
     });
     let http = hyper::server::conn::http1::Builder::new();
-    // A program that closes its connection is no error.
+    // A program that closes its connection is not an error.
     let _ = http.serve_connection(TokioIo::new(stream), service).with_upgrades().await;
 }
 

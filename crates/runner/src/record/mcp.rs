@@ -126,7 +126,7 @@ struct Tape {
 }
 
 impl Tape {
-    /// Whether a message of the program may reach the server: not if the program runs again and does something else.
+    /// Whether a message of the program may reach the server: not if a rerun has diverged.
     async fn admits(&self, text: &[u8], is_whole: bool) -> bool {
         match &self.player {
             Some(player) => player.admits(&self.server, text, is_whole).await,

@@ -63,8 +63,8 @@ const PROVIDERS: [Provider; 4] = [
 const HOP_BY_HOP: [HeaderName; 6] = [CONNECTION, TE, TRAILER, TRANSFER_ENCODING, UPGRADE, HOST];
 /// More of them, which have no constant.
 const HOP_BY_HOP_NAMES: [&str; 3] = ["keep-alive", "proxy-authenticate", "proxy-authorization"];
-/// How names of headers end whose values are credentials. Gateways have names of their own for them. Not every key is one, and
-/// an ordinary word that was taken for a secret would be missing from the record.
+/// How names of headers end whose values are credentials. Gateways use various names for them. Not every header with `key`
+/// is one, and an ordinary word mistaken for a secret would be redacted everywhere.
 const CREDENTIALS: [&str; 10] = [
     "api-key",
     "apikey",
@@ -106,7 +106,7 @@ pub enum UpstreamError {
 }
 
 impl Upstreams {
-    /// Every provider where its variable leads, else at its usual place.
+    /// Every provider at the URL of its variable, else at its default URL.
     pub fn new(variable: &dyn Fn(&str) -> Option<String>) -> Result<Self, UpstreamError> {
         let mut out = BTreeMap::new();
         for provider in &PROVIDERS {
@@ -128,7 +128,7 @@ impl Upstreams {
         PROVIDERS.iter().flat_map(|provider| provider.variables.iter().copied())
     }
 
-    /// No provider at all, for a program that runs again.
+    /// No provider, for reruns.
     pub fn none() -> Self {
         Self(BTreeMap::new())
     }
@@ -303,7 +303,7 @@ pub(super) async fn forward(
     let mut outgoing = upstream.client.request(head.method.clone(), url);
     // What does not fit is sent on while it arrives.
     let Some((whole, rest)) = collect(body, limit).await else {
-        // The program has left; there is nobody to answer.
+        // The program has disconnected; there is no one to answer.
         return plain(StatusCode::BAD_REQUEST, "the request is not complete");
     };
     let exchange = recorder.exchange();
@@ -353,7 +353,7 @@ pub(super) async fn forward(
                 injected(watch, status, error, End::Complete)
             }
             _ => {
-                // What cannot be read would make the recording incomplete; this is no reply of the model.
+                // An unreadable reply would make the recording incomplete, but this is not a reply of the model.
                 let end = End::Upstream("an injected fault replaced the reply".to_owned());
                 injected(watch, StatusCode::OK, "<<< this is not a reply of a model >>>", end)
             }
@@ -444,7 +444,7 @@ async fn respond(
     out
 }
 
-/// The copy of a response. It is entered when the response ends, whoever ends it.
+/// The copy of a response. It is recorded when the response ends, regardless of which side ends it.
 struct Watch {
     recorder: Recorder,
     exchange: u64,

@@ -1,4 +1,4 @@
-//! Folders that only this user can read, and that are gone when a run is over.
+//! Folders that only this user can read, removed when the run ends.
 
 use std::fs::{self, DirBuilder};
 use std::io;

@@ -1,5 +1,5 @@
-//! The command that is recorded, and its process group, which ends with it. By hand it keeps its terminal; in a suite it gets a
-//! prompt and its output is kept.
+//! The recorded command and its process group, which ends with it. In `mcptest record` it keeps its terminal; in a suite it
+//! gets a prompt and its output is captured.
 
 use std::io::{self, ErrorKind, IsTerminal as _, Write};
 use std::process::{ExitStatus, Stdio};
@@ -38,7 +38,7 @@ pub struct Program<'a> {
 pub enum Streams {
     /// Those of mcptest itself.
     Inherited,
-    /// It reads this text and no more. The end of its standard error is kept.
+    /// It reads only this text. The end of its standard error is kept.
     Kept(String),
 }
 
@@ -92,7 +92,7 @@ impl Program<'_> {
         let capture = Arc::new(Mutex::new(Some(Capture::new(MAX_KEPT))));
         let (done, is_done) = oneshot::channel();
         let kept = Arc::clone(&capture);
-        // A thread of its own: whoever reads our output may stop reading, and the proxies must go on.
+        // On its own thread: the reader of our output may stop reading, and the proxies must keep working.
         thread::Builder::new().spawn(move || {
             copy(reader, out, &kept);
             let _ = done.send(());
@@ -198,7 +198,7 @@ fn copy(mut from: impl io::Read, mut to: impl Write, capture: &Mutex<Option<Capt
         if let Some(capture) = &mut *capture.lock().unwrap_or_else(PoisonError::into_inner) {
             capture.push(&chunk[..count]);
         }
-        // Dropping the pipe tells the program that nobody reads its output any more.
+        // Dropping the pipe signals the program that its output is no longer read.
         if to.write_all(&chunk[..count]).and_then(|()| to.flush()).is_err() {
             return;
         }

@@ -1,7 +1,7 @@
 //! The recorded world in place of the real one: answers from a ledger, to a program that runs again.
 //!
-//! Nothing here opens a connection to another host. `model` answers what is asked of a model; the endpoints of servers are with
-//! those of the real ones.
+//! Nothing here opens a connection to another host. `model` answers model requests; the endpoints of recorded servers are
+//! next to those of real ones.
 
 mod model;
 
@@ -16,8 +16,8 @@ use serde_json::Value;
 use tokio::sync::watch;
 use tokio::time::timeout;
 
-/// How long a request waits for those that were recorded before it, since the program asked something last. They may come from
-/// another part of the program that is slower today.
+/// How long a request waits for those that were recorded before it, since the last request of the program. They may come
+/// from another part of the program that is slower today.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// How long what was sent has to arrive before a response breaks off.
@@ -32,7 +32,7 @@ struct Inner {
     rerun: Mutex<Rerun>,
     /// Counts what happened.
     moved: watch::Sender<u64>,
-    /// What stands for a value in the recording, and the value of this run.
+    /// A placeholder in the recording, and its value in this run.
     values: OnceLock<Vec<(String, String)>>,
 }
 
@@ -116,7 +116,8 @@ impl Player {
         }
     }
 
-    /// Whether a message of the program to a server that was started anew was recorded. It waits for what has to come before.
+    /// Whether a message of the program to a restarted server was recorded. It waits for the messages that must come
+    /// before.
     pub(super) async fn admits(&self, server: &str, text: &[u8], is_whole: bool) -> bool {
         let message = str::from_utf8(text).ok().and_then(|text| json::parse(text).ok());
         let asked = {
@@ -126,7 +127,7 @@ impl Player {
                     rerun.pass(server, &message);
                     None
                 }),
-                // Whatever it is, the server will say.
+                // The server will report what is wrong.
                 None if is_whole => None,
                 None => {
                     rerun.too_large(server);
@@ -142,7 +143,7 @@ impl Player {
         }
     }
 
-    /// What a client is told after a divergence.
+    /// The error that clients get after a divergence.
     pub(super) fn refusal(&self) -> String {
         let how = self.divergence().unwrap_or_default();
         format!("the program diverged from its recording: {}", how.lines().next().unwrap_or_default())

@@ -66,7 +66,7 @@ impl<B> Cut<B> {
         Self { body, events, is_over: false }
     }
 
-    /// What of a chunk still passes.
+    /// The part of a chunk that still passes.
     fn pass(&mut self, chunk: &Bytes) -> Bytes {
         let ends =
             (1..=chunk.len()).filter(|end| chunk[..*end].ends_with(b"\n\n") || chunk[..*end].ends_with(b"\r\n\r\n"));
@@ -110,7 +110,7 @@ impl<B: Body<Data = Bytes> + Unpin> Body for Cut<B> {
                 Ok(data) => Poll::Ready(Some(Ok(Frame::data(self.pass(&data))))),
                 Err(_) => Poll::Ready(Some(Err(CutOff))),
             },
-            // Whatever there was: the program must not see the end of it.
+            // In every case the program must not see a regular end.
             Poll::Ready(_) => Poll::Ready(Some(Err(CutOff))),
         }
     }
@@ -138,7 +138,7 @@ impl<B: Body, T: Tap> Tapped<B, T> {
         tapped
     }
 
-    /// A body of known length is not asked for more than that, so its end is seen here.
+    /// A body of known length is not polled beyond it, so its end is detected here.
     fn end_if_complete(&mut self) {
         if self.body.is_end_stream() || self.body.size_hint().exact() == Some(0) {
             self.end(None);

@@ -19,7 +19,7 @@ struct Listed {
     found: Result<Vec<Entry>, String>,
 }
 
-/// How many of each; runs without a recording are counted one by one.
+/// The number of entries in each state; runs without a recording are counted individually.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize)]
 struct Counts {
     ok: u64,
@@ -191,12 +191,12 @@ struct Report<'a> {
 #[derive(Serialize)]
 struct SuiteReport<'a> {
     file: &'a str,
-    /// Why nothing can be said about the cassettes of the suite.
+    /// Why the state of the suite's cassettes is unknown.
     refused: Option<&'a str>,
     cassettes: Vec<EntryReport<'a>>,
 }
 
-/// `run` and `last_run` differ only where several runs in a row are missing; the path is that of the first.
+/// `run` and `last_run` differ only where several runs in a row are missing; the path is the first run's.
 #[derive(Serialize)]
 struct EntryReport<'a> {
     state: &'static str,

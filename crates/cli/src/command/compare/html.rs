@@ -95,7 +95,7 @@ fn list(lines: &[String]) -> String {
     format!("<ul><li>{}</ul>", items.join("<li>"))
 }
 
-/// Text that a page shows as it is.
+/// Text escaped for HTML.
 fn escape(text: &str) -> String {
     one_line(text).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }

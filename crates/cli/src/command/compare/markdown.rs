@@ -10,7 +10,7 @@ use crate::report::text::many;
 /// Most tests in the table.
 const MAX_ROWS: usize = 100;
 
-/// Most things of a kind that a test lists.
+/// Maximum items of one kind listed per test.
 const MAX_DRIFT: usize = 5;
 
 pub(super) fn text(found: &Comparison, old: &Named, new: &Named) -> String {

@@ -1,4 +1,4 @@
-//! The two sides of a comparison, read from whatever was named: a report, cassettes, score lines or a baseline.
+//! The two sides of a comparison, read from the named input: a report, cassettes, score lines or a baseline.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -30,7 +30,7 @@ pub(in crate::command) struct Named {
     pub(in crate::command) side: Side,
 }
 
-/// A baseline as it is stored.
+/// A baseline, as stored.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(in crate::command) struct Baseline {

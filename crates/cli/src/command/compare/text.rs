@@ -1,4 +1,4 @@
-//! The comparison for people, and the words that the other outputs share.
+//! The comparison for people, and the texts that the other outputs share.
 
 use mcptest_core::compare::{Comparison, Measure, Outcome, Passes, Shift, TestComparison};
 use mcptest_core::diag::printable;
@@ -9,7 +9,7 @@ use crate::report::text::{hang, many, one_line};
 /// Columns of a line.
 const WIDTH: usize = 100;
 
-/// Most tests and most drifted things that are shown.
+/// Maximum tests and drifted items shown.
 const MAX_TESTS: usize = 20;
 const MAX_DRIFT: usize = 3;
 
@@ -115,7 +115,7 @@ pub(super) fn rates(test: &TestComparison) -> String {
     out
 }
 
-/// What else there is to say about a test, with at most so many things of a kind.
+/// Further details about a test, with at most `most` items of each kind.
 pub(super) fn details(test: &TestComparison, most: usize) -> Vec<String> {
     let mut out = Vec::new();
     if let Some((old, new)) = &test.models {

@@ -55,7 +55,7 @@ pub(super) struct Section {
 }
 
 impl Section {
-    /// Its evidence as a whole.
+    /// The evidence for the whole section.
     fn runs(&self) -> String {
         let word = if self.runs == 1 { "run" } else { "runs" };
         match self.good {

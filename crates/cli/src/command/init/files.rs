@@ -80,7 +80,7 @@ fn unwritten(folder: &Path, file: &File, error: &io::Error) -> Failure {
     stop(code, message, "check the folder and its permissions, or name another folder; nothing was left behind")
 }
 
-/// What this call created so far. Unless it is complete, it is removed when dropped.
+/// Files created by this call so far. Dropping it removes them unless it is complete.
 #[derive(Debug, Default)]
 struct Created {
     folders: Vec<PathBuf>,

@@ -26,7 +26,7 @@ pub(super) struct Way {
     pub(super) lines: Vec<String>,
 }
 
-/// A gate as it goes into a suite.
+/// A gate, as written to a suite.
 #[derive(Debug, Clone)]
 pub(super) enum Settled {
     Held { gate: &'static str, way: Way },

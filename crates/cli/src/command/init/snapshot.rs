@@ -205,7 +205,7 @@ fn chosen(tool: &Tool) -> Chosen<'_> {
     Chosen { name: &tool.name, args, fits, is_old, caution }
 }
 
-/// Whether a name begins like that of a read-only tool.
+/// Whether a name begins with a verb of read-only tools.
 fn looks(name: &str) -> bool {
     const WORDS: [&str; 14] = [
         "check", "count", "describe", "echo", "fetch", "find", "get", "list", "lookup", "query", "read", "search",
@@ -243,7 +243,7 @@ fn in_words(names: &[&str]) -> String {
     }
 }
 
-/// The trace that a run of these files produces, as far as gates need it.
+/// The trace that a run of these files produces, with the parts that gates need.
 fn trace(chosen: &[Chosen<'_>], closing: &str) -> Trace {
     let call = |chosen: &Chosen<'_>| ToolCall {
         name: chosen.name.to_owned(),

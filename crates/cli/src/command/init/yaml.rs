@@ -19,7 +19,7 @@ pub(in crate::command) enum Dollar {
 /// Columns after which comments are broken.
 const WIDTH: usize = 100;
 
-/// Most characters of a comment, which may quote a whole message.
+/// Maximum characters of a comment, which may quote a whole message.
 const MAX_COMMENT: usize = 400;
 
 /// A text as a scalar.
@@ -204,7 +204,7 @@ mod tests {
         );
     }
 
-    /// Texts that are likely to be taken for something else.
+    /// Texts that YAML may parse as another type.
     fn hostile() -> impl Strategy<Value = String> {
         let parts = prop::sample::select(vec![
             "$", "{", "}", "${", "$$", ":-", "\"", "'", "\\", "\n", "\r\n", "\t", " ", "#", " #", ": ", "- ", "-", "?",

@@ -126,8 +126,7 @@ pub(super) fn output() -> io::Result<impl Write + Send + 'static> {
     Ok(io::stdout())
 }
 
-/// Resolves when no process can write to standard input any more, regardless of what is still to be read. Never resolves for a
-/// file.
+/// Resolves when no process can write to standard input anymore, regardless of unread input. Never resolves for a file.
 #[cfg(unix)]
 pub(super) fn hung_up() -> io::Result<impl Future<Output = ()>> {
     use rustix::event::{PollFd, PollFlags, poll};
@@ -142,7 +141,7 @@ pub(super) fn hung_up() -> io::Result<impl Future<Output = ()>> {
             let mut watched = [PollFd::new(&input, PollFlags::empty())];
             match poll(&mut watched, None) {
                 Ok(_) if watched[0].revents().contains(PollFlags::HUP) => {
-                    // The receiver is gone if the server has ended.
+                    // The receiver is dropped if the server has ended.
                     let _ = send.send(());
                     return;
                 }

@@ -1,4 +1,4 @@
-//! What was found, as it is found: lines are printed at once, counts and missed mutants are kept for the report.
+//! Findings as they come in: lines are printed immediately, counts and missed mutants are kept for the report.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write as _};
@@ -20,7 +20,7 @@ use crate::report::MutationPage;
 /// Most proposals, and most reasons of equivalent mutants, that are kept for the report. Lines have them all.
 const MAX_KEPT: usize = 1000;
 
-/// Most runs that do not pass that are reported one by one.
+/// Maximum runs that do not pass that are reported individually.
 const MAX_COMPLAINTS: usize = 20;
 
 /// A test, trace or group after its mutants were judged.
@@ -62,7 +62,7 @@ pub(super) struct Findings {
     pub(super) not_kept: usize,
     /// Reasons of equivalent mutants, with their number.
     pub(super) equivalent: BTreeMap<(String, String), usize>,
-    /// Why standard output takes no more.
+    /// Why standard output can no longer be written.
     pub(super) broken_out: Option<io::Error>,
     page: Option<MutationPage>,
     complaints: usize,
@@ -175,7 +175,7 @@ impl Findings {
                 }
             }
             Status::Missed => {
-                // One check may catch mutants of several runs; mutants without a check are alike if the reason is.
+                // One check may catch mutants of several runs; mutants without a check are grouped by reason.
                 let same = |group: &&mut MissedGroup| {
                     let other = &group.mutant;
                     other.fix == mutant.fix

@@ -42,7 +42,7 @@ enum Found {
     Passed,
 }
 
-/// Groups in the order in which they were first met. A run that names none is alone.
+/// Groups in order of first appearance. A run without a group is a group by itself.
 #[derive(Default)]
 struct Groups {
     all: Vec<RunGroup>,

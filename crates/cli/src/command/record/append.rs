@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::input::shown;
 
-/// A file that can be written, as far as can be told before the recording begins. Nothing is created until there is a line for it.
+/// A file that was checked to be writable before the recording begins. It is created with its first line.
 pub(super) struct Appender {
     path: PathBuf,
 }
@@ -45,7 +45,7 @@ impl Appender {
                 }
             }
             file.write_all(line.as_bytes()).and_then(|()| file.sync_all()).inspect_err(|_| {
-                // Half a line would break the file for everyone. If this fails too, the first error is the one to report.
+                // Half a line would corrupt the file. If this fails too, the first error is reported.
                 let _ = file.set_len(end);
             })
         });
@@ -54,7 +54,7 @@ impl Appender {
 }
 
 fn open(path: &Path) -> io::Result<File> {
-    // Opening a pipe would wait for whoever reads it.
+    // Opening a pipe would block until it has a reader.
     if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
         return Err(not_a_file());
     }

@@ -102,7 +102,7 @@ impl ScoredBatch {
         let cut = self.text.len();
         self.cuts.push(cut);
         put(&mut self.text, line);
-        // The object that follows continues the one that was begun.
+        // The next object continues the one already begun.
         self.text[cut] = b',';
         self.text.push(b'\n');
     }

@@ -11,7 +11,7 @@ use mcptest_core::report::RowVerdict;
 use crate::report::text::many;
 use crate::report::{RowList, Style};
 
-/// Most rows of passes, and most of everything else, that are listed.
+/// Maximum passing rows, and maximum other rows, that are listed.
 const MAX_LISTED: usize = 50;
 
 pub(super) struct Listing {

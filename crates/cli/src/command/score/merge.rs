@@ -1,5 +1,5 @@
-//! `mcptest score --merge`: judges groups whose runs were scored in parts. The verdicts of traces are counted, so that the result
-//! is the same as for the whole corpus at once.
+//! `mcptest score --merge`: judges groups whose runs were scored in parts. The verdicts of traces are added up, so the
+//! result is the same as for the whole corpus in one run.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -44,7 +44,7 @@ pub(super) fn run(typed: &Score, scorer: &Scorer, sources: &[Source], console: &
                     }
                     Ok(Merged::Trace { group, tasks }) => match line_kind(line) {
                         Some(LineKind::Trace(verdict)) => {
-                            // A recording that is not whole has a verdict even where no gate judges single runs.
+                            // An incomplete recording has a verdict even where no gate judges single runs.
                             let is_due = scorer.judges_trace(group.is_some());
                             is_foreign |= is_due.is_some_and(|is_due| verdict.is_some() != is_due)
                                 && verdict != Some(RowVerdict::Unassessable);
@@ -108,7 +108,7 @@ pub(super) fn run(typed: &Score, scorer: &Scorer, sources: &[Source], console: &
     Ok(code)
 }
 
-/// The verdict in the line of a trace, or that there was no trace.
+/// The verdict in the line of a trace, or no trace.
 fn line_kind(line: &str) -> Option<LineKind> {
     #[derive(Deserialize)]
     struct Line<'a> {

@@ -20,7 +20,7 @@ const STABILITY: [(&str, &str); 4] = [
     ("argument_consistency", "consistency of arguments"),
 ];
 
-/// What was counted so far.
+/// The counts so far.
 #[derive(Default)]
 pub(super) struct Summary {
     traces: Totals,
@@ -125,7 +125,7 @@ impl Summary {
         self.groups.inconclusive
     }
 
-    /// Whether there was no trace at all.
+    /// Whether no trace was read.
     pub(super) fn is_empty(&self) -> bool {
         self.traces.rows() == 0
     }

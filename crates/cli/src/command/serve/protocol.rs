@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use crate::command::Stop;
 
 pub(super) enum Request<'a> {
-    /// Which version the program speaks.
+    /// The protocol version of the program.
     Hello {
         protocol: Option<u64>,
     },
@@ -47,7 +47,7 @@ pub(super) struct GivenGates {
 #[serde(deny_unknown_fields)]
 pub(super) struct ScoreStart {
     pub(super) gates: Option<GivenGates>,
-    /// Options of `mcptest score`, as they are typed.
+    /// Options of `mcptest score`, as on its command line.
     #[serde(default)]
     pub(super) options: Vec<String>,
     /// What reports call the source of the records.
@@ -74,7 +74,7 @@ pub(super) struct RecordStart {
 pub(super) struct RecordFinish {
     pub(super) session: u64,
     pub(super) answer: Option<String>,
-    /// Why the recording is not whole.
+    /// Why the recording is incomplete.
     pub(super) incomplete: Option<String>,
     /// Only tools are recorded.
     #[serde(default)]

@@ -42,7 +42,7 @@ impl<'scope> Recorded<'scope> {
         let record = move || match record(asked, &started, ends) {
             Ok(recorded) => recorded,
             Err(failure) => {
-                // Nobody waits for it when the variables were sent already.
+                // Once the variables were sent, nothing receives this.
                 let _ = started.send(Err(failure));
                 None
             }
@@ -81,7 +81,7 @@ impl<'scope> Recorded<'scope> {
     }
 }
 
-/// The first server that nobody sent a message to.
+/// The first server that received no message.
 fn unconnected(ledger: &Ledger) -> Option<&String> {
     let is_connected = |server: &&String| {
         ledger.entries.iter().any(|entry| matches!(&entry.what, What::Mcp(mcp) if mcp.server == **server))

@@ -1,4 +1,4 @@
-//! A score in progress: `mcptest score` on a thread of its own, which reads what requests bring and writes into memory.
+//! A score in progress: `mcptest score` on its own thread, which reads records from requests and writes to memory.
 
 use std::io::{self, Read, Write};
 use std::path::Path;
@@ -93,7 +93,7 @@ impl<'scope> Scoring<'scope> {
     }
 }
 
-/// The arguments of `mcptest score` that a request stands for.
+/// The arguments of `mcptest score` for a request.
 fn typed(asked: &ScoreStart) -> Result<Score, Stop> {
     let mut words = vec!["mcptest", "score", "-"];
     words.extend(asked.options.iter().map(String::as_str));

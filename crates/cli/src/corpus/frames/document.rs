@@ -288,7 +288,7 @@ impl Document {
         Some(Item::broken(Code::TruncatedRecord, from, format!("the {what} that begins here is not closed"), hint))
     }
 
-    /// Returns values, as far as they are UTF-8.
+    /// Returns the values that are UTF-8.
     fn batch<R: Read>(
         &mut self,
         window: &mut Window<R>,

@@ -399,7 +399,7 @@ mod sources {
         assert_eq!(sizes.len(), 4000_usize.div_ceil(each));
     }
 
-    /// A line without an end, as far as memory goes.
+    /// A line that never ends.
     struct Endless(u64);
 
     impl Read for Endless {

@@ -14,7 +14,7 @@ const SPARE: usize = 8;
 /// A buffer that moves over a source. Its filled part begins at `base` in the source.
 pub(super) struct Window<R> {
     input: R,
-    /// Initialized as a whole, so that reading into it costs nothing else; `bytes[..end]` is filled.
+    /// Fully initialized, so reading into it needs no further initialization; `bytes[..end]` is filled.
     bytes: Vec<u8>,
     end: usize,
     base: u64,

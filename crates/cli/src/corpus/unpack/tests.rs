@@ -39,7 +39,7 @@ fn zstd(text: &[u8]) -> Vec<u8> {
     zstd::encode_all(text, 3).unwrap()
 }
 
-/// Everything that comes out, and what it ends with. `at_once` is how much the source gives, `asked` how much is asked for.
+/// The complete output and how it ended. `at_once` is how much the source returns per read, `asked` how much is requested.
 fn unpack(stored: &[u8], at_once: usize, asked: usize) -> (Vec<u8>, Option<Failure>) {
     let progress = Arc::new(AtomicU64::new(0));
     let input = Slow(io::Cursor::new(stored.to_vec()), at_once);
@@ -200,7 +200,7 @@ fn a_window_that_takes_too_much_memory_is_refused() {
 
 #[test]
 fn nothing_is_asked_of_the_outside_while_there_is_something_to_give() {
-    /// Gives one stored part after another, and counts how often it was asked.
+    /// Returns one stored part per read, and counts the reads.
     struct Parts(std::vec::IntoIter<Vec<u8>>, Arc<AtomicU64>);
 
     impl Read for Parts {

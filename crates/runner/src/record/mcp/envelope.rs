@@ -1,4 +1,4 @@
-//! What is read of a message to route it. The rest is passed on as it is.
+//! The parts of a message that routing needs. The rest is forwarded unchanged.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -11,7 +11,7 @@ use crate::mcp::negotiation::MODERN;
 pub(super) struct Envelope {
     pub(super) id: Option<Value>,
     pub(super) method: Option<String>,
-    /// The token for reports of progress that a request carries, or the one that a report is about.
+    /// The progress token of a request, or the token that a progress notification refers to.
     pub(super) token: Option<Value>,
     /// The request that a notification belongs to: the one to cancel, or the subscription.
     pub(super) about: Option<Value>,
@@ -20,7 +20,7 @@ pub(super) struct Envelope {
     pub(super) is_error: bool,
 }
 
-/// Those parts of `params` that matter. Everything else is skipped.
+/// The parts of `params` that matter. Other parts are skipped.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Params {
@@ -50,7 +50,7 @@ impl Envelope {
         envelope.is_message().then_some(envelope)
     }
 
-    /// What the beginning of a long message tells.
+    /// What can be read from the beginning of a long message.
     pub(super) fn begin(text: &[u8]) -> Self {
         Self::of(&Parts::begin(text))
     }

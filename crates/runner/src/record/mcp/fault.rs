@@ -25,7 +25,7 @@ pub(super) fn call(text: &[u8]) -> Option<(Value, String)> {
     Some((message.get("id")?.clone(), tool))
 }
 
-/// Enters that the program left, unless it is told otherwise.
+/// Records that the program disconnected, unless the exchange ends in another way.
 struct Left<'a> {
     tape: &'a Tape,
     connection: u64,

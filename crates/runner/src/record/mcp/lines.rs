@@ -1,6 +1,6 @@
 //! Clients that only start programs: their shim connects here, and the connection becomes a stream of lines in both directions.
 //!
-//! A child gets the lines unchanged and in order; each client has a child of its own.
+//! A child gets the lines unchanged and in order; each client has its own child.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -43,7 +43,7 @@ pub(super) fn upgrade(gateways: &Gateways, gateway: &Gateway, request: Request<I
     if !is_shim {
         return plain(StatusCode::UPGRADE_REQUIRED, "this address is for `mcptest shim`");
     }
-    // Lines pass untouched, so a fault would not strike, and a test of it would pass without it.
+    // Lines are forwarded unchanged, so a fault would not be injected, and its test would pass without it.
     let tape = match gateway {
         Gateway::Stdio(stdio) => Some(&stdio.tape),
         Gateway::Remote(remote) => Some(&remote.tape),
@@ -95,7 +95,7 @@ pub(super) fn upgrade(gateways: &Gateways, gateway: &Gateway, request: Request<I
 
 /// Waits for the end of the recording.
 pub(super) async fn closed(closing: &mut watch::Receiver<bool>) {
-    // Fails when the recording is gone, which is its end too.
+    // Fails when the recording has ended, which also ends this.
     let _ = closing.wait_for(|closing| *closing).await;
 }
 
@@ -134,7 +134,7 @@ async fn serve(tape: &Tape, connection: u64, spawned: Spawned, io: Io, mut closi
         let abort = up.abort_handle();
         let left = async {
             let _ = up.await;
-            // Half-closed: the program still waits for what it asked for.
+            // Half-closed: the program still waits for its replies.
             let _ = pending.subscribe().wait_for(BTreeSet::is_empty).await;
             child.end().await;
         };

@@ -1,5 +1,5 @@
-//! A child, and where its messages go: a reply to its request, a report of progress to the request it is about, anything else to
-//! a request in progress, or to the stream of the session.
+//! A child, and where its messages go: a reply goes to its request, a progress notification to the request it refers to,
+//! anything else to a request in progress or to the stream of the session.
 //!
 //! Ids and progress tokens pass unchanged. Only if two clients use the same one at the same time, the later one is replaced on the
 //! way to the child and restored on the way back.
@@ -100,7 +100,7 @@ struct Waiting {
     seq: u64,
     /// The id of the client, if the child knows another one.
     id: Option<Value>,
-    /// The token that the child knows, and that of the client if it is another one.
+    /// The token that the child knows, and the client's token if it differs.
     token: Option<(Value, Option<Value>)>,
     to: mpsc::Sender<Piece>,
 }
@@ -150,7 +150,7 @@ impl Pipe {
         pipe
     }
 
-    /// Enters a message of the program before it is sent. Returns its number, and that of the connection.
+    /// Records a message of the program before it is sent. Returns its number and the number of the connection.
     pub(super) fn enter(&self, text: &[u8]) -> (u64, u64) {
         (self.tape.program(self.connection, message(text)), self.connection)
     }
@@ -163,7 +163,7 @@ impl Pipe {
         self.routing().end.is_some()
     }
 
-    /// Whether every request so far had an error for its reply.
+    /// Whether every request so far was answered with an error.
     pub(super) fn has_only_refused(&self) -> bool {
         let routing = self.routing();
         routing.end.is_none() && !routing.has_result && routing.waiting.is_empty()
@@ -186,8 +186,8 @@ impl Pipe {
         Some(Pieces { from, cancel: is_modern.then(|| (Arc::clone(self), key)) })
     }
 
-    /// Writes a message, in a task of its own: a client that leaves must not leave half a line. Returns the id that the child
-    /// knows, empty for a message that is not a request.
+    /// Writes a message in its own task, so that a client that disconnects does not leave half a line. Returns the id that
+    /// the child knows, empty for a message that is not a request.
     async fn send(self: &Arc<Self>, input: Input, request: Option<(Envelope, mpsc::Sender<Piece>)>) -> Option<String> {
         let pipe = Arc::clone(self);
         tokio::spawn(async move {
@@ -230,7 +230,7 @@ impl Pipe {
         .ok()?
     }
 
-    /// Tells the child that nobody waits for a reply any more.
+    /// Notifies the child that no client waits for a reply anymore.
     fn cancel(self: &Arc<Self>, key: &str) {
         let Some(waiting) = self.routing().waiting.remove(key) else { return };
         let Ok(id) = serde_json::from_str::<Value>(key) else { return };
@@ -240,7 +240,7 @@ impl Pipe {
         let (pipe, line) = (Arc::clone(self), format!("{line}\n"));
         tokio::spawn(async move {
             if let Some(stdin) = &mut *pipe.stdin.lock().await {
-                // A child that is gone needs no cancellation.
+                // A child that has exited needs no cancellation.
                 let _ = stdin.write_all(line.as_bytes()).await;
                 let _ = stdin.flush().await;
             }
@@ -318,7 +318,7 @@ impl Pipe {
         }
     }
 
-    /// Passes on a message that is too large to keep. Returns false if the child sent no more.
+    /// Forwards a message that is too large to keep. Returns false if the child sent no more.
     async fn deliver_long(&self, lines: &mut LineReader<BufReader<ChildStdout>>) -> bool {
         let mut capture = Capture::new(MAX_KEPT);
         let Some(first) = lines.part().await else { return false };
@@ -330,7 +330,7 @@ impl Pipe {
         let mut next = Some(first);
         while let Some(part) = next {
             capture.push(&part);
-            // A client that left is no reason to stop reading.
+            // Keep reading after a client has disconnected.
             let _ = parts.send(Bytes::from(part)).await;
             next = lines.part().await;
         }
@@ -359,10 +359,10 @@ impl Pipe {
         routing.stream = None;
     }
 
-    /// Ends the child: closes its input, and waits until it is gone.
+    /// Ends the child: closes its input and waits until it exits.
     pub(super) async fn end(&self, why: &str) {
         self.finish(why, "");
-        // A writer that waits for the child goes on when the child is gone.
+        // A writer that waits for the child resumes when the child has exited.
         if let Ok(mut stdin) = self.stdin.try_lock() {
             stdin.take();
         }

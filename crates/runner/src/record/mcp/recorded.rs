@@ -135,7 +135,7 @@ impl Server {
         response
     }
 
-    /// Gives a response a session of its own.
+    /// Gives a response its own session.
     fn open(&self, response: &mut Response<Body>) {
         let loose = self.player.rerun().session(&self.name);
         if let Ok(id) = token()
@@ -204,7 +204,7 @@ impl Server {
         }
     }
 
-    /// Sends everything that answers a request, in order. Returns whether the server goes on.
+    /// Sends everything that answers a request, in order. Returns whether the server keeps running.
     async fn perform(&self, reply: McpReply, request: &Value, out: &mpsc::Sender<Piece>) -> bool {
         let id = request.get("id").cloned().unwrap_or_default();
         for message in reply.before {
@@ -286,7 +286,7 @@ impl Server {
                 () = closed(&mut closing) => break,
                 else => break,
             }
-            // Half-closed: the program still waits for what it asked for.
+            // Half-closed: the program still waits for its replies.
             if !is_open && answering.is_empty() && pieces.is_empty() {
                 break;
             }
@@ -323,7 +323,7 @@ fn with_id(mut message: Value, id: &Value) -> Value {
     message
 }
 
-/// A message inside of a call, with the numbers of this call. `None` if the client did not ask for it.
+/// A message within a call, with the ids of this call. `None` if the client did not ask for it.
 fn about(mut message: Value, request: &Value) -> Option<Value> {
     const SUBSCRIPTION: &str = "/params/_meta/io.modelcontextprotocol~1subscriptionId";
     if let Some(token) = message.pointer_mut("/params/progressToken") {

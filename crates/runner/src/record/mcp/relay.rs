@@ -58,7 +58,7 @@ pub(super) async fn serve(endpoint: &Endpoint, tape: &Tape, io: Io, mut closing:
     let mut lines = LineReader::new(BufReader::new(from_program), MAX_LINE);
     let mut is_open = true;
     let why = loop {
-        // Half-closed: the program still waits for what it asked for.
+        // Half-closed: the program still waits for its replies.
         if !is_open && relay.asked.is_empty() {
             break "the program closed the connection";
         }
@@ -119,7 +119,7 @@ impl Relay<'_> {
                 }
             });
         } else {
-            // The link tells requests from other messages by their number.
+            // The link distinguishes requests from other messages by their number.
             if let Value::Object(map) = &mut routed {
                 map.remove("id");
             }

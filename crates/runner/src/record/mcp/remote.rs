@@ -205,7 +205,7 @@ struct Exchange {
 }
 
 impl Exchange {
-    /// The id of the call, and the fault that strikes it.
+    /// The id of the call, and the fault that hits it.
     fn strike(&self) -> Option<(Value, Struck)> {
         let (id, tool) = self.call.as_ref()?;
         Some((id.clone(), self.tape.recorder.faults().strike_call(&self.tape.server, tool)?))
@@ -243,7 +243,7 @@ struct Watch {
     kind: Kind,
     /// The events of a stream, if it is one that can be read as it arrives.
     events: Option<Events>,
-    /// Everything else, or the rest of a stream with an event that is too large.
+    /// Other messages, or the rest of a stream with an event that is too large.
     capture: Capture,
     has_message: bool,
     has_reply: bool,

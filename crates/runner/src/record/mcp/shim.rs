@@ -1,6 +1,6 @@
 //! What clients start that only start programs: it connects its standard streams to the proxy.
 //!
-//! It must start at once and needs no runtime: one thread copies each way.
+//! It must start quickly and needs no runtime: one thread copies each way.
 
 use std::io::{self, BufRead as _, BufReader, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -36,7 +36,7 @@ pub fn shim(file: &str) -> Result<(), ShimError> {
     // It may wait for input forever, and ends with the process.
     thread::Builder::new().spawn(move || {
         let _ = copy(&mut io::stdin().lock(), &mut writer);
-        // The server may still have something to say.
+        // The server may still send something.
         let _ = writer.shutdown(Shutdown::Write);
     })?;
     let _ = copy(&mut reader, &mut io::stdout().lock());
@@ -75,7 +75,7 @@ fn connect(address: &str, path: &str) -> Result<BufReader<TcpStream>, ShimError>
     Err(ShimError::Refused(message.trim_start_matches("mcptest: ").to_owned()))
 }
 
-/// Copies what is there at once.
+/// Copies available data immediately.
 fn copy(from: &mut impl Read, to: &mut impl Write) -> io::Result<()> {
     let mut chunk = vec![0; 64 * 1024];
     loop {

@@ -118,7 +118,7 @@ impl Stdio {
         }
     }
 
-    /// Passes a message on, unless a fault strikes it.
+    /// Forwards a message, unless a fault hits it.
     async fn call(&self, pipe: &Arc<Pipe>, envelope: Envelope, input: Input, is_modern: bool) -> Response<Body> {
         let input = match input {
             Input::Whole(text) if envelope.is("tools/call") && envelope.is_request() => {
@@ -144,7 +144,7 @@ impl Stdio {
 
     /// Opens a session by its first request.
     async fn open(&self, envelope: Envelope, input: Input) -> Response<Body> {
-        // A child that only refused to be asked without a handshake is the one that a client over pipes would go on with.
+        // A child that only rejected requests before a handshake is the one that a client over pipes would continue to use.
         let probed = self.sessions().shared.take_if(|pipe| pipe.has_only_refused());
         let pipe = match probed.map_or_else(|| self.start(), Ok) {
             Ok(pipe) => pipe,
@@ -176,7 +176,7 @@ impl Stdio {
         Ok(pipe)
     }
 
-    /// Ends every child, in tasks that are done when it is gone.
+    /// Ends every child. Each task completes when its child has exited.
     pub(super) fn close(&self, tasks: &mut JoinSet<()>) {
         let Sessions { by_id, shared, ending } = std::mem::take(&mut *self.sessions());
         for pipe in by_id.into_values().chain(shared) {

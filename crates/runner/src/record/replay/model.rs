@@ -1,4 +1,4 @@
-//! Recorded responses of a model, in the form in which they came: status, headers, events or a body, and how they ended.
+//! Recorded responses of a model, in their original form: status, headers, events or a body, and how they ended.
 
 use std::convert::Infallible;
 use std::future::pending;

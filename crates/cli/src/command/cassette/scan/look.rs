@@ -37,7 +37,7 @@ pub(super) fn look(path: &Path, redactor: &Redactor) -> io::Result<Vec<Finding>>
     let Some(bytes) = file::read(path, MAX_BYTES, Trust::Trusted)? else {
         return Err(io::Error::other(format!("it has more than {MAX_BYTES} bytes, the limit")));
     };
-    // Finding nothing in an unreadable file would be a false result.
+    // Reporting no findings for an unreadable file would be wrong.
     let is_wide = [[0xff, 0xfe], [0xfe, 0xff]].iter().any(|start| bytes.starts_with(start));
     if is_wide || is_packed(&bytes) {
         let what = if is_wide { "UTF-16" } else { "packed" };
